@@ -14,7 +14,7 @@ from google.protobuf.message import Message
 
 from bench.enforcement.origin import answered_by_envoy, answering
 from bench.enforcement.rules import SETTINGS, authority_of, classic_rules
-from eastgate.envoy.config.clusters import Address
+from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.envoy.config.inbound_listener import inbound_listener
 from eastgate.envoy.config.inbound_port import InboundPort
 from eastgate.envoy.config.logs import request_log
@@ -23,8 +23,8 @@ from eastgate.envoy.config.packing import pack, serialize
 from eastgate.envoy.config.rbac import ATTRIBUTES, REQUESTS, filter_name
 from eastgate.envoy.config.sidecar import inbound_resources, shared_resources
 from eastgate.envoy.config.typed import filter_, message, typed
-from eastgate.envoy.plan import ByCaller, Node, PortPlan, Requests, Verdict, plan_port
-from eastgate.envoy.server.resources import EXTENSION, LISTENER, ROUTE, Resource
+from eastgate.envoy.plan import ByCaller, Node, PortPlan, ProxyVerdict, Requests, plan_port
+from eastgate.envoy.server.resources import EXTENSION, LISTENER, ROUTE, XdsResource
 from eastgate.symbolic.callers import CallerCells
 
 __all__ = ["NODE", "bare", "connecting", "listed", "ours", "unruled"]
@@ -33,16 +33,16 @@ NODE = "shop/server-0"
 _RBAC = "envoy.extensions.filters.http.rbac.v3.RBAC"
 
 
-def ours(address: str, port: int, rules: int, *, anything: bool = False) -> list[Resource]:
+def ours(address: str, port: int, rules: int, *, anything: bool = False) -> list[XdsResource]:
     """What Eastgate makes of policies."""
     program = authority_of(rules, http=True, anything=anything).engine.program(NODE)
     return _chain(address, port, plan_port(program.layers, port, SETTINGS))
 
 
-def unruled(address: str, port: int) -> list[Resource]:
+def unruled(address: str, port: int) -> list[XdsResource]:
     """The same listeners, with nothing that decides. (Where no policy asks for it, Eastgate does not read HTTP.)"""
     cells = CallerCells(SETTINGS).cells(())
-    open_to_all: Node = Verdict(True, 200, "open")
+    open_to_all: Node = ProxyVerdict(True, 200, "open")
     anyone = ByCaller.of(cells, dict.fromkeys(cells, open_to_all))
     requests = Requests(anyone, None, None, None)
     return _with(
@@ -52,14 +52,14 @@ def unruled(address: str, port: int) -> list[Resource]:
     )
 
 
-def listed(address: str, port: int, rules: int, *, anything: bool = False) -> list[Resource]:
+def listed(address: str, port: int, rules: int, *, anything: bool = False) -> list[XdsResource]:
     """The same listeners, with a list of rules. What only our trees look at is not even noted."""
     made = classic_rules(rules, "filter_state", {"key": PEER_KEY}, "string_match", anything=anything)
     config = http_rbac_pb2.RBAC(rules=made)
     return _with(unruled(address, port), _extension(filter_name(port, REQUESTS), config))
 
 
-def bare(address: str, port: int, rules: int, *, anything: bool = False) -> list[Resource]:
+def bare(address: str, port: int, rules: int, *, anything: bool = False) -> list[XdsResource]:
     """TLS, HTTP and a list of rules, which looks at the certificate, in one listener, as a sidecar of Istio has them.
 
     TLS and the log are as in our listeners.
@@ -75,31 +75,33 @@ def bare(address: str, port: int, rules: int, *, anything: bool = False) -> list
     tls["filters"] = [filter_("http", manager)]
     plain["filter_chains"] = [tls]
     del plain["default_filter_chain"]
-    return [Resource(LISTENER, f"inbound/{port}", serialize(message(listener_pb2.Listener, plain)))]
+    return [XdsResource(LISTENER, f"inbound/{port}", serialize(message(listener_pb2.Listener, plain)))]
 
 
-def connecting(address: str, port: int, rules: int, app: Path) -> list[Resource]:
+def connecting(address: str, port: int, rules: int, app: Path) -> list[XdsResource]:
     """What Eastgate makes of policies on who may connect. Requests go to an application, unread."""
     program = authority_of(rules, http=False).engine.program(NODE)
     door = InboundPort(NODE, address, port, port)
     plan = plan_port(program.layers, port, SETTINGS)
-    return list(inbound_resources(door, plan, Address(str(app)), shared_resources(plan)))
+    return list(inbound_resources(door, plan, SocketAddress(str(app)), shared_resources(plan)))
 
 
-def _chain(address: str, port: int, plan: PortPlan) -> list[Resource]:
+def _chain(address: str, port: int, plan: PortPlan) -> list[XdsResource]:
     """Eastgate's listeners, and routes by which Envoy answers."""
     resources = list(
-        inbound_resources(InboundPort(NODE, address, port, port), plan, Address("/nowhere"), shared_resources(plan))
+        inbound_resources(
+            InboundPort(NODE, address, port, port), plan, SocketAddress("/nowhere"), shared_resources(plan)
+        )
     )
     name = f"requests/{port}"
-    return _with(resources, Resource(ROUTE, name, serialize(message(route_pb2.RouteConfiguration, answering(name)))))
+    return _with(resources, XdsResource(ROUTE, name, serialize(message(route_pb2.RouteConfiguration, answering(name)))))
 
 
-def _with(resources: list[Resource], *others: Resource) -> list[Resource]:
+def _with(resources: list[XdsResource], *others: XdsResource) -> list[XdsResource]:
     """Some of them replaced."""
     return list({one.key: one for one in (*resources, *others)}.values())
 
 
-def _extension(name: str, config: Message) -> Resource:
+def _extension(name: str, config: Message) -> XdsResource:
     made = extension_pb2.TypedExtensionConfig(name=name, typed_config=pack(config))
-    return Resource(EXTENSION, name, serialize(made))
+    return XdsResource(EXTENSION, name, serialize(made))

@@ -14,9 +14,9 @@ from bench.enforcement.origin import Way, origin
 from bench.enforcement.rules import SERVER
 from bench.plans import TRUST_DOMAIN
 from eastgate.envoy.config.bootstrap import bootstrap
-from eastgate.envoy.config.clusters import Address
+from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.envoy.config.secrets import svid_secret, trust_secret
-from eastgate.envoy.server.resources import Resource
+from eastgate.envoy.server.resources import XdsResource
 from eastgate.envoy.server.server import AdsServer
 from eastgate.envoy.server.store import Store
 from eastgate.envoy.server.tokens import Tokens
@@ -67,7 +67,7 @@ class Plane:
         """Whom all believe."""
         return self._authority.bundles
 
-    def secrets(self) -> list[Resource]:
+    def secrets(self) -> list[XdsResource]:
         """What every server has."""
         svid, bundles = self.svid(SERVER), self.bundles
         return [
@@ -83,7 +83,8 @@ class Plane:
         """Proxies with one port, all before the same application."""
         assigned = self.addresses(nodes)
         return {
-            node: ProxySite(node, at, {PORT: PORT}, {PORT: Address(str(self.app))}) for node, at in assigned.items()
+            node: ProxySite(node, at, {PORT: PORT}, {PORT: SocketAddress(str(self.app))})
+            for node, at in assigned.items()
         }
 
     async def start(self, nodes: Iterable[str], cores: frozenset[int] | None = None) -> None:

@@ -16,7 +16,7 @@ from bench.enforcement.origin import Way
 from bench.enforcement.plane import Plane
 from bench.enforcement.rules import STRANGER, identity, path
 from bench.report import Section, Target
-from eastgate.envoy.server.resources import Resource
+from eastgate.envoy.server.resources import XdsResource
 
 __all__ = ["NONE", "OURS", "Throughput"]
 
@@ -171,7 +171,7 @@ def _asked(rules: int, which: str) -> Iterator[tuple[str, bytes]]:
         yield identity(number), request(path(number))
 
 
-def _made(case: Case, address: str, port: int, *, anything: bool) -> list[Resource]:
+def _made(case: Case, address: str, port: int, *, anything: bool) -> list[XdsResource]:
     if case.kind == NONE:
         return unruled(address, port)
     return {OURS: ours, LIST: listed}.get(case.kind, bare)(address, port, case.rules, anything=anything)

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from eastgate import Authority, Settings
 from eastgate.api.reading import sort_documents
 from eastgate.dialects import reads
-from eastgate.envoy.config.clusters import Address
+from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.envoy.config.tokens import TokenIdentity
 from eastgate.identity import SvidSource
 from eastgate.manifests import read_text
@@ -143,7 +143,7 @@ class Bench:
 
         await self.application.start()
         pods = [one["metadata"] for one in self.world if one["kind"] == "Pod"]
-        apps = {f"{pod['namespace']}/{pod['name']}": Address(self.application.path) for pod in pods}
+        apps = {f"{pod['namespace']}/{pod['name']}": SocketAddress(self.application.path) for pod in pods}
         self.mesh = LocalMesh(read, SETTINGS, replace(self._options, apps=apps), on_event=self._heard)
         await self.mesh.__aenter__()
 

@@ -15,7 +15,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from eastgate.envoy.config.clusters import Address
+from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.envoy.server import AdsServer, Store, Tokens
 from eastgate.identity import Svid, TrustBundles, roots_of_pem
 from eastgate.mesh.enforcement import Enforcement
@@ -42,7 +42,7 @@ async def main(lines: asyncio.StreamReader) -> None:
     told: dict[str, Any] = json.loads(await lines.readline())
     node = told["node"]
     ports = {int(port): bound for port, bound in told["ports"].items()}
-    site = ProxySite(node, told["address"], ports, {port: Address(told["app"]) for port in ports})
+    site = ProxySite(node, told["address"], ports, {port: SocketAddress(told["app"]) for port in ports})
     store = Store()
     authority = reading(*told["manifests"])(Settings())
     enforcement = Enforcement(authority, store)

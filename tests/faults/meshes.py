@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from eastgate.envoy.config.clusters import Address
+from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.mesh.access_log import Observation
 from eastgate.mesh.events import Decided, Enforced, MeshEvent, PartlyEnforced
 from eastgate.mesh.local.connection import Called, Connection, HttpRequest, Target
@@ -132,7 +132,7 @@ async def running(
         port: how if isinstance(how, Recorder) else EchoServer(f"{folder}/app{port}.sock", SERVER, port, how)
         for port, how in (apps or {}).items()
     }
-    addresses = {f"{SERVER}:{port}": Address(server.path) for port, server in servers.items()}
+    addresses = {f"{SERVER}:{port}": SocketAddress(server.path) for port, server in servers.items()}
     mesh = LocalMesh(reading(*manifests), settings, MeshOptions(name=name, apps=addresses, **options))
     made = Running(mesh, apps=servers)
     made.mesh.listen(made.events.append)

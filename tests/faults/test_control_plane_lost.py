@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from eastgate.envoy.config.bootstrap import bootstrap
-from eastgate.envoy.config.clusters import Address
+from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.envoy.server.events import Acked, Connected, ServerEvent
 from eastgate.envoy.server.resources import EXTENSION
 from eastgate.envoy.server.store import Store
@@ -191,7 +191,7 @@ print_versions()
 
 
 def print_versions() -> None:
-    site = ProxySite(SERVER, "127.0.0.1", {HTTP: HTTP}, {HTTP: Address("/app")})
+    site = ProxySite(SERVER, "127.0.0.1", {HTTP: HTTP}, {HTTP: SocketAddress("/app")})
     authority = reading(*_BASE, _API)(Settings())
     enforcement = Enforcement(authority, Store())
     enforcement.begin(authority, {SERVER: site})

@@ -13,7 +13,7 @@ from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.message import Message
 
 from eastgate.envoy.config import limits, listeners, secrets, sidecar
-from eastgate.envoy.server.resources import EXTENSION, LISTENER, SECRET, Resource, ResourceKey, short_type
+from eastgate.envoy.server.resources import EXTENSION, LISTENER, SECRET, ResourceKey, XdsResource, short_type
 from eastgate.mesh import closures, enforcement
 from eastgate.mesh.events import Enforced, NotEnforced, PartlyEnforced
 from tests.faults.hammering import hammering
@@ -36,7 +36,7 @@ class Spoiler:
     policy: str | None = None  # only where this policy is in it
     spoiled: int = 0
 
-    def __call__(self, one: Resource) -> Resource:
+    def __call__(self, one: XdsResource) -> XdsResource:
         if one.key not in self.keys or (self.policy is not None and self.policy not in one.policies):
             return one
         self.spoiled += 1
@@ -54,10 +54,10 @@ class Spoiler:
 def spoiler(monkeypatch: pytest.MonkeyPatch) -> Spoiler:
     made = Spoiler()
 
-    def resources(*arguments: Any) -> Iterator[Resource]:
+    def resources(*arguments: Any) -> Iterator[XdsResource]:
         return map(made, sidecar.inbound_resources(*arguments))
 
-    def spoil(of: Callable[..., Resource]) -> Callable[..., Resource]:
+    def spoil(of: Callable[..., XdsResource]) -> Callable[..., XdsResource]:
         return lambda *arguments: made(of(*arguments))
 
     monkeypatch.setattr(enforcement, "inbound_resources", resources)
@@ -193,7 +193,7 @@ async def test_a_rejected_audit_closes_nothing_and_is_not_called_enforced(spoile
 async def test_what_is_too_much_for_a_proxy_is_not_sent_and_closes_its_port(
     why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def find_obstacle(one: Resource) -> str | None:
+    def find_obstacle(one: XdsResource) -> str | None:
         return f"too {why}" if one.key == _REQUESTS and _BAD in one.policies else limits.find_obstacle(one)
 
     monkeypatch.setattr(closures, "find_obstacle", find_obstacle)

@@ -16,7 +16,7 @@ from envoy.config.listener.v3 import listener_pb2
 from envoy.extensions.filters.network.http_connection_manager.v3 import http_connection_manager_pb2
 
 from eastgate.envoy.config import sidecar
-from eastgate.envoy.server.resources import LISTENER, Resource
+from eastgate.envoy.server.resources import LISTENER, XdsResource
 from eastgate.mesh import enforcement
 from eastgate.mesh.local.connection import HttpRequest
 from tests.faults.meshes import Running, running
@@ -46,7 +46,7 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
                     one.typed_config.Pack(manager)
         return listener
 
-    def resources(*arguments: Any) -> Iterator[Resource]:
+    def resources(*arguments: Any) -> Iterator[XdsResource]:
         for one in sidecar.inbound_resources(*arguments):
             if one.type_url == LISTENER:
                 body = hurry(listener_pb2.Listener.FromString(one.body)).SerializeToString(deterministic=True)

@@ -6,13 +6,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-from eastgate.envoy.server.resources import CLUSTER, EXTENSION, LISTENER, SECRET, Resource, ResourceKey
-from eastgate.envoy.server.status import Rejection, ResourceState, ResourceStatus
+from eastgate.envoy.server.resources import CLUSTER, EXTENSION, LISTENER, SECRET, ResourceKey, XdsResource
+from eastgate.envoy.server.status import ResourceRejection, ResourceState, ResourceStatus
 from eastgate.mesh import closures as closures_module
 from eastgate.mesh.closures import TRUST, Closing, Closures
 
 NODE, PORT = "shop/cart", 80
-CLOSING = Closing(Resource(LISTENER, "connections/80", b"closed"), (LISTENER, "inbound/80"), (EXTENSION, "80/audit"))
+CLOSING = Closing(XdsResource(LISTENER, "connections/80", b"closed"), (LISTENER, "inbound/80"), (EXTENSION, "80/audit"))
 WHO, RULES, OUTER = (LISTENER, "connections/80"), (EXTENSION, "80/requests"), (LISTENER, "inbound/80")
 POLICY = "Kind/shop/p"
 
@@ -23,13 +23,13 @@ def any_body(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(closures_module, "find_obstacle", lambda _: None)
 
 
-def _resources(version: str = "1") -> list[Resource]:
+def _resources(version: str = "1") -> list[XdsResource]:
     keys = [WHO, RULES, OUTER, CLOSING.audit, (CLUSTER, "app/80")]
-    return [Resource(*key, version.encode(), frozenset({POLICY})) for key in keys]
+    return [XdsResource(*key, version.encode(), frozenset({POLICY})) for key in keys]
 
 
-def _trust(version: str = "1") -> list[Resource]:
-    return [Resource(SECRET, "trust", version.encode())]
+def _trust(version: str = "1") -> list[XdsResource]:
+    return [XdsResource(SECRET, "trust", version.encode())]
 
 
 def _guard(closures: Closures, version: str = "1", trust: str = "1") -> dict[ResourceKey, bytes]:
@@ -37,8 +37,8 @@ def _guard(closures: Closures, version: str = "1", trust: str = "1") -> dict[Res
 
 
 def _reject(closures: Closures, key: ResourceKey, version: str = "1") -> None:
-    body = Resource(*key, version.encode()).version
-    closures.reject(NODE, key, Rejection(body, "no", frozenset({POLICY}), datetime.now(UTC)))
+    body = XdsResource(*key, version.encode()).version
+    closures.reject(NODE, key, ResourceRejection(body, "no", frozenset({POLICY}), datetime.now(UTC)))
 
 
 def _states(*but: ResourceKey) -> dict[ResourceKey, ResourceState]:
@@ -89,7 +89,7 @@ def test_a_proxy_that_rejects_what_closes_loses_the_listener() -> None:
     closures = Closures()
     _reject(closures, RULES)
     _guard(closures)
-    closures.reject(NODE, WHO, Rejection(CLOSING.listener.version, "no", frozenset(), datetime.now(UTC)))
+    closures.reject(NODE, WHO, ResourceRejection(CLOSING.listener.version, "no", frozenset(), datetime.now(UTC)))
     assert {WHO, OUTER}.isdisjoint(_guard(closures))
 
 
@@ -108,7 +108,7 @@ def test_what_a_proxy_accepts_after_all_is_not_held_against_it(confirmed: bool) 
     closures = Closures()
     _reject(closures, OUTER)
     _guard(closures)
-    version = Resource(*OUTER, b"1").version
+    version = XdsResource(*OUTER, b"1").version
     assert closures.forget_accepted(NODE, [ResourceStatus(*OUTER, version, version, None, confirmed)]) is confirmed
     _guard(closures)
     assert closures.open(NODE, _states()) is confirmed

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from envoy.config.listener.v3 import listener_pb2
 
-from eastgate.envoy.config.clusters import Address
+from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.envoy.server.resources import LISTENER
 from eastgate.envoy.server.store import Store
 from eastgate.mesh import open_requests
@@ -35,7 +35,9 @@ class _Mesh:
     def __post_init__(self) -> None:
         self.store = Store()
         self.enforcement = Enforcement(_BEFORE, self.store)
-        self.sites = {_NODE: ProxySite(_NODE, "127.0.0.2", {HTTP: HTTP}, {HTTP: Address("/app")}, calls_out=False)}
+        self.sites = {
+            _NODE: ProxySite(_NODE, "127.0.0.2", {HTTP: HTTP}, {HTTP: SocketAddress("/app")}, calls_out=False)
+        }
         self.enforcement.begin(_BEFORE, self.sites)
         self.open = OpenRequestMonitor(self.enforcement, self.events.append)
         self.settle()

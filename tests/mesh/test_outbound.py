@@ -11,7 +11,7 @@ import pytest
 
 from eastgate import Authority, dialects
 from eastgate.api.reading import sort_documents
-from eastgate.envoy.config.clusters import Address
+from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.envoy.config.sidecar import OUTBOUND_PORT
 from eastgate.manifests.reader import read_text
 from eastgate.mesh.local.connection import Called, HttpRequest, Target
@@ -76,7 +76,7 @@ def read(settings: Settings) -> Authority:
 def test_an_application_calls_services_by_their_names(workload: str, url: str, status: int) -> None:
     async def run() -> Called:
         name = f"t{os.getpid()}-outbound-{next(_NUMBERS)}"
-        options = MeshOptions(name=name, apps={workload: Address("127.0.0.1", 1)})
+        options = MeshOptions(name=name, apps={workload: SocketAddress("127.0.0.1", 1)})
         async with LocalMesh(read, options=options) as mesh:
             site = mesh.sites[workload]
             host = url.split("/")[2]

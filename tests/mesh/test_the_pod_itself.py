@@ -12,7 +12,7 @@ import pytest
 
 from eastgate import Authority, Question, dialects
 from eastgate.api.reading import sort_documents
-from eastgate.envoy.config.clusters import Address
+from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.envoy.config.sidecar import OUTBOUND_PORT
 from eastgate.manifests.reader import read_text
 from eastgate.mesh.calls import make_calls
@@ -66,7 +66,7 @@ async def running(
     access: str = "deny", *, protocol: str = "HTTP/1", more: str = "", by_address: bool = False
 ) -> AsyncIterator[LocalMesh]:
     text = WORKLOADS.replace("PROTOCOL", protocol).replace("ACCESS", access) + more
-    apps = {key: Address("127.0.0.1", 1) for key in ("shop/web",)}
+    apps = {key: SocketAddress("127.0.0.1", 1) for key in ("shop/web",)}
     options = MeshOptions(name=f"t{os.getpid()}-itself-{next(_NUMBERS)}", apps=apps, by_address=by_address)
     async with LocalMesh(reading(text), options=options) as mesh:
         yield mesh

@@ -17,7 +17,6 @@ from eastgate.ir import (
     REFUSED_HOST,
     REFUSED_SPELLING,
     UNOPPOSED,
-    AskAll,
     Layer,
     Outcome,
     Refusal,
@@ -299,7 +298,6 @@ def _is_exhausted(decision: Decision) -> bool:
 
 def _because(decision: Decision, rule: Rule) -> str:
     """Say what the authorizer that denied says about it."""
-    stages = (stage for layer in decision.layers for chain in layer.chains for stage in chain.stages)
-    asks = (ask for stage in stages if isinstance(stage, AskAll) for ask in stage.asks if ask.rule is rule)
+    asks = (ask for layer in decision.layers for ask in layer.asks if ask.rule is rule)
     answers = (decision.arrival.request.answers.get(ask.authorizer) for ask in asks)
     return next((f": {answer.text}" for answer in answers if isinstance(answer, Ruling) and not answer.allowed), "")

@@ -14,11 +14,7 @@ from eastgate.api.authority import Authority
 from eastgate.api.decisions import Decision
 from eastgate.api.questions import Question, QuestionError
 from eastgate.ir import (
-    AllowAny,
     And,
-    Computed,
-    Effect,
-    FirstMatch,
     InNetwork,
     Is,
     Layer,
@@ -29,15 +25,12 @@ from eastgate.ir import (
     Prefix,
     Present,
     Request,
-    Rule,
-    Stage,
     Suffix,
     Value,
-    atoms,
-    rules_of,
 )
 from eastgate.ir.attributes import ADDRESS, HOST, MCP_METHOD, MCP_TOOL, METHOD, PATH, PORT, SNI, Attribute
 from eastgate.records import dataclass
+from eastgate.symbolic.stages import order_chain
 
 __all__ = ["Examples", "examples"]
 
@@ -85,7 +78,7 @@ class _Search:
         self._request = decision.arrival.request
         self._layers = decision.layers
         self._authority = authority
-        self._atoms = [atom for layer in decision.layers for atom in _atoms(layer) if isinstance(atom, Is)]
+        self._atoms = [atom for layer in decision.layers for atom in layer.atoms(observed=True) if isinstance(atom, Is)]
 
     def examples(self) -> Examples | None:
         allowed = next(self._allowed(), None)
@@ -120,12 +113,12 @@ class _Search:
         cases = [(case.when, case.chain) for case in layer.cases] + [(And(()), layer.otherwise)]
         for when, chain in cases:
             before = _fill(when, self._request)
-            for stage in chain.stages if before is not None else ():
-                for rule in _allowing(stage):
-                    fill = _fill(rule.when, self._request)
-                    if fill is not None:
-                        yield {**(before or {}), **fill}
-            if not any(isinstance(stage, AllowAny) for stage in chain.stages) and before:
+            stages = order_chain(chain)
+            for arm in (arm for stage in stages for arm in stage.accepting) if before is not None else ():
+                fill = _fill(arm.when, self._request)
+                if fill is not None:
+                    yield {**(before or {}), **fill}
+            if before and not any(stage.denies_by_default for stage in stages):
                 yield before
 
     def _others(self) -> dict[Attribute, Value]:
@@ -192,25 +185,6 @@ class _Search:
             return self._authority.decide(question)
         except QuestionError:
             return None
-
-
-def _atoms(layer: Layer) -> Iterator[Is | Computed]:
-    for case in layer.cases:
-        yield from atoms(case.when)
-    for chain in layer.chains:
-        for stage in chain.stages:
-            for rule in rules_of(stage):
-                yield from atoms(rule.when)
-
-
-def _allowing(stage: Stage) -> Iterator[Rule]:
-    match stage:
-        case AllowAny(rules=rules):
-            yield from rules
-        case FirstMatch(steps=steps):
-            yield from (step.rule for step in steps if step.effect is Effect.ACCEPT)
-        case _:
-            pass
 
 
 def _unique(fills: list[dict[Attribute, Value]]) -> list[dict[Attribute, Value]]:

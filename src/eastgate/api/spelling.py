@@ -17,7 +17,7 @@ from eastgate.api.questions import Question
 from eastgate.cluster.points import NamedPoint, Point
 from eastgate.diagnostics import Code, Diagnostic, Severity, mistyped
 from eastgate.diagnostics.spans import Span
-from eastgate.ir import AccountsOf, AskAll, Computed, Is, Layer, OneOf, Suffix
+from eastgate.ir import AccountsOf, Computed, Is, Layer, OneOf, Suffix
 from eastgate.ir.attributes import HOST, IDENTITY, MCP_METHOD, MCP_TOOL, MESH_NAME, METHOD, SNI, Attribute
 from eastgate.ir.hosts import comparable_host, is_host
 from eastgate.ir.service_accounts import account_of, service_account_id
@@ -283,8 +283,7 @@ class Spelling:
     @cached_property
     def _authorizers(self) -> frozenset[str]:
         """The external authorizers that policies ask."""
-        stages = (stage for layer in self._layers for chain in layer.chains for stage in chain.stages)
-        return frozenset(ask.authorizer for stage in stages if isinstance(stage, AskAll) for ask in stage.asks)
+        return frozenset(ask.authorizer for layer in self._layers for ask in layer.asks)
 
 
 def _unknown(part: str, what: str, meant: str, key: str = "") -> Doubt:

@@ -19,7 +19,7 @@ from eastgate.diagnostics.printable import json_text
 from eastgate.regexes import regex
 
 if TYPE_CHECKING:
-    from eastgate.envoy.config.clusters import Address
+    from eastgate.envoy.config.clusters import SocketAddress
     from eastgate.mesh.mesh import LocalMesh
     from eastgate.mesh.screens import Screen
     from eastgate.mesh.session import Session
@@ -151,15 +151,15 @@ def _not_started(diagnostics: Sequence[Diagnostic], output: str) -> NoReturn:
     sys.exit(UNDECIDED)
 
 
-def _apps(values: Sequence[str], output: str) -> dict[str, Address]:
-    from eastgate.envoy.config.clusters import Address
+def _apps(values: Sequence[str], output: str) -> dict[str, SocketAddress]:
+    from eastgate.envoy.config.clusters import SocketAddress
 
     apps = {}
     for value in values:
         workload, equals, address = value.partition("=")
         if not equals or not _WORKLOAD.fullmatch(workload):
             _bad(f"`{value}` names no workload and address", "write --app NS/NAME[:PORT]=HOST:PORT", output)
-        apps[workload] = Address(*_address(address, f"--app {workload}=", output))
+        apps[workload] = SocketAddress(*_address(address, f"--app {workload}=", output))
     return apps
 
 

@@ -20,11 +20,21 @@ from eastgate.manifests import Document
 from eastgate.manifests.node import Node
 from eastgate.records import dataclass
 
-__all__ = ["Account", "Caller", "Gep", "GepRule", "Identity", "PodsTarget", "ServiceTarget", "WholeNamespace", "read"]
+__all__ = [
+    "Account",
+    "Caller",
+    "Gep",
+    "GepRule",
+    "PodsTarget",
+    "SpiffeIdentity",
+    "TargetedService",
+    "WholeNamespace",
+    "read",
+]
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class SpiffeIdentity:
     """A SPIFFE ID."""
 
     spiffe: str
@@ -48,7 +58,7 @@ class WholeNamespace:
     span: Span | None = field(default=None, compare=False)
 
 
-Caller: TypeAlias = Identity | Account | WholeNamespace
+Caller: TypeAlias = SpiffeIdentity | Account | WholeNamespace
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +92,7 @@ class PodsTarget:
 
 
 @dataclass(frozen=True, slots=True)
-class ServiceTarget:
+class TargetedService:
     """A Service by its name."""
 
     name: str
@@ -95,7 +105,7 @@ class Gep:
 
     policy: Policy
     document: Document
-    targets: tuple[PodsTarget | ServiceTarget, ...]
+    targets: tuple[PodsTarget | TargetedService, ...]
     rules: tuple[GepRule, ...]
     level_written: bool
 
@@ -146,10 +156,10 @@ def read(item: Item) -> Gep | None:
     )
 
 
-def _target(ref: Node) -> PodsTarget | ServiceTarget:
+def _target(ref: Node) -> PodsTarget | TargetedService:
     if ref["kind"].text == "Pod":
         return PodsTarget(selector_of(ref["selector"]), ref["selector"].span)
-    return ServiceTarget(ref["name"].text, ref["name"].span)
+    return TargetedService(ref["name"].text, ref["name"].span)
 
 
 def _rules(document: Document, spec: Node, namespace: str) -> Iterable[GepRule]:
@@ -164,7 +174,7 @@ def _rule(rule: Node, namespace: str) -> GepRule:
     source, application = rule.get("authorizationSource"), rule.get("applicationAttributes")
     callers: tuple[Caller, ...] | None = None
     if source is not None:
-        identities = (Identity(node.text, node.span) for node in source.get("identities") or ())
+        identities = (SpiffeIdentity(node.text, node.span) for node in source.get("identities") or ())
         accounts = (_account(node, namespace) for node in source.get("serviceAccounts") or ())
         callers = (*identities, *accounts)
     paths, methods = (application.get("paths"), application.get("methods")) if application is not None else (None, None)
@@ -184,7 +194,7 @@ def _old_rule(rule: Node) -> GepRule:
     if sources is not None:
         callers = []
         for source in sources:
-            callers += [Identity(node.text, node.span) for node in source.get("identities") or ()]
+            callers += [SpiffeIdentity(node.text, node.span) for node in source.get("identities") or ()]
             callers += [_account(node, "") for node in source.get("serviceAccounts") or ()]
             callers += [WholeNamespace(node.text, node.span) for node in source.get("namespaces") or ()]
     ports = None
@@ -204,7 +214,7 @@ def _x_rule(rule: Node, namespace: str) -> GepRule:
 def _x_caller(source: Node, own_namespace: str) -> Caller:
     account = source.get("serviceAccount")
     if account is None:
-        return Identity(source["spiffe"].text, source["spiffe"].span)
+        return SpiffeIdentity(source["spiffe"].text, source["spiffe"].span)
     where = account.get("namespace")
     namespace = where.text if where is not None else own_namespace
     name = account["name"].text

@@ -11,9 +11,9 @@ from eastgate.convert.gep_reading import (
     Caller,
     Gep,
     GepRule,
-    Identity,
     PodsTarget,
-    ServiceTarget,
+    SpiffeIdentity,
+    TargetedService,
     WholeNamespace,
 )
 from eastgate.convert.model import Job, Manifest, metadata_of
@@ -26,7 +26,7 @@ from eastgate.manifests import Plain
 __all__ = ["AUTHORIZATION_POLICY", "X_POLICY", "resolved", "v1alpha1", "v1alpha2", "x_v1alpha1"]
 
 AUTHORIZATION_POLICY, X_POLICY = "AuthorizationPolicy", "XAuthorizationPolicy"
-_Target = PodsTarget | ServiceTarget
+_Target = PodsTarget | TargetedService
 
 
 def _manifest(version: str, kind: str, gep: Gep, job: Job, name: str, spec: Manifest) -> Manifest:
@@ -46,7 +46,7 @@ def _one_each(gep: Gep, targets: Sequence[_Target], write: Callable[[_Target, st
 
 
 def _target_ref(target: _Target) -> Manifest:
-    if isinstance(target, ServiceTarget):
+    if isinstance(target, TargetedService):
         return {"group": "", "kind": "Service", "name": target.name}
     return {"group": "", "kind": "Pod", "selector": written(target.selector)}
 
@@ -70,8 +70,8 @@ def _rule(rule: GepRule) -> Manifest:
     plain: Manifest = {}
     if rule.callers is not None:  # {} is nobody, and so it stays
         source: Manifest = {}
-        identities: list[Plain] = [caller.spiffe for caller in rule.callers if isinstance(caller, Identity)]
-        accounts: list[Plain] = [_account(caller) for caller in rule.callers if not isinstance(caller, Identity)]
+        identities: list[Plain] = [caller.spiffe for caller in rule.callers if isinstance(caller, SpiffeIdentity)]
+        accounts: list[Plain] = [_account(caller) for caller in rule.callers if not isinstance(caller, SpiffeIdentity)]
         if identities:
             source["identities"] = identities
         if accounts:
@@ -119,7 +119,7 @@ def _old_rule(rule: GepRule) -> Manifest:
         groups: dict[str, list[Plain]] = {"identities": [], "serviceAccounts": [], "namespaces": []}
         for caller in rule.callers:
             match caller:
-                case Identity(spiffe):
+                case SpiffeIdentity(spiffe):
                     groups["identities"].append(spiffe)
                 case Account():
                     groups["serviceAccounts"].append(_account(caller))
@@ -171,7 +171,7 @@ def _x_rule(rule: GepRule) -> Manifest:
 
 
 def _x_source(caller: Caller) -> Manifest:
-    if isinstance(caller, Identity):
+    if isinstance(caller, SpiffeIdentity):
         return {"type": "SPIFFE", "spiffe": caller.spiffe}
     name = caller.name if isinstance(caller, Account) else "*"
     return {"type": "ServiceAccount", "serviceAccount": {"namespace": caller.namespace, "name": name}}

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from eastgate.convert import codes
-from eastgate.convert.gep_reading import Gep, PodsTarget, ServiceTarget, read
+from eastgate.convert.gep_reading import Gep, PodsTarget, TargetedService, read
 from eastgate.convert.gep_writing import resolved
 from eastgate.convert.istio_levels import Aimed, closes, one_level_each
 from eastgate.convert.istio_rules import istio_rules
@@ -62,7 +62,7 @@ def _aim(gep: Gep, job: Job) -> Aimed | None:
             message = f"ambient Istio may enforce a dry run: {gep.policy.ref} is not converted"
             job.keep(gep.document, codes.AUDIT, message, gep.document.locate("metadata", "annotations"))
             return None
-        services = tuple(target for target in gep.targets if isinstance(target, ServiceTarget))
+        services = tuple(target for target in gep.targets if isinstance(target, TargetedService))
         reading = job.settings.section(GepSettings).service_target
         if services and (gep.is_application or reading is ServiceReading.TRAFFIC):
             return _aim_at_services(gep, services, job)
@@ -82,7 +82,7 @@ def _selectable(target: PodsTarget, gep: Gep, job: Job) -> bool:
     return False
 
 
-def _aim_at_services(gep: Gep, services: tuple[ServiceTarget, ...], job: Job) -> Aimed | None:
+def _aim_at_services(gep: Gep, services: tuple[TargetedService, ...], job: Job) -> Aimed | None:
     if job.settings.section(GepSettings).service_target is ServiceReading.WORKLOADS or len(services) < len(gep.targets):
         why = "traffic to the pods themselves would go round the waypoint"
         message = f"{why}: {gep.policy.ref} is not converted"

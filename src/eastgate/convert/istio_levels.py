@@ -16,9 +16,9 @@ from eastgate.convert.gep_reading import (
     Caller,
     Gep,
     GepRule,
-    Identity,
     PodsTarget,
-    ServiceTarget,
+    SpiffeIdentity,
+    TargetedService,
     WholeNamespace,
 )
 from eastgate.convert.model import Job
@@ -42,7 +42,7 @@ class Aimed:
 
     gep: Gep
     pods: tuple[PodsTarget, ...] = ()
-    services: tuple[ServiceTarget, ...] = ()
+    services: tuple[TargetedService, ...] = ()
     others: tuple[Document, ...] = ()
 
     @property
@@ -149,7 +149,7 @@ def _caller(mine: Caller, other: Caller, job: Job) -> Caller | None:
 
 def _id(caller: Caller, job: Job) -> str:
     match caller:
-        case Identity(spiffe):
+        case SpiffeIdentity(spiffe):
             return spiffe
         case Account(namespace, name):
             return service_account_id(job.settings.trust_domain, namespace, name)

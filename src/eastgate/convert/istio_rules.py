@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from eastgate.convert import codes
-from eastgate.convert.gep_reading import Account, Caller, Gep, GepRule, Identity, WholeNamespace
+from eastgate.convert.gep_reading import Account, Caller, Gep, GepRule, SpiffeIdentity, WholeNamespace
 from eastgate.convert.model import Assumption, Job, Manifest
 from eastgate.diagnostics.spans import Span
 from eastgate.manifests import Plain
@@ -65,13 +65,13 @@ def _principals(caller: Caller, gep: Gep, job: Job) -> Iterator[str]:
     match caller:
         case Account(namespace, name):
             yield f"{domain}/ns/{namespace}/sa/{name}"
-        case Identity(spiffe):
+        case SpiffeIdentity(spiffe):
             yield from _identity(spiffe.removeprefix("spiffe://"), caller, gep, job)
         case WholeNamespace(namespace):
             yield from _namespace(namespace, caller, gep, job)
 
 
-def _identity(principal: str, caller: Identity, gep: Gep, job: Job) -> Iterator[str]:
+def _identity(principal: str, caller: SpiffeIdentity, gep: Gep, job: Job) -> Iterator[str]:
     segments = principal.split("/")
     own = job.settings.trust_domain
     if segments[0] == _EVERY_DOMAIN != own and len(segments) == 5:

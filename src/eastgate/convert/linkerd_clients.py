@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from eastgate.cluster import dns_label_problem, dns_subdomain_problem
-from eastgate.convert.gep_reading import Account, Caller, Identity, WholeNamespace
+from eastgate.convert.gep_reading import Account, Caller, SpiffeIdentity, WholeNamespace
 from eastgate.ir import ALWAYS, And, Is, OneOf, Or, Predicate, Suffix
 from eastgate.ir.attributes import MESH_NAME
 from eastgate.records import dataclass
@@ -52,7 +52,7 @@ def _clients_of(part: Predicate, settings: Settings) -> Clients:
 def _caller_of(name: str, settings: Settings) -> Caller | None:
     if name.startswith("spiffe://"):
         # A SPIFFE ID of the own trust domain means a service account in GEP-3779, and some other client in Linkerd.
-        return None if name.startswith(f"spiffe://{settings.trust_domain}/") else Identity(name)
+        return None if name.startswith(f"spiffe://{settings.trust_domain}/") else SpiffeIdentity(name)
     stem = _stem(name, settings)
     account, dot, namespace = stem.rpartition(".") if stem is not None else ("", "", "")
     if not dot or dns_label_problem(namespace) is not None or dns_subdomain_problem(account) is not None:

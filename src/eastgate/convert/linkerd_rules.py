@@ -8,7 +8,7 @@ from itertools import product
 
 from eastgate.cluster import Selector, account_of
 from eastgate.convert import codes
-from eastgate.convert.gep_reading import Account, Caller, Gep, GepRule, Identity, WholeNamespace
+from eastgate.convert.gep_reading import Account, Caller, Gep, GepRule, SpiffeIdentity, WholeNamespace
 from eastgate.convert.model import Job, Manifest, metadata_of
 from eastgate.convert.selectors import written
 from eastgate.dialects.linkerd import GROUP
@@ -72,7 +72,7 @@ def _identity(caller: Caller, job: Job) -> str:
             return job.settings.mesh_name(namespace, name)
         case WholeNamespace(namespace):
             return job.settings.mesh_name(namespace, "*")
-        case Identity(spiffe):
+        case SpiffeIdentity(spiffe):
             account = account_of(spiffe)
             own = account is not None and account[0] == job.settings.trust_domain
             return job.settings.mesh_name(*account[1:]) if account is not None and own else spiffe

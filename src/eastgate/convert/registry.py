@@ -19,13 +19,13 @@ from eastgate.dialects.accesspolicy.validation import NETWORKING_GROUP, PROTOTYP
 from eastgate.dialects.converting import Converter
 from eastgate.records import dataclass
 
-__all__ = ["KINDS", "Kind", "converters_to"]
+__all__ = ["KINDS", "TargetKind", "converters_to"]
 
 Convert = Callable[[Sequence[Item], Job], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class TargetKind:
     """A kind to convert to: from which dialects, and which documents are of this kind already."""
 
     ways: tuple[tuple[type, Convert], ...]
@@ -58,25 +58,25 @@ def _gep(write: Callable[[Gep, Job], None]) -> Convert:
 _AUTHORIZATION, _ACCESS = "AuthorizationPolicy", ("XAccessPolicy", "AccessPolicy")
 
 
-def _to_gep(write: Callable[[Gep, Job], None], version: str, kind: str) -> Kind:
+def _to_gep(write: Callable[[Gep, Job], None], version: str, kind: str) -> TargetKind:
     ways = ((gep3779.Policy, _gep(write)), (linkerd.Policy, lambda items, job: from_linkerd(items, job, write)))
-    return Kind(ways, ((gep3779.GROUP, version, kind),))
+    return TargetKind(ways, ((gep3779.GROUP, version, kind),))
 
 
-KINDS: dict[str, Kind] = {
+KINDS: dict[str, TargetKind] = {
     "authorizationpolicy-v1alpha1": _to_gep(gep_writing.v1alpha1, "v1alpha1", _AUTHORIZATION),
     "authorizationpolicy-v1alpha2": _to_gep(gep_writing.v1alpha2, "v1alpha2", _AUTHORIZATION),
     "xauthorizationpolicy": _to_gep(gep_writing.x_v1alpha1, "v1alpha1", "XAuthorizationPolicy"),
-    "linkerd": Kind(
+    "linkerd": TargetKind(
         ((gep3779.Policy, to_linkerd),),
         tuple((kind.group, kind.version, kind.kind) for kind in linkerd.DIALECT.kinds),
     ),
-    "istio": Kind(((gep3779.Policy, to_istio), (kuadrant.Policy, to_authorino))),
-    "accesspolicy-v0alpha0": Kind(
+    "istio": TargetKind(((gep3779.Policy, to_istio), (kuadrant.Policy, to_authorino))),
+    "accesspolicy-v0alpha0": TargetKind(
         ((accesspolicy.Policy, to_v0alpha0),),
         tuple((group, "v0alpha0", kind) for group in (PROTOTYPE_GROUP, NETWORKING_GROUP) for kind in _ACCESS),
     ),
-    "accesspolicy-v1alpha1": Kind(
+    "accesspolicy-v1alpha1": TargetKind(
         ((accesspolicy.Policy, to_v1alpha1),), tuple((NETWORKING_GROUP, "v1alpha1", kind) for kind in _ACCESS)
     ),
 }

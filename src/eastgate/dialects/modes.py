@@ -5,21 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import StrEnum
 
-from eastgate.ir import (
-    ALWAYS,
-    AllowAny,
-    AskAll,
-    Chain,
-    Deny,
-    Effect,
-    FirstMatch,
-    Layer,
-    Placement,
-    PolicyRef,
-    Predicate,
-    rules_of,
-)
+from eastgate.ir import ALWAYS, Chain, Layer, Placement, PolicyRef, Predicate
 from eastgate.records import dataclass
+from eastgate.symbolic.stages import allow_lists, order_chain
 
 __all__ = ["LayerMode", "Mode", "lets_all_in", "modes_of_layer", "refusing"]
 
@@ -53,12 +41,11 @@ def modes_of_layer(layer: Layer, closing: Iterable[PolicyRef]) -> list[LayerMode
 
 def _mode_of_chain(at: Placement, chain: Chain, closing: tuple[PolicyRef, ...], where: str | Predicate) -> LayerMode:
     readings = "".join(f"; {reading}" for reading in chain.readings)
-    for stage in chain.stages:
-        if isinstance(stage, AllowAny):
-            because = f"deny by default because of {', '.join(map(str, closing))}{readings}"
-            if stage.rules:
-                return LayerMode(at, Mode.ALLOW_LIST, because, closing, where)
-            return LayerMode(at, Mode.CLOSED, f"no rule allows anything; {because}", closing, where)
+    for allow_list in allow_lists(chain):
+        because = f"deny by default because of {', '.join(map(str, closing))}{readings}"
+        if allow_list.arms:
+            return LayerMode(at, Mode.ALLOW_LIST, because, closing, where)
+        return LayerMode(at, Mode.CLOSED, f"no rule allows anything; {because}", closing, where)
     refs = refusing(chain)
     if refs:
         why = f"open but for what {', '.join(map(str, refs))} denies{readings}"
@@ -68,21 +55,10 @@ def _mode_of_chain(at: Placement, chain: Chain, closing: tuple[PolicyRef, ...], 
 
 def refusing(chain: Chain) -> tuple[PolicyRef, ...]:
     """Return the policies that deny something, or ask somebody who may."""
-    refs: dict[PolicyRef, None] = {}
-    for stage in chain.stages:
-        match stage:
-            case Deny() | AskAll():
-                rules = list(rules_of(stage))
-            case FirstMatch(steps=steps):
-                rules = [step.rule for step in steps if step.effect is Effect.DENY]
-            case _:
-                continue
-        refs.update({rule.origin.policy: None for rule in rules if rule.origin.policy is not None})
-    return tuple(refs)
+    refs = (arm.rule.origin.policy for stage in order_chain(chain) for arm in stage.denying)
+    return tuple(dict.fromkeys(ref for ref in refs if ref is not None))
 
 
 def lets_all_in(chain: Chain) -> bool:
     """Whether a chain of allow lists lets everybody in."""
-    return all(
-        any(rule.when == ALWAYS for rule in stage.rules) for stage in chain.stages if isinstance(stage, AllowAny)
-    )
+    return all(any(arm.when == ALWAYS for arm in stage.accepting) for stage in allow_lists(chain))

@@ -30,21 +30,21 @@ __all__ = ["Attachments", "Targeting"]
 
 
 class Targeting(Protocol):
-    """All that the engine needs to know of a policy: its name and what it targets. Dialects know the rest."""
+    """A policy as the engine sees it: its name and its targets. Dialects know the rest."""
 
     @property
     def ref(self) -> PolicyRef:
-        """The name of the policy."""
+        """Return the name of the policy."""
         ...
 
     @property
     def targets(self) -> tuple[Target, ...]:
-        """What it applies to: ANY of these."""
+        """Return what it applies to: ANY of these."""
         ...
 
     @property
     def references(self) -> tuple[PolicyRef, ...]:
-        """Other policies without which it says nothing, or something else. They come along wherever it applies."""
+        """Return the policies that it refers to. They are attached wherever it is."""
         ...
 
 
@@ -58,23 +58,23 @@ class Attachments(Generic[P]):
         self._world = world
         self.policies: dict[PolicyRef, P] = {}
         self.types: Counter[type] = Counter()  # how many policies there are of each
-        self._shelves: dict[_Place, _Shelf[P]] = {}
+        self._shelves: dict[_ShelfKey, _Shelf[P]] = {}
         self._referring: dict[PolicyRef, set[PolicyRef]] = {}
         self._by_added_labels: dict[PolicyRef, P] = {}
         for policy in policies:
             self._file(policy)
 
     def put(self, policy: P) -> set[Point]:
-        """Add or replace a policy; tells which workloads it touches."""
+        """Add or replace a policy; return the points that it touches."""
         touched = self._touched(self._file(policy))
         return touched | self._touched(policy)
 
     def remove(self, ref: PolicyRef) -> set[Point]:
-        """Remove a policy, if it is there; tells which workloads it touched."""
+        """Remove a policy, if it exists; return the points that it touched."""
         return self._touched(self._unfile(ref))
 
     def uncertain(self, workload: Workload) -> list[P]:
-        """The policies of which nobody can tell whether they select the pods of a template: a cluster adds labels."""
+        """Return the policies that may select the pods of a template, by labels that only a cluster adds."""
         if not self._by_added_labels or not workload.derived:
             return []
         return [
@@ -87,7 +87,7 @@ class Attachments(Generic[P]):
         if policy is None:
             return set()
         referring = (self.policies[ref] for ref in self._referring.get(policy.ref, ()))
-        targets = (target for one in (policy, *referring) for target in one.targets)
+        targets = (target for affected in (policy, *referring) for target in affected.targets)
         return {point for target in targets for point in self._points(target)}
 
     def _points(self, target: Target) -> Iterable[Point]:
@@ -96,7 +96,7 @@ class Attachments(Generic[P]):
         return (target,) if isinstance(target, NamedPoint) else self._world.select(target)
 
     def _named_in(self, namespace: str | None) -> set[NamedPoint]:
-        """The gateways, routes and backends of a namespace, or of all."""
+        """Return the gateways, routes and backends of a namespace; None: of all."""
         world = self._world
         gateways = (GatewayNamed(gateway.namespace, gateway.name) for gateway in world.gateways.values())
         routes = (RouteNamed(route.namespace, route.name) for route in world.routes.values())
@@ -105,32 +105,32 @@ class Attachments(Generic[P]):
         return {point for point in points if namespace in (None, point.namespace)}
 
     def of(self, workload: Workload) -> tuple[Attachment[P], ...]:
-        """What targets a workload, in the order of the policies' names; and then what those refer to."""
+        """Return the attachments of a workload, sorted by policy name; then those of the policies they refer to."""
         matches = self._world.target_matches
-        found = {
+        attached = {
             order: attachment
-            for place in self._places(workload)
-            for target, order, attachment in self._shelves.get(place, _EMPTY).values()
+            for key in self._shelf_keys(workload)
+            for target, order, attachment in self._shelves.get(key, _EMPTY).values()
             if attachment.service is not None or matches(target, workload)
         }
-        return self._with_references(tuple(found[order] for order in sorted(found)))
+        return self._with_references(tuple(attached[order] for order in sorted(attached)))
 
     def at(self, point: NamedPoint) -> tuple[Attachment[P], ...]:
-        """What targets a Gateway, a route or a Backend, in the order of the policies' names."""
-        found = {order: attachment for _, order, attachment in self._shelves.get(point, _EMPTY).values()}
-        for place in ((point.namespace, None), (None, None)):
-            shelf = self._shelves.get(place, _EMPTY).values()
-            found |= {order: attachment for target, order, attachment in shelf if isinstance(target, Everything)}
-        return self._with_references(tuple(found[order] for order in sorted(found)))
+        """Return the attachments of a Gateway, a route or a Backend, sorted by policy name."""
+        attached = {order: attachment for _, order, attachment in self._shelves.get(point, _EMPTY).values()}
+        for key in ((point.namespace, None), (None, None)):
+            shelf = self._shelves.get(key, _EMPTY).values()
+            attached |= {order: attachment for target, order, attachment in shelf if isinstance(target, Everything)}
+        return self._with_references(tuple(attached[order] for order in sorted(attached)))
 
-    def _with_references(self, found: tuple[Attachment[P], ...]) -> tuple[Attachment[P], ...]:
+    def _with_references(self, attached: tuple[Attachment[P], ...]) -> tuple[Attachment[P], ...]:
         if not self._referring:
-            return found
-        wanted = {ref for one in found for ref in one.policy.references if ref in self.policies}
-        return (*found, *(Attachment(self.policies[ref]) for ref in sorted(wanted, key=_name)))
+            return attached
+        wanted = {ref for attachment in attached for ref in attachment.policy.references if ref in self.policies}
+        return (*attached, *(Attachment(self.policies[ref]) for ref in sorted(wanted, key=_name)))
 
-    def _places(self, workload: Workload) -> Iterator[_Place]:
-        """Where everything is filed that may target a workload."""
+    def _shelf_keys(self, workload: Workload) -> Iterator[_ShelfKey]:
+        """Yield the keys of all shelves with policies that may target a workload."""
         for namespace in (workload.namespace, None):
             yield namespace, None
             for label in workload.labels.items():
@@ -138,7 +138,7 @@ class Attachments(Generic[P]):
         yield from self._world.services_of(workload.key)
 
     def _file(self, policy: P) -> P | None:
-        """Put a policy on its shelves; gives the one that it replaces."""
+        """Put a policy on its shelves; return the policy that it replaces."""
         ref = policy.ref
         before = self._unfile(ref)
         self.policies[ref] = policy
@@ -146,7 +146,7 @@ class Attachments(Generic[P]):
         for number, target in enumerate(policy.targets):
             service = f"{target.namespace}/{target.service}" if isinstance(target, PodsOfService) else None
             filed = (target, _order(ref, service), Attachment(policy, service))
-            self._shelves.setdefault(_place(target), {})[ref, number] = filed
+            self._shelves.setdefault(_shelf_key(target), {})[ref, number] = filed
         for other in policy.references:
             self._referring.setdefault(other, set()).add(ref)
         if any(is_added_label(key) for target in policy.targets for key in _labels(target)):
@@ -158,10 +158,10 @@ class Attachments(Generic[P]):
         self._by_added_labels.pop(ref, None)
         self.types[type(policy)] -= 1
         for number, target in enumerate(policy.targets if policy is not None else ()):
-            place = _place(target)
-            del self._shelves[place][ref, number]
-            if not self._shelves[place]:
-                del self._shelves[place]
+            key = _shelf_key(target)
+            del self._shelves[key][ref, number]
+            if not self._shelves[key]:
+                del self._shelves[key]
         for other in set(policy.references) if policy is not None else ():
             self._referring[other].discard(ref)
             if not self._referring[other]:
@@ -171,13 +171,13 @@ class Attachments(Generic[P]):
 
 # A target is filed under its own name, under its Service, or under a label that all its pods have (None: they need
 # have none) in its namespace (None: it may mean pods of any).
-_Place: TypeAlias = str | NamedPoint | tuple[str | None, tuple[str, str] | None]
+_ShelfKey: TypeAlias = str | NamedPoint | tuple[str | None, tuple[str, str] | None]
 _Order: TypeAlias = tuple[str, str, str, str, str]  # the name of a policy, and of a Service, as they are sorted
 _Shelf: TypeAlias = dict[tuple[PolicyRef, int], tuple[Target, _Order, Attachment[P]]]
 _EMPTY: Mapping[tuple[PolicyRef, int], tuple[Target, _Order, Attachment[Never]]] = {}
 
 
-def _place(target: Target) -> _Place:
+def _shelf_key(target: Target) -> _ShelfKey:
     match target:
         case PodsOfService(namespace, service):
             return f"{namespace}/{service}"

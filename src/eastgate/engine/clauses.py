@@ -41,7 +41,7 @@ class Filed:
 
     @classmethod
     def of(cls, rules: Iterable[Predicate]) -> Filed:
-        """All clauses of these rules."""
+        """Index the clauses of these rules."""
         filed = cls()
         for rank, predicate in enumerate(rules):
             for clause in _clauses(rank, predicate):
@@ -62,7 +62,7 @@ class Filed:
 
 
 def _clauses(rank: int, predicate: Predicate) -> Iterator[Clause]:
-    """The alternatives of a rule: ANY of the clauses matches exactly where the predicate does."""
+    """Yield the alternatives of a rule: ANY of the clauses matches exactly where the predicate does."""
     if isinstance(predicate, Or) and _who(predicate) is None:
         for part in predicate.parts:
             yield from _clauses(rank, part)
@@ -71,8 +71,8 @@ def _clauses(rank: int, predicate: Predicate) -> Iterator[Clause]:
     ports: frozenset[Value] | None = None
     rest: list[Predicate] = []
     for part in conjuncts(predicate):
-        if who is None and (named := _who(part)) is not None:
-            who = named
+        if who is None and (callers := _who(part)) is not None:
+            who = callers
         elif ports is None and (numbers := _ports(part)) is not None:
             ports = numbers
         else:
@@ -84,7 +84,7 @@ def _clauses(rank: int, predicate: Predicate) -> Iterator[Clause]:
 
 
 def _who(predicate: Predicate) -> Who | None:
-    """Whom a part names, where it names nothing else."""
+    """Return the callers that a part names; None where it asks for anything else."""
     if isinstance(predicate, Is):
         if predicate.attribute is IDENTITY:
             matcher = predicate.matcher
@@ -94,11 +94,11 @@ def _who(predicate: Predicate) -> Who | None:
                 return Who((), (matcher.path,))
         return None
     if isinstance(predicate, Or):
-        named = [_who(part) for part in predicate.parts]
-        found = [one for one in named if one is not None]
-        if len(found) == len(named):
-            exact = dict.fromkeys(value for one in found for value in one.exact)
-            return Who(exact, [stem for one in found for stem in one.stems])
+        each = [_who(part) for part in predicate.parts]
+        callers = [who for who in each if who is not None]
+        if len(callers) == len(each):
+            exact = dict.fromkeys(value for who in callers for value in who.exact)
+            return Who(exact, [stem for who in callers for stem in who.stems])
     return None
 
 

@@ -41,7 +41,7 @@ _NETWORK = frozenset({IDENTITY, PORT})
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Function:
-    """What finds a verdict where a table alone cannot."""
+    """Finds a verdict where a table alone cannot."""
 
     find: _Decide
 
@@ -51,7 +51,7 @@ Finder = Table | Function
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Program:
-    """What a class of workloads decides."""
+    """The compiled layers of a class of workloads."""
 
     layers: tuple[Layer, ...]
     finder: Finder
@@ -62,7 +62,7 @@ class Program:
         return self.finder.find(request)
 
     def outcome(self, verdict: Verdict) -> Outcome:
-        """What a verdict of this program means."""
+        """Return the outcome that a verdict of this program stands for."""
         return self._verdicts.outcome(verdict)
 
 
@@ -190,7 +190,7 @@ def _never(request: Request) -> Verdict:
 
 
 def _final(said: int) -> Verdict:
-    """What the last step of a chain says, as the verdict of the chain."""
+    """Make the verdict of the last step the verdict of the chain."""
     return PASSED if said == _GO_ON else said if said >= 0 else ~said
 
 

@@ -12,7 +12,7 @@ Condition = Callable[[Request], bool]
 
 
 def compile_condition(predicate: Predicate) -> Condition:
-    """A function that says whether the predicate holds."""
+    """Compile a predicate to a function that returns whether it holds."""
     match predicate:
         case Is():
             return _compile_atom(predicate)
@@ -54,7 +54,7 @@ def _compile_computed(computed: Computed) -> Condition:
 
 
 def _compile_parts(parts: Sequence[Predicate], *, decisive: bool) -> Condition:
-    """And (decisive False) or Or (decisive True)."""
+    """Compile an And (decisive False) or an Or (decisive True)."""
     conditions = tuple(compile_condition(part) for part in parts)
     if len(conditions) == 1:
         return conditions[0]
@@ -65,8 +65,8 @@ def _compile_parts(parts: Sequence[Predicate], *, decisive: bool) -> Condition:
         return lambda request: first(request) and second(request)
 
     def holds(request: Request) -> bool:
-        for one in conditions:
-            if one(request) is decisive:
+        for condition in conditions:
+            if condition(request) is decisive:
                 return decisive
         return not decisive
 

@@ -79,7 +79,7 @@ class Engine(Generic[P]):
         return finder.find(request)
 
     def program(self, point: Point) -> Program:
-        """What decides at a point. Raises KeyError where there is no such workload."""
+        """Return the program that decides at a point. Raises KeyError where there is no such workload."""
         program = self._programs.get(point)
         if program is None:
             attached = self.attached(point)
@@ -116,7 +116,7 @@ class Engine(Generic[P]):
         return sorted(self._attachments.policies.values(), key=lambda policy: str(policy.ref))
 
     def count(self, kind: type) -> int:
-        """How many policies there are of a type."""
+        """Count the policies of a type."""
         return self._attachments.types[kind]
 
     def uncertain(self, point: Point) -> list[P]:

@@ -36,11 +36,11 @@ from eastgate.ir import (
     Prefix,
     Present,
     Refusal,
-    Refused,
     Request,
     Ruling,
     Stage,
     Suffix,
+    UnaskedRefusal,
     Value,
     atoms,
     mentions,
@@ -67,11 +67,11 @@ def decide(layers: Sequence[Layer], request: Request) -> Outcome:
 
 def _layer(layer: Layer, request: Request) -> Outcome:
     if BAD_HOST in request.values and _reads_http(layer, request.values.get(PORT)):
-        return Outcome(False, layer.name, Refused.HOST, None, Refusal.BAD_REQUEST)
+        return Outcome(False, layer.name, UnaskedRefusal.HOST, None, Refusal.BAD_REQUEST)
     path = request.values.get(PATH)
     ambiguous = isinstance(path, str) and _is_ambiguous(path)
     respelled = not ambiguous and HANDED_PATH in request.values
-    refused = Outcome(False, layer.name, None if ambiguous else Refused.SPELLING, None, Refusal.BAD_REQUEST)
+    refused = Outcome(False, layer.name, None if ambiguous else UnaskedRefusal.SPELLING, None, Refusal.BAD_REQUEST)
     chain = layer.otherwise
     for case in layer.cases:
         anything = (ambiguous or respelled) and not case.synthetic
@@ -90,12 +90,12 @@ def _layer(layer: Layer, request: Request) -> Outcome:
 
 
 def _is_ambiguous(path: str) -> bool:
-    """An encoded separator, or a dot segment with parameters."""
+    """Return whether a path has an encoded separator, or a dot segment with parameters."""
     return re.search(r"%2f|%5c|/\.\.?(;|%3b)", path.lower()) is not None
 
 
 def _reads_http(layer: Layer, port: Known) -> bool:
-    """Whether something at the port needs HTTP, or answers in its words."""
+    """Return whether a layer needs HTTP at a port, or answers with an HTTP status."""
     chains = []
     for case in layer.cases:
         on_port = _on_port(case.when, port)
@@ -115,14 +115,14 @@ def _reads_http(layer: Layer, port: Known) -> bool:
 
 
 def _on_port(predicate: Predicate, port: Known) -> set[bool]:
-    """What may come out at a port, whatever the rest of the request is."""
+    """Return the possible truths of a predicate at a port, whatever the rest of the request is."""
     match predicate:
         case And(parts) | Or(parts):
             each = [_on_port(part, port) for part in parts]
             decisive = isinstance(predicate, Or)
             if {decisive} in each:
                 return {decisive}
-            return {not decisive} if all(one == {not decisive} for one in each) else {True, False}
+            return {not decisive} if all(held == {not decisive} for held in each) else {True, False}
         case Not(part):
             return {not held for held in _on_port(part, port)}
         case Is(attribute, matcher) if attribute == PORT:
@@ -132,19 +132,19 @@ def _on_port(predicate: Predicate, port: Known) -> set[bool]:
 
 
 def _whatever_the_path(predicate: Predicate, request: Request, ambiguous: bool) -> set[bool]:
-    """What may come out if each comparison of the path (only by patterns, where it is not ambiguous) may be either."""
+    """Return the possible truths where comparisons of the path may be either; only patterns, if it is not ambiguous."""
     match predicate:
         case And(parts) | Or(parts):
             each = [_whatever_the_path(part, request, ambiguous) for part in parts]
             decisive = isinstance(predicate, Or)
             if {decisive} in each:
                 return {decisive}
-            return {not decisive} | ({decisive} if any(decisive in one for one in each) else set())
+            return {not decisive} | ({decisive} if any(decisive in held for held in each) else set())
         case Not(part):
             return {not held for held in _whatever_the_path(part, request, ambiguous)}
         case _:
-            open_ = bool(PATHS & mentions(predicate)) if ambiguous else is_sensitive(predicate)
-            return {True, False} if open_ else {holds(predicate, request)}
+            either = bool(PATHS & mentions(predicate)) if ambiguous else is_sensitive(predicate)
+            return {True, False} if either else {holds(predicate, request)}
 
 
 def _chain(layer: str, chain: Chain, request: Request) -> Outcome:
@@ -161,7 +161,7 @@ def _chain(layer: str, chain: Chain, request: Request) -> Outcome:
 
 
 def _stage(layer: str, stage: Stage, request: Request) -> tuple[Outcome, bool]:
-    """The outcome of one stage, and whether it ends the chain."""
+    """Return the outcome of one stage, and whether it ends the chain."""
     go_on = Outcome(allowed=True)
     match stage:
         case Observe():
@@ -212,7 +212,7 @@ def holds(predicate: Predicate, request: Request) -> bool:
                 return assumed
             value = request.values[attribute]
             if isinstance(value, tuple):  # it is there several times
-                return any(_in(matcher, one) for one in ([",".join(value)] if joined else value))
+                return any(_in(matcher, text) for text in ([",".join(value)] if joined else value))
             return value is not None and _in(matcher, value)
 
 
@@ -280,18 +280,18 @@ def _several(attribute: Attribute, matchers: list[Matcher]) -> list[Known]:
         if isinstance(value, str):
             told_apart[tuple(_in(matcher, value) for matcher in matchers)] = value
     sizes = range(1, len(told_apart) + 1)
-    return [None, *(one for size in sizes for one in combinations(told_apart.values(), size))]
+    return [None, *(values for size in sizes for values in combinations(told_apart.values(), size))]
 
 
 def _addresses(matchers: Iterable[InNetwork]) -> list[str]:
     """Every edge of every network: first, last, and the neighbours outside. Nobody else calls from loopback."""
-    found = {"0.0.0.0", "::", "128.0.0.0", "::2"}  # noqa: S104 - addresses as data
+    edges = {"0.0.0.0", "::", "128.0.0.0", "::2"}  # noqa: S104 - addresses as data
     for network in (n for m in matchers for n in m.networks):
         first, last = int(network.network_address), int(network.broadcast_address)
         limit = 2**network.max_prefixlen
         kind = type(network.network_address)
-        found |= {str(kind(n)) for n in (first - 1, first, last, last + 1) if 0 <= n < limit}
-    return sorted(one for one in found if not one.startswith("127.") and one != "::1")
+        edges |= {str(kind(n)) for n in (first - 1, first, last, last + 1) if 0 <= n < limit}
+    return sorted(address for address in edges if not address.startswith("127.") and address != "::1")
 
 
 def _tests(layer: Layer) -> Iterator[Computed]:

@@ -30,7 +30,7 @@ _Entry: TypeAlias = int | _ByPort
 
 
 class Table(dict[object, _Entry]):
-    """What is said to whom on which port. `unknown` answers where either is not known."""
+    """Verdicts by identity and port. `unknown` decides where either is unknown."""
 
     __slots__ = ("anyone", "has_stems", "unknown")
 
@@ -41,7 +41,7 @@ class Table(dict[object, _Entry]):
         self.unknown = unknown
 
     def find(self, request: Request) -> int:
-        """What the first rule that matches says."""
+        """Return the verdict of the first rule that matches."""
         if request.incomplete:
             return self.unknown(request)
         identity = request.identity

@@ -1,18 +1,16 @@
-"""The trace: what each layer and stage said of a request, in order, and what came closest.
+"""The trace: the outcome of each layer and stage for a request, in order, and the rules that came closest.
 
-Built from the IR itself when somebody asks why; a decision never pays for it.
+It is built from the IR when it is asked for; a decision never pays for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from eastgate.ir import (
     UNOPPOSED,
-    AllowAny,
     And,
     Answer,
-    AskAll,
     Known,
     Layer,
     Observe,
@@ -23,6 +21,7 @@ from eastgate.ir import (
     Rule,
     Scope,
     Stage,
+    asks_of,
     mentions,
     rules_of,
 )
@@ -30,7 +29,7 @@ from eastgate.ir.attributes import Attribute, Unknown
 from eastgate.records import dataclass
 from eastgate.symbolic.completions import complete
 from eastgate.symbolic.judging import StageOutcome, judge_stage, pick_chain
-from eastgate.symbolic.stages import Move
+from eastgate.symbolic.stages import Move, order_stage
 from eastgate.symbolic.truth import truth
 
 __all__ = ["LayerTrace", "Missed", "NearMiss", "StageTrace", "Trace", "trace"]
@@ -55,7 +54,7 @@ class NearMiss:
 
 @dataclass(frozen=True, slots=True)
 class StageTrace:
-    """What one stage said: `accepted`, `denied`, `passed` or `observed`."""
+    """The outcome of one stage. `said`: `accepted`, `denied`, `passed` or `observed`."""
 
     stage: str
     said: str
@@ -67,7 +66,7 @@ class StageTrace:
 
 @dataclass(frozen=True, slots=True)
 class LayerTrace:
-    """What one layer said. `assumed` are the values of unknown attributes for which it says so."""
+    """The outcome of one layer. `assumed` are the values of unknown attributes that lead to it."""
 
     layer: str
     outcome: Outcome
@@ -81,7 +80,7 @@ class LayerTrace:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """What all layers said, up to the one that denied; those behind it were not reached.
+    """The outcomes of all layers up to the one that denied; those behind it were not reached.
 
     `unknown` are the attributes that the request leaves out and that decide: with other values it may be allowed.
     """
@@ -93,38 +92,34 @@ class Trace:
 
 
 def trace(layers: Sequence[Layer], request: Request, *, nearest: int = 3) -> Trace:
-    """Every layer up to the first denial."""
+    """Trace a request through the layers, up to the first denial."""
     accepted = UNOPPOSED
     seen: list[LayerTrace] = []
-    for place, layer in enumerate(layers):
-        one = _trace_layer(layer, request, nearest)
-        seen.append(one)
-        if not one.outcome.allowed:
-            unknown = _unknown(layers[place:], request, one.assumed) if one.assumed else ()
-            return Trace(one.outcome, tuple(seen), tuple(later.name for later in layers[place + 1 :]), unknown)
-        if one.outcome.rule is not None:
-            accepted = one.outcome
+    for index, layer in enumerate(layers):
+        traced = _trace_layer(layer, request, nearest)
+        seen.append(traced)
+        if not traced.outcome.allowed:
+            unknown = _unknown(layers[index:], request, traced.assumed) if traced.assumed else ()
+            return Trace(traced.outcome, tuple(seen), tuple(later.name for later in layers[index + 1 :]), unknown)
+        if traced.outcome.rule is not None:
+            accepted = traced.outcome
     return Trace(accepted, tuple(seen))
 
 
 def _unknown(
     layers: Sequence[Layer], request: Request, telling: Sequence[tuple[Attribute, Known]]
 ) -> tuple[Attribute, ...]:
-    """Return what rules ask for that may yet match, of which nothing is known."""
-    found = [attribute for attribute, _ in telling]
+    """Return the unknown attributes that rules which may still match look at."""
+    attributes = [attribute for attribute, _ in telling]
     for layer in layers:
         chains = [case.chain for case in layer.cases if truth(case.when, request) is not False]
         asked = [case.when for case in layer.cases] + [
-            rule.when
-            for chain in [*chains, layer.otherwise]
-            for stage in chain.stages
-            if not isinstance(stage, Observe)
-            for rule in rules_of(stage)
+            rule.when for chain in [*chains, layer.otherwise] for rule in chain.rules(observed=False)
         ]
         for predicate in asked:
             if truth(predicate, request) is None:
-                found += sorted(one for one in mentions(predicate) if one not in request.values)
-    return tuple(dict.fromkeys(found))
+                attributes += sorted(attribute for attribute in mentions(predicate) if attribute not in request.values)
+    return tuple(dict.fromkeys(attributes))
 
 
 def _trace_layer(layer: Layer, request: Request, nearest: int) -> LayerTrace:
@@ -138,11 +133,12 @@ def _trace_layer(layer: Layer, request: Request, nearest: int) -> LayerTrace:
     stages: list[StageTrace] = []
     misses: tuple[NearMiss, ...] = ()
     for stage in chain.stages:
-        said = judge_stage(layer.name, stage, request)
-        stages.append(_trace_stage(stage, said, request))
-        if isinstance(stage, AllowAny) and said.move is Move.DENY:
-            misses = _nearest(stage.rules, asked, nearest)
-        if said.move in (Move.ACCEPT, Move.DENY):
+        judged = judge_stage(layer.name, stage, request)
+        stages.append(_trace_stage(stage, judged, request))
+        if judged.move is Move.DENY and judged.rule is None:
+            accepting = (arm.rule for ordered in order_stage(stage) for arm in ordered.accepting)
+            misses = _nearest(accepting, asked, nearest)
+        if judged.move in (Move.ACCEPT, Move.DENY):
             break
     return LayerTrace(
         layer.name,
@@ -157,36 +153,29 @@ def _trace_layer(layer: Layer, request: Request, nearest: int) -> LayerTrace:
 
 def _trace_stage(stage: Stage, outcome: StageOutcome, request: Request) -> StageTrace:
     accepted = outcome.outcome.rule is not None
-    said = "denied" if outcome.move is Move.DENY else "accepted" if accepted else "passed"
+    result = "denied" if outcome.move is Move.DENY else "accepted" if accepted else "passed"
     rules = tuple(rules_of(stage))
-    match stage:
-        case Observe(would=would):
-            matched = [
-                (rule, action)
-                for rule, action in zip(rules, would, strict=True)
-                if truth(rule.when, request) is not False
-            ]
-            return StageTrace(stage.name, "observed", None, len(rules), tuple(matched))
-        case AskAll(asks=asks):
-            asked = [
-                (
-                    ask.authorizer,
-                    request.answers.get(ask.authorizer, "no answer") if truth(ask.rule.when, request) else "not asked",
-                )
-                for ask in asks
-            ]
-            return StageTrace(stage.name, said, outcome.rule, len(rules), asked=tuple(asked))
-        case _:
-            return StageTrace(stage.name, said, outcome.rule, len(rules))
+    if isinstance(stage, Observe):
+        audited = zip(rules, stage.would, strict=True)
+        matched = tuple((rule, would) for rule, would in audited if truth(rule.when, request) is not False)
+        return StageTrace(stage.name, "observed", None, len(rules), matched)
+    asked = [
+        (
+            ask.authorizer,
+            request.answers.get(ask.authorizer, "no answer") if truth(ask.rule.when, request) else "not asked",
+        )
+        for ask in asks_of(stage)
+    ]
+    return StageTrace(stage.name, result, outcome.rule, len(rules), asked=tuple(asked))
 
 
-def _nearest(rules: Sequence[Rule], request: Request, limit: int) -> tuple[NearMiss, ...]:
-    """The rules that missed fewest conditions, in the order written where they are equally near.
+def _nearest(rules: Iterable[Rule], request: Request, limit: int) -> tuple[NearMiss, ...]:
+    """Return the rules that missed fewest conditions, in their order where they are equally near.
 
-    One that nobody wrote is not among them, since nobody can change it.
+    Rules that nobody wrote are left out, since nobody can change them.
     """
-    written = (rule for rule in rules if rule.origin.policy is not None or rule.origin.span is not None)
-    misses = [NearMiss(rule, _missed(rule.when, request)) for rule in written]
+    authored = (rule for rule in rules if rule.origin.policy is not None or rule.origin.span is not None)
+    misses = [NearMiss(rule, _missed(rule.when, request)) for rule in authored]
     return tuple(sorted(misses, key=lambda miss: len(miss.missed))[:limit])
 
 

@@ -39,7 +39,7 @@ class Verdicts:
         refusal: int | None,
         rules: Sequence[Rule | None] = _BY_DEFAULT,
     ) -> range:
-        """A verdict for each rule of a stage; without rules, the one where none decided."""
+        """Return a verdict for each rule of a stage; without rules, the verdict where none decided."""
         start = self._end
         self._end += len(rules)
         self._starts.append(start)
@@ -47,7 +47,7 @@ class Verdicts:
         return range(2 * start + allowed, 2 * self._end + allowed, 2)
 
     def of(self, outcome: Outcome) -> Verdict:
-        """The verdict that stands for an outcome. The same outcome always gets the same."""
+        """Return the verdict that stands for an outcome: always the same for the same outcome."""
         head = (outcome.allowed, outcome.layer, outcome.stage, outcome.refusal)
         for start, (*known, rules) in zip(self._starts, self._stretches, strict=True):
             if (*known,) == head:
@@ -57,8 +57,8 @@ class Verdicts:
         return self.of_rules(*head, (outcome.rule,))[0]
 
     def outcome(self, verdict: Verdict) -> Outcome:
-        """What a verdict stands for."""
+        """Return the outcome that a verdict stands for."""
         number = verdict >> 1
-        place = bisect_right(self._starts, number) - 1
-        allowed, layer, stage, refusal, rules = self._stretches[place]
-        return Outcome(allowed, layer, stage, rules[number - self._starts[place]], refusal)
+        index = bisect_right(self._starts, number) - 1
+        allowed, layer, stage, refusal, rules = self._stretches[index]
+        return Outcome(allowed, layer, stage, rules[number - self._starts[index]], refusal)

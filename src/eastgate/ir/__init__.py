@@ -27,7 +27,7 @@ from eastgate.ir.matchers import (
     known,
     values_of,
 )
-from eastgate.ir.outcomes import REFUSED_HOST, REFUSED_SPELLING, UNOPPOSED, Outcome, Refused, Unroutable
+from eastgate.ir.outcomes import REFUSED_HOST, REFUSED_SPELLING, UNOPPOSED, Outcome, UnaskedRefusal, Unroutable
 from eastgate.ir.placement import Placement, Reading, Scope, ScopeKind, Site
 from eastgate.ir.predicates import (
     ALWAYS,
@@ -63,6 +63,7 @@ from eastgate.ir.rules import (
     Rule,
     Stage,
     Step,
+    asks_of,
     rules_of,
 )
 from eastgate.ir.service_accounts import AccountsOf
@@ -107,7 +108,6 @@ __all__ = [
     "RawRequest",
     "Reading",
     "Refusal",
-    "Refused",
     "Reply",
     "Request",
     "Rule",
@@ -123,11 +123,13 @@ __all__ = [
     "Step",
     "StepVerdict",
     "Suffix",
+    "UnaskedRefusal",
     "Unroutable",
     "Value",
     "all_of",
     "any_of",
     "ask_authorizers",
+    "asks_of",
     "assume",
     "at_port",
     "atoms",

@@ -6,22 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from eastgate.ir.authorizers import Answer, Authorizer, RawRequest, Ruling
 from eastgate.ir.requests import Request
-from eastgate.ir.rules import AskAll, Layer, Refusal
+from eastgate.ir.rules import Layer, Refusal
 
 __all__ = ["ask_authorizers", "authorizers_in"]
 
 
 def authorizers_in(layers: Iterable[Layer]) -> dict[str, Authorizer]:
     """Return the authorizers that layers may ask and that we run ourselves, by name."""
-    return {
-        ask.authorizer: ask.evaluator
-        for layer in layers
-        for chain in layer.chains
-        for stage in chain.stages
-        if isinstance(stage, AskAll)
-        for ask in stage.asks
-        if ask.evaluator is not None
-    }
+    return {ask.authorizer: ask.evaluator for layer in layers for ask in layer.asks if ask.evaluator is not None}
 
 
 def ask_authorizers(request: Request, raw: RawRequest, authorizers: Mapping[str, Authorizer]) -> Request:

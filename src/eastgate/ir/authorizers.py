@@ -1,4 +1,4 @@
-"""Authorizers: whoever must agree to a request beside the rules, what they answer, and how an answer came about."""
+"""Authorizers: who must agree to a request beside the rules, their answers, and the steps that led to each."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Answer", "Authorizer", "RawRequest", "Reply", "Ruling", "RulingStep"
 
 
 class StepVerdict(enum.StrEnum):
-    """How a step of a ruling came out."""
+    """The result of a step of a ruling."""
 
     ACCEPTED = "accepted"
     REFUSED = "refused"
@@ -29,7 +29,7 @@ class StepVerdict(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What one expression saw: `saw` is the value, masked; None where nothing is there or it is unknown."""
+    """The value that one expression looked at. `saw` is masked; None where it is absent or unknown."""
 
     expression: str
     saw: str | None
@@ -65,7 +65,7 @@ class Ruling:
 
     @property
     def is_explained(self) -> bool:
-        """Whether it says how it came about."""
+        """Return whether it has steps, or a document."""
         return bool(self.steps or self.document)
 
     def __str__(self) -> str:
@@ -84,15 +84,15 @@ Answer = str | Ruling  # a `Reply`, or the word of one
 
 
 def consents(answer: Answer | None) -> bool:
-    """Tell whether an authorizer lets a request through. An error and no answer at all do not."""
+    """Return whether an answer allows the request. An error and no answer at all do not."""
     return answer.allowed if isinstance(answer, Ruling) else answer == Reply.ALLOW
 
 
 @dataclass(frozen=True, slots=True)
 class RawRequest:
-    """What authorizers may look at and rules do not: the request as it was sent, and the credentials in it.
+    """The request as it was sent, with its credentials: authorizers may look at it, and rules do not.
 
-    None stands for what nobody knows; `claims` are those of a token that somebody has verified already.
+    None stands for unknown; `claims` are those of a token that somebody has verified already.
     """
 
     headers: Headers | None = field(default=None, repr=False)
@@ -110,7 +110,7 @@ class Authorizer(Protocol):
 
     @property
     def looks_at_path(self) -> bool:
-        """Whether the answer may depend on the path, so that an ambiguous path must be refused."""
+        """Return whether the answer may depend on the path, so that an ambiguous path must be refused."""
         ...
 
     def answer(self, request: Request, raw: RawRequest) -> Ruling:

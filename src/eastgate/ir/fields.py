@@ -17,31 +17,31 @@ _NOT_NAMED |= {"x-forwarded-for", "x-forwarded-host", "x-forwarded-proto"}
 
 
 def each_header(headers: Headers) -> Iterator[tuple[str, str]]:
-    """Every header with one value, in the order written."""
+    """Yield each header with each of its values, in order."""
     for name, value in headers.items():
-        yield from ((name, one) for one in ([value] if isinstance(value, str) else value))
+        yield from ((name, text) for text in ([value] if isinstance(value, str) else value))
 
 
 def header_values(headers: Headers) -> dict[str, tuple[str, ...]]:
-    """All values of each header, by its name in lower case.
+    """Return all values of each header, by its name in lower case.
 
     A header that `Connection` names ends at the proxy: neither policies nor the application see it.
     """
-    found: dict[str, tuple[str, ...]] = {}
+    by_name: dict[str, tuple[str, ...]] = {}
     for name, value in each_header(headers):
-        found[name.lower()] = (*found.get(name.lower(), ()), value.strip(BLANKS))
-    named = {word.strip(BLANKS).lower() for value in found.get("connection", ()) for word in value.split(",")}
-    return {name: values for name, values in found.items() if name not in named - _NOT_NAMED}
+        by_name[name.lower()] = (*by_name.get(name.lower(), ()), value.strip(BLANKS))
+    hop_by_hop = {word.strip(BLANKS).lower() for value in by_name.get("connection", ()) for word in value.split(",")}
+    return {name: values for name, values in by_name.items() if name not in hop_by_hop - _NOT_NAMED}
 
 
 def query_of(target: str) -> str:
-    """The query behind a path, with its question mark; nothing where there is none."""
+    """Return the query behind a path, with its question mark; empty where there is none."""
     return "".join(target.partition("#")[0].partition("?")[1:])
 
 
 def query_values(target: str) -> dict[str, tuple[str, ...]]:
-    """All values of each parameter of the query behind a path."""
-    found: dict[str, tuple[str, ...]] = {}
+    """Return all values of each parameter of the query behind a path."""
+    by_name: dict[str, tuple[str, ...]] = {}
     for name, value in parse_qsl(query_of(target)[1:], keep_blank_values=True):
-        found[name] = (*found.get(name, ()), value)
-    return found
+        by_name[name] = (*by_name.get(name, ()), value)
+    return by_name

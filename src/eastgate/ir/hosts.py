@@ -18,7 +18,7 @@ _BYTE: Final = "(?:25[0-5]|2[0-4][0-9]|1?[0-9]{1,2})"
 
 
 def _ipv6() -> str:
-    """Addresses of IPv6, with an address of IPv4 at their end or without."""
+    """Return a pattern for IPv6 addresses, with an IPv4 address at their end or without."""
     four = rf"{_BYTE}(?:\.{_BYTE}){{3}}"
     forms = [rf"(?:{_GROUP}:){{7}}{_GROUP}", rf"(?:{_GROUP}:){{6}}{four}", rf"(?:{_GROUP}:){{1,7}}:"]
     forms += [rf"(?:{_GROUP}:){{1,{before}}}(?::{_GROUP}){{1,{7 - before}}}" for before in range(1, 7)]
@@ -38,10 +38,10 @@ _PORT = regex(rf":{PORT_PATTERN}$", re.ASCII)
 
 
 def is_host(raw: str) -> bool:
-    """Whether a text is a host as a request may name it: a name or an address, and perhaps a port."""
+    """Return whether a text is a host as a request may name it: a name or an address, and perhaps a port."""
     return _HOST.fullmatch(raw) is not None
 
 
 def comparable_host(raw: str) -> str:
-    """A host without port, letter case and trailing dot."""
+    """Return a host without port and trailing dot, in lower case."""
     return _PORT.sub("", raw.lower()).removesuffix(".")

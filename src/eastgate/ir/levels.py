@@ -10,7 +10,7 @@ __all__ = ["at_port", "is_network", "needs_http"]
 
 
 def at_port(layer: Layer, port: int) -> Layer:
-    """The layer with only those chains that a request to this port can meet."""
+    """Return the layer with only those chains that a request to this port can meet."""
     cases: list[Case] = []
     for case in layer.cases:
         when = rewrite(case.when, lambda atom: _at(atom, port))
@@ -28,12 +28,12 @@ def _at(atom: Is | Computed, port: int) -> Predicate:
 
 
 def is_network(layer: Layer) -> bool:
-    """Whether it is decided when a connection is made: it needs nothing of HTTP, and closes what it denies."""
+    """Return whether a layer decides when a connection is made: it needs no HTTP, and closes what it denies."""
     stages = [stage for chain in layer.chains for stage in chain.stages]
     closes = all(isinstance(stage, Observe) or stage.refusal is Refusal.CLOSED for stage in stages)
     return closes and not any(map(needs_http, layer.atoms(observed=True)))
 
 
 def needs_http(predicate: Predicate) -> bool:
-    """Whether it asks for something that only HTTP has."""
+    """Return whether a predicate looks at something that only HTTP has."""
     return any(attribute.needs_http for attribute in mentions(predicate))

@@ -1,4 +1,4 @@
-"""How one value is compared. Each matcher is a set of values; an absent value is in none of them."""
+"""Matchers: sets of values. An absent value is in none of them."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ Known = Value | tuple[str, ...] | None
 
 
 def known(values: Sequence[str]) -> Known:
-    """All values of an attribute that may be there any number of times."""
+    """Return values as what is known of a repeatable attribute."""
     return tuple(values) if len(values) > 1 else values[0] if values else None
 
 
 def values_of(value: Known) -> tuple[Value, ...]:
-    """Every value of an attribute: a test on it holds if it holds for ANY of them, and its negation if for none."""
+    """Return every value of an attribute: a test holds if it holds for ANY of them, and its negation if for none."""
     return value if isinstance(value, tuple) else () if value is None else (value,)
 
 
 def joined(value: Known) -> Value | None:
-    """All values as one text, as Envoy hands them to expressions."""
+    """Join all values to one text, as Envoy hands them to expressions."""
     return ",".join(value) if isinstance(value, tuple) else value
 
 
@@ -49,7 +49,7 @@ class OneOf:
     values: frozenset[Value]
 
     def contains(self, value: Value) -> bool:
-        """Whether the value is one of them."""
+        """Return whether the value is one of them."""
         return value in self.values
 
     def __str__(self) -> str:
@@ -63,7 +63,7 @@ class Prefix:
     text: str
 
     def contains(self, value: Value) -> bool:
-        """Whether the value starts so."""
+        """Return whether the value has the prefix."""
         return isinstance(value, str) and value.startswith(self.text)
 
     def __str__(self) -> str:
@@ -77,7 +77,7 @@ class Suffix:
     text: str
 
     def contains(self, value: Value) -> bool:
-        """Whether the value ends so."""
+        """Return whether the value has the suffix."""
         return isinstance(value, str) and value.endswith(self.text)
 
     def __str__(self) -> str:
@@ -91,7 +91,7 @@ class InNetwork:
     networks: tuple[IPv4Network | IPv6Network, ...]
 
     def contains(self, value: Value) -> bool:
-        """Whether the address is inside one of them."""
+        """Return whether the address is inside one of them."""
         address = ip_address(value)
         return any(address in network for network in self.networks)
 
@@ -104,7 +104,7 @@ class Present:
     """Any value at all, as long as there is one."""
 
     def contains(self, value: Value) -> bool:  # noqa: ARG002 - every value is
-        """True: an absent value never gets here."""
+        """Return True: an absent value never gets here."""
         return True
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""What came of a request: at one layer, and in all."""
+"""Outcomes: the decision on a request, of one layer and of all."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Final
 from eastgate.ir.rules import Rule
 from eastgate.records import dataclass
 
-__all__ = ["REFUSED_HOST", "REFUSED_SPELLING", "UNOPPOSED", "Outcome", "Refused", "Unroutable"]
+__all__ = ["REFUSED_HOST", "REFUSED_SPELLING", "UNOPPOSED", "Outcome", "UnaskedRefusal", "Unroutable"]
 
 
-class Refused(enum.StrEnum):
-    """Why no rule was asked. It stands in the place of a stage's name."""
+class UnaskedRefusal(enum.StrEnum):
+    """Why a request was refused before any rule was asked. An outcome has it instead of the name of a stage."""
 
     HOST = "bad-host"
     SPELLING = "encoded-path"
@@ -28,13 +28,13 @@ class Unroutable(enum.StrEnum):
     BACKEND_NOT_DECLARED = "backend-not-declared"
 
 
-REFUSED_HOST: Final = Refused.HOST
-REFUSED_SPELLING: Final = Refused.SPELLING
+REFUSED_HOST: Final = UnaskedRefusal.HOST
+REFUSED_SPELLING: Final = UnaskedRefusal.SPELLING
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one layer says. `rule` is the rule that decided; None where a default did, or nothing was in the way."""
+    """The decision of one layer. `rule` is the rule that decided; None where a default did, or no rule applied."""
 
     allowed: bool
     layer: str | None = None
@@ -44,13 +44,13 @@ class Outcome:
 
     @property
     def is_unasked(self) -> bool:
-        """Whether the request was refused before any rule was asked."""
+        """Return whether the request was refused before any rule was asked."""
         return not self.allowed and self.rule is None and self.stage in (None, REFUSED_HOST, REFUSED_SPELLING)
 
     @property
     def status(self) -> int:
-        """What the client sees: 200 where allowed, otherwise the refusal (0 is a closed connection)."""
+        """Return the status that the client sees: 200 where allowed, otherwise the refusal (0: a closed connection)."""
         return 200 if self.refusal is None else int(self.refusal)
 
 
-UNOPPOSED: Final = Outcome(allowed=True)  # nothing was in the way: no policy, or none that says no
+UNOPPOSED: Final = Outcome(allowed=True)  # no policy, or none that denies or accepts

@@ -60,34 +60,34 @@ _CONTROL = regex(r"[\x00-\x1f\x7f-\x9f]")
 
 
 def handed_path(raw: str) -> str:
-    """The path as a proxy hands it on, without query and fragment: normalised, with most characters as they are."""
+    """Return the path as a proxy hands it on: normalised, without query and fragment, most characters as they are."""
     path = _DOTS_WITH_PARAMETERS.sub(r"\1", re.split(r"[?#]", raw, maxsplit=1)[0])
     path = _NOT_HANDED_ON.sub(_encode, _with_letters(path).replace("\\", "/"))
     return _SLASHES.sub("/", _without_dot_segments(path))
 
 
 def comparable_path(raw: str) -> str:
-    """The canonical form, in which a path is compared with policies. What is refused stays, for `is_refused` to see."""
+    """Return the canonical form, in which a path is compared with policies. `is_refused` still sees what is refused."""
     return _canonical(handed_path(raw))
 
 
 def sent_path(raw: str) -> str:
-    """The path as it is sent, without query and fragment: all that a proxy compares which normalises nothing."""
+    """Return the path as it is sent, without query and fragment, as a proxy compares it that normalises nothing."""
     return _NOT_SENT.sub(_encode, re.split(r"[?#]", raw, maxsplit=1)[0]) or "/"
 
 
 def is_refused(path: Known) -> bool:
-    """Whether a path, normalised, has something that servers disagree about."""
+    """Return whether a path, normalised, has something that servers disagree about."""
     return isinstance(path, str) and ("%" in path or ";" in path) and _REFUSED.search(path) is not None
 
 
 def is_respelled(handed: str) -> bool:
-    """Whether a path that a proxy hands on has a character in another form than the canonical one."""
+    """Return whether a path that a proxy hands on has a character in another form than the canonical one."""
     return _RESPELLED.search(handed) is not None
 
 
 def _canonical(text: str) -> str:
-    """Every character in its canonical form; separators and dot segments stay as they are."""
+    """Return a text with every character in its canonical form; separators and dot segments stay as they are."""
     return _FORBIDDEN.sub(_encode, _ENCODED.sub(_decode, text))
 
 
@@ -102,7 +102,7 @@ def _encode(match: re.Match[str]) -> str:
 
 
 def _with_letters(text: str) -> str:
-    """Unreserved characters decoded. A percent sign that encodes nothing is encoded itself where it would now do so."""
+    """Decode unreserved characters. A lone percent sign is encoded itself where it would now encode something."""
     decoded = ""
     alone: list[int] = []
     for piece in _PIECES.findall(text):
@@ -110,14 +110,14 @@ def _with_letters(text: str) -> str:
             alone.append(len(decoded))
         unreserved = len(piece) == 3 and piece[0] == "%" and (character := chr(int(piece[1:], 16))) in _UNRESERVED
         decoded += character if unreserved else piece
-    for place in reversed(alone):
-        if _ENCODED.match(decoded, place):
-            decoded = f"{decoded[:place]}%25{decoded[place + 1 :]}"
+    for index in reversed(alone):
+        if _ENCODED.match(decoded, index):
+            decoded = f"{decoded[:index]}%25{decoded[index + 1 :]}"
     return decoded
 
 
 def _without_dot_segments(path: str) -> str:
-    """RFC 3986, 5.2.4, for a path that starts with a slash; anything else is left alone."""
+    """Remove dot segments (RFC 3986, 5.2.4) from a path that starts with a slash; anything else stays as it is."""
     if not path.startswith("/"):
         return path
     segments = path.split("/")[1:]
@@ -136,20 +136,20 @@ def _without_dot_segments(path: str) -> str:
 
 
 def any_path(paths: Iterable[str]) -> Predicate:
-    """Requests to ANY of these paths, of which each is exact, or has one `*` at its end or its beginning."""
-    written = list(paths)
-    exact = frozenset(comparable_path(path) for path in written if "*" not in path)
+    """Match requests to ANY of these paths, of which each is exact, or has one `*` at its end or its beginning."""
+    patterns = list(paths)
+    exact = frozenset(comparable_path(path) for path in patterns if "*" not in path)
     parts: list[Predicate] = [Is(PATH, OneOf(exact))] if exact else []
     parts += [
-        Is(PATH, Prefix(comparable_prefix(one[:-1])) if one.endswith("*") else Suffix(_comparable_suffix(one[1:])))
-        for one in written
-        if "*" in one
+        Is(PATH, Prefix(comparable_prefix(path[:-1])) if path.endswith("*") else Suffix(_comparable_suffix(path[1:])))
+        for path in patterns
+        if "*" in path
     ]
     return any_of(parts)
 
 
 def comparable_prefix(text: str) -> str:
-    """The canonical form of what a path begins with; more of its last segment may follow."""
+    """Return the canonical form of a path prefix; more of its last segment may follow."""
     return comparable_path(f"{text}-").removesuffix("-")
 
 
@@ -158,18 +158,18 @@ def _comparable_suffix(text: str) -> str:
 
 
 def encoded_path(text: str) -> str:
-    """A path with what no URI may have as `%XX`, for others who compare it as it is written."""
+    """Encode what no URI may have as `%XX`, for implementations that compare a path as it is written."""
     return _FORBIDDEN.sub(_encode, text)
 
 
 def control_character(text: str) -> str | None:
-    """The first control character of a text, by its name; None where there is none."""
-    found = _CONTROL.search(text)
-    return f"U+{ord(found[0]):04X}" if found is not None else None
+    """Return the first control character of a text, by its name; None where there is none."""
+    match = _CONTROL.search(text)
+    return f"U+{ord(match[0]):04X}" if match is not None else None
 
 
 def path_problem(text: str, *, wildcard: bool = False, letters: bool = False) -> tuple[str, str] | None:
-    """Why no request has a path that is written so, and what to write; None where requests can have it.
+    """Return why no request has such a path, and what to write; None where requests can have it.
 
     `wildcard`: a `*` at one of its ends stands for anything. `letters`: unreserved characters may be encoded.
     """
@@ -202,9 +202,9 @@ _INSENSITIVE = regex(rf"(?:\(\?s\))?\^?(?:{_LETTER}|{_ANYTHING})*{_REST}")
 
 
 def is_sensitive(atom: Predicate) -> TypeGuard[Computed]:
-    """Whether it is a pattern on paths that may tell a path in canonical form from the same as a proxy hands it on.
+    """Return whether an atom is a pattern that may match a canonical path otherwise than the path a proxy hands on.
 
-    It does not where it is made of letters, and of `.*` or `[^/]*` up to a slash or the end.
+    It cannot where it is made of letters, and of `.*` or `[^/]*` up to a slash or the end.
     """
     if not isinstance(atom, Computed) or atom.pattern is None or atom.pattern[0] != PATH:
         return False

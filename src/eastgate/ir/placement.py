@@ -15,7 +15,7 @@ __all__ = ["Placement", "Reading", "Scope", "ScopeKind", "Site"]
 
 
 class Site(enum.StrEnum):
-    """What a layer guards."""
+    """The kind of thing that a layer guards."""
 
     WORKLOAD = "workload"
     GATEWAY = "gateway"
@@ -25,7 +25,7 @@ class Site(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where a layer stands: what it guards, if that is known, and at which level. Dialects name their levels."""
+    """The enforcement point and level of a layer. `site` is None where it is not known; dialects name their levels."""
 
     site: Site | None
     level: str
@@ -35,7 +35,7 @@ class Placement:
 
 
 class ScopeKind(enum.Enum):
-    """Which requests a selector chose a chain for."""
+    """The requests that a selector chose a chain for."""
 
     OTHERS = enum.auto()  # all that nothing more special is meant for
     ROUTE = enum.auto()  # those of one route
@@ -44,23 +44,23 @@ class ScopeKind(enum.Enum):
 
 
 class Scope(Protocol):
-    """What a selector chose a chain for."""
+    """The reason for which a selector chose a chain."""
 
     @property
     def kind(self) -> ScopeKind:
-        """Which requests these are."""
+        """Return which requests these are."""
         ...
 
     @property
     def refs(self) -> tuple[PolicyRef, ...]:
-        """The policies and routes without which another chain would be chosen, from the outside in."""
+        """Return the policies and routes without which another chain would be chosen, from the outside in."""
         ...
 
 
 class Reading(Protocol):
-    """Which reading of an unclear specification shaped a chain."""
+    """A reading of an unclear specification that shaped a chain."""
 
     @property
     def setting(self) -> str:
-        """The name of the setting that chooses it."""
+        """Return the name of the setting that chooses it."""
         ...

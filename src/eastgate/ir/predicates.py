@@ -46,7 +46,7 @@ class Is:
     joined: bool = False
 
     def accepts(self, value: Known) -> bool:
-        """Whether it is true of what is known of the attribute."""
+        """Return whether it holds for a known value of the attribute."""
         return any(map(self.matcher.contains, values_of(joined(value) if self.joined else value)))
 
     def __str__(self) -> str:
@@ -85,7 +85,7 @@ class Not:
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """What no matcher can say: a test of its own, such as an expression that somebody wrote.
+    """A test that no matcher can express, such as a CEL expression.
 
     `on_error` is what an error counts as: it must never allow, and never keep a rule from denying. Where something
     that it looks at is unknown, it may come out either way. `pattern`: the same said as a regular expression (RE2)
@@ -100,12 +100,12 @@ class Computed:
     pattern: tuple[Attribute, str] | None = field(default=None, compare=False, repr=False)
 
     def holds(self, values: Mapping[Attribute, Known]) -> bool:
-        """Whether the test is true of values of which all that it looks at are known or absent."""
+        """Return whether the test holds. Every attribute that it looks at must be known or absent."""
         attribute = self.pattern[0] if self.pattern is not None else None
         several = values.get(attribute) if attribute is not None else None
         if attribute is not None and isinstance(several, tuple):
             return any(self._holds({attribute: value}) for value in several)
-        return self._holds({one: joined(values[one]) for one in self.attributes if one in values})
+        return self._holds({seen: joined(values[seen]) for seen in self.attributes if seen in values})
 
     def _holds(self, values: Mapping[Attribute, Value | None]) -> bool:
         try:
@@ -124,19 +124,19 @@ NEVER: Final = Or(())
 
 
 def all_of(parts: Iterable[Predicate]) -> Predicate:
-    """ALL parts hold, said with as few words as possible: what asks nothing is left out, and one part stands alone."""
+    """Combine parts that must ALL hold, without those that are ALWAYS true; a single part stays as it is."""
     asked = tuple(part for part in parts if part != ALWAYS)
     return asked[0] if len(asked) == 1 else And(asked)
 
 
 def any_of(parts: Iterable[Predicate]) -> Predicate:
-    """ANY part holds; one part stands alone, and without parts nothing holds."""
+    """Combine parts of which ANY must hold; a single part stays as it is, and without parts it is NEVER."""
     chosen = tuple(parts)
     return chosen[0] if len(chosen) == 1 else Or(chosen)
 
 
 def rewrite(predicate: Predicate, atom: Callable[[Is | Computed], Predicate]) -> Predicate:
-    """The predicate with each atom replaced, said with as few words as possible: what is certain disappears."""
+    """Replace each atom of a predicate, and simplify what becomes certain."""
     match predicate:
         case Is() | Computed():
             return atom(predicate)
@@ -191,11 +191,11 @@ def conjuncts(predicate: Predicate) -> Sequence[Predicate]:
 
 
 def mentions(predicate: Predicate) -> frozenset[Attribute]:
-    """The attributes that the predicate looks at."""
-    found: set[Attribute] = set()
+    """Return the attributes that the predicate looks at."""
+    attributes: set[Attribute] = set()
     for atom in atoms(predicate):
-        found |= {atom.attribute} if isinstance(atom, Is) else atom.attributes
-    return frozenset(found)
+        attributes |= {atom.attribute} if isinstance(atom, Is) else atom.attributes
+    return frozenset(attributes)
 
 
 def _bracket(predicate: Predicate) -> str:

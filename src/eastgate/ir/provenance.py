@@ -1,4 +1,4 @@
-"""Where rules come from. What a rule is that does not stand in a policy's list is data; `str` puts it in words."""
+"""The origin of rules. Rules that are in no policy's list say as data what they are; `str` puts it in words."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class PolicyRef:
 
 
 class RuleKind(enum.Enum):
-    """What a rule is."""
+    """The kinds of rules."""
 
     LISTED = enum.auto()  # in a policy's list of rules
     SCHEME = enum.auto()  # an auth scheme of a policy
@@ -40,19 +40,19 @@ class RuleKind(enum.Enum):
 
 
 class Derived(Protocol):
-    """What a rule is that is not `LISTED`. Each dialect has its own; `str` is for people, and is not read by code."""
+    """A description of a rule that is not `LISTED`. Dialects have their own; `str` is for people, not for code."""
 
     @property
     def kind(self) -> RuleKind:
-        """What such a rule is to code that knows no dialect."""
+        """Return the kind of such a rule, for code that knows no dialect."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a rule came from: policy, index, line; and for each attribute it looks at, the text that says so.
+    """The source of a rule: policy, index and span; and for each attribute it looks at, the span that constrains it.
 
-    A default has no policy. `derived` says what a rule is that is not one of a policy's list of rules.
+    A default has no policy. `derived` describes a rule that is not in a policy's list of rules.
     """
 
     policy: PolicyRef | None
@@ -63,12 +63,12 @@ class Origin:
 
     @property
     def kind(self) -> RuleKind:
-        """What the rule is."""
+        """Return the kind of the rule."""
         return RuleKind.LISTED if self.derived is None else self.derived.kind
 
     @property
     def label(self) -> str:
-        """What the rule is, in words; nothing for one of a policy's list."""
+        """Return the description of a derived rule, for people; empty for a listed one."""
         return "" if self.derived is None else str(self.derived)
 
     def part(self, attribute: Attribute) -> Span | None:

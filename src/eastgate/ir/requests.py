@@ -71,15 +71,15 @@ class Request:
         return HANDED_PATH in self.values
 
     def get(self, attribute: Attribute) -> Known | Unknown:
-        """The value of an attribute, None where it is absent, UNKNOWN where nobody knows."""
+        """Return the value of an attribute, None where it is absent, or UNKNOWN."""
         return self.values.get(attribute, UNKNOWN)
 
     def with_value(self, attribute: Attribute, value: Known) -> Request:
-        """The same request with one attribute known."""
+        """Return the request with the value of one more attribute."""
         return Request({**self.values, attribute: value}, self.answers, self.assumed)
 
     def assuming(self, outcomes: Mapping[Is | Computed, bool | None]) -> Request:
-        """The same request with tests that come out so; None: either way."""
+        """Return the request with the outcomes of tests over unknown attributes; None: either way."""
         return Request(self.values, self.answers, {**self.assumed, **outcomes})
 
 

@@ -56,7 +56,7 @@ class Rule:
 
 
 class Effect(enum.StrEnum):
-    """What a rule of `FirstMatch` does with a request that it matches."""
+    """The effect of a rule of `FirstMatch` on a request that it matches."""
 
     ACCEPT = "accept"
     DENY = "deny"
@@ -64,7 +64,7 @@ class Effect(enum.StrEnum):
 
 
 class Refusal(enum.IntEnum):
-    """What a denied client is to see: an HTTP status, or a closed connection."""
+    """The refusal that a denied client sees: an HTTP status, or a closed connection."""
 
     CLOSED = 0
     BAD_REQUEST = 400
@@ -143,7 +143,7 @@ Stage = Deny | AskAll | AllowAny | FirstMatch | Observe
 
 
 def rules_of(stage: Stage) -> Iterator[Rule]:
-    """Every rule of a stage, in order."""
+    """Yield every rule of a stage, in order."""
     match stage:
         case Deny(rules=rules) | AllowAny(rules=rules) | Observe(rules=rules):
             yield from rules
@@ -151,6 +151,11 @@ def rules_of(stage: Stage) -> Iterator[Rule]:
             yield from (step.rule for step in steps)
         case AskAll(asks=asks):
             yield from (ask.rule for ask in asks)
+
+
+def asks_of(stage: Stage) -> tuple[Ask, ...]:
+    """Return the questions of a stage to external authorizers."""
+    return stage.asks if isinstance(stage, AskAll) else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,23 +176,41 @@ class Chain:
 
     @property
     def chosen_by(self) -> tuple[PolicyRef, ...]:
-        """The policies and routes without which the selector would choose another chain."""
+        """Return the policies and routes without which the selector would choose another chain."""
         return () if self.scope is None else self.scope.refs
 
+    @property
+    def asks(self) -> Iterator[Ask]:
+        """Yield every question to an external authorizer, in order."""
+        for stage in self.stages:
+            yield from asks_of(stage)
+
+    @property
+    def has_audit(self) -> bool:
+        """Return whether a stage is only observed."""
+        return any(isinstance(stage, Observe) for stage in self.stages)
+
+    @property
+    def audited(self) -> Iterator[tuple[Rule, str]]:
+        """Yield the rules that are only observed, each with what it would have done."""
+        for stage in self.stages:
+            if isinstance(stage, Observe):
+                yield from zip(stage.rules, stage.would, strict=True)
+
     def rules(self, *, observed: bool) -> Iterator[Rule]:
-        """Every rule in order; with `observed`, also those that only are."""
+        """Yield every rule in order; with `observed`, also those that decide nothing."""
         for stage in self.stages:
             if observed or not isinstance(stage, Observe):
                 yield from rules_of(stage)
 
     def atoms(self, *, observed: bool) -> Iterator[Is | Computed]:
-        """Every atom of its rules, in order; with `observed`, also of rules that only are."""
+        """Yield every atom of the rules, in order; with `observed`, also of rules that decide nothing."""
         for rule in self.rules(observed=observed):
             yield from atoms(rule.when)
 
 
 def _looked_at(stages: tuple[Stage, ...]) -> frozenset[Attribute]:
-    """The attributes that can change the outcome. What is only observed cannot."""
+    """Return the attributes that can change the outcome. What is only observed cannot."""
     deciding = (stage for stage in stages if not isinstance(stage, Observe))
     return frozenset().union(*(mentions(rule.when) for stage in deciding for rule in rules_of(stage)))
 
@@ -220,12 +243,18 @@ class Layer:
 
     @property
     def chains(self) -> Iterator[Chain]:
-        """Every chain that the selector can pick."""
+        """Yield every chain that the selector can pick."""
         yield from (case.chain for case in self.cases)
         yield self.otherwise
 
+    @property
+    def asks(self) -> Iterator[Ask]:
+        """Yield every question of its chains to an external authorizer."""
+        for chain in self.chains:
+            yield from chain.asks
+
     def atoms(self, *, observed: bool) -> Iterator[Is | Computed]:
-        """Every atom of the selector and of the rules, in order; with `observed`, also of rules that only are."""
+        """Yield every atom of the selector and the rules; with `observed`, also of rules that decide nothing."""
         for case in self.cases:
             yield from atoms(case.when)
         for chain in self.chains:

@@ -42,7 +42,7 @@ def accounts_path_of(identity: str) -> str | None:
 
 
 def has_accounts_path(text: str) -> bool:
-    """Whether identities that begin so may be those of service accounts of one namespace."""
+    """Return whether identities with this prefix may be service accounts of one namespace."""
     return "/sa/" in text
 
 
@@ -55,16 +55,16 @@ class AccountsOf:
 
     @property
     def path(self) -> str:
-        """What stands before `/<name>` in each of these identities."""
+        """Return the part of these identities before `/<name>`."""
         return f"{SCHEME}{self.trust_domain}/ns/{self.namespace}/sa"
 
     @property
     def prefix(self) -> str:
-        """What each of these identities begins with."""
+        """Return the common prefix of these identities."""
         return f"{self.path}/"
 
     def contains(self, value: str | int) -> bool:
-        """Whether the value is the identity of such an account."""
+        """Return whether the value is the identity of such an account."""
         return isinstance(value, str) and (account_of(value) or ())[:2] == (self.trust_domain, self.namespace)
 
     def __str__(self) -> str:

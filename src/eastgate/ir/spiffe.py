@@ -38,12 +38,12 @@ _CHARACTERS = regex("[A-Za-z0-9._-]+")
 
 
 def trust_domain_of(identity: str) -> str:
-    """The trust domain of a SPIFFE ID."""
+    """Return the trust domain of a SPIFFE ID."""
     return identity.removeprefix(SCHEME).partition("/")[0]
 
 
 def trust_domain_problem(text: str) -> str | None:
-    """What keeps a text from being a trust domain; None where nothing does."""
+    """Return why a text is no trust domain; None where it is one."""
     if not text:
         return "the trust domain is empty"
     if not is_trust_domain(text):
@@ -52,7 +52,7 @@ def trust_domain_problem(text: str) -> str | None:
 
 
 def spiffe_problem(text: str) -> str | None:
-    """What keeps a text from being a full SPIFFE ID; None where nothing does."""
+    """Return why a text is no full SPIFFE ID; None where it is one."""
     if not text.startswith(SCHEME):
         return f"it does not start with {SCHEME}"
     if len(text.encode("utf-8", "surrogatepass")) > LONGEST:

@@ -14,8 +14,8 @@ from eastgate.envoy.config.inbound_port import InboundPort
 from eastgate.envoy.config.limits import find_obstacle
 from eastgate.envoy.config.listeners import closing_listener
 from eastgate.envoy.config.rbac import AUDIT, filter_name
-from eastgate.envoy.server.resources import EXTENSION, LISTENER, SECRET, Resource, ResourceKey, short_type
-from eastgate.envoy.server.status import Rejection, ResourceState, ResourceStatus
+from eastgate.envoy.server.resources import EXTENSION, LISTENER, SECRET, ResourceKey, XdsResource, short_type
+from eastgate.envoy.server.status import ResourceRejection, ResourceState, ResourceStatus
 from eastgate.records import dataclass
 
 __all__ = ["TRUST", "Closing", "Closure", "Closures", "closing_of"]
@@ -52,7 +52,7 @@ class Closing:
     `audit` decides nothing, so a proxy that rejects it is no reason to close.
     """
 
-    listener: Resource
+    listener: XdsResource
     outer: ResourceKey
     audit: ResourceKey
 
@@ -68,11 +68,13 @@ class Closures:
 
     def __init__(self) -> None:
         self.closed: dict[PortKey, Closure] = {}
-        self._rejected: dict[str, dict[tuple[ResourceKey, str], Rejection]] = {}  # by version: it is never tried again
+        self._rejected: dict[
+            str, dict[tuple[ResourceKey, str], ResourceRejection]
+        ] = {}  # by version: it is never tried again
         # By node and port: the resources whose acceptance opens the port, if any do.
         self._awaited: dict[str, dict[int, frozenset[ResourceKey] | None]] = {}
 
-    def reject(self, node: str, key: ResourceKey, rejection: Rejection) -> None:
+    def reject(self, node: str, key: ResourceKey, rejection: ResourceRejection) -> None:
         """Remember that a proxy has rejected a resource."""
         self._rejected.setdefault(node, {})[key, rejection.version] = rejection
 
@@ -107,8 +109,8 @@ class Closures:
         return bool(accepted)
 
     def guard(
-        self, node: str, port: int, resources: Sequence[Resource], trust: Iterable[Resource], closing: Closing
-    ) -> list[Resource]:
+        self, node: str, port: int, resources: Sequence[XdsResource], trust: Iterable[XdsResource], closing: Closing
+    ) -> list[XdsResource]:
         """Return the resources that a proxy gets for a port: these, or those that close it."""
         deciding = [
             resource
@@ -133,7 +135,7 @@ class Closures:
         ]
         return [*sendable, closing.listener]
 
-    def _fault(self, node: str, port: int, resources: Iterable[Resource]) -> Closure | None:
+    def _fault(self, node: str, port: int, resources: Iterable[XdsResource]) -> Closure | None:
         rejected = self._rejected.get(node, {})
         for resource in resources:
             rejection = rejected.get((resource.key, resource.version))

@@ -21,8 +21,8 @@ from eastgate.envoy.config.sidecar import Outbound, inbound_resources, outbound_
 from eastgate.envoy.config.tokens import TokenIdentity
 from eastgate.envoy.plan import Inexpressible, PortPlan, plan_port
 from eastgate.envoy.plan.decisions import policy_name
-from eastgate.envoy.server.resources import Resource, ResourceKey
-from eastgate.envoy.server.status import ProxyStatus, Rejection
+from eastgate.envoy.server.resources import ResourceKey, XdsResource
+from eastgate.envoy.server.status import ProxyStatus, ResourceRejection
 from eastgate.envoy.server.store import Store
 from eastgate.identity import Svid, TrustBundles
 from eastgate.ir import PolicyRef
@@ -49,10 +49,10 @@ class Enforcement:
         self._closures = Closures()
         self._by_address = by_address
         self.tokens = tokens
-        self._secrets: dict[str, dict[str, Resource]] = {}
+        self._secrets: dict[str, dict[str, XdsResource]] = {}
         self._plans: WeakKeyDictionary[Program, dict[int, PortPlan]] = WeakKeyDictionary()
-        self._shared: WeakKeyDictionary[PortPlan, tuple[Resource, ...]] = WeakKeyDictionary()
-        self._outbound: dict[str, tuple[Resource, ...]] = {}
+        self._shared: WeakKeyDictionary[PortPlan, tuple[XdsResource, ...]] = WeakKeyDictionary()
+        self._outbound: dict[str, tuple[XdsResource, ...]] = {}
         self._identities: frozenset[str] = frozenset()
         self.changes: Counter[str] = Counter()  # how often the resources of a proxy changed
         self._ended: dict[tuple[str, int], Counter[str]] = {}
@@ -93,7 +93,7 @@ class Enforcement:
 
     # What proxies make of it
 
-    def reject(self, node: str, key: ResourceKey, rejection: Rejection) -> None:
+    def reject(self, node: str, key: ResourceKey, rejection: ResourceRejection) -> None:
         """Close the ports of a resource that a proxy has rejected."""
         if node in self.sites:
             self._closures.reject(node, key, rejection)
@@ -124,7 +124,7 @@ class Enforcement:
         """Publish the trust bundles with which a proxy verifies its peers."""
         self._put_secret(node, trust_secret({domain: bundles.pem(domain).encode() for domain in bundles.trust_domains}))
 
-    def _put_secret(self, node: str, secret: Resource) -> None:
+    def _put_secret(self, node: str, secret: XdsResource) -> None:
         self._secrets.setdefault(node, {})[secret.name] = secret
         self.store.update(node, put=[secret])
         if node in self.sites and self._closures.has_closed_ports(node):
@@ -149,14 +149,14 @@ class Enforcement:
             if self.store.put(node, self._build(node)):
                 self.changes[node] += 1
 
-    def _build(self, node: str) -> list[Resource]:
+    def _build(self, node: str) -> list[XdsResource]:
         return [*self._secrets.get(node, {}).values(), *self._resources(node)]
 
-    def _resources(self, node: str) -> list[Resource]:
+    def _resources(self, node: str) -> list[XdsResource]:
         site = self.sites[node]
         by_address = self._addresses(node) if self._by_address else ()
         trust = [secret for secret in self._secrets.get(node, {}).values() if secret.key == TRUST]
-        published: list[Resource] = []
+        published: list[XdsResource] = []
         self._closures.keep(node, site.ports)
         ends_requests = self.authority.settings.open_requests is OpenRequests.END
         for port, bound in sorted(site.ports.items()):
@@ -171,14 +171,14 @@ class Enforcement:
                 self._closures.closed[node, port] = _describe_inexpressible(node, plan, plan.refused)
         return [*published, *self._outbound_resources(site)] if site.calls_out else published
 
-    def _shared_resources(self, plan: PortPlan) -> tuple[Resource, ...]:
+    def _shared_resources(self, plan: PortPlan) -> tuple[XdsResource, ...]:
         """Return the resources that decide: the same for all workloads with the same plan."""
         resources = self._shared.get(plan)
         if resources is None:
             resources = self._shared[plan] = shared_resources(plan, self.tokens)
         return resources
 
-    def _outbound_resources(self, site: ProxySite) -> tuple[Resource, ...]:
+    def _outbound_resources(self, site: ProxySite) -> tuple[XdsResource, ...]:
         """Return the outbound resources, which no policy changes."""
         if site.workload not in self._outbound:
             world = self.authority.world

@@ -17,8 +17,9 @@ from eastgate.api.reading import Fault, Manifests
 from eastgate.cluster import WorldObject
 from eastgate.diagnostics.spans import Span
 from eastgate.dialects import Policy
-from eastgate.ir import AllowAny, Layer, PolicyRef, rules_of
+from eastgate.ir import Layer, PolicyRef
 from eastgate.mesh.local.rest import SETTLING
+from eastgate.symbolic.stages import order_chain
 
 __all__ = ["Holding", "file_of", "find_only_allowing"]
 
@@ -133,8 +134,10 @@ def _stage_keys(layers: Iterable[Layer]) -> set[Hashable]:
 
 
 def _only_allows(layers: Iterable[Layer], ref: PolicyRef) -> bool:
-    """Return whether a policy has rules, and all of them are in stages of which any rule allows."""
-    stages = [stage for layer in layers for chain in layer.chains for stage in chain.stages]
-    chosen = any(ref in chain.chosen_by for layer in layers for chain in layer.chains)
-    theirs = [stage for stage in stages if any(rule.origin.policy == ref for rule in rules_of(stage))]
-    return bool(theirs) and not chosen and all(isinstance(stage, AllowAny) for stage in theirs)
+    """Return whether a policy has rules, and all of them are in allow lists."""
+    chains = [chain for layer in layers for chain in layer.chains]
+    if any(ref in chain.chosen_by or any(rule.origin.policy == ref for rule, _ in chain.audited) for chain in chains):
+        return False
+    stages = [stage for chain in chains for stage in order_chain(chain)]
+    theirs = [stage for stage in stages if any(arm.rule.origin.policy == ref for arm in stage.arms)]
+    return bool(theirs) and all(stage.denies_by_default and not any(stage.denying) for stage in theirs)

@@ -20,17 +20,17 @@ from typing import Any
 from eastgate.api.authority import Authority
 from eastgate.cluster import World
 from eastgate.diagnostics.printable import printable
-from eastgate.envoy.config.clusters import Address
+from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.envoy.config.tokens import TokenIdentity
 from eastgate.envoy.server.events import Acked, ResourceRejected, ServerEvent
 from eastgate.envoy.server.metrics import Metrics as ServerMetrics
 from eastgate.envoy.server.resources import short_type
 from eastgate.envoy.server.server import AdsServer
-from eastgate.envoy.server.status import Rejection, ResourceState
+from eastgate.envoy.server.status import ResourceRejection, ResourceState
 from eastgate.envoy.server.store import Store
 from eastgate.envoy.server.tokens import Tokens
 from eastgate.identity import BundlesChanged, EmbeddedCa, Lifetimes, Svid, SvidSource, WorkloadApi
-from eastgate.ir import Is, OneOf, at_port, atoms, rules_of
+from eastgate.ir import Is, OneOf, at_port
 from eastgate.ir.attributes import IDENTITY, MESH_NAME
 from eastgate.ir.spiffe import trust_domain_of
 from eastgate.mesh.access_log import UNREACHABLE, read_record
@@ -76,7 +76,7 @@ class MeshOptions:
 
     name: str = DEFAULT_NAME
     network: str | None = None
-    apps: Mapping[str, Address] = field(default_factory=dict)
+    apps: Mapping[str, SocketAddress] = field(default_factory=dict)
     by_address: bool = False
     tokens: TokenIdentity | None = None
     federate: tuple[str, ...] = ()
@@ -292,14 +292,14 @@ class LocalMesh:
         for resource in unconfirmed:
             message = "it may have been accepted without a look at it"
             self.enforcement.reject(
-                node, resource.key, Rejection(resource.version, message, resource.policies, datetime.now(UTC))
+                node, resource.key, ResourceRejection(resource.version, message, resource.policies, datetime.now(UTC))
             )
         return bool(unconfirmed)
 
     def _open_ports(self, node: str) -> bool:
         return self.enforcement.accept(node, lambda: self.server.status(node))
 
-    async def _find_app(self, workload: str, port: int) -> Address:
+    async def _find_app(self, workload: str, port: int) -> SocketAddress:
         app = self.options.apps.get(f"{workload}:{port}") or self.options.apps.get(workload)
         return app if app is not None else await self.proxies.start_app(workload, port)
 
@@ -389,8 +389,7 @@ def _foreign_domains(authority: Authority, workloads: Iterable[str]) -> set[str]
     domains: set[str] = set()
     for workload in workloads:
         for layer in authority.engine.program(workload).layers:
-            rules = (rule for chain in layer.chains for stage in chain.stages for rule in rules_of(stage))
-            for atom in (atom for rule in rules for atom in atoms(rule.when) if isinstance(atom, Is)):
+            for atom in (atom for atom in layer.atoms(observed=True) if isinstance(atom, Is)):
                 if atom.attribute in (IDENTITY, MESH_NAME) and isinstance(atom.matcher, OneOf):
                     names = (str(value) for value in atom.matcher.values)
                     domains |= {trust_domain_of(name) for name in names if name.startswith("spiffe://")}

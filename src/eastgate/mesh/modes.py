@@ -5,7 +5,8 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterable, Mapping
 
-from eastgate.ir import ALWAYS, NEVER, AllowAny, AskAll, Deny, Effect, FirstMatch, Layer, Observe, Stage
+from eastgate.ir import ALWAYS, NEVER, Layer
+from eastgate.symbolic.stages import OrderedStage, order_chain
 
 __all__ = ["PortMode", "changed_modes", "mode_of"]
 
@@ -23,7 +24,7 @@ _ORDER = list(PortMode)
 
 def mode_of(layers: Iterable[Layer]) -> PortMode:
     """Return the narrowest mode of some layers: ALL of them must allow."""
-    stages = (stage for layer in layers for chain in layer.chains for stage in chain.stages)
+    stages = (stage for layer in layers for chain in layer.chains for stage in order_chain(chain))
     return max(map(_mode, stages), key=_ORDER.index, default=PortMode.OPEN)
 
 
@@ -45,19 +46,10 @@ def changed_modes(
     return {f"{workload}:{port}": modes for port, modes in changed.items()}
 
 
-def _mode(stage: Stage) -> PortMode:
-    match stage:
-        case Observe() | Deny(rules=()) | AskAll(asks=()):
-            return PortMode.OPEN
-        case AllowAny(rules=rules):
-            return PortMode.OPEN if any(rule.when == ALWAYS for rule in rules) else PortMode.ALLOW_LIST
-        case Deny(rules=rules):
-            if all(rule.when == NEVER for rule in rules):
-                return PortMode.OPEN
-            return PortMode.ALLOW_LIST if any(rule.when == ALWAYS for rule in rules) else PortMode.OPEN_EXCEPT
-        case AskAll():
-            return PortMode.OPEN_EXCEPT
-        case FirstMatch(otherwise=Effect.DENY):
-            return PortMode.ALLOW_LIST
-        case FirstMatch(steps=steps):
-            return PortMode.OPEN_EXCEPT if any(step.effect is Effect.DENY for step in steps) else PortMode.OPEN
+def _mode(stage: OrderedStage) -> PortMode:
+    if stage.denies_by_default:
+        return PortMode.OPEN if any(arm.when == ALWAYS for arm in stage.accepting) else PortMode.ALLOW_LIST
+    denying = [arm for arm in stage.denying if arm.when != NEVER]
+    if not stage.ranked and any(arm.when == ALWAYS and arm.authorizer is None for arm in denying):
+        return PortMode.ALLOW_LIST
+    return PortMode.OPEN_EXCEPT if denying else PortMode.OPEN

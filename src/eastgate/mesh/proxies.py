@@ -8,7 +8,7 @@ from typing import Any
 
 from eastgate.diagnostics.printable import printable
 from eastgate.envoy.config.bootstrap import bootstrap
-from eastgate.envoy.config.clusters import Address
+from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.envoy.server.tokens import Tokens
 from eastgate.mesh.events import Noted, OnEvent
 from eastgate.mesh.local.echo import EchoServer
@@ -44,13 +44,13 @@ class Proxies:
         self._supervisors: dict[str, Supervisor] = {}
         self._echoes: dict[tuple[str, int], EchoServer] = {}
 
-    async def start_app(self, workload: str, port: int) -> Address:
+    async def start_app(self, workload: str, port: int) -> SocketAddress:
         """Return the address of the built-in application of a port; start it where it does not run yet."""
         path = self._rundir.socket(f"app {workload} {port}")
         if (workload, port) not in self._echoes:
             echo = self._echoes[workload, port] = EchoServer(path, workload, port)
             await echo.start()
-        return Address(path)
+        return SocketAddress(path)
 
     async def run(self, nodes: Mapping[str, object]) -> None:
         """Run an Envoy for each of these workloads, and for no other."""

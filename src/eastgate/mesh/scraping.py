@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import AsyncIterator, Callable
 
 from eastgate.mesh.local.errors import LocalMeshError
-from eastgate.mesh.local.http1 import Request, Server, Source
+from eastgate.mesh.local.http1 import Http1Request, Http1Server, Source
 
 __all__ = ["MetricsRefused", "serve_metrics"]
 
@@ -24,7 +24,7 @@ async def serve_metrics(host: str, port: int, text: Callable[[], bytes]) -> Asyn
     """Serve GET /metrics for as long as the block lasts; yield the port."""
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        connection = Server(Source(reader), writer, _PATIENCE)
+        connection = Http1Server(Source(reader), writer, _PATIENCE)
         try:
             async with asyncio.timeout(_PATIENCE):
                 if (arrived := await connection.next_request()) is not None:
@@ -46,7 +46,7 @@ async def serve_metrics(host: str, port: int, text: Callable[[], bytes]) -> Asyn
         server.close()
 
 
-def _response(request: Request, text: Callable[[], bytes]) -> tuple[int, str, bytes]:
+def _response(request: Http1Request, text: Callable[[], bytes]) -> tuple[int, str, bytes]:
     """Return the status, the type and the body of a response."""
     if request.target.partition("?")[0] != "/metrics":
         return 404, "text/plain", b"the metrics are at /metrics\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from eastgate.cluster import Service, Workload, World, service_account_id
-from eastgate.envoy.config.clusters import Address, Upstream
+from eastgate.envoy.config.clusters import SocketAddress, Upstream
 from eastgate.records import dataclass
 from eastgate.settings import Settings
 
@@ -23,7 +23,7 @@ class ProxySite:
     workload: str
     address: str
     ports: Mapping[int, int]
-    apps: Mapping[int, Address]
+    apps: Mapping[int, SocketAddress]
     calls_out: bool = False
 
 
@@ -57,12 +57,12 @@ def upstreams(world: World, sites: Mapping[str, ProxySite], settings: Settings, 
         pods = [world.workloads[pod] for pod in sorted(world.pods_of(key)) if pod in sites]
         first = True
         for port in (service_port.port for service_port in service.ports if service_port.protocol == "TCP"):
-            endpoints: list[Address] = []
+            endpoints: list[SocketAddress] = []
             identities: set[str] = set()
             for pod in pods:
                 site, identity = sites[pod.key], identity_of(pod, settings)
                 bound = [site.ports[n] for n in world.target_ports(service, port, pod) if n in site.ports]
-                endpoints += [Address(site.address, number) for number in bound]
+                endpoints += [SocketAddress(site.address, number) for number in bound]
                 identities |= {identity} if identity is not None else set()
             hosts = tuple(_hosts(service, port, namespace, settings, bare=first))
             first = False

@@ -8,7 +8,7 @@ from eastgate.api.authority import Authority
 from eastgate.api.decisions import Decision
 from eastgate.api.questions import NOT_DECLARED, Question, QuestionError
 from eastgate.diagnostics.printable import printable
-from eastgate.envoy.plan.decisions import OPEN, name_of, policy_name
+from eastgate.envoy.plan.decisions import UNOPPOSED_NAME, name_of, policy_name
 from eastgate.ir import Request, is_network
 from eastgate.ir.attributes import query
 from eastgate.mesh.access_log import UNREACHABLE, Observation, rule_of
@@ -159,7 +159,7 @@ def _verdict_name(decision: Decision) -> str:
     if outcome.rule is not None:
         return name_of(outcome.rule.origin, 0)
     if outcome.allowed:
-        return OPEN
+        return UNOPPOSED_NAME
     return (outcome.stage or "encoded-slash") if outcome.is_unasked else "none"
 
 

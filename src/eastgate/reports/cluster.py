@@ -19,7 +19,7 @@ from eastgate.cluster.targets import BackendNamed, GatewayNamed, RouteNamed
 from eastgate.diagnostics import Diagnostic, Reporter
 from eastgate.dialects import Policy, dialect_of
 from eastgate.dialects.linting import Finding
-from eastgate.ir import Layer, Observe, PolicyRef, rules_of
+from eastgate.ir import Layer, PolicyRef
 from eastgate.manifests import Document
 from eastgate.records import dataclass
 from eastgate.settings import Settings
@@ -45,9 +45,9 @@ def effects_of(layers: Iterable[Layer]) -> Effects:
     for layer in layers:
         for chain in layer.chains:
             enforced.update(chain.chosen_by)
-            for stage in chain.stages:
-                into = observed if isinstance(stage, Observe) else enforced
-                into |= {rule.origin.policy for rule in rules_of(stage) if rule.origin.policy is not None}
+            rules = chain.rules(observed=False)
+            enforced |= {rule.origin.policy for rule in rules if rule.origin.policy is not None}
+            observed |= {rule.origin.policy for rule, _ in chain.audited if rule.origin.policy is not None}
     return Effects(frozenset(enforced), frozenset(observed - enforced))
 
 

@@ -10,7 +10,7 @@ from eastgate.api.trace_json import shown_value
 from eastgate.diagnostics import snippet
 from eastgate.diagnostics.printable import printable
 from eastgate.engine.trace import LayerTrace, NearMiss, StageTrace
-from eastgate.ir import AskAll, Rule, Ruling
+from eastgate.ir import Rule, Ruling
 from eastgate.unread import Handling, describe_unconsidered
 
 __all__ = ["explain"]
@@ -126,11 +126,10 @@ class _Explanation:
     def ruling_of(self, rule: Rule) -> Ruling | None:
         """Return the ruling of the authorizer that a rule asks."""
         for layer in self.decision.layers:
-            for chain in layer.chains:
-                for ask in (ask for stage in chain.stages if isinstance(stage, AskAll) for ask in stage.asks):
-                    answer = self.decision.arrival.request.answers.get(ask.authorizer) if ask.rule is rule else None
-                    if isinstance(answer, Ruling) and answer.is_explained:
-                        return answer
+            for ask in layer.asks:
+                answer = self.decision.arrival.request.answers.get(ask.authorizer) if ask.rule is rule else None
+                if isinstance(answer, Ruling) and answer.is_explained:
+                    return answer
         return None
 
     def decisive_step(self, ruling: Ruling) -> Iterator[str]:

@@ -29,15 +29,15 @@ from eastgate.ir.attributes import IDENTITY, MESH_NAME
 from eastgate.ir.service_accounts import account_of, service_account_id
 from eastgate.ir.spiffe import SCHEME
 from eastgate.records import dataclass
-from eastgate.symbolic.names import MeshNames, Naming
+from eastgate.symbolic.names import MeshNames, MeshNaming
 
 __all__ = [
     "CALLER_ATTRIBUTES",
     "AccountsIn",
-    "Anonymous",
+    "AnonymousCell",
     "CallerCell",
     "CallerCells",
-    "Identity",
+    "IdentityCell",
     "Name",
     "NamesUnder",
     "OtherAccounts",
@@ -51,7 +51,7 @@ _OTHER = "_other_"  # a name that an account may have and nobody has
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class IdentityCell:
     """The caller with one SPIFFE ID."""
 
     identity: str
@@ -118,7 +118,7 @@ class OtherNames:
 
 
 @dataclass(frozen=True, slots=True)
-class Anonymous:
+class AnonymousCell:
     """A caller without any name."""
 
     def __str__(self) -> str:
@@ -126,16 +126,16 @@ class Anonymous:
 
 
 CallerCell: TypeAlias = (
-    Identity | AccountsIn | OtherAccounts | OtherIdentities | Name | NamesUnder | OtherNames | Anonymous
+    IdentityCell | AccountsIn | OtherAccounts | OtherIdentities | Name | NamesUnder | OtherNames | AnonymousCell
 )
 
 
 def cells_around(identity: str | None, domain: str) -> Iterator[CallerCell]:
     """Yield the cells that a caller may be in, the narrowest first; None: it has no identity."""
     if identity is None:
-        yield Anonymous()
+        yield AnonymousCell()
         return
-    yield Identity(identity)
+    yield IdentityCell(identity)
     account = account_of(identity)
     if account is not None:
         yield AccountsIn(account[0], account[1])
@@ -147,36 +147,36 @@ def cells_around(identity: str | None, domain: str) -> Iterator[CallerCell]:
 class CallerCells:
     """The cells of callers in one mesh, and what atoms say of all callers of a cell."""
 
-    def __init__(self, naming: Naming) -> None:
+    def __init__(self, naming: MeshNaming) -> None:
         self.names = MeshNames(naming)
         self.domain = self.names.trust_domain
         self._tail = self.names.tail
 
     # Which cells there are
 
-    def cells(self, asked: Iterable[Is], known: Iterable[str] = (), *, named: bool = False) -> list[CallerCell]:
+    def cells(self, asked: Iterable[Is], known: Iterable[str] = (), *, with_names: bool = False) -> list[CallerCell]:
         """Return all cells that these atoms tell apart, and one for each of the known identities.
 
-        `named`: also those of callers who have a name and no SPIFFE ID, where an atom looks at names.
+        `with_names`: also those of callers who have a name and no SPIFFE ID, where an atom looks at names.
         """
         atoms = list(dict.fromkeys(atom for atom in asked if atom.attribute in CALLER_ATTRIBUTES))
-        cells: set[CallerCell] = set(map(Identity, known))
+        cells: set[CallerCell] = set(map(IdentityCell, known))
         for atom in atoms:
             cells.update(self.named_by(atom))
-        identities = sorted((cell for cell in cells if isinstance(cell, Identity)), key=str)
+        identities = sorted((cell for cell in cells if isinstance(cell, IdentityCell)), key=str)
         accounts = sorted((cell for cell in cells if isinstance(cell, AccountsIn)), key=str)
         others: list[CallerCell] = [OtherAccounts(self.domain), OtherIdentities()]
-        if named and any(atom.attribute == MESH_NAME for atom in atoms):
+        if with_names and any(atom.attribute == MESH_NAME for atom in atoms):
             others += sorted((cell for cell in cells if isinstance(cell, Name | NamesUnder)), key=str)
             others.append(OtherNames())
-        return [*identities, *accounts, *others, Anonymous()]
+        return [*identities, *accounts, *others, AnonymousCell()]
 
     def named_by(self, atom: Is) -> list[CallerCell]:
         """Return the cells that an atom names."""
         in_mesh = atom.attribute == MESH_NAME
         match atom.matcher:
             case OneOf(values):
-                return [self.cell_of_name(str(value)) if in_mesh else Identity(str(value)) for value in values]
+                return [self.cell_of_name(str(value)) if in_mesh else IdentityCell(str(value)) for value in values]
             case AccountsOf(domain, namespace):
                 return [AccountsIn(domain, namespace)]
             case Suffix(text) if in_mesh:
@@ -188,12 +188,12 @@ class CallerCells:
     def cell_of_name(self, mesh_name: str) -> CallerCell:
         """Return the cell of the caller whom Linkerd calls so."""
         identity = mesh_name if mesh_name.startswith(SCHEME) else self.names.identity(mesh_name)
-        return Identity(identity) if identity is not None else Name(mesh_name)
+        return IdentityCell(identity) if identity is not None else Name(mesh_name)
 
     def representative(self, cell: CallerCell) -> tuple[str | None, str | None]:
         """Return the SPIFFE ID and the name of one caller of a cell."""
         match cell:
-            case Identity(identity):
+            case IdentityCell(identity):
                 pass
             case AccountsIn(domain, namespace):
                 identity = service_account_id(domain, namespace, _OTHER)
@@ -207,7 +207,7 @@ class CallerCells:
                 return None, _OTHER + suffix
             case OtherNames():
                 return None, _OTHER
-            case Anonymous():
+            case AnonymousCell():
                 return None, None
         return identity, self.names.mesh_name(identity)
 
@@ -216,9 +216,9 @@ class CallerCells:
     def settle(self, atom: Is, cell: CallerCell) -> Predicate:
         """Return the atom for callers of a cell: ALWAYS, NEVER, or what still has to be asked of them."""
         match cell:
-            case Anonymous():
+            case AnonymousCell():
                 return NEVER
-            case Identity(identity):
+            case IdentityCell(identity):
                 value = identity if atom.attribute == IDENTITY else self.names.mesh_name(identity)
                 return ALWAYS if atom.matcher.contains(value) else NEVER
             case Name() | NamesUnder() | OtherNames():
@@ -311,7 +311,7 @@ class _Signatures:
 
     def of(self, cell: CallerCell) -> Hashable:
         """Return something that is equal for two cells that no atom tells apart."""
-        if isinstance(cell, Anonymous):
+        if isinstance(cell, AnonymousCell):
             return None
         identity, name = self._callers.representative(cell)
         account = account_of(identity) if identity is not None else None

@@ -48,8 +48,8 @@ def representatives(attribute: Attribute, matchers: list[Matcher]) -> list[Known
     if attribute == PORT:
         return list(_ports(matchers))
     if any(isinstance(m, InNetwork) for m in matchers):
-        found: list[Known] = list(_addresses(m for m in matchers if isinstance(m, InNetwork)))
-        return found if attribute == ADDRESS else [None, *found]  # every caller has an address
+        addresses: list[Known] = list(_addresses(m for m in matchers if isinstance(m, InNetwork)))
+        return addresses if attribute == ADDRESS else [None, *addresses]  # every caller has an address
     texts = _texts(matchers)
     if attribute in PATHS:  # a path that is refused whatever the policy is says nothing about the policy
         texts = (text for text in texts if not is_refused(text))
@@ -57,10 +57,10 @@ def representatives(attribute: Attribute, matchers: list[Matcher]) -> list[Known
 
 
 def _ports(matchers: list[Matcher]) -> Iterator[int]:
-    named = ports_named(matchers)
-    free = free_port(named)
+    ports = ports_named(matchers)
+    free = free_port(ports)
     yield from () if free is None else (free,)
-    yield from sorted(named)
+    yield from sorted(ports)
 
 
 def ports_named(matchers: Iterable[Matcher]) -> set[int]:
@@ -68,9 +68,9 @@ def ports_named(matchers: Iterable[Matcher]) -> set[int]:
     return {v for m in matchers if isinstance(m, OneOf) for v in m.values if isinstance(v, int)}
 
 
-def free_port(named: Iterable[int]) -> int | None:
+def free_port(ports: Iterable[int]) -> int | None:
     """Return the first port that is not among these; None where all are."""
-    taken = set(named)
+    taken = set(ports)
     return next((port for port in range(1, 65536) if port not in taken), None)
 
 
@@ -117,5 +117,5 @@ def _addresses(matchers: Iterable[InNetwork]) -> Iterator[str]:
         edges[kind] |= {int(network.network_address), int(network.broadcast_address) + 1}
     for kind, starts in edges.items():
         limit = 2 ** kind(0).max_prefixlen
-        found = (kind(start) for start in sorted(starts) if start < limit)
-        yield from (str(address) for address in found if not address.is_loopback)
+        addresses = (kind(start) for start in sorted(starts) if start < limit)
+        yield from (str(address) for address in addresses if not address.is_loopback)

@@ -77,16 +77,18 @@ def complete(layer: Layer, request: Request) -> Completion:
             else:  # a test over something unknown may come out either way
                 test = tests[depth - len(unknown)]
                 either = (candidate.assuming({test: held}) for held in (True, False))
-                todo.extend((one, depth + 1) for one in either if repeated.is_possible(test, one, cells))
+                todo.extend((assuming, depth + 1) for assuming in either if repeated.is_possible(test, assuming, cells))
             continue
         if outcome.allowed and first is not None:
             continue
         values = tuple((a, candidate.values[a]) for a in unknown[:depth]) + repeated.values(candidate, cells)
         outcomes = tuple((test, held) for test in tests if (held := candidate.assumed[test]) is not None)
-        found = Completion(outcome, values, outcomes)
+        completion = Completion(outcome, values, outcomes)
         if not outcome.allowed:
-            return replace(found, telling=_telling(layer, candidate, values, cells, order)) if values else found
-        first = found
+            return (
+                replace(completion, telling=_telling(layer, candidate, values, cells, order)) if values else completion
+            )
+        first = completion
     assert first is not None  # noqa: S101 - an attribute has at least one cell
     return first if every else _given_up(layer, request)
 

@@ -7,37 +7,37 @@ from collections.abc import Iterable, Sequence
 from eastgate.ir import AccountsOf, And, Is, OneOf, Or, Predicate
 from eastgate.ir.attributes import IDENTITY, MESH_NAME
 from eastgate.ir.service_accounts import account_of
-from eastgate.symbolic.callers import AccountsIn, CallerCell, CallerCells, Identity
+from eastgate.symbolic.callers import AccountsIn, CallerCell, CallerCells, IdentityCell
 
-__all__ = ["Filed"]
+__all__ = ["PredicatesByCaller"]
 
 
-class Filed:
+class PredicatesByCaller:
     """The places of predicates in their order, by the cells of callers for whom they may hold."""
 
     def __init__(self, predicates: Iterable[Predicate], callers: CallerCells) -> None:
         self._callers = callers
         self._by_cell: dict[CallerCell, list[int]] = {}
         self._anyone: list[int] = []
-        for place, predicate in enumerate(predicates):
+        for index, predicate in enumerate(predicates):
             concerned = self._concerned(predicate)
             if concerned is None:
-                self._anyone.append(place)
+                self._anyone.append(index)
             else:
                 for cell in concerned:
-                    self._by_cell.setdefault(cell, []).append(place)
+                    self._by_cell.setdefault(cell, []).append(index)
 
     def concerning(self, cell: CallerCell) -> Sequence[int]:
         """Return the places of all predicates that may hold for a caller of this cell, in order."""
         lists = [self._anyone, self._by_cell.get(cell, [])]
-        if isinstance(cell, Identity):
+        if isinstance(cell, IdentityCell):
             account = account_of(cell.identity)
             if account is not None:
                 lists.append(self._by_cell.get(AccountsIn(*account[:2]), []))
-        filled = [places for places in lists if places]
+        filled = [indices for indices in lists if indices]
         if len(filled) <= 1:
             return filled[0] if filled else []
-        return sorted({place for places in filled for place in places})
+        return sorted({index for indices in filled for index in indices})
 
     def _concerned(self, predicate: Predicate) -> frozenset[CallerCell] | None:
         """Return the cells that a predicate may hold for; None: any."""

@@ -1,4 +1,4 @@
-"""What a layer says of a request that need not be wholly known: the outcome, or every outcome that is possible."""
+"""Judging requests with unknown attributes by a layer: the outcome, or every outcome that is possible."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from eastgate.ir import (
     REFUSED_HOST,
     REFUSED_SPELLING,
     UNOPPOSED,
-    AskAll,
     Chain,
     Computed,
     Is,
@@ -20,6 +19,7 @@ from eastgate.ir import (
     Rule,
     Ruling,
     Stage,
+    asks_of,
     assume,
     at_port,
     consents,
@@ -55,7 +55,7 @@ class Undetermined(Exception):  # noqa: N818 - it is not an error, it is a third
 
 
 def judge(layer: Layer, request: Request, order: Order = order_stage) -> Outcome:
-    """Return what a layer says. Raises Undetermined where the unknown attributes decide.
+    """Return the outcome of a layer. Raises Undetermined where the unknown attributes decide.
 
     `order`: an `Ordering` where the same layer is judged many times.
     """
@@ -73,12 +73,12 @@ def judge(layer: Layer, request: Request, order: Order = order_stage) -> Outcome
         chain = pick_chain(layer, request)
     accepted = UNOPPOSED
     for stage in chain.stages:
-        said = judge_stage(layer.name, stage, request, order)
-        if said.move is Move.DENY:
-            return said.outcome
-        if said.outcome.rule is not None:
-            accepted = said.outcome
-        if said.move is Move.ACCEPT:
+        judged = judge_stage(layer.name, stage, request, order)
+        if judged.move is Move.DENY:
+            return judged.outcome
+        if judged.outcome.rule is not None:
+            accepted = judged.outcome
+        if judged.move is Move.ACCEPT:
             break
     return accepted
 
@@ -128,7 +128,7 @@ def _pick_without(layer: Layer, request: Request, asks: AtomTest) -> Chain | Non
 
 @dataclass(frozen=True, slots=True)
 class StageOutcome:
-    """What one stage says, and what follows; `rule` is also there where it only passes the request on."""
+    """The outcome of one stage, and the move that follows. `rule` is also set where it only passes the request on."""
 
     outcome: Outcome
     move: Move
@@ -136,10 +136,9 @@ class StageOutcome:
 
 
 def judge_stage(layer: str, stage: Stage, request: Request, order: Order = order_stage) -> StageOutcome:
-    """Return what one stage says of a request. Raises Undetermined."""
-    said = StageOutcome(UNOPPOSED, Move.PASS)
-    if isinstance(stage, AskAll):
-        request = with_answers(stage, request)
+    """Return the outcome of one stage for a request. Raises Undetermined."""
+    judged = StageOutcome(UNOPPOSED, Move.PASS)
+    request = with_answers(stage, request)
     for ordered in order(stage):
         arm = next((arm for arm in ordered.arms if _sure(arm.when, request)), None)
         move = arm.move if arm is not None else ordered.otherwise
@@ -147,14 +146,14 @@ def judge_stage(layer: str, stage: Stage, request: Request, order: Order = order
         if move in (Move.ACCEPT, Move.DENY):
             return StageOutcome(outcome, move, outcome.rule)
         if move is Move.PROCEED:
-            said = StageOutcome(outcome, move, outcome.rule)
+            judged = StageOutcome(outcome, move, outcome.rule)
         elif arm is not None:
-            said = StageOutcome(said.outcome, move, arm.rule)
-    return said
+            judged = StageOutcome(judged.outcome, move, arm.rule)
+    return judged
 
 
 def _outcome(layer: str, stage: OrderedStage, arm: Arm | None, move: Move, request: Request) -> Outcome:
-    """Return the outcome of an arm of a stage; UNOPPOSED where nothing is said."""
+    """Return the outcome of an arm of a stage; UNOPPOSED where it neither accepts nor denies."""
     rule = arm.rule if arm is not None else None
     if move is Move.DENY:
         answer = request.answers.get(arm.authorizer) if arm is not None and arm.authorizer is not None else None
@@ -165,14 +164,16 @@ def _outcome(layer: str, stage: OrderedStage, arm: Arm | None, move: Move, reque
     return Outcome(True, layer, stage.name, rule)
 
 
-def with_answers(stage: AskAll, request: Request) -> Request:
+def with_answers(stage: Stage, request: Request) -> Request:
     """Return the request with the answers of all authorizers of a stage as attributes; silence is absence."""
-    answers = {ask.authorizer: request.answers.get(ask.authorizer) for ask in stage.asks}
-    said = {
+    answers = {ask.authorizer: request.answers.get(ask.authorizer) for ask in asks_of(stage)}
+    if not answers:
+        return request
+    values = {
         answer_attribute(name): None if answer is None else "allow" if consents(answer) else "deny"
         for name, answer in answers.items()
     }
-    return Request({**request.values, **said}, request.answers, request.assumed)
+    return Request({**request.values, **values}, request.answers, request.assumed)
 
 
 def _sure(predicate: Predicate, request: Request) -> bool:
@@ -204,32 +205,32 @@ def possible_outcomes(layer: Layer, request: Request, *, answered: bool = False)
     silent, and not unknown.
     """
     for chain in possible_chains(layer, request):
-        known = request
+        completed = request
         for stage in chain.stages:
-            if answered and isinstance(stage, AskAll):
-                known = with_answers(stage, known)
-        yield from _possible(layer.name, order_chain(chain), known)
+            if answered:
+                completed = with_answers(stage, completed)
+        yield from _possible(layer.name, order_chain(chain), completed)
 
 
 def _possible(layer: str, stages: Sequence[OrderedStage], request: Request) -> Iterator[Outcome]:
     seen: set[tuple[int, int]] = set()
     todo = [(0, UNOPPOSED)]
     while todo:
-        place, accepted = todo.pop()
-        if place == len(stages):
+        index, accepted = todo.pop()
+        if index == len(stages):
             yield accepted
             continue
-        if (place, id(accepted.rule)) in seen:
+        if (index, id(accepted.rule)) in seen:
             continue
-        seen.add((place, id(accepted.rule)))
+        seen.add((index, id(accepted.rule)))
         later: list[tuple[int, Outcome]] = []
-        for arm in _possible_arms(stages[place], request):
-            move = arm.move if arm is not None else stages[place].otherwise
-            outcome = _outcome(layer, stages[place], arm, move, request)
+        for arm in _possible_arms(stages[index], request):
+            move = arm.move if arm is not None else stages[index].otherwise
+            outcome = _outcome(layer, stages[index], arm, move, request)
             if move in (Move.ACCEPT, Move.DENY):
                 yield outcome if outcome.rule is not None or not outcome.allowed else accepted
             else:
-                later.append((place + 1, outcome if outcome.rule is not None else accepted))
+                later.append((index + 1, outcome if outcome.rule is not None else accepted))
         todo += reversed(later)
 
 

@@ -10,7 +10,7 @@ from typing import Protocol, TypeVar
 
 from eastgate.ir import ALWAYS, NEVER, Predicate, conjuncts
 from eastgate.symbolic.simplify import both
-from eastgate.symbolic.trees import Choice, Entry, Tree
+from eastgate.symbolic.trees import DecisionNode, Entry, Tree
 
 __all__ = ["MOST_COMPARED", "End", "TooManyEntries", "in_sequence", "list_tree"]
 
@@ -23,15 +23,15 @@ class TooManyEntries(Exception):  # noqa: N818 - it is an answer: too much to be
 
 
 class End(Protocol):
-    """What a decision list ends with. `is_open`: it allows because nothing was in the way."""
+    """The end of a decision list. `is_unopposed`: it allows because no rule applied."""
 
     @property
     def allowed(self) -> bool:
-        """Whether it allows."""
+        """Return whether it allows."""
 
     @property
-    def is_open(self) -> bool:
-        """Whether it allows because nothing was in the way."""
+    def is_unopposed(self) -> bool:
+        """Return whether it allows because no rule applied."""
 
 
 L = TypeVar("L")
@@ -44,7 +44,7 @@ def list_tree(tree: Tree[L]) -> list[Entry[L]]:
 
 
 def _listed(tree: Tree[L], known: dict[int, list[Entry[L]]]) -> list[Entry[L]]:
-    if not isinstance(tree, Choice):
+    if not isinstance(tree, DecisionNode):
         return [Entry(ALWAYS, tree)]
     entries = known.get(id(tree))
     if entries is None:
@@ -71,7 +71,7 @@ def in_sequence(lists: Sequence[Sequence[Entry[E]]], nothing: E) -> list[Entry[E
 
 
 def _accepted(entries: Iterable[Entry[E]], by: E) -> list[Entry[E]]:
-    return [Entry(when, by) if end.is_open else Entry(when, end) for when, end in entries]
+    return [Entry(when, by) if end.is_unopposed else Entry(when, end) for when, end in entries]
 
 
 def _guarded(when: Predicate, entries: Sequence[Entry[L]]) -> Sequence[Entry[L]]:

@@ -11,20 +11,20 @@ from typing import NamedTuple, Protocol
 from eastgate.ir.service_accounts import account_of, service_account_id
 from eastgate.ir.spiffe import SCHEME
 
-__all__ = ["AccountName", "MeshNames", "Naming", "parse_account_name"]
+__all__ = ["AccountName", "MeshNames", "MeshNaming", "parse_account_name"]
 
 _MARK = ".serviceaccount.identity."
 
 
-class Naming(Protocol):
-    """What a mesh says about names: its settings do."""
+class MeshNaming(Protocol):
+    """The names of a mesh, as its settings give them."""
 
     @property
     def trust_domain(self) -> str:
-        """The trust domain of the mesh."""
+        """Return the trust domain of the mesh."""
 
     def mesh_name(self, namespace: str, account: str) -> str:
-        """Linkerd's name of a service account."""
+        """Return Linkerd's name of a service account."""
 
 
 class AccountName(NamedTuple):
@@ -45,7 +45,7 @@ def parse_account_name(name: str) -> AccountName | None:
 class MeshNames:
     """Which identity has which name in one mesh."""
 
-    def __init__(self, naming: Naming) -> None:
+    def __init__(self, naming: MeshNaming) -> None:
         self.trust_domain = naming.trust_domain
         self.tail = naming.mesh_name("", "")[1:]  # of a name, behind account and namespace
         self._mesh_name = naming.mesh_name

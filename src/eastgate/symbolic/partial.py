@@ -1,4 +1,4 @@
-"""Partial evaluation: what is left of layers once a part of each request is known, as ONE ordered decision tree.
+"""Partial evaluation: the residual of layers for requests that are partly known, as ONE ordered decision tree.
 
 `describe`, the Envoy plan and whoever compares two versions of policies look at the same trees, and cannot disagree.
 """
@@ -27,8 +27,8 @@ from eastgate.ir import (
 )
 from eastgate.ir.attributes import IDENTITY, MESH_NAME, Attribute
 from eastgate.records import dataclass
-from eastgate.symbolic.callers import CALLER_ATTRIBUTES, Anonymous, CallerCell, CallerCells, Identity, Name
-from eastgate.symbolic.filing import Filed
+from eastgate.symbolic.callers import CALLER_ATTRIBUTES, AnonymousCell, CallerCell, CallerCells, IdentityCell, Name
+from eastgate.symbolic.filing import PredicatesByCaller
 from eastgate.symbolic.judging import AtomTest, cases_without
 from eastgate.symbolic.simplify import both, either, negation, network
 from eastgate.symbolic.stages import Arm, Move, OrderedStage, order_chain
@@ -42,7 +42,7 @@ Residual = Callable[[Predicate], Predicate]
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known of all requests of one cell.
+    """The known facts about all requests of one cell.
 
     `vague` are attributes whose value stands for many that no matcher tells apart. A test of somebody's own might, so
     one that looks at them stays a condition. `caller` is the cell of their callers.
@@ -78,18 +78,18 @@ class Facts:
         return network(atom) if isinstance(atom.matcher, InNetwork) else atom
 
     def _settle_computed(self, test: Computed) -> Predicate:
-        known = self.values
+        values = self.values
         if self.caller is not None and self.callers is not None and test.attributes & CALLER_ATTRIBUTES:
-            if not isinstance(self.caller, Identity | Name | Anonymous):
+            if not isinstance(self.caller, IdentityCell | Name | AnonymousCell):
                 return test
             identity, name = self.callers.representative(self.caller)
-            known = {**known, IDENTITY: identity, MESH_NAME: name}
-        settled = test.attributes <= known.keys() and not test.attributes & self.vague
-        return (ALWAYS if test.holds(known) else NEVER) if settled else test
+            values = {**values, IDENTITY: identity, MESH_NAME: name}
+        settled = test.attributes <= values.keys() and not test.attributes & self.vague
+        return (ALWAYS if test.holds(values) else NEVER) if settled else test
 
 
 def residual(predicate: Predicate, facts: Facts) -> Predicate:
-    """Return what a predicate still asks, as short as it can easily be said."""
+    """Return the residual of a predicate, simplified."""
     match predicate:
         case Is() | Computed():
             return facts.settle(predicate)
@@ -107,15 +107,15 @@ class ArmIndex:
     def __init__(self, callers: CallerCells) -> None:
         self._callers = callers
         self._chains: dict[int, tuple[Chain, list[OrderedStage]]] = {}
-        self._filed: dict[int, Filed] = {}
+        self._filed: dict[int, PredicatesByCaller] = {}
         self._depends: dict[tuple[int, AtomTest], bool] = {}
 
     def stages(self, chain: Chain) -> list[OrderedStage]:
         """Return the stages of a chain, ordered once."""
-        known = self._chains.get(id(chain))
-        if known is None:
-            known = self._chains[id(chain)] = chain, order_chain(chain)
-        return known[1]
+        cached = self._chains.get(id(chain))
+        if cached is None:
+            cached = self._chains[id(chain)] = chain, order_chain(chain)
+        return cached[1]
 
     def depends(self, chain: Chain, asks: AtomTest) -> bool:
         """Return whether a rule that decides in a chain has such an atom."""
@@ -131,8 +131,8 @@ class ArmIndex:
             return stage.arms
         filed = self._filed.get(id(stage))
         if filed is None:
-            filed = self._filed[id(stage)] = Filed((arm.when for arm in stage.arms), self._callers)
-        return (stage.arms[place] for place in filed.concerning(cell))
+            filed = self._filed[id(stage)] = PredicatesByCaller((arm.when for arm in stage.arms), self._callers)
+        return (stage.arms[index] for index in filed.concerning(cell))
 
 
 class Partial(Generic[L]):
@@ -198,15 +198,15 @@ class Partial(Generic[L]):
             tree = self._chains[id(chain)] = self._from(chain, 0, UNOPPOSED, shared)
         return tree
 
-    def _from(self, chain: Chain, place: int, accepted: Outcome, shared: dict[tuple[int, int], Tree[L]]) -> Tree[L]:
+    def _from(self, chain: Chain, index: int, accepted: Outcome, shared: dict[tuple[int, int], Tree[L]]) -> Tree[L]:
         """Return what the rest of a chain decides; `accepted`: the last acceptance so far."""
         stages = self._index.stages(chain)
-        if place == len(stages):
+        if index == len(stages):
             return self._conclude(accepted, chain)
-        key = place, id(accepted.rule)
+        key = index, id(accepted.rule)
         if key in shared:
             return shared[key]
-        stage = stages[place]
+        stage = stages[index]
         name = self._layer.name
 
         def follow(move: Move, arm: Arm | None) -> Tree[L]:
@@ -216,7 +216,7 @@ class Partial(Generic[L]):
             outcome = accepted if move is Move.PASS or rule is None else Outcome(True, name, stage.name, rule)
             if move is Move.ACCEPT:
                 return self._conclude(outcome, chain)
-            return self._from(chain, place + 1, outcome, shared)
+            return self._from(chain, index + 1, outcome, shared)
 
         asked = ((self._residual(arm.when), arm) for arm in self._index.arms(stage, self._cell))
         tests = ((when, follow(arm.move, arm)) for when, arm in asked if when != NEVER)

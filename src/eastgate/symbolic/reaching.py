@@ -24,7 +24,7 @@ L = TypeVar("L")
 
 @dataclass(slots=True)
 class Effort:
-    """How many pairs of entries may still be compared."""
+    """A budget: the pairs of entries that may still be compared."""
 
     left: int = 100_000
 

@@ -74,5 +74,5 @@ class Repeated:
         """Return the values that an atom is true of."""
         if atom not in self._met:
             every = cells[atom.attribute]
-            self._met[atom] = frozenset(one for one in every if isinstance(one, str) and atom.accepts(one))
+            self._met[atom] = frozenset(value for value in every if isinstance(value, str) and atom.accepts(value))
         return self._met[atom]

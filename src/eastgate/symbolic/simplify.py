@@ -76,16 +76,16 @@ def either(parts: Iterable[Predicate]) -> Predicate:
 def network(atom: Is) -> Predicate:
     """Return an atom on networks for callers who have an address and are not the workload itself."""
     assert isinstance(atom.matcher, InNetwork)  # noqa: S101 - who calls has looked
-    networks = tuple(one for one in atom.matcher.networks if not _is_loopback(one))
+    networks = tuple(net for net in atom.matcher.networks if not _is_loopback(net))
     if not networks:
         return NEVER
-    everywhere = {4, 6} <= {one.version for one in networks if one.prefixlen == 0}
+    everywhere = {4, 6} <= {net.version for net in networks if net.prefixlen == 0}
     return ALWAYS if everywhere and atom.attribute == ADDRESS else Is(atom.attribute, InNetwork(networks))
 
 
-def _is_loopback(one: IPv4Network | IPv6Network) -> bool:
-    loopback = _LOOPBACK[one.version]
-    return one.network_address in loopback and one.prefixlen >= loopback.prefixlen
+def _is_loopback(net: IPv4Network | IPv6Network) -> bool:
+    loopback = _LOOPBACK[net.version]
+    return net.network_address in loopback and net.prefixlen >= loopback.prefixlen
 
 
 # ANY: values of one attribute become one list, and what another part covers goes
@@ -95,28 +95,28 @@ def _united(parts: Iterable[Predicate]) -> Iterator[Predicate]:
     values: dict[Attribute, OneOf] = {}
     networks: dict[Attribute, InNetwork] = {}
     rest: list[Predicate] = []
-    places: dict[Attribute, int] = {}
+    indices: dict[Attribute, int] = {}
     for part in parts:
         match part:
             case Is(attribute, OneOf(more), joined=False):
-                known = values.get(attribute)
-                values[attribute] = OneOf(known.values | more) if known else OneOf(more)
-                if attribute not in places:
-                    places[attribute] = len(rest)
+                earlier = values.get(attribute)
+                values[attribute] = OneOf(earlier.values | more) if earlier else OneOf(more)
+                if attribute not in indices:
+                    indices[attribute] = len(rest)
                     rest.append(part)
             case Is(attribute, InNetwork(more_networks)):
                 before = networks.get(attribute)
                 networks[attribute] = InNetwork((*before.networks, *more_networks) if before else more_networks)
             case _:
                 rest.append(part)
-    for attribute, place in places.items():
-        rest[place] = Is(attribute, values[attribute])
+    for attribute, index in indices.items():
+        rest[index] = Is(attribute, values[attribute])
     yield from (part for part in rest if part != NEVER)
     yield from (network(Is(attribute, matcher)) for attribute, matcher in networks.items())
 
 
 def _absorbed(parts: list[Predicate]) -> list[Predicate]:
-    """Without the parts that ask for all that another asks for, and more."""
+    """Return the parts without those that ask for all that another asks for, and more."""
     if len(parts) > _MOST_COMPARED:
         return parts
     sets = [frozenset(conjuncts(part)) for part in parts]
@@ -127,41 +127,43 @@ def _absorbed(parts: list[Predicate]) -> list[Predicate]:
 
 
 def _narrowed(parts: list[Predicate]) -> list[Predicate] | None:
-    """The same with one list of values for each attribute; None where nothing can be in all of them."""
+    """Return the parts with one list of values for each attribute; None where nothing can be in all of them."""
     if NEVER in parts:
         return None
     about = Counter(attribute for part in parts if (attribute := _attribute(part)) is not None)
-    for attribute in [one for one, count in about.items() if count > 1]:
+    for attribute in [attribute for attribute, count in about.items() if count > 1]:
         mine = [part for part in parts if _attribute(part) == attribute]
         narrowed = _of_one_attribute(attribute, mine)
         if narrowed is None:
             return None
-        place = parts.index(mine[0])
+        index = parts.index(mine[0])
         others = [part for part in parts if _attribute(part) != attribute]
-        before = sum(1 for part in parts[:place] if _attribute(part) != attribute)
+        before = sum(1 for part in parts[:index] if _attribute(part) != attribute)
         parts = [*others[:before], *narrowed, *others[before:]]
     return parts
 
 
 def _multiplied(parts: list[Predicate]) -> list[Predicate]:
-    """With alternatives of one attribute compared with whatever else is said of it."""
-    for place, part in enumerate(parts):
+    """Multiply alternatives of one attribute by the other parts about it, so that contradictions disappear."""
+    for index, part in enumerate(parts):
         attribute = _only_attribute(part)
-        others = [one for one in parts if one is not part and attribute is not None and _about(one) == attribute]
+        others = [
+            other for other in parts if other is not part and attribute is not None and _about(other) == attribute
+        ]
         if attribute is None or not isinstance(part, Or) or not others:
             continue
-        rest = [one for one in parts if one is not part and one not in others]
-        options = [part.parts, *(one.parts if isinstance(one, Or) else (one,) for one in others)]
-        if prod(len(one) for one in options) > _MOST_COMPARED:
+        rest = [other for other in parts if other is not part and other not in others]
+        options = [part.parts, *(other.parts if isinstance(other, Or) else (other,) for other in others)]
+        if prod(len(other) for other in options) > _MOST_COMPARED:
             continue
         joined = either(both(combination) for combination in product(*options))
-        return [*rest[:place], joined, *rest[place:]] if joined != NEVER else [NEVER]
+        return [*rest[:index], joined, *rest[index:]] if joined != NEVER else [NEVER]
     return parts
 
 
 def _settled(parts: list[Predicate]) -> list[Predicate]:
-    """Without alternatives that the other parts rule out, and without choices that they have made already."""
-    plain = [one for one in parts if _attribute(one) is not None]
+    """Remove alternatives that the other parts rule out, and choices that they have made already."""
+    plain = [part for part in parts if _attribute(part) is not None]
     kept: list[Predicate] = []
     for part in parts:
         if not isinstance(part, Or) or not plain or len(part.parts) > _MOST_COMPARED:
@@ -169,7 +171,7 @@ def _settled(parts: list[Predicate]) -> list[Predicate]:
             continue
         if any(set(conjuncts(option)) <= set(plain) for option in part.parts):
             continue
-        possible = [one for one in part.parts if _narrowed([*plain, *conjuncts(one)]) is not None]
+        possible = [option for option in part.parts if _narrowed([*plain, *conjuncts(option)]) is not None]
         if not possible:
             return [NEVER]
         kept += conjuncts(possible[0]) if len(possible) == 1 else [Or(tuple(possible))]
@@ -177,11 +179,11 @@ def _settled(parts: list[Predicate]) -> list[Predicate]:
 
 
 def _only_attribute(part: Predicate) -> Attribute | None:
-    """The attribute that ALL alternatives are about."""
+    """Return the attribute that ALL alternatives are about."""
     if not isinstance(part, Or):
         return None
-    found = {one.attribute if isinstance(one, Is) else None for one in part.parts}
-    return found.pop() if len(found) == 1 else None
+    attributes = {option.attribute if isinstance(option, Is) else None for option in part.parts}
+    return attributes.pop() if len(attributes) == 1 else None
 
 
 def _about(part: Predicate) -> Attribute | None:
@@ -201,31 +203,35 @@ def _of_one_attribute(attribute: Attribute, parts: list[Predicate]) -> list[Pred
         return None if any(negation(part) in parts for part in parts) else parts
     wanted = [part.matcher for part in parts if isinstance(part, Is)]
     unwanted = [part.part.matcher for part in parts if isinstance(part, Not) and isinstance(part.part, Is)]
-    if wanted and any(isinstance(one, Present) or one in wanted for one in unwanted):
+    if wanted and any(isinstance(matcher, Present) or matcher in wanted for matcher in unwanted):
         return None
-    if any(isinstance(one, OneOf) for one in wanted):
-        values = [one.values for one in wanted if isinstance(one, OneOf)]
+    if any(isinstance(matcher, OneOf) for matcher in wanted):
+        values = [matcher.values for matcher in wanted if isinstance(matcher, OneOf)]
         kept = frozenset(
             value
             for value in values[0].intersection(*values[1:])
-            if all(one.contains(value) for one in wanted) and not any(one.contains(value) for one in unwanted)
+            if all(matcher.contains(value) for matcher in wanted)
+            and not any(matcher.contains(value) for matcher in unwanted)
         )
         return [Is(attribute, OneOf(kept))] if kept else None
     kept_matchers = _longest(wanted)
     if kept_matchers is None:
         return None
-    return [*(Is(attribute, one) for one in kept_matchers), *(Not(Is(attribute, one)) for one in unwanted)]
+    return [
+        *(Is(attribute, matcher) for matcher in kept_matchers),
+        *(Not(Is(attribute, matcher)) for matcher in unwanted),
+    ]
 
 
 def _longest(wanted: list[Matcher]) -> list[Matcher] | None:
-    """The longest beginning and the longest end, which say all; None where two of them cannot both be."""
-    prefixes = sorted((one.text for one in wanted if isinstance(one, Prefix)), key=len)
-    suffixes = sorted((one.text for one in wanted if isinstance(one, Suffix)), key=len)
+    """Return the longest prefix and suffix, which imply the others; None where two of them contradict each other."""
+    prefixes = sorted((matcher.text for matcher in wanted if isinstance(matcher, Prefix)), key=len)
+    suffixes = sorted((matcher.text for matcher in wanted if isinstance(matcher, Suffix)), key=len)
     if any(not prefixes[-1].startswith(text) for text in prefixes[:-1]):
         return None
     if any(not suffixes[-1].endswith(text) for text in suffixes[:-1]):
         return None
-    others = [one for one in wanted if not isinstance(one, Prefix | Suffix | Present)]
+    others = [matcher for matcher in wanted if not isinstance(matcher, Prefix | Suffix | Present)]
     kept: list[Matcher] = [*others, *map(Prefix, prefixes[-1:]), *map(Suffix, suffixes[-1:])]
-    present: list[Matcher] = [one for one in wanted if isinstance(one, Present)]
+    present: list[Matcher] = [matcher for matcher in wanted if isinstance(matcher, Present)]
     return kept or present[:1]

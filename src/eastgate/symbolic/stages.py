@@ -13,7 +13,7 @@ on the ordered form.
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from eastgate.ir import (
     AllowAny,
@@ -34,14 +34,14 @@ from eastgate.ir import (
 from eastgate.ir.attributes import Attribute
 from eastgate.records import dataclass
 
-__all__ = ["Arm", "Move", "OrderedStage", "Ordering", "answer_attribute", "order_chain", "order_stage"]
+__all__ = ["Arm", "Move", "OrderedStage", "Ordering", "allow_lists", "answer_attribute", "order_chain", "order_stage"]
 
 _ANSWER = "answer"
 _ALLOWS = OneOf(frozenset({"allow"}))
 
 
 class Move(enum.Enum):
-    """What follows where an arm of a stage holds."""
+    """The move that follows where an arm of a stage holds."""
 
     ACCEPT = "accept"  # the chain ends: allowed
     DENY = "deny"  # the chain ends: denied
@@ -56,7 +56,7 @@ _EFFECTS = {Effect.ACCEPT: Move.ACCEPT, Effect.DENY: Move.DENY, Effect.PASS: Mov
 class Arm:
     """A condition, the rule that brings it, and what follows where it holds.
 
-    `authorizer`: the rule matches, and this authorizer does not allow.
+    `authorizer` is who is asked, where the answer of an external authorizer decides between this arm and the next.
     """
 
     when: Predicate
@@ -73,6 +73,22 @@ class OrderedStage:
     refusal: Refusal
     arms: tuple[Arm, ...]
     otherwise: Move
+    ranked: bool = False  # its authors gave the rules an order; elsewhere all arms of rules do the same
+
+    @property
+    def denies_by_default(self) -> bool:
+        """Return whether it is an allow list: what none of its rules accepts is denied."""
+        return self.otherwise is Move.DENY
+
+    @property
+    def denying(self) -> Iterator[Arm]:
+        """Yield the arms that deny; by the answer of an authorizer, too."""
+        return (arm for arm in self.arms if arm.move is Move.DENY)
+
+    @property
+    def accepting(self) -> Iterator[Arm]:
+        """Yield the arms that accept whatever an authorizer answers."""
+        return (arm for arm in self.arms if arm.move in (Move.ACCEPT, Move.PROCEED) and arm.authorizer is None)
 
 
 def answer_attribute(authorizer: str) -> Attribute:
@@ -83,6 +99,11 @@ def answer_attribute(authorizer: str) -> Attribute:
 def order_chain(chain: Chain) -> list[OrderedStage]:
     """Return the stages of a chain that decide, in order."""
     return [ordered for stage in chain.stages for ordered in order_stage(stage)]
+
+
+def allow_lists(chain: Chain) -> Iterator[OrderedStage]:
+    """Yield the stages of a chain that deny what none of their rules accepts."""
+    return (stage for stage in order_chain(chain) if stage.denies_by_default)
 
 
 def order_stage(stage: Stage) -> Sequence[OrderedStage]:
@@ -97,14 +118,14 @@ def order_stage(stage: Stage) -> Sequence[OrderedStage]:
             return (OrderedStage(name, refusal, arms, Move.DENY),)
         case FirstMatch(name, steps, otherwise, refusal):
             arms = tuple(Arm(step.rule.when, step.rule, _EFFECTS[step.effect]) for step in steps)
-            return (OrderedStage(name, refusal, arms, _EFFECTS[otherwise]),)
+            return (OrderedStage(name, refusal, arms, _EFFECTS[otherwise], ranked=True),)
         case AskAll(name, asks, refusal):
             return [
                 OrderedStage(
                     name,
                     refusal,
                     (
-                        Arm(_consented(ask.rule, ask.authorizer), ask.rule, Move.PROCEED),
+                        Arm(_consented(ask.rule, ask.authorizer), ask.rule, Move.PROCEED, ask.authorizer),
                         Arm(ask.rule.when, ask.rule, Move.DENY, ask.authorizer),
                     ),
                     Move.PASS,
@@ -121,10 +142,10 @@ class Ordering:
 
     def __call__(self, stage: Stage) -> Sequence[OrderedStage]:
         """Return a stage in ordered form."""
-        known = self._ordered.get(id(stage))
-        if known is None:
-            known = self._ordered[id(stage)] = stage, order_stage(stage)
-        return known[1]
+        cached = self._ordered.get(id(stage))
+        if cached is None:
+            cached = self._ordered[id(stage)] = stage, order_stage(stage)
+        return cached[1]
 
 
 def _consented(rule: Rule, authorizer: str) -> Predicate:

@@ -14,21 +14,21 @@ from eastgate.ir import ALWAYS, NEVER, Predicate, Request, all_of
 from eastgate.records import dataclass
 from eastgate.symbolic.truth import truth
 
-__all__ = ["Choice", "Entry", "Tree", "choice", "decide", "flatten", "leaves", "map_leaves"]
+__all__ = ["DecisionNode", "Entry", "Tree", "choice", "decide", "flatten", "leaves", "map_leaves"]
 
 L = TypeVar("L")
 M = TypeVar("M")
 
 
 @dataclass(frozen=True, slots=True)
-class Choice(Generic[L]):
+class DecisionNode(Generic[L]):
     """The FIRST test that holds decides, else `otherwise`."""
 
     tests: tuple[tuple[Predicate, Tree[L]], ...]
     otherwise: Tree[L]
 
 
-Tree: TypeAlias = L | Choice[L]
+Tree: TypeAlias = L | DecisionNode[L]
 
 
 class Entry(NamedTuple, Generic[L]):
@@ -47,15 +47,15 @@ def choice(tests: Iterable[tuple[Predicate, Tree[L]]], otherwise: Tree[L]) -> Tr
             break
         if when != NEVER:
             kept.append((when, node))
-    if isinstance(otherwise, Choice):
+    if isinstance(otherwise, DecisionNode):
         kept += otherwise.tests
         otherwise = otherwise.otherwise
-    return Choice(tuple(kept), otherwise) if kept else otherwise
+    return DecisionNode(tuple(kept), otherwise) if kept else otherwise
 
 
 def decide(tree: Tree[L], request: Request) -> L | None:
     """Return the end that a request comes to; None where that depends on what is unknown."""
-    while isinstance(tree, Choice):
+    while isinstance(tree, DecisionNode):
         for when, node in tree.tests:
             held = truth(when, request)
             if held is None:
@@ -70,7 +70,7 @@ def decide(tree: Tree[L], request: Request) -> L | None:
 
 def leaves(tree: Tree[L]) -> Iterator[L]:
     """Yield every end, as often as there are ways to it."""
-    if not isinstance(tree, Choice):
+    if not isinstance(tree, DecisionNode):
         yield tree
         return
     for _, node in tree.tests:
@@ -80,14 +80,14 @@ def leaves(tree: Tree[L]) -> Iterator[L]:
 
 def map_leaves(tree: Tree[L], of: Callable[[L], M]) -> Tree[M]:
     """Return the tree with each end replaced."""
-    if not isinstance(tree, Choice):
+    if not isinstance(tree, DecisionNode):
         return of(tree)
     return choice(((when, map_leaves(node, of)) for when, node in tree.tests), map_leaves(tree.otherwise, of))
 
 
 def flatten(tree: Tree[L]) -> list[Entry[L]]:
     """Return the tree as a decision list, whose last line always holds."""
-    if not isinstance(tree, Choice):
+    if not isinstance(tree, DecisionNode):
         return [Entry(ALWAYS, tree)]
     nested = [*tree.tests, (ALWAYS, tree.otherwise)]
     return [Entry(all_of([when, inner]), end) for when, node in nested for inner, end in flatten(node)]

@@ -12,7 +12,7 @@ from envoy.extensions.filters.http.rbac.v3 import rbac_pb2
 from eastgate.envoy.config import limits
 from eastgate.envoy.config.limits import find_obstacle
 from eastgate.envoy.config.packing import pack
-from eastgate.envoy.server.resources import EXTENSION, LISTENER, SECRET, Resource
+from eastgate.envoy.server.resources import EXTENSION, LISTENER, SECRET, XdsResource
 
 
 def _nested(matcher: Any, depth: int) -> None:
@@ -21,17 +21,17 @@ def _nested(matcher: Any, depth: int) -> None:
     matcher.on_no_match.action.name = "end"
 
 
-def _listener(depth: int) -> Resource:
+def _listener(depth: int) -> XdsResource:
     listener = listener_pb2.Listener(name="a")
     _nested(listener.filter_chain_matcher, depth)
-    return Resource(LISTENER, "a", listener.SerializeToString())
+    return XdsResource(LISTENER, "a", listener.SerializeToString())
 
 
-def _rules(depth: int) -> Resource:
+def _rules(depth: int) -> XdsResource:
     rules = rbac_pb2.RBAC()
     _nested(rules.shadow_matcher, depth)
     config = extension_pb2.TypedExtensionConfig(name="a", typed_config=pack(rules))
-    return Resource(EXTENSION, "a", config.SerializeToString())
+    return XdsResource(EXTENSION, "a", config.SerializeToString())
 
 
 @pytest.mark.parametrize("of", [_listener, _rules])
@@ -42,5 +42,5 @@ def test_what_is_nested_too_deeply(of: Any) -> None:
 
 def test_what_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "LARGEST", 10)
-    assert find_obstacle(Resource(SECRET, "a", b"1" * 10)) is None
-    assert "has 11 bytes" in (find_obstacle(Resource(SECRET, "a", b"1" * 11)) or "")
+    assert find_obstacle(XdsResource(SECRET, "a", b"1" * 10)) is None
+    assert "has 11 bytes" in (find_obstacle(XdsResource(SECRET, "a", b"1" * 11)) or "")

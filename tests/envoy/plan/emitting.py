@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from eastgate import Authority, Question
-from eastgate.envoy.config.clusters import Address
+from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.envoy.config.inbound_port import InboundPort
 from eastgate.envoy.config.sidecar import inbound_resources, shared_resources
 from eastgate.envoy.plan import PortPlan, plan_port
-from eastgate.envoy.server.resources import Resource
+from eastgate.envoy.server.resources import XdsResource
 from eastgate.mesh.sites import known_identities
 from tests.differential.asking import Ask
 from tests.differential.judging import expected_name, outcomes
@@ -28,9 +28,9 @@ def plan_of(authority: Authority, workload: str, port: int) -> PortPlan:
     return plan_port(authority.engine.program(workload).layers, port, authority.settings, known)
 
 
-def emitted(authority: Authority, workload: str, port: int) -> list[Resource]:
+def emitted(authority: Authority, workload: str, port: int) -> list[XdsResource]:
     door, plan = InboundPort(workload, "127.0.0.1", port, port), plan_of(authority, workload, port)
-    return list(inbound_resources(door, plan, Address("/app"), shared_resources(plan)))
+    return list(inbound_resources(door, plan, SocketAddress("/app"), shared_resources(plan)))
 
 
 def sent_of(ask: Ask) -> Sent:

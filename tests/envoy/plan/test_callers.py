@@ -10,10 +10,10 @@ from eastgate.ir import ALWAYS, NEVER, AccountsOf, Is, OneOf, Predicate, Prefix,
 from eastgate.ir.attributes import IDENTITY, MESH_NAME
 from eastgate.symbolic.callers import (
     AccountsIn,
-    Anonymous,
+    AnonymousCell,
     CallerCell,
     CallerCells,
-    Identity,
+    IdentityCell,
     OtherAccounts,
     OtherIdentities,
 )
@@ -60,17 +60,17 @@ def _named(text: str) -> Is:
         (_named(".td"), A, ALWAYS),
         (_named(".example.com"), A, NEVER),
         (_named(f".x.a.{TAIL}"), A, Is(IDENTITY, Suffix(".x"))),
-        (_named(f".a.{TAIL}"), Identity("spiffe://td/ns/a/sa/x"), ALWAYS),
-        (_named(f".x.a.{TAIL}"), Identity("spiffe://td/ns/a/sa/y.x"), ALWAYS),
-        (_named(f".x.a.{TAIL}"), Identity("spiffe://td/ns/a/sa/x"), NEVER),
-        (_named(f".a.{TAIL}"), Anonymous(), NEVER),
+        (_named(f".a.{TAIL}"), IdentityCell("spiffe://td/ns/a/sa/x"), ALWAYS),
+        (_named(f".x.a.{TAIL}"), IdentityCell("spiffe://td/ns/a/sa/y.x"), ALWAYS),
+        (_named(f".x.a.{TAIL}"), IdentityCell("spiffe://td/ns/a/sa/x"), NEVER),
+        (_named(f".a.{TAIL}"), AnonymousCell(), NEVER),
         (Is(MESH_NAME, Prefix("spiffe://")), OtherIdentities(), ALWAYS),
         (Is(MESH_NAME, Prefix("spiffe://")), A, NEVER),
-        (Is(MESH_NAME, Present()), Anonymous(), NEVER),
+        (Is(MESH_NAME, Present()), AnonymousCell(), NEVER),
         (Is(MESH_NAME, Present()), OtherIdentities(), ALWAYS),
         (Is(IDENTITY, AccountsOf("td", "a")), A, ALWAYS),
         (Is(IDENTITY, AccountsOf("td", "a")), OtherIdentities(), NEVER),
-        (Is(IDENTITY, AccountsOf("td", "a")), Identity("spiffe://td/ns/a/sa/x/deeper"), NEVER),
+        (Is(IDENTITY, AccountsOf("td", "a")), IdentityCell("spiffe://td/ns/a/sa/x/deeper"), NEVER),
         (Is(IDENTITY, OneOf(frozenset({"spiffe://td/x"}))), OtherIdentities(), NEVER),
     ],
     ids=str,
@@ -88,22 +88,22 @@ def test_whoever_is_named_and_whoever_is_known_has_a_cell() -> None:
         _named(".example.com"),
     ]
     assert CALLERS.cells(asked, ["spiffe://td/ns/a/sa/x"]) == [
-        Identity("spiffe://evil/x"),
-        Identity("spiffe://td/ns/a/sa/x"),
-        Identity("spiffe://td/ns/b/sa/x"),
+        IdentityCell("spiffe://evil/x"),
+        IdentityCell("spiffe://td/ns/a/sa/x"),
+        IdentityCell("spiffe://td/ns/b/sa/x"),
         A,
         B,
         OTHER,
         OtherIdentities(),
-        Anonymous(),
+        AnonymousCell(),
     ]
 
 
 @pytest.mark.parametrize(
     ("identity", "cell"),
     [
-        (None, Anonymous()),
-        ("spiffe://td/ns/a/sa/x", Identity("spiffe://td/ns/a/sa/x")),
+        (None, AnonymousCell()),
+        ("spiffe://td/ns/a/sa/x", IdentityCell("spiffe://td/ns/a/sa/x")),
         ("spiffe://td/ns/a/sa/y", A),
         ("spiffe://td/ns/b/sa/x", OTHER),
         ("spiffe://td/ns/a/sa/y/deeper", OtherIdentities()),
@@ -112,5 +112,5 @@ def test_whoever_is_named_and_whoever_is_known_has_a_cell() -> None:
     ],
 )
 def test_a_caller_is_in_the_narrowest_cell(identity: str | None, cell: CallerCell) -> None:
-    cells: list[CallerCell] = [Identity("spiffe://td/ns/a/sa/x"), A, OTHER, OtherIdentities(), Anonymous()]
+    cells: list[CallerCell] = [IdentityCell("spiffe://td/ns/a/sa/x"), A, OTHER, OtherIdentities(), AnonymousCell()]
     assert ByCaller.of(cells, dict.fromkeys(cells, "")).cell(identity) == cell

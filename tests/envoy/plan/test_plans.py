@@ -11,7 +11,7 @@ from envoy.config.listener.v3 import listener_pb2
 
 from eastgate import Settings
 from eastgate.dialects.linkerd.provenance import Localhost
-from eastgate.envoy.plan import Inexpressible, PortPlan, Verdict, plan_port
+from eastgate.envoy.plan import Inexpressible, PortPlan, ProxyVerdict, plan_port
 from eastgate.envoy.plan.combining import unread
 from eastgate.envoy.plan.decisions import name_of
 from eastgate.envoy.server.resources import EXTENSION, LISTENER
@@ -37,7 +37,7 @@ from eastgate.ir import (
     Stage,
 )
 from eastgate.ir.attributes import ADDRESS, METHOD, PATH, SERVICE, Attribute, header
-from eastgate.symbolic.trees import Choice, choice
+from eastgate.symbolic.trees import DecisionNode, choice
 from tests.differential.bench import authority_of
 from tests.differential.world import WORLD
 from tests.envoy.plan.emitting import Manifest, emitted
@@ -45,7 +45,7 @@ from tests.envoy.plan.interpreter import Interpreter, Sent
 
 SETTINGS = Settings.from_mapping({"trustDomain": "td"})
 RULE = Origin(PolicyRef("Kind", "n", "p", "g.io"), 3)
-YES, NO = Verdict(True, 200, "yes"), Verdict(False, 403, "no")
+YES, NO = ProxyVerdict(True, 200, "yes"), ProxyVerdict(False, 403, "no")
 IS_GET = Is(METHOD, OneOf(frozenset({"GET"})))
 HERE = Is(ADDRESS, Prefix("127."))
 
@@ -76,16 +76,18 @@ def test_a_verdict_is_named_after_the_rule_in_one_word(origin: Origin | None, na
         (choice([(Not(Is(METHOD, Present())), YES)], NO), False),
     ],
 )
-def test_bytes_that_are_not_read_come_in_only_where_all_of_http_would(node: Choice[Verdict], allowed: bool) -> None:
+def test_bytes_that_are_not_read_come_in_only_where_all_of_http_would(
+    node: DecisionNode[ProxyVerdict], allowed: bool
+) -> None:
     found = unread(node)
-    assert isinstance(found, Verdict)
+    assert isinstance(found, ProxyVerdict)
     assert found.allowed is allowed
     assert found.status == (200 if allowed else 0)
 
 
 def test_what_needs_no_http_is_still_asked_of_bytes() -> None:
     found = unread(choice([(HERE, YES), (IS_GET, YES)], NO))
-    assert found == Choice(((HERE, YES),), Verdict(False, 0, "no"))
+    assert found == DecisionNode(((HERE, YES),), ProxyVerdict(False, 0, "no"))
 
 
 _UNSEEN = Rule(Is(SERVICE, OneOf(frozenset({"a/s"}))), RULE)
@@ -108,7 +110,7 @@ def test_a_port_is_closed_where_envoy_could_not_decide_the_same(stage: Stage, co
     plan = _plan(stage)
     assert isinstance(plan.refused, Inexpressible)
     assert plan.refused.code.id == code
-    assert {node.allowed for _, node in plan.connect.items() if isinstance(node, Verdict)} == {False}
+    assert {node.allowed for _, node in plan.connect.items() if isinstance(node, ProxyVerdict)} == {False}
     assert not plan.reads_http
 
 
@@ -241,4 +243,4 @@ def test_what_may_be_absent_is_asked_for_in_audit_too(attribute: Attribute) -> N
     plan = _plan(observed, AllowAny("allow", (Rule(IS_GET, RULE),)))
     assert plan.requests is not None
     assert plan.requests.audit is not None
-    assert {isinstance(tree, Choice) for _, tree in plan.requests.audit.items()} == {True}
+    assert {isinstance(tree, DecisionNode) for _, tree in plan.requests.audit.items()} == {True}

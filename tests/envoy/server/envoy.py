@@ -27,7 +27,7 @@ from envoy.extensions.transport_sockets.tls.v3.secret_pb2 import Secret
 from google.protobuf import json_format
 
 from eastgate.envoy.config import typed  # which knows the types that plain configuration names
-from eastgate.envoy.server import EXTENSION, LISTENER, SECRET, Resource
+from eastgate.envoy.server import EXTENSION, LISTENER, SECRET, XdsResource
 from eastgate.mesh.local.binary import find_envoy
 from tests.patience import PATIENCE
 
@@ -83,7 +83,9 @@ def running(node: str, token: str, address: str) -> Iterator[subprocess.Popen[by
         process.wait(PATIENCE)
 
 
-def listener(name: str, port: int, body: str, *policies: str, extension: str = "rbac", bad: bool = False) -> Resource:
+def listener(
+    name: str, port: int, body: str, *policies: str, extension: str = "rbac", bad: bool = False
+) -> XdsResource:
     """Answers with `body` over TLS, if the extension lets it. A bad one is well-formed, but Envoy cannot build it."""
     rbac = {"config_source": ADS, "type_urls": [TYPE + "extensions.filters.http.rbac.v3.RBAC"]}
     reply = {"match": {"prefix": "/"}, "direct_response": {"status": 200, "body": {"inline_string": body}}}
@@ -107,10 +109,10 @@ def listener(name: str, port: int, body: str, *policies: str, extension: str = "
     }
     address = {"socket_address": {"address": "127.0.0.1", "port_value": port}}
     made = json_format.ParseDict({"name": name, "address": address, "filter_chains": [chain]}, Listener())
-    return Resource(LISTENER, name, made.SerializeToString(), frozenset(policies))
+    return XdsResource(LISTENER, name, made.SerializeToString(), frozenset(policies))
 
 
-def rbac(action: str, *policies: str, name: str = "rbac") -> Resource:
+def rbac(action: str, *policies: str, name: str = "rbac") -> XdsResource:
     """Lets everybody in, or nobody, or is something that Envoy rejects, for the action BAD."""
     rules: dict[str, Any] = {"permissions": [{"any": True}], "principals": [{"any": True}]}
     filtering = RBAC()
@@ -121,10 +123,10 @@ def rbac(action: str, *policies: str, name: str = "rbac") -> Resource:
     )
     made = TypedExtensionConfig(name=name)
     made.typed_config.Pack(filtering)
-    return Resource(EXTENSION, name, made.SerializeToString(), frozenset(policies))
+    return XdsResource(EXTENSION, name, made.SerializeToString(), frozenset(policies))
 
 
-def certificate(common_name: str) -> Resource:
+def certificate(common_name: str) -> XdsResource:
     """A key and a certificate that it has signed itself."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
@@ -141,7 +143,7 @@ def certificate(common_name: str) -> Resource:
     secret.tls_certificate.private_key.inline_bytes = key.private_bytes(
         pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
-    return Resource(SECRET, "cert", secret.SerializeToString())
+    return XdsResource(SECRET, "cert", secret.SerializeToString())
 
 
 class Connection:

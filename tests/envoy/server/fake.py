@@ -12,14 +12,14 @@ from typing import Any
 
 from envoy.service.discovery.v3.discovery_pb2 import DeltaDiscoveryRequest, DeltaDiscoveryResponse
 
-from eastgate.envoy.server.resources import CLUSTER, LISTENER, VALIDATED_ONCE, Resource, ResourceKey
+from eastgate.envoy.server.resources import CLUSTER, LISTENER, VALIDATED_ONCE, ResourceKey, XdsResource
 from eastgate.envoy.server.streams import Acknowledgement, Stream, encode
 
 BAD = b"bad"
 
 
-def resource(type_url: str, name: str, body: str, *policies: str) -> Resource:
-    return Resource(type_url, name, body.encode(), frozenset(policies))
+def resource(type_url: str, name: str, body: str, *policies: str) -> XdsResource:
+    return XdsResource(type_url, name, body.encode(), frozenset(policies))
 
 
 def request(type_url: str, *names: str, **fields: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from eastgate.envoy.server.resources import CLUSTER, EXTENSION, LISTENER, SECRET, Resource, short_type
+from eastgate.envoy.server.resources import CLUSTER, EXTENSION, LISTENER, SECRET, XdsResource, short_type
 from eastgate.envoy.server.status import Ledger, ResourceState, find_suspects
 from eastgate.envoy.server.store import Store
 from tests.envoy.server.fake import resource
@@ -62,7 +62,7 @@ def test_revisions_grow_even_over_a_node_that_was_forgotten() -> None:
 def test_identical_resources_of_many_nodes_are_stored_once() -> None:
     store = Store()
     for number in range(100):
-        store.put(str(number), [Resource(SECRET, "s", b"x" * 1000)])
+        store.put(str(number), [XdsResource(SECRET, "s", b"x" * 1000)])
     assert len({id(store.of_type(str(number), SECRET)["s"].body) for number in range(100)}) == 1
 
 

@@ -8,7 +8,7 @@ import pytest
 from envoy.config.core.v3.base_pb2 import Node
 
 from eastgate.envoy.server.limits import Limits
-from eastgate.envoy.server.resources import CLUSTER, ENDPOINTS, EXTENSION, LISTENER, ORDER, ROUTE, SECRET, Resource
+from eastgate.envoy.server.resources import CLUSTER, ENDPOINTS, EXTENSION, LISTENER, ORDER, ROUTE, SECRET, XdsResource
 from eastgate.envoy.server.status import Ledger, ResourceState
 from eastgate.envoy.server.store import Store
 from eastgate.envoy.server.streams import ProtocolError, Stream
@@ -23,17 +23,17 @@ def opened(store: Store, ledger: Ledger | None = None, **limits: int) -> Stream:
     return stream
 
 
-def holding(*resources: Resource) -> Store:
+def holding(*resources: XdsResource) -> Store:
     store = Store()
     store.put(NODE, resources)
     return store
 
 
-def routes(**bodies: str) -> list[Resource]:
+def routes(**bodies: str) -> list[XdsResource]:
     return [resource(ROUTE, name, body) for name, body in bodies.items()]
 
 
-def versions(resources: Iterable[Resource]) -> dict[str, str]:
+def versions(resources: Iterable[XdsResource]) -> dict[str, str]:
     return {one.name: one.version for one in resources}
 
 

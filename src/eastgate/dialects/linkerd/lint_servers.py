@@ -15,7 +15,7 @@ from eastgate.dialects.linting.codes import CONTRADICTION, NO_SUCH_TARGET
 from eastgate.dialects.linting.nearest import near
 from eastgate.dialects.linting.ports import unexposed_ports
 from eastgate.dialects.linting.targets import missing_target, target_span
-from eastgate.ir import AllowAny, Layer, Observe, PolicyRef
+from eastgate.ir import Layer, PolicyRef
 
 __all__ = [
     "check_combined_authentications",
@@ -159,8 +159,8 @@ def check_combined_authentications(context: Context) -> Iterator[Finding]:
     """Report policies with several authentications that nobody can provide together."""
     checked: set[PolicyRef] = set()
     for group in context.workload_groups:
-        stages = [stage for layer in group.layers for chain in layer.chains for stage in chain.stages]
-        for rule in (rule for stage in stages if isinstance(stage, AllowAny | Observe) for rule in stage.rules):
+        chains = [chain for layer in group.layers for chain in layer.chains]
+        for rule in (rule for chain in chains for rule in chain.rules(observed=True)):
             policy = context.policy_of(rule)
             if not isinstance(policy, AuthorizationPolicy) or policy.ref in checked or rule.origin.derived:
                 continue

@@ -16,7 +16,6 @@ from eastgate.dialects.linkerd import lint_codes as codes
 from eastgate.dialects.linkerd.lint_servers import inbound_layer
 from eastgate.dialects.linting import Context, Decider, Example, Finding, Group, locating
 from eastgate.ir import (
-    AllowAny,
     Case,
     Chain,
     Computed,
@@ -35,6 +34,7 @@ from eastgate.ir.attributes import ADDRESS, HOST, METHOD, PATH, PORT, SENT_PATH,
 from eastgate.ir.paths import comparable_path
 from eastgate.records import dataclass
 from eastgate.settings import DataPlane
+from eastgate.symbolic.stages import allow_lists
 
 __all__ = ["check_spellings"]
 
@@ -146,7 +146,7 @@ def _find_caller(context: Context, denying: Chain, allowing: Chain) -> Request |
 
 
 def _rules(chain: Chain) -> Iterable[Rule]:
-    return (rule for stage in chain.stages if isinstance(stage, AllowAny) for rule in stage.rules)
+    return (arm.rule for stage in allow_lists(chain) for arm in stage.accepting)
 
 
 def _request(case: Case, other: Case, fixed: Mapping[Attribute, Known], looked_at: Iterable[Attribute]) -> Request:

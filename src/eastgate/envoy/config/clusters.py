@@ -11,10 +11,10 @@ from envoy.config.route.v3 import route_pb2
 
 from eastgate.envoy.config.packing import serialize
 from eastgate.envoy.config.typed import ADS, Plain, filter_, message, typed
-from eastgate.envoy.server.resources import CLUSTER, ENDPOINTS, ROUTE, Resource
+from eastgate.envoy.server.resources import CLUSTER, ENDPOINTS, ROUTE, XdsResource
 from eastgate.records import dataclass
 
-__all__ = ["Address", "Upstream", "app_resources", "internal_cluster", "upstream_resources"]
+__all__ = ["SocketAddress", "Upstream", "app_resources", "internal_cluster", "upstream_resources"]
 
 _OPTIONS = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
 _MOST = 100_000  # Envoy's default of 1,024 connections would refuse callers that policies allow
@@ -24,7 +24,7 @@ _IDLE = "5s"  # callers do not share connections to the application, so an idle 
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class SocketAddress:
     """The address of an application: a host and a port, or the path of a socket."""
 
     host: str
@@ -43,31 +43,31 @@ class Upstream:
 
     name: str
     hosts: tuple[str, ...]
-    endpoints: tuple[Address, ...]
+    endpoints: tuple[SocketAddress, ...]
     identities: frozenset[str]
 
 
-def _cluster(name: str, plain: Plain) -> Resource:
+def _cluster(name: str, plain: Plain) -> XdsResource:
     limits = {"thresholds": [_LIMITS]}
     config: Plain = {"name": name, "connect_timeout": _CONNECT, "circuit_breakers": limits, **plain}
-    return Resource(CLUSTER, name, serialize(message(cluster_pb2.Cluster, config)))
+    return XdsResource(CLUSTER, name, serialize(message(cluster_pb2.Cluster, config)))
 
 
-def _endpoints(name: str, addresses: Iterable[Address]) -> Resource:
+def _endpoints(name: str, addresses: Iterable[SocketAddress]) -> XdsResource:
     plain = {
         "cluster_name": name,
         "endpoints": [{"lb_endpoints": [_endpoint(address.to_plain()) for address in addresses]}],
     }
-    return Resource(ENDPOINTS, name, serialize(message(endpoint_pb2.ClusterLoadAssignment, plain)))
+    return XdsResource(ENDPOINTS, name, serialize(message(endpoint_pb2.ClusterLoadAssignment, plain)))
 
 
 def _endpoint(address: Plain) -> Plain:
     return {"endpoint": {"address": address}}
 
 
-def _route(name: str, hosts: list[Plain]) -> Resource:
+def _route(name: str, hosts: list[Plain]) -> XdsResource:
     plain = {"name": name, "virtual_hosts": hosts, "validate_clusters": False}
-    return Resource(ROUTE, name, serialize(message(route_pb2.RouteConfiguration, plain)))
+    return XdsResource(ROUTE, name, serialize(message(route_pb2.RouteConfiguration, plain)))
 
 
 def _virtual_host(name: str, domains: list[str], cluster: str) -> Plain:
@@ -76,7 +76,7 @@ def _virtual_host(name: str, domains: list[str], cluster: str) -> Plain:
 
 
 @lru_cache(maxsize=4096)
-def internal_cluster(listener: str) -> Resource:
+def internal_cluster(listener: str) -> XdsResource:
     """Return the cluster of a listener of the same proxy; what was noted about the caller goes along."""
     raw = filter_("raw", typed("envoy.extensions.transport_sockets.raw_buffer.v3.RawBuffer"))
     kind = "envoy.extensions.transport_sockets.internal_upstream.v3.InternalUpstreamTransport"
@@ -87,7 +87,7 @@ def internal_cluster(listener: str) -> Resource:
 
 
 @lru_cache(maxsize=4096)
-def app_resources(port: int, app: Address) -> tuple[Resource, ...]:
+def app_resources(port: int, app: SocketAddress) -> tuple[XdsResource, ...]:
     """Return the cluster of the application behind a port, and its routes. It is spoken to as its callers speak."""
     name = f"app/{port}"
     both: Plain = {"http_protocol_options": {}, "http2_protocol_options": {}}
@@ -102,7 +102,7 @@ def app_resources(port: int, app: Address) -> tuple[Resource, ...]:
     return _cluster(name, config), _endpoints(name, [app]), routes
 
 
-def upstream_resources(upstreams: Iterable[Upstream], source: str) -> Iterator[Resource]:
+def upstream_resources(upstreams: Iterable[Upstream], source: str) -> Iterator[XdsResource]:
     """Yield the clusters of other workloads, over mTLS, verified by the account that theirs should have.
 
     `source` is the address to call them from, which identifies the workload to them.

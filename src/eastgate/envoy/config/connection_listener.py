@@ -21,7 +21,7 @@ from eastgate.envoy.config.logs import denial_log, unreachable_log
 from eastgate.envoy.config.matching import NO_CALLER, UNFIT, by_protocol, caller_matcher, with_fit_certificate
 from eastgate.envoy.config.packing import pack
 from eastgate.envoy.config.typed import Plain, filter_, message, typed
-from eastgate.envoy.plan import ByCaller, Node, PortPlan, Verdict
+from eastgate.envoy.plan import ByCaller, Node, PortPlan, ProxyVerdict
 from eastgate.envoy.plan.combining import either
 from eastgate.envoy.plan.decisions import NOT_ENFORCED
 from eastgate.ir import ALWAYS, Predicate
@@ -58,19 +58,19 @@ def connection_listener(inbound: InboundPort, plan: PortPlan) -> Any:
 def closing_connection_listener(inbound: InboundPort) -> Any:
     """Build a listener in place of `connection_listener` that refuses everybody. It is as simple as can be."""
     chain = _Chains(inbound)
-    chain.name_closing_chain(Verdict(False, 0, NOT_ENFORCED))
+    chain.name_closing_chain(ProxyVerdict(False, 0, NOT_ENFORCED))
     listener: Any = message(listener_pb2.Listener, {"name": f"connections/{inbound.port}", "internal_listener": {}})
     listener.filter_chains.extend(chain.every())
     return listener
 
 
-def _chain(to: Any, verdict: Verdict) -> None:
+def _chain(to: Any, verdict: ProxyVerdict) -> None:
     name = f"closed:{verdict.name}" if verdict in (NO_CALLER, UNFIT) else verdict.who
     to.action.name = "chain"
     to.action.typed_config.CopyFrom(pack(StringValue(value=name)))
 
 
-def _join_allowed(entries: Iterable[Entry[Verdict]]) -> Iterator[Entry[Verdict]]:
+def _join_allowed(entries: Iterable[Entry[ProxyVerdict]]) -> Iterator[Entry[ProxyVerdict]]:
     """Join consecutive entries that allow into one."""
     for allowed, run in groupby(entries, key=lambda entry: entry.end.allowed):
         if allowed:
@@ -110,7 +110,7 @@ class _Chains:
                 asked.update(f"{end.allowed} {when}\n".encode())
             suffix = f"?{asked.hexdigest()}" if when != ALWAYS or tests else ""
             name = self._name_allowing_chain(own + suffix, leads_to) if end.allowed else self.name_closing_chain(end)
-            tests.append((when, Verdict(end.allowed, end.status, name)))
+            tests.append((when, ProxyVerdict(end.allowed, end.status, name)))
         return choice(tests[:-1], tests[-1][1])
 
     def _name_of(self, caller: CallerCell, leads_to: str) -> str:
@@ -123,7 +123,7 @@ class _Chains:
             self._chains[name] = self._filter_chain(name, self._forwarding_filter(leads_to))
         return name
 
-    def name_closing_chain(self, verdict: Verdict) -> str:
+    def name_closing_chain(self, verdict: ProxyVerdict) -> str:
         """Name the chain that closes at once, and logs why."""
         name = f"closed:{verdict.name}"
         if name not in self._chains:

@@ -10,7 +10,7 @@ from envoy.extensions.filters.http.rbac.v3 import rbac_pb2 as http_rbac_pb2
 from envoy.extensions.filters.network.rbac.v3 import rbac_pb2 as network_rbac_pb2
 from google.protobuf.message import DecodeError
 
-from eastgate.envoy.server.resources import EXTENSION, LISTENER, Resource
+from eastgate.envoy.server.resources import EXTENSION, LISTENER, XdsResource
 
 __all__ = ["LARGEST", "find_obstacle"]
 
@@ -18,7 +18,7 @@ LARGEST: Final = 64 * 1024 * 1024  # bytes
 _RULES: Final = (http_rbac_pb2.RBAC, network_rbac_pb2.RBAC)
 
 
-def find_obstacle(resource: Resource) -> str | None:
+def find_obstacle(resource: XdsResource) -> str | None:
     """Return why a proxy would not accept a resource; None where nothing is known against it.
 
     Protobuf reads messages up to a depth of 100, here as in Envoy: what cannot be parsed here cannot be parsed there.

@@ -17,16 +17,16 @@ from eastgate.envoy.config.inbound_port import InboundPort
 from eastgate.envoy.config.packing import serialize
 from eastgate.envoy.config.request_listener import request_listener
 from eastgate.envoy.plan import PortPlan
-from eastgate.envoy.server.resources import LISTENER, Resource
+from eastgate.envoy.server.resources import LISTENER, XdsResource
 
 __all__ = ["closing_listener", "port_listeners"]
 
 
-def port_listeners(inbound: InboundPort, plan: PortPlan) -> Iterator[Resource]:
+def port_listeners(inbound: InboundPort, plan: PortPlan) -> Iterator[XdsResource]:
     """Yield the listeners of a port."""
     before, behind = _policy_independent(inbound)
     yield before
-    yield Resource(
+    yield XdsResource(
         LISTENER, f"connections/{inbound.port}", serialize(connection_listener(inbound, plan)), plan.policies
     )
     if plan.reads_http:
@@ -34,15 +34,15 @@ def port_listeners(inbound: InboundPort, plan: PortPlan) -> Iterator[Resource]:
 
 
 @lru_cache(maxsize=4096)
-def closing_listener(inbound: InboundPort) -> Resource:
+def closing_listener(inbound: InboundPort) -> XdsResource:
     """Return the listener that closes a port, in place of the one that decides who may connect."""
-    return Resource(LISTENER, f"connections/{inbound.port}", serialize(closing_connection_listener(inbound)))
+    return XdsResource(LISTENER, f"connections/{inbound.port}", serialize(closing_connection_listener(inbound)))
 
 
 @lru_cache(maxsize=4096)
-def _policy_independent(inbound: InboundPort) -> tuple[Resource, Resource]:
+def _policy_independent(inbound: InboundPort) -> tuple[XdsResource, XdsResource]:
     """Return the listeners of a port that no policy changes."""
     return (
-        Resource(LISTENER, f"inbound/{inbound.port}", serialize(inbound_listener(inbound))),
-        Resource(LISTENER, f"requests/{inbound.port}", serialize(request_listener(inbound))),
+        XdsResource(LISTENER, f"inbound/{inbound.port}", serialize(inbound_listener(inbound))),
+        XdsResource(LISTENER, f"requests/{inbound.port}", serialize(request_listener(inbound))),
     )

@@ -27,7 +27,7 @@ from eastgate.envoy.config.client_certificates import FOR_CLIENTS, NAMED_TWICE, 
 from eastgate.envoy.config.packing import pack
 from eastgate.envoy.config.spelling import host_pattern, path_pattern
 from eastgate.envoy.config.values import CLEAR, each_key, field_key, marked, single_keys
-from eastgate.envoy.plan import ENCODED_SLASH, ByCaller, Field, Node, Verdict
+from eastgate.envoy.plan import ENCODED_SLASH, ByCaller, Node, ProxyVerdict, RequestField
 from eastgate.ir import And, Computed, InNetwork, Is, Matcher, Not, OneOf, Or, Predicate, Prefix, Present, Suffix
 from eastgate.ir.attributes import ADDRESS, HOST, IDENTITY, METHOD, PATH, Attribute
 from eastgate.ir.service_accounts import AccountsOf, service_account_id
@@ -59,13 +59,13 @@ SOURCE_KEY = "eastgate.source"  # the address with its port, by which a log line
 PATH_KEY = "eastgate.path"
 TOKEN_KEY = "eastgate.token"  # the claim of a verified token  # noqa: S105 - not a secret
 NOBODY = "none"
-NO_CALLER = Verdict(False, 0, "no-caller")  # nothing was noted of the caller, which cannot be
+NO_CALLER = ProxyVerdict(False, 0, "no-caller")  # nothing was noted of the caller, which cannot be
 _TOO_LONG = f".{{1000}}.{{1000}}.{{{LONGEST - 1999}}}(?s:.*)"  # 1,000 is the most that RE2 counts
-UNFIT = Verdict(False, 0, "unfit-certificate")
+UNFIT = ProxyVerdict(False, 0, "unfit-certificate")
 _ROOT, _DOUBLED = "/", "//"  # a path of slashes alone is the root to policies, and `//` to Envoy
 
 OnMatch: TypeAlias = Any  # messages of generated code are untyped
-Leaf: TypeAlias = "Callable[[OnMatch, Verdict], None]"  # writes a verdict
+Leaf: TypeAlias = "Callable[[OnMatch, ProxyVerdict], None]"  # writes a verdict
 
 _M = matcher_pb2.Matcher
 
@@ -193,7 +193,7 @@ def where(predicate: Predicate, write: Callable[[OnMatch], None], otherwise: Any
     return combined
 
 
-def where_unclear(fields: Sequence[Field], refused: Callable[[OnMatch], None], otherwise: Any) -> Any:
+def where_unclear(fields: Sequence[RequestField], refused: Callable[[OnMatch], None], otherwise: Any) -> Any:
     """Build a matcher that refuses requests of which the values of ANY field were not noted, or not for certain."""
     combined = _M()
     [first], rest = _add_list(combined, 1)
@@ -222,7 +222,7 @@ def by_protocol(http: Any, otherwise: Any) -> Any:
 
 
 def _write_node(to: OnMatch, node: Node, leaf: Leaf) -> None:
-    if isinstance(node, Verdict):
+    if isinstance(node, ProxyVerdict):
         leaf(to, node)
         return
     tests, otherwise = _add_list(to.matcher, len(node.tests))

@@ -29,8 +29,8 @@ from eastgate.envoy.config.matching import (
 from eastgate.envoy.config.packing import pack, serialize
 from eastgate.envoy.config.tokens import TokenIdentity
 from eastgate.envoy.config.values import values_filter
-from eastgate.envoy.plan import BAD_HOST, ENCODED_CHARACTER, UNCLEAR, PortPlan, Requests, Verdict
-from eastgate.envoy.server.resources import EXTENSION, Resource
+from eastgate.envoy.plan import BAD_HOST, ENCODED_CHARACTER, UNCLEAR, PortPlan, ProxyVerdict, Requests
+from eastgate.envoy.server.resources import EXTENSION, XdsResource
 from eastgate.ir import REFUSED_HOST, Refusal
 
 __all__ = [
@@ -49,10 +49,10 @@ ATTRIBUTES, REQUESTS = "attributes", "requests"  # notes what is looked at, and 
 # Both note the same values. Envoy takes resources in the order of their names: the first has what new rules look at
 # before they are there, and the second what old ones look at until they are gone.
 VALUES = ("fields", "values")
-_UNCLEAR = Verdict(False, int(Refusal.BAD_REQUEST), UNCLEAR)
+_UNCLEAR = ProxyVerdict(False, int(Refusal.BAD_REQUEST), UNCLEAR)
 
 
-_BAD_HOST = Verdict(False, int(Refusal.BAD_REQUEST), REFUSED_HOST)
+_BAD_HOST = ProxyVerdict(False, int(Refusal.BAD_REQUEST), REFUSED_HOST)
 
 
 def filter_name(port: int, which: str) -> str:
@@ -60,7 +60,7 @@ def filter_name(port: int, which: str) -> str:
     return f"{port}/{which}"
 
 
-def request_filters(plan: PortPlan, tokens: TokenIdentity | None = None) -> list[Resource]:
+def request_filters(plan: PortPlan, tokens: TokenIdentity | None = None) -> list[XdsResource]:
     """Return the filters of a port that is read as HTTP; none where it is not."""
     if plan.requests is None:
         return []
@@ -92,7 +92,7 @@ def _request_rules(requests: Requests, tokens: TokenIdentity | None) -> Message:
     return message
 
 
-def connection_filters(plan: PortPlan) -> list[Resource]:
+def connection_filters(plan: PortPlan) -> list[XdsResource]:
     """Return the filters that name, for the log, the rule that allows a connection, and those in audit mode.
 
     They decide nothing: the listener behind them does.
@@ -102,14 +102,14 @@ def connection_filters(plan: PortPlan) -> list[Resource]:
     return [_shadow_filter(plan, CONNECTIONS, connect), _shadow_filter(plan, AUDIT, audit)]
 
 
-def _shadow_filter(plan: PortPlan, which: str, matcher: Any) -> Resource:
+def _shadow_filter(plan: PortPlan, which: str, matcher: Any) -> XdsResource:
     rules = network_rbac_pb2.RBAC(stat_prefix=f"{which}.", shadow_rules_stat_prefix=f"{which}.")
     if matcher is not None:
         rules.shadow_matcher.CopyFrom(matcher)
     return _resource(filter_name(plan.port, which), rules, plan.policies)
 
 
-def _action(to: Any, verdict: Verdict) -> None:
+def _action(to: Any, verdict: ProxyVerdict) -> None:
     to.action.CopyFrom(_named_action(verdict.name, verdict.allowed))
 
 
@@ -134,6 +134,6 @@ def _note(key: str, text: str) -> dict[str, object]:
     return {"object_key": key, "factory_key": "envoy.string", "skip_if_empty": True, "format_string": source}
 
 
-def _resource(name: str, config: Message, policies: frozenset[str] = frozenset()) -> Resource:
+def _resource(name: str, config: Message, policies: frozenset[str] = frozenset()) -> XdsResource:
     message = extension_pb2.TypedExtensionConfig(name=name, typed_config=pack(config))
-    return Resource(EXTENSION, name, serialize(message), policies)
+    return XdsResource(EXTENSION, name, serialize(message), policies)

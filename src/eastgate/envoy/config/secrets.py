@@ -13,24 +13,24 @@ from envoy.extensions.transport_sockets.tls.v3 import secret_pb2
 
 from eastgate.envoy.config.packing import serialize
 from eastgate.envoy.config.typed import filter_, message, typed
-from eastgate.envoy.server.resources import SECRET, Resource
+from eastgate.envoy.server.resources import SECRET, XdsResource
 
 __all__ = ["svid_secret", "trust_secret"]
 
 
-def svid_secret(chain: bytes, key: bytes) -> Resource:
+def svid_secret(chain: bytes, key: bytes) -> XdsResource:
     """Build the secret with the SVID of a workload, and its key."""
     plain = {"name": "svid", "tls_certificate": {"certificate_chain": _inline(chain), "private_key": _inline(key)}}
-    return Resource(SECRET, "svid", serialize(message(secret_pb2.Secret, plain)))
+    return XdsResource(SECRET, "svid", serialize(message(secret_pb2.Secret, plain)))
 
 
-def trust_secret(bundles: Mapping[str, bytes]) -> Resource:
+def trust_secret(bundles: Mapping[str, bytes]) -> XdsResource:
     """Build the secret with the trust bundle of each trust domain."""
     domains = [{"name": domain, "trust_bundle": _inline(roots)} for domain, roots in sorted(bundles.items())]
     kind = "envoy.extensions.transport_sockets.tls.v3.SPIFFECertValidatorConfig"
     validator = filter_("envoy.tls.cert_validator.spiffe", typed(kind, trust_domains=domains))
     plain = {"name": "trust", "validation_context": {"custom_validator_config": validator}}
-    return Resource(SECRET, "trust", serialize(message(secret_pb2.Secret, plain)))
+    return XdsResource(SECRET, "trust", serialize(message(secret_pb2.Secret, plain)))
 
 
 def _inline(content: bytes) -> dict[str, str]:

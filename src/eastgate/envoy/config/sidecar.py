@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from envoy.config.listener.v3 import listener_pb2
 
-from eastgate.envoy.config.clusters import Address, Upstream, app_resources, internal_cluster, upstream_resources
+from eastgate.envoy.config.clusters import SocketAddress, Upstream, app_resources, internal_cluster, upstream_resources
 from eastgate.envoy.config.inbound_port import TIMEOUTS, InboundPort
 from eastgate.envoy.config.listeners import port_listeners
 from eastgate.envoy.config.packing import serialize
@@ -14,7 +14,7 @@ from eastgate.envoy.config.rbac import connection_filters, request_filters
 from eastgate.envoy.config.tokens import TokenIdentity
 from eastgate.envoy.config.typed import ADS, filter_, message, typed
 from eastgate.envoy.plan import PortPlan
-from eastgate.envoy.server.resources import LISTENER, Resource
+from eastgate.envoy.server.resources import LISTENER, XdsResource
 from eastgate.records import dataclass
 
 __all__ = ["OUTBOUND_PORT", "Outbound", "inbound_resources", "outbound_resources", "shared_resources"]
@@ -31,14 +31,14 @@ class Outbound:
     port: int = OUTBOUND_PORT
 
 
-def shared_resources(plan: PortPlan, tokens: TokenIdentity | None = None) -> tuple[Resource, ...]:
+def shared_resources(plan: PortPlan, tokens: TokenIdentity | None = None) -> tuple[XdsResource, ...]:
     """Return the resources that all workloads with this plan have in common."""
     return (*connection_filters(plan), *request_filters(plan, tokens))
 
 
 def inbound_resources(
-    inbound: InboundPort, plan: PortPlan, app: Address, shared: Iterable[Resource]
-) -> Iterator[Resource]:
+    inbound: InboundPort, plan: PortPlan, app: SocketAddress, shared: Iterable[XdsResource]
+) -> Iterator[XdsResource]:
     """Yield the resources of one port: its listeners, what decides there, and the application behind it."""
     yield internal_cluster(f"connections/{inbound.port}")
     yield from app_resources(inbound.port, app)
@@ -48,7 +48,7 @@ def inbound_resources(
         yield internal_cluster(f"requests/{inbound.port}")
 
 
-def outbound_resources(out: Outbound, upstreams: Iterable[Upstream]) -> Iterator[Resource]:
+def outbound_resources(out: Outbound, upstreams: Iterable[Upstream]) -> Iterator[XdsResource]:
     """Yield the resources of the HTTP proxy of an application: it routes by host to a Service, over mTLS."""
     manager = typed(
         "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager",
@@ -63,5 +63,5 @@ def outbound_resources(out: Outbound, upstreams: Iterable[Upstream]) -> Iterator
         "address": {"socket_address": {"address": out.address, "port_value": out.port}},
         "filter_chains": [{"name": "outbound", "filters": [filter_("http", manager)]}],
     }
-    yield Resource(LISTENER, "outbound", serialize(message(listener_pb2.Listener, plain)))
+    yield XdsResource(LISTENER, "outbound", serialize(message(listener_pb2.Listener, plain)))
     yield from upstream_resources(upstreams, out.address)

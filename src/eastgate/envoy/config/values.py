@@ -15,7 +15,7 @@ from envoy.config.core.v3 import base_pb2
 from envoy.extensions.filters.http.lua.v3 import lua_pb2
 from google.protobuf.message import Message
 
-from eastgate.envoy.plan import Field, joint_of
+from eastgate.envoy.plan import RequestField, joint_of
 from eastgate.ir import Known, Matcher, OneOf, Prefix, Present, Suffix
 from eastgate.ir.attributes import Attribute, header, query
 from eastgate.ir.matchers import known
@@ -73,7 +73,7 @@ def noted_values(text: str) -> dict[Attribute, Known]:
     return values
 
 
-def values_filter(fields: tuple[Field, ...]) -> Message:
+def values_filter(fields: tuple[RequestField, ...]) -> Message:
     """Build the filter that notes these fields; one that does nothing where there are none."""
     config = lua_pb2.Lua()
     if fields:
@@ -84,7 +84,7 @@ def values_filter(fields: tuple[Field, ...]) -> Message:
     return message
 
 
-def _entry(field: Field) -> str:
+def _entry(field: RequestField) -> str:
     attribute = field.attribute
     entry = {"name": _literal(attribute.key), "key": _literal(field_key(attribute))}
     if attribute.is_header:

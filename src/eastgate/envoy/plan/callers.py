@@ -1,4 +1,4 @@
-"""Something for every caller there can be, as a proxy finds it: by the text that it knows a caller by.
+"""Values for every possible caller, looked up by the text that a proxy knows a caller by.
 
 A proxy knows a caller by one text: the SPIFFE ID in its certificate, or that it has none. What Linkerd calls a service
 account follows from it, so that there are no cells of other names here.
@@ -12,9 +12,9 @@ from typing import Generic, TypeVar
 from eastgate.records import dataclass
 from eastgate.symbolic.callers import (
     AccountsIn,
-    Anonymous,
+    AnonymousCell,
     CallerCell,
-    Identity,
+    IdentityCell,
     OtherAccounts,
     OtherIdentities,
     cells_around,
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class ByCaller(Generic[T]):
-    """Something for every caller: the narrowest cell counts."""
+    """A value for every caller: that of the narrowest cell."""
 
     known: dict[str, T]
     accounts: dict[AccountsIn, T]
@@ -37,26 +37,26 @@ class ByCaller(Generic[T]):
 
     @classmethod
     def of(cls, cells: Iterable[CallerCell], values: Mapping[CallerCell, T]) -> ByCaller[T]:
-        """Arrange what was found for all cells."""
+        """Arrange the values of all cells."""
         every = list(cells)
         (others,) = (cell for cell in every if isinstance(cell, OtherAccounts))
         return cls(
-            {cell.identity: values[cell] for cell in every if isinstance(cell, Identity)},
+            {cell.identity: values[cell] for cell in every if isinstance(cell, IdentityCell)},
             {cell: values[cell] for cell in every if isinstance(cell, AccountsIn)},
             (others, values[others]),
             values[OtherIdentities()],
-            values[Anonymous()],
+            values[AnonymousCell()],
         )
 
     def map(self, of: Callable[[CallerCell, T], T]) -> ByCaller[T]:
-        """Return the same for every caller, with something else."""
+        """Return the values mapped by a function of cell and value."""
         other, value = self.other_account
         return ByCaller(
-            {identity: of(Identity(identity), value) for identity, value in self.known.items()},
+            {identity: of(IdentityCell(identity), value) for identity, value in self.known.items()},
             {cell: of(cell, value) for cell, value in self.accounts.items()},
             (other, of(other, value)),
             of(OtherIdentities(), self.stranger),
-            of(Anonymous(), self.nobody),
+            of(AnonymousCell(), self.nobody),
         )
 
     def cell(self, identity: str | None) -> CallerCell:
@@ -65,7 +65,7 @@ class ByCaller(Generic[T]):
 
     def _has(self, cell: CallerCell) -> bool:
         match cell:
-            case Identity(identity):
+            case IdentityCell(identity):
                 return identity in self.known
             case AccountsIn():
                 return cell in self.accounts
@@ -74,8 +74,8 @@ class ByCaller(Generic[T]):
 
     def items(self) -> Iterator[tuple[CallerCell, T]]:
         """Yield every cell."""
-        yield from ((Identity(identity), value) for identity, value in self.known.items())
+        yield from ((IdentityCell(identity), value) for identity, value in self.known.items())
         yield from self.accounts.items()
         yield self.other_account
         yield OtherIdentities(), self.stranger
-        yield Anonymous(), self.nobody
+        yield AnonymousCell(), self.nobody

@@ -33,7 +33,7 @@ TOO_LARGE = Code(
 
 
 class Inexpressible(Exception):  # noqa: N818 - what it is called says what it is
-    """Something that Envoy cannot enforce as written, and the policies that ask for it."""
+    """Raised for a policy that Envoy cannot enforce exactly, with the policies that ask for it."""
 
     def __init__(self, code: Code, message: str, policies: Iterable[PolicyRef] = ()) -> None:
         super().__init__(message)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from ipaddress import IPv4Network, IPv6Network
 
-from eastgate.envoy.plan.decisions import NO_AUDIT, OPEN, Node, Verdict
+from eastgate.envoy.plan.decisions import NO_AUDIT, UNOPPOSED_NAME, Node, ProxyVerdict
 from eastgate.ir import (
     ALWAYS,
     NEVER,
@@ -27,7 +27,7 @@ from eastgate.ir import (
     needs_http,
 )
 from eastgate.ir.attributes import ADDRESS
-from eastgate.symbolic.trees import Choice, Entry, choice, flatten, leaves
+from eastgate.symbolic.trees import DecisionNode, Entry, choice, flatten, leaves
 
 __all__ = ["TooManyEnds", "either", "or_else", "then", "unread"]
 
@@ -41,38 +41,38 @@ class TooManyEnds(Exception):  # noqa: N818 - says what is wrong
 def then(first: Node, second: Node) -> Node:
     """Combine two decisions that must BOTH allow, in this order. Raises TooManyEnds.
 
-    An allow is named after the last that says more than `open`.
+    An allow is named after the last decision that a rule made.
     """
-    if isinstance(first, Verdict):
+    if isinstance(first, ProxyVerdict):
         if not first.allowed:
             return first
-        return _named(second, first.who) if first.who != OPEN else second
-    if isinstance(second, Choice) and not any(end.is_open for end in _ends(second)):
+        return _named(second, first.who) if first.who != UNOPPOSED_NAME else second
+    if isinstance(second, DecisionNode) and not any(end.is_unopposed for end in _ends(second)):
         return choice(_denials(flatten(first)), second)
     ends = len(_ends(first)) * len(_ends(second))
-    if isinstance(second, Choice) and ends > _MOST_ENDS:
+    if isinstance(second, DecisionNode) and ends > _MOST_ENDS:
         raise TooManyEnds(f"its layers have {ends} ways through them")
     return choice(((when, then(node, second)) for when, node in first.tests), then(first.otherwise, second))
 
 
-def _ends(node: Node) -> list[Verdict]:
+def _ends(node: Node) -> list[ProxyVerdict]:
     return list(leaves(node))
 
 
 def or_else(first: Node, second: Node) -> Node:
     """Combine rules in audit mode: what the second says counts where none of the first matches."""
-    if isinstance(first, Verdict):
+    if isinstance(first, ProxyVerdict):
         return second if first == NO_AUDIT else first
     return choice(((when, or_else(node, second)) for when, node in first.tests), or_else(first.otherwise, second))
 
 
 def _named(node: Node, who: str) -> Node:
-    if isinstance(node, Verdict):
-        return Verdict(True, 200, who) if node.is_open else node
+    if isinstance(node, ProxyVerdict):
+        return ProxyVerdict(True, 200, who) if node.is_unopposed else node
     return choice(((when, _named(inner, who)) for when, inner in node.tests), _named(node.otherwise, who))
 
 
-def _denials(entries: list[Entry[Verdict]]) -> Iterator[Entry[Verdict]]:
+def _denials(entries: list[Entry[ProxyVerdict]]) -> Iterator[Entry[ProxyVerdict]]:
     """Yield the lines that deny, each with what must not have held before it."""
     allowed: list[Predicate] = []
     for when, verdict in entries:
@@ -111,17 +111,17 @@ class _Unread:
     """Takes HTTP out of one decision. Chains that several routes share are looked at once."""
 
     def __init__(self) -> None:
-        self._known: dict[int, list[Entry[Verdict]]] = {}
+        self._known: dict[int, list[Entry[ProxyVerdict]]] = {}
 
-    def entries(self, node: Node) -> list[Entry[Verdict]]:
+    def entries(self, node: Node) -> list[Entry[ProxyVerdict]]:
         """Return a list without HTTP, whose last line always holds."""
-        if isinstance(node, Verdict):
+        if isinstance(node, ProxyVerdict):
             return [Entry(ALWAYS, node)]
         if id(node) not in self._known:
             self._known[id(node)] = list(_reachable(self._choice(node)))
         return self._known[id(node)]
 
-    def _choice(self, node: Choice[Verdict]) -> Iterator[Entry[Verdict]]:
+    def _choice(self, node: DecisionNode[ProxyVerdict]) -> Iterator[Entry[ProxyVerdict]]:
         for when, inner in [*node.tests, (ALWAYS, node.otherwise)]:
             possible, certain = assume(when, needs_http, held=True), assume(when, needs_http, held=False)
             entries = self.entries(inner)
@@ -131,7 +131,7 @@ class _Unread:
                 yield from (Entry(all_of([certain, asked]), verdict) for asked, verdict in entries)
 
 
-def _reachable(entries: Iterator[Entry[Verdict]]) -> Iterator[Entry[Verdict]]:
+def _reachable(entries: Iterator[Entry[ProxyVerdict]]) -> Iterator[Entry[ProxyVerdict]]:
     """Leave out what an earlier line with the same predicate has decided, and what comes after the last."""
     seen: set[Predicate] = set()
     for when, verdict in entries:
@@ -142,6 +142,6 @@ def _reachable(entries: Iterator[Entry[Verdict]]) -> Iterator[Entry[Verdict]]:
             return
 
 
-def _closed(verdict: Verdict) -> Verdict:
+def _closed(verdict: ProxyVerdict) -> ProxyVerdict:
     """Return a denial of bytes as what it is: a closed connection."""
     return verdict if verdict.allowed else replace(verdict, status=int(Refusal.CLOSED))

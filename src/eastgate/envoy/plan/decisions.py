@@ -14,15 +14,15 @@ from eastgate.ir import Origin, Outcome, PolicyRef
 from eastgate.records import dataclass
 from eastgate.symbolic.trees import Tree
 
-__all__ = ["NOT_ENFORCED", "NO_AUDIT", "OPEN", "Node", "Verdict", "name_of", "policy_name", "verdict_of"]
+__all__ = ["NOT_ENFORCED", "NO_AUDIT", "UNOPPOSED_NAME", "Node", "ProxyVerdict", "name_of", "policy_name", "verdict_of"]
 
-OPEN = "open"  # nothing was in the way
+UNOPPOSED_NAME = "open"  # what a proxy logs where an outcome is UNOPPOSED: no rule decided
 NOT_ENFORCED = "cannot-be-enforced"  # the port is closed, because its policies are not in force
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """An end. `who` is the rule that decided, or says that none did."""
+class ProxyVerdict:
+    """The end of a decision tree. `who` names the rule that decided, or says that none did."""
 
     allowed: bool
     status: int
@@ -30,23 +30,23 @@ class Verdict:
 
     @property
     def name(self) -> str:
-        """What the proxy logs, and what `why` reads."""
+        """Return the name that the proxy logs and `why` reads."""
         return f"{self.status}:{self.who}"
 
     @property
-    def is_open(self) -> bool:
-        """Whether nothing was in the way."""
-        return self.allowed and self.who == OPEN
+    def is_unopposed(self) -> bool:
+        """Return whether it allows because no rule applied."""
+        return self.allowed and self.who == UNOPPOSED_NAME
 
 
-NO_AUDIT = Verdict(True, 200, "none")
+NO_AUDIT = ProxyVerdict(True, 200, "none")
 
 
-Node: TypeAlias = Tree[Verdict]
+Node: TypeAlias = Tree[ProxyVerdict]
 
 
 def name_of(origin: Origin | None, policies: int) -> str:
-    """Which rule, as one word; or of how many policies none decided."""
+    """Return the name of a rule in one word; without a rule, of how many policies none decided."""
     if origin is None:
         return f"none-of-{policies}"
     if origin.policy is None:
@@ -56,13 +56,13 @@ def name_of(origin: Origin | None, policies: int) -> str:
 
 @lru_cache(maxsize=65536)
 def policy_name(ref: PolicyRef) -> str:
-    """Kind.group/namespace/name: kinds of several APIs have the same name."""
+    """Return kind.group/namespace/name: kinds of several APIs have the same name."""
     return str(replace(ref, kind=f"{ref.kind}.{ref.group}" if ref.group else ref.kind))
 
 
-def verdict_of(outcome: Outcome, policies: int) -> Verdict:
+def verdict_of(outcome: Outcome, policies: int) -> ProxyVerdict:
     """Return the verdict for an outcome; `policies`: how many were asked where none decided."""
     origin = outcome.rule.origin if outcome.rule is not None else None
     if outcome.allowed:
-        return Verdict(True, 200, OPEN if origin is None else name_of(origin, 0))
-    return Verdict(False, outcome.status, name_of(origin, policies))
+        return ProxyVerdict(True, 200, UNOPPOSED_NAME if origin is None else name_of(origin, 0))
+    return ProxyVerdict(False, outcome.status, name_of(origin, policies))

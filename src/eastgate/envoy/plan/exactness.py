@@ -35,16 +35,16 @@ _NOT_NOTED = regex("[\x00\x02\x03]")  # a proxy cannot note them of a request
 
 
 def obstacle(atom: Is | Computed) -> tuple[Code, str] | None:
-    """Why an atom cannot be enforced; None where it can."""
+    """Return why an atom cannot be enforced; None where it can."""
     attributes = (atom.attribute,) if isinstance(atom, Is) else atom.attributes
-    unseen = [one for one in attributes if one not in _SEEN and not one.is_repeatable]
+    unseen = [attribute for attribute in attributes if attribute not in _SEEN and not attribute.is_repeatable]
     if unseen:
         return NOT_AN_ATTRIBUTE, f"a sidecar does not know the {unseen[0]}"
     return None if _is_exact(atom) else (NOT_A_TEST, f"Envoy has no test that is exactly `{atom}`")
 
 
 def joint_of(attribute: Attribute) -> str | None:
-    """What Envoy writes between the values of a header that it makes one text of; None where it keeps them apart."""
+    """Return the text by which Envoy joins the values of a header; None where it keeps them apart."""
     if not attribute.is_header:
         return None
     return "," if attribute.key in _JOINED_HEADERS else "; " if attribute.key == _COOKIE else None

@@ -9,13 +9,13 @@ from eastgate.ir import Computed, Is
 from eastgate.ir.attributes import Attribute
 from eastgate.records import dataclass
 
-__all__ = ["UNCLEAR", "Field", "looked_at"]
+__all__ = ["UNCLEAR", "RequestField", "looked_at"]
 
 UNCLEAR = "unclear-values"  # the verdict on a request whose values cannot be told apart for certain
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class RequestField:
     """A header or query parameter. `decides`: it can change a verdict; `patterned`: an expression looks at it."""
 
     attribute: Attribute
@@ -23,13 +23,13 @@ class Field:
     patterned: bool = False
 
 
-def looked_at(asked: Iterable[Is | Computed], deciding: Iterable[Attribute]) -> tuple[Field, ...]:
-    """The fields that these atoms look at; those of policies in audit mode decide nothing."""
-    found: dict[Attribute, Field] = {}
+def looked_at(asked: Iterable[Is | Computed], deciding: Iterable[Attribute]) -> tuple[RequestField, ...]:
+    """Return the fields that these atoms look at; those of policies in audit mode decide nothing."""
+    fields: dict[Attribute, RequestField] = {}
     for atom in asked:
         for attribute in (atom.attribute,) if isinstance(atom, Is) else atom.attributes:
             if attribute.is_repeatable:
-                field = found.get(attribute, Field(attribute))
-                found[attribute] = replace(field, patterned=field.patterned or isinstance(atom, Computed))
+                field = fields.get(attribute, RequestField(attribute))
+                fields[attribute] = replace(field, patterned=field.patterned or isinstance(atom, Computed))
     decides = frozenset(deciding)
-    return tuple(replace(found[one], decides=one in decides) for one in sorted(found))
+    return tuple(replace(fields[attribute], decides=attribute in decides) for attribute in sorted(fields))

@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from eastgate.envoy.plan.codes import ASKS_AN_AUTHORIZER, Inexpressible
-from eastgate.envoy.plan.decisions import NO_AUDIT, Node, Verdict, verdict_of
+from eastgate.envoy.plan.decisions import NO_AUDIT, Node, ProxyVerdict, verdict_of
 from eastgate.envoy.plan.exactness import obstacle
 from eastgate.ir import (
     ALWAYS,
     NEVER,
     REFUSED_SPELLING,
-    AskAll,
     Chain,
     Computed,
     Is,
     Layer,
     Not,
-    Observe,
     OneOf,
     Outcome,
     PolicyRef,
@@ -27,7 +25,6 @@ from eastgate.ir import (
     at_port,
     atoms,
     rewrite,
-    rules_of,
 )
 from eastgate.ir.attributes import HOST, METHOD, PATH, PORT
 from eastgate.ir.hosts import HOST_PATTERN, is_host
@@ -47,8 +44,8 @@ ENCODED_SLASH = Computed(
     lambda values: is_refused(str(values[PATH])),
     pattern=(PATH, f"(?is).*({REFUSED}).*"),
 )
-_BAD_PATH = Verdict(False, int(Refusal.BAD_REQUEST), "encoded-slash")
-_BAD_SPELLING = Verdict(False, int(Refusal.BAD_REQUEST), REFUSED_SPELLING)
+_BAD_PATH = ProxyVerdict(False, int(Refusal.BAD_REQUEST), "encoded-slash")
+_BAD_SPELLING = ProxyVerdict(False, int(Refusal.BAD_REQUEST), REFUSED_SPELLING)
 BAD_HOST = Not(
     Computed(
         "the host is one",
@@ -79,12 +76,12 @@ class Flow:
         self._by_caller = any(atom.attribute in CALLER_ATTRIBUTES for atom in self.asked if isinstance(atom, Is))
         self._sensitive = any(map(is_sensitive, self.layer.atoms(observed=False)))
         self._sizes: dict[int, int] = {}  # of chains: how many policies each has
-        self._partials: dict[CallerCell | None, Partial[Verdict]] = {}
+        self._partials: dict[CallerCell | None, Partial[ProxyVerdict]] = {}
         self._decided: dict[tuple[CallerCell | None, bool], Node] = {}
         self._check()
 
     def _check(self) -> None:
-        if any(isinstance(stage, AskAll) for chain in self.layer.chains for stage in chain.stages):
+        if any(True for _ in self.layer.asks):
             raise Inexpressible(ASKS_AN_AUTHORIZER, "it asks an external authorizer", _policies(self.layer))
         for atom in self.layer.atoms(observed=False):
             problem = obstacle(atom)
@@ -115,14 +112,14 @@ class Flow:
 
     def audit(self, caller: CallerCell, *, http: bool) -> Node | None:
         """Return what policies in audit mode would have done; None where there are none."""
-        if not any(isinstance(stage, Observe) for chain in self.layer.chains for stage in chain.stages):
+        if not any(chain.has_audit for chain in self.layer.chains):
             return None
         residual = self._residual(caller, http=False)
         return self._partial(caller).tree(
             self._residual(caller, http=http), lambda chain: self._observed(chain, residual)
         )
 
-    def _partial(self, caller: CallerCell) -> Partial[Verdict]:
+    def _partial(self, caller: CallerCell) -> Partial[ProxyVerdict]:
         """Return the partial evaluation for a cell; that of all cells where the layer tells none apart."""
         key = caller if self._by_caller else None
         partial = self._partials.get(key)
@@ -131,14 +128,13 @@ class Flow:
             partial = self._partials[key] = Partial(self.layer, residual, self._verdict, self._index, key)
         return partial
 
-    def _verdict(self, outcome: Outcome, chain: Chain) -> Verdict:
+    def _verdict(self, outcome: Outcome, chain: Chain) -> ProxyVerdict:
         return verdict_of(outcome, self._size(chain) if outcome.rule is None else 0)
 
     def _size(self, chain: Chain) -> int:
         """Return how many policies decide in a chain."""
         if id(chain) not in self._sizes:
-            stages = (stage for stage in chain.stages if not isinstance(stage, Observe))
-            policies = {rule.origin.policy for stage in stages for rule in rules_of(stage)} - {None}
+            policies = {rule.origin.policy for rule in chain.rules(observed=False)} - {None}
             self._sizes[id(chain)] = len(policies)
         return self._sizes[id(chain)]
 
@@ -163,18 +159,15 @@ class Flow:
     def _observed(chain: Chain, residual: Residual) -> Node:
         """Return what the FIRST rule in audit mode that matches would have done."""
         tests: list[tuple[Predicate, Node]] = []
-        for stage in chain.stages:
-            if isinstance(stage, Observe):
-                for rule, would in zip(stage.rules, stage.would, strict=True):
-                    if any(obstacle(atom) is not None for atom in atoms(rule.when)):
-                        continue  # a policy that decides nothing closes nothing either
-                    denies = would.upper() == "DENY"
-                    outcome = Outcome(not denies, rule=rule, refusal=Refusal.FORBIDDEN if denies else None)
-                    tests.append((residual(rule.when), verdict_of(outcome, 0)))
+        for rule, would in chain.audited:
+            if any(obstacle(atom) is not None for atom in atoms(rule.when)):
+                continue  # a policy that decides nothing closes nothing either
+            denies = would.upper() == "DENY"
+            outcome = Outcome(not denies, rule=rule, refusal=Refusal.FORBIDDEN if denies else None)
+            tests.append((residual(rule.when), verdict_of(outcome, 0)))
         return choice(tests, NO_AUDIT)
 
 
 def _policies(layer: Layer) -> Iterable[PolicyRef]:
-    for chain in layer.chains:
-        for stage in chain.stages:
-            yield from (rule.origin.policy for rule in rules_of(stage) if rule.origin.policy is not None)
+    rules = (rule for chain in layer.chains for rule in chain.rules(observed=True))
+    return (rule.origin.policy for rule in rules if rule.origin.policy is not None)

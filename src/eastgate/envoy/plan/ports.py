@@ -1,4 +1,4 @@
-"""What a sidecar is to do at one port: who may connect, and what each request must pass.
+"""The plan of a sidecar for one port: who may connect, and what each request must pass.
 
 A port is read as HTTP where a layer there needs it; otherwise bytes go through as they are. On a port that is read as
 HTTP, bytes that are not HTTP are let in only where everything would be.
@@ -13,8 +13,8 @@ from eastgate.collection import no_collection
 from eastgate.envoy.plan.callers import ByCaller
 from eastgate.envoy.plan.codes import TOO_LARGE, Inexpressible
 from eastgate.envoy.plan.combining import TooManyEnds, or_else, then, unread
-from eastgate.envoy.plan.decisions import NOT_ENFORCED, OPEN, Node, Verdict, policy_name
-from eastgate.envoy.plan.fields import Field, looked_at
+from eastgate.envoy.plan.decisions import NOT_ENFORCED, UNOPPOSED_NAME, Node, ProxyVerdict, policy_name
+from eastgate.envoy.plan.fields import RequestField, looked_at
 from eastgate.envoy.plan.flow import Flow
 from eastgate.ir import Is, Layer, PolicyRef, Refusal, is_network
 from eastgate.ir.attributes import PATH
@@ -26,16 +26,16 @@ from eastgate.symbolic.trees import leaves
 __all__ = ["PortPlan", "Requests", "plan_port"]
 
 _MOST_TESTS = 400_000  # at one port, for all cells of callers
-_OPEN: Node = Verdict(True, 200, OPEN)
-CLOSED: Node = Verdict(False, int(Refusal.CLOSED), NOT_ENFORCED)
+_UNOPPOSED: Node = ProxyVerdict(True, 200, UNOPPOSED_NAME)
+CLOSED: Node = ProxyVerdict(False, int(Refusal.CLOSED), NOT_ENFORCED)
 
 
 @dataclass(frozen=True, slots=True)
 class Requests:
-    """What each HTTP request must pass: ALL layers, those that decide connections included.
+    """The decisions that each HTTP request must pass: ALL layers, those that decide connections included.
 
-    One decision on all of it: a change of several policies takes effect at once, and never is a request let through by
-    a part of the old ones and a part of the new ones. `refusal` decides where `ENCODED_SLASH` holds, and `respelled`
+    All layers are ONE decision: a change of several policies takes effect at once, and no request is allowed by some of
+    the old policies and some of the new ones. `refusal` decides where `ENCODED_SLASH` holds, and `respelled`
     where it does not and `ENCODED_CHARACTER` does. Where `BAD_HOST` holds, the request is refused. `fields` are what
     has to be noted of a request first.
     """
@@ -44,12 +44,12 @@ class Requests:
     refusal: ByCaller[Node] | None
     respelled: ByCaller[Node] | None
     audit: ByCaller[Node] | None
-    fields: tuple[Field, ...] = ()
+    fields: tuple[RequestField, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class PortPlan:
-    """Everything that is decided at one port of a workload.
+    """All decisions at one port of a workload.
 
     `connect`: who may make a connection. Where the port is read as HTTP there are `requests`, and `raw` says who may
     connect with something else. `refused`: why the port is closed, where it is.
@@ -65,23 +65,23 @@ class PortPlan:
 
     @property
     def reads_http(self) -> bool:
-        """Whether requests are decided one by one."""
+        """Return whether requests are decided one by one."""
         return self.requests is not None
 
 
 def plan_port(layers: Sequence[Layer], port: int, settings: Settings, known: Iterable[str] = ()) -> PortPlan:
-    """The plan of a port that these layers govern; every known identity has a decision of its own."""
+    """Plan a port that these layers govern; every known identity gets a decision of its own."""
     callers = CallerCells(settings)
     try:
         with no_collection():
-            return _Port([Flow(layer, port, callers) for layer in layers], port, callers, known).plan()
+            return _PortPlanner([Flow(layer, port, callers) for layer in layers], port, callers, known).plan()
     except Inexpressible as refused:
         cells = callers.cells((), known)
         closed = ByCaller.of(cells, dict.fromkeys(cells, CLOSED))
         return PortPlan(port, closed, None, None, None, frozenset(map(policy_name, refused.policies)), refused)
 
 
-class _Port:
+class _PortPlanner:
     def __init__(self, flows: Sequence[Flow], port: int, callers: CallerCells, known: Iterable[str]) -> None:
         self.port = port
         self.callers = callers
@@ -106,7 +106,7 @@ class _Port:
         return self.callers.cells((atom for flow in flows for atom in flow.asked if isinstance(atom, Is)), known)
 
     def _connecting(self, flows: Sequence[Flow]) -> ByCaller[Node]:
-        """What these layers say of a connection, one after the other; of HTTP in it, nothing is known."""
+        """Decide connections by these layers, one after the other; HTTP in them is not read."""
         cells = self._cells(flows, self._identities)
         decided = {c: self._joined((flow.decision(c, http=False) for flow in flows), read=False) for c in cells}
         return ByCaller.of(cells, decided)
@@ -128,35 +128,35 @@ class _Port:
         )
 
     def _joined(self, nodes: Iterable[Node], *, read: bool = True) -> Node:
-        """Combine what all layers say: ALL of them must allow. Callers of whom they say the same share the result.
+        """Combine the decisions of layers: ALL must allow. Callers with the same decisions share the result.
 
         `read`: whether HTTP is read. Where it is not, nothing of it is known.
         """
-        said = tuple(nodes)
-        key = read, tuple(map(id, said))
+        decisions = tuple(nodes)
+        key = read, tuple(map(id, decisions))
         if key not in self._combined:
             try:
-                combined = reduce(then, said if read else map(unread, said), _OPEN)
+                combined = reduce(then, decisions if read else map(unread, decisions), _UNOPPOSED)
             except TooManyEnds as error:
                 raise self._too_large(str(error)) from None
             self._tests += sum(1 for _ in leaves(combined))
             if self._tests > _MOST_TESTS:
                 raise self._too_large(f"its callers have more than {_MOST_TESTS} tests to pass")
-            self._combined[key] = said, combined
+            self._combined[key] = decisions, combined
         return self._combined[key][1]
 
     def _too_large(self, message: str) -> Inexpressible:
         return Inexpressible(TOO_LARGE, message, (policy for flow in self.flows for policy in flow.policies))
 
     def _audit(self, flows: Sequence[Flow], *, http: bool) -> ByCaller[Node] | None:
-        """The first rule in audit mode that matches, of all layers."""
+        """Return the first rule in audit mode that matches, of all layers."""
         cells = self._cells(flows)
-        found: dict[CallerCell, Node] = {}
+        audits: dict[CallerCell, Node] = {}
         for caller in cells:
-            told = [node for flow in flows if (node := flow.audit(caller, http=http)) is not None]
-            if told:
-                found[caller] = reduce(or_else, told)
-        return ByCaller.of(cells, found) if found else None
+            observed = [node for flow in flows if (node := flow.audit(caller, http=http)) is not None]
+            if observed:
+                audits[caller] = reduce(or_else, observed)
+        return ByCaller.of(cells, audits) if audits else None
 
 
 def _names(policies: Iterable[PolicyRef]) -> frozenset[str]:

@@ -12,11 +12,11 @@ from eastgate.envoy.server.resources import (
     LISTENER,
     ROUTE,
     SECRET,
-    Resource,
     ResourceKey,
+    XdsResource,
 )
 from eastgate.envoy.server.server import AdsServer
-from eastgate.envoy.server.status import ProxyStatus, Rejection, ResourceState, ResourceStatus
+from eastgate.envoy.server.status import ProxyStatus, ResourceRejection, ResourceState, ResourceStatus
 from eastgate.envoy.server.store import Store, StoreChange
 from eastgate.envoy.server.tokens import Tokens
 
@@ -34,14 +34,14 @@ __all__ = [
     "Limits",
     "Metrics",
     "ProxyStatus",
-    "Rejection",
-    "Resource",
     "ResourceKey",
     "ResourceRejected",
+    "ResourceRejection",
     "ResourceState",
     "ResourceStatus",
     "ServerEvent",
     "Store",
     "StoreChange",
     "Tokens",
+    "XdsResource",
 ]

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 from typing import TypeAlias
 
-from eastgate.envoy.server.status import Rejection
+from eastgate.envoy.server.status import ResourceRejection
 from eastgate.records import dataclass
 
 __all__ = ["Acked", "Connected", "Disconnected", "Events", "OnServerEvent", "ResourceRejected", "ServerEvent"]
@@ -44,7 +44,7 @@ class ResourceRejected:
     node: str
     type_url: str
     name: str
-    rejection: Rejection
+    rejection: ResourceRejection
 
 
 ServerEvent: TypeAlias = Connected | Disconnected | Acked | ResourceRejected

@@ -5,7 +5,7 @@ from __future__ import annotations
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from eastgate.envoy.server.resources import short_type
-from eastgate.envoy.server.status import Rejection
+from eastgate.envoy.server.status import ResourceRejection
 
 __all__ = ["Metrics"]
 
@@ -46,7 +46,7 @@ class Metrics:
     def nacked(self, type_url: str) -> None:
         self._nacks.labels(short_type(type_url)).inc()
 
-    def rejected(self, type_url: str, rejection: Rejection) -> None:
+    def rejected(self, type_url: str, rejection: ResourceRejection) -> None:
         """Count a rejected resource, for each policy at fault, or for none."""
         for policy in rejection.policies or ("",):
             self._rejections.labels(short_type(type_url), policy).inc()

@@ -21,8 +21,8 @@ __all__ = [
     "ROUTE",
     "SECRET",
     "VALIDATED_ONCE",
-    "Resource",
     "ResourceKey",
+    "XdsResource",
     "short_type",
 ]
 
@@ -47,7 +47,7 @@ _VERSION_BYTES: Final = 16  # long enough that nobody finds two policies that ha
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
-class Resource:
+class XdsResource:
     """A resource. `policies` names the policies that it was built from."""
 
     type_url: str

@@ -19,12 +19,21 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Final
 
-from eastgate.envoy.server.resources import CLUSTER, LISTENER, VALIDATED_ONCE, Resource, ResourceKey
+from eastgate.envoy.server.resources import CLUSTER, LISTENER, VALIDATED_ONCE, ResourceKey, XdsResource
 from eastgate.envoy.server.store import Store
 from eastgate.records import dataclass
 from eastgate.regexes import regex
 
-__all__ = ["ABSENT", "UNSURE", "Ledger", "ProxyStatus", "Rejection", "ResourceState", "ResourceStatus", "find_suspects"]
+__all__ = [
+    "ABSENT",
+    "UNSURE",
+    "Ledger",
+    "ProxyStatus",
+    "ResourceRejection",
+    "ResourceState",
+    "ResourceStatus",
+    "find_suspects",
+]
 
 ABSENT: Final = ""  # the version of what does not exist
 UNSURE: Final = "?"  # the version of what may have been applied or not
@@ -48,7 +57,7 @@ class ResourceState(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Rejection:
+class ResourceRejection:
     """A version that a proxy has rejected. For a removal, the version is `ABSENT`."""
 
     version: str
@@ -65,7 +74,7 @@ class ResourceStatus:
     name: str
     wanted: str | None
     accepted: str | None
-    rejection: Rejection | None
+    rejection: ResourceRejection | None
     confirmed: bool = True  # False where the proxy may have accepted without looking
 
     @property
@@ -105,20 +114,20 @@ class Ledger:
     def __init__(self, node: str) -> None:
         self.node = node
         self.connected_since: datetime | None = None
-        self.rejections: dict[ResourceKey, Rejection] = {}
+        self.rejections: dict[ResourceKey, ResourceRejection] = {}
         self._accepted: dict[ResourceKey, _Accepted] = {}
         self._unsure: dict[ResourceKey, str] = {}  # and the version that, if the proxy claims it, was applied after all
         self._unproven: set[ResourceKey] = set()  # maybe: the next acceptance of these is no proof
         self._has_memory = False  # of earlier streams
 
-    def accept(self, key: ResourceKey, resource: Resource | None) -> None:
+    def accept(self, key: ResourceKey, resource: XdsResource | None) -> None:
         """Record that a proxy has acknowledged this resource, or its removal."""
         confirmed = key not in self._unproven
         self.drop(key)
         if resource is not None:
             self._accepted[key] = _Accepted(resource.version, resource.policies, confirmed)
 
-    def reject(self, key: ResourceKey, resource: Resource | None, message: str) -> Rejection:
+    def reject(self, key: ResourceKey, resource: XdsResource | None, message: str) -> ResourceRejection:
         """Record that a proxy has rejected this resource, sent alone."""
         policies = resource.policies if resource is not None else frozenset()
         accepted = self._accepted.get(key)
@@ -126,7 +135,7 @@ class Ledger:
             policies = policies - accepted.policies or policies
         version = resource.version if resource is not None else ABSENT
         self._unproven.discard(key)  # it did look
-        rejection = self.rejections[key] = Rejection(version, _sanitize(message), policies, datetime.now(UTC))
+        rejection = self.rejections[key] = ResourceRejection(version, _sanitize(message), policies, datetime.now(UTC))
         return rejection
 
     def accepted_types(self) -> frozenset[str]:
@@ -166,7 +175,7 @@ class Ledger:
         self._unsure[key] = believed
 
     def resume(
-        self, type_url: str, claims: Mapping[str, str], wanted: Mapping[str, Resource], same_process: bool
+        self, type_url: str, claims: Mapping[str, str], wanted: Mapping[str, XdsResource], same_process: bool
     ) -> dict[str, str]:
         """Record the versions that a proxy claims after it connected; return those of the claims to believe."""
         believed = dict(claims)
@@ -193,7 +202,7 @@ class Ledger:
         self._has_memory = True
         self.connected_since = None
 
-    def _record_claim(self, key: ResourceKey, version: str, wanted: Resource | None) -> None:
+    def _record_claim(self, key: ResourceKey, version: str, wanted: XdsResource | None) -> None:
         accepted = self._accepted.get(key)
         if accepted is None or accepted.version != version:
             same = wanted is not None and wanted.version == version

@@ -14,14 +14,14 @@ from types import MappingProxyType
 from typing import Final
 from weakref import WeakValueDictionary
 
-from eastgate.envoy.server.resources import ORDER, Resource, ResourceKey
+from eastgate.envoy.server.resources import ORDER, ResourceKey, XdsResource
 from eastgate.records import dataclass
 
 __all__ = ["Store", "StoreChange", "Watcher"]
 
 Watcher = Callable[[frozenset[str]], None]  # gets the types that changed
 
-_NOTHING: Final[Mapping[str, Resource]] = MappingProxyType({})
+_NOTHING: Final[Mapping[str, XdsResource]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class StoreChange:
     """The resources that really changed. A resource that is put again with the same version is no change."""
 
     revision: int
-    put: tuple[Resource, ...] = ()
+    put: tuple[XdsResource, ...] = ()
     removed: tuple[ResourceKey, ...] = ()
 
     def __bool__(self) -> bool:
@@ -43,13 +43,13 @@ class StoreChange:
 @dataclass(slots=True)
 class _Node:
     revision: int
-    types: dict[str, dict[str, Resource]] = field(default_factory=dict)
+    types: dict[str, dict[str, XdsResource]] = field(default_factory=dict)
     changed_at: dict[ResourceKey, float] = field(default_factory=dict)
 
     def keys(self) -> set[ResourceKey]:
         return set(self.changed_at)
 
-    def put(self, resource: Resource, now: float) -> bool:
+    def put(self, resource: XdsResource, now: float) -> bool:
         names = self.types.setdefault(resource.type_url, {})
         before = names.get(resource.name)
         names[resource.name] = resource  # also where the version is the same: the policies may be others
@@ -79,17 +79,17 @@ class Store:
     def __init__(self) -> None:
         self._nodes: dict[str, _Node] = {}
         self._watchers: dict[str, list[Watcher]] = {}
-        self._shared: WeakValueDictionary[tuple[object, ...], Resource] = WeakValueDictionary()
+        self._shared: WeakValueDictionary[tuple[object, ...], XdsResource] = WeakValueDictionary()
         self._revisions = itertools.count(1)  # one count for all nodes, so a node's grows even when it was forgotten
 
-    def put(self, node: str, resources: Iterable[Resource]) -> StoreChange:
+    def put(self, node: str, resources: Iterable[XdsResource]) -> StoreChange:
         """Replace all resources of a node. Raises ValueError where two have the same type and name."""
         wanted = _by_key(resources)
         state = self._nodes.get(node)
         removed = state.keys() - wanted.keys() if state is not None else ()
         return self._change(node, wanted.values(), removed)
 
-    def update(self, node: str, put: Iterable[Resource] = (), remove: Iterable[ResourceKey] = ()) -> StoreChange:
+    def update(self, node: str, put: Iterable[XdsResource] = (), remove: Iterable[ResourceKey] = ()) -> StoreChange:
         """Change some resources of a node. What is put and removed in one call is put."""
         wanted = _by_key(put)
         return self._change(node, wanted.values(), set(remove) - wanted.keys())
@@ -99,7 +99,7 @@ class Store:
         if self._nodes.pop(node, None) is not None:
             self._wake(node, frozenset(ORDER))
 
-    def _change(self, node: str, put: Iterable[Resource], remove: Collection[ResourceKey]) -> StoreChange:
+    def _change(self, node: str, put: Iterable[XdsResource], remove: Collection[ResourceKey]) -> StoreChange:
         state = self._nodes.get(node)
         new = state is None
         if state is None:
@@ -114,7 +114,7 @@ class Store:
             self._wake(node, change.types)
         return change
 
-    def _share(self, resource: Resource) -> Resource:
+    def _share(self, resource: XdsResource) -> XdsResource:
         """Return the stored resource that is identical, if there is one."""
         same = (resource.type_url, resource.name, resource.version, resource.policies)
         return self._shared.setdefault(same, resource)
@@ -130,12 +130,12 @@ class Store:
     def nodes(self) -> tuple[str, ...]:
         return tuple(self._nodes)
 
-    def of_type(self, node: str, type_url: str) -> Mapping[str, Resource]:
+    def of_type(self, node: str, type_url: str) -> Mapping[str, XdsResource]:
         """Return the resources of one type that a node is to have, by name. A view: it follows the store."""
         state = self._nodes.get(node)
         return state.types.get(type_url, _NOTHING) if state is not None else _NOTHING
 
-    def resources(self, node: str) -> tuple[Resource, ...]:
+    def resources(self, node: str) -> tuple[XdsResource, ...]:
         state = self._nodes.get(node)
         return (
             tuple(resource for names in state.types.values() for resource in names.values())
@@ -167,8 +167,8 @@ class Store:
         return stop
 
 
-def _by_key(resources: Iterable[Resource]) -> dict[ResourceKey, Resource]:
-    by_key: dict[ResourceKey, Resource] = {}
+def _by_key(resources: Iterable[XdsResource]) -> dict[ResourceKey, XdsResource]:
+    by_key: dict[ResourceKey, XdsResource] = {}
     for resource in resources:
         if resource.key in by_key:
             raise ValueError(f"two resources named {resource.name!r} of type {resource.type_url!r}")

@@ -16,8 +16,8 @@ from typing import Any, Final
 from envoy.service.discovery.v3.discovery_pb2 import DeltaDiscoveryResponse
 
 from eastgate.envoy.server.limits import Limits
-from eastgate.envoy.server.resources import CLUSTER, LISTENER, ORDER, ROUTE, Resource
-from eastgate.envoy.server.status import ABSENT, Ledger, Rejection
+from eastgate.envoy.server.resources import CLUSTER, LISTENER, ORDER, ROUTE, XdsResource
+from eastgate.envoy.server.status import ABSENT, Ledger, ResourceRejection
 from eastgate.envoy.server.store import Store
 from eastgate.envoy.server.subscription import Items, PendingResponse, Subscription
 from eastgate.records import dataclass
@@ -37,8 +37,8 @@ class Acknowledgement:
     """The ACK or NACK of a response. `accepted` has None for removed resources."""
 
     type_url: str
-    accepted: tuple[tuple[str, Resource | None], ...] = ()
-    rejected: tuple[tuple[str, Rejection], ...] = ()
+    accepted: tuple[tuple[str, XdsResource | None], ...] = ()
+    rejected: tuple[tuple[str, ResourceRejection], ...] = ()
     nack: bool = False
 
 

@@ -15,13 +15,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
 from typing import Final, TypeAlias
 
-from eastgate.envoy.server.resources import VALIDATED_ONCE, Resource
+from eastgate.envoy.server.resources import VALIDATED_ONCE, XdsResource
 from eastgate.envoy.server.status import ABSENT, UNSURE, find_suspects
 from eastgate.records import dataclass
 
 __all__ = ["Items", "PendingResponse", "Subscription"]
 
-Items: TypeAlias = dict[str, Resource | None]  # by name; None is a removal
+Items: TypeAlias = dict[str, XdsResource | None]  # by name; None is a removal
 
 _ANY: Final = "*"
 
@@ -105,7 +105,7 @@ class Subscription:
         sent = self.in_flight is not None and self.in_flight.items.get(name) is not None
         return sent or self._has.get(name, ABSENT) != ABSENT
 
-    def differences(self, wanted: Mapping[str, Resource], rejected_version: Callable[[str], str | None]) -> Items:
+    def differences(self, wanted: Mapping[str, XdsResource], rejected_version: Callable[[str], str | None]) -> Items:
         """Return what the proxy lacks, or has and should not have, without the versions that it has rejected."""
         names: Iterable[str] = self.names
         if self.wildcard:

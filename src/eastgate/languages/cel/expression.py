@@ -16,7 +16,7 @@ from eastgate.languages.cel.presence import stray_presence, with_presence_tests
 from eastgate.languages.cel.problems import CelProblem, translate, underlined
 from eastgate.languages.cel.runtime import CelEvaluationError, Program, fitting
 from eastgate.languages.cel.syntax import Call, Entry, HasEntry, HasVariable, Literal, Node, Variable, walk
-from eastgate.languages.cel.variables import Kind, Variables, presence_of
+from eastgate.languages.cel.variables import VariableKind, Variables, presence_of
 from eastgate.records import dataclass
 
 __all__ = ["MAX_LENGTH", "Expression", "compile_cel"]
@@ -59,7 +59,7 @@ class Expression:
             data[hidden] = tested is None or values[tested] is not None
         for path, entries in self._reads.maps:
             data[path] = {
-                key: fitting(value, Kind.TEXT, f"{path}.{key}")
+                key: fitting(value, VariableKind.TEXT, f"{path}.{key}")
                 for key, attribute in entries
                 if (value := values[attribute]) is not None
             }
@@ -72,7 +72,7 @@ class _Reads:
     attribute.
     """
 
-    variables: tuple[tuple[str, Attribute, Kind], ...]
+    variables: tuple[tuple[str, Attribute, VariableKind], ...]
     tests: tuple[tuple[str, Attribute | None], ...]
     maps: tuple[tuple[str, tuple[tuple[str, Attribute], ...]], ...]
 
@@ -159,7 +159,7 @@ def _unwanted(text: str, checked: upstream.Checked, variables: Variables) -> Cel
 
 
 def _reads(tree: Node, variables: Variables) -> _Reads:
-    read: dict[str, tuple[str, Attribute, Kind]] = {}
+    read: dict[str, tuple[str, Attribute, VariableKind]] = {}
     tests: dict[str, Attribute | None] = {}
     maps: dict[str, dict[str, Attribute]] = {}
     for node in walk(tree):

@@ -14,7 +14,7 @@ from eastgate.ir.attributes import Attribute
 from eastgate.ir.matchers import Matcher, OneOf, Prefix, Present, Suffix, Value
 from eastgate.ir.predicates import ALWAYS, NEVER, And, Computed, Is, Not, Or, Predicate
 from eastgate.languages.cel.syntax import Call, Entry, HasEntry, HasVariable, ListOf, Literal, Node, Variable
-from eastgate.languages.cel.variables import Kind, Variables
+from eastgate.languages.cel.variables import VariableKind, Variables
 from eastgate.records import dataclass
 
 __all__ = ["Lowered", "lower", "negate"]
@@ -90,7 +90,9 @@ def _call(function: str, arguments: tuple[Node, ...], variables: Variables) -> L
 def _one_of(node: Node, items: tuple[Node, ...], variables: Variables) -> Lowered:
     """Lower equality with literals of the variable's own type; CEL also compares across types, which OneOf does not."""
     declared = _attribute(node, variables)
-    wanted = {Kind.TEXT: str, Kind.NUMBER: int, Kind.TIME: None}[declared[1]] if declared else None
+    wanted = (
+        {VariableKind.TEXT: str, VariableKind.NUMBER: int, VariableKind.TIME: None}[declared[1]] if declared else None
+    )
     values: set[Value] = set()
     for item in items:
         if not (isinstance(item, Literal) and type(item.value) is wanted and isinstance(item.value, str | int)):
@@ -108,12 +110,12 @@ def _matching(node: Node, matcher: Matcher, variables: Variables) -> Lowered:
     return Lowered(NEVER, present) if matcher == _NOTHING else Lowered(atom, And((present, Not(atom))))
 
 
-def _attribute(node: Node, variables: Variables) -> tuple[Attribute, Kind] | None:
+def _attribute(node: Node, variables: Variables) -> tuple[Attribute, VariableKind] | None:
     match node:
         case Variable(path):
             return variables.attribute(path)
         case Entry(map_, key):
-            return variables.maps[map_](key), Kind.TEXT
+            return variables.maps[map_](key), VariableKind.TEXT
         case _:
             return None
 

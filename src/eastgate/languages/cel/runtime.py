@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Protocol
 
-from eastgate.languages.cel.variables import Kind
+from eastgate.languages.cel.variables import VariableKind
 
 __all__ = ["CelEvaluationError", "Program", "fitting", "in_plain_words"]
 
@@ -24,16 +24,16 @@ class Program(Protocol):
         ...
 
 
-def fitting(value: str | int, kind: Kind, path: str) -> str | int | datetime:
+def fitting(value: str | int, kind: VariableKind, path: str) -> str | int | datetime:
     """Return the value as the evaluator takes it. One of the wrong type errs: it must not be compared as something
     else.
     """
     match kind, value:
-        case Kind.TEXT, str():
+        case VariableKind.TEXT, str():
             return _whole(value, path)
-        case Kind.NUMBER, int() if not isinstance(value, bool):
+        case VariableKind.NUMBER, int() if not isinstance(value, bool):
             return value
-        case Kind.TIME, str():
+        case VariableKind.TIME, str():
             try:
                 time = datetime.fromisoformat(value)
             except ValueError as error:
@@ -41,7 +41,7 @@ def fitting(value: str | int, kind: Kind, path: str) -> str | int | datetime:
             if time.tzinfo is not None:
                 return time
             raise CelEvaluationError(f"`{path}` is {value!r}, a time without its offset from UTC")
-    raise CelEvaluationError(f"`{path}` is {value!r}, not {'an' if kind is Kind.NUMBER else 'a'} {kind.value}")
+    raise CelEvaluationError(f"`{path}` is {value!r}, not {'an' if kind is VariableKind.NUMBER else 'a'} {kind.value}")
 
 
 def _whole(text: str, path: str) -> str:

@@ -10,10 +10,10 @@ from dataclasses import field
 from eastgate.ir.attributes import Attribute
 from eastgate.records import dataclass
 
-__all__ = ["Kind", "Variables"]
+__all__ = ["VariableKind", "Variables"]
 
 
-class Kind(enum.Enum):
+class VariableKind(enum.Enum):
     """The type of a variable, by its name in CEL."""
 
     TEXT = "string"
@@ -54,9 +54,13 @@ class Variables:
     def __contains__(self, path: object) -> bool:
         return any(path in group for group in (self.texts, self.numbers, self.times, self.maps))
 
-    def attribute(self, path: str) -> tuple[Attribute, Kind] | None:
+    def attribute(self, path: str) -> tuple[Attribute, VariableKind] | None:
         """Return the attribute behind a variable, and its type; None for a map and for an unknown path."""
-        for group, kind in ((self.texts, Kind.TEXT), (self.numbers, Kind.NUMBER), (self.times, Kind.TIME)):
+        for group, kind in (
+            (self.texts, VariableKind.TEXT),
+            (self.numbers, VariableKind.NUMBER),
+            (self.times, VariableKind.TIME),
+        ):
             if path in group:
                 return group[path], kind
         return None

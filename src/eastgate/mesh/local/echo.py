@@ -10,7 +10,7 @@ import contextlib
 import json
 import os
 
-from eastgate.mesh.local.http1 import Server, Source
+from eastgate.mesh.local.http1 import Http1Server, Source
 from eastgate.records import dataclass
 from eastgate.regexes import regex
 
@@ -91,7 +91,7 @@ class EchoServer:
             if self._options.raw or not await self._is_http(source):
                 await self._echo(source, writer)
             else:
-                server = Server(source, writer, self._options.times.head)
+                server = Http1Server(source, writer, self._options.times.head)
                 while await self._answer(server, source):
                     pass
             writer.close()
@@ -121,7 +121,7 @@ class EchoServer:
                 return False
         return bytes(source.seen).startswith(_METHODS)  # too long, which is answered as such
 
-    async def _answer(self, server: Server, source: Source) -> bool:
+    async def _answer(self, server: Http1Server, source: Source) -> bool:
         """Answer one request; return whether another one may follow."""
         if not source.seen and not await asyncio.wait_for(source.more(), self._options.times.idle):
             return False

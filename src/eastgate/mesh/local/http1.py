@@ -10,7 +10,17 @@ import h11
 
 from eastgate.records import dataclass
 
-__all__ = ["Headers", "Malformed", "Readable", "Request", "Response", "Server", "Source", "TooLarge", "read_response"]
+__all__ = [
+    "ByteReader",
+    "Headers",
+    "Http1Request",
+    "Http1Response",
+    "Http1Server",
+    "Malformed",
+    "Source",
+    "TooLarge",
+    "read_response",
+]
 
 MAX_HEAD = 64 * 1024
 _MAX_BODY = 16 * 1024 * 1024
@@ -29,7 +39,7 @@ class TooLarge(Malformed):
     """A line, or the head as a whole, is longer than the limit."""
 
 
-class Readable(Protocol):
+class ByteReader(Protocol):
     """A stream of asyncio, or what reads like one."""
 
     async def read(self, most: int, /) -> bytes:
@@ -40,7 +50,7 @@ class Readable(Protocol):
 class Source:
     """The bytes that come in on a stream. They can be looked at before they are taken."""
 
-    def __init__(self, reader: Readable) -> None:
+    def __init__(self, reader: ByteReader) -> None:
         self._reader = reader
         self.seen = bytearray()
         self.total = 0
@@ -62,7 +72,7 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Response:
+class Http1Response:
     """A final response, or the 101 after which another protocol begins."""
 
     status: int
@@ -70,7 +80,7 @@ class Response:
     body: bytes
 
 
-async def read_response(source: Source, method: str) -> Response | None:
+async def read_response(source: Source, method: str) -> Http1Response | None:
     """Return the response to a request of this method; None when the stream ends before its first byte.
 
     What follows it stays in the source. The request itself need not be one that h11 would send.
@@ -96,11 +106,11 @@ async def read_response(source: Source, method: str) -> Response | None:
             if len(body) > _MAX_BODY:
                 raise Malformed("the body is too long")
     source.seen[:0] = parser.trailing_data[0]
-    return Response(head.status_code, _texts(head), bytes(body))
+    return Http1Response(head.status_code, _texts(head), bytes(body))
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class Http1Request:
     """The head of a request."""
 
     method: str
@@ -116,7 +126,7 @@ class Request:
         return joined
 
 
-class Server:
+class Http1Server:
     """The server's end of a connection: reads requests and answers each. A problem with one is answered, too.
 
     `patience` bounds the reading of a head, of each piece of a body, and each sending, in seconds.
@@ -129,7 +139,7 @@ class Server:
         self._parser = h11.Connection(h11.SERVER)
         self._without_body = False
 
-    async def next_request(self) -> tuple[Request, int] | None:
+    async def next_request(self) -> tuple[Http1Request, int] | None:
         """Return a request and the length of its body; None where there is none, or none that can be read."""
         self._parser = h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_HEAD)
         self._without_body = False
@@ -153,7 +163,7 @@ class Server:
         self._source.seen[:0] = self._parser.trailing_data[0]
         return self._parser.our_state is h11.DONE and self._parser.their_state is h11.DONE
 
-    async def _read_request(self, parsing: _Parsing) -> tuple[Request, int] | None:
+    async def _read_request(self, parsing: _Parsing) -> tuple[Http1Request, int] | None:
         async with asyncio.timeout(self._patience):
             while self._source.seen.startswith((b"\r", b"\n")):  # passed over before a request, as RFC 9112 asks
                 del self._source.seen[:1]
@@ -171,7 +181,7 @@ class Server:
             if not isinstance(event, h11.Data):
                 break
             size += len(event.data)
-        return Request(head.method.decode("ascii"), head.target.decode("ascii"), _texts(head)), size
+        return Http1Request(head.method.decode("ascii"), head.target.decode("ascii"), _texts(head)), size
 
     async def _refuse(self, status: int, problem: str) -> None:
         await self.respond(status, "text/plain", f"{problem}\n".encode(), stays=False)

@@ -7,10 +7,10 @@ from enum import StrEnum
 from eastgate.records import dataclass
 from eastgate.symbolic.callers import (
     AccountsIn,
-    Anonymous,
+    AnonymousCell,
     CallerCell,
     CallerCells,
-    Identity,
+    IdentityCell,
     Name,
     NamesUnder,
     OtherAccounts,
@@ -66,7 +66,7 @@ def entry_of(cell: CallerCell, callers: CallerCells) -> CallerEntry:
 
 def _kind_and_name(cell: CallerCell, callers: CallerCells) -> tuple[CallerKind, str]:
     match cell:
-        case Identity(identity):
+        case IdentityCell(identity):
             account = callers.names.account(identity)
             if account is None:
                 return CallerKind.SPIFFE, identity
@@ -83,5 +83,5 @@ def _kind_and_name(cell: CallerCell, callers: CallerCells) -> tuple[CallerKind, 
             return CallerKind.SUFFIX, str(cell)
         case OtherNames():
             return CallerKind.OTHER_NAME, ""
-        case Anonymous():
+        case AnonymousCell():
             return CallerKind.NONE, ""

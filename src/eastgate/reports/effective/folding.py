@@ -27,7 +27,7 @@ class Ending:
     status: int | None = 200
 
     @property
-    def is_open(self) -> bool:
+    def is_unopposed(self) -> bool:
         """Whether nothing was in the way."""
         return self.allowed and self.origin is None
 

@@ -104,7 +104,7 @@ def effective_table(destinations: Sequence[Destination], settings: Settings) -> 
     kinds = messages(asked)
     callers = CallerCells(settings)
     index = ArmIndex(callers)
-    cells = callers.cells((atom for atom in asked if isinstance(atom, Is)), named=True)
+    cells = callers.cells((atom for atom in asked if isinstance(atom, Is)), with_names=True)
     entries = {cell: entry_of(cell, callers) for cell in cells}
     classes = callers.classes(sorted(cells, key=lambda cell: entries[cell].order), asked)
     by_outcome: dict[tuple[tuple[Cell, ...], ...], list[CallerCell]] = {}

@@ -8,13 +8,14 @@ from itertools import combinations
 from eastgate.api.questions import Question
 from eastgate.cluster import service_account_id
 from eastgate.dialects.linting import Finding, codes, enumerated
-from eastgate.ir import AllowAny, Layer, Request, Rule
+from eastgate.ir import Chain, Layer, Request, Rule
 from eastgate.ir.attributes import IDENTITY, MESH_NAME, PORT
 from eastgate.reports.lint.context import command
 from eastgate.reports.lint.hooks import dialects_by_layer
 from eastgate.reports.lint.inventory import Group, Inventory
 from eastgate.reports.lint.possible import can_allow, chains_for
 from eastgate.reports.lint.statements import Caller, callers_in
+from eastgate.symbolic.stages import allow_lists
 from eastgate.symbolic.truth import truth
 
 __all__ = ["find_disagreements"]
@@ -52,9 +53,7 @@ def _allowing(layer: Layer) -> list[Rule]:
     rules = [
         rule
         for chain in layer.chains
-        for stage in chain.stages
-        if isinstance(stage, AllowAny)
-        for rule in stage.rules
+        for rule in _listed(chain)
         if rule.origin.policy is not None and rule.origin.derived is None
     ]
     return list({(rule.origin.policy, rule.origin.index): rule for rule in rules}.values())
@@ -78,10 +77,13 @@ def _matches(rule: Rule, layer: Layer, request: Request) -> bool:
     return any(
         candidate.origin == rule.origin and truth(candidate.when, request) is not False
         for chain in chains_for(layer, request)
-        for stage in chain.stages
-        if isinstance(stage, AllowAny)
-        for candidate in stage.rules
+        for candidate in _listed(chain)
     )
+
+
+def _listed(chain: Chain) -> Iterator[Rule]:
+    """Yield the rules of the allow lists of a chain."""
+    return (arm.rule for stage in allow_lists(chain) for arm in stage.accepting)
 
 
 def _exposing(group: Group, port: int, inventory: Inventory) -> list[str]:

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 
 from eastgate.api.questions import Question
 from eastgate.dialects.linting import Finding, codes, locating
-from eastgate.ir import AllowAny, Chain, Effect, Layer, Request
+from eastgate.ir import Chain, Effect, Layer, Request
 from eastgate.ir.attributes import PORT
 from eastgate.reports.lint.chains import Analysis, rules_in
 from eastgate.reports.lint.context import command
 from eastgate.reports.lint.hooks import policies_to_blame
 from eastgate.reports.lint.inventory import Group, Inventory, Policy
 from eastgate.reports.lint.possible import admits_clients, chains_for
+from eastgate.symbolic.stages import allow_lists
 from eastgate.symbolic.witnesses import GaveUp, witness
 
 __all__ = ["find_closed_points"]
@@ -36,7 +37,7 @@ def _is_closed(layer: Layer, group: Group, inventory: Inventory) -> bool:
 
 
 def _allows_nothing(layer: Layer, chain: Chain) -> bool:
-    if not any(isinstance(stage, AllowAny) for stage in chain.stages):
+    if not any(allow_lists(chain)):
         return False
     analysis = Analysis(layer, chain)
     allowing = [
