@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from eastgate.dialects.kuadrant.settings import KuadrantSettings
     from eastgate.dialects.linkerd.settings import InboundPolicy, LinkerdSettings
     from eastgate.engine.trace import LayerTrace, Missed, NearMiss, StageTrace, Trace
+    from eastgate.envoy.config.clusters import SocketAddress
     from eastgate.ir import Layer, Origin, Outcome, PolicyRef, Refusal, Reply, Request, Rule, Ruling
     from eastgate.languages.jwt import DiscoveredKeys, Keys, KeySource, KnownKeys
     from eastgate.manifests import Bounds, Document
@@ -144,6 +145,7 @@ __all__ = [
     "SettingsError",
     "Severity",
     "Side",
+    "SocketAddress",
     "SourceText",
     "Span",
     "SpiffeId",
@@ -188,6 +190,7 @@ _NAMES = {
     "dialects.gep3779.settings": ("DenyOnly", "GepSettings", "ServiceTarget"),
     "dialects.kuadrant.settings": ("KuadrantSettings",),
     "dialects.linkerd.settings": ("InboundPolicy", "LinkerdSettings"),
+    "envoy.config.clusters": ("SocketAddress",),
     "engine.trace": ("LayerTrace", "Missed", "NearMiss", "StageTrace", "Trace"),
     "reports.lint": ("Finding",),
     "mesh.events": ("MeshEvent",),

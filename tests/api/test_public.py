@@ -93,6 +93,7 @@ INTERNAL = {
     "Document": {"node", "data", "origin"},
     "LocalMesh": {"apply", "change", "emit", "sites"},
     "MeshOptions": {"lifetimes", "source", "tokens", "__init__"},
+    "SocketAddress": {"to_plain"},
     "Table": {"objects"},
 }
 
