@@ -10,7 +10,7 @@ from tests.expressions import rego_calls
 from tests.expressions.authorino import Upstream, running
 
 _TESTS = Path(__file__).parents[1]
-SELECTORS = _TESTS / "gjson" / "vectors.json"
+SELECTORS = _TESTS / "dialects" / "kuadrant" / "authorino" / "gjson" / "vectors.json"
 CEL_TEXTS, CEL = (Path(__file__).with_name(name) for name in ("cel.txt", "cel.json"))
 REGO_CALLS, REGO_MODULES = (Path(__file__).with_name(name) for name in ("rego_calls.json", "rego_modules.json"))
 MODULES = Path(__file__).with_name("modules.rego")
