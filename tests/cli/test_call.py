@@ -178,10 +178,11 @@ def test_an_application_that_is_down_behind_a_port_is_no_denial(cli: Cli, mesh: 
 def test_an_application_that_is_down_is_told_of_once(cli: Cli, mesh: Up) -> None:
     [one] = json.loads(call(cli, *METRICS, "/metrics", "-o", "json").stdout)["calls"]
     [last] = json.loads(call(cli, *CART, "-o", "json").stdout)["calls"]
-    found = []
-    while (seen := mesh.until("decided"))["source"] != last["proxy"]["source"]:
-        found += [seen] if seen["source"] == one["proxy"]["source"] else []
-    [down] = found
+    events = []
+    while (event := mesh.until("decided"))["source"] != last["proxy"]["source"]:
+        events += [event] if event["source"] == one["proxy"]["source"] else []
+    *before, down = events  # a busy proxy may log the end of the connection before it logs the reason, never after it
+    assert len(before) <= 1
     assert (down["verdict"], down["detail"]) == ("allow", "UF,URX")
     assert down["reason"] == "it was let in, and the application cannot be reached"
     why = json.loads(cli("why", "--name", "calls", "-o", "json", json.dumps(down)).stdout)["lines"]

@@ -2,7 +2,8 @@
 
 Every dialect is a package of the same files: `codes` (of its diagnostics), `shapes` (the resource, field by field),
 `validation` and `values` (demands beyond types), `model` (the typed resource), `meaning` (document to model and IR),
-`assemble` (models on a workload to layers), `words` (descriptions of policies). Who has read one can write the next.
+`assemble` (models on a workload to layers), `words` (descriptions of policies). A `reading` imports the heavy ones when
+a policy of the dialect is read. Who has read one can write the next.
 """
 
 from __future__ import annotations
