@@ -11,7 +11,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -56,12 +56,18 @@ class Up:
 
     def line(self, timeout: float = PATIENCE) -> str:
         """Return the next line; fails with all that was printed so far where none comes."""
-        try:
-            found = self._waiting.get(timeout=timeout)
-        except queue.Empty:
-            raise AssertionError("\n".join([f"no line in {timeout:.0f} s, after:", *self.lines])) from None
-        self.lines.append(found)
-        return found
+        ends = time.monotonic() + timeout
+        while True:
+            ended = self.process.poll() is not None and not self._reading.is_alive()
+            try:
+                line = self._waiting.get(timeout=max(0.01, min(0.5, ends - time.monotonic())))
+            except queue.Empty:
+                if ended or time.monotonic() >= ends:
+                    why = f"it ended: {self.end()}" if ended else f"no line in {timeout:.0f} s"
+                    raise AssertionError("\n".join([f"{why}, after:", *self.lines])) from None
+            else:
+                self.lines.append(line)
+                return line
 
     def settle(self, seconds: float = 1.0) -> None:
         """Read on until nothing was printed for a moment."""
@@ -125,18 +131,20 @@ def up(
     output: str = "json",
     without: tuple[str, ...] = (),
     more: str = "",
+    source: Path = SHOP,
+    program: Sequence[str] = EASTGATE,
 ) -> Iterator[Up]:
-    """The shop, running; its manifests are copied into `folder`. The events are at the first after `ready`.
+    """Run the shop; its manifests are copied into `folder`. The events are at the first after `ready`.
 
-    `more` are the manifests of one more file, `more.yaml`.
+    `more` are the manifests of one more file, `more.yaml`; `source` is another folder than the shop's.
     """
     manifests = folder / "manifests"
-    shutil.copytree(SHOP, manifests, ignore=shutil.ignore_patterns(*without))
+    shutil.copytree(source, manifests, ignore=shutil.ignore_patterns(*without))
     if more:
         (manifests / "more.yaml").write_text(more)
     with runtime_folder() as runtime:
         process = subprocess.Popen(
-            [*EASTGATE, "up", "-f", "manifests", "--name", name, "-o", output, *options],
+            [*program, "up", "-f", "manifests", "--name", name, "-o", output, *options],
             cwd=folder,
             env={**os.environ, "PYTHONUNBUFFERED": "1", "NO_COLOR": "1"},
             stdout=subprocess.PIPE,

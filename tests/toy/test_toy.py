@@ -6,6 +6,8 @@ import asyncio
 import json
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -23,6 +25,7 @@ from eastgate.mesh.calls import make_calls
 from eastgate.mesh.mesh import LocalMesh, MeshOptions
 from eastgate.settings import Settings, SettingsError
 from tests import toy
+from tests.mesh.running import up
 from tests.toy import codes
 from tests.toy.codes import GUEST
 from tests.toy.settings import GuestRefusal, ToySettings
@@ -227,3 +230,24 @@ def test_real_proxies_enforce_it() -> None:
             return [call.allowed for call in calls]
 
     assert asyncio.run(make()) == [True, False]
+
+
+@pytest.mark.real
+def test_up_call_and_why_as_people_run_them(tmp_path: Path) -> None:
+    program = [sys.executable, str(Path(__file__).with_name("program.py"))]
+    source = tmp_path / "party"
+    source.mkdir()
+    shutil.copy(PARTY, source)
+
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([*program, *words], cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    with up(tmp_path, name="party", source=source, program=program) as running:
+        let_in = run("call", "--name", "party", "--from", "sa:shop/web", *CALL)
+        assert let_in.returncode == 0, let_in.stdout + let_in.stderr
+        assert "GuestList/shop/cart" in let_in.stdout
+        assert run("call", "--name", "party", "--from", "sa:shop/thief", *CALL).returncode == 1
+        assert "GuestList/shop/cart" in run("why", "--name", "party", "--last").stdout
+        running.edit("party.yaml", "guests: [web]", "guests: [web, thief]")
+        assert "GuestList/shop/cart" in running.until("enforced")["changed"]
+        assert run("call", "--name", "party", "--from", "sa:shop/thief", *CALL).returncode == 0
