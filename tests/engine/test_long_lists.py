@@ -112,11 +112,11 @@ def test_every_list_may_have_an_index(monkeypatch: pytest.MonkeyPatch, layer: La
 
 
 @few
-@given(layer=workload_layer(on_http, FINAL), room=st.sampled_from([-1_000_000, -60, 3, 20]))
-def test_rules_for_many_that_find_no_room_beside_those_for_few_are_searched_after_them(
-    monkeypatch: pytest.MonkeyPatch, layer: Layer, room: int
+@given(layer=workload_layer(on_http, FINAL), copies=st.sampled_from([-1, 0, 1, 2]))
+def test_rules_for_many_that_are_not_copied_to_the_few_are_searched_after_theirs(
+    monkeypatch: pytest.MonkeyPatch, layer: Layer, copies: int
 ) -> None:
-    monkeypatch.setattr(search, "_ROOM", room)
+    monkeypatch.setattr(search, "_COPIES", copies)
     check(layer, http=True)
 
 

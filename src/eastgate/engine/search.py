@@ -1,7 +1,8 @@
 """Searches, for rules of any kind: the few that name the caller, in order, each with the conditions that are left.
 
-A request meets one list of rules: those for its identity, for its namespace and for everybody, in order, and the first
-that matches is heard. A long list has an index of its own, on the attribute that tells its rules apart best:
+A request meets the rules for its identity, for its namespace and for everybody, in one list where those for many are
+not too many to be copied, and the first of all that matches is heard. A long list has an index of its own, on the
+attribute that tells its rules apart best:
 
     exact text  ->  rules        and so a thousand rules on a thousand paths
     a prefix    ->  rules        cost no more than a few
@@ -30,18 +31,17 @@ _Rule: TypeAlias = tuple[int, tuple[Predicate, ...]]  # its rank, and ALL condit
 _Search: TypeAlias = Callable[[Request, int], int]  # the rank of the first rule that matches, if smaller than that
 
 _SHORT = 4  # rules: a shorter list is searched faster than an index
-_ROOM = 4096  # clauses for many that may be copied to the few, and 16 more for each caller that a rule names
+_COPIES = 4  # of clauses for many, at most, beside each clause for the few
 
 
 def build_search(filed: Filed, says: Sequence[int]) -> Callable[[Request], int]:
     """Rule i says `says[i]`, and the last is said where none matches. Identity and port must be known."""
-    lists = _Lists(_ROOM + 16 * filed.entries)
     for_anyone = _List(filed.anyone, _search(filed.anyone))
-    for_stems = {stem: lists.narrow(for_anyone, clauses) for stem, clauses in filed.stems.items()}
+    for_stems = {stem: _narrow(for_anyone, clauses) for stem, clauses in filed.stems.items()}
     exact: dict[object, _Search] = {}
     for identity, clauses in filed.exact.items():
         wider = for_stems.get(accounts_path_of(str(identity)) or "", for_anyone) if for_stems else for_anyone
-        exact[identity] = lists.narrow(wider, clauses).search
+        exact[identity] = _narrow(wider, clauses).search
     stems = {stem: narrowed.search for stem, narrowed in for_stems.items()}
     anyone = for_anyone.search
     miss = len(says) - 1
@@ -65,19 +65,12 @@ class _List(NamedTuple):
     search: _Search
 
 
-@dataclass(slots=True)
-class _Lists:
-    """Makes the lists of the few from those of the many, for as long as there is room for copies."""
-
-    room: int
-
-    def narrow(self, wider: _List, clauses: Sequence[Clause]) -> _List:
-        """Return a search of a wider list and of clauses beside."""
-        if wider.clauses is None or len(wider.clauses) > self.room:
-            return _List(None, _search_both(_search(clauses), wider.search))
-        self.room -= len(wider.clauses)
-        every = sorted((*wider.clauses, *clauses), key=_rank)
-        return _List(every, _search(every))
+def _narrow(wider: _List, clauses: Sequence[Clause]) -> _List:
+    """Return a search of a wider list and of clauses beside: in one list, unless that would be mostly copies."""
+    if wider.clauses is None or len(wider.clauses) > _COPIES * len(clauses):
+        return _List(None, _search_both(_search(clauses), wider.search))
+    every = sorted((*wider.clauses, *clauses), key=_rank)
+    return _List(every, _search(every))
 
 
 def _rank(clause: Clause) -> int:
