@@ -56,7 +56,7 @@ SLOW = (
 )
 """Others that take long."""
 
-EXAMPLES = 15
+EXAMPLES = 10
 """How many examples a generated test looks at in a quick run."""
 
 _STARTS = {"os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.system", "pty.spawn", "subprocess.Popen"}

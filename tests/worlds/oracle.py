@@ -40,9 +40,10 @@ class Rulebook:
 
     def _level_allows(self, level: str, ask: Ask) -> bool:
         here = [p for p in self.manifests if _is_policy(p) and _level(p) == level and self._targets(p, ask)]
-        if _looks_at_paths(here) and re.search(r"%(2f|5c)", ask.path, re.IGNORECASE):
-            return False
         tiers = {tier: [p for p in here if p["spec"].get("tier") == tier] for tier in ("Admin", "Baseline", None)}
+        consulted = [*tiers["Admin"], *(tiers[None] or tiers["Baseline"])]
+        if _looks_at_paths(consulted) and re.search(r"%(2f|5c)", ask.path, re.IGNORECASE):
+            return False
         admin = self._first_match(tiers["Admin"], ask)
         if admin is not None:
             return admin == "ALLOW"
