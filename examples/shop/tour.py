@@ -21,8 +21,8 @@ from rich.table import Table
 
 import eastgate
 from eastgate import Question
-from eastgate.mesh.calls import Call, make_calls
-from eastgate.mesh.events import Broken, Enforced, Event
+from eastgate.mesh.calls import CallResult, make_calls
+from eastgate.mesh.events import BrokenChange, Enforced, MeshEvent
 from eastgate.mesh.local.connection import Connection, Target
 from eastgate.mesh.mesh import LocalMesh, MeshOptions
 from eastgate.mesh.reloading import ManifestFiles, Reloading
@@ -62,7 +62,7 @@ class Tour:
         self.mesh = mesh
         self.policies = manifests / "policies.yaml"
         self.wrong = 0
-        self.seen: asyncio.Queue[Event] = asyncio.Queue()
+        self.seen: asyncio.Queue[MeshEvent] = asyncio.Queue()
         mesh.listen(self.seen.put_nowait)
 
     async def ask_all(self, questions: list[tuple[str, Question, str]]) -> None:
@@ -75,7 +75,7 @@ class Tour:
                 table.add_row(title, *self._row(call, expected))
         self.console.print(table)
 
-    def _row(self, call: Call, expected: str) -> Iterator[str]:
+    def _row(self, call: CallResult, expected: str) -> Iterator[str]:
         decision = call.decision
         right = call.agrees and decision.verdict == expected
         self.wrong += not right
@@ -98,7 +98,7 @@ class Tour:
         self.policies.write_text(text.replace(old, new), encoding="utf-8")
         async with asyncio.timeout(10):
             while not isinstance(event := await self.seen.get(), Enforced):
-                if isinstance(event, Broken):
+                if isinstance(event, BrokenChange):
                     raise AssertionError(f"the change has errors: {event.diagnostics}")
         self.console.print(f"   saved, and enforced after [bold]{event.milliseconds:.0f} ms[/bold]\n")
 
