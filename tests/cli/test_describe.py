@@ -56,6 +56,18 @@ def test_points_that_policies_affect_are_texts_in_json(cli: Cli) -> None:
     assert [policy["affects"] for policy in described["policies"]] == [["HTTPRoute toystore/toystore"]]
 
 
+def test_findings_that_were_not_looked_for_are_not_shown_as_none(
+    cli: Cli, shop: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(findings, "_MOST_WORKLOADS", 1)
+    assert (
+        "not looked for: there are more than 1 workloads; run eastgate lint"
+        in cli("describe", "pod/cart", "-n", "shop", "-f", shop).stdout
+    )
+    described = json.loads(cli("describe", "pod/cart", "-n", "shop", "-f", shop, "-o", "json").stdout)
+    assert described["findings"] is None
+
+
 def test_what_is_not_there_exits_with_2(cli: Cli, shop: str) -> None:
     missing = cli("describe", "pod", "carts", "-f", shop)
     assert missing.exit_code == 2
