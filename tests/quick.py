@@ -39,6 +39,7 @@ REAL = (
     "programs",
     "manifests/test_kustomize.py",
     "test_bench.py",
+    "test_demo.py",
     "envoy/server",
 )
 """Folders and files of tests that start Envoys, commands or servers."""
