@@ -17,6 +17,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from eastgate.http import MAX_BYTES, MAX_REDIRECTS
 from eastgate.languages.jwt import (
     DiscoveredKeys,
     Expectations,
@@ -29,7 +30,6 @@ from eastgate.languages.jwt import (
     VerifiedToken,
     verify_from,
 )
-from eastgate.languages.jwt.http import MAX_BYTES, MAX_REDIRECTS
 from tests.languages.jwt.issuer import ABOUT, Issuer, running
 from tests.languages.jwt.mint import CLAIMS, ISSUER, NOW, jwk, keys, token
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NoReturn
 from urllib.parse import SplitResult
 
-from eastgate.languages.jwt.http import MAX_BYTES, MAX_REDIRECTS, Failure, HttpClient, RequestFailed, split_url
+from eastgate.http import MAX_BYTES, MAX_REDIRECTS, Failure, HttpClient, RequestFailed, split_url
 from eastgate.languages.jwt.sources import KeysUnavailable
 from eastgate.languages.jwt.strict_json import Json, JsonProblem, read_object
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
 
 from eastgate.dialects.kuadrant.authorino.facts import ServerResponse, Unavailable
-from eastgate.languages.jwt.http import MAX_BYTES, MAX_REDIRECTS, Failure, HttpClient, RequestFailed, origin, split_url
+from eastgate.http import MAX_BYTES, MAX_REDIRECTS, Failure, HttpClient, RequestFailed, origin, split_url
 
 if TYPE_CHECKING:
     import ssl
