@@ -1,4 +1,4 @@
-"""Settings: the same names in `--set`, in a test's `settings`, in eastgate.yaml and in the controller.
+"""Settings: the same names in `--set`, in a test's `settings` and in eastgate.yaml.
 
 Each one that chooses between two readings of a specification has the stricter or literal reading as its default. Those
 that only one dialect reads are brought by that dialect, as a `Section`.

@@ -22,9 +22,9 @@ from eastgate.records import dataclass
 
 __all__ = [
     "Account",
-    "Caller",
     "Gep",
     "GepRule",
+    "NamedCaller",
     "PodsTarget",
     "SpiffeIdentity",
     "TargetedService",
@@ -58,14 +58,14 @@ class WholeNamespace:
     span: Span | None = field(default=None, compare=False)
 
 
-Caller: TypeAlias = SpiffeIdentity | Account | WholeNamespace
+NamedCaller: TypeAlias = SpiffeIdentity | Account | WholeNamespace
 
 
 @dataclass(frozen=True, slots=True)
 class GepRule:
     """ALL of its fields must match, of each ANY entry. None asks nothing, an empty list matches nothing."""
 
-    callers: tuple[Caller, ...] | None
+    callers: tuple[NamedCaller, ...] | None
     ports: tuple[int, ...] | None
     paths: tuple[str, ...] | None = None
     methods: tuple[str, ...] | None = None
@@ -172,7 +172,7 @@ def _rules(document: Document, spec: Node, namespace: str) -> Iterable[GepRule]:
 
 def _rule(rule: Node, namespace: str) -> GepRule:
     source, application = rule.get("authorizationSource"), rule.get("applicationAttributes")
-    callers: tuple[Caller, ...] | None = None
+    callers: tuple[NamedCaller, ...] | None = None
     if source is not None:
         identities = (SpiffeIdentity(node.text, node.span) for node in source.get("identities") or ())
         accounts = (_account(node, namespace) for node in source.get("serviceAccounts") or ())
@@ -190,7 +190,7 @@ def _rule(rule: Node, namespace: str) -> GepRule:
 
 def _old_rule(rule: Node) -> GepRule:
     sources, attributes = rule.get("sources"), rule.get("attributes")
-    callers: list[Caller] | None = None
+    callers: list[NamedCaller] | None = None
     if sources is not None:
         callers = []
         for source in sources:
@@ -211,7 +211,7 @@ def _x_rule(rule: Node, namespace: str) -> GepRule:
     return GepRule(callers, _ports(rule.get("networkAttributes")), span=rule.span)
 
 
-def _x_caller(source: Node, own_namespace: str) -> Caller:
+def _x_caller(source: Node, own_namespace: str) -> NamedCaller:
     account = source.get("serviceAccount")
     if account is None:
         return SpiffeIdentity(source["spiffe"].text, source["spiffe"].span)
@@ -221,7 +221,7 @@ def _x_caller(source: Node, own_namespace: str) -> Caller:
     return WholeNamespace(namespace, account.span) if name == "*" else Account(namespace, name, account.span)
 
 
-def _account(node: Node, own_namespace: str) -> Caller:
+def _account(node: Node, own_namespace: str) -> NamedCaller:
     namespace, slash, name = node.text.rpartition("/")
     if name == "*":
         return WholeNamespace(namespace, node.span)

@@ -8,9 +8,9 @@ from eastgate.cluster import Selector
 from eastgate.convert import codes
 from eastgate.convert.gep_reading import (
     Account,
-    Caller,
     Gep,
     GepRule,
+    NamedCaller,
     PodsTarget,
     SpiffeIdentity,
     TargetedService,
@@ -170,7 +170,7 @@ def _x_rule(rule: GepRule) -> Manifest:
     return plain
 
 
-def _x_source(caller: Caller) -> Manifest:
+def _x_source(caller: NamedCaller) -> Manifest:
     if isinstance(caller, SpiffeIdentity):
         return {"type": "SPIFFE", "spiffe": caller.spiffe}
     name = caller.name if isinstance(caller, Account) else "*"

@@ -13,9 +13,9 @@ from eastgate.cluster import Selector, service_account_id
 from eastgate.convert import codes
 from eastgate.convert.gep_reading import (
     Account,
-    Caller,
     Gep,
     GepRule,
+    NamedCaller,
     PodsTarget,
     SpiffeIdentity,
     TargetedService,
@@ -130,14 +130,16 @@ def _both(network: GepRule, application: GepRule, job: Job) -> GepRule:
     return replace(application, callers=_callers(network.callers, application.callers, job), ports=ports)
 
 
-def _callers(ours: tuple[Caller, ...] | None, theirs: tuple[Caller, ...] | None, job: Job) -> tuple[Caller, ...] | None:
+def _callers(
+    ours: tuple[NamedCaller, ...] | None, theirs: tuple[NamedCaller, ...] | None, job: Job
+) -> tuple[NamedCaller, ...] | None:
     if ours is None or theirs is None:
         return theirs if ours is None else ours
     common = (_caller(mine, other, job) for mine in ours for other in theirs)
     return tuple(dict.fromkeys(mine for mine in common if mine is not None))
 
 
-def _caller(mine: Caller, other: Caller, job: Job) -> Caller | None:
+def _caller(mine: NamedCaller, other: NamedCaller, job: Job) -> NamedCaller | None:
     if isinstance(other, WholeNamespace):
         mine, other = other, mine
     if isinstance(mine, WholeNamespace):
@@ -147,7 +149,7 @@ def _caller(mine: Caller, other: Caller, job: Job) -> Caller | None:
     return mine if _id(mine, job) == _id(other, job) else None
 
 
-def _id(caller: Caller, job: Job) -> str:
+def _id(caller: NamedCaller, job: Job) -> str:
     match caller:
         case SpiffeIdentity(spiffe):
             return spiffe

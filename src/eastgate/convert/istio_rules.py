@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from eastgate.convert import codes
-from eastgate.convert.gep_reading import Account, Caller, Gep, GepRule, SpiffeIdentity, WholeNamespace
+from eastgate.convert.gep_reading import Account, Gep, GepRule, NamedCaller, SpiffeIdentity, WholeNamespace
 from eastgate.convert.model import Assumption, Job, Manifest
 from eastgate.diagnostics.spans import Span
 from eastgate.manifests import Plain
@@ -60,7 +60,7 @@ def lose_paths(job: Job, span: Span) -> None:
 # Who
 
 
-def _principals(caller: Caller, gep: Gep, job: Job) -> Iterator[str]:
+def _principals(caller: NamedCaller, gep: Gep, job: Job) -> Iterator[str]:
     domain = job.settings.trust_domain
     match caller:
         case Account(namespace, name):

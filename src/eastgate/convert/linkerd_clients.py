@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from eastgate.cluster import dns_label_problem, dns_subdomain_problem
-from eastgate.convert.gep_reading import Account, Caller, SpiffeIdentity, WholeNamespace
+from eastgate.convert.gep_reading import Account, NamedCaller, SpiffeIdentity, WholeNamespace
 from eastgate.ir import ALWAYS, And, Is, OneOf, Or, Predicate, Suffix
 from eastgate.ir.attributes import MESH_NAME
 from eastgate.records import dataclass
@@ -17,7 +17,7 @@ __all__ = ["Clients", "callers_of"]
 class Clients:
     """The callers; None is anybody. `unsaid` are those that cannot be named, in words."""
 
-    callers: tuple[Caller, ...] | None
+    callers: tuple[NamedCaller, ...] | None
     unsaid: str = ""
 
 
@@ -25,7 +25,7 @@ def callers_of(when: Predicate, settings: Settings) -> Clients:
     """Return the callers of an authorization."""
     if when == ALWAYS:
         return Clients(None)
-    callers: list[Caller] = []
+    callers: list[NamedCaller] = []
     unsaid: list[str] = []
     for part in when.parts if isinstance(when, Or) else (when,):
         clients = _clients_of(part, settings)
@@ -49,7 +49,7 @@ def _clients_of(part: Predicate, settings: Settings) -> Clients:
             return Clients((), str(part))
 
 
-def _caller_of(name: str, settings: Settings) -> Caller | None:
+def _caller_of(name: str, settings: Settings) -> NamedCaller | None:
     if name.startswith("spiffe://"):
         # A SPIFFE ID of the own trust domain means a service account in GEP-3779, and some other client in Linkerd.
         return None if name.startswith(f"spiffe://{settings.trust_domain}/") else SpiffeIdentity(name)

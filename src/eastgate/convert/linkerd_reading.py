@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from eastgate.cluster import ParentRef, PodsMatching, Selector, Workload
 from eastgate.convert import codes
-from eastgate.convert.gep_reading import Caller, Gep, GepRule, PodsTarget
+from eastgate.convert.gep_reading import Gep, GepRule, NamedCaller, PodsTarget
 from eastgate.convert.linkerd_clients import callers_of
 from eastgate.convert.linkerd_writing import default_of, selected
 from eastgate.convert.model import Item, Job
@@ -150,7 +150,7 @@ class _Inbound:
         target = PodsTarget(self._selector(server), server.span)
         return Gep(policy, item.document, (target,), tuple(rules), level_written=False)
 
-    def _callers(self, server: Server) -> Iterator[tuple[tuple[Caller, ...] | None, Span | None]]:
+    def _callers(self, server: Server) -> Iterator[tuple[tuple[NamedCaller, ...] | None, Span | None]]:
         for rule in self.authorizations.on_server(server, audit=False):
             clients = callers_of(rule.when, self.job.settings)
             span = rule.origin.part(next(iter(rule.origin.parts))[0]) if rule.origin.parts else rule.origin.span

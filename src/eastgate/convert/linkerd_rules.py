@@ -8,7 +8,7 @@ from itertools import product
 
 from eastgate.cluster import Selector, account_of
 from eastgate.convert import codes
-from eastgate.convert.gep_reading import Account, Caller, Gep, GepRule, SpiffeIdentity, WholeNamespace
+from eastgate.convert.gep_reading import Account, Gep, GepRule, NamedCaller, SpiffeIdentity, WholeNamespace
 from eastgate.convert.model import Job, Manifest, metadata_of
 from eastgate.convert.selectors import written
 from eastgate.dialects.linkerd import GROUP
@@ -65,7 +65,7 @@ def catch_all(gep: Gep, servers: Sequence[str], job: Job) -> None:
     _route(gep, f"{gep.name}-rest", [{"path": {"type": "PathPrefix", "value": "/"}}], servers, job)
 
 
-def _identity(caller: Caller, job: Job) -> str:
+def _identity(caller: NamedCaller, job: Job) -> str:
     """Return Linkerd's name of a caller. A SPIFFE ID of another trust domain it knows as such."""
     match caller:
         case Account(namespace, name):

@@ -11,7 +11,7 @@ from eastgate.engine.clauses import Filed
 from eastgate.engine.conditions import compile_condition
 from eastgate.engine.search import build_search
 from eastgate.engine.table import Table, build_table
-from eastgate.engine.verdicts import PASSED, Verdict, Verdicts
+from eastgate.engine.verdicts import PASSED, VerdictNumber, Verdicts
 from eastgate.ir import (
     AllowAny,
     AskAll,
@@ -32,9 +32,9 @@ from eastgate.ir.attributes import IDENTITY, PORT
 from eastgate.records import dataclass
 from eastgate.symbolic.completions import complete
 
-__all__ = ["Finder", "Program", "Verdict", "compile_layers"]
+__all__ = ["Finder", "Program", "VerdictNumber", "compile_layers"]
 
-_Decide = Callable[[Request], Verdict]
+_Decide = Callable[[Request], VerdictNumber]
 
 _NETWORK = frozenset({IDENTITY, PORT})
 
@@ -57,11 +57,11 @@ class Program:
     finder: Finder
     _verdicts: Verdicts
 
-    def decide(self, request: Request) -> Verdict:
+    def decide(self, request: Request) -> VerdictNumber:
         """Whether a request is allowed: odd is yes."""
         return self.finder.find(request)
 
-    def outcome(self, verdict: Verdict) -> Outcome:
+    def outcome(self, verdict: VerdictNumber) -> Outcome:
         """Return the outcome that a verdict of this program stands for."""
         return self._verdicts.outcome(verdict)
 
@@ -75,7 +75,7 @@ def compile_layers(layers: Sequence[Layer]) -> Program:
     if len(compiled) == 1:
         return Program(tuple(layers), compiled[0], verdicts)
 
-    def decide(request: Request) -> Verdict:
+    def decide(request: Request) -> VerdictNumber:
         accepted = PASSED
         for layer in compiled:
             verdict = layer.find(request)
@@ -92,7 +92,7 @@ def _compile_layer(layer: Layer, verdicts: Verdicts) -> Finder:
     """The layer's tables, for the requests that they can answer; the others are looked at with care."""
     chains = [_steps(layer.name, chain, verdicts) for chain in layer.chains]
 
-    def with_care(request: Request) -> Verdict:
+    def with_care(request: Request) -> VerdictNumber:
         return verdicts.of(complete(layer, request).outcome)
 
     match chains:
@@ -103,7 +103,7 @@ def _compile_layer(layer: Layer, verdicts: Verdicts) -> Finder:
 
     decide = _compile_selector(layer, [_compile_chain(steps) for steps in chains])
 
-    def decide_carefully(request: Request) -> Verdict:
+    def decide_carefully(request: Request) -> VerdictNumber:
         if request.needs_care:
             return with_care(request)
         try:
@@ -166,7 +166,7 @@ def _compile_chain(steps: Sequence[_Step]) -> _Decide:
         return _compile_search(_Search(steps[0].rules, [_final(said) for said in steps[0].says]))
     compiled = [_compile_search(step) if isinstance(step, _Search) else step for step in steps]
 
-    def decide(request: Request) -> Verdict:
+    def decide(request: Request) -> VerdictNumber:
         accepted = PASSED
         for step in compiled:
             said = step(request)
@@ -185,11 +185,11 @@ def _compile_search(search: _Search) -> Callable[[Request], int]:
     return table.find if table is not None else build_search(filed, search.says)
 
 
-def _never(request: Request) -> Verdict:
+def _never(request: Request) -> VerdictNumber:
     raise AssertionError(f"identity and port must be known: {request}")
 
 
-def _final(said: int) -> Verdict:
+def _final(said: int) -> VerdictNumber:
     """Make the verdict of the last step the verdict of the chain."""
     return PASSED if said == _GO_ON else said if said >= 0 else ~said
 

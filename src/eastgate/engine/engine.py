@@ -25,7 +25,7 @@ from eastgate.cluster import (
 from eastgate.cluster.points import DeadEnd, NamedPoint, Point
 from eastgate.collection import no_collection
 from eastgate.engine.attachment import Attachments, Targeting
-from eastgate.engine.compiled import Finder, Program, Verdict, compile_layers
+from eastgate.engine.compiled import Finder, Program, VerdictNumber, compile_layers
 from eastgate.ir import (
     AllowAny,
     Attachment,
@@ -65,12 +65,12 @@ class Engine(Generic[P]):
         with no_collection():
             self._attachments: Attachments[P] = Attachments(world, policies)
         self._programs: dict[Point, Program] = {}
-        self._finders: dict[Point, Finder] = {}  # what a program decides with, one step nearer
+        self._finders: dict[Point, Finder] = {}  # program.finder of each point: saves an attribute lookup
         self._classes: WeakValueDictionary[tuple[object, ...], Program] = WeakValueDictionary()
         self.version = 0  # grows with every change of policies or of the world
         world.watch(self.world_changed)
 
-    def decide(self, point: Point, request: Request) -> Verdict:
+    def decide(self, point: Point, request: Request) -> VerdictNumber:
         """Whether a request is allowed at a point: odd is yes. The point's program says why."""
         try:
             finder = self._finders[point]

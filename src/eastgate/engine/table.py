@@ -5,9 +5,9 @@
     everybody       ->  the same
 
 Each rule says something, and the first that matches is heard. What is said to many is pushed down to the few when
-the table is built, so that the narrowest entry that a request finds is final. In a large world a decision costs as
-much as the memory that it touches is far away: so a table is a dictionary itself, with all callers in it, where no
-identity can be mistaken for a stem.
+the table is built, so that the narrowest entry that a request finds is final. Large tables are bound by cache
+misses, so a table is a dictionary itself, which saves one, with all callers in it; no identity can be mistaken for a
+stem.
 """
 
 from __future__ import annotations

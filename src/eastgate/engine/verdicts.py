@@ -11,11 +11,11 @@ from collections.abc import Sequence
 
 from eastgate.ir import Outcome, Rule
 
-__all__ = ["PASSED", "Verdict", "Verdicts"]
+__all__ = ["PASSED", "VerdictNumber", "Verdicts"]
 
-Verdict = int
+VerdictNumber = int
 
-PASSED: Verdict = 1  # number 0, allowed: nothing was in the way
+PASSED: VerdictNumber = 1  # number 0, allowed: nothing was in the way
 _BY_DEFAULT: tuple[Rule | None, ...] = (None,)
 
 
@@ -46,7 +46,7 @@ class Verdicts:
         self._stretches.append((allowed, layer, stage, refusal, rules))
         return range(2 * start + allowed, 2 * self._end + allowed, 2)
 
-    def of(self, outcome: Outcome) -> Verdict:
+    def of(self, outcome: Outcome) -> VerdictNumber:
         """Return the verdict that stands for an outcome: always the same for the same outcome."""
         head = (outcome.allowed, outcome.layer, outcome.stage, outcome.refusal)
         for start, (*known, rules) in zip(self._starts, self._stretches, strict=True):
@@ -56,7 +56,7 @@ class Verdicts:
                         return 2 * number + outcome.allowed
         return self.of_rules(*head, (outcome.rule,))[0]
 
-    def outcome(self, verdict: Verdict) -> Outcome:
+    def outcome(self, verdict: VerdictNumber) -> Outcome:
         """Return the outcome that a verdict stands for."""
         number = verdict >> 1
         index = bisect_right(self._starts, number) - 1

@@ -13,7 +13,7 @@ from eastgate.cluster.fields import Data, mapping, text
 from eastgate.cluster.shapes import TEXT, each, record
 from eastgate.diagnostics import Reporter
 from eastgate.dialects.linkerd import codes
-from eastgate.dialects.linkerd.model import GROUP
+from eastgate.dialects.linkerd.model import GROUP, is_server
 from eastgate.dialects.linkerd.route_validation import is_header_name
 from eastgate.dialects.linkerd.routes import SUPPORTED_FILTERS
 from eastgate.manifests.shapes import Field, ListOf, Text, enumerated, quoted
@@ -32,7 +32,7 @@ def inspect(manifest: Manifest, declared: WorldObject, reporter: Reporter) -> No
     if not any(parent.group.lower() == GROUP for parent in declared.parents):
         return
     Examination(manifest, reporter).examine(_ROUTE, manifest.data)
-    if any(_is_server(parent) for parent in declared.parents):
+    if any(is_server(parent) for parent in declared.parents):
         _report_dropped(declared, reporter)
 
 
@@ -109,10 +109,6 @@ _ROUTE = record({"spec": record({"parentRefs": each({}, Demand(_parent_problems)
 # Routes that are accepted and then ignored
 
 
-def _is_server(parent: ParentRef) -> bool:
-    return (parent.group.lower(), parent.kind.lower()) == (GROUP, "server")
-
-
 def _report_dropped(route: Route, reporter: Reporter) -> None:
     for reason, way_out in _reasons(route):
         message = f"Linkerd ignores {route.kind} {route.namespace}/{route.name}: {reason}"
@@ -125,7 +121,7 @@ def _reasons(route: Route) -> Iterator[tuple[str, str]]:
     if unsupported := sorted(filters - SUPPORTED_FILTERS):
         yield f"it has {enumerated(unsupported, 'and')}", "remove the filter from a route of a Server"
     for parent in route.parents:
-        problem = _why_unusable(route, parent) if _is_server(parent) else None
+        problem = _why_unusable(route, parent) if is_server(parent) else None
         if problem is not None:
             yield f"its Server parent {problem}", "write its name, and nothing else"
 

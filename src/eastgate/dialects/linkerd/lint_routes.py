@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from eastgate.dialects.linkerd import lint_codes as codes
-from eastgate.dialects.linkerd.model import GROUP, AuthorizationPolicy, HttpRoute, InboundRoute, Protocol, Server
+from eastgate.dialects.linkerd.model import (
+    AuthorizationPolicy,
+    HttpRoute,
+    InboundRoute,
+    Protocol,
+    Server,
+    is_server,
+)
 from eastgate.dialects.linkerd.routes import SUPPORTED_FILTERS, usable_routes
 from eastgate.dialects.linting import Context, Finding, locating
 
@@ -53,7 +60,7 @@ def _routes(context: Context) -> dict[str, list[InboundRoute]]:
 
 def _why_unattached(route: InboundRoute, routes: list[InboundRoute], servers: list[Server]) -> str | None:
     """Describe what keeps a route from being attached to any Server; None where nothing does."""
-    parents = [p for p in route.parents if (p.group.lower(), p.kind.lower()) == (GROUP, "server")]
+    parents = [parent for parent in route.parents if is_server(parent)]
     if not parents:
         return "none of its parents is a Server"
     by_name = {server.ref.name: server for server in servers}

@@ -158,6 +158,11 @@ class NetworkAuthentication(Resource):
     where_span: Span
 
 
+def is_server(parent: ParentRef) -> bool:
+    """Return whether the parent of a route is a Server; Linkerd compares the names of kinds without their case."""
+    return (parent.group.lower(), parent.kind.lower()) == (GROUP, "server")
+
+
 @dataclass(frozen=True, slots=True)
 class InboundRoute:
     """An HTTPRoute or a GRPCRoute with a Server as its parent; the one has `rules`, the other `grpc_rules`."""

@@ -13,26 +13,26 @@ __all__ = [
     "IDENTITIES",
     "TARGETS",
     "TARGETS_TODAY",
-    "Kind",
+    "GroupKind",
     "canonical_kind",
     "kind_if_readable",
     "kind_text",
     "namespace_of",
 ]
 
-Kind: TypeAlias = tuple[str, str]  # group and kind, as they are properly spelt
+GroupKind: TypeAlias = tuple[str, str]  # group and kind, as they are properly spelt
 
 
-TARGETS_TODAY: tuple[Kind, ...] = (
+TARGETS_TODAY: tuple[GroupKind, ...] = (
     (GROUP, "Server"),
     ("", "Namespace"),
     (GROUP, "HTTPRoute"),
     (GATEWAY_GROUP, "HTTPRoute"),
     (GATEWAY_GROUP, "GRPCRoute"),
 )
-TARGETS: tuple[Kind, ...] = (*TARGETS_TODAY, *WORKLOAD_KINDS)  # with those that only the proposal has
-IDENTITIES: tuple[Kind, ...] = (("", "ServiceAccount"), ("", "Namespace"))
-AUTHENTICATIONS: tuple[Kind, ...] = (
+TARGETS: tuple[GroupKind, ...] = (*TARGETS_TODAY, *WORKLOAD_KINDS)  # with those that only the proposal has
+IDENTITIES: tuple[GroupKind, ...] = (("", "ServiceAccount"), ("", "Namespace"))
+AUTHENTICATIONS: tuple[GroupKind, ...] = (
     (GROUP, "MeshTLSAuthentication"),
     (GROUP, "NetworkAuthentication"),
     ("", "ServiceAccount"),
@@ -43,7 +43,7 @@ _PROPER = {
 }
 
 
-def canonical_kind(ref: Node) -> Kind:
+def canonical_kind(ref: Node) -> GroupKind:
     """Return group and kind of a reference, in their canonical spelling where that is known."""
     group = ref.get("group")
     group_text = group.text if group is not None else ""
@@ -51,7 +51,7 @@ def canonical_kind(ref: Node) -> Kind:
     return _PROPER.get((home.lower(), ref["kind"].text.lower()), (home, ref["kind"].text))
 
 
-def kind_if_readable(ref: Node) -> Kind | None:
+def kind_if_readable(ref: Node) -> GroupKind | None:
     """Return `canonical_kind` of an unchecked reference; None where it has no readable group and kind."""
     group, kind = ref.get("group"), ref.get("kind")
     texts = [node.value for node in (group, kind) if node is not None]
@@ -65,7 +65,7 @@ def namespace_of(document: Node, default: str) -> str | None:
     return value if isinstance(value, str) and dns_label_problem(value) is None else None
 
 
-def kind_text(kind: Kind) -> str:
+def kind_text(kind: GroupKind) -> str:
     """Return the kind for a sentence, as Linkerd writes it."""
     group, name = kind
     return f"{name}.{group}" if group else name or '""'

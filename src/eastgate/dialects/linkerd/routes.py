@@ -17,7 +17,7 @@ from itertools import zip_longest
 from typing import TypeAlias
 
 from eastgate.cluster import GrpcMatch, PathMatch, PathType, RouteMatch, ValueMatch, matches_pattern, spans_first_match
-from eastgate.dialects.linkerd.model import GROUP, InboundRoute
+from eastgate.dialects.linkerd.model import InboundRoute, is_server
 from eastgate.ir import ALWAYS, And, Computed, Is, OneOf, Or, Predicate, Prefix, Suffix, Value, all_of, conjuncts
 from eastgate.ir.attributes import HOST, METHOD, PATH, SENT_PATH, Attribute, header, query
 from eastgate.ir.hosts import comparable_host
@@ -99,7 +99,7 @@ def _is_attached(route: InboundRoute, server: str) -> bool:
 
     It drops a route with a parent that it cannot use, or with a filter or a match that it does not support.
     """
-    servers = [parent for parent in route.parents if (parent.group.lower(), parent.kind.lower()) == (GROUP, "server")]
+    servers = [parent for parent in route.parents if is_server(parent)]
     if any(parent.port or parent.section_name or parent.namespace != route.namespace for parent in servers):
         return False
     filters = {filter_type for rule in route.rules for filter_type in rule.filters}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from eastgate.cluster import HttpProbe, Route, Workload
+from eastgate.cluster import HttpProbe, Workload
 from eastgate.diagnostics.spans import Span
 from eastgate.dialects.base import Scene
 from eastgate.dialects.linkerd.injected import injected_ports, injected_probes
-from eastgate.dialects.linkerd.model import GROUP, InboundRoute, Resource
+from eastgate.dialects.linkerd.model import InboundRoute, Resource, is_server
 from eastgate.dialects.linkerd.settings import InboundPolicy, LinkerdSettings, cluster_networks
 from eastgate.dialects.linkerd.values import is_port
 from eastgate.ir import Attachment
@@ -124,9 +124,5 @@ def _ports(workload: Workload, name: str, scene: Scene) -> frozenset[int]:
 def _routes(namespace: str, scene: Scene) -> Iterator[InboundRoute]:
     """Yield the routes of Gateway API that have a Server as a parent."""
     for route in scene.world.routes.values():
-        if route.namespace == namespace and route.kind in _INBOUND_KINDS and _has_server(route):
+        if route.namespace == namespace and route.kind in _INBOUND_KINDS and any(map(is_server, route.parents)):
             yield InboundRoute.of(route)
-
-
-def _has_server(route: Route) -> bool:
-    return any(parent.group.lower() == GROUP and parent.kind.lower() == "server" for parent in route.parents)

@@ -16,7 +16,7 @@ from eastgate.dialects.linkerd.refs import (
     IDENTITIES,
     TARGETS,
     TARGETS_TODAY,
-    Kind,
+    GroupKind,
     canonical_kind,
     kind_if_readable,
     kind_text,
@@ -63,7 +63,7 @@ def check_no_mode(document: Node, to: Checking) -> None:
         )
 
 
-def _refuse_kind(code: Code, problem: str, ref: Node, kinds: Iterable[Kind], to: Checking) -> None:
+def _refuse_kind(code: Code, problem: str, ref: Node, kinds: Iterable[GroupKind], to: Checking) -> None:
     """Report a kind that is none of these; suggest another group, or another spelling."""
     kind, group = ref["kind"], ref.get("group")
     message = f"{problem}: {kind_text(canonical_kind(ref))}"

@@ -17,7 +17,7 @@ def near(word: str, names: Collection[str]) -> str | None:
     if len(likely) > _MOST:
         likely = [name for name in likely if abs(len(name) - len(word)) <= 2 and _is_alike(name, word)][:_MOST]
     close = did_you_mean(word, likely)
-    if close is None and len(word) > 2:  # of short names a letter is much
+    if close is None and len(word) > 2:  # in a short name one letter makes another name
         close = next((name for name in likely if len(name) > 2 and _distance(word, name) == 1), None)
     return close
 

@@ -48,6 +48,11 @@ def _arms(stage: Stage) -> list[Arm]:
     return [arm for level in ordered for arm in level.arms]
 
 
+def _is_ranked(stage: Stage) -> bool:
+    """Tell whether the order of the rules of a stage counts."""
+    return any(ordered.ranked for ordered in order_stage(stage))
+
+
 class Analysis:
     """A chain of a layer. Programs are made when they are first needed."""
 
@@ -74,7 +79,7 @@ class Analysis:
         request = complete_with_others(witness.values, self._looked_at, self._free_port).assuming(witness.assumed)
         if self._deciding_rule(self._program_before(candidate.stage), request) is not None:
             return False
-        if not isinstance(self.chain.stages[candidate.stage], FirstMatch):
+        if not _is_ranked(self.chain.stages[candidate.stage]):
             return True
         return self._deciding_rule(self._program_beside(candidate.stage, backwards=False), request) is candidate.rule
 
@@ -89,7 +94,7 @@ class Analysis:
             beside = self._deciding_rule(self._program_beside(candidate.stage, backwards=backwards), request)
             if beside is not None and beside is not candidate.rule:
                 return beside
-            if isinstance(self.chain.stages[candidate.stage], FirstMatch):
+            if _is_ranked(self.chain.stages[candidate.stage]):
                 break  # there only what comes earlier counts
         return None
 
@@ -100,7 +105,7 @@ class Analysis:
     def decides_before(self, candidate: ChainRule, rule: Rule) -> bool:
         """Tell whether a rule decides before the candidate, and is not one of the same stage with the same effect."""
         stage = self.chain.stages[candidate.stage]
-        if isinstance(stage, FirstMatch):
+        if _is_ranked(stage):
             return True
         ids = self._ids.get(candidate.stage)
         if ids is None:
@@ -111,10 +116,7 @@ class Analysis:
         """Find a request that a rule matches and that none of these rules decides. Raises GaveUp."""
         kept = {id(rule) for rule in deciding}
         stages = [_only(stage, kept) for stage in self.chain.stages[: candidate.stage]]
-        own = self.chain.stages[candidate.stage]
-        if isinstance(own, FirstMatch):
-            earlier = own.steps[: candidate.number]
-            stages.append([Step(step.rule, Effect.ACCEPT) for step in earlier if id(step.rule) in kept])
+        stages.append([Step(rule, Effect.ACCEPT) for rule in self._ranked_before(candidate) if id(rule) in kept])
         last = Step(candidate.rule, Effect.DENY)
         chain = Chain(
             (
@@ -126,11 +128,13 @@ class Analysis:
 
     def find_undecided(self, candidate: ChainRule) -> Request | None:
         """Find a request that a rule matches and that nothing decides before. Raises GaveUp."""
-        own = self.chain.stages[candidate.stage]
-        earlier = [step.rule for step in own.steps[: candidate.number]] if isinstance(own, FirstMatch) else []
-        return self.find_escape(
-            candidate, [*(r for s in self.chain.stages[: candidate.stage] for r in rules_of(s)), *earlier]
-        )
+        before = [rule for stage in self.chain.stages[: candidate.stage] for rule in rules_of(stage)]
+        return self.find_escape(candidate, [*before, *self._ranked_before(candidate)])
+
+    def _ranked_before(self, candidate: ChainRule) -> list[Rule]:
+        """Return the rules before a rule in its own stage, where their order counts."""
+        stage = self.chain.stages[candidate.stage]
+        return [arm.rule for arm in _arms(stage)[: candidate.number]] if _is_ranked(stage) else []
 
     def _program_before(self, stage: int) -> Program:
         """Return the program that names the rule of an earlier stage that decides a request."""

@@ -51,7 +51,7 @@ def read_tables(
         nodes = list(filter(_is_meant_as_table, roots.nodes))
         broken = roots.reporter.errors
         if nodes or Path(file) in given or _names_a_table(broken):
-            reporter.found.extend(roots.reporter)  # what is wrong beside a table may be a table
+            reporter.found.extend(roots.reporter)  # a broken document beside a table may itself be meant as one
             tables.extend([_unreadable_table(file, broken, base)] if broken else [])
         bounds = ANYWHERE if follow else around(file)
         tables.extend(_table(node, Path(file), base, bounds, unread, reporter) for node in nodes)
