@@ -17,7 +17,7 @@ from eastgate.diagnostics import Diagnostic
 from eastgate.dialects import Policy
 from eastgate.dialects import rejected as rejection
 from eastgate.engine.engine import Engine
-from eastgate.ir import Attachment, Layer, PolicyRef, Stances
+from eastgate.ir import Attachment, Layer, PolicyRef, Request, Stances
 from eastgate.manifests import Bounds, Document
 from eastgate.settings import Settings, SettingsError
 from eastgate.unread import Handling, UnreadObjects
@@ -218,6 +218,10 @@ class Authority:
     def enforced(self, question: Question) -> Decision:
         """Return what proxies do that enforce the policies: what a policy with errors targets is closed."""
         return self._decider.enforced(question)
+
+    def requests(self, question: Question) -> list[Request]:
+        """Return the requests that a question stands for, as they are decided."""
+        return [request for _, request in self._decider.arrivals(question)]
 
     @property
     def unread(self) -> Handling:

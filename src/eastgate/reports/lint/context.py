@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import fields
 
-from eastgate.api.questions import Question, arrivals
+from eastgate.api.questions import Question
 from eastgate.dialects.linting import Decider, Example, Group
 from eastgate.ir import Chain, Layer, Predicate, Request
 from eastgate.reports.lint.inventory import Inventory
@@ -48,7 +48,7 @@ class CheckContext(Inventory):
 
     def requests(self, example: Example) -> list[Request]:
         """Return every request that an example stands for."""
-        return [arrival.request for arrival in arrivals(_question(example), self.world, self.settings)]
+        return self.authority.requests(_question(example))
 
     def command(self, example: Example) -> str:
         """Return the command line that asks for the decision, but for the manifests."""
