@@ -155,13 +155,7 @@ def test_a_part_looks_at_the_path_if_a_field_of_it_does(part: Any) -> None:
 
 REACHING = (
     *("request.*", "request|@values", "request", "@this", "context", "context|@tostr", "context.request.http.@values"),
-    *(
-        "request.p\\ath",
-        "[request.host,request.path]",
-        "..0",
-        "request.headers",
-        "request.grpc.method",
-    ),
+    *("request.p\\ath", "[request.host,request.path]", "..0", "request.headers", "request.grpc.method"),
 )
 ELSEWHERE = ("request.host", "request.query", "request.headers.x-path", "auth.identity.path", "context.request.http.id")
 
@@ -194,7 +188,7 @@ def test_rego_looks_at_the_path_if_it_can_reach_it(reference: str) -> None:
 
 
 def test_the_path_is_where_the_document_has_it() -> None:
-    request = RequestFacts(path=UNKNOWN, headers={"content-type": "application/grpc"})
+    request = RequestFacts(0.0, path=UNKNOWN, headers={"content-type": "application/grpc"})
     unknown = authorization_json_of(request, ()).unknown
     assert {*PATH_OF_REQUEST, ("request", "query")} == {
         path for path, called in unknown.items() if called == "the path"
