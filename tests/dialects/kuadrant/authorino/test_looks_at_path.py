@@ -188,7 +188,7 @@ def test_rego_looks_at_the_path_if_it_can_reach_it(reference: str) -> None:
 
 
 def test_the_path_is_where_the_document_has_it() -> None:
-    request = RequestFacts(0.0, path=UNKNOWN, headers={"content-type": "application/grpc"})
+    request = RequestFacts(time=0.0, path=UNKNOWN, headers={"content-type": "application/grpc"})
     unknown = authorization_json_of(request, ()).unknown
     assert {*PATH_OF_REQUEST, ("request", "query")} == {
         path for path, called in unknown.items() if called == "the path"
