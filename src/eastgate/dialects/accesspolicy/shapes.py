@@ -15,6 +15,7 @@ from eastgate.dialects.accesspolicy.validation import (
     Subject,
     at_most,
 )
+from eastgate.dialects.sources import source_fields
 from eastgate.manifests.shapes import Choice, Field, ListOf, Record, Text, all_of, enumerated
 from eastgate.manifests.shapes import codes as schema_codes
 
@@ -88,19 +89,7 @@ _account: Record[Subject] = Record(
 )
 _source: Record[Subject] = Record(
     "a source",
-    {
-        "type": Field(
-            Choice(("ServiceAccount", "SPIFFE")),
-            required=True,
-            help="write type: ServiceAccount, or type: SPIFFE",
-            about="Which of the two members says who it is.",
-        ),
-        "spiffe": Field(
-            Text("a SPIFFE ID", values.spiffe_id),
-            about="A full SPIFFE ID, spiffe://<trust domain>/<path>, compared exactly.",
-        ),
-        "serviceAccount": Field(_account, about="A service account of the target's trust domain."),
-    },
+    source_fields(values.spiffe_id, _account),
     rules=(validation.source,),
     misspelt={"serviceAccounts": "serviceAccount", "identity": "spiffe", "identities": "spiffe", "spiffeID": "spiffe"},
 )
