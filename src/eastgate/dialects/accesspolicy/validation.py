@@ -8,29 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from eastgate.cluster.gateways import BACKEND_KINDS
+from eastgate.cluster.gateways import BACKEND_KINDS, GATEWAY_GROUP
 from eastgate.diagnostics import did_you_mean
 from eastgate.dialects.accesspolicy import codes
 from eastgate.dialects.accesspolicy.model import NETWORKING_GROUP, PROTOTYPE_GROUP
 from eastgate.dialects.sources import TYPE_FITS_MEMBERS, members_of
 from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import Cel, Check, Constraint, constraint, quoted
-from eastgate.records import dataclass
 from eastgate.settings import Settings
 
-__all__ = ["GATEWAY_GROUP", "NETWORKING_GROUP", "PROTOTYPE_GROUP", "Subject"]
+__all__ = ["GATEWAY_GROUP", "NETWORKING_GROUP", "PROTOTYPE_GROUP"]
 
-GATEWAY_GROUP = "gateway.networking.k8s.io"
-
-
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """The context of the checks, beside the document itself."""
-
-    settings: Settings
-
-
-Checking = Check[Subject]
+Checking = Check[Settings]
 Demand = Callable[[Node, Checking], None]
 
 

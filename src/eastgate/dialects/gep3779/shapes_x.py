@@ -16,13 +16,13 @@ from eastgate.dialects.gep3779.shapes_common import (
     TARGETS,
     target_refs,
 )
-from eastgate.dialects.gep3779.validation import Subject
 from eastgate.dialects.sources import source_fields
 from eastgate.manifests.shapes import Choice, Field, ListOf, Record, Text
+from eastgate.settings import Settings
 
 __all__ = ["X_V1ALPHA1"]
 
-_x_account: Record[Subject] = Record(
+_x_account: Record[Settings] = Record(
     "serviceAccount",
     {
         "namespace": Field(
@@ -36,7 +36,7 @@ _x_account: Record[Subject] = Record(
         ),
     },
 )
-_x_source: Record[Subject] = Record(
+_x_source: Record[Settings] = Record(
     "a source",
     source_fields(values.spiffe_id, _x_account),
     rules=(validation.source_union,),
@@ -48,7 +48,7 @@ _x_source: Record[Subject] = Record(
         "namespaces": 'write one source for each: {type: ServiceAccount, serviceAccount: {namespace: .., name: "*"}}',
     },
 )
-_x_rule: Record[Subject] = Record(
+_x_rule: Record[Settings] = Record(
     "a rule",
     {
         "sources": Field(
@@ -68,7 +68,7 @@ _x_rule: Record[Subject] = Record(
     foreign={"applicationAttributes": NO_APPLICATION_ATTRIBUTES},
 )
 
-X_V1ALPHA1: Record[Subject] = resource(
+X_V1ALPHA1: Record[Settings] = resource(
     "XAuthorizationPolicy",
     Record(
         "spec",

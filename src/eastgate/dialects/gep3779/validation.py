@@ -13,20 +13,11 @@ from eastgate.dialects.sources import TYPE_FITS_MEMBERS, members_of
 from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import Cel, Check, Constraint, constraint, quoted
 from eastgate.manifests.shapes.patterns import DNS_LABEL, any_case, whole
-from eastgate.records import dataclass
 from eastgate.settings import MeshMode, Settings
 
-__all__ = ["Subject"]
+__all__ = ["Checking"]
 
-
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """The context of the checks, beside the document itself."""
-
-    settings: Settings
-
-
-Checking = Check[Subject]
+Checking = Check[Settings]
 
 _ROUTES = ("HTTPRoute", "GRPCRoute", "TCPRoute", "TLSRoute", "UDPRoute")
 
@@ -210,7 +201,7 @@ def target_fits_level(spec: Node, to: Checking) -> None:
     if "enforcementLevel" not in spec:
         return
     application = level_of(spec) == "application"
-    ambient = to.context.settings.mesh_mode is MeshMode.AMBIENT
+    ambient = to.context.mesh_mode is MeshMode.AMBIENT
     for ref in spec.get("targetRefs") or ():
         kind = ref.get("kind")
         if kind is None or (kind.value == "Service" and "selector" in ref):  # which is reported
