@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from eastgate.http import origin, split_url
+from eastgate.http import split_url
 
-__all__ = ["origin", "url_problem"]
+__all__ = ["url_problem"]
 
 
 def url_problem(url: str) -> str | None:
