@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ipaddress import ip_address, ip_network
+from ipaddress import ip_network
 from itertools import product
 
 import pytest
@@ -57,14 +57,26 @@ def test_a_path_that_is_refused_says_nothing(attribute: Attribute, is_left_out: 
     assert ("/a%2fb" not in representatives(attribute, [_one_of("/a%2fb", "/a")])) is is_left_out
 
 
+def test_a_caller_whom_nobody_names_is_in_each_namespace_and_beneath() -> None:
+    named = _one_of("spiffe://td/ns/a/sa/_other0_", "spiffe://td/ns/a/sa/x")
+    matchers: list[Matcher] = [AccountsOf("td", "a"), Prefix("spiffe://td/ns/a/sa/"), named]
+    texts = [text for text in representatives(IDENTITY, matchers) if isinstance(text, str)]
+    assert {tuple(matcher.contains(text) for matcher in matchers) for text in texts} == {
+        (True, True, True),
+        (True, True, False),
+        (False, True, False),
+        (False, False, False),
+    }
+
+
 def test_each_stretch_between_edges_of_networks_has_an_address() -> None:
-    networks = tuple(ip_network(text) for text in ("10.0.0.0/24", "10.0.0.128/25", "::/64", "0.0.0.0/0"))
-    addresses = representatives(ADDRESS, [InNetwork(networks), Present()])
-    assert None not in addresses
-    assert representatives(header("x-address"), [InNetwork(networks)])[0] is None
-    texts = [str(address) for address in addresses]
-    assert not any(ip_address(text).is_loopback for text in texts)
-    assert texts == ["0.0.0.0", "10.0.0.0", "10.0.0.128", "10.0.1.0", "128.0.0.0", "::", "::2", "0:0:0:1::"]  # noqa: S104 - an address
+    v4, v6 = ("10.0.0.0/24", "10.0.0.128/25", "127.0.0.0/8", "255.0.0.0/8"), ("fd00::/64", "::1/128")
+    matcher = InNetwork(tuple(map(ip_network, (*v4, *v6))))
+    any_address = "0.0.0.0"  # noqa: S104 - nobody listens
+    addresses = [any_address, "10.0.0.0", "10.0.0.128", "10.0.1.0", "128.0.0.0", "255.0.0.0"]
+    addresses += ["::", "::2", "fd00::", "fd00:0:0:1::"]
+    assert representatives(ADDRESS, [matcher, Present()]) == addresses
+    assert representatives(header("x-address"), [matcher]) == [None, *addresses]
 
 
 def test_of_an_attribute_with_too_many_cells_only_a_few_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:

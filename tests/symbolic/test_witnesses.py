@@ -27,9 +27,10 @@ from eastgate.ir import (
     Suffix,
 )
 from eastgate.ir.attributes import ADDRESS, IDENTITY, METHOD, PATH, PORT, Attribute
+from eastgate.symbolic import reaching
 from eastgate.symbolic.reaching import Effort, reachable
 from eastgate.symbolic.trees import Entry
-from eastgate.symbolic.witnesses import complete_with_others, pick_values, witness
+from eastgate.symbolic.witnesses import GaveUp, complete_with_others, pick_values, witness
 from tests.engine.brute_force import holds
 from tests.symbolic.drawing import ATOMS, EVERY, TEAM, WORLD, draw
 
@@ -46,6 +47,10 @@ def test_a_witness_is_found_exactly_where_there_is_one(seed: int) -> None:
             completed = {**dict.fromkeys(WORLD), **found.values}
             assert holds(wanted, completed)
             assert not any(holds(other, completed) for other in avoided)
+
+
+def _team(*values: str) -> Is:
+    return Is(TEAM, OneOf(frozenset(values)))
 
 
 IS_A, IS_B = Is(METHOD, OneOf(frozenset({"a"}))), Is(METHOD, OneOf(frozenset({"b"})))
@@ -144,3 +149,24 @@ def test_tests_of_ones_own_may_come_out_either_way_unless_the_value_is_known() -
     assert reachable([Entry(red, 0), Entry(blue, 1), Entry(NEVER, 2)], Request({}), Effort()) == [0, 1]
     joined = Is(TEAM, OneOf(frozenset({"red"})), joined=True)
     assert reachable([Entry(joined, 0), Entry(red, 1)], Request({}), Effort()) == [0, 1]
+
+
+PREFIXED = Is(METHOD, Prefix("a"))
+COVERED: list[list[Predicate]] = [
+    [PREFIXED, And((PREFIXED, Is(METHOD, Suffix("b"))))],
+    [_team("red", "green"), And((_team("red", "blue"), Not(_team("blue"))))],
+]
+
+
+@pytest.mark.parametrize("predicates", COVERED, ids=["prefix", "header"])
+def test_what_is_covered_is_not_reached_though_no_single_value_shows_it(
+    predicates: list[Predicate], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entries = [Entry(predicate, number) for number, predicate in enumerate(predicates)]
+    assert reachable(entries, Request({}), Effort()) == [0]
+
+    def give_up(*_: object) -> None:
+        raise GaveUp
+
+    monkeypatch.setattr(reaching, "witness", give_up)
+    assert reachable(entries, Request({}), Effort()) == [0, 1]
