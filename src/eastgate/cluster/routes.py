@@ -6,7 +6,6 @@ import enum
 from typing import ClassVar
 
 from eastgate.cluster.filters import Redirect, RouteFilter, Unsupported
-from eastgate.ir.paths import comparable_path
 from eastgate.records import dataclass
 
 __all__ = [
@@ -38,11 +37,6 @@ class PathMatch:
 
     type: PathType = PathType.PREFIX
     value: str = "/"
-
-    @property
-    def comparable(self) -> str:
-        """Return the value in the form in which paths are compared; an expression is one already."""
-        return self.value if self.type is PathType.REGEX else comparable_path(self.value)
 
 
 @dataclass(frozen=True, slots=True)
