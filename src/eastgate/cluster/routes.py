@@ -150,3 +150,9 @@ class StreamRule:
 
     backends: tuple[RouteBackend, ...] = ()
     name: str | None = None
+
+    filters: ClassVar[tuple[RouteFilter, ...]] = ()
+    redirects: ClassVar[bool] = False
+    timeouts: ClassVar[Timeouts] = Timeouts()
+    retry: ClassVar[Retry | None] = None
+    unsupported: ClassVar[tuple[Unsupported, ...]] = ()
