@@ -5,21 +5,37 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from eastgate.cluster import GATEWAY_GROUP, PathMatch, PathType, Route, RouteMatch, RouteRule, World
+from eastgate.cluster import (
+    GATEWAY_GROUP,
+    GrpcMatch,
+    GrpcRule,
+    PathMatch,
+    PathType,
+    Route,
+    RouteMatch,
+    RouteRule,
+    StreamRule,
+    World,
+)
 from eastgate.cluster.route_predicates import CANONICAL
+from eastgate.gateway.attachment import seniority
+from eastgate.gateway.calls import call_predicate
 from eastgate.gateway.hostnames import Host, specificity
-from eastgate.gateway.model import BackendRef, Routed
-from eastgate.ir import Predicate
+from eastgate.gateway.model import BackendRef, Routed, rules_of
+from eastgate.ir import ALWAYS, Predicate
 from eastgate.records import dataclass
 
 __all__ = ["Candidate", "Rank", "candidates_of"]
 
 Rank: TypeAlias = tuple[
     tuple[int, int],  # the hostname
-    tuple[int, int],  # the path
-    tuple[bool, int, int],  # the method, headers, query parameters
-    tuple[bool, str, str],  # the age, and the name, of the route
+    "_MatchRank",
+    tuple[bool, str, str, bool],  # the age, the name and the kind of the route
     tuple[int, int],  # the rule and the match
+]
+_MatchRank: TypeAlias = tuple[
+    tuple[int, int],  # the path, or the service and the method of gRPC
+    tuple[bool, int, int],  # the method, headers, query parameters
 ]
 
 
@@ -38,14 +54,15 @@ class Candidate:
 
 def candidates_of(world: World, route: Route, hostname: Host) -> Iterator[Candidate]:
     """Return the candidates of a route for the hosts that one of its hostnames means."""
-    for number, rule in enumerate(route.rules):
+    for number, rule in enumerate(rules_of(route)):
         routed = Routed(route, number, _backends(world, route, rule), rule.redirects)
-        for position, match in enumerate(rule.matches):
-            rank = _rank(route, hostname, match, (number, position))
-            yield Candidate(rank, hostname, CANONICAL.requests(match), routed)
+        for position, (match_rank, when) in enumerate(_matches(rule)):
+            kind, length = specificity(hostname)
+            rank: Rank = ((-kind, -length), match_rank, seniority(route), (number, position))
+            yield Candidate(rank, hostname, when, routed)
 
 
-def _backends(world: World, route: Route, rule: RouteRule) -> tuple[BackendRef, ...]:
+def _backends(world: World, route: Route, rule: RouteRule | GrpcRule | StreamRule) -> tuple[BackendRef, ...]:
     origin = GATEWAY_GROUP, route.kind, route.namespace
     return tuple(
         BackendRef(
@@ -56,22 +73,29 @@ def _backends(world: World, route: Route, rule: RouteRule) -> tuple[BackendRef, 
             port=ref.port,
             weight=ref.weight,
             granted=world.granted(*origin, ref.group, ref.kind, ref.namespace, ref.name),
+            filters=ref.filters,
+            unsupported=ref.unsupported,
         )
         for ref in rule.backends
         if ref.weight > 0
     )
 
 
-def _rank(route: Route, hostname: Host, match: RouteMatch, position: tuple[int, int]) -> Rank:
-    """Return the rank; the smallest is first. A route that the API server has not seen yet is the youngest."""
-    kind, length = specificity(hostname)
-    return (
-        (-kind, -length),
-        _path_rank(match.path),
-        (match.method is None, -len(match.headers), -len(match.query)),
-        (route.created is None, route.created or "", f"{route.namespace}/{route.name}"),
-        position,
-    )
+def _matches(rule: RouteRule | GrpcRule | StreamRule) -> Iterator[tuple[_MatchRank, Predicate]]:
+    """Yield the matches of a rule, each as its rank and as a predicate on requests; the smallest rank is first."""
+    match rule:
+        case RouteRule():
+            for match in rule.matches:
+                yield _http_rank(match), CANONICAL.requests(match)
+        case GrpcRule():
+            for call in rule.matches or (GrpcMatch(),):
+                yield _call_rank(call), call_predicate(call)
+        case StreamRule():
+            yield ((0, 0), (False, 0, 0)), ALWAYS
+
+
+def _http_rank(match: RouteMatch) -> _MatchRank:
+    return _path_rank(match.path), (match.method is None, -len(match.headers), -len(match.query))
 
 
 def _path_rank(path: PathMatch) -> tuple[int, int]:
@@ -83,3 +107,12 @@ def _path_rank(path: PathMatch) -> tuple[int, int]:
             return 1, -len(CANONICAL.stem(path))
         case PathType.REGEX:
             return 2, 0
+
+
+def _call_rank(match: GrpcMatch) -> _MatchRank:
+    """Long services before short ones, then long methods; how long an expression is means nothing."""
+
+    def rank(name: str | None) -> int:
+        return 0 if name is None else -1 if match.regex else -1 - len(name)
+
+    return (rank(match.service), rank(match.method)), (False, -len(match.headers), 0)

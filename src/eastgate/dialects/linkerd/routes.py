@@ -69,8 +69,8 @@ def _is_attached(route: InboundRoute, server: str) -> bool:
     servers = [parent for parent in route.parents if is_server(parent)]
     if any(parent.port or parent.section_name or parent.namespace != route.namespace for parent in servers):
         return False
-    filters = {filter_type for rule in route.rules for filter_type in rule.filters}
-    filters |= {filter_type for rule in route.grpc_rules for filter_type in rule.filters}
+    filters = {filter_.type for rule in route.rules for filter_ in rule.filters}
+    filters |= {filter_.type for rule in route.grpc_rules for filter_ in rule.filters}
     if filters - SUPPORTED_FILTERS or any(match.regex for rule in route.grpc_rules for match in rule.matches):
         return False
     return any(parent.name == server for parent in servers)
