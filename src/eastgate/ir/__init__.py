@@ -1,6 +1,13 @@
 """The IR: predicates, rules, stages, chains, layers, requests. No Kubernetes, no Envoy, no YAML."""
 
-from eastgate.ir.asking import ask_authorizers, authorizers_in
+from eastgate.ir.asking import (
+    AssumedConsent,
+    GatheredAnswers,
+    LiveAnswers,
+    Pending,
+    ask_authorizers,
+    authorizers_in,
+)
 from eastgate.ir.attachments import Attachment, Stances
 from eastgate.ir.authorizers import (
     Answer,
@@ -80,6 +87,7 @@ __all__ = [
     "Answer",
     "Ask",
     "AskAll",
+    "AssumedConsent",
     "Attachment",
     "Authorizer",
     "Case",
@@ -89,10 +97,12 @@ __all__ = [
     "Derived",
     "Effect",
     "FirstMatch",
+    "GatheredAnswers",
     "InNetwork",
     "Is",
     "Known",
     "Layer",
+    "LiveAnswers",
     "Matcher",
     "Not",
     "Observe",
@@ -100,6 +110,7 @@ __all__ = [
     "Or",
     "Origin",
     "Outcome",
+    "Pending",
     "Placement",
     "PolicyRef",
     "Predicate",

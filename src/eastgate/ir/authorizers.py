@@ -54,7 +54,9 @@ class RulingStep:
 class Ruling:
     """The answer of an authorizer that we run ourselves, and the status that a denied client is to see.
 
-    `steps` say how it came about, and `document` what the authorizer looked at, without secrets.
+    `steps` say how it came about, and `document` what the authorizer looked at, without secrets. `headers` are for the
+    application where it allows and for the client where it denies; `removed` are those of the request that the
+    application must not see as the client sent them. A denied client gets `body`.
     """
 
     allowed: bool
@@ -62,6 +64,9 @@ class Ruling:
     text: str
     steps: tuple[RulingStep, ...] = field(default=(), compare=False, repr=False)
     document: Mapping[str, object] = field(default_factory=dict, compare=False, repr=False)
+    headers: tuple[tuple[str, str], ...] = field(default=(), compare=False, repr=False)
+    removed: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    body: str = field(default="", compare=False, repr=False)
 
     @property
     def is_explained(self) -> bool:
