@@ -28,6 +28,7 @@ from eastgate.ir.fields import header_values
 from eastgate.records import dataclass
 
 if TYPE_CHECKING:
+    from eastgate.dialects.kuadrant.authorino.judgement import Judgement
     from eastgate.languages.jwt import KeySource
 
 __all__ = ["SchemeAuthorizer", "services_in", "with_token"]
@@ -53,10 +54,28 @@ class SchemeAuthorizer:
 
         facts = with_token(_facts(request, raw), self.scheme, raw.token)
         judged = evaluate(self.scheme, facts, self.services)
-        if judged.is_undecided:  # a question never gives the URL scheme: both must be allowed
+        if judged.is_undecided and facts.scheme is UNKNOWN:  # both must be allowed
             completed = [evaluate(self.scheme, replace(facts, scheme=url), self.services) for url in ("http", "https")]
             judged = next((judgement for judgement in completed if not judgement.allowed), completed[0])
-        return Ruling(judged.allowed, judged.status, judged.reason, judged.steps, judged.document)
+        return Ruling(
+            judged.allowed,
+            judged.status,
+            judged.reason,
+            judged.steps,
+            judged.document,
+            upstream_headers=tuple(judged.response_headers.items()),
+            upstream_removed=_withheld(self.scheme, judged),
+            client_headers=judged.headers,
+            body=judged.body,
+            metadata=judged.dynamic_metadata,
+        )
+
+
+def _withheld(scheme: Scheme, judged: Judgement) -> tuple[str, ...]:
+    """Return the headers that the scheme vouches for and has not made: what a client sends there is not to arrive."""
+    made = {name.lower() for name in judged.response_headers}
+    names = dict.fromkeys(response.key for response in scheme.responses if response.in_header)
+    return tuple(name for name in names if name.lower() not in made) if judged.allowed else ()
 
 
 # The facts of a request
@@ -69,14 +88,18 @@ def _facts(request: Request, raw: RawRequest) -> RequestFacts:
         host=_text(request, AUTHORITY),
         method=_text(request, METHOD),
         path=_text(request, TARGET),
+        scheme=raw.scheme or UNKNOWN,
         protocol=raw.http_protocol or "HTTP/1.1",
         headers={name: ",".join(every) for name, every in header_values(headers).items()}
         if headers is not None
         else UNKNOWN,
         principal=_peer(request, IDENTITY),
         address=_peer(request, ADDRESS),
+        port=UNKNOWN if raw.port is None else raw.port,
         certificate=raw.certificate or (None if request.get(IDENTITY) is None else UNKNOWN),
-        size=None,
+        extensions=raw.extensions,
+        size=raw.size,
+        body=raw.body,
         claims=raw.claims,
     )
 
