@@ -28,14 +28,17 @@ def message(method: str, name: str | None = None, **more: object) -> bytes:
     return json.dumps({"jsonrpc": "2.0", "id": 7, "method": method, "params": params, **more}).encode()
 
 
-def call(account: str, body: bytes = message("tools/call", "read"), **changes: object) -> Check:
+DUPLICATE = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"write","name":"read"}}'
+
+
+def call(account: str, content: bytes = message("tools/call", "read"), **changes: object) -> Check:
     check = Check(
         source=f"sa:prod/{account}",
         method="POST",
         path="/mcp",
         host="mcp.example",
         headers={"content-type": "application/json"},
-        body=Body(body, complete=True),
+        body=Body(content, complete=True),
         http_protocol="HTTP/2",
     )
     return replace(check, **changes)  # type: ignore[arg-type]
@@ -74,8 +77,8 @@ def test_a_host_of_a_gateway_does_not_get_round_the_policies_of_the_pod() -> Non
 def test_an_allowed_check_tells_the_application_its_decision_and_takes_forged_headers_away() -> None:
     answer = live_authorizer().decide(replace(REVIEWS, headers={"X-Eastgate-Target": "x", "accept": "*/*"}))
     assert answer.allowed
-    assert answer.headers == ((DECISION_HEADER, answer.id),)
-    assert answer.removed == ("X-Eastgate-Target",)
+    assert answer.upstream_headers == ((DECISION_HEADER, answer.id),)
+    assert answer.upstream_removed == ("X-Eastgate-Target",)
 
 
 def test_the_log_has_the_policy_and_the_client_has_not() -> None:
@@ -84,7 +87,7 @@ def test_the_log_has_the_policy_and_the_client_has_not() -> None:
     assert answer.record["policy"] is None
     assert answer.record["path"] == "/admin"
     assert answer.record["id"] == answer.id
-    assert "reviews-from-web" not in repr((answer.headers, answer.body))
+    assert "reviews-from-web" not in repr((answer.client_headers, answer.body))
     allowed = live_authorizer().decide(REVIEWS)
     assert (allowed.record["policy"], allowed.record["rule"]) == ("AuthorizationPolicy/shop/reviews-from-web", 0)
 
@@ -101,7 +104,7 @@ def test_the_log_has_the_policy_and_the_client_has_not() -> None:
         (call("auditor", message("tools/call", "write")), False, ["front.prod:9000", "back.prod:9000"]),
         (call("agent", body=Body(message("tools/call", "read"), complete=False)), False, []),
         (call("agent", body=None), False, []),
-        (call("agent", b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"write","name":"read"}}'), False, []),
+        (call("agent", DUPLICATE), False, []),
         (call("agent", b"[" + message("tools/call", "read") + b"," + message("tools/call", "list") + b"]"), True, []),
         (call("agent", b"[" + message("tools/call", "read") + b"," + message("tools/call", "write") + b"]"), False, []),
         (call("agent", method="GET", body=None), True, []),
@@ -155,7 +158,7 @@ def test_a_denied_message_gets_a_json_rpc_error_with_its_id() -> None:
     answer = live_authorizer().decide(call("agent", message("tools/call", "write")))
     assert answer.status == 403
     assert json.loads(answer.body)["id"] == 7
-    assert ("content-type", "application/json") in answer.headers
+    assert ("content-type", "application/json") in answer.client_headers
     plain = live_authorizer(options=Options(plain_denials=True)).decide(call("agent", message("tools/call", "write")))
     assert plain.body == b""
 
@@ -177,15 +180,16 @@ def test_schemes(headers: dict[str, str], status: int) -> None:
 
 
 def test_rulings_reach_application_and_client() -> None:
-    consent = Ruling(True, 200, "fine", headers=(("x-user", "ana"),), removed=("x-user", "x-role"))
+    consent = Ruling(True, 200, "", upstream_headers=(("x-user", "ana"),), upstream_removed=("x-user", "x-role"))
     services = Services(front=consent)
     answer = live_authorizer(services).decide(call("auditor", headers={"x-role": "admin"}))
-    assert ("x-user", "ana") in answer.headers
-    assert answer.removed == ("x-role",)
-    denial = Ruling(False, 302, "go away", headers=(("location", "/login"), ("bad\r\nname", "x")), body="see there")
+    assert ("x-user", "ana") in answer.upstream_headers
+    assert answer.upstream_removed == ("x-role",)
+    headers = (("location", "/login"), ("bad\r\nname", "x"))
+    denial = Ruling(False, 302, "go away", client_headers=headers, body="see there")
     denied = live_authorizer(Services(front=denial)).decide(call("auditor", method="GET", body=None))
     assert (denied.status, denied.body) == (302, b"see there")
-    assert denied.headers == (("location", "/login"), (DECISION_HEADER, denied.id))
+    assert denied.client_headers == (("location", "/login"), (DECISION_HEADER, denied.id))
 
 
 def test_a_denial_that_would_read_as_consent_is_forbidden() -> None:
@@ -193,7 +197,7 @@ def test_a_denial_that_would_read_as_consent_is_forbidden() -> None:
 
 
 def test_a_header_that_cannot_be_sent_denies() -> None:
-    consent = Ruling(True, 200, "", headers=(("x-user", "ana\r\nx-admin: 1"),))
+    consent = Ruling(True, 200, "", upstream_headers=(("x-user", "ana\r\nx-admin: 1"),))
     assert live_authorizer(Services(front=consent)).decide(call("auditor")).status == 500
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from threading import Lock
 
 from eastgate.api.authority import Authority
@@ -117,10 +118,11 @@ spec:
   targetRef: {{group: gateway.networking.k8s.io, kind: HTTPRoute, name: toystore}}
   authSchemes:
   - hosts: [toys.example]
-    identity: [{{name: friends, apiKey: {{labelSelectors: {{app: toystore}}}}, credentials: {{in: authorization_header, keySelector: APIKEY}}}}]
+    identity:
+    - name: friends
+      apiKey: {{labelSelectors: {{app: toystore}}}}
+      credentials: {{in: authorization_header, keySelector: APIKEY}}
 """
-
-_KEY = "APIKEY KEY-OF-ALICE"
 
 
 class Services:
@@ -130,7 +132,7 @@ class Services:
         self.answers = answers
         self.asked: list[str] = []
 
-    def ask(self, name: str, check: Check) -> Answer:
+    def ask(self, name: str, check: Check) -> Answer:  # noqa: ARG002
         self.asked.append(name)
         answer = self.answers.get(name.partition(".")[0], Reply.ALLOW)
         if isinstance(answer, str) and answer == "raises":
@@ -139,7 +141,5 @@ class Services:
 
 
 def live_authorizer(services: Services | None = None, options: Options | None = None) -> LiveAuthorizer:
-    from io import BytesIO
-
     manifests = read_manifests(["-"], Settings().enforced(), stdin=BytesIO(MANIFESTS.encode()))
     return LiveAuthorizer(Authority(manifests), Lock(), services or Services(), options)

@@ -9,10 +9,11 @@ from datetime import UTC, datetime
 from http import HTTPStatus
 
 from eastgate.api.decisions import Decision
-from eastgate.authorizer.checks import DECISION_HEADER, Answer, Check
+from eastgate.authorizer.checks import DECISION_HEADER, Answer, Body, Check, Pairs
 from eastgate.authorizer.messages import Reading
 from eastgate.ir import Answer as AuthorizerAnswer
 from eastgate.ir import Pending, RawRequest, Refusal, Reply, Ruling
+from eastgate.ir.attributes import UNKNOWN, Unknown
 from eastgate.regexes import regex
 
 __all__ = ["Answers", "refuse"]
@@ -36,7 +37,18 @@ class Answers:
     def raw(self) -> RawRequest:
         """Return what authorizers may look at beside the request of the rules."""
         check = self._check
-        return RawRequest(check.headers, check.http_protocol, None, None, check.certificate)
+        body, size = _body(check.body)
+        return RawRequest(
+            check.headers,
+            check.http_protocol,
+            certificate=check.certificate,
+            scheme=check.scheme,
+            port=check.source_port,
+            body=body,
+            size=size,
+            extensions=check.extensions,
+            explain=False,
+        )
 
     def broken(self, pending: Pending) -> AuthorizerAnswer:
         """Return the answer of an authorizer that could not be asked."""
@@ -49,26 +61,28 @@ class Answers:
         decision = next((decision for decision in decisions if not decision.allowed), decisions[-1])
         record = self._record(decision, reading)
         rulings = [ruling for each in decisions for ruling in _consents(each)]
-        removed = dict.fromkeys((*self._check.forged_headers, *(name for each in rulings for name in each.removed)))
+        removed = dict.fromkeys(
+            (*self._check.forged_headers, *(name for each in rulings for name in each.upstream_removed))
+        )
         if decision.allowed:
-            headers = {name.lower(): (name, value) for each in rulings for name, value in each.headers}
+            headers = {name.lower(): (name, value) for each in rulings for name, value in each.upstream_headers}
             headers[DECISION_HEADER] = (DECISION_HEADER, self.id)
             if not all(map(_is_header, headers.values())):
                 return self.refuse(500, "error", "an authorizer gave a header that cannot be sent")
             gone = tuple(name for name in removed if name.lower() not in headers)
-            return Answer(True, 200, self.id, tuple(headers.values()), gone, b"", {**record, **_ALLOWED})
+            return Answer(True, 200, self.id, tuple(headers.values()), gone, record={**record, **_ALLOWED})
         status = _status(decision.status)
         if reading.problem is not None and status == Refusal.FORBIDDEN:
             status = Refusal.BAD_REQUEST.value
         ruling = decision.ruling
-        own = tuple(header for header in ruling.headers if _is_header(header)) if ruling is not None else ()
+        own = tuple(header for header in ruling.client_headers if _is_header(header)) if ruling is not None else ()
         body = ruling.body.encode() if ruling is not None else b""
         return self._denied(status, own, body, record, reading)
 
     def _denied(
         self,
         status: int,
-        headers: tuple[tuple[str, str], ...],
+        headers: Pairs,
         body: bytes,
         record: Mapping[str, object],
         reading: Reading,
@@ -78,7 +92,8 @@ class Answers:
             kept = tuple((name, value) for name, value in headers if name.lower() not in _OF_BODY)
             headers, body = (*kept, ("content-type", "application/json")), rpc
         denied = {**record, "verdict": "deny", "status": status}
-        return Answer(False, status, self.id, (*headers, (DECISION_HEADER, self.id)), (), body, denied)
+        client_headers = (*headers, (DECISION_HEADER, self.id))
+        return Answer(False, status, self.id, client_headers=client_headers, body=body, record=denied)
 
     def refuse(self, status: int, why: str, text: str) -> Answer:
         """Return a denial that no policy made: `why` is for machines, `text` for whoever reads the log."""
@@ -103,6 +118,16 @@ class Answers:
         }
 
 
+def _body(body: Body | None) -> tuple[str | Unknown, int | None]:
+    """Return the text of a body and its size, as far as they are known."""
+    if body is None or not body.complete:
+        return UNKNOWN, None
+    try:
+        return body.content.decode(), len(body.content)
+    except UnicodeDecodeError:
+        return UNKNOWN, len(body.content)
+
+
 _ALLOWED: Mapping[str, object] = {"verdict": "allow", "status": 200}
 _OF_BODY = frozenset({"content-type", "content-length", "content-encoding", "transfer-encoding"})
 
@@ -111,7 +136,7 @@ def refuse(check: Check, status: int, why: str, text: str, decision_id: str | No
     """Return a denial that no policy made."""
     own_id = decision_id or secrets.token_hex(8)
     record = {**_record_of(check, own_id), "verdict": "deny", "status": status, "why": why, "reason": text}
-    return Answer(False, status, own_id, ((DECISION_HEADER, own_id),), (), b"", record)
+    return Answer(False, status, own_id, client_headers=((DECISION_HEADER, own_id),), record=record)
 
 
 def _record_of(check: Check, decision_id: str) -> dict[str, object]:

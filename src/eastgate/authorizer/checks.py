@@ -17,6 +17,7 @@ DECISION_HEADER: Final = "x-eastgate-decision"
 OWN_HEADERS: Final = "x-eastgate-"
 """What the names of our own headers begin with. Clients may not send such."""
 
+Pairs = tuple[tuple[str, str], ...]
 Where = str | Entry
 """Where a request goes: a destination as `--to` names it, or the points of enforcement themselves."""
 
@@ -37,7 +38,8 @@ class Check:
     configured the proxy; `destination` is the address and port that it came in by, as the proxy sees it.
 
     `all_headers`: there are no others than `headers`. The values of `joined_headers` may be several, joined by commas.
-    `mcp_method` and `mcp_name` are what the proxy read in the body, where it is trusted with that.
+    `mcp_method` and `mcp_name` are what the proxy read in the body, where it is trusted with that. `extensions` is what
+    the configuration of the proxy adds to each check.
     """
 
     source: str = UNKNOWN_CALLER
@@ -51,6 +53,7 @@ class Check:
     scheme: str | None = None
     sni: str | None = None
     address: str | None = None
+    source_port: int | None = None
     destination: tuple[str, int] | None = None
     certificate: str | None = field(default=None, repr=False)
     body: Body | None = None
@@ -59,6 +62,7 @@ class Check:
     mcp_method: str | None = None
     mcp_name: str | None = None
     proxy_id: str | None = None
+    extensions: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def forged_headers(self) -> tuple[str, ...]:
@@ -70,15 +74,16 @@ class Check:
 class Answer:
     """The decision on a check, as a proxy carries it out.
 
-    `headers` are for the application where it is allowed, and for the client where not; `removed` are those of the
-    request that the application must not see as the client sent them. `record` is the line of the log; its policy and
-    reason are never for the client.
+    Of an allowed request the application gets `upstream_headers`, each instead of what the client sent under that name,
+    and nothing that the client sent under a name of `upstream_removed`; a denied client gets `status`, `client_headers`
+    and `body`. `record` is the line of the log: its policy and reason are never for the client.
     """
 
     allowed: bool
     status: int
     id: str
-    headers: tuple[tuple[str, str], ...] = ()
-    removed: tuple[str, ...] = ()
+    upstream_headers: Pairs = ()
+    upstream_removed: tuple[str, ...] = ()
+    client_headers: Pairs = ()
     body: bytes = field(default=b"", repr=False)
     record: Mapping[str, object] = field(default_factory=dict, repr=False)

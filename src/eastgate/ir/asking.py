@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol
 
-from eastgate.ir.authorizers import Answer, Authorizer, RawRequest, Reply, Ruling
+from eastgate.ir.authorizers import Answer, Authorizer, AuthorizerName, ExternalAuthorizer, RawRequest, Reply, Ruling
 from eastgate.ir.requests import Request
 from eastgate.ir.rules import Layer, Refusal
 
@@ -95,13 +95,13 @@ class GatheredAnswers:
     """
 
     def __init__(self) -> None:
-        self._replies: dict[str, Answer] = {}
+        self._replies: dict[str | ExternalAuthorizer, Answer] = {}
         self._rulings: list[tuple[Authorizer, Request, Ruling]] = []
 
     def add(self, pending: Pending, answer: Answer) -> None:
         """Take the answer that an evaluation was waiting for."""
         if pending.authorizer is None:
-            self._replies[pending.name] = answer
+            self._replies[_asked(pending.name)] = answer
         elif isinstance(answer, Ruling):
             self._rulings.append((pending.authorizer, pending.request, answer))
 
@@ -118,7 +118,7 @@ class GatheredAnswers:
     def reply(self, name: str, request: Request) -> Answer:
         """Return the answer of a service elsewhere. Raises Pending."""
         try:
-            return self._replies[name]
+            return self._replies[_asked(name)]
         except KeyError:
             raise Pending(name, request, None) from None
 
@@ -128,6 +128,11 @@ class GatheredAnswers:
             if asked is authorizer and about.values == request.values:
                 return ruling
         raise Pending(name, request, authorizer)
+
+
+def _asked(name: str) -> str | ExternalAuthorizer:
+    """Return what tells one authorizer elsewhere from another: a Service that is asked in two ways is two."""
+    return name.external if isinstance(name, AuthorizerName) else name
 
 
 class _Gathered(Mapping[str, Answer]):
@@ -140,9 +145,8 @@ class _Gathered(Mapping[str, Answer]):
         self._authorizers = authorizers
 
     def __getitem__(self, name: str) -> Answer:
-        if name not in self.used:
-            self.used[name] = self._find(name)
-        return self.used[name]
+        answer = self.used[name] = self._find(name)
+        return answer
 
     def _find(self, name: str) -> Answer:
         authorizer = self._authorizers.get(name)

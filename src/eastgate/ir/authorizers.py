@@ -152,7 +152,7 @@ class AuthorizerName(str):
 
     external: ExternalAuthorizer
 
-    def __new__(cls, external: ExternalAuthorizer) -> AuthorizerName:  # noqa: PYI034 - it is final
+    def __new__(cls, external: ExternalAuthorizer) -> AuthorizerName:
         """Make the name of an authorizer."""
         name = super().__new__(cls, str(external))
         name.external = external
