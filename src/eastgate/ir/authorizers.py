@@ -30,8 +30,6 @@ __all__ = [
     "consents",
 ]
 
-Pairs = tuple[tuple[str, str], ...]
-
 
 class StepVerdict(enum.StrEnum):
     """The result of a step of a ruling."""
@@ -68,24 +66,22 @@ class RulingStep:
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """The answer of an authorizer with more than a word: what the client is to see, and what the application.
+    """The answer of an authorizer that we run ourselves, and the status that a denied client is to see.
 
-    `status`, `client_headers` and `body` are those of the response to a denied client. Of an allowed request the
-    application gets `upstream_headers`, each instead of whatever the client sent under that name, and nothing that the
-    client sent under a name of `upstream_removed`; `metadata` is for the proxy. `steps` say how it came about, and
-    `document` what the authorizer looked at, without secrets.
+    `steps` say how it came about, and `document` what the authorizer looked at, without secrets. `headers` are for the
+    application where it allows and for the client where it denies; `removed` are those of the request that the
+    application must not see as the client sent them. A denied client gets `body`, and the proxy `metadata`.
     """
 
     allowed: bool
     status: int
     text: str
-    upstream_headers: Pairs = field(default=(), kw_only=True, repr=False)
-    upstream_removed: tuple[str, ...] = field(default=(), kw_only=True, repr=False)
-    client_headers: Pairs = field(default=(), kw_only=True, repr=False)
-    body: str = field(default="", kw_only=True, repr=False)
-    metadata: Mapping[str, object] = field(default_factory=dict, kw_only=True, compare=False, repr=False)
     steps: tuple[RulingStep, ...] = field(default=(), compare=False, repr=False)
     document: Mapping[str, object] = field(default_factory=dict, compare=False, repr=False)
+    headers: tuple[tuple[str, str], ...] = field(default=(), compare=False, repr=False)
+    removed: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    body: str = field(default="", compare=False, repr=False)
+    metadata: Mapping[str, object] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def is_explained(self) -> bool:
@@ -142,10 +138,10 @@ class ExternalAuthorizer:
 
 
 class AuthorizerName(str):
-    """The name of an external authorizer, which knows how to ask it. It equals its text.
+    """The name of an external authorizer, which knows how to ask it.
 
-    Two policies may ask one Service in different ways: under one name, for whoever gives answers by names, and by two
-    questions, for whoever really asks.
+    Two policies may ask one Service in different ways. For whoever gives answers by names that is one authorizer: a
+    plain text equals every name that is spelled so. For whoever asks it is two: the names do not equal each other.
     """
 
     __slots__ = ("external",)
@@ -157,6 +153,16 @@ class AuthorizerName(str):
         name = super().__new__(cls, str(external))
         name.external = external
         return name
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, AuthorizerName):
+            return self.external == other.external
+        return super().__eq__(other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = str.__hash__
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,11 +63,10 @@ class SchemeAuthorizer:
             judged.reason,
             judged.steps,
             judged.document,
-            upstream_headers=tuple(judged.response_headers.items()),
-            upstream_removed=_withheld(self.scheme, judged),
-            client_headers=judged.headers,
-            body=judged.body,
-            metadata=judged.dynamic_metadata,
+            tuple(judged.response_headers.items()) if judged.allowed else judged.headers,
+            _withheld(self.scheme, judged),
+            judged.body,
+            judged.dynamic_metadata,
         )
 
 
