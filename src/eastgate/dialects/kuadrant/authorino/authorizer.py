@@ -155,4 +155,6 @@ def services_in(world: World, keys: KeySource | None, *, authorino_compat: bool)
     def secret(namespace: str, name: str) -> Secret | None:
         return world.secrets.get(f"{namespace}/{name}")
 
-    return Services(secrets=secrets, secret=secret, keys=keys, key_sets=keys, authorino_compat=authorino_compat)
+    return Services(
+        secrets=secrets, secret=secret, keys=keys, key_sets=keys and keys.key_sets, authorino_compat=authorino_compat
+    )
