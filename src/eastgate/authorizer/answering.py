@@ -28,8 +28,9 @@ _FORBIDDEN = -32001
 class Answers:
     """Makes the answer to one check."""
 
-    def __init__(self, check: Check, *, plain: bool) -> None:
+    def __init__(self, check: Check, *, plain: bool, keeps_own: bool = False) -> None:
         self._check = check
+        self._keeps_own = keeps_own
         self._plain = plain
         self.id = secrets.token_hex(8)
 
@@ -62,7 +63,10 @@ class Answers:
         record = self._record(decision, reading)
         rulings = [ruling for each in decisions for ruling in _consents(each)]
         removed = dict.fromkeys(
-            (*self._check.forged_headers, *(name for each in rulings for name in each.upstream_removed))
+            (
+                *([] if self._keeps_own else self._check.forged_headers),
+                *(name for each in rulings for name in each.upstream_removed),
+            )
         )
         if decision.allowed:
             headers = {name.lower(): (name, value) for each in rulings for name, value in each.upstream_headers}

@@ -17,6 +17,7 @@ from eastgate.api.authority import Authority
 from eastgate.api.deciding import LiveQuestion
 from eastgate.api.decisions import Decision
 from eastgate.api.questions import Question, QuestionError
+from eastgate.api.questions.ends import ServiceAccount
 from eastgate.authorizer.answering import Answers
 from eastgate.authorizer.checks import Answer, Check, Where
 from eastgate.authorizer.locating import Nowhere, destinations_of, port_of
@@ -24,9 +25,11 @@ from eastgate.authorizer.messages import Reading, read_check
 from eastgate.ir import Answer as AuthorizerAnswer
 from eastgate.ir import AssumedConsent, GatheredAnswers, Pending
 from eastgate.ir.attributes import MCP_METHOD, MCP_TOOL, header
+from eastgate.ir.service_accounts import account_of
 from eastgate.records import dataclass
+from eastgate.settings import Settings
 
-__all__ = ["ExternalServices", "LiveAuthorizer", "OpenCheck", "Options"]
+__all__ = ["ExternalServices", "LiveAuthorizer", "OpenCheck", "Options", "caller_of"]
 
 _LOG = logging.getLogger(__name__)
 _MOST_ASKED = 64  # authorizers that one check may need
@@ -44,12 +47,14 @@ class ExternalServices(Protocol):
 class Options:
     """What the operator chose. `to` is where requests go that do not say it; `seconds` is the time for one decision.
 
-    `plain_denials`: a denied MCP request gets a plain refusal, and no JSON-RPC error.
+    `plain_denials`: a denied MCP request gets a plain refusal, and no JSON-RPC error. `keeps_own_headers`: the proxy is
+    ours, and takes our headers off what clients send by itself.
     """
 
     to: str | None = None
     seconds: float = 5.0
     plain_denials: bool = False
+    keeps_own_headers: bool = False
 
 
 class LiveAuthorizer:
@@ -116,14 +121,16 @@ class LiveAuthorizer:
 
         Raises Nowhere where nobody can tell where the request goes.
         """
-        world = self._authority.world
+        world, settings = self._authority.world, self._authority.settings
         unknown = frozenset(map(header, check.joined_headers))
         if where is not None and not isinstance(where, str):
-            question = _question(check, where.where, check.port)
+            question = _question(check, where.where, check.port, settings)
             return [LiveQuestion(question, (where,), unknown=unknown, all_headers=check.all_headers)]
         destinations = (where,) if where is not None else destinations_of(check, self.options.to, world)
         return [
-            LiveQuestion(_question(check, to, port_of(check, to, world)), None, {}, unknown, check.all_headers)
+            LiveQuestion(
+                _question(check, to, port_of(check, to, world), settings), None, {}, unknown, check.all_headers
+            )
             for to in destinations
         ]
 
@@ -139,7 +146,8 @@ class OpenCheck:
         self._pending: Pending | None = None
         self._reading: Reading | None = None
         self._began = time.monotonic()
-        self._answers = Answers(check, plain=authorizer.options.plain_denials)
+        options = authorizer.options
+        self._answers = Answers(check, plain=options.plain_denials, keeps_own=options.keeps_own_headers)
 
     def advance(self) -> Answer | OpenCheck:
         """Evaluate with the answers so far: return the answer, or itself where one more authorizer must be asked."""
@@ -209,9 +217,15 @@ class OpenCheck:
 _MESSAGE = frozenset({MCP_METHOD, MCP_TOOL})
 
 
-def _question(check: Check, to: str, port: int | None) -> Question:
+def caller_of(source: str, settings: Settings) -> str:
+    """Return a caller as every dialect knows it: the identity of a service account is its account."""
+    domain, *account = account_of(source) or ("",)
+    return ServiceAccount(account[0], account[1]) if account and domain == settings.trust_domain else source
+
+
+def _question(check: Check, to: str, port: int | None, settings: Settings) -> Question:
     return Question(
-        source=check.source,
+        source=caller_of(check.source, settings),
         to=to,
         port=port,
         method=check.method,
