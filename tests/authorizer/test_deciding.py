@@ -180,13 +180,13 @@ def test_schemes(headers: dict[str, str], status: int) -> None:
 
 
 def test_rulings_reach_application_and_client() -> None:
-    consent = Ruling(True, 200, "", upstream_headers=(("x-user", "ana"),), upstream_removed=("x-user", "x-role"))
+    consent = Ruling(True, 200, "", headers=(("x-user", "ana"),), removed=("x-user", "x-role"))
     services = Services(front=consent)
     answer = live_authorizer(services).decide(call("auditor", headers={"x-role": "admin"}))
     assert ("x-user", "ana") in answer.upstream_headers
     assert answer.upstream_removed == ("x-role",)
     headers = (("location", "/login"), ("bad\r\nname", "x"))
-    denial = Ruling(False, 302, "go away", client_headers=headers, body="see there")
+    denial = Ruling(False, 302, "go away", headers=headers, body="see there")
     denied = live_authorizer(Services(front=denial)).decide(call("auditor", method="GET", body=None))
     assert (denied.status, denied.body) == (302, b"see there")
     assert denied.client_headers == (("location", "/login"), (DECISION_HEADER, denied.id))
@@ -197,7 +197,7 @@ def test_a_denial_that_would_read_as_consent_is_forbidden() -> None:
 
 
 def test_a_header_that_cannot_be_sent_denies() -> None:
-    consent = Ruling(True, 200, "", upstream_headers=(("x-user", "ana\r\nx-admin: 1"),))
+    consent = Ruling(True, 200, "", headers=(("x-user", "ana\r\nx-admin: 1"),))
     assert live_authorizer(Services(front=consent)).decide(call("auditor")).status == 500
 
 

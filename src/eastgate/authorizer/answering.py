@@ -62,14 +62,10 @@ class Answers:
         decision = next((decision for decision in decisions if not decision.allowed), decisions[-1])
         record = self._record(decision, reading)
         rulings = [ruling for each in decisions for ruling in _consents(each)]
-        removed = dict.fromkeys(
-            (
-                *([] if self._keeps_own else self._check.forged_headers),
-                *(name for each in rulings for name in each.upstream_removed),
-            )
-        )
+        forged = () if self._keeps_own else self._check.forged_headers
+        removed = dict.fromkeys((*forged, *(name for each in rulings for name in each.removed)))
         if decision.allowed:
-            headers = {name.lower(): (name, value) for each in rulings for name, value in each.upstream_headers}
+            headers = {name.lower(): (name, value) for each in rulings for name, value in each.headers}
             headers[DECISION_HEADER] = (DECISION_HEADER, self.id)
             if not all(map(_is_header, headers.values())):
                 return self.refuse(500, "error", "an authorizer gave a header that cannot be sent")
@@ -79,7 +75,7 @@ class Answers:
         if reading.problem is not None and status == Refusal.FORBIDDEN:
             status = Refusal.BAD_REQUEST.value
         ruling = decision.ruling
-        own = tuple(header for header in ruling.client_headers if _is_header(header)) if ruling is not None else ()
+        own = tuple(header for header in ruling.headers if _is_header(header)) if ruling is not None else ()
         body = ruling.body.encode() if ruling is not None else b""
         return self._denied(status, own, body, record, reading)
 

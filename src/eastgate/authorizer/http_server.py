@@ -229,10 +229,14 @@ class HttpProtocol(asyncio.Protocol):
             response = HttpResponse(500)
         self._answering = None
         self._write(response, stays and not self._server.draining)
-        while self._waiting and self._answering is None and self._is_open:
+        self._answer_waiting()
+
+    def _answer_waiting(self) -> None:
+        while self._waiting and self._is_open:
             self._answer(*self._waiting.pop(0))
-        if self._answering is None:
-            self._read(paused=False)
+            if self._answering is not None:
+                return
+        self._read(paused=False)
 
     def _write(self, response: HttpResponse, stays: bool) -> None:
         if self._transport is None or not self._is_open:
