@@ -158,6 +158,8 @@ def _identities(source: ends.Source, world: World, settings: Settings) -> Iterat
     match source:
         case ends.Anonymous():
             yield {IDENTITY: None, MESH_NAME: None}
+        case ends.UnknownCaller():
+            yield {}
         case ends.SpiffeId():
             way_out = "write spiffe://<trust domain>/<path>, as certificates do"
             _check(source, spiffe_problem(source.value), "SPIFFE ID", way_out)
@@ -215,6 +217,8 @@ def callers_of(question: Question, world: World, settings: Settings) -> Callers:
     An account stands for all its pods, or where no manifest has one, for a pod of its namespace.
     """
     source = source_of(question.source, settings)
+    if isinstance(source, ends.UnknownCaller):
+        return Callers(anybody=True)
     pods: dict[str, Workload] = {}
     at = question.source_ip or (source.value if isinstance(source, ends.Address) else None)
     if at is not None:
