@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from eastgate.cluster import Gateway, Listener, World
 from eastgate.gateway.attachment import attached_routes, distinct_listeners, is_http, is_tls
 from eastgate.gateway.candidates import Candidate, Rank, candidates_of
-from eastgate.gateway.hostnames import Host, comparable, hostnames_of, sample_hosts
+from eastgate.gateway.hostnames import Host, comparable, hostnames_of, sample_hosts, specificity
 from eastgate.gateway.model import Routed
 from eastgate.ir import ALWAYS, Known, Request
 from eastgate.ir.attributes import HOST, PATH, PORT, SNI, UNKNOWN, Attribute, Unknown
@@ -72,6 +72,15 @@ class _ListenerGroup:
     def _reads_http(self, hostname: Host) -> bool:
         table = self.tables.get(hostname)
         return table is not None and is_http(table.listener)
+
+    def by_host(self) -> Iterator[tuple[Host, Listener | None, list[Candidate]]]:
+        """Yield every hostname that is told from others, the most specific first, with its listener and candidates."""
+        names = {None, *self.tables, *(name for table in self.tables.values() for name in table.candidates)}
+        for name in sorted(names, key=specificity, reverse=True):
+            [sample] = sample_hosts([name])[-1:]
+            table = self.chosen(sample, UNKNOWN)
+            candidates = [entry.end for entry in table.for_host(sample)] if table is not None else []
+            yield name, table.listener if table is not None else None, [each for each in candidates if each is not None]
 
     def sample_hosts(self) -> list[Host]:
         """Return one host for each class of hosts that these listeners tell apart."""
