@@ -264,9 +264,8 @@ class LocalMesh:
         authority.place({key: addresses[key] for key in identities})
         sites = {}
         for key in identities:
-            ports = self._addresses.bind_ports(ports_of(world, world.workloads[key]))
-            apps = {port: await self._find_app(key, port) for port in ports}
-            bound = {port: bound_port.port for port, bound_port in ports.items()}
+            bound = self._bind(ports_of(world, world.workloads[key]))
+            apps = {port: await self._find_app(key, port) for port in bound}
             has_app = any(app.partition(":")[0] == key for app in self.options.apps)
             sites[key] = ProxySite(key, addresses[key], bound, apps, calls_out=has_app)
         gateways = {
@@ -291,13 +290,19 @@ class LocalMesh:
         await self.proxies.run({**sites, **gateways})
         await self._settle(self.nodes, timeout)
         closed = self.enforcement.closed
+        opened = [(node, site.address, site.ports) for node, site in sites.items()]
+        opened += [(node, site.address, site.ports) for node, site in gateways.items()]
         wanted = {
-            (site.address, bound)
-            for node, site in (*sites.items(), *gateways.items())
-            for port, bound in site.ports.items()
+            (address, bound)
+            for node, address, ports in opened
+            for port, bound in ports.items()
             if (node, port) not in closed
         }
         await wait_until_listening(wanted, timeout)
+
+    def _bind(self, ports: Iterable[int]) -> dict[int, int]:
+        """Return the port to open for each of these."""
+        return {port: bound.port for port, bound in self._addresses.bind_ports(ports).items()}
 
     def _identity_of(self, node: str) -> str | None:
         """Return the identity of a proxy."""

@@ -20,7 +20,13 @@ from google.protobuf.message import Message
 
 from eastgate.envoy.config.inbound_port import HTTP, InboundPort
 from eastgate.envoy.config.matching import node_matcher, where_unclear
-from eastgate.envoy.config.rbac import extension_resource, filter_name, request_filters, write_action
+from eastgate.envoy.config.rbac import (
+    connection_filters,
+    extension_resource,
+    filter_name,
+    request_filters,
+    write_action,
+)
 from eastgate.envoy.config.request_listener import noting_filters, requests_filter
 from eastgate.envoy.config.tokens import TokenIdentity
 from eastgate.envoy.config.typed import Plain, discovered, filter_, struct, typed
@@ -57,6 +63,7 @@ def gateway_resources(plan: GatewayPlan, tokens: TokenIdentity | None = None) ->
     """Return the configurations of those filters that depend on routes and policies."""
     port, policies = plan.port.port, plan.port.policies
     return [
+        *connection_filters(plan.port),
         *request_filters(plan.port, tokens, plan.fields),
         extension_resource(filter_name(port, _ROUTE), _routing_rules(plan), policies),
         extension_resource(filter_name(port, _STEER), _steering(plan), policies),
@@ -142,7 +149,7 @@ def json_rpc_reply() -> Plain:
     expression = (
         "response.code == 403 && "
         f"'{_MCP}' in metadata.filter_metadata && 'id' in metadata.filter_metadata['{_MCP}'] && "
-        "(response.code_details.startsWith('rbac_access_denied') || response.code_details == 'ext_authz_denied')"
+        "(response.code_details.startsWith('rbac_access_denied_matched_policy[403:') || response.code_details == 'ext_authz_denied')"
     )
     error = {"code": -32001, "message": "forbidden"}
     return {
