@@ -149,7 +149,8 @@ def json_rpc_reply() -> Plain:
     expression = (
         "response.code == 403 && "
         f"'{_MCP}' in metadata.filter_metadata && 'id' in metadata.filter_metadata['{_MCP}'] && "
-        "(response.code_details.startsWith('rbac_access_denied_matched_policy[403:') || response.code_details == 'ext_authz_denied')"
+        "(response.code_details.startsWith('rbac_access_denied_matched_policy[403:')"
+        " || response.code_details == 'ext_authz_denied')"
     )
     error = {"code": -32001, "message": "forbidden"}
     return {
