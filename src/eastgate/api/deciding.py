@@ -19,6 +19,7 @@ from eastgate.api.questions import (
     ends,
     request_values,
 )
+from eastgate.api.questions.arrivals import without_http
 from eastgate.cluster import World
 from eastgate.cluster.points import Point
 from eastgate.dialects import Policy
@@ -59,6 +60,7 @@ class _Crossing(Stop):
     uncertain: tuple[Point, Policy] | None
     allowed_way: tuple[tuple[str, bool], ...]
     denied_way: tuple[tuple[str, bool], ...]
+    hides_http: bool
 
 
 class Decider:
@@ -119,6 +121,9 @@ class Decider:
         for crossing in self._resolver.entries(question, shared):
             for caller in callers:
                 values = {**shared, **caller, **crossing.values}
+                if crossing.hides_http:
+                    arrivals.append((crossing, without_http(values)))
+                    continue
                 if crossing.repeatable:
                     _leave_out_others(values, question, crossing.repeatable)
                 request = Request(values, question.external_auth)
@@ -145,6 +150,7 @@ class Decider:
             next(((point, policies[0]) for point, policies in uncertain if policies), None),
             ((entry.where, True),),
             ((entry.where, False),),
+            entry.hides_http,
         )
 
     def judge(self, question: Question, decided: Sequence[_Decided]) -> Decision:

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import field
 
 from eastgate.cluster import (
-    ROUTE_KINDS,
     BackendNamed,
     Everything,
     GatewayNamed,
@@ -142,8 +141,8 @@ def _at_proxies(target: Target, plane: Plane, world: World) -> Iterator[Target]:
     if plane is not Plane.GATEWAY or isinstance(target, PodsOfService):
         yield target
     elif isinstance(target, RouteNamed):
-        routes = (world.routes.get(f"{kind}/{target.namespace}/{target.name}") for kind in ROUTE_KINDS)
-        parents = (parent for route in routes if route is not None for parent in route.parents)
+        route = world.routes.get(f"{target.kind}/{target.namespace}/{target.name}")
+        parents = route.parents if route is not None else ()
         services = (parent for parent in parents if parent.kind == "Service")
         yield from (PodsOfService(service.namespace, service.name) for service in services)
 

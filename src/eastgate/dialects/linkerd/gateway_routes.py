@@ -116,8 +116,8 @@ def _report_dropped(route: Route, reporter: Reporter) -> None:
 
 
 def _reasons(route: Route) -> Iterator[tuple[str, str]]:
-    filters = {filter_type for rule in route.rules for filter_type in rule.filters}
-    filters |= {filter_type for rule in route.grpc_rules for filter_type in rule.filters}
+    filters = {filter_.type for rule in route.rules for filter_ in rule.filters}
+    filters |= {filter_.type for rule in route.grpc_rules for filter_ in rule.filters}
     if unsupported := sorted(filters - SUPPORTED_FILTERS):
         yield f"it has {enumerated(unsupported, 'and')}", "remove the filter from a route of a Server"
     for parent in route.parents:
