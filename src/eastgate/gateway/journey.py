@@ -27,7 +27,7 @@ from eastgate.ir import Request, Unroutable
 from eastgate.ir.attributes import HOST, PORT, SNI, UNKNOWN
 from eastgate.records import dataclass
 
-__all__ = ["Way", "through_gateway", "through_route"]
+__all__ = ["Way", "beyond", "through_gateway", "through_route"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ def through_gateway(
     for routed in routes:
         taken = () if routed is None else (_named(routed.route),)
         hides_http = routed is not None and routed.is_stream
-        for leads_to, point, backend in _beyond(routed, world):
+        for leads_to, point, backend in beyond(routed, world):
             points = (entrance, *taken, *(() if point is None else (point,)))
             if (points, backend) not in seen:
                 seen.add((points, backend))
@@ -116,9 +116,7 @@ def _assumed(parent: ParentRef, route: Route, request: Request) -> Gateway:
     return Gateway(parent.namespace, parent.name, (listener,))
 
 
-def _beyond(
-    routed: Routed | None, world: World
-) -> Iterator[tuple[str | None, NamedPoint | DeadEnd | None, str | None]]:
+def beyond(routed: Routed | None, world: World) -> Iterator[tuple[str | None, NamedPoint | DeadEnd | None, str | None]]:
     """Yield what is behind a route: in words, as a point where policies may be, and as the key of a backend."""
     if routed is None:
         yield None, DeadEnd(Unroutable.NO_ROUTE), None

@@ -28,8 +28,9 @@ from eastgate.envoy.config.packing import pack
 from eastgate.envoy.config.spelling import host_pattern, path_pattern
 from eastgate.envoy.config.values import CLEAR, each_key, field_key, marked, single_keys
 from eastgate.envoy.plan import ENCODED_SLASH, ByCaller, Node, ProxyVerdict, RequestField
+from eastgate.envoy.plan.gateway import DESTINATION, MESSAGE
 from eastgate.ir import And, Computed, InNetwork, Is, Matcher, Not, OneOf, Or, Predicate, Prefix, Present, Suffix
-from eastgate.ir.attributes import ADDRESS, HOST, IDENTITY, METHOD, PATH, Attribute
+from eastgate.ir.attributes import ADDRESS, HOST, IDENTITY, MCP_METHOD, MCP_TOOL, METHOD, PATH, SNI, Attribute
 from eastgate.ir.service_accounts import AccountsOf, service_account_id
 from eastgate.ir.spiffe import LONGEST, SEGMENT, SPIFFE_ID
 from eastgate.symbolic.callers import AccountsIn, OtherAccounts
@@ -37,15 +38,21 @@ from eastgate.symbolic.callers import AccountsIn, OtherAccounts
 __all__ = [
     "ADDRESS_KEY",
     "CERTIFICATE_KEY",
+    "DESTINATION_KEY",
+    "MCP_METHOD_KEY",
+    "MCP_NAME_KEY",
+    "MESSAGE_KEY",
     "NOBODY",
     "NO_CALLER",
     "PATH_KEY",
     "PEER_KEY",
+    "SNI_KEY",
     "SOURCE_KEY",
     "TOKEN_KEY",
     "UNFIT",
     "by_protocol",
     "caller_matcher",
+    "node_matcher",
     "where",
     "where_slash_is_encoded",
     "where_unclear",
@@ -57,12 +64,25 @@ ADDRESS_KEY = "eastgate.address"
 CERTIFICATE_KEY = "eastgate.certificate"
 SOURCE_KEY = "eastgate.source"  # the address with its port, by which a log line is found again
 PATH_KEY = "eastgate.path"
+SNI_KEY = "eastgate.sni"  # the name in the TLS handshake
+DESTINATION_KEY = "eastgate.destination"  # where a gateway leads the request
+MESSAGE_KEY = "eastgate.message"  # of an MCP message: whether it was read, its method, the name in its parameters
+MCP_METHOD_KEY = "eastgate.mcp.method"
+MCP_NAME_KEY = "eastgate.mcp.name"
 TOKEN_KEY = "eastgate.token"  # the claim of a verified token  # noqa: S105 - not a secret
 NOBODY = "none"
 NO_CALLER = ProxyVerdict(False, 0, "no-caller")  # nothing was noted of the caller, which cannot be
 _TOO_LONG = f".{{1000}}.{{1000}}.{{{LONGEST - 1999}}}(?s:.*)"  # 1,000 is the most that RE2 counts
 UNFIT = ProxyVerdict(False, 0, "unfit-certificate")
 _ROOT, _DOUBLED = "/", "//"  # a path of slashes alone is the root to policies, and `//` to Envoy
+
+_NOTED = {
+    SNI: SNI_KEY,
+    DESTINATION: DESTINATION_KEY,
+    MESSAGE: MESSAGE_KEY,
+    MCP_METHOD: MCP_METHOD_KEY,
+    MCP_TOOL: MCP_NAME_KEY,
+}
 
 OnMatch: TypeAlias = Any  # messages of generated code are untyped
 Leaf: TypeAlias = "Callable[[OnMatch, ProxyVerdict], None]"  # writes a verdict
@@ -221,6 +241,20 @@ def by_protocol(http: Any, otherwise: Any) -> Any:
     return combined
 
 
+def node_matcher(node: Node, leaf: Leaf) -> Any:
+    """Build a matcher that decides for all callers alike."""
+    matcher = _M()
+    if isinstance(node, ProxyVerdict):
+        leaf(matcher.on_no_match, node)
+        return matcher
+    tests, otherwise = _add_list(matcher, len(node.tests))
+    for test, (when, inner) in zip(tests, node.tests, strict=True):
+        _test(test.predicate, when)
+        _write_node(test.on_match, inner, leaf)
+    _write_node(otherwise, node.otherwise, leaf)
+    return matcher
+
+
 def _write_node(to: OnMatch, node: Node, leaf: Leaf) -> None:
     if isinstance(node, ProxyVerdict):
         leaf(to, node)
@@ -350,6 +384,8 @@ def _input_of(attribute: Attribute) -> Any:
         return _filter_state(ADDRESS_KEY)
     if attribute == PATH:
         return _filter_state(PATH_KEY)
+    if attribute in _NOTED:
+        return _filter_state(_NOTED[attribute])
     name = {HOST: ":authority", METHOD: ":method"}[attribute]
     return _extension("header", http_inputs_pb2.HttpRequestHeaderMatchInput(header_name=name))
 

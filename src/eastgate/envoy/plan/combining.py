@@ -1,8 +1,9 @@
 """Decisions combined: layers one after the other, rules in audit mode, and bytes of which no HTTP is known.
 
-What is combined stays flat, and grows with the sum of its parts: the denials of the first come first, each guarded by
-what the first allows before it, and then everything of the second. Only where an allow of the second has no name of its
-own, so that the first must lend it one, is the second written into each end of the first.
+What is combined stays flat, and grows with the sum of its parts: what is final in the first (it denies, or asks the
+authorizer) comes first, each guarded by what the first allows before it, and then everything of the second. Only where
+an allow of the second has no name of its own, so that the first must lend it one, is the second written into each end
+of the first.
 """
 
 from __future__ import annotations
@@ -44,11 +45,11 @@ def then(first: Node, second: Node) -> Node:
     An allow is named after the last decision that a rule made.
     """
     if isinstance(first, ProxyVerdict):
-        if not first.allowed:
+        if first.is_final:
             return first
         return _named(second, first.who) if first.who != UNOPPOSED_NAME else second
     if isinstance(second, DecisionNode) and not any(end.is_unopposed for end in _ends(second)):
-        return choice(_denials(flatten(first)), second)
+        return choice(_finals(flatten(first)), second)
     ends = len(_ends(first)) * len(_ends(second))
     if isinstance(second, DecisionNode) and ends > _MOST_ENDS:
         raise TooManyEnds(f"its layers have {ends} ways through them")
@@ -72,15 +73,15 @@ def _named(node: Node, who: str) -> Node:
     return choice(((when, _named(inner, who)) for when, inner in node.tests), _named(node.otherwise, who))
 
 
-def _denials(entries: list[Entry[ProxyVerdict]]) -> Iterator[Entry[ProxyVerdict]]:
-    """Yield the lines that deny, each with what must not have held before it."""
+def _finals(entries: list[Entry[ProxyVerdict]]) -> Iterator[Entry[ProxyVerdict]]:
+    """Yield the lines that are final, each with what must not have held before it."""
     allowed: list[Predicate] = []
     for when, verdict in entries:
-        if verdict.allowed:
-            allowed.append(when)
-        else:
+        if verdict.is_final:
             guard = Not(either(allowed)) if allowed else ALWAYS
             yield Entry(all_of([when, guard]), verdict)
+        else:
+            allowed.append(when)
 
 
 def either(predicates: Iterable[Predicate]) -> Predicate:
@@ -126,7 +127,7 @@ class _Unread:
             possible, certain = assume(when, needs_http, held=True), assume(when, needs_http, held=False)
             entries = self.entries(inner)
             if possible != certain:  # it may hold or not: what is denied where it holds is denied
-                yield from (Entry(all_of([possible, denied]), verdict) for denied, verdict in _denials(entries))
+                yield from (Entry(all_of([possible, denied]), verdict) for denied, verdict in _finals(entries))
             if certain != NEVER:
                 yield from (Entry(all_of([certain, asked]), verdict) for asked, verdict in entries)
 
