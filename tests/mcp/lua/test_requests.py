@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -60,3 +61,26 @@ def test_names_in_base64(lua: Answer) -> None:
         for name in names
     ]
     assert ask(lua, rows) == [b"=1"] * len(rows)
+
+
+_REAL = """
+function envoy_on_request(handle)
+  local body = handle:body()
+  local list, problem = requests.read(handle:headers(), body and body:getBytes(0, body:length()))
+  handle:respond({ [":status"] = "200" }, list and list[1].name or problem)
+end
+"""
+
+
+def test_requests_as_envoy_shows_them(tmp_path: Path) -> None:
+    with running_lua(requests_lua(), tmp_path, _REAL) as answer:
+        assert answer(BODY, JSON) == b"add"
+        assert answer(BODY, JSON, ("Mcp-Name", "add")) == b"add"
+        assert answer(BODY, JSON, ("Mcp-Name", "add"), ("Mcp-Name", "rm")) == b"headers"
+        assert answer(BODY, JSON, ("mcp-name", "add,rm")) == b"headers"
+        assert answer(BODY, JSON, ("Content-Type", "text/plain")) == b"content-type"
+        assert answer(BODY, ("Content-Type", "application/json; charset=utf-8"), JSON) == b"content-type"
+        assert answer(BODY, JSON, ("Content-Encoding", "gzip")) == b"content-encoding"
+        assert answer(BODY, JSON, ("X-HTTP-Method-Override", "GET")) == b"http-method"
+        assert answer(BODY + b"x", JSON) == b"syntax"
+        assert answer(b"", JSON) == b"syntax"
