@@ -95,6 +95,7 @@ def test_any_of_some_parts_said_shorter(parts: list[Predicate], shorter: Predica
 
 STARTS, ENDS = Is(METHOD, Prefix("b")), Is(METHOD, Suffix("b"))
 AT_H = Is(HOST, OneOf(frozenset({"h"})))
+AT_SOME_HOST = Or((AT_H, Is(HOST, Prefix("x"))))
 EITHER = Or((B, And((STARTS, ENDS))))  # what is left of two choices: a neither begins with b nor ends with it
 
 
@@ -105,6 +106,8 @@ EITHER = Or((B, And((STARTS, ENDS))))  # what is left of two choices: a neither 
         ([ON_1, Or((A, STARTS)), AT_H, Or((B, ENDS))], And((ON_1, EITHER, AT_H))),
         ([Or((A, STARTS)), Or((B, ENDS)), ON_1, AT_H], And((EITHER, ON_1, AT_H))),
         ([Or((A, ON_1)), Or((B, ENDS))], And((Or((A, ON_1)), Or((B, ENDS))))),  # not about one attribute
+        ([Or((A, ON_1)), Or((A, STARTS)), Or((B, ENDS))], And((Or((A, ON_1)), EITHER))),
+        ([AT_SOME_HOST, Or((A, STARTS)), Or((B, ENDS))], And((AT_SOME_HOST, EITHER))),
         ([Or((A, STARTS)), Or((ON_1, RED))], And((Or((A, STARTS)), Or((ON_1, RED))))),
         ([Or((A, STARTS)), Or((_is("c"), Is(METHOD, Suffix("c"))))], And((STARTS, Is(METHOD, Suffix("c"))))),
         ([Or((A, B)), Or((_is("c"), _is("d")))], NEVER),
