@@ -53,15 +53,16 @@ class SchemeAuthorizer:
         )
 
         facts = with_token(_facts(request, raw), self.scheme, raw.token)
-        judged = evaluate(self.scheme, facts, self.services)
+        judged = evaluate(self.scheme, facts, self.services, explain=raw.explain)
         if judged.is_undecided and facts.scheme is UNKNOWN:  # both must be allowed
-            completed = [evaluate(self.scheme, replace(facts, scheme=url), self.services) for url in ("http", "https")]
+            schemes = (replace(facts, scheme=url) for url in ("http", "https"))
+            completed = [evaluate(self.scheme, known, self.services, explain=raw.explain) for known in schemes]
             judged = next((judgement for judgement in completed if not judgement.allowed), completed[0])
         return Ruling(
             judged.allowed,
             judged.status,
             judged.reason,
-            judged.steps,
+            judged.steps if raw.explain else (),
             judged.document,
             tuple(judged.response_headers.items()) if judged.allowed else judged.headers,
             _withheld(self.scheme, judged),
