@@ -225,6 +225,10 @@ class Enforcement:
             legs += of_port
         return [*published, *leg_resources(legs, site.address)]
 
+    def port_plan(self, node: str, port: int) -> PortPlan:
+        """Return the plan of a port, of a workload or of a gateway."""
+        return self.gateway_plan(node, port).port if node in self.gateways else self.plan(node, port)
+
     def gateway_plan(self, node: str, port: int) -> GatewayPlan:
         """Return the plan of a gateway's port."""
         plan = self._gateway_plans.get((node, port))
