@@ -86,9 +86,10 @@ ON_REQUESTS: list[Predicate] = [
 
 
 def _draw(random: Random) -> Predicate:
-    parts = [random.choice(ON_CONNECTIONS), random.choice(ON_REQUESTS)]
+    parts: list[Predicate] = [random.choice(ON_CONNECTIONS), random.choice(ON_REQUESTS)]
+    more: list[Predicate] = [Not(random.choice(ON_REQUESTS)), Or(tuple(random.sample(ON_REQUESTS, 2)))]
     if random.random() < 0.4:
-        parts.append(random.choice([Not(random.choice(ON_REQUESTS)), Or(tuple(random.sample(ON_REQUESTS, 2)))]))
+        parts.append(random.choice(more))
     return And(tuple(parts))
 
 
