@@ -20,7 +20,7 @@ __all__ = ["UNREACHABLE", "Observation", "find_record", "read_line", "read_recor
 UNREACHABLE = "unreachable"  # the decider of an allowed connection that no application accepted
 # Flags of requests that ended before their answer did: by the client, or by a time limit.
 _ENDED_EARLY = {"DC", "DT", "SI"}
-_RECORDS = ("request", "denial", "connection", "unreachable", "handshake")
+_RECORDS = ("request", "denial", "connection", "unreachable", "handshake", "check")
 _DECODER = json.JSONDecoder()
 _SHOWN = 60
 
