@@ -30,7 +30,7 @@ from eastgate.dialects.linkerd.model import (
     TargetRef,
 )
 from eastgate.dialects.linkerd.refs import canonical_kind
-from eastgate.dialects.linkerd.settings import InboundPolicy, cluster_networks
+from eastgate.dialects.linkerd.settings import InboundPolicy
 from eastgate.dialects.linkerd.values import network_of
 from eastgate.ir import ALWAYS, NEVER, Is, Origin, PolicyRef, Predicate, Present, Rule, all_of, any_of
 from eastgate.ir.attributes import ADDRESS, MESH_NAME, Attribute
@@ -118,7 +118,9 @@ def server_authorization(document: Document, root: Node, settings: Settings) -> 
     name, networks = chosen.get("name"), client.get("networks")
     who = _client(client, ref.namespace or "", settings)
     anywhere = networks is None or not list(networks)
-    where = clients.in_networks(cluster_networks(settings)) if networks is None or anywhere else _networks(networks)
+    where = (
+        clients.in_networks(clients.cluster_networks(settings)) if networks is None or anywhere else _networks(networks)
+    )
     looked_at = ((ADDRESS, networks), (MESH_NAME, client.get("meshTLS")))
     parts = tuple((attribute, node.span) for attribute, node in looked_at if node is not None)
     origin = Origin(ref, 0, client.span, parts)
