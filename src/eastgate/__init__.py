@@ -88,8 +88,8 @@ if TYPE_CHECKING:
     from eastgate.mesh.events import MeshEvent as MeshEvent
     from eastgate.mesh.mesh import LocalMesh as LocalMesh
     from eastgate.mesh.mesh import MeshOptions as MeshOptions
+    from eastgate.reports.describe import DescribedField as DescribedField
     from eastgate.reports.describe import Description as Description
-    from eastgate.reports.describe import Field as Field
     from eastgate.reports.explain import explain as explain
     from eastgate.reports.get import Listed as Listed
     from eastgate.reports.get import Listing as Listing
@@ -122,7 +122,7 @@ if TYPE_CHECKING:
     __all__: list[str]
 
 _NAMES = {
-    "reports.describe": ("Description", "Field"),
+    "reports.describe": ("DescribedField", "Description"),
     "reports.explain": ("explain",),
     "reports.get": ("Listed", "Listing"),
     "commands": ("convert_manifests", "describe", "list_objects", "make_crds", "run_lint", "run_tables"),

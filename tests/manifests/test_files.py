@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from eastgate.diagnostics import Reporter
-from eastgate.manifests import Reading, files_of, limits, read, read_nodes
+from eastgate.manifests import ReadResult, files_of, limits, read, read_nodes
 from eastgate.manifests import text as text_module
 
 from .reading import POD, never
@@ -20,11 +20,11 @@ def _pod(name: str) -> str:
     return POD.replace("name: a", f"name: {name}")
 
 
-def _names(reading: Reading) -> list[str]:
+def _names(reading: ReadResult) -> list[str]:
     return [document.name for document in reading.documents]
 
 
-def _told(reading: Reading) -> list[tuple[str, str, str | None]]:
+def _told(reading: ReadResult) -> list[tuple[str, str, str | None]]:
     return [(finding.code.id, finding.message, finding.help) for finding in reading.reporter]
 
 

@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from eastgate.diagnostics import Reporter, render_all
-from eastgate.manifests import Plain, Reading, read_nodes_text, read_text
+from eastgate.manifests import Plain, ReadResult, read_nodes_text, read_text
 from eastgate.manifests.yaml.nodes import read_yaml_node
 
 from .reading import always, json_nodes, json_plain, never, reading_of, spans_are_inside, text_of, yaml_node, yaml_plain
@@ -20,7 +20,7 @@ _MANY = settings(max_examples=400, deadline=None)
 _NAMES = st.sampled_from(["f.yaml", "f.json", "<stdin>", "values.yaml"])
 
 
-def _is_sound(reading: Reading) -> None:
+def _is_sound(reading: ReadResult) -> None:
     """What holds of every reading, of whatever text."""
     render_all(reading.reporter)
     for finding in reading.reporter:

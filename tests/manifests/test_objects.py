@@ -7,7 +7,7 @@ import json
 import pytest
 import yaml
 
-from eastgate.manifests import Document, Plain, Reading, read_nodes_text, read_objects, read_text
+from eastgate.manifests import Document, Plain, ReadResult, read_nodes_text, read_objects, read_text
 from eastgate.manifests.objects import Positioned
 
 from .reading import POD, always, never, reading_of
@@ -196,7 +196,7 @@ def test_inline_objects_become_documents_of_a_reading() -> None:
     written = [json.dumps(item, ensure_ascii=False) for item in (_ITEMS[0], _ITEMS[1], _ITEMS[0], {"kind": "Pod"})]
     text = "spec:\n  objects:\n" + "".join(f"  - {item}\n" for item in written)
     (root,) = read_nodes_text("test.yaml", text).nodes
-    into = Reading()
+    into = ReadResult()
     assert read_objects(root["spec"]["objects"], positioned=_policies, into=into) is into
     assert [(d.name, d.node is None) for d in into.documents] == [("a", True), ("p", False)]
     assert str(into.documents[0].span) == "test.yaml:3:5"

@@ -91,9 +91,9 @@ class Authority:
         return self._engine.policies
 
     @property
-    def rejected(self) -> Sequence[rejection.Policy]:
+    def rejected(self) -> Sequence[rejection.RejectedPolicy]:
         """Return the policies that cannot be read, each of which closes what it targets."""
-        return [policy for policy in self.policies if isinstance(policy, rejection.Policy)]
+        return [policy for policy in self.policies if isinstance(policy, rejection.RejectedPolicy)]
 
     def _assemble(self, attached: Sequence[Attachment[Policy]], stances: Stances) -> list[Layer]:
         return dialects.assemble(attached, self._settings, self._world, stances, self._keys)
@@ -237,7 +237,7 @@ class Authority:
     def unread_objects(self, objects: UnreadObjects) -> None:
         self._decider.unread_objects = objects
 
-    def rejected_at(self, points: Iterable[Point]) -> list[rejection.Policy]:
+    def rejected_at(self, points: Iterable[Point]) -> list[rejection.RejectedPolicy]:
         """Return the policies that cannot be read and that are about some of these points."""
         return self._decider.rejected_at(points)
 

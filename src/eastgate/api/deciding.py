@@ -10,7 +10,7 @@ from eastgate.api.questions import (
     LABELS_UNKNOWN,
     NOT_CONSIDERED,
     POLICY_REJECTED,
-    Entry,
+    EntryPoint,
     Question,
     QuestionError,
     Resolver,
@@ -75,7 +75,7 @@ class Decider:
     def _forget(self) -> None:
         """Begin to remember anew what questions lead to."""
         self._version = self.engine.version
-        self._rejections = self.engine.count(rejection.Policy)
+        self._rejections = self.engine.count(rejection.RejectedPolicy)
         self._unconsidered = Unconsidered(rejected=self._rejections)
         self._resolver = Resolver(self._world, self._settings, self._cross)
 
@@ -100,10 +100,12 @@ class Decider:
         """Return what proxies do that enforce the policies: what a policy with errors targets is closed."""
         return self._answer(question, self._decide(question))
 
-    def rejected_at(self, points: Iterable[Point]) -> list[rejection.Policy]:
+    def rejected_at(self, points: Iterable[Point]) -> list[rejection.RejectedPolicy]:
         """Return the policies that cannot be read and that are about some of these points."""
         attached = (each.policy for point in points for each in self.engine.attached(point))
-        return list({policy.ref: policy for policy in attached if isinstance(policy, rejection.Policy)}.values())
+        return list(
+            {policy.ref: policy for policy in attached if isinstance(policy, rejection.RejectedPolicy)}.values()
+        )
 
     def _decide(self, question: Question) -> list[_Decided]:
         """Decide every request that a question stands for."""
@@ -127,7 +129,7 @@ class Decider:
                 arrivals.append((crossing, request))
         return arrivals
 
-    def _cross(self, entry: Entry) -> _Crossing:
+    def _cross(self, entry: EntryPoint) -> _Crossing:
         """Find what decides where a question leads."""
         programs = tuple(self.engine.program(point) for point in entry.points)
         layers = tuple(layer for program in programs for layer in program.layers)
@@ -171,7 +173,7 @@ class Decider:
             raise _undecidable(unsure)
         return sure
 
-    def _unsure_of_caller(self, question: Question) -> list[rejection.Policy]:
+    def _unsure_of_caller(self, question: Question) -> list[rejection.RejectedPolicy]:
         """Return what leaves open who the calling pod is: an object of its namespace with errors, or written twice."""
         if not isinstance(ends.source_of(question.source, self._settings), ends.Pod):
             return []
@@ -251,7 +253,7 @@ def _leave_out_others(values: dict[Attribute, Known], question: Question, looked
             values[attribute] = None
 
 
-def _undecidable(policies: Sequence[rejection.Policy]) -> QuestionError:
+def _undecidable(policies: Sequence[rejection.RejectedPolicy]) -> QuestionError:
     policy = policies[0]
     causes = [error for rejected in policies for error in rejected.errors]
     is_about = "what it targets" if policy.is_policy else "what it may be about"

@@ -14,7 +14,7 @@ from eastgate.cluster import Manifest, World, WorldObject, interpret
 from eastgate.diagnostics import Diagnostic, Reporter, render_all
 from eastgate.dialects import Policy
 from eastgate.ir import PolicyRef
-from eastgate.manifests import Bounds, Document, Reading, read, read_text
+from eastgate.manifests import Bounds, Document, ReadResult, read, read_text
 from eastgate.records import dataclass
 from eastgate.settings import Settings
 from eastgate.unread import UnreadObjects, unread_object
@@ -220,7 +220,7 @@ def read_documents(
     on_file: Callable[[int, int], None] | None = None,
     bounds: Bounds | None = None,
     skim: bool = False,
-) -> Reading:
+) -> ReadResult:
     """Read documents as they were written. With `skim`, those of kinds that are not used are only counted."""
     return read(
         paths,

@@ -139,14 +139,16 @@ def _text(made: list[dict[str, Any]], output: str) -> str:
 
     from eastgate.manifests.yaml_text import PrintableDumper
 
-    class Plain(PrintableDumper):
+    class Anchorless(PrintableDumper):
         """Without anchors: a part that stands in two places is written twice."""
 
         def ignore_aliases(self, _data: object) -> bool:
             return True
 
     return str(
-        yaml.dump_all(made, Dumper=Plain, sort_keys=False, width=_ONE_LINE, allow_unicode=True, explicit_start=True)
+        yaml.dump_all(
+            made, Dumper=Anchorless, sort_keys=False, width=_ONE_LINE, allow_unicode=True, explicit_start=True
+        )
     )
 
 

@@ -18,7 +18,7 @@ from eastgate.cluster.gateways import Backend, Gateway, GrantFrom, ReferenceGran
 from eastgate.cluster.inventory import Inventory
 from eastgate.cluster.kinds import WorldObject
 from eastgate.cluster.objects import Namespace, ObjectId, Service, ServiceAccount
-from eastgate.cluster.placement import LOOPBACK, Networks, Placement
+from eastgate.cluster.placement import LOOPBACK, AssignedAddresses, Networks
 from eastgate.cluster.pods import Owner, Workload
 from eastgate.cluster.secrets import Secret
 from eastgate.cluster.targets import (
@@ -271,7 +271,7 @@ class LiveWorld(World):
         """Have these workloads run at these addresses, and no others run anywhere."""
         if self._has.placement is not None and self._has.placement.addresses == addresses:
             return Change()
-        self._has.placement = Placement(dict(addresses))
+        self._has.placement = AssignedAddresses(dict(addresses))
         return self._tell(Change(changed=frozenset(self.workloads)))
 
     def _tell(self, change: Change) -> Change:

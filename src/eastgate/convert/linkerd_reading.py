@@ -38,10 +38,10 @@ def from_linkerd(items: Sequence[Item], job: Job, write: Write) -> None:
     for item in items:
         by_namespace.setdefault(item.policy.ref.namespace or "default", []).append(item)
     for namespace, chosen in by_namespace.items():
-        _Inbound(namespace, chosen, job).convert(write)
+        _InboundPort(namespace, chosen, job).convert(write)
 
 
-class _Inbound:
+class _InboundPort:
     def __init__(self, namespace: str, items: Sequence[Item], job: Job) -> None:
         self.namespace, self.items, self.job = namespace, items, job
         self.resources = [item.policy for item in items if isinstance(item.policy, Resource)]

@@ -159,7 +159,7 @@ def read_policy(document: Document, settings: Settings, reporter: Reporter) -> P
     return None
 
 
-def reject(document: Document, errors: Sequence[Diagnostic]) -> rejected.Policy:
+def reject(document: Document, errors: Sequence[Diagnostic]) -> rejected.RejectedPolicy:
     """Return the policy that closes what a document with errors targets, or may apply to."""
     registry = registered()
     return rejected.reject(

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from eastgate.engine.clauses import Filed
 from eastgate.engine.conditions import compile_condition
 from eastgate.engine.search import build_search
-from eastgate.engine.table import Table, build_table
+from eastgate.engine.table import VerdictTable, build_table
 from eastgate.engine.verdicts import PASSED, VerdictNumber, Verdicts
 from eastgate.ir import (
     AllowAny,
@@ -46,7 +46,7 @@ class Function:
     find: _Decide
 
 
-Finder = Table | Function
+Finder = VerdictTable | Function
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)

@@ -21,7 +21,7 @@ from eastgate.ir import Request
 from eastgate.ir.service_accounts import accounts_path_of
 from eastgate.records import dataclass
 
-__all__ = ["Table", "build_table"]
+__all__ = ["VerdictTable", "build_table"]
 
 _ROOM = 4096  # ranks that a table may hold, and 16 more for each caller that a rule names
 
@@ -29,7 +29,7 @@ _ByPort = dict[object, int]  # and under None, what holds on all other ports
 _Entry: TypeAlias = int | _ByPort
 
 
-class Table(dict[object, _Entry]):
+class VerdictTable(dict[object, _Entry]):
     """Verdicts by identity and port. `unknown` decides where either is unknown."""
 
     __slots__ = ("anyone", "has_stems", "unknown")
@@ -56,7 +56,7 @@ class Table(dict[object, _Entry]):
         return said[None] if on_port is None else on_port
 
 
-def build_table(filed: Filed, says: Sequence[int], unknown: Callable[[Request], int]) -> Table | None:
+def build_table(filed: Filed, says: Sequence[int], unknown: Callable[[Request], int]) -> VerdictTable | None:
     """A table in which rule i says `says[i]`, and where none matches the last.
 
     None where rules ask for more, or where pushing down would cost too much: many callers, and many ports for all.
@@ -67,7 +67,7 @@ def build_table(filed: Filed, says: Sequence[int], unknown: Callable[[Request], 
     try:
         anyone = entries.narrowed(({None: len(says) - 1}, says[-1]), filed.anyone)
         stems = {stem: entries.narrowed(anyone, clauses) for stem, clauses in filed.stems.items()}
-        table = Table(anyone[1], unknown, has_stems=bool(stems))
+        table = VerdictTable(anyone[1], unknown, has_stems=bool(stems))
         for stem, (_, entry) in stems.items():
             table[stem,] = entry
         for identity, clauses in filed.exact.items():

@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 from eastgate.api.authority import Authority
 from eastgate.collection import no_collection
 from eastgate.dialects import Policy
-from eastgate.dialects.rejected import Policy as RejectedPolicy
+from eastgate.dialects.rejected import RejectedPolicy as RejectedPolicy
 from eastgate.engine.compiled import Program
 from eastgate.envoy.config.inbound_port import InboundPort
 from eastgate.envoy.config.secrets import svid_secret, trust_secret

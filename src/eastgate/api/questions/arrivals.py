@@ -43,7 +43,7 @@ from eastgate.records import dataclass
 from eastgate.settings import Settings
 from eastgate.unread import Callers
 
-__all__ = ["Arrival", "Entry", "Resolver", "Values", "arrivals", "callers_of"]
+__all__ = ["Arrival", "EntryPoint", "Resolver", "Values", "arrivals", "callers_of"]
 
 T = TypeVar("T")
 Values: TypeAlias = Mapping[Attribute, Known]
@@ -64,7 +64,7 @@ class Arrival:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Entry:
+class EntryPoint:
     """A point where requests arrive, and the attributes that follow from arriving there."""
 
     where: str
@@ -84,7 +84,7 @@ def arrivals(question: Question, world: World, settings: Settings) -> list[Arriv
     ]
 
 
-def _same(entry: Entry) -> Entry:
+def _same(entry: EntryPoint) -> EntryPoint:
     return entry
 
 
@@ -96,7 +96,7 @@ class Resolver(Generic[T]):
 
     __slots__ = ("_callers", "_entries", "_make", "_settings", "_world")
 
-    def __init__(self, world: World, settings: Settings, make: Callable[[Entry], T]) -> None:
+    def __init__(self, world: World, settings: Settings, make: Callable[[EntryPoint], T]) -> None:
         self._make = make
         self._world = world
         self._settings = settings
@@ -230,7 +230,7 @@ def _account_named(source: ends.Source, settings: Settings) -> tuple[str, str] |
 # What is called
 
 
-def _entries(question: Question, to: ends.Destination, shared: Values, world: World) -> Iterator[Entry]:
+def _entries(question: Question, to: ends.Destination, shared: Values, world: World) -> Iterator[EntryPoint]:
     if question.port is not None and not 1 <= question.port <= 65535:
         raise QuestionError(BAD_ATTRIBUTE, f"port {question.port} is not between 1 and 65535")
     port: Values = {} if question.port is None else {PORT: question.port}
@@ -238,26 +238,26 @@ def _entries(question: Question, to: ends.Destination, shared: Values, world: Wo
     match to:
         case ends.Pod():
             for workload in _workloads(to, world):
-                yield Entry(workload.key, (workload.key,), {**port, SERVICE: None})
+                yield EntryPoint(workload.key, (workload.key,), {**port, SERVICE: None})
         case ends.Service():
             service = _declared("Service", to.key, world.services)
             for workload, values in _behind(service, question.port, world):
-                yield Entry(workload.key, (workload.key,), values)
+                yield EntryPoint(workload.key, (workload.key,), values)
         case ends.Gateway():
             from eastgate.gateway.journey import through_gateway  # most questions need no routes
 
             gateway = _declared("Gateway", to.key, world.gateways)
             for way in through_gateway(gateway, asked, world, any_host=question.is_bare_message):
-                yield Entry(way.where, way.points, {**port, **_handshake(question), BACKEND: way.backend})
+                yield EntryPoint(way.where, way.points, {**port, **_handshake(question), BACKEND: way.backend})
         case ends.Backend():
             backend = _declared("Backend", to.key, world.backends)
             point = BackendNamed(backend.namespace, backend.name)
-            yield Entry(f"backend {backend.key}", (point,), {**port, BACKEND: backend.key})
+            yield EntryPoint(f"backend {backend.key}", (point,), {**port, BACKEND: backend.key})
         case ends.Route():
             from eastgate.gateway.journey import through_route
 
             for way in through_route(_route(to, world), asked, world):
-                yield Entry(way.where, way.points, {**port, **_handshake(question), BACKEND: way.backend})
+                yield EntryPoint(way.where, way.points, {**port, **_handshake(question), BACKEND: way.backend})
 
 
 def _declared(kind: str, key: str, declared: Mapping[str, T]) -> T:

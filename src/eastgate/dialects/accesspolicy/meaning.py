@@ -11,7 +11,7 @@ from eastgate.cluster.resources import is_audit
 from eastgate.cluster.targets import BackendNamed, GatewayNamed, Target
 from eastgate.diagnostics.spans import Span
 from eastgate.dialects.accesspolicy import attributes
-from eastgate.dialects.accesspolicy.model import Action, Authorizer, Policy
+from eastgate.dialects.accesspolicy.model import Action, ExternalAuthorizer, Policy
 from eastgate.dialects.accesspolicy.validation import inside
 from eastgate.ir import ALWAYS, And, Is, OneOf, Origin, PolicyRef, Predicate, Rule
 from eastgate.ir.attributes import IDENTITY, MCP_TOOL, Attribute
@@ -186,10 +186,10 @@ def _parts(rule: Node, context: _Context) -> Iterable[Part]:
         yield MCP_TOOL, mcp, messages
 
 
-def _authorizer(node: Node, context: _Context) -> Authorizer:
+def _authorizer(node: Node, context: _Context) -> ExternalAuthorizer:
     backend_ref = node["backendRef"]
     namespace = backend_ref.get("namespace")
-    return Authorizer(
+    return ExternalAuthorizer(
         backend_ref["name"].text,
         namespace.text if namespace is not None else context.namespace,
         backend_ref["port"].number,

@@ -21,10 +21,10 @@ from eastgate.dialects.linkerd import clients
 from eastgate.dialects.linkerd.model import (
     GROUP,
     AuthorizationPolicy,
+    ClientRequirement,
     MeshTLSAuthentication,
     NetworkAuthentication,
     Protocol,
-    Requirement,
     Server,
     ServerAuthorization,
     TargetRef,
@@ -186,14 +186,14 @@ def _targets(target: TargetRef, namespace: str) -> tuple[Target, ...]:
             return (PodsOwnedBy(namespace, kind, target.name),)
 
 
-def _requirement(ref: Node, own_namespace: str, settings: Settings) -> Requirement:
+def _requirement(ref: Node, own_namespace: str, settings: Settings) -> ClientRequirement:
     _, kind = canonical_kind(ref)
     namespace = where.text if (where := ref.get("namespace")) is not None else own_namespace
     if kind == "ServiceAccount":
         name = settings.mesh_name(namespace, ref["name"].text)
-        return Requirement(ref.span, MESH_NAME, clients.with_identities([name]))
+        return ClientRequirement(ref.span, MESH_NAME, clients.with_identities([name]))
     attribute: Attribute = MESH_NAME if kind == "MeshTLSAuthentication" else ADDRESS
-    return Requirement(ref.span, attribute, PolicyRef(kind, namespace, ref["name"].text, GROUP))
+    return ClientRequirement(ref.span, attribute, PolicyRef(kind, namespace, ref["name"].text, GROUP))
 
 
 # Authentications

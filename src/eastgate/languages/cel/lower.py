@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from eastgate.ir.attributes import Attribute
 from eastgate.ir.matchers import Matcher, OneOf, Prefix, Present, Suffix, Value
 from eastgate.ir.predicates import ALWAYS, NEVER, And, Computed, Is, Not, Or, Predicate
-from eastgate.languages.cel.syntax import Call, Entry, HasEntry, HasVariable, ListOf, Literal, Node, Variable
+from eastgate.languages.cel.syntax import Call, CreateList, HasEntry, HasVariable, Literal, MapEntry, Node, Variable
 from eastgate.languages.cel.variables import VariableKind, Variables
 from eastgate.records import dataclass
 
@@ -77,7 +77,7 @@ def _call(function: str, arguments: tuple[Node, ...], variables: Variables) -> L
             return _one_of(value, (literal,), variables)
         case "_!=_", (value, Literal() as literal) | (Literal() as literal, value):
             return _inverse(_one_of(value, (literal,), variables))
-        case "@in", (value, ListOf(items)):
+        case "@in", (value, CreateList(items)):
             return _one_of(value, items, variables)
         case "startsWith", (value, Literal(str(text))):
             return _matching(value, Prefix(text), variables)
@@ -114,7 +114,7 @@ def _attribute(node: Node, variables: Variables) -> tuple[Attribute, VariableKin
     match node:
         case Variable(path):
             return variables.attribute(path)
-        case Entry(map_, key):
+        case MapEntry(map_, key):
             return variables.maps[map_](key), VariableKind.TEXT
         case _:
             return None

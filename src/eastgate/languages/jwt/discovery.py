@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import field
 from typing import TYPE_CHECKING
 
-from eastgate.languages.jwt.fetch import Fetcher, checked_url
+from eastgate.languages.jwt.fetch import DocumentFetcher, checked_url
 from eastgate.languages.jwt.keys import Keys
 from eastgate.languages.jwt.sources import KeysUnavailable
 from eastgate.records import dataclass
@@ -24,7 +24,7 @@ __all__ = ["DiscoveredKeys"]
 
 
 @dataclass(slots=True)
-class _Held:
+class _CachedKeys:
     """The cached keys of one issuer. One thread at a time fetches; the others wait for the result."""
 
     keys: Keys | None = None
@@ -58,8 +58,8 @@ class DiscoveredKeys:
         self._usable_for = usable_for
         self._min_interval = min_interval
         self._clock = clock
-        self._fetcher = Fetcher(timeout, tls)
-        self._held: dict[str, _Held] = {}
+        self._fetcher = DocumentFetcher(timeout, tls)
+        self._held: dict[str, _CachedKeys] = {}
 
     def keys(self, issuer_url: str) -> Keys:
         """Return the issuer's keys, fetched if they are not fresh."""
@@ -77,10 +77,10 @@ class DiscoveredKeys:
                 self._fetch(issuer_url, held)
             return self._usable(held)
 
-    def _of(self, issuer_url: str) -> _Held:
-        return self._held.setdefault(issuer_url, _Held())  # atomic, so that two threads share one lock
+    def _of(self, issuer_url: str) -> _CachedKeys:
+        return self._held.setdefault(issuer_url, _CachedKeys())  # atomic, so that two threads share one lock
 
-    def _fetch(self, issuer_url: str, held: _Held) -> None:
+    def _fetch(self, issuer_url: str, held: _CachedKeys) -> None:
         now = self._clock()
         if held.tried is not None and now - held.tried < self._min_interval:
             return
@@ -91,7 +91,7 @@ class DiscoveredKeys:
         except KeysUnavailable as problem:
             held.problem = str(problem)
 
-    def _usable(self, held: _Held) -> Keys:
+    def _usable(self, held: _CachedKeys) -> Keys:
         if held.keys is None or self._clock() - held.fetched >= self._usable_for:
             raise KeysUnavailable(held.problem)
         return held.keys

@@ -10,7 +10,7 @@ from eastgate.diagnostics import Reporter
 from eastgate.diagnostics.spans import Span
 from eastgate.manifests.codes import JSON_SYNTAX, UNCLOSED
 from eastgate.manifests.findings import Findings, shown, suggestion
-from eastgate.manifests.text import Text
+from eastgate.manifests.text import DecodedText
 from eastgate.regexes import regex
 
 __all__ = ["Cursor"]
@@ -25,7 +25,7 @@ class Cursor:
 
     __slots__ = ("_line", "_starts", "end", "findings", "open", "position", "string", "text")
 
-    def __init__(self, text: Text, start: int, end: int) -> None:
+    def __init__(self, text: DecodedText, start: int, end: int) -> None:
         self.text = text
         self.string = text.source.text
         self.position = start

@@ -9,7 +9,7 @@ from eastgate.manifests.json.cursor import Cursor
 from eastgate.manifests.json.scalars import read_bare, read_string
 from eastgate.manifests.limits import MAX_DEPTH
 from eastgate.manifests.node import Node, Scalar
-from eastgate.manifests.text import Text
+from eastgate.manifests.text import DecodedText
 from eastgate.regexes import regex
 
 __all__ = ["read_json_nodes"]
@@ -17,7 +17,7 @@ __all__ = ["read_json_nodes"]
 _NEXT_OBJECT = regex(r"\n(?=\{)")
 
 
-def read_json_nodes(text: Text, start: int, end: int, reporter: Reporter) -> list[Node]:
+def read_json_nodes(text: DecodedText, start: int, end: int, reporter: Reporter) -> list[Node]:
     """Read the values in a stretch of a text, one behind the other. Unreadable ones are reported and left out."""
     nodes: list[Node] = []
     if text.report_bad_bytes(start, end, reporter):

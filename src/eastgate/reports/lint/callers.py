@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from eastgate.dialects.linting import Finding, codes, locating
 from eastgate.dialects.linting.nearest import misspelt, near, some
-from eastgate.reports.lint.inventory import Inventory, Policy
+from eastgate.reports.lint.inventory import Policy, PolicyInventory
 from eastgate.reports.lint.statements import Caller, callers
 
 __all__ = ["find_unknown_callers"]
 
 
-def find_unknown_callers(inventory: Inventory) -> Iterator[Finding]:
+def find_unknown_callers(inventory: PolicyInventory) -> Iterator[Finding]:
     """Report every client that a policy names and that does not exist here."""
     exists: dict[tuple[str | None, ...], bool] = {}
     for policy in inventory.policies:
@@ -26,7 +26,7 @@ def find_unknown_callers(inventory: Inventory) -> Iterator[Finding]:
                     yield finding
 
 
-def _is_known(caller: Caller, inventory: Inventory) -> bool:
+def _is_known(caller: Caller, inventory: PolicyInventory) -> bool:
     """Tell whether a caller can exist here."""
     if caller.trust_domain not in (None, inventory.settings.trust_domain):
         return False
@@ -37,7 +37,7 @@ def _is_known(caller: Caller, inventory: Inventory) -> bool:
     return caller.account in ("*", "default") or caller.account in inventory.accounts.get(caller.namespace, ())
 
 
-def _finding(caller: Caller, policy: Policy, inventory: Inventory) -> Finding | None:
+def _finding(caller: Caller, policy: Policy, inventory: PolicyInventory) -> Finding | None:
     if caller.trust_domain not in (None, inventory.settings.trust_domain):
         return _foreign(caller, policy, inventory)
     if caller.namespace is not None and caller.namespace not in inventory.namespaces:
@@ -45,7 +45,7 @@ def _finding(caller: Caller, policy: Policy, inventory: Inventory) -> Finding | 
     return _no_account(caller, policy, inventory)
 
 
-def _foreign(caller: Caller, policy: Policy, inventory: Inventory) -> Finding:
+def _foreign(caller: Caller, policy: Policy, inventory: PolicyInventory) -> Finding:
     own = inventory.settings.trust_domain
     close = misspelt(caller.trust_domain or "", [own])
     span = locating.scalar(policy.span, caller.span, caller.spellings)
@@ -57,7 +57,7 @@ def _foreign(caller: Caller, policy: Policy, inventory: Inventory) -> Finding:
     return Finding(codes.FOREIGN_TRUST_DOMAIN, message, span, help_, (str(policy.ref),))
 
 
-def _no_namespace(caller: Caller, policy: Policy, inventory: Inventory) -> Finding | None:
+def _no_namespace(caller: Caller, policy: Policy, inventory: PolicyInventory) -> Finding | None:
     name = caller.namespace or ""
     close = misspelt(name, inventory.namespaces)
     exact, *others = caller.spellings
@@ -71,7 +71,7 @@ def _no_namespace(caller: Caller, policy: Policy, inventory: Inventory) -> Findi
     return Finding(codes.NO_SUCH_NAMESPACE, message, span, f"add namespace {name} to the manifests", (str(policy.ref),))
 
 
-def _no_account(caller: Caller, policy: Policy, inventory: Inventory) -> Finding | None:
+def _no_account(caller: Caller, policy: Policy, inventory: PolicyInventory) -> Finding | None:
     namespace, name = caller.namespace or "", caller.account or ""
     if namespace not in inventory.declaring_accounts:
         return None

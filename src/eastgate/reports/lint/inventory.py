@@ -23,14 +23,14 @@ from eastgate.engine.compiled import Program, compile_layers
 from eastgate.ir import Attachment, PolicyRef, Rule, Stances
 from eastgate.settings import Settings
 
-__all__ = ["Group", "Inventory", "Labels", "Policy", "collect_labels"]
+__all__ = ["Group", "Labels", "Policy", "PolicyInventory", "collect_labels"]
 
 Labels = dict[str, set[str]]  # the values of each key
 
 _DESTINATIONS = {GatewayNamed: "gateway", RouteNamed: "route", BackendNamed: "backend"}  # how questions name them
 
 
-class Inventory:
+class PolicyInventory:
     """The policies of an authority, the points where they are enforced, and what exists around them."""
 
     def __init__(self, authority: Authority) -> None:

@@ -17,14 +17,14 @@ from eastgate.cluster import (
 from eastgate.dialects.linting import Finding, codes, locating
 from eastgate.dialects.linting.nearest import misspelt as misspelling
 from eastgate.dialects.linting.nearest import near, some
-from eastgate.reports.lint.inventory import Inventory, Labels, Policy, collect_labels
+from eastgate.reports.lint.inventory import Labels, Policy, PolicyInventory, collect_labels
 
 __all__ = ["Selecting", "find_misspelt_labels", "suggest_labels"]
 
 Selecting: TypeAlias = PodsMatching | PodsAcross | PodsOfService | ExternalsMatching  # by labels
 
 
-def suggest_labels(target: Selecting, inventory: Inventory) -> str | None:
+def suggest_labels(target: Selecting, inventory: PolicyInventory) -> str | None:
     """Suggest the labels that a selector which selects nothing was most likely meant to have."""
     match target:
         case PodsMatching(namespace, selector):
@@ -46,7 +46,7 @@ def suggest_labels(target: Selecting, inventory: Inventory) -> str | None:
             return _suggestion(selector, _labels_of(others))
 
 
-def find_misspelt_labels(policy: Policy, target: Selecting, inventory: Inventory) -> Iterator[Finding]:
+def find_misspelt_labels(policy: Policy, target: Selecting, inventory: PolicyInventory) -> Iterator[Finding]:
     """Report values of a selector that no label has, and that resemble one which some label has."""
     if not isinstance(target, PodsMatching) or not target.selector.expressions:
         return

@@ -12,7 +12,7 @@ from eastgate.dialects.kuadrant.authorino import model
 from eastgate.dialects.kuadrant.authorino.model import (
     X509,
     All,
-    Anonymous,
+    AnonymousAccess,
     AnyOf,
     ApiKeys,
     Authorization,
@@ -26,11 +26,11 @@ from eastgate.dialects.kuadrant.authorino.model import (
     Introspection,
     Json,
     Jwt,
-    Literal,
+    LiteralValue,
     Metadata,
-    Operator,
     Part,
     Pattern,
+    PatternOperator,
     PatternRules,
     Plain,
     PlainResponse,
@@ -45,22 +45,22 @@ from eastgate.dialects.kuadrant.authorino.model import (
 )
 
 HOST = Selected("request.host")
-PATTERN = Pattern("request.host", Operator.EQ, "a")
+PATTERN = Pattern("request.host", PatternOperator.EQ, "a")
 CALL = HttpCall("https://a.example/{request.host}")
 RULES = PatternRules(PATTERN)
 # Of each kind of part one that does not look at the path.
 PARTS: tuple[Part, ...] = (
-    *(Literal("path"), HOST, CelExpression("request.host")),
+    *(LiteralValue("path"), HOST, CelExpression("request.host")),
     *(PATTERN, CelPredicate("true"), All(), AnyOf()),
     *(Credentials(), SecretRef("a", "b"), Jwt("https://a.example"), ApiKeys(Selector()), X509(Selector())),
-    *(TokenReview(), Introspection("https://a.example"), Plain("request.host"), Anonymous()),
-    *(Property("a", HOST), Cache(HOST), Identity("a", Anonymous()), CALL, Metadata("a", CALL)),
+    *(TokenReview(), Introspection("https://a.example"), Plain("request.host"), AnonymousAccess()),
+    *(Property("a", HOST), Cache(HOST), Identity("a", AnonymousAccess()), CALL, Metadata("a", CALL)),
     *(RULES, Rego("allow = true"), SubjectAccess(HOST, resource={"verb": HOST}), Authorization("a", RULES)),
     *(PlainResponse(HOST), Json(()), Response("a", PlainResponse(HOST), "a"), Denial(), Scheme("shop", ("*",))),
 )
 
 PATH = Selected("request.path")
-LOOKS = Pattern("request.path", Operator.EQ, "/")
+LOOKS = Pattern("request.path", PatternOperator.EQ, "/")
 NAMED = (Property("a", HOST), Property("a", PATH))
 # Of each field with expressions a value that looks at the path.
 LOOKING: dict[str, object] = {
@@ -111,7 +111,7 @@ LOOKING: dict[str, object] = {
 STEPS = ("Identity", "Metadata", "Authorization", "Response")
 # Fields without expressions.
 CONSTANTS = {
-    "Literal.value",
+    "LiteralValue.value",
     "Pattern.operator",
     "AnyOf.apart",
     *("Credentials.where", "Credentials.key", "SecretRef.name", "SecretRef.key"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from eastgate.dialects.kuadrant.authorino import problems
-from eastgate.dialects.kuadrant.authorino.model import All, AnyOf, CelPredicate, Operator, Pattern
+from eastgate.dialects.kuadrant.authorino.model import All, AnyOf, CelPredicate, Pattern, PatternOperator
 from eastgate.languages.cel import CelProblem
 
 
@@ -33,11 +33,11 @@ def test_addresses(url: str, bad: bool) -> None:
 @pytest.mark.parametrize(
     ("pattern", "bad"),
     [
-        (Pattern("request.path", Operator.EQ, "("), False),
-        (Pattern("request.path", Operator.MATCHES, "^/a"), False),
-        (Pattern("request.path", Operator.MATCHES, "("), True),
-        (Pattern("request.#(", Operator.EQ, "x"), True),
-        (Pattern("", Operator.EQ, "x"), True),
+        (Pattern("request.path", PatternOperator.EQ, "("), False),
+        (Pattern("request.path", PatternOperator.MATCHES, "^/a"), False),
+        (Pattern("request.path", PatternOperator.MATCHES, "("), True),
+        (Pattern("request.#(", PatternOperator.EQ, "x"), True),
+        (Pattern("", PatternOperator.EQ, "x"), True),
     ],
 )
 def test_patterns(pattern: Pattern, bad: bool) -> None:

@@ -10,7 +10,7 @@ from eastgate.dialects.kuadrant.authorino import fetching
 from eastgate.dialects.kuadrant.authorino.authorization.rego import rego_problem
 from eastgate.dialects.kuadrant.authorino.conditions import regex_problem
 from eastgate.dialects.kuadrant.authorino.gjson import is_template, path_problem
-from eastgate.dialects.kuadrant.authorino.model import All, AnyOf, CelPredicate, Condition, Operator, Pattern
+from eastgate.dialects.kuadrant.authorino.model import All, AnyOf, CelPredicate, Condition, Pattern, PatternOperator
 from eastgate.languages.cel import CelProblem, compile_document_cel
 
 __all__ = [
@@ -43,7 +43,7 @@ def template_problem(text: str) -> str | None:
 def pattern_problem(pattern: Pattern) -> str | None:
     """Return what is wrong with a pattern: its selector, or its regular expression."""
     problem = path_problem(pattern.selector)
-    if problem is None and pattern.operator is Operator.MATCHES and (bad := regex_problem(pattern.value)):
+    if problem is None and pattern.operator is PatternOperator.MATCHES and (bad := regex_problem(pattern.value)):
         return f"{pattern.value!r} is not a regular expression: {bad}"
     return problem
 
