@@ -28,7 +28,7 @@ def reading_of(content: str | bytes, name: str = "f.yaml", *, positioned: bool =
 
 
 def found(content: str | bytes, name: str = "f.yaml", *, positioned: bool = False) -> list[Diagnostic]:
-    return reading_of(content, name, positioned=positioned).reporter.found
+    return reading_of(content, name, positioned=positioned).reporter.diagnostics
 
 
 def place(finding: Diagnostic) -> tuple[str, int, int, str]:

@@ -76,7 +76,7 @@ def test_what_the_fast_yaml_reader_accepts_the_precise_one_reads_the_same(conten
         return
     reporter = Reporter()
     node = yaml_node(content, reporter)
-    assert reporter.found == []
+    assert reporter.diagnostics == []
     assert fast.value == (None if node is None else node.plain())
 
 
@@ -88,9 +88,9 @@ def test_what_the_fast_json_reader_accepts_the_precise_one_reads_the_same(conten
     reporter = Reporter()
     nodes = json_nodes(content, reporter)
     if fast is not None:
-        assert reporter.found == []
+        assert reporter.diagnostics == []
         assert [node.plain() for node in nodes] == [fast.value]
-    elif not reporter.found and len(nodes) == 1:
+    elif not reporter.diagnostics and len(nodes) == 1:
         assert json.loads(content) == nodes[0].plain()  # the fast reader was merely careful
 
 
@@ -147,7 +147,7 @@ def test_each_entry_of_a_yaml_list_can_be_read_again_alone(items: list[Plain], f
     for extent, item in zip(fast.items, whole["items"], strict=True):
         reporter = Reporter()
         again = read_yaml_node(text_of(text), *extent, reporter)
-        assert reporter.found == []
+        assert reporter.diagnostics == []
         assert again is not None
         assert repr(again) == repr(item)
 
@@ -155,5 +155,5 @@ def test_each_entry_of_a_yaml_list_can_be_read_again_alone(items: list[Plain], f
 @pytest.mark.parametrize("content", MANIFESTS)
 def test_the_manifests_that_are_damaged_above_are_right(content: str) -> None:
     reading = reading_of(content)
-    assert reading.reporter.found == []
+    assert reading.reporter.diagnostics == []
     assert reading.documents

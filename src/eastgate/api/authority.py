@@ -40,7 +40,7 @@ class Authority:
         strict: bool = True,
         unread: Handling = Handling.ERROR,
     ) -> None:
-        """Raises ManifestError where a manifest has errors: a policy that cannot be understood is never ignored.
+        """Check what was read. Raises ManifestError where a manifest has errors: no policy is ever ignored.
 
         Without `strict`, a policy with errors closes what it targets: `decide` raises QuestionError for a question
         about that, and answers others. `unread` says what becomes of answers that objects of unread kinds could change;
@@ -188,9 +188,9 @@ class Authority:
         kept = [unread for unread in self.unread_objects.objects if _ref_of(unread.document) not in replaced]
         return UnreadObjects([*kept, *news.unread.objects])
 
-    def place(self, addresses: Mapping[str, str]) -> None:
-        """Have these workloads run at these addresses, on one machine: see `LiveWorld.place`."""
-        self._live.place(addresses)
+    def assign_addresses(self, addresses: Mapping[str, str]) -> None:
+        """Have these workloads run at these addresses, on one machine: see `LiveWorld.assign_addresses`."""
+        self._live.assign_addresses(addresses)
 
     # Questions
 

@@ -259,13 +259,13 @@ def _undecidable(policies: Sequence[rejection.RejectedPolicy]) -> QuestionError:
     is_about = "what it targets" if policy.is_policy else "what it may be about"
     message = f"{policy.ref} cannot be read, so that nothing can be said of {is_about}"
     return QuestionError(
-        POLICY_REJECTED, message, f"mend it ({policy.span.place}), or ask about something else", causes
+        POLICY_REJECTED, message, f"mend it ({policy.span.location}), or ask about something else", causes
     )
 
 
 def _unlabelled(point: Point, policy: Policy) -> QuestionError:
     message = f"{policy.ref} selects by a label that a cluster adds to pods, and {point} is derived from a template"
-    return QuestionError(LABELS_UNKNOWN, message, f"give real Pods, or mend it ({policy.span.place})")
+    return QuestionError(LABELS_UNKNOWN, message, f"give real Pods, or mend it ({policy.span.location})")
 
 
 def _not_considered(decision: Decision) -> QuestionError:

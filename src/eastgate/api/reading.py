@@ -103,13 +103,13 @@ class Manifests:
             if reporter.errors:
                 reason = FaultReason.ROUTE if dialects.is_route(document) else FaultReason.OBJECT
                 self.faults.append(Fault(document, reason, reporter.errors))
-        self.reporter.found.extend(self._unreported(reporter))
+        self.reporter.diagnostics.extend(self._unreported(reporter))
 
     def settle(self) -> None:
         """Report what can be said only when everything has been read."""
         if any(dialects.is_examined(policy) for policy in self.policies):
             for policy, finding in dialects.examine(self.policies, self.settings, World.of(self.objects)):
-                self.reporter.found.append(finding)
+                self.reporter.diagnostics.append(finding)
                 if policy is not None and finding.is_error:
                     self._reject(policy, finding)
         self._attribute()
@@ -179,7 +179,7 @@ class Manifests:
 
     def _unreported(self, reporter: Reporter) -> list[Diagnostic]:
         """Return the findings at places of which nothing is reported yet: the first to see a mistake reports it."""
-        if not reporter.found:
+        if not reporter.diagnostics:
             return []
         reported = {(d.span.file, d.span.line, d.span.column) for d in self.reporter if d.span is not None}
         return [d for d in reporter if d.span is None or (d.span.file, d.span.line, d.span.column) not in reported]

@@ -282,7 +282,7 @@ class Spelling:
 
     @cached_property
     def _authorizers(self) -> frozenset[str]:
-        """The external authorizers that policies ask."""
+        """Return the external authorizers that policies ask."""
         return frozenset(ask.authorizer for layer in self._layers for ask in layer.asks)
 
 

@@ -113,7 +113,7 @@ def _qualified_name(kind: str, namespace: str | None, name: str) -> str:
 
 
 def _write_files(conversion: Conversion, folder: Path, output: str) -> None:
-    """One file for each that was read; two of one name in different folders get numbers."""
+    """Write one file for each that was read; two of one name in different folders get numbers."""
     by_file: dict[str, list[dict[str, object]]] = {}
     for converted in conversion.written:
         by_file.setdefault(converted.document.span.file, []).append(dict(converted.manifest))

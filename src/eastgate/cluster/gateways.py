@@ -82,7 +82,7 @@ class Gateway:
 
     @property
     def id(self) -> ObjectId:
-        """Which object of the API this is."""
+        """Return which object of the API this is."""
         return ObjectId(GATEWAY_GROUP, "Gateway", self.namespace, self.name)
 
 
@@ -125,7 +125,7 @@ class Route:
 
     @property
     def id(self) -> ObjectId:
-        """Which object of the API this is."""
+        """Return which object of the API this is."""
         return ObjectId(GATEWAY_GROUP, self.kind, self.namespace, self.name)
 
 
@@ -153,7 +153,7 @@ class Backend:
 
     @property
     def id(self) -> ObjectId:
-        """Which object of the API this is."""
+        """Return which object of the API this is."""
         return ObjectId(self.group, self.kind, self.namespace, self.name)
 
 
@@ -187,7 +187,7 @@ class ReferenceGrant:
 
     @property
     def id(self) -> ObjectId:
-        """Which object of the API this is."""
+        """Return which object of the API this is."""
         return ObjectId(GATEWAY_GROUP, "ReferenceGrant", self.namespace, self.name)
 
     def allows(self, origin: GrantFrom, group: str, kind: str, name: str) -> bool:

@@ -57,7 +57,7 @@ class Namespace:
 
     @property
     def id(self) -> ObjectId:
-        """Which object of the API this is."""
+        """Return which object of the API this is."""
         return ObjectId("", "Namespace", "", self.name)
 
 
@@ -89,7 +89,7 @@ class Service:
 
     @property
     def id(self) -> ObjectId:
-        """Which object of the API this is."""
+        """Return which object of the API this is."""
         return ObjectId("", "Service", self.namespace, self.name)
 
     @property
@@ -118,5 +118,5 @@ class ServiceAccount:
 
     @property
     def id(self) -> ObjectId:
-        """Which object of the API this is."""
+        """Return which object of the API this is."""
         return ObjectId("", "ServiceAccount", self.namespace, self.name)

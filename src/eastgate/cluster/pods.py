@@ -96,7 +96,7 @@ class Pod:
 
     @property
     def id(self) -> ObjectId:
-        """Which object of the API this is."""
+        """Return which object of the API this is."""
         return ObjectId("", "Pod", self.namespace, self.name)
 
 
@@ -124,7 +124,7 @@ class Controller:
 
     @property
     def id(self) -> ObjectId:
-        """Which object of the API this is."""
+        """Return which object of the API this is."""
         kind = API_KINDS.get(self.kind, self.kind)
         return ObjectId(CONTROLLER_KINDS[self.kind], kind, self.namespace, self.name)
 

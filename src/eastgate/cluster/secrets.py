@@ -38,7 +38,7 @@ class Secret:
 
     @property
     def id(self) -> ObjectId:
-        """Which object of the API this is."""
+        """Return which object of the API this is."""
         return ObjectId("", "Secret", self.namespace, self.name)
 
 

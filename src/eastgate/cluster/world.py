@@ -60,11 +60,11 @@ class World:
         self._watching.append(WeakMethod(tell))
 
     def itself(self, workload: Workload) -> Networks:
-        """From where a workload calls itself: localhost, or its own address where workloads are placed."""
+        """Return from where a workload calls itself: localhost, or its own address where addresses are assigned."""
         return LOOPBACK if self._has.placement is None else self._has.placement.itself(workload.key)
 
     def address_of(self, workload: Workload) -> str | None:
-        """From where a workload calls others; None where nobody knows."""
+        """Return from where a workload calls others; None where nobody knows."""
         placed = self._has.placement.addresses.get(workload.key) if self._has.placement is not None else None
         return placed or next(iter(workload.ips), None)
 
@@ -267,7 +267,7 @@ class LiveWorld(World):
         wanted.update((declared.id, declared) for declared in put)
         return self._tell(self._has.update(wanted))
 
-    def place(self, addresses: Mapping[str, str]) -> Change:
+    def assign_addresses(self, addresses: Mapping[str, str]) -> Change:
         """Have these workloads run at these addresses, and no others run anywhere."""
         if self._has.placement is not None and self._has.placement.addresses == addresses:
             return Change()

@@ -1,6 +1,6 @@
 """Tables, for rules that ask only who and on which port: at most three look-ups, however many rules there are.
 
-    exact identity  ->  what is said, or  port -> what is said
+    exact identity  ->  verdict, or  port -> verdict
     (stem,)         ->  the same, for all accounts of a namespace
     everybody       ->  the same
 
@@ -45,19 +45,19 @@ class VerdictTable(dict[object, _Entry]):
         if request.incomplete:
             return self.unknown(request)
         identity = request.identity
-        said = self.get(identity)
-        if said is None:
-            said = self.anyone
+        entry = self.get(identity)
+        if entry is None:
+            entry = self.anyone
             if self.has_stems:
-                said = self.get((accounts_path_of(identity),), said)  # type: ignore[arg-type]
-        if isinstance(said, int):
-            return said
-        on_port = said.get(request.port)
-        return said[None] if on_port is None else on_port
+                entry = self.get((accounts_path_of(identity),), entry)  # type: ignore[arg-type]
+        if isinstance(entry, int):
+            return entry
+        on_port = entry.get(request.port)
+        return entry[None] if on_port is None else on_port
 
 
 def build_table(filed: Filed, says: Sequence[int], unknown: Callable[[Request], int]) -> VerdictTable | None:
-    """A table in which rule i says `says[i]`, and where none matches the last.
+    """Build a table in which rule i says `says[i]`, and where none matches the last.
 
     None where rules ask for more, or where pushing down would cost too much: many callers, and many ports for all.
     """
@@ -93,7 +93,7 @@ class _Entries:
     _made: dict[tuple[int, ...], tuple[_ByPort, _Entry]] = field(default_factory=dict)
 
     def narrowed(self, wider: tuple[_ByPort, _Entry], clauses: list[Clause]) -> tuple[_ByPort, _Entry]:
-        """A wider entry with the rules of a narrower one: on each port, the first of them."""
+        """Combine a wider entry with the rules of a narrower one: on each port, the first of them."""
         if not clauses:
             return wider
         key = (id(wider), *map(id, clauses))

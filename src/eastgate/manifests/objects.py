@@ -226,7 +226,7 @@ class Collector:
             help_ = f"the first one is in {first.span.file}; choose what to render with -k"
         message = f"{shown(second.kind)} `{shown(where)}` is written twice"
         self._reading.reporter.report(DUPLICATE_OBJECT, message, name_span, help=help_)
-        self._reading.twice.append((second, self._reading.reporter.found[-1]))
+        self._reading.twice.append((second, self._reading.reporter.diagnostics[-1]))
 
 
 def _has_objects(node: Node) -> bool:

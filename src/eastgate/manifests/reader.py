@@ -68,9 +68,9 @@ def read(
             content = rendering.load(entry.name) if entry.kustomized else load(entry.name, stdin, reading.reporter)
             if content is not None:
                 collector.explicit = entry.explicit and not entry.kustomized
-                before = collector.roots + len(reading.reporter.found)
+                before = collector.roots + len(reading.reporter.diagnostics)
                 _collect(_shown(entry), content, collector, reading.reporter)
-                if entry.explicit and collector.roots + len(reading.reporter.found) == before:
+                if entry.explicit and collector.roots + len(reading.reporter.diagnostics) == before:
                     _report_empty(entry, reading.reporter)
             if on_file is not None:
                 on_file(done, len(inputs.entries))
@@ -145,7 +145,7 @@ def read_objects(
 
 
 def _collect(name: str, content: str | bytes, collector: Collector, reporter: Reporter) -> None:
-    before = len(reporter.found)
+    before = len(reporter.diagnostics)
     text = decode(name, content, reporter)
     if text is None:
         return
@@ -153,7 +153,7 @@ def _collect(name: str, content: str | bytes, collector: Collector, reporter: Re
         for start, end in chunks(text.source.text):
             _collect_yaml(text, start, end, collector, reporter)
     text.raw = b""
-    reporter.found[before:] = sorted(reporter.found[before:], key=_line_and_column)
+    reporter.diagnostics[before:] = sorted(reporter.diagnostics[before:], key=_line_and_column)
 
 
 def _line_and_column(finding: Diagnostic) -> tuple[int, int]:
@@ -181,18 +181,18 @@ def _add_nodes(
     nodes: Iterable[tuple[Node, Stretch]], findings: Reporter, source: str, collector: Collector, reporter: Reporter
 ) -> None:
     """Add what was read with positions. Its findings are reported only where it matters."""
-    before = len(reporter.found)
+    before = len(reporter.diagnostics)
     added = [collector.add_node(node, stretch) for node, stretch in nodes]
     several = any(_is_of_head(finding) for finding in findings) and (
         hides_types(source) or any(collector.is_used(*type_) for type_ in types_in(source))
     )
     if several or any(added) or (not added and (collector.explicit or may_be_manifest(source))):
-        reporter.found[before:before] = findings
-    elif not added and findings.found:
-        first = findings.found[0]
+        reporter.diagnostics[before:before] = findings
+    elif not added and findings.diagnostics:
+        first = findings.diagnostics[0]
         message = f"left aside, since it has neither `apiVersion` nor `kind`: {first.message}"
         reporter.report(LEFT_ASIDE, message, first.span, help="leave it out: --exclude, or a line in .eastgateignore")
-    if findings.found:
+    if findings.diagnostics:
         collector.roots += 1
 
 

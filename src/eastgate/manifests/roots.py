@@ -58,11 +58,11 @@ def chunk_nodes(text: DecodedText, start: int, end: int, reporter: Reporter) -> 
     findings = Reporter()
     node = read_yaml_node(text, start, end, findings)
     marker = _JSON_IN_YAML.match(text.source.text, start, end)
-    if findings.found and node is None and marker is not None:
+    if findings.diagnostics and node is None and marker is not None:
         nodes = _json_values(text, marker.end(), end, Reporter())
         if nodes:
             return [(node, Stretch(text, True, *text.extent(node.span))) for node in nodes]
-    reporter.found.extend(findings)
+    reporter.diagnostics.extend(findings)
     return [] if node is None else [(node, Stretch(text, False, start, end))]
 
 
@@ -83,5 +83,5 @@ def _json_values(text: DecodedText, start: int, end: int, reporter: Reporter) ->
     nodes = read_json_nodes(text, start, end, findings)
     if any(finding.code in (JSON_SYNTAX, UNCLOSED) for finding in findings):
         return None
-    reporter.found.extend(findings)
+    reporter.diagnostics.extend(findings)
     return nodes

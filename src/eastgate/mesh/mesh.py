@@ -245,7 +245,7 @@ class LocalMesh:
         optional = {key: identity_of(workload, self.settings) for key, workload in world.workloads.items()}
         identities = {key: identity for key, identity in optional.items() if identity is not None}
         addresses = self._addresses.assign(identities)
-        authority.place(addresses)
+        authority.assign_addresses(addresses)
         sites = {}
         for key in identities:
             ports = self._addresses.bind_ports(ports_of(world, world.workloads[key]))

@@ -255,5 +255,5 @@ def _does(kind: UnreadKind, side: Side, objects: list[Met]) -> str:
 
 
 def _where(objects: list[Unread]) -> str:
-    places = ", ".join(unread.span.place for unread in objects[:_MOST])
-    return places + (f" and {len(objects) - _MOST} more" if len(objects) > _MOST else "")
+    locations = ", ".join(unread.span.location for unread in objects[:_MOST])
+    return locations + (f" and {len(objects) - _MOST} more" if len(objects) > _MOST else "")

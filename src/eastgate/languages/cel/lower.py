@@ -69,10 +69,10 @@ def _call(function: str, arguments: tuple[Node, ...], variables: Variables) -> L
             return _inverse(lower(part, variables))
         case "_&&_", parts:
             lowered = [lower(part, variables) for part in parts]
-            return Lowered(_every(part.true for part in lowered), _some(part.false for part in lowered))
+            return Lowered(_every(part.true for part in lowered), _lower_any(part.false for part in lowered))
         case "_||_", parts:
             lowered = [lower(part, variables) for part in parts]
-            return Lowered(_some(part.true for part in lowered), _every(part.false for part in lowered))
+            return Lowered(_lower_any(part.true for part in lowered), _every(part.false for part in lowered))
         case "_==_", (value, Literal() as literal) | (Literal() as literal, value):
             return _one_of(value, (literal,), variables)
         case "_!=_", (value, Literal() as literal) | (Literal() as literal, value):
@@ -138,7 +138,7 @@ def _every(parts: Iterable[Predicate | None]) -> Predicate | None:
     return _all(lowered) if len(lowered) == len(parts) else None
 
 
-def _some(parts: Iterable[Predicate | None]) -> Predicate | None:
+def _lower_any(parts: Iterable[Predicate | None]) -> Predicate | None:
     """Return ANY of them; a part that no predicate says does not matter beside one that always holds."""
     parts = tuple(parts)
     if ALWAYS in parts:

@@ -187,12 +187,12 @@ class _Evaluation:
             case With(inner_literal, changes):
                 yield from self._with(inner_literal, changes, bindings)
 
-    def _some_in(self, some: SomeIn, bindings: Bindings) -> Iterator[Bindings]:
-        for collection, bound in self._values(some.source, bindings):
+    def _some_in(self, literal: SomeIn, bindings: Bindings) -> Iterator[Bindings]:
+        for collection, bound in self._values(literal.source, bindings):
             for name, value in _entries(collection):
                 self.budget.spend()
-                for inner in [bound] if some.key is None else self._match(some.key, name, bound):
-                    yield from self._match(some.value, value, inner)
+                for inner in [bound] if literal.key is None else self._match(literal.key, name, bound):
+                    yield from self._match(literal.value, value, inner)
 
     def _ever_holds(self, literal: Literal, bindings: Bindings) -> bool:
         before = self.budget.errors

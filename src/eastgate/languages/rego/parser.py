@@ -348,7 +348,7 @@ class _Parser:
 
     def _plain_literal(self) -> Literal:
         if self._is("some"):
-            return self._some()
+            return self._parse_some()
         if self._skip_later("every"):
             return self._every()
         left = self._term()
@@ -358,7 +358,7 @@ class _Parser:
             return Unify(left, self._term())
         return Holds(left)
 
-    def _some(self) -> Literal:
+    def _parse_some(self) -> Literal:
         self._expect("some")
         first = self._level(1)
         second = self._level(1) if self._skip(",") else None

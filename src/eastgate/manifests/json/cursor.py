@@ -47,8 +47,8 @@ class Cursor:
         match = _WORD.match(self.string, self.position, self.end)
         return match.group() if match else ""
 
-    def place(self, offset: int) -> tuple[int, int]:
-        """Line and column of an offset that is not before those asked for earlier."""
+    def line_and_column(self, offset: int) -> tuple[int, int]:
+        """Return line and column of an offset that is not before those asked for earlier."""
         starts, line = self._starts, self._line
         while line + 1 < len(starts) and starts[line + 1] <= offset:
             line += 1

@@ -65,7 +65,7 @@ def read_yaml_node(text: DecodedText, start: int, end: int, reporter: Reporter) 
     except StopReading:
         return None
     except LIBYAML_ERROR as error:
-        reporter.found.append(explain(error, text, chunk, start))
+        reporter.diagnostics.append(explain(error, text, chunk, start))
         return None
 
 

@@ -53,7 +53,7 @@ class Cell:
 
     @property
     def verdict(self) -> str:
-        """`allow` or `deny`; `if` where that depends on conditions."""
+        """Return `allow` or `deny`; `if` where that depends on conditions."""
         if self.too_many:
             return "if"
         allowed = {branch.end.allowed for branch in self.branches}
@@ -162,5 +162,5 @@ def _merge(
         by_cell: dict[Cell, list[Message]] = {}
         for message, cell in zip(kinds, of_messages, strict=True):
             by_cell.setdefault(cell, []).append(message)
-        for cell, ones in by_cell.items():
-            yield tuple(together), tuple(ones), cell
+        for cell, merged in by_cell.items():
+            yield tuple(together), tuple(merged), cell

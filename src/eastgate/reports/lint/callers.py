@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from eastgate.dialects.linting import Finding, codes, locating
-from eastgate.dialects.linting.nearest import misspelt, near, some
+from eastgate.dialects.linting.nearest import corrected_name, list_some, nearest_name
 from eastgate.reports.lint.inventory import Policy, PolicyInventory
 from eastgate.reports.lint.statements import Caller, callers
 
@@ -47,7 +47,7 @@ def _finding(caller: Caller, policy: Policy, inventory: PolicyInventory) -> Find
 
 def _foreign(caller: Caller, policy: Policy, inventory: PolicyInventory) -> Finding:
     own = inventory.settings.trust_domain
-    close = misspelt(caller.trust_domain or "", [own])
+    close = corrected_name(caller.trust_domain or "", [own])
     span = locating.scalar(policy.span, caller.span, caller.spellings)
     if close is not None:
         message = f"the trust domain of {caller.identity} is almost, but not quite, {own}"
@@ -59,7 +59,7 @@ def _foreign(caller: Caller, policy: Policy, inventory: PolicyInventory) -> Find
 
 def _no_namespace(caller: Caller, policy: Policy, inventory: PolicyInventory) -> Finding | None:
     name = caller.namespace or ""
-    close = misspelt(name, inventory.namespaces)
+    close = corrected_name(name, inventory.namespaces)
     exact, *others = caller.spellings
     span = locating.scalar(policy.span, caller.span, (exact, name, *others))
     if close is not None:
@@ -75,8 +75,10 @@ def _no_account(caller: Caller, policy: Policy, inventory: PolicyInventory) -> F
     namespace, name = caller.namespace or "", caller.account or ""
     if namespace not in inventory.declaring_accounts:
         return None
-    close = near(name, inventory.accounts.get(namespace, ()))
+    close = nearest_name(name, inventory.accounts.get(namespace, ()))
     message = f"there is no service account {namespace}/{name}"
-    help_ = f"did you mean {close}?" if close else f"declare it, or name one of {some(inventory.accounts[namespace])}"
+    help_ = (
+        f"did you mean {close}?" if close else f"declare it, or name one of {list_some(inventory.accounts[namespace])}"
+    )
     span = locating.scalar(policy.span, caller.span, caller.spellings)
     return Finding(codes.NO_SUCH_ACCOUNT, message, span, help_, (str(policy.ref),))

@@ -69,7 +69,7 @@ class Analysis:
 
     @cached_property
     def _free_port(self) -> int:
-        """A port that no rule names."""
+        """Return a port that no rule names."""
         asked = (atom for atom in self.chain.atoms(observed=False) if isinstance(atom, Is))
         taken = ports_named(atom.matcher for atom in asked if atom.attribute == PORT)
         return next((port for port in range(65535, 0, -1) if port not in taken), 65535)

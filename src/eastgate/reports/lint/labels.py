@@ -15,8 +15,7 @@ from eastgate.cluster import (
     Workload,
 )
 from eastgate.dialects.linting import Finding, codes, locating
-from eastgate.dialects.linting.nearest import misspelt as misspelling
-from eastgate.dialects.linting.nearest import near, some
+from eastgate.dialects.linting.nearest import corrected_name, list_some, nearest_name
 from eastgate.reports.lint.inventory import Labels, Policy, PolicyInventory, collect_labels
 
 __all__ = ["Selecting", "find_misspelt_labels", "suggest_labels"]
@@ -56,13 +55,13 @@ def find_misspelt_labels(policy: Policy, target: Selecting, inventory: PolicyInv
         labels = labels or inventory.labels_in(target.namespace)
         if requirement.operator in (Operator.IN, Operator.NOT_IN):
             for value in sorted(requirement.values - labels.get(requirement.key, set())):
-                close = misspelling(value, labels.get(requirement.key, set()) - requirement.values)
+                close = corrected_name(value, labels.get(requirement.key, set()) - requirement.values)
                 if close is not None:
                     message = f"no workload has the label {requirement.key}: {value}, and some have {close}"
                     span = locating.scalar(policy.span, None, [value])
                     yield Finding(codes.TYPO, message, span, f"did you mean {close}?", (str(policy.ref),))
         if requirement.key not in labels and requirement.operator is not Operator.EXISTS:
-            close = misspelling(requirement.key, labels)
+            close = corrected_name(requirement.key, labels)
             if close is not None:
                 message = f"no workload has a label {requirement.key}, and some have {close}"
                 span = locating.scalar(policy.span, None, [requirement.key])
@@ -72,14 +71,14 @@ def find_misspelt_labels(policy: Policy, target: Selecting, inventory: PolicyInv
 def _suggestion(selector: Selector, labels: Labels) -> str | None:
     for key, value in selector.equalities:
         if key not in labels:
-            close = near(key, labels)
+            close = nearest_name(key, labels)
             if close is not None:
                 return f"no label is called {key}; did you mean {close}?"
         elif value not in labels[key]:
-            close = near(value, labels[key])
+            close = nearest_name(value, labels[key])
             if close is not None:
                 return f"nothing is labelled {key}: {value}; did you mean {key}: {close}?"
-            return f"the values of {key} are {some(labels[key])}"
+            return f"the values of {key} are {list_some(labels[key])}"
     return None
 
 

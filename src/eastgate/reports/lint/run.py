@@ -32,7 +32,7 @@ def lint(authority: Authority, manifests: Manifests | None = None) -> list[Findi
 
 def _findings(context: CheckContext, manifests: Manifests | None) -> Iterator[Finding]:
     authority = context.authority
-    warnings = authority.warnings if manifests is None else manifests.reporter.found
+    warnings = authority.warnings if manifests is None else manifests.reporter.diagnostics
     yield from (Finding.of(warning, context.subjects_at(warning.span)) for warning in warnings)
     unread = diagnose_unread(authority.unread_objects.objects, authority.unread)
     yield from (Finding.of(diagnostic) for diagnostic in unread)

@@ -21,7 +21,7 @@ from eastgate.cluster import (
 )
 from eastgate.diagnostics.spans import Span
 from eastgate.dialects.linting import Finding, codes
-from eastgate.dialects.linting.nearest import near
+from eastgate.dialects.linting.nearest import nearest_name
 from eastgate.dialects.linting.targets import missing_target, target_span
 from eastgate.records import dataclass
 from eastgate.reports.lint.hooks import statements_of
@@ -92,7 +92,7 @@ def _no_workload(field: _Field, target: PodsOwnedBy | PodsOfAccount | PodNamed, 
             kind = "Pod"
             names = {w.name for w in world.workloads.values() if w.namespace == namespace and not w.derived}
     message = f"{policy.ref} targets {kind} {namespace}/{name}, and no workload is of it"
-    close = near(name, names - {name})
+    close = nearest_name(name, names - {name})
     help_ = f"did you mean {close}?" if close else f"declare {kind} {namespace}/{name}, or name another"
     return Finding(codes.NO_SUCH_TARGET, message, field.span(name), help_, (str(policy.ref),))
 
