@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from eastgate.dialects.gep3779.settings import *  # noqa: F403
     from eastgate.dialects.kuadrant.settings import *  # noqa: F403
     from eastgate.dialects.linkerd.settings import *  # noqa: F403
+    from eastgate.dialects.rejected import RejectedPolicy as RejectedPolicy
     from eastgate.engine.trace import LayerTrace as LayerTrace
     from eastgate.engine.trace import Missed as Missed
     from eastgate.engine.trace import NearMiss as NearMiss
@@ -134,6 +135,7 @@ _NAMES = {
     "diagnostics": ("Code", "Diagnostic", "Reporter", "Severity"),
     "dialects": ("Policy", "Settings"),  # settings are read with those that dialects bring
     "dialects.base": ("Condition",),
+    "dialects.rejected": ("RejectedPolicy",),
     "envoy.config.clusters": ("SocketAddress",),
     "engine.trace": ("LayerTrace", "Missed", "NearMiss", "StageTrace", "Trace"),
     "reports.lint": ("Finding",),

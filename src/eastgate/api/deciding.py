@@ -47,7 +47,7 @@ _Decided = tuple["_Crossing", Request, tuple[Program | None, int]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Crossing(Stop):
-    """Where a question leads, with what is asked and looked at there. `uncertain` may target it, or may not.
+    """A point that a question leads to, with the request and the layers there. `uncertain` may target it, or may not.
 
     `asks`: the answer of an authorizer has a say, be it one that we run or not.
     """

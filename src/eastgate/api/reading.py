@@ -59,7 +59,7 @@ class Fault:
 
     @property
     def closes(self) -> bool:
-        """Tell whether it closes what it targets, or may be about."""
+        """Return whether it closes what it targets, or may be about."""
         return self.reason in (FaultReason.POLICY, FaultReason.ROUTE, FaultReason.TWICE)
 
     @property
@@ -243,7 +243,7 @@ def read_plain(objects: Sequence[Mapping[str, object]], settings: Settings) -> M
 
 
 def _says_the_same(first: Document, second: Document) -> bool:
-    """Tell whether two documents declare the very same thing to exist; of policies there must be one."""
+    """Return whether two documents declare the very same thing to exist; of policies there must be one."""
     if first.data is None or second.data is None:
         return False
     if dialects.unread(first) is not None:

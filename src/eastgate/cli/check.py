@@ -78,7 +78,7 @@ def explain(output: str, **options: object) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _More:
-    """What is said beside the answer: what is probably wrong with the question, what it leaves open, and how far to
+    """The parts beside the answer: what is probably wrong with the question, what it leaves open, and how far to
     tell what was not considered.
     """
 

@@ -55,7 +55,7 @@ def identity_options(command: F) -> F:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identities:
-    """What was asked for."""
+    """The options of the command line about identities."""
 
     ca: str | None
     spire: str | None

@@ -46,7 +46,7 @@ class RoutesFrom(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AllowedRoutes:
-    """Which routes may attach to a listener. No `kinds`, as (group, kind), means all that its protocol carries."""
+    """The routes that may attach to a listener. No `kinds`, as (group, kind), means all that its protocol carries."""
 
     namespaces: RoutesFrom = RoutesFrom.SAME
     selector: Selector | None = None
@@ -191,7 +191,7 @@ class ReferenceGrant:
         return ObjectId(GATEWAY_GROUP, "ReferenceGrant", self.namespace, self.name)
 
     def allows(self, origin: GrantFrom, group: str, kind: str, name: str) -> bool:
-        """Tell whether this grant lets `origin` refer to that object of the grant's namespace."""
+        """Return whether this grant lets `origin` refer to that object of the grant's namespace."""
         return origin in self.origins and (
             GrantTo(group, kind) in self.destinations or GrantTo(group, kind, name) in self.destinations
         )

@@ -34,7 +34,7 @@ __all__ = ["interpret"]
 
 
 def _has_target(port: Data) -> bool:
-    """Tell whether there is a target: 0 and the empty string are none to Kubernetes."""
+    """Return whether there is a target: 0 and the empty string are none to Kubernetes."""
     target = port.get("targetPort")
     return isinstance(target, bool) or (target != 0 and target != "")
 

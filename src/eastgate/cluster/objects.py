@@ -32,7 +32,7 @@ def moment(value: object) -> str | None:
 
 
 class ObjectId(NamedTuple):
-    """Which object of the API this is; `namespace` is empty for a kind that has none."""
+    """The identity of an object of the API; `namespace` is empty for a kind that has none."""
 
     group: str
     kind: str
@@ -94,12 +94,12 @@ class Service:
 
     @property
     def selects_pods(self) -> bool:
-        """Tell whether Kubernetes fills it with pods: unlike elsewhere, an empty selector selects nothing here."""
+        """Return whether Kubernetes fills it with pods: unlike elsewhere, an empty selector selects nothing here."""
         return bool(self.selector) and self.type != "ExternalName"
 
     @property
     def takes_endpoints(self) -> bool:
-        """Tell whether somebody else says in EndpointSlices what is behind it."""
+        """Return whether somebody else says in EndpointSlices what is behind it."""
         return not self.selector and self.type != "ExternalName"
 
 

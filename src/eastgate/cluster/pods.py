@@ -159,7 +159,7 @@ class Workload:
 
     @property
     def is_pod(self) -> bool:
-        """Tell whether it is a pod, real or derived: nothing else is meant by a selector of pods."""
+        """Return whether it is a pod, real or derived: nothing else is meant by a selector of pods."""
         return self.kind == "Pod"
 
     def port_named(self, name: str, protocol: str = "TCP") -> int | None:

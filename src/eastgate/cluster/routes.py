@@ -84,7 +84,7 @@ class RouteRule:
 
     @property
     def redirects(self) -> bool:
-        """Tell whether the gateway answers these requests itself. Other filters do not change where a request goes."""
+        """Return whether the gateway answers these requests itself. No other filter changes where a request goes."""
         return "RequestRedirect" in self.filters
 
 

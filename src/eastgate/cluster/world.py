@@ -159,7 +159,7 @@ class World:
                 return frozenset()
 
     def target_matches(self, target: Target, workload: Workload) -> bool:
-        """Tell whether a target means this workload: the same answer as `select`, for one."""
+        """Return whether a target means this workload: the same answer as `select`, for one."""
         if isinstance(target, Everything):
             return target.namespace in (None, workload.namespace)
         if not workload.is_pod:
@@ -233,7 +233,7 @@ class World:
         to_namespace: str,
         to_name: str,
     ) -> bool:
-        """Tell if an object may refer to another: always in its own namespace, elsewhere by a ReferenceGrant there."""
+        """Return whether an object may refer to another: in its own namespace, or by a ReferenceGrant elsewhere."""
         if from_namespace == to_namespace:
             return True
         origin = GrantFrom(from_group, from_kind, from_namespace)

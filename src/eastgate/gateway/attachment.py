@@ -14,12 +14,12 @@ _KIND = "HTTPRoute"
 
 
 def is_http(listener: Listener) -> bool:
-    """Tell whether the gateway reads HTTP on a listener, and so takes HTTPRoutes."""
+    """Return whether the gateway reads HTTP on a listener, and so takes HTTPRoutes."""
     return listener.protocol.upper() in ("HTTP", "HTTPS")
 
 
 def is_tls(listener: Listener) -> bool:
-    """Tell whether a listener is chosen by the SNI of a TLS handshake."""
+    """Return whether a listener is chosen by the SNI of a TLS handshake."""
     return listener.protocol.upper() in ("HTTPS", "TLS")
 
 

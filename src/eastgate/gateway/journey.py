@@ -89,7 +89,7 @@ def through_route(route: Route, request: Request, world: World) -> Iterator[Way]
 
 
 def _means(route: Route, request: Request) -> bool:
-    """Tell whether a route is for the host of a request, or may be."""
+    """Return whether a route is for the host of a request, or may be."""
     host = request.get(HOST)
     hostnames = {comparable(hostname) for hostname in route.hostnames} or {None}
     return host is UNKNOWN or any(

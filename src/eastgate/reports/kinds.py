@@ -70,7 +70,7 @@ def _singular(word: str) -> str:
 
 
 def matches_kind(word: Word, kind: str, group: str) -> bool:
-    """Tell whether a word means this kind of this group."""
+    """Return whether a word means this kind of this group."""
     if word.group is not None and word.group != group:
         return False
     several = registered().policy_kinds if word.kind == "policy" else _SEVERAL.get(word.kind, ())

@@ -61,11 +61,11 @@ class SchemaContext:
         return replace(self, around=(*self.around, shape))
 
     def keeps_null(self, name: str, of: Field[Any]) -> bool:
-        """Tell whether a null is kept, to be refused: a required field that is dropped is missed anyway."""
+        """Return whether a null is kept, to be refused: a required field that is dropped is missed anyway."""
         return not of.required and (self.widening is None or name in self.widening)
 
     def refuses_null(self, name: str, of: Field[Any]) -> bool:
-        """Tell whether a null that is kept is an error."""
+        """Return whether a null that is kept is an error."""
         return self.keeps_null(name, of) and (self.widening is not None or not isinstance(of.shape, Anything))
 
 

@@ -88,7 +88,7 @@ def tier_of(policy: Policy) -> DescribedTier | None:
 
 
 def is_indirect(policy: Policy) -> bool:
-    """Tell whether a policy is attached more widely than it applies, so that the matched terms say nothing about it."""
+    """Return whether a policy is attached more widely than it applies, so that matched terms say nothing about it."""
     return dialect_of(policy).words.is_indirect(policy)
 
 

@@ -63,7 +63,7 @@ def names_of(cluster: Cluster, kind: str, namespace: str | None = None) -> list[
 
 
 def _is_name_of(text: str, word: Word, candidate: Candidate) -> bool:
-    """Tell whether a text is a candidate's name, with or without its namespace; of a policy, also with its kind."""
+    """Return whether a text is a candidate's name, with or without its namespace; of a policy, also with its kind."""
     namespace, name, _ = candidate
     bare = name.rpartition("/")[2]
     names = {name, bare, f"{namespace}/{bare}"}

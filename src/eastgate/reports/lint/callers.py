@@ -27,7 +27,7 @@ def find_unknown_callers(inventory: PolicyInventory) -> Iterator[Finding]:
 
 
 def _is_known(caller: Caller, inventory: PolicyInventory) -> bool:
-    """Tell whether a caller can exist here."""
+    """Return whether a caller can exist here."""
     if caller.trust_domain not in (None, inventory.settings.trust_domain):
         return False
     if caller.namespace is None:

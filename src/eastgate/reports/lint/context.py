@@ -28,7 +28,7 @@ class CheckContext(PolicyInventory):
         return GroupDecider(program.layers, lambda request: bool(program.decide(request) & 1))
 
     def is_possible(self, predicate: Predicate) -> bool:
-        """Tell whether any request meets a predicate; True where that is too hard to find out."""
+        """Return whether any request meets a predicate; True where that is too hard to find out."""
         return is_possible(predicate)
 
     def witness(self, wanted: Predicate, avoided: Sequence[Predicate]) -> Request | None:
@@ -43,7 +43,7 @@ class CheckContext(PolicyInventory):
         return chains_for(layer, request)
 
     def can_allow(self, layer: Layer, request: Request) -> bool:
-        """Tell whether a layer may allow a request of which only a part is known."""
+        """Return whether a layer may allow a request of which only a part is known."""
         return can_allow(layer, request)
 
     def requests(self, example: Example) -> list[Request]:

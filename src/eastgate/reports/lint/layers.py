@@ -73,7 +73,7 @@ def _request(caller: Caller, port: int, inventory: PolicyInventory) -> Request:
 
 
 def _matches(rule: Rule, layer: Layer, request: Request) -> bool:
-    """Tell whether it is this rule that lets the client in, on this port."""
+    """Return whether it is this rule that lets the client in, on this port."""
     return any(
         candidate.origin == rule.origin and truth(candidate.when, request) is not False
         for chain in chains_for(layer, request)

@@ -58,7 +58,7 @@ def _every(predicate: Predicate) -> Iterator[Predicate]:
 
 
 def _is_empty(predicate: Predicate) -> bool:
-    """Tell whether a predicate is the meaning of an empty list, which matches nothing."""
+    """Return whether a predicate is the meaning of an empty list, which matches nothing."""
     match predicate:
         case Or(parts):
             return all(_is_empty(part) for part in parts)

@@ -63,7 +63,7 @@ def _judge_chain(group: Group, analysis: Analysis, needed: set[RuleKey], idle: d
 
 
 def _is_authored(rule: Rule) -> bool:
-    """Tell whether a rule is one of a policy, and not a default that follows from it."""
+    """Return whether a rule is one of a policy, and not a default that follows from it."""
     return rule.origin.policy is not None and rule.origin.kind not in (RuleKind.FALLBACK, RuleKind.UNCOVERED)
 
 
@@ -149,7 +149,7 @@ def _fallback(rule: Rule, inventory: PolicyInventory) -> Fallback:
 
 
 def _is_later(rule: Rule, others: Sequence[Rule]) -> bool:
-    """Tell whether it comes after another, by file and line, and then by name: only the later of two is reported."""
+    """Return whether it comes after another, by file and line, and then by name: only the later of two is reported."""
     return any(_order(rule) > _order(other) for other in others)
 
 

@@ -60,7 +60,7 @@ def drop_suppressed(findings: Iterable[Finding], inventory: PolicyInventory) -> 
 
 
 def _is_suppressed(finding: Finding, suppressions: list[_Suppression], inventory: PolicyInventory) -> bool:
-    """Tell whether a finding is suppressed: by a policy or an object alone, or by all of its workloads."""
+    """Return whether a finding is suppressed: by a policy or an object alone, or by all of its workloads."""
     matching = [item for item in suppressions if item.code == finding.code.id and _is_about(finding, item)]
     if not matching:
         return False
@@ -97,7 +97,7 @@ def _documents(inventory: PolicyInventory) -> Iterator[tuple[Span, frozenset[str
 
 @lru_cache(maxsize=4096)
 def _is_mentioned(source: SourceText) -> bool:
-    """Tell whether the annotation is anywhere in a file; there are far fewer files than objects."""
+    """Return whether the annotation is anywhere in a file; there are far fewer files than objects."""
     return ANNOTATION in source.text
 
 

@@ -65,7 +65,7 @@ def read_tables(
 
 
 def _names_a_table(broken: Iterable[Diagnostic]) -> bool:
-    """Tell whether a text that could not be parsed seems to be a table."""
+    """Return whether a text that could not be parsed seems to be a table."""
     return any(error.span is not None and _A_TABLE.search(error.span.source.text) for error in broken)
 
 
@@ -83,7 +83,7 @@ def _is_table(node: Node) -> bool:
 
 
 def _is_meant_as_table(node: Node) -> bool:
-    """Tell whether a document is meant as a table, whatever kind it has."""
+    """Return whether a document is meant as a table, whatever kind it has."""
     kind = node.nearest("kind").value
     if _is_table(node) or (isinstance(kind, str) and did_you_mean(kind, (KIND,))):
         return True
