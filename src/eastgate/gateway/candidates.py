@@ -87,7 +87,7 @@ def _rank(route: Route, hostname: Host, match: RouteMatch, position: tuple[int, 
 
 
 def _path_rank(path: PathMatch) -> tuple[int, int]:
-    """Rank exact before prefix before expression, and long before short; the length of an expression means nothing."""
+    """Exact before prefix before expression, and long before short; how long an expression is means nothing."""
     lengths = {PathType.EXACT: len(path.comparable), PathType.PREFIX: len(_prefix(path)), PathType.REGEX: 0}
     return -_PATH_ORDER[path.type], -lengths[path.type]
 
