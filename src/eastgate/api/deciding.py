@@ -36,7 +36,7 @@ from eastgate.unread import (
     Unconsidered,
     UnreadObjects,
     could_change,
-    describe_unconsidered,
+    list_unconsidered,
     standing,
 )
 
@@ -269,7 +269,7 @@ def _unlabelled(point: Point, policy: Policy) -> QuestionError:
 
 
 def _not_considered(decision: Decision) -> QuestionError:
-    lines = "; ".join(describe_unconsidered(decision.unconsidered)).removeprefix("not considered: ")
+    lines = "; ".join(list_unconsidered(decision.unconsidered))
     first = could_change(decision.unconsidered, allowed=decision.allowed)[0].unread
     message = f"what is not read could change the answer: {lines}"
     way_out = f"--unread warn answers without {first.kind.kind} {first.document.name}"

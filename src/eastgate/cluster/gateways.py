@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import field
 
 from eastgate.cluster.labels import Selector
-from eastgate.cluster.objects import ObjectId
+from eastgate.cluster.objects import Namespaced, ObjectId
 from eastgate.cluster.routes import GrpcRule, RouteRule
 from eastgate.diagnostics.spans import Span
 from eastgate.records import dataclass
@@ -65,7 +65,7 @@ class Listener:
 
 
 @dataclass(frozen=True, slots=True)
-class Gateway:
+class Gateway(Namespaced):
     """A Gateway."""
 
     namespace: str
@@ -74,11 +74,6 @@ class Gateway:
     gateway_class: str = ""
     labels: Mapping[str, str] = field(default_factory=dict, hash=False)
     span: Span | None = field(default=None, compare=False)
-
-    @property
-    def key(self) -> str:
-        """Return its name among the world's gateways: `namespace/name`."""
-        return f"{self.namespace}/{self.name}"
 
     @property
     def id(self) -> ObjectId:
@@ -130,7 +125,7 @@ class Route:
 
 
 @dataclass(frozen=True, slots=True)
-class Backend:
+class Backend(Namespaced):
     """A server behind a gateway that speaks MCP: a Service of its own namespace, or a host elsewhere.
 
     The world reads no manifest into one. `group` and `kind` are those of the dialect that declares it.
@@ -145,11 +140,6 @@ class Backend:
     group: str = field(kw_only=True)
     kind: str = field(kw_only=True)
     span: Span | None = field(default=None, compare=False)
-
-    @property
-    def key(self) -> str:
-        """Return its name among the world's backends: `namespace/name`."""
-        return f"{self.namespace}/{self.name}"
 
     @property
     def id(self) -> ObjectId:

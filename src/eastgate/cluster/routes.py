@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 
-from eastgate.ir.paths import comparable_path
 from eastgate.records import dataclass
 
 __all__ = [
@@ -33,11 +32,6 @@ class PathMatch:
 
     type: PathType = PathType.PREFIX
     value: str = "/"
-
-    @property
-    def comparable(self) -> str:
-        """Return the value in the form in which paths are compared; an expression is one already."""
-        return self.value if self.type is PathType.REGEX else comparable_path(self.value)
 
 
 @dataclass(frozen=True, slots=True)

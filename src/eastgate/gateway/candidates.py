@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TypeAlias
 
-from eastgate.cluster import (
-    GATEWAY_GROUP,
-    PathMatch,
-    PathType,
-    Route,
-    RouteMatch,
-    RouteRule,
-    ValueMatch,
-    World,
-    matches_pattern,
-)
+from eastgate.cluster import GATEWAY_GROUP, PathMatch, PathType, Route, RouteMatch, RouteRule, World
+from eastgate.cluster.route_predicates import CANONICAL
 from eastgate.gateway.hostnames import Host, specificity
 from eastgate.gateway.model import BackendRef, Routed
-from eastgate.ir import Computed, Is, OneOf, Or, Predicate, Prefix, Value, all_of
-from eastgate.ir.attributes import METHOD, PATH, Attribute, header, query
+from eastgate.ir import Predicate
 from eastgate.records import dataclass
 
 __all__ = ["Candidate", "Rank", "candidates_of"]
@@ -31,8 +21,6 @@ Rank: TypeAlias = tuple[
     tuple[bool, str, str],  # the age, and the name, of the route
     tuple[int, int],  # the rule and the match
 ]
-
-_PATH_ORDER = {PathType.EXACT: 2, PathType.PREFIX: 1, PathType.REGEX: 0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +42,7 @@ def candidates_of(world: World, route: Route, hostname: Host) -> Iterator[Candid
         routed = Routed(route, number, _backends(world, route, rule), rule.redirects)
         for position, match in enumerate(rule.matches):
             rank = _rank(route, hostname, match, (number, position))
-            yield Candidate(rank, hostname, _requests(match), routed)
+            yield Candidate(rank, hostname, CANONICAL.requests(match), routed)
 
 
 def _backends(world: World, route: Route, rule: RouteRule) -> tuple[BackendRef, ...]:
@@ -88,48 +76,10 @@ def _rank(route: Route, hostname: Host, match: RouteMatch, position: tuple[int, 
 
 def _path_rank(path: PathMatch) -> tuple[int, int]:
     """Exact before prefix before expression, and long before short; how long an expression is means nothing."""
-    lengths = {PathType.EXACT: len(path.comparable), PathType.PREFIX: len(_prefix(path)), PathType.REGEX: 0}
-    return -_PATH_ORDER[path.type], -lengths[path.type]
-
-
-def _prefix(path: PathMatch) -> str:
-    return path.comparable.rstrip("/")
-
-
-def _requests(match: RouteMatch) -> Predicate:
-    """Return which requests a match means."""
-    return all_of(
-        (
-            *([_equal(METHOD, match.method)] if match.method is not None else []),
-            *_paths(match.path),
-            *(_value(header(value.name), value) for value in match.headers),
-            *(_value(query(value.name), value) for value in match.query),
-        )
-    )
-
-
-def _paths(path: PathMatch) -> Iterator[Predicate]:
     match path.type:
         case PathType.EXACT:
-            yield _equal(PATH, path.comparable)
-        case PathType.REGEX:
-            yield _pattern(PATH, path.value)
+            return 0, -len(CANONICAL.comparable(path.value))
         case PathType.PREFIX:
-            if prefix := _prefix(path):  # the prefix / is for every request, whatever its path
-                yield Or((_equal(PATH, prefix), Is(PATH, Prefix(f"{prefix}/"))))
-
-
-def _value(attribute: Attribute, match: ValueMatch) -> Predicate:
-    return _pattern(attribute, match.value) if match.regex else _equal(attribute, match.value)
-
-
-def _equal(attribute: Attribute, value: str) -> Is:
-    return Is(attribute, OneOf(frozenset({value})))
-
-
-def _pattern(attribute: Attribute, pattern: str) -> Computed:
-    def test(values: Mapping[Attribute, Value | None]) -> bool:
-        value = values[attribute]
-        return isinstance(value, str) and matches_pattern(pattern, value)
-
-    return Computed(f"{attribute} matches {pattern}", frozenset({attribute}), test, pattern=(attribute, pattern))
+            return 1, -len(CANONICAL.stem(path))
+        case PathType.REGEX:
+            return 2, 0

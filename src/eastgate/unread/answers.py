@@ -34,6 +34,7 @@ __all__ = [
     "describe_unread",
     "diagnose_unread",
     "is_policy_like",
+    "list_unconsidered",
     "standing",
 ]
 
@@ -184,7 +185,12 @@ def standing(unconsidered: Unconsidered, handling: Handling, *, allowed: bool) -
 
 
 def describe_unconsidered(unconsidered: Unconsidered, handling: Handling = Handling.WARN) -> Iterator[str]:
-    """Describe what was not considered: a line for each kind that could matter, and one for policies elsewhere."""
+    """Describe what was not considered, in lines that say so."""
+    return (f"not considered: {line}" for line in list_unconsidered(unconsidered, handling))
+
+
+def list_unconsidered(unconsidered: Unconsidered, handling: Handling = Handling.WARN) -> Iterator[str]:
+    """List what was not considered: a line for each kind that could matter, and one for policies elsewhere."""
     by_kind: dict[UnreadKind, list[Met]] = {}
     for met in unconsidered.met if handling is not Handling.IGNORE else ():
         by_kind.setdefault(met.unread.kind, []).append(met)
@@ -194,10 +200,10 @@ def describe_unconsidered(unconsidered: Unconsidered, handling: Handling = Handl
             for side in Side
             if (at_side := [met for met in of_kind if met.side is side])
         ]
-        yield f"not considered: {_of(unconsidered.totals[kind], kind)}, of which {', and '.join(parts)}"
+        yield f"{_of(unconsidered.totals[kind], kind)}, of which {', and '.join(parts)}"
     if unconsidered.rejected:
         what = "manifest" if unconsidered.rejected == 1 else "manifests"
-        yield f"not considered: {unconsidered.rejected} {what} about something else cannot be read"
+        yield f"{unconsidered.rejected} {what} about something else cannot be read"
 
 
 def diagnose_unread(objects: Iterable[Unread], handling: Handling) -> Iterator[Diagnostic]:

@@ -21,7 +21,7 @@ from eastgate.cluster import (
     ValueMatch,
 )
 from eastgate.dialects.linkerd.model import GROUP, InboundRoute
-from eastgate.dialects.linkerd.routes import PathPredicates, route_cases, usable_routes
+from eastgate.dialects.linkerd.routes import match_predicates, route_cases, usable_routes
 from eastgate.engine.reference import holds
 from eastgate.ir import Known, Request
 from eastgate.ir.attributes import HOST, METHOD, PATH, SENT_PATH, Attribute, header, query
@@ -61,7 +61,7 @@ def taken(routes: list[InboundRoute], asked: Request) -> str | None:
     """The route that Linkerd's proxy takes, and so does ours where the path is spelt as paths are compared."""
     native, ours = (
         next(
-            (case.route.name for case in route_cases(routes, PathPredicates.of(plane)) if holds(case.when, asked)), None
+            (case.route.name for case in route_cases(routes, match_predicates(plane)) if holds(case.when, asked)), None
         )
         for plane in DataPlane
     )

@@ -9,7 +9,6 @@ from typing import Generic, TypeAlias, TypeVar
 from eastgate.api.questions import ends
 from eastgate.api.questions.codes import BAD_ATTRIBUTE, BAD_SOURCE, NOT_DECLARED, NOTHING_BEHIND, QuestionError
 from eastgate.api.questions.ends import destination_of, source_of
-from eastgate.api.questions.question import Question
 from eastgate.api.questions.values import request_values
 from eastgate.cluster import (
     PodsOfAccount,
@@ -24,6 +23,7 @@ from eastgate.cluster import (
     spiffe_problem,
 )
 from eastgate.cluster.points import Point
+from eastgate.cluster.question import Question
 from eastgate.cluster.targets import BackendNamed
 from eastgate.diagnostics import did_you_mean
 from eastgate.ir import Known, Request

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from eastgate.dialects.linkerd import lint_codes as codes
 from eastgate.dialects.linkerd.model import (
+    INBOUND_KINDS,
     AuthorizationPolicy,
     HttpRoute,
     InboundRoute,
@@ -53,7 +54,7 @@ def _routes(context: Context) -> dict[str, list[InboundRoute]]:
         if isinstance(policy, HttpRoute):
             by_namespace.setdefault(policy.route.namespace, []).append(policy.route)
     for route in context.world.routes.values():
-        if route.kind in ("HTTPRoute", "GRPCRoute"):
+        if route.kind in INBOUND_KINDS:
             by_namespace.setdefault(route.namespace, []).append(InboundRoute.of(route))
     return by_namespace
 

@@ -3,8 +3,8 @@
 A dialect's own checks need nothing else of lint.
 """
 
-from eastgate.dialects.linting.context import Check, Context, Group, GroupDecider, enumerated, subject_of
-from eastgate.dialects.linting.findings import Example, Finding
+from eastgate.dialects.linting.context import Check, Context, Decider, Group, enumerated, subject_of
+from eastgate.dialects.linting.findings import Finding
 from eastgate.dialects.linting.hooks import (
     EmptyList,
     Fallback,
@@ -20,7 +20,6 @@ __all__ = [
     "Check",
     "Context",
     "EmptyList",
-    "Example",
     "Fallback",
     "Finding",
     "Group",
