@@ -104,7 +104,7 @@ _ENDS = ("api/questions/ends.py", "cluster/")
 _DIALECTS = ("dialects/",)  # each dialect has one, in the file of the same name
 _SHARED_NAMES = {
     **dict.fromkeys(("Backend", "Gateway", "Pod", "Route", "Service", "ServiceAccount"), _ENDS),
-    **dict.fromkeys(("Action", "Policy", "StageName", "Subject"), _DIALECTS),  # `Policy` is also the protocol of all
+    **dict.fromkeys(("Action", "Policy", "StageName"), _DIALECTS),  # `Policy` is also the protocol of all
     "Call": ("languages/cel/syntax.py", "languages/rego/syntax.py"),  # a node of the syntax trees of both languages
 }
 

@@ -159,14 +159,14 @@ class _Inbound:
         if routes:
             chains = {route: self._chain(port, Refusal.FORBIDDEN, route=route) for route in routes}
             for case in route_cases(routes, self.predicates):
-                yield Case(case.when, chains[case.route])
+                yield SelectorCase(case.when, chains[case.route])
             no_route = AllowAny(Unroutable.NO_INBOUND_ROUTE, (), Refusal.NOT_FOUND)
             yield SelectorCase(ALWAYS, Chain((no_route,), self._readings, port.scope(ScopeKind.UNROUTED)))
             return
         if kind == "HTTPRoute" and port.probed and self._probe_networks and not self._allows_all(port):
             asks = (Is(METHOD, OneOf(frozenset({"GET"}))), Is(self.predicates.path, OneOf(frozenset(port.probed))))
-            yield Case(And(asks), self._chain(port, Refusal.FORBIDDEN, probe=True), synthetic=True)
-        yield Case(ALWAYS, self._chain(port, Refusal.FORBIDDEN))
+            yield SelectorCase(And(asks), self._chain(port, Refusal.FORBIDDEN, probe=True), synthetic=True)
+        yield SelectorCase(ALWAYS, self._chain(port, Refusal.FORBIDDEN))
 
     @property
     def _readings(self) -> tuple[Reading, ...]:

@@ -14,7 +14,7 @@ from eastgate.dialects.linkerd.lint_servers import inbound_layer, ports_of, serv
 from eastgate.dialects.linkerd.model import AuthorizationPolicy
 from eastgate.dialects.linkerd.settings import InboundPolicy
 from eastgate.dialects.linting import Context, Finding, Group, enumerated, locating
-from eastgate.dialects.linting.nearest import near
+from eastgate.dialects.linting.nearest import nearest_name
 from eastgate.ir import Known, Request
 from eastgate.ir.attributes import IDENTITY, MESH_NAME, METHOD, PATH, PORT, SENT_PATH, Attribute
 from eastgate.ir.paths import comparable_path

@@ -15,7 +15,7 @@ from eastgate.cluster.question import Question
 from eastgate.diagnostics.spans import Span
 from eastgate.dialects.linkerd import lint_codes as codes
 from eastgate.dialects.linkerd.lint_servers import inbound_layer
-from eastgate.dialects.linting import Context, Decider, Finding, Group, locating
+from eastgate.dialects.linting import Context, Finding, Group, GroupDecider, locating
 from eastgate.ir import (
     Chain,
     Computed,

@@ -10,7 +10,7 @@ from eastgate.dialects.base import Scene
 from eastgate.dialects.linkerd.clients import cluster_networks
 from eastgate.dialects.linkerd.injected import injected_ports, injected_probes
 from eastgate.dialects.linkerd.model import INBOUND_KINDS, InboundRoute, Resource, is_server
-from eastgate.dialects.linkerd.settings import InboundPolicy, LinkerdSettings, cluster_networks
+from eastgate.dialects.linkerd.settings import InboundPolicy, LinkerdSettings
 from eastgate.dialects.linkerd.values import is_port
 from eastgate.ir import Attachment
 from eastgate.records import dataclass

@@ -3,7 +3,7 @@
 A dialect's own checks need nothing else of lint.
 """
 
-from eastgate.dialects.linting.context import Check, Context, Decider, Group, enumerated, subject_of
+from eastgate.dialects.linting.context import Check, Context, Group, GroupDecider, enumerated, subject_of
 from eastgate.dialects.linting.findings import Finding
 from eastgate.dialects.linting.hooks import (
     EmptyList,

@@ -17,7 +17,7 @@ from eastgate.reports.describe.namespaces import describe_namespace
 from eastgate.reports.describe.pods import describe_pod
 from eastgate.reports.describe.policy import describe_policy
 from eastgate.reports.describe.services import describe_service
-from eastgate.reports.kinds import Word, policy_kinds, word_of
+from eastgate.reports.kinds import UnknownKind, Word, policy_kinds, word_of
 from eastgate.unread import list_unconsidered
 
 T = TypeVar("T")

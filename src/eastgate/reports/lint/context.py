@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 
 from eastgate.api.questions import Question
-from eastgate.dialects.linting import Decider, Group
+from eastgate.dialects.linting import Group, GroupDecider
 from eastgate.ir import Chain, Layer, Predicate, Request
 from eastgate.reports.lint.inventory import PolicyInventory
 from eastgate.reports.lint.possible import can_allow, chains_for

@@ -114,7 +114,7 @@ LOOKING: dict[str, object] = {
 STEPS = ("Identity", "Metadata", "Authorization", "Response")
 # Fields without expressions.
 CONSTANTS = {
-    "Literal.value",
+    "LiteralValue.value",
     *("Pattern.operator", "Pattern.value"),
     "AnyOf.apart",
     *("Credentials.where", "Credentials.key", "SecretRef.name", "SecretRef.key"),
@@ -162,14 +162,14 @@ ELSEWHERE = ("request.host", "request.query", "request.headers.x-path", "auth.id
 
 @pytest.mark.parametrize("selector", REACHING)
 def test_a_selector_looks_at_the_path_if_it_can_reach_it(selector: str) -> None:
-    assert Pattern(selector, Operator.EQ, "a").looks_at_path
+    assert Pattern(selector, PatternOperator.EQ, "a").looks_at_path
     assert Selected(selector).looks_at_path
     assert Selected(f"a {{{selector}}}").looks_at_path
 
 
 @pytest.mark.parametrize("selector", ELSEWHERE)
 def test_a_selector_that_leads_elsewhere_does_not_look_at_the_path(selector: str) -> None:
-    assert not Pattern(selector, Operator.EQ, "/path").looks_at_path
+    assert not Pattern(selector, PatternOperator.EQ, "/path").looks_at_path
     assert not Selected(selector).looks_at_path
     assert not Selected(f"path {{{selector}}}").looks_at_path
 
