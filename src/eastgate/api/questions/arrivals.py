@@ -46,7 +46,7 @@ from eastgate.unread import Callers
 if TYPE_CHECKING:
     from eastgate.gateway.journey import Way
 
-__all__ = ["Arrival", "Entry", "Resolver", "Values", "arrivals", "callers_of", "without_http"]
+__all__ = ["Arrival", "EntryPoint", "Resolver", "Values", "arrivals", "callers_of", "without_http"]
 
 T = TypeVar("T")
 Values: TypeAlias = Mapping[Attribute, Known]
@@ -68,7 +68,7 @@ class Arrival:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Entry:
+class EntryPoint:
     """A point where requests arrive, and the attributes that follow from arriving there.
 
     `hides_http`: nothing on the way sees HTTP, whatever a question says of it.
@@ -102,7 +102,7 @@ def arrivals(question: Question, world: World, settings: Settings) -> list[Arriv
     ]
 
 
-def _same(entry: Entry) -> Entry:
+def _same(entry: EntryPoint) -> EntryPoint:
     return entry
 
 
@@ -114,7 +114,7 @@ class Resolver(Generic[T]):
 
     __slots__ = ("_callers", "_entries", "_make", "_settings", "_world")
 
-    def __init__(self, world: World, settings: Settings, make: Callable[[Entry], T]) -> None:
+    def __init__(self, world: World, settings: Settings, make: Callable[[EntryPoint], T]) -> None:
         self._make = make
         self._world = world
         self._settings = settings
@@ -252,7 +252,7 @@ def _account_named(source: ends.Source, settings: Settings) -> tuple[str, str] |
 # What is called
 
 
-def _entries(question: Question, to: ends.Destination, shared: Values, world: World) -> Iterator[Entry]:
+def _entries(question: Question, to: ends.Destination, shared: Values, world: World) -> Iterator[EntryPoint]:
     if question.port is not None and not 1 <= question.port <= 65535:
         raise QuestionError(BAD_ATTRIBUTE, f"port {question.port} is not between 1 and 65535")
     port: Values = {} if question.port is None else {PORT: question.port}
@@ -260,11 +260,11 @@ def _entries(question: Question, to: ends.Destination, shared: Values, world: Wo
     match to:
         case ends.Pod():
             for workload in _workloads(to, world):
-                yield Entry(workload.key, (workload.key,), {**port, SERVICE: None})
+                yield EntryPoint(workload.key, (workload.key,), {**port, SERVICE: None})
         case ends.Service():
             service = _declared("Service", to.key, world.services)
             for workload, values in _behind(service, question.port, world):
-                yield Entry(workload.key, (workload.key,), values)
+                yield EntryPoint(workload.key, (workload.key,), values)
         case ends.Gateway():
             from eastgate.gateway.journey import through_gateway  # most questions need no routes
 
@@ -274,7 +274,7 @@ def _entries(question: Question, to: ends.Destination, shared: Values, world: Wo
         case ends.Backend():
             backend = _declared("Backend", to.key, world.backends)
             point = BackendNamed(backend.namespace, backend.name)
-            yield Entry(f"backend {backend.key}", (point,), {**port, BACKEND: backend.key})
+            yield EntryPoint(f"backend {backend.key}", (point,), {**port, BACKEND: backend.key})
         case ends.Route():
             from eastgate.gateway.journey import through_route
 
@@ -282,8 +282,8 @@ def _entries(question: Question, to: ends.Destination, shared: Values, world: Wo
                 yield _entry(way, {**port, **_handshake(question)})
 
 
-def _entry(way: Way, values: Values) -> Entry:
-    return Entry(way.where, way.points, {**values, BACKEND: way.backend}, way.hides_http)
+def _entry(way: Way, values: Values) -> EntryPoint:
+    return EntryPoint(way.where, way.points, {**values, BACKEND: way.backend}, way.hides_http)
 
 
 def _declared(kind: str, key: str, declared: Mapping[str, T]) -> T:
