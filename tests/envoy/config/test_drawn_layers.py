@@ -100,7 +100,10 @@ def _pattern(text: str) -> Computed:
 
 ON_CONNECTIONS: list[Predicate] = [
     ALWAYS,
-    *(Is(IDENTITY, matcher) for matcher in (_one_of(X), _one_of(Y, FOREIGN), AccountsOf("td", "a"), Present())),
+    *(
+        Is(IDENTITY, matcher)
+        for matcher in (_one_of(X), _one_of(Y, FOREIGN), _one_of(DEEP), AccountsOf("td", "a"), Present())
+    ),
     Is(ADDRESS, InNetwork((ip_network("10.0.0.0/8"),))),
     Not(Is(IDENTITY, AccountsOf("td", "b"))),
     Or((Is(IDENTITY, _one_of(FOREIGN)), Is(MESH_NAME, Suffix(".serviceaccount.identity.linkerd.td")))),
@@ -168,7 +171,7 @@ def _request(sent: Sent) -> Request:
 
 
 def _interpreter(layers: list[Layer]) -> Interpreter:
-    plan = plan_port(layers, 80, SETTINGS, [X, FOREIGN])
+    plan = plan_port(layers, 80, SETTINGS, [X, FOREIGN, DEEP])
     assert plan.refused is None
     inbound = InboundPort("a/p0", "127.0.0.1", 80, 80)
     return Interpreter(list(inbound_resources(inbound, plan, SocketAddress("/app"), shared_resources(plan))), 80)
