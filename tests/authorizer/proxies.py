@@ -189,6 +189,7 @@ _LISTENER = """
               mutations:
                 request_mutations:
                 - remove: x-verified-peer
+                - remove: x-authz-to
                 - append:
                     header: {{key: x-verified-peer, value: "%DOWNSTREAM_PEER_URI_SAN%"}}
                     append_action: OVERWRITE_IF_EXISTS_OR_ADD
