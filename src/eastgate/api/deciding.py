@@ -20,6 +20,7 @@ from eastgate.api.questions import (
     ends,
     request_values,
 )
+from eastgate.api.questions.arrivals import without_http
 from eastgate.cluster import World
 from eastgate.cluster.points import Point
 from eastgate.dialects import Policy
@@ -37,7 +38,7 @@ from eastgate.unread import (
     Unconsidered,
     UnreadObjects,
     could_change,
-    describe_unconsidered,
+    list_unconsidered,
     standing,
 )
 
@@ -60,6 +61,7 @@ class _Crossing(Stop):
     uncertain: tuple[Point, Policy] | None
     allowed_way: tuple[tuple[str, bool], ...]
     denied_way: tuple[tuple[str, bool], ...]
+    hides_http: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +196,9 @@ class Decider:
         for crossing in self._resolver.entries(question, shared):
             for caller in callers:
                 values = {**shared, **caller, **crossing.values}
+                if crossing.hides_http:
+                    arrivals.append((crossing, without_http(values)))
+                    continue
                 if crossing.repeatable:
                     _leave_out_others(values, question, crossing.repeatable)
                 request = Request(values, question.external_auth)
@@ -220,6 +225,7 @@ class Decider:
             next(((point, policies[0]) for point, policies in uncertain if policies), None),
             ((entry.where, True),),
             ((entry.where, False),),
+            entry.hides_http,
         )
 
     def judge(self, question: Question, decided: Sequence[_Decided]) -> Decision:
@@ -342,7 +348,7 @@ def _unlabelled(point: Point, policy: Policy) -> QuestionError:
 
 
 def _not_considered(decision: Decision) -> QuestionError:
-    lines = "; ".join(describe_unconsidered(decision.unconsidered)).removeprefix("not considered: ")
+    lines = "; ".join(list_unconsidered(decision.unconsidered))
     first = could_change(decision.unconsidered, allowed=decision.allowed)[0].unread
     message = f"what is not read could change the answer: {lines}"
     way_out = f"--unread warn answers without {first.kind.kind} {first.document.name}"

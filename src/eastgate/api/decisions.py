@@ -265,6 +265,7 @@ DEAD_ENDS: dict[str | None, str] = {
         "the route refers to a backend of another namespace, and no ReferenceGrant there lets it"
     ),
     Unroutable.BACKEND_NOT_DECLARED: "the route refers to a backend that no manifest declares",
+    Unroutable.UNSUPPORTED_FILTER: "the route has a filter that Eastgate does not know, and that may refuse requests",
 }
 
 UNASKED: dict[str | None, str] = {

@@ -19,7 +19,14 @@ from eastgate.dialects.kuadrant.authorino.secrecy import MASK
 from eastgate.ir.attributes import UNKNOWN
 from eastgate.regexes import regex
 
-__all__ = ["all_credentials", "credential", "describe_location", "masked_headers", "masked_path"]
+__all__ = [
+    "all_credentials",
+    "credential",
+    "describe_location",
+    "masked_headers",
+    "masked_path",
+    "secret_headers",
+]
 
 _SECRET_HEADERS: Final = ("authorization", "proxy-authorization", "cookie", "x-api-key", "api-key", "x-auth-token")
 _SECRET_PARAMETERS: Final = ("access_token", "api_key", "apikey")
@@ -74,6 +81,8 @@ def _in_headers(headers: Mapping[str, str], credentials: Credentials) -> list[st
 def _in_query(path: str, key: str) -> list[str]:
     """Return all values of a parameter, decoded as Go's net/url does: what is not well-formed is not there."""
     before, _, query = path.partition("#")[0].partition("?")
+    if not query:
+        return []
     if _MALFORMED.search(before) or _CONTROL.search(path):
         return []
     parts = (part.partition("=") for part in query.split("&") if ";" not in part and not _MALFORMED.search(part))
@@ -101,12 +110,13 @@ def all_credentials(locations: Iterable[Credentials], request: RequestFacts) -> 
 
 def masked_headers(headers: Mapping[str, str], locations: tuple[Credentials, ...]) -> dict[str, str]:
     """Return the headers without credentials."""
-    secret = _secret_headers(locations)
+    secret = secret_headers(locations)
     return {name: MASK if name in secret else value for name, value in headers.items()}
 
 
 @lru_cache(maxsize=256)
-def _secret_headers(locations: tuple[Credentials, ...]) -> frozenset[str]:
+def secret_headers(locations: tuple[Credentials, ...]) -> frozenset[str]:
+    """Return the headers whose values may be credentials."""
     custom = (location.key.lower() for location in locations if location.where is Where.CUSTOM_HEADER)
     return frozenset((*_SECRET_HEADERS, *custom))
 
