@@ -141,9 +141,10 @@ class Decider:
         for crossing, request in self._live_arrivals(live):
             if crossing.uncertain is not None:
                 raise _unlabelled(*crossing.uncertain)
-            joined = answers.joined_to(request, crossing.authorizers) if crossing.asks else request
+            asks = crossing.asks and not crossing.hides_http
+            joined = answers.joined_to(request, crossing.authorizers) if asks else request
             verdict = crossing.decide(joined)
-            decided.append((crossing, answers.settled(joined) if crossing.asks else request, verdict))
+            decided.append((crossing, answers.settled(joined) if asks else request, verdict))
             if not verdict[1] & 1:
                 break  # nobody else is asked
         return self._answer(live.question, decided)
@@ -165,6 +166,9 @@ class Decider:
         for crossing in self._resolver.entries(question, shared) if given is None else given:
             for caller in callers:
                 values = {**shared, **caller, **crossing.values}
+                if crossing.hides_http:
+                    yield crossing, without_http(values)
+                    continue
                 live.leave_out_others(values, crossing.repeatable)
                 yield crossing, Request(values, question.external_auth)
 

@@ -74,7 +74,7 @@ class MeshAuthorizer:
         """Decide by another authority from now on."""
         with self.lock:
             if self._live is None:
-                options = Options(seconds=30.0, plain_denials=True, keeps_own_headers=True)
+                options = Options(seconds=30.0, plain_denials=True, own_proxies=True)
                 self._live = LiveAuthorizer(authority, self.lock, self._external, options)
             else:
                 self._live.replace(authority, self._external)
