@@ -225,7 +225,8 @@ class Authority:
     def arrive(self, live: LiveQuestion) -> LiveArrivals:
         """Find where a request that is waiting arrives, to decide it there with the answers that authorizers give.
 
-        Raises QuestionError where it cannot be told. What this returns holds until something changes.
+        Raises QuestionError where it cannot be told. What this returns holds until something changes. It is for the
+        packages of this project, and no part of the public API; so is `enforced_live`.
         """
         return self._decider.arrive(live)
 
