@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import signal
 import socket
 import ssl
@@ -298,6 +299,14 @@ def test_several_processes(tmp_path: Path) -> None:
         )
         authorizer.manifests.write_text(MANIFESTS.replace("paths: [/reviews/*]", "paths: [/ratings]"))
         authorizer.wait_until(lambda: sum(record.get("event") == "reloaded" for record in authorizer.log) == 2)
+        assert {reviews(authorizer) for _ in range(20)} == {403}
+        assert authorizer.process is not None
+        children = Path(f"/proc/{authorizer.process.pid}/task/{authorizer.process.pid}/children")
+        before = children.read_text().split()
+        os.kill(int(before[0]), signal.SIGKILL)
+        authorizer.wait_until(lambda: any(record.get("event") == "process ended" for record in authorizer.log))
+        authorizer.wait_until(lambda: len({*children.read_text().split()} - {before[0]}) == 2)
+        authorizer.wait_until(lambda: sum(record.get("event") == "listening" for record in authorizer.log) == 3)
         assert {reviews(authorizer) for _ in range(20)} == {403}
         assert authorizer.stop() == 0
     assert not authorizer.http_socket.exists()
