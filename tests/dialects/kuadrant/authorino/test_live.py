@@ -9,7 +9,6 @@ import pytest
 from eastgate.cluster import World
 from eastgate.dialects.kuadrant.authorino.authorizer import SchemeAuthorizer, services_in
 from eastgate.dialects.kuadrant.authorino.evaluate import evaluate
-from eastgate.dialects.kuadrant.authorino.facts import Services
 from eastgate.dialects.kuadrant.authorino.model import (
     Cache,
     HttpCall,
@@ -40,10 +39,8 @@ def header(name: str, value: str, key: str | None = None, **more: Any) -> Respon
     return Response(name, PlainResponse(Literal(value)), key or name, **more)
 
 
-def ruling(condition: str, services: Services | None = None, **raw: Any) -> Ruling:
-    return SchemeAuthorizer(scheme(rule(condition)), services or Services()).answer(
-        REQUEST, RawRequest(headers={}, **raw)
-    )
+def ruling(condition: str, **raw: Any) -> Ruling:
+    return SchemeAuthorizer(scheme(rule(condition))).answer(REQUEST, RawRequest(headers={}, **raw))
 
 
 @pytest.mark.parametrize(
