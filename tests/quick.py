@@ -22,6 +22,8 @@ ROOT = Path(__file__).parent
 REAL = (
     "attacks",
     "authorino",
+    "authorizer/test_foreign_envoys.py",
+    "authorizer/test_service.py",
     "cli/test_broken_saves.py",
     "cli/test_call.py",
     "cli/test_identities.py",
@@ -35,6 +37,7 @@ REAL = (
     "faults",
     "identity",
     "reports/lint/test_integrations.py",
+    "mcp/lua",
     "mesh",
     "programs",
     "manifests/test_kustomize.py",

@@ -1,6 +1,13 @@
 """The IR: predicates, rules, stages, chains, layers, requests. No Kubernetes, no Envoy, no YAML."""
 
-from eastgate.ir.asking import ask_authorizers, authorizers_in
+from eastgate.ir.asking import (
+    AssumedConsent,
+    GatheredAnswers,
+    LiveAnswers,
+    Pending,
+    ask_authorizers,
+    authorizers_in,
+)
 from eastgate.ir.attachments import Attachment, Stances
 from eastgate.ir.authorizers import (
     Answer,
@@ -83,6 +90,7 @@ __all__ = [
     "Answer",
     "Ask",
     "AskAll",
+    "AssumedConsent",
     "Attachment",
     "Authorizer",
     "AuthorizerName",
@@ -95,10 +103,12 @@ __all__ = [
     "ExternalAuthorizer",
     "ExternalProtocol",
     "FirstMatch",
+    "GatheredAnswers",
     "InNetwork",
     "Is",
     "Known",
     "Layer",
+    "LiveAnswers",
     "Matcher",
     "Not",
     "Observe",
@@ -106,6 +116,7 @@ __all__ = [
     "Or",
     "Origin",
     "Outcome",
+    "Pending",
     "Placement",
     "PolicyRef",
     "Predicate",

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from eastgate.api.questions import QuestionError
+from eastgate.envoy.config.matching import NO_NAME, NOBODY
 from eastgate.mesh.codes import NO_DECISION, NOT_A_LOG_LINE
 from eastgate.records import dataclass
 
@@ -19,7 +20,7 @@ __all__ = ["UNREACHABLE", "Observation", "find_record", "read_line", "read_recor
 UNREACHABLE = "unreachable"  # the decider of an allowed connection that no application accepted
 # Flags of requests that ended before their answer did: by the client, or by a time limit.
 _ENDED_EARLY = {"DC", "DT", "SI"}
-_RECORDS = ("request", "denial", "connection", "unreachable", "handshake")
+_RECORDS = ("request", "denial", "connection", "unreachable", "handshake", "check")
 _DECODER = json.JSONDecoder()
 _SHOWN = 60
 
@@ -91,7 +92,7 @@ def _connection(record: Mapping[str, Any], *, allowed: bool) -> Observation:
         "connection",
         str(record["workload"]),
         int(record["port"]),
-        record.get("peer"),
+        _peer(record),
         record.get("source"),
         allowed,
         str(record.get("decision")),
@@ -112,7 +113,7 @@ def _request(record: Mapping[str, Any]) -> Observation:
         "request",
         str(record["workload"]),
         int(record["port"]),
-        record.get("peer"),
+        _peer(record),
         record.get("source"),
         allowed,
         decision,
@@ -124,6 +125,11 @@ def _request(record: Mapping[str, Any]) -> Observation:
         audit=_audit(record),
         detail=details or None,
     )
+
+
+def _peer(record: Mapping[str, Any]) -> str | None:
+    """Return the identity of a caller, or `none`. A gateway takes TLS from clients without a certificate, too."""
+    return NOBODY if record.get("peer") == NO_NAME else record.get("peer")
 
 
 def _audit(record: Mapping[str, Any]) -> tuple[str, ...]:

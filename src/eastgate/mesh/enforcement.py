@@ -8,30 +8,46 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from secrets import token_hex
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from eastgate.api.authority import Authority
+from eastgate.cluster.points import Point
 from eastgate.collection import no_collection
 from eastgate.dialects import Policy
 from eastgate.dialects.rejected import Policy as RejectedPolicy
 from eastgate.engine.compiled import Program
+from eastgate.envoy.config.gateway_filters import gateway_resources
+from eastgate.envoy.config.gateway_port import gateway_port_resources
+from eastgate.envoy.config.gateway_routes import Leg, authorizer_resources, leg_resources
 from eastgate.envoy.config.inbound_port import InboundPort
-from eastgate.envoy.config.secrets import svid_secret, trust_secret
+from eastgate.envoy.config.secrets import OPTIONAL_TRUST, optional_trust_secret, svid_secret, trust_secret
 from eastgate.envoy.config.sidecar import Outbound, inbound_resources, outbound_resources, shared_resources
 from eastgate.envoy.config.tokens import TokenIdentity
 from eastgate.envoy.plan import Inexpressible, PortPlan, plan_port
 from eastgate.envoy.plan.decisions import policy_name
+from eastgate.envoy.plan.gateway import GatewayPlan
 from eastgate.envoy.server.resources import ResourceKey, XdsResource
 from eastgate.envoy.server.status import ProxyStatus, ResourceRejection
 from eastgate.envoy.server.store import Store
 from eastgate.identity import Svid, TrustBundles
 from eastgate.ir import PolicyRef
 from eastgate.mesh.closures import TRUST, Closure, Closures, closing_of
+from eastgate.mesh.gateway_tls import handshakes_of, secrets_of
+from eastgate.mesh.gateways import GatewaySite, legs_of, plan_gateway, ports_of_gateway
 from eastgate.mesh.sites import ProxySite, identity_of, known_identities, upstreams
 from eastgate.settings import OpenRequests
 from eastgate.symbolic.callers import CallerCell
 
-__all__ = ["Enforcement"]
+__all__ = ["AuthorizerSockets", "Enforcement"]
+
+
+class AuthorizerSockets(NamedTuple):
+    """The paths of the sockets at which gateways ask the authorizer: for decisions, and for lists of tools."""
+
+    grpc: str
+    http: str
 
 
 class Enforcement:
@@ -41,11 +57,21 @@ class Enforcement:
     """
 
     def __init__(
-        self, authority: Authority, store: Store, *, by_address: bool = False, tokens: TokenIdentity | None = None
+        self,
+        authority: Authority,
+        store: Store,
+        *,
+        by_address: bool = False,
+        tokens: TokenIdentity | None = None,
+        authorizer: AuthorizerSockets | None = None,
     ) -> None:
         self.authority = authority
         self.store = store
         self.sites: Mapping[str, ProxySite] = {}
+        self.gateways: Mapping[str, GatewaySite] = {}
+        self._gateway_plans: dict[tuple[str, int], GatewayPlan] = {}
+        self._authorizer = authorizer
+        self._session_key = token_hex(32)
         self._closures = Closures()
         self._by_address = by_address
         self.tokens = tokens
@@ -59,10 +85,14 @@ class Enforcement:
 
     # What changes
 
-    def begin(self, authority: Authority, sites: Mapping[str, ProxySite]) -> None:
-        """Enforce an authority from now on, at these sites and no others."""
-        removed = set(self.sites) - set(sites)
-        self.authority, self.sites = authority, sites
+    def begin(
+        self, authority: Authority, sites: Mapping[str, ProxySite], gateways: Mapping[str, GatewaySite] | None = None
+    ) -> None:
+        """Enforce an authority from now on, at these sites and gateways and no others."""
+        before = {*self.sites, *self.gateways}
+        self.authority, self.sites, self.gateways = authority, sites, gateways or {}
+        removed = before - {*self.nodes}
+        self._gateway_plans.clear()
         self._identities = known_identities(authority.world, authority.settings)
         self._plans.clear()
         self._outbound.clear()
@@ -71,7 +101,12 @@ class Enforcement:
             self._closures.forget(node)
             self._ended = {key: ended for key, ended in self._ended.items() if key[0] != node}
             self.store.forget(node)
-        self.publish(sites)
+        self.publish(self.nodes)
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """Return the names of all proxies: those of workloads, and gateways."""
+        return (*self.sites, *self.gateways)
 
     @property
     def closed(self) -> Mapping[tuple[str, int], Closure]:
@@ -85,9 +120,12 @@ class Enforcement:
     def change(self, *, put: Iterable[Policy] = (), remove: Iterable[PolicyRef] = ()) -> frozenset[str]:
         """Change some policies and publish once; return the workloads whose proxies that concerns."""
         engine = self.authority.engine
-        points = [engine.remove_policy(ref) for ref in remove] + [engine.put_policy(policy) for policy in put]
-        keys = (point for changed in points for point in changed if isinstance(point, str))
-        touched = frozenset(key for key in keys if key in self.sites)
+        changed = [engine.remove_policy(ref) for ref in remove] + [engine.put_policy(policy) for policy in put]
+        points = frozenset[Point]().union(*changed)
+        touched = frozenset(point for point in points if isinstance(point, str) and point in self.sites)
+        if not all(isinstance(point, str) for point in points):
+            self._gateway_plans.clear()
+            touched |= self.gateways.keys()
         self.publish(touched)
         return touched
 
@@ -95,13 +133,13 @@ class Enforcement:
 
     def reject(self, node: str, key: ResourceKey, rejection: ResourceRejection) -> None:
         """Close the ports of a resource that a proxy has rejected."""
-        if node in self.sites:
+        if node in self.nodes:
             self._closures.reject(node, key, rejection)
             self.publish([node])
 
     def accept(self, node: str, status: Callable[[], ProxyStatus | None]) -> bool:
         """Open the ports that were closed and of which the proxy has everything now; return whether there are any."""
-        if node not in self.sites or not self._closures.has_closed_ports(node):
+        if node not in self.nodes or not self._closures.has_closed_ports(node):
             return False
         proxy = status()
         if proxy is not None and self._closures.forget_accepted(node, proxy.resources):
@@ -123,11 +161,13 @@ class Enforcement:
     def put_trust(self, node: str, bundles: TrustBundles) -> None:
         """Publish the trust bundles with which a proxy verifies its peers."""
         self._put_secret(node, trust_secret({domain: bundles.pem(domain).encode() for domain in bundles.trust_domains}))
+        if node in self.gateways:
+            self._put_secret(node, optional_trust_secret(bundles.pem(bundles.own).encode()))
 
     def _put_secret(self, node: str, secret: XdsResource) -> None:
         self._secrets.setdefault(node, {})[secret.name] = secret
         self.store.update(node, put=[secret])
-        if node in self.sites and self._closures.has_closed_ports(node):
+        if node in self.nodes and self._closures.has_closed_ports(node):
             self.publish([node])  # it may have been this that its ports were closed for
 
     # Open requests
@@ -153,15 +193,64 @@ class Enforcement:
         return [*self._secrets.get(node, {}).values(), *self._resources(node)]
 
     def _resources(self, node: str) -> list[XdsResource]:
+        return self._gateway_resources(node) if node in self.gateways else self._sidecar_resources(node)
+
+    def _gateway_resources(self, node: str) -> list[XdsResource]:
+        site, world = self.gateways[node], self.authority.world
+        trust = [secret for secret in self._secrets.get(node, {}).values() if secret.name in (TRUST[1], OPTIONAL_TRUST)]
+        published: list[XdsResource] = list(authorizer_resources(*self._authorizer)) if self._authorizer else []
+        legs: list[Leg] = []
+        self._closures.keep(node, site.ports)
+        ends_requests = self.authority.settings.open_requests is OpenRequests.END
+        gateway = world.gateways[site.key]
+        groups = ports_of_gateway(world, gateway)
+        for port, bound in sorted(site.ports.items()):
+            plan = self.gateway_plan(node, port)
+            of_port = list(legs_of(plan, world, self.sites, self.authority.settings))
+            by_destination = {leg.destination: leg for leg in of_port}
+            inbound = InboundPort(
+                node,
+                site.address,
+                port,
+                bound,
+                self._inbound_addresses(node),
+                self.tokens,
+                ends_requests,
+                tuple(handshakes_of(gateway, groups[port], plan.streams, by_destination, world)),
+                self._ended.get((node, port), Counter()),
+            )
+            decisive = [*gateway_resources(plan, self._session_key, self.tokens), *secrets_of(groups[port], world)]
+            resources = list(gateway_port_resources(inbound, plan, of_port, decisive))
+            published += self._closures.guard(node, port, resources, trust, closing_of(inbound))
+            legs += of_port
+        return [*published, *leg_resources(legs, site.address)]
+
+    def port_plan(self, node: str, port: int) -> PortPlan:
+        """Return the plan of a port, of a workload or of a gateway."""
+        return self.gateway_plan(node, port).port if node in self.gateways else self.plan(node, port)
+
+    def gateway_plan(self, node: str, port: int) -> GatewayPlan:
+        """Return the plan of a gateway's port."""
+        plan = self._gateway_plans.get((node, port))
+        if plan is None:
+            site, world = self.gateways[node], self.authority.world
+            group = ports_of_gateway(world, world.gateways[site.key])[port]
+            plan = self._gateway_plans[node, port] = plan_gateway(self.authority, site, group, self._identities)
+        return plan
+
+    def _inbound_addresses(self, node: str) -> tuple[tuple[str, str], ...]:
+        return self._addresses(node) if self._by_address else ()
+
+    def _sidecar_resources(self, node: str) -> list[XdsResource]:
         site = self.sites[node]
-        by_address = self._addresses(node) if self._by_address else ()
+        by_address = self._inbound_addresses(node)
         trust = [secret for secret in self._secrets.get(node, {}).values() if secret.key == TRUST]
         published: list[XdsResource] = []
         self._closures.keep(node, site.ports)
         ends_requests = self.authority.settings.open_requests is OpenRequests.END
         for port, bound in sorted(site.ports.items()):
             ended = self._ended.get((node, port), Counter())
-            inbound = InboundPort(node, site.address, port, bound, by_address, self.tokens, ends_requests, ended)
+            inbound = InboundPort(node, site.address, port, bound, by_address, self.tokens, ends_requests, ended=ended)
             plan = self.plan(node, port)
             resources = list(inbound_resources(inbound, plan, site.apps[port], self._shared_resources(plan)))
             published += self._closures.guard(node, port, resources, trust, closing_of(inbound))

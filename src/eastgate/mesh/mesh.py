@@ -18,7 +18,10 @@ from types import TracebackType
 from typing import Any
 
 from eastgate.api.authority import Authority
+from eastgate.authorizer.external import Address, ExternalAuthorizers
 from eastgate.cluster import World
+from eastgate.cluster.points import Point
+from eastgate.cluster.targets import BackendNamed, GatewayNamed, RouteNamed
 from eastgate.diagnostics.printable import printable
 from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.envoy.config.tokens import TokenIdentity
@@ -30,13 +33,14 @@ from eastgate.envoy.server.status import ResourceRejection, ResourceState
 from eastgate.envoy.server.store import Store
 from eastgate.envoy.server.tokens import Tokens
 from eastgate.identity import BundlesChanged, EmbeddedCa, Lifetimes, Svid, SvidSource, WorkloadApi
-from eastgate.ir import Is, OneOf, at_port
+from eastgate.ir import ExternalAuthorizer, Is, OneOf, at_port
 from eastgate.ir.attributes import IDENTITY, MESH_NAME
 from eastgate.ir.spiffe import trust_domain_of
 from eastgate.mesh.access_log import UNREACHABLE, read_record
+from eastgate.mesh.authorizing import MeshAuthorizer
 from eastgate.mesh.certificates import Certificates
 from eastgate.mesh.closures import Closure
-from eastgate.mesh.enforcement import Enforcement
+from eastgate.mesh.enforcement import AuthorizerSockets, Enforcement
 from eastgate.mesh.events import (
     Changes,
     Decided,
@@ -48,6 +52,7 @@ from eastgate.mesh.events import (
     PartlyEnforced,
     Ready,
 )
+from eastgate.mesh.gateways import GatewaySite, gateway_identity, gateway_node, ports_of_gateway
 from eastgate.mesh.history import History
 from eastgate.mesh.listening import wait_until_listening
 from eastgate.mesh.local.addresses import Addresses
@@ -138,8 +143,18 @@ class LocalMesh:
             Certificates(source, self.settings, self.metrics, self.emit, self._on_renewed)
         )
         self._stack.callback(source.watch(self._on_source_change))
+        sockets = AuthorizerSockets(self.rundir.socket("authorizer"), self.rundir.socket("tools"))
         self.enforcement = Enforcement(
-            authority, self.store, by_address=self.options.by_address, tokens=self.options.tokens
+            authority,
+            self.store,
+            by_address=self.options.by_address,
+            tokens=self.options.tokens,
+            authorizer=sockets,
+        )
+        external = ExternalAuthorizers(self._address_of_authorizer)
+        self._stack.callback(external.close)
+        self.authorizer = await self._stack.enter_async_context(
+            MeshAuthorizer(lambda: self.enforcement, external, sockets)
         )
         self._open_requests = OpenRequestMonitor(self.enforcement, self.emit)
         self._stack.callback(self.listen(self._open_requests.on_event))
@@ -165,6 +180,16 @@ class LocalMesh:
         return self.enforcement.sites
 
     @property
+    def gateways(self) -> Mapping[str, GatewaySite]:
+        """Return the gateways, by the name of their proxy."""
+        return self.enforcement.gateways
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """Return the names of all proxies."""
+        return self.enforcement.nodes
+
+    @property
     def own_address(self) -> str:
         """Return the source address of callers that are no workload of the mesh. It is in none of the cluster's
         networks.
@@ -179,9 +204,9 @@ class LocalMesh:
         """Enforce another authority; return when every proxy does. `changes` names the difference, for the event."""
         began = time.monotonic() if began is None else began
         async with self._changing:
-            before = {node: self.store.revision(node) for node in self.sites}
+            before = {node: self.store.revision(node) for node in self.nodes}
             await self._deploy(authority, _SETTLE_TIMEOUT)
-            touched = tuple(sorted(n for n in self.sites if self.store.revision(n) != before.get(n)))
+            touched = tuple(sorted(n for n in self.nodes if self.store.revision(n) != before.get(n)))
         return self._report_enforced(began, touched, changes)
 
     async def change(
@@ -193,10 +218,11 @@ class LocalMesh:
         """Enforce a change of some policies; return when every proxy does. `changes` names them, for the event."""
         began = time.monotonic() if began is None else began
         async with self._changing:
-            before = {node: self.store.revision(node) for node in self.sites}
-            touched = change(self.enforcement)
+            before = {node: self.store.revision(node) for node in self.nodes}
+            with self.authorizer.lock:
+                touched = change(self.enforcement)
             self.certificates.federate(_foreign_domains(self.authority, touched))
-            updated = tuple(sorted(node for node in self.sites if self.store.revision(node) != before[node]))
+            updated = tuple(sorted(node for node in self.nodes if self.store.revision(node) != before[node]))
             await self._settle(updated, _SETTLE_TIMEOUT)
         return self._report_enforced(began, updated, changes)
 
@@ -230,6 +256,8 @@ class LocalMesh:
         return changed
 
     def _compute_modes(self, node: str) -> dict[int, PortMode]:
+        if node in self.gateways:
+            return {}
         layers = self.authority.engine.program(node).layers
         return {port: mode_of(at_port(layer, port) for layer in layers) for port in self.sites[node].ports}
 
@@ -244,33 +272,72 @@ class LocalMesh:
         world = authority.world
         optional = {key: identity_of(workload, self.settings) for key, workload in world.workloads.items()}
         identities = {key: identity for key, identity in optional.items() if identity is not None}
-        addresses = self._addresses.assign(identities)
-        authority.place(addresses)
+        of_gateways = {gateway_node(each.namespace, each.name): each for each in world.gateways.values()}
+        addresses = self._addresses.assign([*identities, *of_gateways])
+        with self.authorizer.lock:
+            authority.place({key: addresses[key] for key in identities})
         sites = {}
         for key in identities:
-            ports = self._addresses.bind_ports(ports_of(world, world.workloads[key]))
-            apps = {port: await self._find_app(key, port) for port in ports}
-            bound = {port: bound_port.port for port, bound_port in ports.items()}
+            bound = self._bind(ports_of(world, world.workloads[key]))
+            apps = {port: await self._find_app(key, port) for port in bound}
             has_app = any(app.partition(":")[0] == key for app in self.options.apps)
             sites[key] = ProxySite(key, addresses[key], bound, apps, calls_out=has_app)
+        gateways = {
+            node: GatewaySite(
+                GatewayNamed(gateway.namespace, gateway.name),
+                addresses[node],
+                {
+                    port: bound.port
+                    for port, bound in self._addresses.bind_ports(ports_of_gateway(world, gateway)).items()
+                },
+            )
+            for node, gateway in of_gateways.items()
+        }
         self.certificates.federate([*self.options.federate, *_foreign_domains(authority, world.workloads)])
-        held = {identity_of(self.authority.world.workloads[key], self.settings) for key in self.sites}
-        self.enforcement.begin(authority, sites)
-        for unused in held - set(identities.values()) - {None}:
+        held = {self._identity_of(node) for node in self.nodes}
+        with self.authorizer.lock:
+            self.authorizer.decide_by(authority)
+            self.enforcement.begin(authority, sites, gateways)
+        for unused in held - {self._identity_of(node) for node in self.nodes} - {None}:
             await self.certificates.release(str(unused))
-        for key, identity in identities.items():
-            self.enforcement.put_svid(key, await self.certificates.hold(identity))
-            self.enforcement.put_trust(key, self.certificates.bundles)
-        await self.proxies.run(sites)
-        await self._settle(sites, timeout)
+        for node in self.nodes:
+            self.enforcement.put_svid(node, await self.certificates.hold(str(self._identity_of(node))))
+            self.enforcement.put_trust(node, self.certificates.bundles)
+        await self.proxies.run({**sites, **gateways})
+        await self._settle(self.nodes, timeout)
         closed = self.enforcement.closed
+        opened = [(node, site.address, site.ports) for node, site in sites.items()]
+        opened += [(node, site.address, site.ports) for node, site in gateways.items()]
         wanted = {
-            (site.address, bound)
-            for node, site in sites.items()
-            for port, bound in site.ports.items()
+            (address, bound)
+            for node, address, ports in opened
+            for port, bound in ports.items()
             if (node, port) not in closed
         }
         await wait_until_listening(wanted, timeout)
+
+    def _address_of_authorizer(self, authorizer: ExternalAuthorizer) -> Address | None:
+        """Return where an external authorizer is reached: the application of a pod behind its Service."""
+        world = self.authority.world
+        service = world.services.get(f"{authorizer.namespace}/{authorizer.service}")
+        if service is None:
+            return None
+        for key in sorted(world.pods_of(f"{service.namespace}/{service.name}") & self.sites.keys()):
+            for number in world.target_ports(service, authorizer.port, world.workloads[key]):
+                app = self.sites[key].apps.get(number)
+                if app is not None and app.port:  # what is built in answers everybody, and decides nothing
+                    return Address(app.host, app.port)
+        return None
+
+    def _bind(self, ports: Iterable[int]) -> dict[int, int]:
+        """Return the port to open for each of these."""
+        return {port: bound.port for port, bound in self._addresses.bind_ports(ports).items()}
+
+    def _identity_of(self, node: str) -> str | None:
+        """Return the identity of a proxy."""
+        if node in self.gateways:
+            return gateway_identity(self.gateways[node].gateway, self.settings)
+        return identity_of(self.authority.world.workloads[node], self.settings)
 
     async def _settle(self, nodes: Collection[str], timeout: float) -> None:
         """Wait until these proxies have acknowledged everything, including the ports that open again."""
@@ -368,15 +435,15 @@ class LocalMesh:
     # Certificates
 
     def _on_renewed(self, svid: Svid) -> None:
-        for key in self.sites:
-            if identity_of(self.authority.world.workloads[key], self.settings) == svid.identity:
-                self.enforcement.put_svid(key, svid)
+        for node in self.nodes:
+            if self._identity_of(node) == svid.identity:
+                self.enforcement.put_svid(node, svid)
         self.emit(Noted(f"the certificate of {svid.identity} was renewed"))
 
     def _on_source_change(self, change: object) -> None:
         if isinstance(change, BundlesChanged):
-            for key in self.sites:
-                self.enforcement.put_trust(key, self.certificates.bundles)
+            for node in self.nodes:
+                self.enforcement.put_trust(node, self.certificates.bundles)
 
 
 def unread_at_workloads(world: World, unread: UnreadObjects) -> Unconsidered:
@@ -387,8 +454,12 @@ def unread_at_workloads(world: World, unread: UnreadObjects) -> Unconsidered:
 def _foreign_domains(authority: Authority, workloads: Iterable[str]) -> set[str]:
     """Return the trust domains, other than the own, that the policies of these workloads name."""
     domains: set[str] = set()
-    for workload in workloads:
-        for layer in authority.engine.program(workload).layers:
+    points: list[Point] = [workload for workload in workloads if workload in authority.world.workloads]
+    points += [GatewayNamed(each.namespace, each.name) for each in authority.world.gateways.values()]
+    points += [RouteNamed(each.namespace, each.name, each.kind) for each in authority.world.routes.values()]
+    points += [BackendNamed(each.namespace, each.name) for each in authority.world.backends.values()]
+    for point in points:
+        for layer in authority.engine.program(point).layers:
             for atom in (atom for atom in layer.atoms(observed=True) if isinstance(atom, Is)):
                 if atom.attribute in (IDENTITY, MESH_NAME) and isinstance(atom.matcher, OneOf):
                     names = (str(value) for value in atom.matcher.values)

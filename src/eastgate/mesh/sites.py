@@ -9,7 +9,7 @@ from eastgate.envoy.config.clusters import SocketAddress, Upstream
 from eastgate.records import dataclass
 from eastgate.settings import Settings
 
-__all__ = ["ProxySite", "identity_of", "known_identities", "ports_of", "upstreams"]
+__all__ = ["ProxySite", "endpoints_of", "identity_of", "known_identities", "ports_of", "upstreams"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,20 +54,30 @@ def upstreams(world: World, sites: Mapping[str, ProxySite], settings: Settings, 
     """Yield every port of every Service, as callers of a namespace name and reach it."""
     for key in sorted(world.services):
         service = world.services[key]
-        pods = [world.workloads[pod] for pod in sorted(world.pods_of(key)) if pod in sites]
         first = True
         for port in (service_port.port for service_port in service.ports if service_port.protocol == "TCP"):
-            endpoints: list[SocketAddress] = []
-            identities: set[str] = set()
-            for pod in pods:
-                site, identity = sites[pod.key], identity_of(pod, settings)
-                bound = [site.ports[n] for n in world.target_ports(service, port, pod) if n in site.ports]
-                endpoints += [SocketAddress(site.address, number) for number in bound]
-                identities |= {identity} if identity is not None else set()
+            endpoints, identities = endpoints_of(service, port, world, sites, settings)
             hosts = tuple(_hosts(service, port, namespace, settings, bare=first))
             first = False
             if endpoints and identities:
-                yield Upstream(f"service/{key}/{port}", hosts, tuple(endpoints), frozenset(identities))
+                yield Upstream(f"service/{key}/{port}", hosts, endpoints, identities)
+
+
+def endpoints_of(
+    service: Service, port: int, world: World, sites: Mapping[str, ProxySite], settings: Settings
+) -> tuple[tuple[SocketAddress, ...], frozenset[str]]:
+    """Return the sidecars behind a port of a Service, and their identities."""
+    endpoints: list[SocketAddress] = []
+    identities: set[str] = set()
+    for key in sorted(world.pods_of(f"{service.namespace}/{service.name}")):
+        if key not in sites:
+            continue
+        pod, site = world.workloads[key], sites[key]
+        bound = [site.ports[number] for number in world.target_ports(service, port, pod) if number in site.ports]
+        endpoints += [SocketAddress(site.address, number) for number in bound]
+        identity = identity_of(pod, settings)
+        identities |= {identity} if identity is not None else set()
+    return tuple(endpoints), frozenset(identities)
 
 
 def _hosts(service: Service, port: int, namespace: str, settings: Settings, *, bare: bool) -> Iterator[str]:

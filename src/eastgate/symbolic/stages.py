@@ -34,7 +34,17 @@ from eastgate.ir import (
 from eastgate.ir.attributes import Attribute
 from eastgate.records import dataclass
 
-__all__ = ["Arm", "Move", "OrderedStage", "Ordering", "allow_lists", "answer_attribute", "order_chain", "order_stage"]
+__all__ = [
+    "Arm",
+    "Move",
+    "OrderedStage",
+    "Ordering",
+    "allow_lists",
+    "answer_attribute",
+    "is_answer",
+    "order_chain",
+    "order_stage",
+]
 
 _ANSWER = "answer"
 _ALLOWS = OneOf(frozenset({"allow"}))
@@ -94,6 +104,11 @@ class OrderedStage:
 def answer_attribute(authorizer: str) -> Attribute:
     """Return the attribute that holds the answer of an external authorizer: `allow`, anything else, or absent."""
     return Attribute(_ANSWER, authorizer)
+
+
+def is_answer(attribute: Attribute) -> bool:
+    """Tell whether an attribute is the answer of an external authorizer."""
+    return attribute.name == _ANSWER
 
 
 def order_chain(chain: Chain) -> list[OrderedStage]:

@@ -14,9 +14,20 @@ from eastgate.envoy.config.typed import ADS, Plain, filter_, message, typed
 from eastgate.envoy.server.resources import CLUSTER, ENDPOINTS, ROUTE, XdsResource
 from eastgate.records import dataclass
 
-__all__ = ["SocketAddress", "Upstream", "app_resources", "internal_cluster", "upstream_resources"]
+__all__ = [
+    "HTTP2",
+    "SocketAddress",
+    "Upstream",
+    "app_resources",
+    "cluster_resource",
+    "internal_cluster",
+    "options",
+    "service_resources",
+    "upstream_resources",
+]
 
 _OPTIONS = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
+HTTP2: Plain = {"http2_protocol_options": {}}
 _MOST = 100_000  # Envoy's default of 1,024 connections would refuse callers that policies allow
 _LIMITS = {"max_connections": _MOST, "max_pending_requests": _MOST, "max_requests": _MOST}
 _CONNECT = "15s"  # with the handshake, of a proxy that may be busy
@@ -47,7 +58,8 @@ class Upstream:
     identities: frozenset[str]
 
 
-def _cluster(name: str, plain: Plain) -> XdsResource:
+def cluster_resource(name: str, plain: Plain) -> XdsResource:
+    """Return a cluster with the limits that all have."""
     limits = {"thresholds": [_LIMITS]}
     config: Plain = {"name": name, "connect_timeout": _CONNECT, "circuit_breakers": limits, **plain}
     return XdsResource(CLUSTER, name, serialize(message(cluster_pb2.Cluster, config)))
@@ -83,7 +95,7 @@ def internal_cluster(listener: str) -> XdsResource:
     address = {"envoy_internal_address": {"server_listener_name": listener}}
     assignment = {"cluster_name": listener, "endpoints": [{"lb_endpoints": [_endpoint(address)]}]}
     transport = filter_("inside", typed(kind, transport_socket=raw))
-    return _cluster(listener, {"type": "STATIC", "load_assignment": assignment, "transport_socket": transport})
+    return cluster_resource(listener, {"type": "STATIC", "load_assignment": assignment, "transport_socket": transport})
 
 
 @lru_cache(maxsize=4096)
@@ -99,36 +111,47 @@ def app_resources(port: int, app: SocketAddress) -> tuple[XdsResource, ...]:
         "typed_extension_protocol_options": options,
     }
     routes = _route(f"requests/{port}", [_virtual_host("app", ["*"], name)])
-    return _cluster(name, config), _endpoints(name, [app]), routes
+    return cluster_resource(name, config), _endpoints(name, [app]), routes
 
 
 def upstream_resources(upstreams: Iterable[Upstream], source: str) -> Iterator[XdsResource]:
-    """Yield the clusters of other workloads, over mTLS, verified by the account that theirs should have.
+    """Yield the clusters of other workloads, and the routes to them by host. `source`: the address to call from."""
+    hosts = []
+    for upstream in upstreams:
+        yield from service_resources(upstream.name, upstream, source)
+        hosts.append(_virtual_host(upstream.name, list(upstream.hosts), upstream.name))
+    yield _route("outbound", hosts)
+
+
+def service_resources(name: str, upstream: Upstream, source: str, *, http2: bool = False) -> Iterator[XdsResource]:
+    """Yield the cluster of a Service's port, over mTLS, verified by the account that each sidecar should have.
 
     `source` is the address to call them from, which identifies the workload to them.
     """
-    hosts = []
-    for upstream in upstreams:
-        names = [{"san_type": "URI", "matcher": {"exact": identity}} for identity in sorted(upstream.identities)]
-        context = typed(
-            "envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext",
-            common_tls_context={
-                "tls_certificate_sds_secret_configs": [{"name": "svid", "sds_config": ADS}],
-                "combined_validation_context": {
-                    "default_validation_context": {"match_typed_subject_alt_names": names},
-                    "validation_context_sds_secret_config": {"name": "trust", "sds_config": ADS},
-                },
+    names = [{"san_type": "URI", "matcher": {"exact": identity}} for identity in sorted(upstream.identities)]
+    context = typed(
+        "envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext",
+        common_tls_context={
+            "tls_certificate_sds_secret_configs": [{"name": "svid", "sds_config": ADS}],
+            "combined_validation_context": {
+                "default_validation_context": {"match_typed_subject_alt_names": names},
+                "validation_context_sds_secret_config": {"name": "trust", "sds_config": ADS},
             },
-        )
-        yield _cluster(
-            upstream.name,
-            {
-                "type": "EDS",
-                "eds_cluster_config": {"eds_config": ADS},
-                "transport_socket": filter_("tls", context),
-                "upstream_bind_config": {"source_address": {"address": source, "port_value": 0}},
-            },
-        )
-        yield _endpoints(upstream.name, upstream.endpoints)
-        hosts.append(_virtual_host(upstream.name, list(upstream.hosts), upstream.name))
-    yield _route("outbound", hosts)
+        },
+    )
+    yield cluster_resource(
+        name,
+        {
+            "type": "EDS",
+            "eds_cluster_config": {"eds_config": ADS},
+            "transport_socket": filter_("tls", context),
+            "upstream_bind_config": {"source_address": {"address": source, "port_value": 0}},
+            **(options(HTTP2) if http2 else {}),
+        },
+    )
+    yield _endpoints(name, upstream.endpoints)
+
+
+def options(protocol: Plain) -> Plain:
+    """Return what a cluster says of the version of HTTP that it speaks."""
+    return {"typed_extension_protocol_options": {_OPTIONS: typed(_OPTIONS, explicit_http_config=protocol)}}

@@ -19,18 +19,22 @@ from eastgate.envoy.config.request_listener import request_listener
 from eastgate.envoy.plan import PortPlan
 from eastgate.envoy.server.resources import LISTENER, XdsResource
 
-__all__ = ["closing_listener", "port_listeners"]
+__all__ = ["closing_listener", "outer_listeners", "port_listeners"]
 
 
 def port_listeners(inbound: InboundPort, plan: PortPlan) -> Iterator[XdsResource]:
     """Yield the listeners of a port."""
-    before, behind = _policy_independent(inbound)
-    yield before
+    yield from outer_listeners(inbound, plan)
+    if plan.reads_http:
+        yield _decide_requests(inbound)
+
+
+def outer_listeners(inbound: InboundPort, plan: PortPlan) -> Iterator[XdsResource]:
+    """Yield the listeners before the one that reads HTTP."""
+    yield _accept_connections(inbound)
     yield XdsResource(
         LISTENER, f"connections/{inbound.port}", serialize(connection_listener(inbound, plan)), plan.policies
     )
-    if plan.reads_http:
-        yield behind
 
 
 @lru_cache(maxsize=4096)
@@ -40,9 +44,10 @@ def closing_listener(inbound: InboundPort) -> XdsResource:
 
 
 @lru_cache(maxsize=4096)
-def _policy_independent(inbound: InboundPort) -> tuple[XdsResource, XdsResource]:
-    """Return the listeners of a port that no policy changes."""
-    return (
-        XdsResource(LISTENER, f"inbound/{inbound.port}", serialize(inbound_listener(inbound))),
-        XdsResource(LISTENER, f"requests/{inbound.port}", serialize(request_listener(inbound))),
-    )
+def _accept_connections(inbound: InboundPort) -> XdsResource:
+    return XdsResource(LISTENER, f"inbound/{inbound.port}", serialize(inbound_listener(inbound)))
+
+
+@lru_cache(maxsize=4096)
+def _decide_requests(inbound: InboundPort) -> XdsResource:
+    return XdsResource(LISTENER, f"requests/{inbound.port}", serialize(request_listener(inbound)))

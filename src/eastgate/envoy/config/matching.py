@@ -25,27 +25,51 @@ from xds.type.matcher.v3 import matcher_pb2
 from eastgate.cluster import account_of
 from eastgate.envoy.config.client_certificates import FOR_CLIENTS, NAMED_TWICE, WEAK, WITH_PURPOSES
 from eastgate.envoy.config.packing import pack
+from eastgate.envoy.config.segments import Segment, TestMap, segments
 from eastgate.envoy.config.spelling import host_pattern, path_pattern
 from eastgate.envoy.config.values import CLEAR, each_key, field_key, marked, single_keys
 from eastgate.envoy.plan import ENCODED_SLASH, ByCaller, Node, ProxyVerdict, RequestField
-from eastgate.ir import And, Computed, InNetwork, Is, Matcher, Not, OneOf, Or, Predicate, Prefix, Present, Suffix
-from eastgate.ir.attributes import ADDRESS, HOST, IDENTITY, METHOD, PATH, Attribute
+from eastgate.envoy.plan.gateway import DESTINATION, MESSAGE
+from eastgate.ir import (
+    ALWAYS,
+    And,
+    Computed,
+    InNetwork,
+    Is,
+    Matcher,
+    Not,
+    OneOf,
+    Or,
+    Predicate,
+    Prefix,
+    Present,
+    Suffix,
+)
+from eastgate.ir.attributes import ADDRESS, HOST, IDENTITY, MCP_METHOD, MCP_TOOL, METHOD, PATH, SNI, Attribute
 from eastgate.ir.service_accounts import AccountsOf, service_account_id
 from eastgate.ir.spiffe import LONGEST, SEGMENT, SPIFFE_ID
 from eastgate.symbolic.callers import AccountsIn, OtherAccounts
+from eastgate.symbolic.trees import DecisionNode
 
 __all__ = [
     "ADDRESS_KEY",
     "CERTIFICATE_KEY",
+    "DESTINATION_KEY",
+    "MCP_METHOD_KEY",
+    "MCP_NAME_KEY",
+    "MESSAGE_KEY",
     "NOBODY",
     "NO_CALLER",
+    "NO_NAME",
     "PATH_KEY",
     "PEER_KEY",
+    "SNI_KEY",
     "SOURCE_KEY",
     "TOKEN_KEY",
     "UNFIT",
     "by_protocol",
     "caller_matcher",
+    "node_matcher",
     "where",
     "where_slash_is_encoded",
     "where_unclear",
@@ -57,12 +81,26 @@ ADDRESS_KEY = "eastgate.address"
 CERTIFICATE_KEY = "eastgate.certificate"
 SOURCE_KEY = "eastgate.source"  # the address with its port, by which a log line is found again
 PATH_KEY = "eastgate.path"
+SNI_KEY = "eastgate.sni"  # the name in the TLS handshake
+DESTINATION_KEY = "eastgate.destination"  # where a gateway leads the request
+MESSAGE_KEY = "eastgate.message"  # of an MCP message: whether it was read, its method, the name in its parameters
+MCP_METHOD_KEY = "eastgate.mcp.method"
+MCP_NAME_KEY = "eastgate.mcp.name"
 TOKEN_KEY = "eastgate.token"  # the claim of a verified token  # noqa: S105 - not a secret
 NOBODY = "none"
+NO_NAME = "-"  # what Envoy notes of a client without a certificate, where it may do without
 NO_CALLER = ProxyVerdict(False, 0, "no-caller")  # nothing was noted of the caller, which cannot be
 _TOO_LONG = f".{{1000}}.{{1000}}.{{{LONGEST - 1999}}}(?s:.*)"  # 1,000 is the most that RE2 counts
 UNFIT = ProxyVerdict(False, 0, "unfit-certificate")
 _ROOT, _DOUBLED = "/", "//"  # a path of slashes alone is the root to policies, and `//` to Envoy
+
+_NOTED = {
+    SNI: SNI_KEY,
+    DESTINATION: DESTINATION_KEY,
+    MESSAGE: MESSAGE_KEY,
+    MCP_METHOD: MCP_METHOD_KEY,
+    MCP_TOOL: MCP_NAME_KEY,
+}
 
 OnMatch: TypeAlias = Any  # messages of generated code are untyped
 Leaf: TypeAlias = "Callable[[OnMatch, ProxyVerdict], None]"  # writes a verdict
@@ -80,10 +118,16 @@ def caller_matcher(decided: ByCaller[Node], leaf: Leaf, by_token: str | None = N
     """
     matcher = _M()
     entries = _enter_callers(matcher, decided, leaf, PEER_KEY)
-    nobody = entries[NOBODY]
+    _enter_nobody(entries[NOBODY], decided, leaf, by_token)
+    entries[NO_NAME].CopyFrom(entries[NOBODY])
+    return matcher
+
+
+def _enter_nobody(nobody: OnMatch, decided: ByCaller[Node], leaf: Leaf, by_token: str | None) -> None:
+    """Decide for callers without a certificate."""
     if by_token is None:
         _write_node(nobody, decided.nobody, leaf)
-        return matcher
+        return
     [identified], otherwise = _add_list(nobody.matcher, 1)
     is_identity, too_long = (identified.predicate.and_matcher.predicate.add() for _ in range(2))
     _match_regex(is_identity, _filter_state(TOKEN_KEY), f"spiffe://{re.escape(by_token)}(/{SEGMENT})+")
@@ -91,7 +135,6 @@ def caller_matcher(decided: ByCaller[Node], leaf: Leaf, by_token: str | None = N
     inner = _enter_callers(identified.on_match.matcher, decided, leaf, TOKEN_KEY)
     _write_node(inner[NOBODY], decided.nobody, leaf)
     _write_node(otherwise, decided.nobody, leaf)
-    return matcher
 
 
 def _enter_callers(to: Any, decided: ByCaller[Node], leaf: Leaf, key: str) -> Any:
@@ -221,15 +264,56 @@ def by_protocol(http: Any, otherwise: Any) -> Any:
     return combined
 
 
+def node_matcher(node: Node, leaf: Leaf) -> Any:
+    """Build a matcher that decides for all callers alike."""
+    matcher = _M()
+    if isinstance(node, ProxyVerdict):
+        leaf(matcher.on_no_match, node)
+    else:
+        _write_tests(matcher, node, leaf)
+    return matcher
+
+
 def _write_node(to: OnMatch, node: Node, leaf: Leaf) -> None:
     if isinstance(node, ProxyVerdict):
         leaf(to, node)
+    else:
+        _write_tests(to.matcher, node, leaf)
+
+
+def _write_tests(to: Any, node: DecisionNode[ProxyVerdict], leaf: Leaf) -> None:
+    """Write tests in order: as lists, and where many compare one attribute with texts, as maps."""
+    *before, last = segments(node.tests)
+    for segment in before:
+        _write_segment(to, segment, leaf)
+        to = to.on_no_match.matcher
+    _write_segment(to, last, leaf)
+    _write_node(to.on_no_match, node.otherwise, leaf)
+
+
+def _write_segment(to: Any, segment: Segment, leaf: Leaf) -> None:
+    if isinstance(segment, TestMap):
+        to.matcher_tree.input.CopyFrom(_input_of(segment.attribute))
+        for value, tests in segment.entries.items():
+            _write_map_entry(to.matcher_tree.exact_match_map.map[value], tests, leaf)
         return
-    tests, otherwise = _add_list(to.matcher, len(node.tests))
-    for test, (when, inner) in zip(tests, node.tests, strict=True):
+    for test, (when, inner) in zip(_add_list(to, len(segment))[0], segment, strict=True):
         _test(test.predicate, when)
         _write_node(test.on_match, inner, leaf)
-    _write_node(otherwise, node.otherwise, leaf)
+
+
+def _write_map_entry(to: OnMatch, tests: Sequence[tuple[Predicate, Node]], leaf: Leaf) -> None:
+    """Write what is asked of requests with one value. Where nothing holds, Envoy goes on behind the map."""
+    if tests[0][0] == ALWAYS:
+        _write_node(to, tests[0][1], leaf)
+        return
+    for when, inner in tests:
+        if when == ALWAYS:
+            _write_node(to.matcher.on_no_match, inner, leaf)
+        else:
+            test = to.matcher.matcher_list.matchers.add()
+            _test(test.predicate, when)
+            _write_node(test.on_match, inner, leaf)
 
 
 def _add_list(to: Any, size: int) -> tuple[list[Any], OnMatch]:
@@ -350,6 +434,8 @@ def _input_of(attribute: Attribute) -> Any:
         return _filter_state(ADDRESS_KEY)
     if attribute == PATH:
         return _filter_state(PATH_KEY)
+    if attribute in _NOTED:
+        return _filter_state(_NOTED[attribute])
     name = {HOST: ":authority", METHOD: ":method"}[attribute]
     return _extension("header", http_inputs_pb2.HttpRequestHeaderMatchInput(header_name=name))
 

@@ -29,7 +29,8 @@ from eastgate.envoy.config.matching import (
 from eastgate.envoy.config.packing import pack, serialize
 from eastgate.envoy.config.tokens import TokenIdentity
 from eastgate.envoy.config.values import values_filter
-from eastgate.envoy.plan import BAD_HOST, ENCODED_CHARACTER, UNCLEAR, PortPlan, ProxyVerdict, Requests
+from eastgate.envoy.plan import BAD_HOST, ENCODED_CHARACTER, UNCLEAR, PortPlan, ProxyVerdict, RequestField, Requests
+from eastgate.envoy.plan.fields import merged
 from eastgate.envoy.server.resources import EXTENSION, XdsResource
 from eastgate.ir import REFUSED_HOST, Refusal
 
@@ -40,8 +41,10 @@ __all__ = [
     "REQUESTS",
     "VALUES",
     "connection_filters",
+    "extension_resource",
     "filter_name",
     "request_filters",
+    "write_action",
 ]
 
 CONNECTIONS, AUDIT = "connections", "audit"  # name what was decided of a connection
@@ -60,34 +63,34 @@ def filter_name(port: int, which: str) -> str:
     return f"{port}/{which}"
 
 
-def request_filters(plan: PortPlan, tokens: TokenIdentity | None = None) -> list[XdsResource]:
-    """Return the filters of a port that is read as HTTP; none where it is not."""
+def request_filters(
+    plan: PortPlan, tokens: TokenIdentity | None = None, more_fields: tuple[RequestField, ...] = ()
+) -> list[XdsResource]:
+    """Return the filters of a port that is read as HTTP; none where it is not. `more_fields` are noted too."""
     if plan.requests is None:
         return []
+    noted = values_filter(merged(plan.requests.fields, more_fields))
     return [
-        _resource(filter_name(plan.port, ATTRIBUTES), _attributes_filter(tokens)),
-        *(
-            _resource(filter_name(plan.port, name), values_filter(plan.requests.fields), plan.policies)
-            for name in VALUES
-        ),
-        _resource(filter_name(plan.port, REQUESTS), _request_rules(plan.requests, tokens), plan.policies),
+        extension_resource(filter_name(plan.port, ATTRIBUTES), _attributes_filter(tokens)),
+        *(extension_resource(filter_name(plan.port, name), noted, plan.policies) for name in VALUES),
+        extension_resource(filter_name(plan.port, REQUESTS), _request_rules(plan.requests, tokens), plan.policies),
     ]
 
 
 def _request_rules(requests: Requests, tokens: TokenIdentity | None) -> Message:
     by_token = tokens.trust_domain if tokens is not None else None
-    matcher = caller_matcher(requests.decision, _action, by_token)
+    matcher = caller_matcher(requests.decision, write_action, by_token)
     if requests.respelled is not None:
-        respelled = caller_matcher(requests.respelled, _action, by_token)
+        respelled = caller_matcher(requests.respelled, write_action, by_token)
         matcher = where(ENCODED_CHARACTER, lambda to: to.matcher.CopyFrom(respelled), matcher)
     if requests.refusal is not None:
-        matcher = where_slash_is_encoded(caller_matcher(requests.refusal, _action, by_token), matcher)
+        matcher = where_slash_is_encoded(caller_matcher(requests.refusal, write_action, by_token), matcher)
     deciding = [field for field in requests.fields if field.decides]
     if deciding:
-        matcher = where_unclear(deciding, lambda to: _action(to, _UNCLEAR), matcher)
-    rules = http_rbac_pb2.RBAC(matcher=where(BAD_HOST, lambda to: _action(to, _BAD_HOST), matcher))
+        matcher = where_unclear(deciding, lambda to: write_action(to, _UNCLEAR), matcher)
+    rules = http_rbac_pb2.RBAC(matcher=where(BAD_HOST, lambda to: write_action(to, _BAD_HOST), matcher))
     if requests.audit is not None:
-        rules.shadow_matcher.CopyFrom(caller_matcher(requests.audit, _action, by_token))
+        rules.shadow_matcher.CopyFrom(caller_matcher(requests.audit, write_action, by_token))
     message: Message = rules
     return message
 
@@ -97,8 +100,8 @@ def connection_filters(plan: PortPlan) -> list[XdsResource]:
 
     They decide nothing: the listener behind them does.
     """
-    connect = with_fit_certificate(caller_matcher(plan.connect, _action), _action)
-    audit = caller_matcher(plan.audit, _action) if plan.audit is not None else None
+    connect = with_fit_certificate(caller_matcher(plan.connect, write_action), write_action)
+    audit = caller_matcher(plan.audit, write_action) if plan.audit is not None else None
     return [_shadow_filter(plan, CONNECTIONS, connect), _shadow_filter(plan, AUDIT, audit)]
 
 
@@ -106,10 +109,10 @@ def _shadow_filter(plan: PortPlan, which: str, matcher: Any) -> XdsResource:
     rules = network_rbac_pb2.RBAC(stat_prefix=f"{which}.", shadow_rules_stat_prefix=f"{which}.")
     if matcher is not None:
         rules.shadow_matcher.CopyFrom(matcher)
-    return _resource(filter_name(plan.port, which), rules, plan.policies)
+    return extension_resource(filter_name(plan.port, which), rules, plan.policies)
 
 
-def _action(to: Any, verdict: ProxyVerdict) -> None:
+def write_action(to: Any, verdict: ProxyVerdict) -> None:
     to.action.CopyFrom(_named_action(verdict.name, verdict.allowed))
 
 
@@ -134,6 +137,6 @@ def _note(key: str, text: str) -> dict[str, object]:
     return {"object_key": key, "factory_key": "envoy.string", "skip_if_empty": True, "format_string": source}
 
 
-def _resource(name: str, config: Message, policies: frozenset[str] = frozenset()) -> XdsResource:
+def extension_resource(name: str, config: Message, policies: frozenset[str] = frozenset()) -> XdsResource:
     message = extension_pb2.TypedExtensionConfig(name=name, typed_config=pack(config))
     return XdsResource(EXTENSION, name, serialize(message), policies)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from envoy.config.listener.v3 import listener_pb2
@@ -12,15 +13,45 @@ from eastgate.envoy.config.rbac import ATTRIBUTES, REQUESTS, VALUES, filter_name
 from eastgate.envoy.config.tokens import token_filter
 from eastgate.envoy.config.typed import ADS, Plain, discovered, filter_, message, struct, typed
 
-__all__ = ["request_listener"]
+__all__ = ["build_request_listener", "noting_filters", "request_listener", "requests_filter"]
 
 _HEADERS = "30s"  # from the first byte of a request to the last of its headers
 _OPEN = "0.5s"  # how often a proxy logs a request that is open
-_REPLIES = {0: (403, "forbidden\n"), 400: (400, "bad request\n"), 403: (403, "forbidden\n"), 404: (404, "not found\n")}
+_REPLIES = {
+    0: (403, "forbidden\n"),
+    400: (400, "bad request\n"),
+    403: (403, "forbidden\n"),
+    404: (404, "not found\n"),
+    405: (405, "method not allowed\n"),
+}
 
 
 def request_listener(inbound: InboundPort) -> Any:
     """Build the listener that decides HTTP requests one by one. It does not depend on the policies."""
+    return build_request_listener(inbound, [*noting_filters(inbound), requests_filter(inbound)])
+
+
+def noting_filters(inbound: InboundPort) -> list[Plain]:
+    """Return the filters that note what is looked at."""
+    return [
+        *([token_filter(inbound.tokens)] if inbound.tokens is not None else []),
+        discovered(filter_name(inbound.port, ATTRIBUTES), f"{HTTP}.set_filter_state.v3.Config"),
+        *(discovered(filter_name(inbound.port, which), f"{HTTP}.lua.v3.Lua") for which in VALUES),
+    ]
+
+
+def requests_filter(inbound: InboundPort) -> Plain:
+    """Return the filter that decides."""
+    return discovered(filter_name(inbound.port, REQUESTS), f"{HTTP}.rbac.v3.RBAC")
+
+
+def build_request_listener(
+    inbound: InboundPort, filters: list[Plain], replies: Iterable[Plain] = (), own_headers: tuple[str, ...] = ()
+) -> Any:
+    """Build a listener with these HTTP filters before the router, and mappers of replies before the usual ones.
+
+    `own_headers` are prefixes of headers that no client may send.
+    """
     manager = typed(
         f"{NETWORK}.http_connection_manager.v3.HttpConnectionManager",
         stat_prefix=f"requests/{inbound.port}",
@@ -30,20 +61,14 @@ def request_listener(inbound: InboundPort) -> Any:
         path_with_escaped_slashes_action="KEEP_UNCHANGED",  # policies that look at paths refuse them
         server_header_transformation="PASS_THROUGH",
         generate_request_id=False,
-        early_header_mutation_extensions=[_strip_envoy_headers()],
+        early_header_mutation_extensions=[_strip_headers("x-envoy-", *own_headers)],
         request_headers_timeout=_HEADERS,
         **TIMEOUTS,
         http_protocol_options={"accept_http_10": True},
         upgrade_configs=[{"upgrade_type": "websocket"}],
         **_logs(inbound),
-        local_reply_config={"mappers": [_reply(verdict_status, *reply) for verdict_status, reply in _REPLIES.items()]},
-        http_filters=[
-            *([token_filter(inbound.tokens)] if inbound.tokens is not None else []),
-            discovered(filter_name(inbound.port, ATTRIBUTES), f"{HTTP}.set_filter_state.v3.Config"),
-            *(discovered(filter_name(inbound.port, which), f"{HTTP}.lua.v3.Lua") for which in VALUES),
-            discovered(filter_name(inbound.port, REQUESTS), f"{HTTP}.rbac.v3.RBAC"),
-            filter_("router", typed(f"{HTTP}.router.v3.Router", suppress_envoy_headers=True)),
-        ],
+        local_reply_config={"mappers": [*replies, *(_reply(status, *reply) for status, reply in _REPLIES.items())]},
+        http_filters=[*filters, filter_("router", typed(f"{HTTP}.router.v3.Router", suppress_envoy_headers=True))],
         rds={"config_source": ADS, "route_config_name": f"requests/{inbound.port}"},
     )
     chains = [{"name": "requests", "filters": [filter_("http", manager)]}]
@@ -59,10 +84,11 @@ def _logs(inbound: InboundPort) -> Plain:
     return {"access_log": [*log, *open_request_log(inbound.workload, inbound.port)], "access_log_options": options}
 
 
-def _strip_envoy_headers() -> Plain:
-    """Drop client-sent x-envoy-* headers: `x-envoy-original-path` would let a client choose the path policies see."""
+def _strip_headers(*prefixes: str) -> Plain:
+    """Drop headers from clients: `x-envoy-original-path` would let a client choose the path policies see."""
     kind = "envoy.extensions.http.early_header_mutation.header_mutation.v3.HeaderMutation"
-    return filter_("words", struct(kind, mutations=[{"remove_on_match": {"key_matcher": {"prefix": "x-envoy-"}}}]))
+    mutations = [{"remove_on_match": {"key_matcher": {"prefix": prefix}}} for prefix in prefixes]
+    return filter_("words", struct(kind, mutations=mutations))
 
 
 def _reply(verdict_status: int, status: int, body: str) -> Plain:

@@ -21,7 +21,17 @@ from eastgate.ir.attributes import Attribute, header, query
 from eastgate.ir.matchers import known
 from eastgate.regexes import regex
 
-__all__ = ["ALL_KEY", "CLEAR", "each_key", "field_key", "marked", "noted_values", "single_keys", "values_filter"]
+__all__ = [
+    "ALL_KEY",
+    "CLEAR",
+    "each_key",
+    "field_key",
+    "literal",
+    "marked",
+    "noted_values",
+    "single_keys",
+    "values_filter",
+]
 
 ALL_KEY = "eastgate.values"  # the noted values of all fields, to decide a request again while it is open
 CLEAR = "="  # what is noted begins so, unless values could not be told apart
@@ -86,19 +96,19 @@ def values_filter(fields: tuple[RequestField, ...]) -> Message:
 
 def _entry(field: RequestField) -> str:
     attribute = field.attribute
-    entry = {"name": _literal(attribute.key), "key": _literal(field_key(attribute))}
+    entry = {"name": literal(attribute.key), "key": literal(field_key(attribute))}
     if attribute.is_header:
         entry["header"] = "true"
     joint = joint_of(attribute)
     if joint is not None:
-        entry["joint"] = _literal(joint)
+        entry["joint"] = literal(joint)
     if field.patterned:
-        entry |= {"most": str(_MOST_VALUES), "each": _literal(each_key(attribute))}
+        entry |= {"most": str(_MOST_VALUES), "each": literal(each_key(attribute))}
     return ", ".join(f"{name} = {value}" for name, value in entry.items())
 
 
-def _literal(text: str) -> str:
-    """Return a Lua string. Anything but a letter or digit is escaped by its number."""
+def literal(text: str) -> str:
+    """Return a Lua string: anything but a letter or digit is escaped by its number."""
     plain = (chr(byte) if chr(byte).isalnum() and byte < 128 else f"\\{byte:03d}" for byte in text.encode())
     return '"' + "".join(plain) + '"'
 

@@ -14,9 +14,20 @@ from eastgate.ir import Origin, Outcome, PolicyRef
 from eastgate.records import dataclass
 from eastgate.symbolic.trees import Tree
 
-__all__ = ["NOT_ENFORCED", "NO_AUDIT", "UNOPPOSED_NAME", "Node", "ProxyVerdict", "name_of", "policy_name", "verdict_of"]
+__all__ = [
+    "ASK",
+    "NOT_ENFORCED",
+    "NO_AUDIT",
+    "UNOPPOSED_NAME",
+    "Node",
+    "ProxyVerdict",
+    "name_of",
+    "policy_name",
+    "verdict_of",
+]
 
 UNOPPOSED_NAME = "open"  # what a proxy logs where an outcome is UNOPPOSED: no rule decided
+_ASK_NAME = "ask"  # what a proxy logs where it leaves the decision to the authorizer
 NOT_ENFORCED = "cannot-be-enforced"  # the port is closed, because its policies are not in force
 
 
@@ -38,7 +49,13 @@ class ProxyVerdict:
         """Return whether it allows because no rule applied."""
         return self.allowed and self.who == UNOPPOSED_NAME
 
+    @property
+    def is_final(self) -> bool:
+        """Return whether nothing that comes later is looked at: it denies, or the authorizer decides the whole."""
+        return not self.allowed or self.who == _ASK_NAME
 
+
+ASK = ProxyVerdict(True, 200, _ASK_NAME)  # the proxy does not know: the authorizer decides
 NO_AUDIT = ProxyVerdict(True, 200, "none")
 
 

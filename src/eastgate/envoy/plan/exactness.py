@@ -1,16 +1,15 @@
-"""What a sidecar can see, and what Envoy can test exactly as a policy means it. Whatever is near is not enough."""
+"""What Envoy can test exactly as a policy means it. Whatever is near is not enough."""
 
 from __future__ import annotations
 
 from eastgate.diagnostics import Code
 from eastgate.envoy.plan.codes import NOT_A_TEST, NOT_AN_ATTRIBUTE
+from eastgate.envoy.plan.vantage import Vantage
 from eastgate.ir import Computed, Is, OneOf, Prefix, Suffix
-from eastgate.ir.attributes import ADDRESS, HOST, IDENTITY, MESH_NAME, METHOD, PATH, PORT, Attribute
+from eastgate.ir.attributes import Attribute
 from eastgate.regexes import regex
 
 __all__ = ["joint_of", "obstacle"]
-
-_SEEN = frozenset({ADDRESS, HOST, IDENTITY, MESH_NAME, METHOD, PATH, PORT})
 
 # Envoy adds them, takes them away, or writes them otherwise, before a policy can look at them.
 _ENVOYS_HEADERS = frozenset(
@@ -34,12 +33,12 @@ _COOKIE = "cookie"  # of HTTP/2
 _NOT_NOTED = regex("[\x00\x02\x03]")  # a proxy cannot note them of a request
 
 
-def obstacle(atom: Is | Computed) -> tuple[Code, str] | None:
-    """Return why an atom cannot be enforced; None where it can."""
+def obstacle(atom: Is | Computed, vantage: Vantage) -> tuple[Code, str] | None:
+    """Return why an atom cannot be tested where a proxy stands; None where it can."""
     attributes = (atom.attribute,) if isinstance(atom, Is) else atom.attributes
-    unseen = [attribute for attribute in attributes if attribute not in _SEEN and not attribute.is_repeatable]
+    unseen = [attribute for attribute in attributes if not vantage.sees(attribute)]
     if unseen:
-        return NOT_AN_ATTRIBUTE, f"a sidecar does not know the {unseen[0]}"
+        return NOT_AN_ATTRIBUTE, f"a {vantage.name} does not know the {unseen[0]}"
     return None if _is_exact(atom) else (NOT_A_TEST, f"Envoy has no test that is exactly `{atom}`")
 
 

@@ -9,7 +9,7 @@ from eastgate.ir import Computed, Is
 from eastgate.ir.attributes import Attribute
 from eastgate.records import dataclass
 
-__all__ = ["UNCLEAR", "RequestField", "looked_at"]
+__all__ = ["UNCLEAR", "RequestField", "looked_at", "merged"]
 
 UNCLEAR = "unclear-values"  # the verdict on a request whose values cannot be told apart for certain
 
@@ -33,3 +33,14 @@ def looked_at(asked: Iterable[Is | Computed], deciding: Iterable[Attribute]) -> 
                 fields[attribute] = replace(field, patterned=field.patterned or isinstance(atom, Computed))
     decides = frozenset(deciding)
     return tuple(replace(fields[attribute], decides=attribute in decides) for attribute in sorted(fields))
+
+
+def merged(*lists: tuple[RequestField, ...]) -> tuple[RequestField, ...]:
+    """Return the fields of several lists, each once, with all that any list says of it."""
+    fields: dict[Attribute, RequestField] = {}
+    for field in (each for fields_of in lists for each in fields_of):
+        known = fields.get(field.attribute, field)
+        fields[field.attribute] = replace(
+            known, decides=known.decides or field.decides, patterned=known.patterned or field.patterned
+        )
+    return tuple(fields[attribute] for attribute in sorted(fields))

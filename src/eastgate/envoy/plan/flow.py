@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from eastgate.envoy.plan.codes import ASKS_AN_AUTHORIZER, Inexpressible
-from eastgate.envoy.plan.decisions import NO_AUDIT, Node, ProxyVerdict, verdict_of
+from eastgate.envoy.plan.decisions import ASK, NO_AUDIT, Node, ProxyVerdict, verdict_of
 from eastgate.envoy.plan.exactness import obstacle
+from eastgate.envoy.plan.vantage import AT_SIDECAR, Vantage
 from eastgate.ir import (
     ALWAYS,
     NEVER,
@@ -32,6 +33,7 @@ from eastgate.ir.paths import REFUSED, RESPELLED, is_refused, is_respelled, is_s
 from eastgate.symbolic.callers import CALLER_ATTRIBUTES, CallerCell, CallerCells
 from eastgate.symbolic.judging import is_about_path
 from eastgate.symbolic.partial import ArmIndex, Partial
+from eastgate.symbolic.stages import is_answer
 from eastgate.symbolic.trees import choice
 
 __all__ = ["BAD_HOST", "ENCODED_CHARACTER", "ENCODED_SLASH", "Flow"]
@@ -63,10 +65,15 @@ ENCODED_CHARACTER = Computed(
 
 
 class Flow:
-    """A layer at a port. Raises Inexpressible where a proxy could not decide as the layer does."""
+    """A layer at a port.
 
-    def __init__(self, layer: Layer, port: int, callers: CallerCells) -> None:
+    Where a proxy could not decide as the layer does, it asks the authorizer if it can from its vantage; else
+    Inexpressible is raised.
+    """
+
+    def __init__(self, layer: Layer, port: int, callers: CallerCells, vantage: Vantage = AT_SIDECAR) -> None:
         self.layer = at_port(layer, port)
+        self._vantage = vantage
         self.policies = frozenset(_policies(self.layer))
         self.asked = tuple(self.layer.atoms(observed=True))
         self._port = port
@@ -78,21 +85,27 @@ class Flow:
         self._sizes: dict[int, int] = {}  # of chains: how many policies each has
         self._partials: dict[CallerCell | None, Partial[ProxyVerdict]] = {}
         self._decided: dict[tuple[CallerCell | None, bool], Node] = {}
-        self._check()
+        self._asking = frozenset(id(ask.rule) for ask in self.layer.asks)
+        self.is_left_to_authorizer = self._is_left_to_authorizer()
 
-    def _check(self) -> None:
-        if any(True for _ in self.layer.asks):
+    def _is_left_to_authorizer(self) -> bool:
+        """Tell whether the authorizer decides the whole layer. Raises Inexpressible where nobody can."""
+        problem = next(filter(None, (obstacle(atom, self._vantage) for atom in self.layer.atoms(observed=False))), None)
+        if self._vantage.asks:
+            return problem is not None
+        if self._asking:
             raise Inexpressible(ASKS_AN_AUTHORIZER, "it asks an external authorizer", _policies(self.layer))
-        for atom in self.layer.atoms(observed=False):
-            problem = obstacle(atom)
-            if problem is not None:
-                raise Inexpressible(*problem, self.policies)
+        if problem is not None:
+            raise Inexpressible(*problem, self.policies)
+        return False
 
     def decision(self, caller: CallerCell, *, http: bool) -> Node:
         """Return what the layer decides for callers of a cell: the same object for all, where it asks for none.
 
         `http`: the request is known to be HTTP.
         """
+        if self.is_left_to_authorizer:
+            return ASK
         key = caller if self._by_caller else None, http and self._tells_http
         if key not in self._decided:
             self._decided[key] = self._partial(caller).tree(self._residual(caller, http=http))
@@ -100,13 +113,13 @@ class Flow:
 
     def refusal(self, caller: CallerCell) -> Node:
         """Return the same for requests whose path has an encoded slash."""
-        if PATH not in self.layer.looks_at:
+        if PATH not in self.layer.looks_at or self.is_left_to_authorizer:
             return self.decision(caller, http=True)
         return self._partial(caller).tree_without(is_about_path, _BAD_PATH, self._residual(caller, http=True))
 
     def respelled(self, caller: CallerCell) -> Node:
         """Return the same for requests whose path has encoded characters that patterns may read otherwise."""
-        if not self._sensitive:
+        if not self._sensitive or self.is_left_to_authorizer:
             return self.decision(caller, http=True)
         return self._partial(caller).tree_without(is_sensitive, _BAD_SPELLING, self._residual(caller, http=True))
 
@@ -129,6 +142,8 @@ class Flow:
         return partial
 
     def _verdict(self, outcome: Outcome, chain: Chain) -> ProxyVerdict:
+        if id(outcome.rule) in self._asking:
+            return ASK
         return verdict_of(outcome, self._size(chain) if outcome.rule is None else 0)
 
     def _size(self, chain: Chain) -> int:
@@ -145,6 +160,10 @@ class Flow:
             if isinstance(atom, Computed):
                 return atom
             attribute, matcher = atom.attribute, atom.matcher
+            if is_answer(attribute):
+                return NEVER  # an authorizer that is asked ends the proxy's part
+            if attribute in self._vantage.facts:
+                return ALWAYS if atom.accepts(self._vantage.facts[attribute]) else NEVER
             if attribute in CALLER_ATTRIBUTES:
                 return self._callers.settle(atom, caller)
             if attribute == PORT:
@@ -155,12 +174,11 @@ class Flow:
 
         return lambda predicate: rewrite(predicate, settle)
 
-    @staticmethod
-    def _observed(chain: Chain, residual: Residual) -> Node:
+    def _observed(self, chain: Chain, residual: Residual) -> Node:
         """Return what the FIRST rule in audit mode that matches would have done."""
         tests: list[tuple[Predicate, Node]] = []
         for rule, would in chain.audited:
-            if any(obstacle(atom) is not None for atom in atoms(rule.when)):
+            if any(obstacle(atom, self._vantage) is not None for atom in atoms(rule.when)):
                 continue  # a policy that decides nothing closes nothing either
             denies = would.upper() == "DENY"
             outcome = Outcome(not denies, rule=rule, refusal=Refusal.FORBIDDEN if denies else None)

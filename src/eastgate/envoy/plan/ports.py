@@ -23,10 +23,10 @@ from eastgate.settings import Settings
 from eastgate.symbolic.callers import CallerCell, CallerCells
 from eastgate.symbolic.trees import leaves
 
-__all__ = ["PortPlan", "Requests", "plan_port"]
+__all__ = ["CLOSED", "UNOPPOSED", "PortPlan", "Requests", "plan_port"]
 
 _MOST_TESTS = 400_000  # at one port, for all cells of callers
-_UNOPPOSED: Node = ProxyVerdict(True, 200, UNOPPOSED_NAME)
+UNOPPOSED: Node = ProxyVerdict(True, 200, UNOPPOSED_NAME)
 CLOSED: Node = ProxyVerdict(False, int(Refusal.CLOSED), NOT_ENFORCED)
 
 
@@ -136,7 +136,7 @@ class _PortPlanner:
         key = read, tuple(map(id, decisions))
         if key not in self._combined:
             try:
-                combined = reduce(then, decisions if read else map(unread, decisions), _UNOPPOSED)
+                combined = reduce(then, decisions if read else map(unread, decisions), UNOPPOSED)
             except TooManyEnds as error:
                 raise self._too_large(str(error)) from None
             self._tests += sum(1 for _ in leaves(combined))

@@ -1,0 +1,38 @@
+"""All resources of one port of a gateway."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+
+from eastgate.envoy.config.clusters import internal_cluster
+from eastgate.envoy.config.gateway_filters import OWN_HEADERS, gateway_filters, json_rpc_reply
+from eastgate.envoy.config.gateway_routes import Leg, gateway_routes
+from eastgate.envoy.config.inbound_port import InboundPort
+from eastgate.envoy.config.listeners import outer_listeners
+from eastgate.envoy.config.packing import serialize
+from eastgate.envoy.config.request_listener import build_request_listener
+from eastgate.envoy.plan.gateway import GatewayPlan
+from eastgate.envoy.server.resources import LISTENER, XdsResource
+
+__all__ = ["gateway_port_resources"]
+
+
+def gateway_port_resources(
+    inbound: InboundPort, plan: GatewayPlan, legs: Iterable[Leg], filters: Iterable[XdsResource]
+) -> Iterator[XdsResource]:
+    """Yield the resources of a port: its listeners, what decides there, and its routes."""
+    yield internal_cluster(f"connections/{inbound.port}")
+    yield internal_cluster(f"requests/{inbound.port}")
+    yield from outer_listeners(inbound, plan.port)
+    yield _request_listener(inbound, plan.reads_messages)
+    yield from filters
+    yield gateway_routes(inbound.port, legs)
+
+
+@lru_cache(maxsize=1024)
+def _request_listener(inbound: InboundPort, reads_messages: bool) -> XdsResource:
+    filters = gateway_filters(inbound)
+    replies = [json_rpc_reply()] if reads_messages else []
+    listener = build_request_listener(inbound, filters, replies, (OWN_HEADERS,))
+    return XdsResource(LISTENER, f"requests/{inbound.port}", serialize(listener))

@@ -1,0 +1,133 @@
+"""Where a gateway sends requests: a route for each destination, and the clusters behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from envoy.config.route.v3 import route_pb2
+
+from eastgate.cluster import Redirect, UrlRewrite
+from eastgate.envoy.config.clusters import HTTP2, SocketAddress, Upstream, cluster_resource, options, service_resources
+from eastgate.envoy.config.gateway_filters import AUTHORIZER, TOOLS
+from eastgate.envoy.config.packing import serialize
+from eastgate.envoy.config.route_filters import header_changes, redirect_action, rewrite_action, timeouts
+from eastgate.envoy.config.typed import Plain, filter_, message, typed
+from eastgate.envoy.plan.gateway import Destination
+from eastgate.envoy.server.resources import ROUTE, XdsResource
+from eastgate.records import dataclass
+
+__all__ = ["ExternalHost", "Leg", "authorizer_resources", "gateway_routes", "leg_resources"]
+
+_DESTINATION = "x-eastgate-destination"
+_NOT_DONE = {"status": 500, "body": {"inline_string": "the gateway cannot do what the route says\n"}}
+_NO_SERVER = {"status": 503, "body": {"inline_string": "no server is behind the route\n"}}
+_CARRIED = ("address", "certificate", "destination", "source", "target")  # to the authorizer, and no further
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalHost:
+    """A server outside of the cluster, by its name."""
+
+    host: str
+    port: int
+
+    @property
+    def name(self) -> str:
+        """Return the name of its cluster."""
+        return f"host/{self.host}/{self.port}"
+
+    @property
+    def speaks_tls(self) -> bool:
+        """Tell whether it is spoken to in TLS: at the port of HTTPS."""
+        return self.port == 443
+
+
+@dataclass(frozen=True, slots=True)
+class Leg:
+    """The last leg of a way: a destination, and the servers that it leads to, if it leads to any."""
+
+    destination: Destination
+    to: Upstream | ExternalHost | None
+    http2: bool = False
+
+    @property
+    def cluster(self) -> str | None:
+        """Return the cluster of the servers."""
+        if self.to is None:
+            return None
+        return f"{self.to.name}{'/h2' if self.http2 else ''}"
+
+
+def gateway_routes(port: int, legs: Iterable[Leg]) -> XdsResource:
+    """Return the routes of a port: the destination chooses, and nothing else."""
+    host = {
+        "name": "gateway",
+        "domains": ["*"],
+        "routes": [_route(leg) for leg in legs],
+        "request_headers_to_remove": [f"x-eastgate-{name}" for name in _CARRIED],
+    }
+    plain = {"name": f"requests/{port}", "virtual_hosts": [host], "validate_clusters": False}
+    return XdsResource(ROUTE, f"requests/{port}", serialize(message(route_pb2.RouteConfiguration, plain)))
+
+
+def _route(leg: Leg) -> Plain:
+    destination = leg.destination
+    chosen = {"name": _DESTINATION, "string_match": {"exact": destination.id}}
+    route: Plain = {"match": {"prefix": "/", "headers": [chosen]}}
+    if destination.unsupported:
+        return route | {"direct_response": _NOT_DONE}
+    redirect = next((each for each in destination.filters if isinstance(each, Redirect)), None)
+    if redirect is not None:
+        return route | {"redirect": redirect_action(redirect, destination.prefix)} | header_changes(destination.filters)
+    if leg.cluster is None:
+        return route | {"direct_response": _NO_SERVER}
+    action: Plain = {"cluster": leg.cluster, **timeouts(destination.routed)}
+    if isinstance(leg.to, ExternalHost):
+        action["host_rewrite_literal"] = leg.to.host
+    for each in destination.filters:
+        if isinstance(each, UrlRewrite):
+            action |= rewrite_action(each, destination.prefix)
+    return route | {"route": action} | header_changes(destination.filters)
+
+
+def leg_resources(legs: Iterable[Leg], source: str) -> Iterator[XdsResource]:
+    """Yield the clusters of servers. `source` is the address that the gateway calls them from."""
+    seen: set[str] = set()
+    for leg in legs:
+        if leg.to is None or leg.cluster is None or leg.cluster in seen:
+            continue
+        seen.add(leg.cluster)
+        if isinstance(leg.to, ExternalHost):
+            yield _external(leg.cluster, leg.to, http2=leg.http2)
+        else:
+            yield from service_resources(leg.cluster, leg.to, source, http2=leg.http2)
+
+
+def _external(name: str, to: ExternalHost, *, http2: bool) -> XdsResource:
+    endpoint = {"endpoint": {"address": {"socket_address": {"address": to.host, "port_value": to.port}}}}
+    config: Plain = {
+        "type": "STRICT_DNS",
+        "load_assignment": {"cluster_name": name, "endpoints": [{"lb_endpoints": [endpoint]}]},
+        **(options(HTTP2) if http2 else {}),
+    }
+    if to.speaks_tls:
+        context = typed(
+            "envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext",
+            sni=to.host,
+            common_tls_context={
+                "validation_context": {
+                    "system_root_certs": {},
+                    "match_typed_subject_alt_names": [{"san_type": "DNS", "matcher": {"exact": to.host}}],
+                }
+            },
+        )
+        config["transport_socket"] = filter_("tls", context)
+    return cluster_resource(name, config)
+
+
+def authorizer_resources(grpc: str, http: str) -> Iterator[XdsResource]:
+    """Yield the clusters of the authorizer, by the paths of its sockets."""
+    for name, path, more in ((AUTHORIZER, grpc, options(HTTP2)), (TOOLS, http, {})):
+        endpoint = {"endpoint": {"address": SocketAddress(path).to_plain()}}
+        assignment = {"cluster_name": name, "endpoints": [{"lb_endpoints": [endpoint]}]}
+        yield cluster_resource(name, {"type": "STATIC", "load_assignment": assignment, **more})

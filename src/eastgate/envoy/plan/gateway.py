@@ -1,0 +1,400 @@
+"""The plan of a gateway for one port: where each request is led, and what it must pass on the way.
+
+Routing comes first, and is the same for all callers: the host and the matches of routes choose a rule, and a draw by
+weight one of its backends. Rule and backend are the *destination*; what a request must pass for it follows from the
+points on its way: the Gateway, the route, the backend.
+
+Destinations are named after all that routing to them depends on. A request that was led somewhere by the routes of
+before meets, after a change, decisions that do not know its destination, and is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import reduce
+from hashlib import blake2b
+from typing import TypeAlias
+
+from eastgate.cluster import Cors, PathType, Redirect, RouteFilter, RouteRule, UrlRewrite, World
+from eastgate.cluster.points import DeadEnd, Point
+from eastgate.cluster.targets import GatewayNamed, RouteNamed
+from eastgate.collection import no_collection
+from eastgate.envoy.plan.callers import ByCaller
+from eastgate.envoy.plan.combining import TooManyEnds, or_else, then, unread, without
+from eastgate.envoy.plan.decisions import ASK, NO_AUDIT, Node, ProxyVerdict, policy_name
+from eastgate.envoy.plan.fields import RequestField, looked_at
+from eastgate.envoy.plan.flow import ENCODED_CHARACTER, Flow
+from eastgate.envoy.plan.hostnames import chooses, means
+from eastgate.envoy.plan.ports import CLOSED, UNOPPOSED, PortPlan, Requests
+from eastgate.envoy.plan.vantage import AT_GATEWAY
+from eastgate.gateway import BackendRef, Candidate, ListenerGroup, Routed
+from eastgate.gateway.hostnames import Host
+from eastgate.gateway.journey import beyond
+from eastgate.ir import Computed, Is, Layer, Not, OneOf, Predicate, Refusal, Unroutable, atoms
+from eastgate.ir.attributes import BACKEND, HOST, MCP_METHOD, MCP_TOOL, SNI, Attribute
+from eastgate.ir.paths import comparable_path, is_sensitive
+from eastgate.records import dataclass
+from eastgate.settings import Settings
+from eastgate.symbolic.callers import AnonymousCell, CallerCell, CallerCells
+from eastgate.symbolic.trees import choice
+
+__all__ = [
+    "DESTINATION",
+    "MESSAGE",
+    "NOWHERE",
+    "UNCLEAR_ROUTE",
+    "Destination",
+    "GatewayPlan",
+    "Stream",
+    "plan_gateway_port",
+]
+
+DESTINATION = Attribute("destination")  # where routing leads a request: the id of a `Destination`
+MESSAGE = Attribute("MCP message", needs_http=True)  # whether the message in a request was read
+NOWHERE = "nowhere"  # the destination of what no route takes
+UNCLEAR_ROUTE = "unclear"  # the destination of what cannot be routed for certain
+_MCP = frozenset({MCP_METHOD, MCP_TOOL})
+_IS_UNCLEAR = Is(DESTINATION, OneOf(frozenset({UNCLEAR_ROUTE})))
+_UNKNOWN: Node = ProxyVerdict(False, int(Refusal.NOT_FOUND), "unknown-destination")
+_NO_STREAM = ProxyVerdict(False, int(Refusal.CLOSED), "no-stream")
+_UNCLEAR: Node = ProxyVerdict(False, int(Refusal.BAD_REQUEST), "unclear-route")
+
+
+def _message_is(state: str) -> Predicate:
+    return Is(MESSAGE, OneOf(frozenset({state})))
+
+
+def _is_about_messages(atom: Is | Computed) -> bool:
+    return not _MCP.isdisjoint((atom.attribute,) if isinstance(atom, Is) else atom.attributes)
+
+
+# What becomes of a message before any rule is asked, where a layer looks at messages.
+_OF_MESSAGES: tuple[tuple[Predicate, Node], ...] = (
+    (_message_is("bad-session"), ProxyVerdict(False, int(Refusal.NOT_FOUND), "no-such-session")),
+    (_message_is("no-session"), ProxyVerdict(False, 405, "no-session")),
+    (_message_is("batch"), ASK),
+)
+LayersAt: TypeAlias = Callable[[Point], Sequence[Layer]]
+Decide: TypeAlias = Callable[[Flow, CallerCell], Node]
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """One backend of one rule, or what answers in its place; `points` are those on the way, the Gateway first.
+
+    `backend_key`: the backend of agents that it leads to, if it is one. `prefix`: the part of the path that the rule's
+    match names, where a filter replaces it. `reads_messages`: policies on the way look at MCP messages.
+    `filters_tools`: they tell tools apart.
+    """
+
+    id: str
+    weight: int
+    points: tuple[Point, ...]
+    routed: Routed | None = None
+    backend: BackendRef | None = None
+    backend_key: str | None = None
+    prefix: str | None = None
+    reads_messages: bool = False
+    filters_tools: bool = False
+
+    @property
+    def filters(self) -> tuple[RouteFilter, ...]:
+        """Return what is done to requests on the way, in order."""
+        of_rule = self.routed.filters if self.routed is not None else ()
+        return (*of_rule, *(self.backend.filters if self.backend is not None else ()))
+
+    @property
+    def unsupported(self) -> tuple[str, ...]:
+        """Return what a gateway cannot do as it is written, which closes this destination."""
+        of_rule = self.routed.unsupported if self.routed is not None else ()
+        named = [each.what for each in (*of_rule, *(self.backend.unsupported if self.backend is not None else ()))]
+        return (*named, *(each.type for each in self.filters if isinstance(each, Cors)))
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """TLS that is passed through: where connections with a name in their handshake go, and whether they may."""
+
+    hostname: Host
+    destinations: tuple[Destination, ...]
+    verdict: ProxyVerdict
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class GatewayPlan:
+    """All decisions at one port of a gateway.
+
+    `gateway` is its name, as questions have it. `routing` ends in the names of rules, and `rules` has the destinations
+    of each. `fields` are what routing looks at.
+    """
+
+    gateway: str
+    tls: bool
+    port: PortPlan
+    routing: Node
+    rules: Mapping[str, tuple[Destination, ...]]
+    fields: tuple[RequestField, ...]
+    streams: tuple[Stream, ...] = ()
+
+    @property
+    def destinations(self) -> Iterator[Destination]:
+        """Yield every destination."""
+        return (destination for of_rule in self.rules.values() for destination in of_rule)
+
+    @property
+    def reads_messages(self) -> bool:
+        """Return whether MCP messages are to be read at this port."""
+        return any(destination.reads_messages for destination in self.destinations)
+
+
+def plan_gateway_port(
+    gateway: GatewayNamed,
+    group: ListenerGroup,
+    layers_at: LayersAt,
+    world: World,
+    settings: Settings,
+    known: Iterable[str],
+) -> GatewayPlan:
+    """Plan a port of a gateway; every known identity gets a decision of its own."""
+    with no_collection():
+        return _GatewayPlanner(gateway, group, layers_at, world, settings, known).plan()
+
+
+class _GatewayPlanner:
+    def __init__(
+        self,
+        gateway: GatewayNamed,
+        group: ListenerGroup,
+        layers_at: LayersAt,
+        world: World,
+        settings: Settings,
+        known: Iterable[str],
+    ) -> None:
+        self._gateway = gateway
+        self._group = group
+        self._hosts = group.virtual_hosts()
+        self._layers_at = layers_at
+        self._world = world
+        self._callers = CallerCells(settings)
+        self._known = frozenset(known)
+        self._rules: dict[str, tuple[Destination, ...]] = {}
+        self._flows: dict[tuple[Point, str | None], list[Flow]] = {}
+        self._combined: dict[tuple[int, ...], tuple[Sequence[Node], Node]] = {}  # with what keeps the ids
+        self._readable: dict[int, tuple[Node, Node]] = {}
+
+    def plan(self) -> GatewayPlan:
+        routing = self._routing()
+        self._rules[NOWHERE] = (self._nowhere(),)
+        port = self._group.port
+        cells = self._callers.cells((), self._known)
+        plan = PortPlan(
+            port,
+            ByCaller.of(cells, dict.fromkeys(cells, UNOPPOSED)),
+            ByCaller.of(cells, dict.fromkeys(cells, CLOSED)),
+            self._requests(),
+            None,
+            frozenset(policy_name(policy) for flow in self._every_flow() for policy in flow.policies),
+        )
+        name = f"gateway:{self._gateway.namespace}/{self._gateway.name}"
+        return GatewayPlan(
+            name, self._group.tls, plan, routing, self._rules, self._routing_fields(), tuple(self._streams())
+        )
+
+    # TLS that is passed through
+
+    def _streams(self) -> Iterator[Stream]:
+        for host in self._group.streams():
+            destinations: tuple[Destination, ...] = ()
+            verdict = _NO_STREAM
+            if host.candidates:
+                routed = host.candidates[0].routed
+                destinations = tuple(self._destinations(f"{routed.route.namespace}/{routed.route.name}", routed, None))
+                verdicts = [self._stream_verdict(destination) for destination in destinations]
+                verdict = next((each for each in verdicts if not each.allowed), verdicts[0])
+            yield Stream(host.hostname, destinations, verdict)
+
+    def _stream_verdict(self, destination: Destination) -> ProxyVerdict:
+        """Decide about bytes of which nothing is known, and whose caller shows no certificate here."""
+        decisions = [unread(flow.decision(AnonymousCell(), http=False)) for flow in self._flows_on_way(destination)]
+        decided = reduce(then, decisions, UNOPPOSED)
+        is_certain = isinstance(decided, ProxyVerdict) and (not decided.is_final or not decided.allowed)
+        return decided if is_certain and isinstance(decided, ProxyVerdict) else _NO_STREAM
+
+    # Routing
+
+    def _routing(self) -> Node:
+        """Return the tree that ends in the names of rules."""
+        nowhere = ProxyVerdict(True, 200, NOWHERE)
+        tests: list[tuple[Predicate, Node]] = []
+        otherwise: Node = nowhere
+        for host in self._hosts:
+            rules = choice(((each.when, self._rule_verdict(each)) for each in host.candidates), nowhere)
+            if self._group.tls:
+                names = [listener.hostname for listener in self._group.listeners]
+                rules = choice([(Not(chooses(SNI, host.listener.hostname, names)), nowhere)], rules)
+            if host.hostname is None:
+                otherwise = rules
+            else:
+                tests.append((means(HOST, host.hostname), rules))
+        routing = choice(tests, otherwise)
+        if not any(map(is_sensitive, self._routing_atoms())):
+            return routing
+        return choice([(ENCODED_CHARACTER, ProxyVerdict(True, 200, UNCLEAR_ROUTE))], routing)
+
+    def _routing_atoms(self) -> Iterator[Is | Computed]:
+        return (atom for host in self._hosts for each in host.candidates for atom in atoms(each.when))
+
+    def _routing_fields(self) -> tuple[RequestField, ...]:
+        asked = list(self._routing_atoms())
+        attributes = (a for atom in asked for a in ((atom.attribute,) if isinstance(atom, Is) else atom.attributes))
+        return looked_at(asked, attributes)
+
+    def _rule_verdict(self, candidate: Candidate) -> Node:
+        return ProxyVerdict(True, 200, self._rule(candidate.routed, _replaced_prefix(candidate)))
+
+    def _rule(self, routed: Routed, prefix: str | None) -> str:
+        """Name a rule after all that follows from it, and note its destinations."""
+        name = f"{routed.route.namespace}/{routed.route.name}#{routed.rule}~{_digest(routed, prefix)}"
+        if name not in self._rules:
+            self._rules[name] = tuple(self._destinations(name, routed, prefix))
+        return name
+
+    def _destinations(self, rule: str, routed: Routed, prefix: str | None) -> Iterator[Destination]:
+        route = RouteNamed(routed.route.namespace, routed.route.name, routed.route.kind)
+        ends = list(beyond(routed, self._world))
+        backends: Sequence[BackendRef | None] = routed.backends if len(ends) == len(routed.backends) else [None]
+        for index, (backend, (_, point, key)) in enumerate(zip(backends, ends, strict=True)):
+            points = (self._gateway, route, *(() if point is None else (point,)))
+            weight = backend.weight if backend is not None else 1
+            yield self._destination(f"{rule}.{index}", weight, points, routed, backend, key, prefix)
+
+    def _nowhere(self) -> Destination:
+        return self._destination(NOWHERE, 1, (self._gateway, DeadEnd(Unroutable.NO_ROUTE)), None, None, None)
+
+    def _destination(
+        self,
+        name: str,
+        weight: int,
+        points: tuple[Point, ...],
+        routed: Routed | None,
+        backend: BackendRef | None,
+        key: str | None,
+        prefix: str | None = None,
+    ) -> Destination:
+        looks_at = frozenset().union(*(layer.looks_at for point in points for layer in self._layers_at(point)))
+        reads, tells = bool(looks_at & _MCP), MCP_TOOL in looks_at
+        return Destination(name, weight, points, routed, backend, key, prefix, reads, tells)
+
+    # Deciding
+
+    def _flows_on_way(self, destination: Destination) -> list[Flow]:
+        return [flow for point in destination.points for flow in self._flows_at(point, destination.backend_key)]
+
+    def _flows_at(self, point: Point, key: str | None) -> list[Flow]:
+        if (point, key) not in self._flows:
+            vantage = AT_GATEWAY.knowing({BACKEND: key})
+            self._flows[point, key] = [
+                Flow(layer, self._group.port, self._callers, vantage) for layer in self._layers_at(point)
+            ]
+        return self._flows[point, key]
+
+    def _every_flow(self) -> list[Flow]:
+        return [flow for flows in self._flows.values() for flow in flows]
+
+    def _requests(self) -> Requests:
+        flows_to = {
+            destination: [
+                each for point in destination.points for each in self._flows_at(point, destination.backend_key)
+            ]
+            for of_rule in self._rules.values()
+            for destination in of_rule
+        }
+        flows = self._every_flow()
+        cells = self._callers.cells(atom for flow in flows for atom in flow.asked if isinstance(atom, Is))
+        looks_at = frozenset[Attribute]().union(*(flow.layer.looks_at for flow in flows))
+        decided, refused, respelled = (
+            {cell: self._decision(flows_to, cell, decide) for cell in cells} for decide in (_decide, _refuse, _respell)
+        )
+        return Requests(
+            ByCaller.of(cells, decided),
+            ByCaller.of(cells, refused) if refused != decided else None,
+            ByCaller.of(cells, respelled) if respelled != decided else None,
+            self._audit(flows_to, cells),
+            looked_at((atom for flow in flows for atom in flow.asked), looks_at),
+        )
+
+    def _decision(self, flows_to: Mapping[Destination, Sequence[Flow]], cell: CallerCell, decide: Decide) -> Node:
+        """Return what is decided for callers of a cell, by destination."""
+        decisions = (
+            (_leads_to(destination), self._joined([self._of_readable(flow, decide(flow, cell)) for flow in flows]))
+            for destination, flows in flows_to.items()
+        )
+        return choice([*decisions, (_IS_UNCLEAR, _UNCLEAR)], _UNKNOWN)
+
+    def _joined(self, decisions: Sequence[Node]) -> Node:
+        """Combine the layers on a way: ALL must allow. What has too many ways through it is left to the authorizer."""
+        key = tuple(map(id, decisions))
+        if key not in self._combined:
+            try:
+                combined = reduce(then, decisions, UNOPPOSED)
+            except TooManyEnds:
+                combined = ASK
+            self._combined[key] = decisions, combined
+        return self._combined[key][1]
+
+    def _of_readable(self, flow: Flow, node: Node) -> Node:
+        """Decide about messages that cannot be read, where a layer looks at them: whatever they may be must pass."""
+        if not flow.layer.looks_at & _MCP:
+            return node
+        if id(node) not in self._readable:
+            unread_message = without(node, _is_about_messages, int(Refusal.BAD_REQUEST))
+            tests = [*_OF_MESSAGES, (_message_is("unread"), unread_message)]
+            self._readable[id(node)] = node, choice(tests, node)
+        return self._readable[id(node)][1]
+
+    def _audit(
+        self, flows_to: Mapping[Destination, Sequence[Flow]], cells: Sequence[CallerCell]
+    ) -> ByCaller[Node] | None:
+        """Return the first rule in audit mode that matches, by destination."""
+        audits: dict[CallerCell, Node] = {}
+        for cell in cells:
+            tests: list[tuple[Predicate, Node]] = []
+            for destination, flows in flows_to.items():
+                observed = [node for flow in flows if (node := flow.audit(cell, http=True)) is not None]
+                if observed:
+                    tests.append((_leads_to(destination), reduce(or_else, observed)))
+            if tests:
+                audits[cell] = choice(tests, NO_AUDIT)
+        return ByCaller.of(cells, {cell: audits.get(cell, NO_AUDIT) for cell in cells}) if audits else None
+
+
+def _decide(flow: Flow, cell: CallerCell) -> Node:
+    return flow.decision(cell, http=True)
+
+
+def _refuse(flow: Flow, cell: CallerCell) -> Node:
+    return flow.refusal(cell)
+
+
+def _respell(flow: Flow, cell: CallerCell) -> Node:
+    return flow.respelled(cell)
+
+
+def _leads_to(destination: Destination) -> Predicate:
+    return Is(DESTINATION, OneOf(frozenset({destination.id})))
+
+
+def _digest(routed: Routed, prefix: str | None) -> str:
+    """Return a digest of all that routing to the backends of a rule depends on."""
+    return blake2b(repr((routed.spec, routed.backends, prefix)).encode(), digest_size=4).hexdigest()
+
+
+def _replaced_prefix(candidate: Candidate) -> str | None:
+    """Return the prefix of paths that a candidate matches, where a filter of its rule replaces it."""
+    routed, rule = candidate.routed, candidate.routed.spec
+    filters = (*routed.filters, *(each for backend in routed.backends for each in backend.filters))
+    changed = (each.path for each in filters if isinstance(each, Redirect | UrlRewrite))
+    if not isinstance(rule, RouteRule) or not any(path is not None and path.prefix for path in changed):
+        return None
+    match = rule.matches[candidate.rank[-1][1]].path
+    return comparable_path(match.value).rstrip("/") if match.type is PathType.PREFIX else None

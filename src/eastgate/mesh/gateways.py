@@ -1,0 +1,140 @@
+"""Gateways of the local mesh: where each runs, what it decides at each port, and the servers behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Protocol
+
+from eastgate.api.authority import Authority
+from eastgate.cluster import Backend, Gateway, World, service_account_id
+from eastgate.cluster.targets import GatewayNamed
+from eastgate.envoy.config.clusters import Upstream
+from eastgate.envoy.config.gateway_routes import ExternalHost, Leg
+from eastgate.envoy.plan.gateway import Destination, GatewayPlan, plan_gateway_port
+from eastgate.gateway import ListenerGroup, RoutingTable
+from eastgate.mesh.sites import ProxySite, endpoints_of
+from eastgate.records import dataclass
+from eastgate.settings import Settings
+
+__all__ = [
+    "GatewaySite",
+    "find_destination",
+    "gateway_identity",
+    "gateway_node",
+    "legs_of",
+    "plan_gateway",
+    "ports_of_gateway",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class GatewaySite:
+    """The proxy that is a Gateway. `ports` maps each port of its listeners to the one that could be bound for it."""
+
+    gateway: GatewayNamed
+    address: str
+    ports: Mapping[int, int]
+
+    @property
+    def key(self) -> str:
+        """Return its name among the world's gateways."""
+        return f"{self.gateway.namespace}/{self.gateway.name}"
+
+    @property
+    def node(self) -> str:
+        """Return its name among the proxies."""
+        return gateway_node(self.gateway.namespace, self.gateway.name)
+
+
+class GatewayPlans(Protocol):
+    """The plans of all gateways."""
+
+    @property
+    def gateways(self) -> Mapping[str, GatewaySite]: ...
+
+    def gateway_plan(self, node: str, port: int) -> GatewayPlan: ...
+
+
+def gateway_node(namespace: str, name: str) -> str:
+    """Return the name of a gateway among the proxies: as questions name it."""
+    return f"gateway:{namespace}/{name}"
+
+
+def gateway_identity(gateway: GatewayNamed | Gateway, settings: Settings) -> str:
+    """Return the SPIFFE ID of a gateway: that of a service account with its name."""
+    return service_account_id(settings.trust_domain, gateway.namespace, gateway.name)
+
+
+def ports_of_gateway(world: World, gateway: Gateway) -> dict[int, ListenerGroup]:
+    """Return the routes of each port that a gateway can open."""
+    by_port: dict[int, ListenerGroup] = {}
+    for group in RoutingTable.of(world, gateway).groups:
+        by_port.setdefault(group.port, group)
+    return by_port
+
+
+def plan_gateway(
+    authority: Authority, site: GatewaySite, group: ListenerGroup, identities: frozenset[str]
+) -> GatewayPlan:
+    """Plan a port of a gateway."""
+    return plan_gateway_port(
+        site.gateway,
+        group,
+        lambda point: authority.engine.program(point).layers,
+        authority.world,
+        authority.settings,
+        identities,
+    )
+
+
+def legs_of(plan: GatewayPlan, world: World, sites: Mapping[str, ProxySite], settings: Settings) -> Iterator[Leg]:
+    """Yield the last leg to each destination. One that leads to no server has none."""
+    of_streams = (destination for stream in plan.streams for destination in stream.destinations)
+    for destination in (*plan.destinations, *of_streams):
+        yield Leg(destination, _servers(destination, world, sites, settings), http2=_speaks_grpc(destination))
+
+
+def _speaks_grpc(destination: Destination) -> bool:
+    return destination.routed is not None and destination.routed.route.kind == "GRPCRoute"
+
+
+def _servers(
+    destination: Destination, world: World, sites: Mapping[str, ProxySite], settings: Settings
+) -> Upstream | ExternalHost | None:
+    ref = destination.backend
+    if ref is None or not ref.granted:
+        return None
+    if destination.backend_key is None:
+        return (
+            _service(f"{ref.namespace}/{ref.name}", ref.port, world, sites, settings) if ref.kind == "Service" else None
+        )
+    backend = world.backends.get(destination.backend_key)
+    if backend is None:
+        return None
+    return _backend_servers(backend, world, sites, settings)
+
+
+def _backend_servers(
+    backend: Backend, world: World, sites: Mapping[str, ProxySite], settings: Settings
+) -> Upstream | ExternalHost | None:
+    if backend.hostname is not None:
+        return ExternalHost(backend.hostname, backend.port)
+    return _service(f"{backend.namespace}/{backend.service_name}", backend.port, world, sites, settings)
+
+
+def _service(
+    key: str, port: int | None, world: World, sites: Mapping[str, ProxySite], settings: Settings
+) -> Upstream | None:
+    service = world.services.get(key)
+    if service is None or port is None:
+        return None
+    endpoints, identities = endpoints_of(service, port, world, sites, settings)
+    return Upstream(f"service/{key}/{port}", (), endpoints, identities) if endpoints else None
+
+
+def find_destination(plans: GatewayPlans, node: str, port: int, destination: str) -> Destination | None:
+    """Return the destination of a gateway's port by its id; None where there is none of that name any more."""
+    site = plans.gateways.get(node)
+    if site is None or port not in site.ports:
+        return None
+    return next((each for each in plans.gateway_plan(node, port).destinations if each.id == destination), None)
