@@ -35,6 +35,7 @@ REAL = (
     "faults",
     "identity",
     "reports/lint/test_integrations.py",
+    "mcp/lua",
     "mesh",
     "programs",
     "manifests/test_kustomize.py",

@@ -1,0 +1,45 @@
+"""Why a message cannot be read for certain."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+__all__ = ["BadMessage", "Problem"]
+
+
+class Problem(StrEnum):
+    """What is wrong with a message. The values are for machines: logs, metrics and tests."""
+
+    TOO_LARGE = "too-large"
+    TOO_DEEP = "too-deep"
+    TOO_MANY = "too-many-messages"
+    ENCODING = "encoding"
+    """Not UTF-8, a byte order mark, a content type that is not understood, or a charset that is not UTF-8."""
+    SYNTAX = "syntax"
+    """Not JSON: also NaN and Infinity, bytes behind the value, control characters in strings."""
+    SURROGATE = "lone-surrogate"
+    DUPLICATE_KEY = "duplicate-key"
+    LOOKALIKE_KEY = "lookalike-key"
+    """A key that some readers take for another key, such as `Method`."""
+    NOT_A_MESSAGE = "not-a-message"
+    """Neither an object nor an array of objects; an object that is no request, notification or response."""
+    EMPTY_BATCH = "empty-batch"
+    VERSION = "jsonrpc-version"
+    METHOD = "method"
+    """Not a string, empty, with control characters, or a method of MCP in another spelling, such as `Tools/Call`."""
+    PARAMS = "params"
+    NAME = "name"
+    """The name or URI that the method needs is missing, not a string, empty, or has control characters."""
+    ID = "id"
+    AMBIGUOUS_KIND = "ambiguous-kind"
+    """Both a request and a response, or a response with both a result and an error."""
+    TOOLS = "tools"
+    """`result.tools` that is not a list of objects with names."""
+
+
+class BadMessage(ValueError):  # noqa: N818 - says what it is
+    """A message that cannot be read for certain, and must not be passed on."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem.value)
+        self.problem = problem
