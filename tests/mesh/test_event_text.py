@@ -43,15 +43,15 @@ def teller() -> EventText:
     ],
 )
 def test_who_decided(who: str, text: str) -> None:
-    assert Deciders().find("shop/cart", who, AUTHORITY).text == text
+    assert Deciders().find(["shop/cart"], who, AUTHORITY).text == text
 
 
 def test_a_rule_is_named_with_its_line() -> None:
     name = "AuthorizationPolicy.gateway.networking.x-k8s.io/shop/cart-from-web#0"
-    decider = Deciders().find("shop/cart", name, AUTHORITY)
+    decider = Deciders().find(["shop/cart"], name, AUTHORITY)
     assert decider.position == f"{SHOP}/policies.yaml:11"
     assert (decider.policy, decider.rule) == ("AuthorizationPolicy/shop/cart-from-web", 0)
-    assert Deciders().find("shop/unknown", name, AUTHORITY).position == ""
+    assert Deciders().find([], name, AUTHORITY).position == ""
 
 
 @pytest.mark.parametrize(

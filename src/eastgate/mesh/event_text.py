@@ -67,6 +67,10 @@ class EventText:
             "method": observation.method,
             "host": observation.host,
             "path": observation.path,
+            "destination": observation.destination,
+            "mcpMethod": observation.mcp_method,
+            "tool": observation.tool,
+            "asked": observation.asked,
             "decision": observation.decision,
             "policy": decider.policy,
             "rule": decider.rule,
@@ -111,9 +115,10 @@ class EventText:
 
 
 def describe_call(observation: Observation) -> str:
-    """Describe what was called: method and path, or the level."""
+    """Describe what was called: method and path, with the MCP message of a gateway, or the level."""
     if observation.level == "request":
-        return f"{observation.method or '?'} {observation.path or '?'}"
+        http = f"{observation.method or '?'} {observation.path or '?'}"
+        return " ".join([http, *(part for part in (observation.mcp_method, observation.tool) if part)])
     return observation.level
 
 

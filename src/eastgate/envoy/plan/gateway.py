@@ -45,6 +45,7 @@ __all__ = [
     "UNREAD_MESSAGE",
     "Destination",
     "GatewayPlan",
+    "plan_destinations",
     "plan_gateway_port",
 ]
 
@@ -118,6 +119,14 @@ def plan_gateway_port(
         return _GatewayPlanner(gateway, routes, layers_at, world, settings, known).plan()
 
 
+def plan_destinations(
+    gateway: GatewayNamed, routes: PortRoutes, layers_at: LayersAt, world: World, settings: Settings
+) -> dict[str, Destination]:
+    """Return the destinations of a port by their ids, without what is decided there."""
+    planner = _GatewayPlanner(gateway, routes, layers_at, world, settings, ())
+    return {destination.id: destination for destination in planner.destinations()}
+
+
 class _GatewayPlanner:
     def __init__(
         self,
@@ -138,6 +147,10 @@ class _GatewayPlanner:
         self._flows: dict[tuple[Point, str | None], list[Flow]] = {}
         self._combined: dict[tuple[int, ...], tuple[Sequence[Node], Node]] = {}  # with what keeps the ids
         self._readable: dict[int, tuple[Node, Node]] = {}
+
+    def destinations(self) -> list[Destination]:
+        self._routing()
+        return [*(destination for of_rule in self._rules.values() for destination in of_rule), self._nowhere()]
 
     def plan(self) -> GatewayPlan:
         routing = self._routing()
