@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from hpack import Decoder, Encoder
 
 from eastgate.mesh.local.http1 import Malformed, Source
+from eastgate.mesh.local.serving import SocketServer
 from tests.attacks.frames import (
     ACK,
     CONTINUATION,
@@ -51,39 +52,20 @@ class Arrived:
         return next((value for name, value in self.headers if name.lower() == MARK), None)
 
 
-class Application:
+class Application(SocketServer):
     """Answers every request with 200, what it saw, and nothing else. It takes up websockets, and lets them be silent.
 
     Bytes that are no HTTP come back as they are.
     """
 
     def __init__(self, path: str) -> None:
-        self.path = path
+        super().__init__(path)
         self.arrived: list[Arrived] = []
         self.malformed: list[str] = []  # what a proxy sent that is no proper HTTP/1.1
         self.tunnelled = bytearray()
-        self._open: set[asyncio.Task[None]] = set()
-        self._server: asyncio.Server | None = None
 
-    async def start(self) -> None:
-        """Begin to listen."""
-        self._server = await asyncio.start_unix_server(self._accept, self.path)
-
-    async def stop(self) -> None:
-        """Close every connection."""
-        if self._server is not None:
-            self._server.close()
-        for task in self._open:
-            task.cancel()
-        if self._open:
-            await asyncio.wait(self._open)
-
-    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.create_task(self._serve(Source(reader), writer))
-        self._open.add(task)
-        task.add_done_callback(self._open.discard)
-
-    async def _serve(self, source: Source, writer: asyncio.StreamWriter) -> None:
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        source = Source(reader)
         try:
             with contextlib.suppress(OSError):
                 await source.more()

@@ -12,15 +12,20 @@ from eastgate.cluster import (
     GrantFrom,
     GrantTo,
     Listener,
+    ListenerTls,
     Namespace,
     Owner,
     ParentRef,
     Pod,
     ReferenceGrant,
     Route,
+    RouteBackend,
     Service,
     ServiceAccount,
     ServicePort,
+    StreamRule,
+    TlsMode,
+    TlsReference,
     interpret,
     object_id,
     uses,
@@ -243,10 +248,13 @@ def test_a_service_account() -> None:
     assert read("v1", "ServiceAccount", "bot", "shop") == ServiceAccount("shop", "bot")
 
 
+TLS = {"certificateRefs": [{"name": "a"}, {"namespace": "certs", "name": "b"}], "options": {"x.com/a": "b"}}
+
+
 def test_a_gateway() -> None:
     listeners = [
         {"name": "web", "port": 80, "protocol": "HTTP"},
-        {"name": "tls", "port": 443, "protocol": "HTTPS", "hostname": "*.a.com", "tls": {"mode": "Terminate"}},
+        {"name": "tls", "port": 443, "protocol": "HTTPS", "hostname": "*.a.com", "tls": TLS},
     ]
     found = read(
         GATEWAY,
@@ -256,18 +264,19 @@ def test_a_gateway() -> None:
         metadata={"labels": {"a": "b"}},
         spec={"gatewayClassName": "eg", "listeners": listeners},
     )
-    expected = (Listener("web", 80, "HTTP"), Listener("tls", 443, "HTTPS", "*.a.com"))
+    tls = ListenerTls(TlsMode.TERMINATE, (TlsReference("edge", "a"), TlsReference("certs", "b")), {"x.com/a": "b"})
+    expected = (Listener("web", 80, "HTTP"), Listener("tls", 443, "HTTPS", "*.a.com", tls=tls))
     assert found == Gateway("edge", "gw", expected, "eg", {"a": "b"})
 
 
 @pytest.mark.parametrize("kind", ["TCPRoute", "TLSRoute"])
-def test_a_route_whose_rules_stay_as_they_are(kind: str) -> None:
+def test_a_route_of_connections(kind: str) -> None:
     parents = [
         {"name": "gw"},
         {"group": "", "kind": "Service", "namespace": "edge", "name": "svc", "port": 80},
         {"name": "gw", "sectionName": "web"},
     ]
-    rules = [{"matches": [{"path": {"value": "/a"}}], "backendRefs": [{"name": "b", "port": 80}]}]
+    rules = [{"backendRefs": [{"name": "b", "port": 80}]}]
     metadata = {"creationTimestamp": "2020-01-01T00:00:00Z"}
     spec = {"hostnames": ["a.com", "*.b.com"], "parentRefs": parents, "rules": rules}
     found = read(GATEWAY, kind, "r", "shop", metadata=metadata, spec=spec)
@@ -281,7 +290,7 @@ def test_a_route_whose_rules_stay_as_they_are(kind: str) -> None:
             ParentRef("edge", "svc", "", "Service", None, 80),
             ParentRef("shop", "gw", section_name="web"),
         ),
-        raw_rules=tuple(rules),
+        stream_rules=(StreamRule((RouteBackend("shop", "b", port=80),)),),
         created="2020-01-01T00:00:00.000000+00:00",
     )
 

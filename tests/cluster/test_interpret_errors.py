@@ -74,6 +74,22 @@ def backend(**fields: object) -> dict[str, object]:
     return route_rule(backendRefs=[fields])
 
 
+def secure(**tls: object) -> dict[str, object]:
+    return listener(protocol="HTTPS", tls=tls)
+
+
+def filtered(type_: str, **fields: object) -> dict[str, object]:
+    return route_rule(filters=[{"type": type_, **fields}])
+
+
+def modified(**header: object) -> dict[str, object]:
+    return filtered("RequestHeaderModifier", requestHeaderModifier={"set": [header]})
+
+
+def redirected(**fields: object) -> dict[str, object]:
+    return filtered("RequestRedirect", requestRedirect=fields)
+
+
 def regex(value: str) -> dict[str, object]:
     return {"type": "RegularExpression", "value": value}
 
@@ -89,6 +105,15 @@ PORT = "spec.containers.0.ports.0"
 PROBE, INITIAL = "spec.containers.0.livenessProbe", "spec.initContainers.0.startupProbe"
 GET = f"{PROBE}.httpGet"
 METHOD = f"{MATCH}.method"
+FILTER = f"{RULE}.filters.0"
+MODIFIER, REDIRECT = f"{FILTER}.requestHeaderModifier", f"{FILTER}.requestRedirect"
+FULL: dict[str, object] = {"type": "ReplaceFullPath", "replaceFullPath": "/"}
+BACKEND = {"name": "a", "port": 80}
+REWRITES, REDIRECTS = {"type": "URLRewrite", "urlRewrite": {}}, {"type": "RequestRedirect", "requestRedirect": {}}
+PREFIX = {
+    "type": "URLRewrite",
+    "urlRewrite": {"path": {"type": "ReplacePrefixMatch", "replacePrefixMatch": "/"}},
+}
 WRONG: list[tuple[str, str, dict[str, object], str, str, str]] = [
     # kind, place, code, message
     ("v1", "Pod", pod_with("x"), "EG1101", "spec", "`spec` is a string; it must be a mapping"),
@@ -209,6 +234,50 @@ WRONG: list[tuple[str, str, dict[str, object], str, str, str]] = [
     (GATEWAY, "GRPCRoute", call(type="RegularExpression", method="(?=a)"), "EG1111", f"{METHOD}.method", "(?="),
     (GATEWAY, "GRPCRoute", header({"name": "a", **regex("*")}), "EG1111", f"{HEADERS}.value", "`*` is not"),
     (GATEWAY, "GRPCRoute", route_rule(filters=[{}]), "EG1103", f"{RULE}.filters.0", "type` is missing"),
+    (GATEWAY, "Gateway", listener(tls={"mode": "Passthrough"}), "EG1108", "spec.listeners.0.tls", "HTTP has no TLS"),
+    (GATEWAY, "Gateway", secure(), "EG1103", "spec.listeners.0.tls", "needs a certificate"),
+    (GATEWAY, "Gateway", secure(mode="Passthrough"),
+     "EG1108", "spec.listeners.0.tls.mode", "HTTPS ends at the gateway"),
+    (GATEWAY, "Gateway", secure(mode="terminate"), "EG1108", "spec.listeners.0.tls.mode", "cannot be `terminate`"),
+    (GATEWAY, "Gateway", secure(certificateRefs=[{}]), "EG1103", "spec.listeners.0.tls.certificateRefs.0", "name`"),
+    (GATEWAY, "Gateway", listener(protocol="TLS"), "EG1103", "spec.listeners.0", "a listener of TLS needs `tls`"),
+    (GATEWAY, "Gateway", listener(protocol="TCP", hostname="a"), "EG1108", "spec.listeners.0.hostname", "TCP has no"),
+    (GATEWAY, "HTTPRoute", filtered("URLRewrite"), "EG1103", FILTER, "a URLRewrite filter needs `urlRewrite`"),
+    (GATEWAY, "HTTPRoute", filtered("Other", cors={}), "EG1108", f"{FILTER}.cors", "a Other filter has no `cors`"),
+    (GATEWAY, "HTTPRoute", filtered("CORS", cors={"allowOrigins": ["a"]}),
+     "EG1108", f"{FILTER}.cors.allowOrigins.0", "is not an origin"),
+    (GATEWAY, "HTTPRoute", filtered("CORS", cors={"allowMethods": ["*", "GET"]}),
+     "EG1108", f"{FILTER}.cors.allowMethods", "stands alone"),
+    (GATEWAY, "HTTPRoute", modified(name="a b", value="c"),
+     "EG1108", f"{MODIFIER}.set.0.name", "'a b' is not the name"),
+    (GATEWAY, "HTTPRoute", modified(name="a", value="c\r\nd: e"),
+     "EG1108", f"{MODIFIER}.set.0.value", "is not the value"),
+    (GATEWAY, "HTTPRoute", modified(name="a"), "EG1103", f"{MODIFIER}.set.0", "value` is missing"),
+    (GATEWAY, "HTTPRoute", redirected(statusCode=304),
+     "EG1108", f"{REDIRECT}.statusCode", "304 is not the status of a redirect"),
+    (GATEWAY, "HTTPRoute", redirected(scheme="ftp"), "EG1108", f"{REDIRECT}.scheme", "cannot be `ftp`"),
+    (GATEWAY, "HTTPRoute", redirected(hostname="*.a"), "EG1108", f"{REDIRECT}.hostname", "is not a hostname"),
+    (GATEWAY, "HTTPRoute", redirected(path={"type": "ReplaceFullPath"}),
+     "EG1103", f"{REDIRECT}.path", "needs `replaceFullPath`"),
+    (GATEWAY, "HTTPRoute", redirected(path={**FULL, "replacePrefixMatch": "/"}),
+     "EG1108", f"{REDIRECT}.path.replacePrefixMatch", "needs `type: Repl"),
+    (GATEWAY, "HTTPRoute", redirected(path={**FULL, "replaceFullPath": "/a b"}),
+     "EG1110", f"{REDIRECT}.path.replaceFullPath", "must be encoded"),
+    (GATEWAY, "HTTPRoute", route_rule(filters=[REWRITES, REWRITES]),
+     "EG1108", f"{RULE}.filters", "URLRewrite is there 2 times"),
+    (GATEWAY, "HTTPRoute", route_rule(filters=[REDIRECTS, REWRITES]), "EG1108", f"{RULE}.filters", "not both"),
+    (GATEWAY, "HTTPRoute", route_rule(filters=[REDIRECTS], backendRefs=[BACKEND]),
+     "EG1108", f"{RULE}.backendRefs", "has no backends"),
+    (GATEWAY, "HTTPRoute", route_rule(filters=[PREFIX], matches=[{}, {}]),
+     "EG1108", f"{RULE}.matches", "exactly one match"),
+    (GATEWAY, "HTTPRoute", route_rule(filters=[PREFIX], matches=[{"path": {"type": "Exact"}}]),
+     "EG1108", f"{RULE}.matches", "exactly one match"),
+    (GATEWAY, "HTTPRoute", route_rule(timeouts={"request": "1"}),
+     "EG1108", f"{RULE}.timeouts.request", "`1` is not a duration"),
+    (GATEWAY, "HTTPRoute", route_rule(timeouts={"request": "1s", "backendRequest": "2s"}),
+     "EG1108", f"{RULE}.timeouts.backendRequest", "longer than"),
+    (GATEWAY, "HTTPRoute", route_rule(retry={"codes": [200]}), "EG1108", f"{RULE}.retry.codes.0", "cannot be 200"),
+    (GATEWAY, "TLSRoute", backend(name="a"), "EG1103", REF, "port` is missing"),
     (GATEWAY, "ReferenceGrant", {"spec": {"from": [{"kind": "A"}]}}, "EG1103", "spec.from.0", "namespace` is missing"),
 ]  # fmt: skip
 

@@ -6,12 +6,14 @@ import pytest
 
 from eastgate.cluster import (
     AllowedRoutes,
+    Cors,
     Gateway,
     GrpcMatch,
     GrpcRule,
     Operator,
     PathMatch,
     PathType,
+    Redirect,
     Requirement,
     Route,
     RouteBackend,
@@ -19,6 +21,9 @@ from eastgate.cluster import (
     RouteRule,
     RoutesFrom,
     Selector,
+    Unsupported,
+    UnsupportedFilter,
+    UrlRewrite,
     ValueMatch,
     matches_pattern,
     pattern_problem,
@@ -31,7 +36,7 @@ GATEWAY = "gateway.networking.k8s.io/v1"
 def rules_of(**spec: object) -> tuple[RouteRule, ...]:
     found = read(GATEWAY, "HTTPRoute", "r", "shop", spec=spec)
     assert isinstance(found, Route)
-    assert found.raw_rules == ()
+    assert found.stream_rules == ()
     return found.rules
 
 
@@ -51,10 +56,14 @@ RULES: list[tuple[str, dict[str, object], tuple[RouteRule, ...]]] = [
     ),
     (
         "a redirect answers",
-        {"rules": [{"filters": [{"type": "CORS"}, {"type": "RequestRedirect", "requestRedirect": {}}]}]},
-        (RouteRule(filters=("CORS", "RequestRedirect")),),
+        {"rules": [{"filters": [{"type": "CORS", "cors": {}}, {"type": "RequestRedirect", "requestRedirect": {}}]}]},
+        (RouteRule(filters=(Cors(), Redirect())),),
     ),
-    ("other filters do not", {"rules": [{"filters": [{"type": "URLRewrite"}]}]}, (RouteRule(filters=("URLRewrite",)),)),
+    (
+        "other filters do not",
+        {"rules": [{"filters": [{"type": "URLRewrite", "urlRewrite": {}}]}]},
+        (RouteRule(filters=(UrlRewrite(),)),),
+    ),
 ]
 
 
@@ -64,15 +73,15 @@ def test_rules(_sentence: str, spec: dict[str, object], expected: tuple[RouteRul
 
 
 def test_only_a_redirect_answers_in_the_place_of_a_backend() -> None:
-    assert RouteRule(filters=("CORS", "RequestRedirect")).redirects
-    assert not RouteRule(filters=("URLRewrite", "RequestMirror")).redirects
+    assert RouteRule(filters=(Cors(), Redirect())).redirects
+    assert not RouteRule(filters=(UrlRewrite(), UnsupportedFilter("RequestMirror"))).redirects
     assert not RouteRule().redirects
 
 
 def grpc_rules_of(**spec: object) -> tuple[GrpcRule, ...]:
     found = read(GATEWAY, "GRPCRoute", "r", "shop", spec=spec)
     assert isinstance(found, Route)
-    assert (found.rules, found.raw_rules) == ((), ())
+    assert (found.rules, found.stream_rules) == ((), ())
     return found.grpc_rules
 
 
@@ -106,12 +115,18 @@ GRPC_RULES: list[tuple[str, dict[str, object], tuple[GrpcRule, ...]]] = [
         {
             "rules": [
                 {"matches": [{"method": {"method": "B"}}, {"method": {"method": "A"}}]},
-                {"filters": [{"type": "RequestMirror"}, {"type": "ExtensionRef"}]},
+                {"filters": [{"type": "RequestMirror", "requestMirror": {}}, {"type": "Future"}]},
             ]
         },
         (
             GrpcRule((GrpcMatch(method="B"), GrpcMatch(method="A"))),
-            GrpcRule(filters=("RequestMirror", "ExtensionRef")),
+            GrpcRule(
+                filters=(UnsupportedFilter("RequestMirror"), UnsupportedFilter("Future")),
+                unsupported=(
+                    Unsupported("filter RequestMirror", ("spec", "rules", 1, "filters", 0)),
+                    Unsupported("filter Future", ("spec", "rules", 1, "filters", 1), may_refuse=True),
+                ),
+            ),
         ),
     ),
 ]

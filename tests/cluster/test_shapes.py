@@ -47,6 +47,22 @@ LISTENER = {
     "allowedRoutes": {"namespaces": {"from": "Selector", "selector": SELECTOR}, "kinds": [{"kind": "HTTPRoute"}]},
 }
 MATCH = {"path": {"type": "Exact", "value": "/a"}, "method": "GET", "headers": VALUES, "queryParams": VALUES}
+PATH = {"type": "ReplaceFullPath", "replaceFullPath": "/"}
+FILTERS = [
+    {
+        "type": "URLRewrite",
+        "urlRewrite": {"hostname": "a.b", "path": {"type": "ReplaceFullPath", "replaceFullPath": "/"}},
+    },
+    {"type": "RequestHeaderModifier", "requestHeaderModifier": {"set": [{"name": "a", "value": "b"}], "remove": ["c"]}},
+    {"type": "CORS", "cors": {"allowOrigins": ["*"], "allowCredentials": True, "maxAge": 1}},
+    {"type": "ExtensionRef", "extensionRef": {}},
+]
+RULE = {
+    "name": "a",
+    "timeouts": {"request": "1m", "backendRequest": "10s"},
+    "retry": {"codes": [500], "attempts": 1, "backoff": "1ms"},
+    "sessionPersistence": {},
+}
 CALL = {"method": {"service": "a.B", "method": "C", "type": "Exact"}, "headers": VALUES}
 OBJECTS: dict[str, tuple[Record[None], dict[str, Any]]] = {
     "Pod": (
@@ -83,7 +99,7 @@ OBJECTS: dict[str, tuple[Record[None], dict[str, Any]]] = {
             "spec": {
                 "hostnames": ["a.b"],
                 "parentRefs": PARENTS,
-                "rules": [{"matches": [MATCH], "backendRefs": BACKENDS, "filters": [{"type": "URLRewrite"}]}],
+                "rules": [{"matches": [MATCH], "backendRefs": BACKENDS, "filters": FILTERS, **RULE}],
             },
         },
     ),

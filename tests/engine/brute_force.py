@@ -137,6 +137,8 @@ def holds(predicate: Predicate, values: Mapping[Attribute, Known]) -> bool:
     if value is None:
         return False
     each = value if isinstance(value, tuple) else (value,)
+    if predicate.joined:
+        each = (",".join(map(str, each)),) if len(each) > 1 else each
     return any(_is_in(one, predicate.matcher) for one in each)
 
 

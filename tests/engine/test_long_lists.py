@@ -41,7 +41,8 @@ on_network = st.tuples(callers, anything | port_atom).map(And)
 path = path_atom | st.builds(Is, st.just(PATH), st.sampled_from([Prefix(""), Suffix("")]))
 paths = path | st.lists(path, min_size=1, max_size=3).map(lambda parts: Or(tuple(parts)))
 method = st.builds(Is, st.just(METHOD), one_of(METHODS))
-on_http = st.tuples(callers, anything | port_atom, anything | paths, anything | method).map(And)
+either = st.tuples(path, method).map(Or)
+on_http = st.tuples(callers, anything | port_atom, anything | paths | either, anything | method).map(And)
 
 
 def rules(predicate: st.SearchStrategy[And]) -> st.SearchStrategy[tuple[Rule, ...]]:

@@ -8,6 +8,7 @@ import os
 from dataclasses import dataclass
 
 from eastgate.mesh.local.http1 import Malformed, Source
+from eastgate.mesh.local.serving import SocketServer
 from tests.attacks.http1 import body_of, read_head
 
 __all__ = ["Arrived", "Recorder"]
@@ -26,39 +27,20 @@ class Arrived:
         return next((value for key, value in self.headers if key.lower() == name), None)
 
 
-class Recorder:
+class Recorder(SocketServer):
     """Answers every request with 200 and nothing else."""
 
     def __init__(self, name: str = "recorder") -> None:
-        self.path = f"{os.environ['XDG_RUNTIME_DIR']}/{name}.sock"
+        super().__init__(f"{os.environ['XDG_RUNTIME_DIR']}/{name}.sock")
         self.arrived: list[Arrived] = []
-        self.connections = 0
-        self._open: set[asyncio.Task[None]] = set()
-        self._server: asyncio.Server | None = None
 
     @property
     def targets(self) -> list[str]:
         """Method and target of every request so far."""
         return [f"{one.method} {one.target}" for one in self.arrived]
 
-    async def start(self) -> None:
-        self._server = await asyncio.start_unix_server(self._accept, self.path)
-
-    async def stop(self) -> None:
-        if self._server is not None:
-            self._server.close()
-        for task in self._open:
-            task.cancel()
-        if self._open:
-            await asyncio.wait(self._open)
-
-    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.connections += 1
-        task = asyncio.create_task(self._serve(Source(reader), writer))
-        self._open.add(task)
-        task.add_done_callback(self._open.discard)
-
-    async def _serve(self, source: Source, writer: asyncio.StreamWriter) -> None:
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        source = Source(reader)
         try:
             with contextlib.suppress(OSError, Malformed):
                 while (head := await read_head(source)) is not None:

@@ -11,6 +11,7 @@ from eastgate.cluster import (
     ParentRef,
     PathMatch,
     PathType,
+    Redirect,
     Route,
     RouteBackend,
     RouteMatch,
@@ -60,7 +61,7 @@ def match(written: str = "", **headers: str) -> RouteMatch:
 def rule(*matches: RouteMatch | str, to: str = "web", redirects: bool = False) -> RouteRule:
     found = tuple(match(one) if isinstance(one, str) else one for one in matches)
     backends = () if redirects else (RouteBackend("edge", to, port=80),)
-    return RouteRule(found or (RouteMatch(),), backends, ("RequestRedirect",) if redirects else ())
+    return RouteRule(found or (RouteMatch(),), backends, (Redirect(),) if redirects else ())
 
 
 def route(

@@ -118,42 +118,42 @@ def test_a_message_in_doubt_is_refused(value: Any, problem: Problem) -> None:
     assert refused.value.problem is problem
 
 
-_START = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"add"'
+START = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"add"'
 
 BYTES = [
     (b"", Problem.SYNTAX),
     (b" ", Problem.SYNTAX),
-    (_START, Problem.SYNTAX),
-    (_START + b"}} {}", Problem.SYNTAX),
-    (_START + b"}}\0", Problem.SYNTAX),
-    (_START + b"}},", Problem.SYNTAX),
-    (_START + b",}}", Problem.SYNTAX),
-    (_START + b',"x":NaN}}', Problem.SYNTAX),
-    (_START + b',"x":[-Infinity]}}', Problem.SYNTAX),
-    (_START + b',"x":01}}', Problem.SYNTAX),
-    (_START + b',"x":"a\nb"}}', Problem.SYNTAX),
-    (_START + b",'x':1}}", Problem.SYNTAX),
-    (_START + b',"x":"\\x41"}}', Problem.SYNTAX),
-    (_START + b"}}//", Problem.SYNTAX),
-    (_START + b',"x":' + b"1" * 5000 + b"}}", Problem.SYNTAX),
-    (b"\xef\xbb\xbf" + _START + b"}}", Problem.ENCODING),
-    (_START + b',"x":"\xff"}}', Problem.ENCODING),
-    (_START + b',"x":"\xc0\xaf"}}', Problem.ENCODING),
-    (_START + b',"x":"\xed\xa0\x80"}}', Problem.ENCODING),
-    ((_START + b"}}").decode().encode("utf-16"), Problem.ENCODING),
-    (_START + b',"name":"rm"}}', Problem.DUPLICATE_KEY),
-    (_START + b',"n\\u0061me":"rm"}}', Problem.DUPLICATE_KEY),
-    (_START + b',"name":["rm"]}}', Problem.DUPLICATE_KEY),
-    (_START + b'},"params":{"name":"rm"}}', Problem.DUPLICATE_KEY),
-    (_START + b',"x":[{"a":1,"a":2}]}}', Problem.DUPLICATE_KEY),
-    (_START + b',"x":"\\ud800"}}', Problem.SURROGATE),
-    (_START + b',"x":"\\udc00\\ud800"}}', Problem.SURROGATE),
-    (_START + b',"x":"\\uD83D\\u0041"}}', Problem.SURROGATE),
-    (_START + b',"\\uDFFF":1}}', Problem.SURROGATE),
-    (_START + b',"x":' + b"[" * 63 + b"]" * 63 + b"}}", Problem.TOO_DEEP),
+    (START, Problem.SYNTAX),
+    (START + b"}} {}", Problem.SYNTAX),
+    (START + b"}}\0", Problem.SYNTAX),
+    (START + b"}},", Problem.SYNTAX),
+    (START + b",}}", Problem.SYNTAX),
+    (START + b',"x":NaN}}', Problem.SYNTAX),
+    (START + b',"x":[-Infinity]}}', Problem.SYNTAX),
+    (START + b',"x":01}}', Problem.SYNTAX),
+    (START + b',"x":"a\nb"}}', Problem.SYNTAX),
+    (START + b",'x':1}}", Problem.SYNTAX),
+    (START + b',"x":"\\x41"}}', Problem.SYNTAX),
+    (START + b"}}//", Problem.SYNTAX),
+    (START + b',"x":' + b"1" * 5000 + b"}}", Problem.SYNTAX),
+    (b"\xef\xbb\xbf" + START + b"}}", Problem.ENCODING),
+    (START + b',"x":"\xff"}}', Problem.ENCODING),
+    (START + b',"x":"\xc0\xaf"}}', Problem.ENCODING),
+    (START + b',"x":"\xed\xa0\x80"}}', Problem.ENCODING),
+    ((START + b"}}").decode().encode("utf-16"), Problem.ENCODING),
+    (START + b',"name":"rm"}}', Problem.DUPLICATE_KEY),
+    (START + b',"n\\u0061me":"rm"}}', Problem.DUPLICATE_KEY),
+    (START + b',"name":["rm"]}}', Problem.DUPLICATE_KEY),
+    (START + b'},"params":{"name":"rm"}}', Problem.DUPLICATE_KEY),
+    (START + b',"x":[{"a":1,"a":2}]}}', Problem.DUPLICATE_KEY),
+    (START + b',"x":"\\ud800"}}', Problem.SURROGATE),
+    (START + b',"x":"\\udc00\\ud800"}}', Problem.SURROGATE),
+    (START + b',"x":"\\uD83D\\u0041"}}', Problem.SURROGATE),
+    (START + b',"\\uDFFF":1}}', Problem.SURROGATE),
+    (START + b',"x":' + b"[" * 63 + b"]" * 63 + b"}}", Problem.TOO_DEEP),
     (b"[" * 100_000, Problem.TOO_DEEP),
     (b'{"a":' * 100_000, Problem.TOO_DEEP),
-    (_START + b"}}" + b" " * 1024 * 1024, Problem.TOO_LARGE),
+    (START + b"}}" + b" " * 1024 * 1024, Problem.TOO_LARGE),
 ]
 
 
@@ -174,7 +174,7 @@ HARMLESS = [
 
 @pytest.mark.parametrize("tail", HARMLESS)
 def test_what_only_looks_wrong_is_read(tail: bytes) -> None:
-    assert read_messages(_START + tail + b"}}") == (Message("tools/call", "add", 1, Kind.REQUEST),)
+    assert read_messages(START + tail + b"}}") == (Message("tools/call", "add", 1, Kind.REQUEST),)
 
 
 _JSON = st.recursive(

@@ -7,6 +7,7 @@ import random
 import sys
 from collections import Counter
 
+from tests.mutants.equivalent import read_equivalent
 from tests.mutants.mutating import Mutant, mutants_of
 from tests.mutants.places import SUBJECTS
 from tests.mutants.running import Fate, run
@@ -16,9 +17,12 @@ def main() -> int:
     """Run a sample of the mutants; tells on each that survives."""
     options = _options()
     subject = SUBJECTS[options.subject]
-    mutants = [mutant for file in subject.files() for mutant in mutants_of(file) if options.only in str(mutant)]
+    every = [mutant for file in subject.files() for mutant in mutants_of(file)]
+    equivalent = set() if options.equivalent else set(read_equivalent())
+    mutants = [mutant for mutant in every if mutant.key not in equivalent and _is_asked_for(mutant, options.only)]
     chosen = random.Random(options.seed).sample(mutants, min(options.sample, len(mutants)))  # noqa: S311
-    print(f"{len(chosen)} of {len(mutants)} mutants of {subject.package}", flush=True)
+    print(f"{len(chosen)} of {len(mutants)} mutants of {subject.package}", end="")
+    print(f", {sum(mutant.key in equivalent for mutant in every)} more are known to be equivalent", flush=True)
     fates: Counter[Fate] = Counter()
 
     def note(mutant: Mutant, fate: Fate) -> None:
@@ -33,12 +37,17 @@ def main() -> int:
     return 0
 
 
+def _is_asked_for(mutant: Mutant, texts: list[str] | None) -> bool:
+    return texts is None or any(text in str(mutant) for text in texts)
+
+
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
     parser.add_argument("subject", choices=SUBJECTS)
     parser.add_argument("--sample", type=int, default=100, metavar="N", help="how many mutants (100)")
     parser.add_argument("--seed", type=int, default=1, help="which ones (1)")
-    parser.add_argument("--only", default="", metavar="TEXT", help="those whose line of the list has this text in it")
+    parser.add_argument("--only", nargs="+", metavar="TEXT", help="those whose line of the list has such a text in it")
+    parser.add_argument("--equivalent", action="store_true", help="also those that are known to be equivalent")
     parser.add_argument("--tests", nargs="+", metavar="PATH", help="other tests than those of the subject")
     parser.add_argument("--thorough", action="store_true", help="generated tests look at as many examples as in CI")
     parser.add_argument("-v", "--verbose", action="store_true", help="tell the fate of each, not only of survivors")

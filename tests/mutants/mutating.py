@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -39,7 +40,10 @@ Change = Callable[[], None]
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """One error: the file, which of its sites it is, the function and where it starts, the line, and the change."""
+    """One error: the file, which of its sites it is, the function and where it starts, the line, and the change.
+
+    `repeated` counts the same change earlier in the function.
+    """
 
     file: Path
     number: int
@@ -47,17 +51,27 @@ class Mutant:
     starts: int
     line: int
     change: str
+    repeated: int
+
+    @property
+    def key(self) -> str:
+        """Name the mutant for as long as its function stays as it is, wherever in the file that is."""
+        again = f" (again, {self.repeated})" if self.repeated else ""
+        return f"{self.file.parent.name}/{self.file.name} {self.function}: {self.change}{again}"
 
     def __str__(self) -> str:
-        return f"{self.file.parent.name}/{self.file.name}:{self.line} {self.function}: {self.change}"
+        return f"{self.key}  [line {self.line}]"
 
 
 def mutants_of(file: Path) -> list[Mutant]:
     """Return every error that can be made in the functions of a module."""
-    sites = _sites(ast.parse(file.read_text(encoding="utf-8")))
-    return [
-        Mutant(file, number, site.function, site.starts, site.line, site.change) for number, site in enumerate(sites)
-    ]
+    seen: Counter[tuple[str, str]] = Counter()
+    mutants = []
+    for number, site in enumerate(_sites(ast.parse(file.read_text(encoding="utf-8")))):
+        repeated = seen[site.function, site.change]
+        seen[site.function, site.change] += 1
+        mutants.append(Mutant(file, number, site.function, site.starts, site.line, site.change, repeated))
+    return mutants
 
 
 def mutated(source: str, number: int) -> ast.Module:

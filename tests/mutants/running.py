@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import gc
+import mmap
 import os
 import resource
 import signal
@@ -19,7 +20,9 @@ from tests.mutants.mutating import Mutant, mutated
 
 __all__ = ["Fate", "run"]
 
-_SECONDS = 120  # of CPU; a mutant that takes longer goes round in circles
+_TIMES = 4  # a mutant that takes so many times the CPU time of the code as it is goes round in circles
+_SECONDS = 120  # of CPU, for the code as it is
+_BYTES = 4 << 30  # of memory; what goes round in circles may collect something
 _OPTIONS = ("-q", "-n0", "--no-cov", "--assert=plain", "-p", "no:cacheprovider")
 
 
@@ -51,6 +54,8 @@ class _Forks:
         self.sound = False
         self._mutants = mutants
         self._on_fate = on_fate
+        self._items: list[pytest.Item] = []
+        self._running = mmap.mmap(-1, 4)  # which of the items the child is at; shared with it
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
@@ -58,10 +63,48 @@ class _Forks:
             return True
         for item in session.items:
             _fail_at_once(getattr(item, "obj", None))
-        self.sound = _fate(session, None) is Fate.SURVIVED
+        self._items = list(session.items)
+        fate, seconds = self._fork(session, None, _SECONDS)
+        self.sound = fate is Fate.SURVIVED
+        limit = int(seconds * _TIMES) + 10
         for mutant in self._mutants if self.sound else ():
-            self._on_fate(mutant, _fate(session, mutant))
+            fate, _ = self._fork(session, mutant, limit)
+            if fate is Fate.KILLED:
+                self._move_to_front()
+            self._on_fate(mutant, fate)
         return True
+
+    def _fork(self, session: pytest.Session, mutant: Mutant | None, limit: int) -> tuple[Fate, float]:
+        """Run the tests in a process of its own; returns how it ended and the CPU time that it took."""
+        child = os.fork()
+        if child == 0:
+            self._be_the_child(session, mutant, limit)
+        _, status, used = os.wait4(child, 0)
+        return _fate_of(status), used.ru_utime + used.ru_stime
+
+    def _be_the_child(self, session: pytest.Session, mutant: Mutant | None, limit: int) -> None:
+        """Run the tests up to the first failure; ends the process."""
+        status = 1
+        try:
+            resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 5))
+            resource.setrlimit(resource.RLIMIT_DATA, (_BYTES, _BYTES))
+            session.config.pluginmanager.unregister(name="terminalreporter")
+            if mutant is not None:
+                _exchange(mutant)
+            following: list[pytest.Item | None] = [*self._items[1:], None]
+            for index, (item, after) in enumerate(zip(self._items, following, strict=True)):
+                self._running[:] = index.to_bytes(4)
+                item.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
+                if session.testsfailed:
+                    break
+            else:
+                status = 0
+        finally:
+            os._exit(status)
+
+    def _move_to_front(self) -> None:
+        """Have the test that noticed this mutant run first on the next, which is likely near."""
+        self._items.insert(0, self._items.pop(int.from_bytes(self._running[:])))
 
 
 def _fail_at_once(test: object) -> None:
@@ -83,33 +126,10 @@ def _fail_at_once(test: object) -> None:
     generated.inner_test = judged
 
 
-def _fate(session: pytest.Session, mutant: Mutant | None) -> Fate:
-    child = os.fork()
-    if child == 0:
-        _be_the_child(session, mutant)
-    _, status = os.waitpid(child, 0)
+def _fate_of(status: int) -> Fate:
     if os.WIFSIGNALED(status):
         return Fate.TIMED_OUT if os.WTERMSIG(status) in (signal.SIGXCPU, signal.SIGKILL) else Fate.KILLED
     return Fate.SURVIVED if os.waitstatus_to_exitcode(status) == 0 else Fate.KILLED
-
-
-def _be_the_child(session: pytest.Session, mutant: Mutant | None) -> None:
-    """Run the tests up to the first failure; ends the process."""
-    status = 1
-    try:
-        resource.setrlimit(resource.RLIMIT_CPU, (_SECONDS, _SECONDS + 5))
-        session.config.pluginmanager.unregister(name="terminalreporter")
-        if mutant is not None:
-            _exchange(mutant)
-        following: list[pytest.Item | None] = [*session.items[1:], None]
-        for item, after in zip(session.items, following, strict=True):
-            item.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
-            if session.testsfailed:
-                break
-        else:
-            status = 0
-    finally:
-        os._exit(status)
 
 
 def _exchange(mutant: Mutant) -> None:

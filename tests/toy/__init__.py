@@ -33,7 +33,7 @@ DIALECT: Dialect[GuestList] = Dialect(
             GROUP,
             "v1",
             "GuestList",
-            reader(shapes.GUEST_LIST, lambda settings: settings, meaning.guest_list),
+            reader(shapes.GUEST_LIST, meaning.guest_list),
             lambda: (shapes.GUEST_LIST,),
             short="gl",
             served=Served(Resource("guestlists", Status.CONDITIONS), (Column("App", ".spec.app"), AGE)),

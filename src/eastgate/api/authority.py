@@ -7,7 +7,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, cast
 
 from eastgate import dialects
-from eastgate.api.deciding import Decider, Prepared
+from eastgate.api.deciding import Decider, LiveQuestion, Prepared
 from eastgate.api.decisions import Decision
 from eastgate.api.questions import Question, QuestionError
 from eastgate.api.reading import FaultReason, ManifestError, Manifests, read_manifests, read_plain
@@ -17,7 +17,8 @@ from eastgate.diagnostics import Diagnostic
 from eastgate.dialects import Policy
 from eastgate.dialects import rejected as rejection
 from eastgate.engine.engine import Engine
-from eastgate.ir import Attachment, Layer, PolicyRef, Request, Stances
+from eastgate.ir import Attachment, Layer, LiveAnswers, PolicyRef, Request, Stances
+from eastgate.ir.attributes import Attribute
 from eastgate.manifests import Bounds, Document
 from eastgate.settings import Settings, SettingsError
 from eastgate.unread import Handling, UnreadObjects
@@ -221,6 +222,18 @@ class Authority:
         `along`: of the ways that it may take, those that pass these points are meant, if there are any.
         """
         return self._decider.enforced(question, along)
+
+    def enforced_live(self, live: LiveQuestion, answers: LiveAnswers) -> Decision:
+        """Return the same for a request that is waiting, with the answers that authorizers gave so far.
+
+        Raises Pending where one more answer is needed: ask for it, add it, and call this again. Raises QuestionError
+        where it cannot be told which policies apply.
+        """
+        return self._decider.enforced_live(live, answers)
+
+    def looked_at(self, live: LiveQuestion) -> frozenset[Attribute]:
+        """Return the attributes that can change what is enforced wherever a question leads. Raises QuestionError."""
+        return self._decider.looked_at(live)
 
     def requests(self, question: Question) -> list[Request]:
         """Return the requests that a question stands for, as they are decided."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
 
 from eastgate import dialects
 from eastgate.api.decisions import Decision, Stop
@@ -19,6 +20,7 @@ from eastgate.api.questions import (
     ends,
     request_values,
 )
+from eastgate.api.questions.arrivals import without_http
 from eastgate.cluster import World
 from eastgate.cluster.points import Point
 from eastgate.dialects import Policy
@@ -26,8 +28,8 @@ from eastgate.dialects import rejected as rejection
 from eastgate.dialects.base import Condition
 from eastgate.engine.compiled import Program
 from eastgate.engine.engine import Engine
-from eastgate.ir import AskAll, Authorizer, Known, Request, ask_authorizers, authorizers_in
-from eastgate.ir.attributes import Attribute
+from eastgate.ir import AskAll, Authorizer, Known, LiveAnswers, Request, ask_authorizers, authorizers_in
+from eastgate.ir.attributes import Attribute, header, query
 from eastgate.records import dataclass
 from eastgate.settings import Settings
 from eastgate.unread import (
@@ -36,11 +38,11 @@ from eastgate.unread import (
     Unconsidered,
     UnreadObjects,
     could_change,
-    describe_unconsidered,
+    list_unconsidered,
     standing,
 )
 
-__all__ = ["Decider", "Prepared"]
+__all__ = ["Decider", "LiveQuestion", "Prepared"]
 
 _Decided = tuple["_Crossing", Request, tuple[Program | None, int]]
 
@@ -59,6 +61,30 @@ class _Crossing(Stop):
     uncertain: tuple[Point, Policy] | None
     allowed_way: tuple[tuple[str, bool], ...]
     denied_way: tuple[tuple[str, bool], ...]
+    hides_http: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LiveQuestion:
+    """A question about a request that is waiting, and what is known of it beside the words of the question.
+
+    `entries` say where the request arrives, instead of those words. `values` are more that is known, and of `unknown`
+    attributes nothing is, whatever the question says. `all_headers`: those that the question has are all that there
+    are; else others are unknown.
+    """
+
+    question: Question
+    entries: tuple[Entry, ...] | None = None
+    values: Values = field(default_factory=dict)
+    unknown: frozenset[Attribute] = frozenset()
+    all_headers: bool = True
+
+    def leave_out_others(self, values: dict[Attribute, Known], attributes: Iterable[Attribute]) -> None:
+        """Set those of these headers and parameters to absent that the request is known not to have."""
+        for attribute in attributes:
+            known = self.all_headers if attribute.is_header else self.question.path is not None
+            if known and attribute not in values and attribute not in self.unknown:
+                values[attribute] = None
 
 
 class Decider:
@@ -78,6 +104,12 @@ class Decider:
         self._rejections = self.engine.count(rejection.Policy)
         self._unconsidered = Unconsidered(rejected=self._rejections)
         self._resolver = Resolver(self._world, self._settings, self._cross)
+        self._routing_fields: frozenset[Attribute] | None = None
+
+    def _follow(self) -> None:
+        """Forget what questions lead to where something has changed."""
+        if self._version != self.engine.version:
+            self._forget()
 
     @property
     def unread_objects(self) -> UnreadObjects:
@@ -104,6 +136,52 @@ class Decider:
         decided = self._decide(question)
         return self._answer(question, [each for each in decided if each[0].points == along] or decided)
 
+    def enforced_live(self, live: LiveQuestion, answers: LiveAnswers) -> Decision:
+        """Return what is enforced, with the answers that authorizers gave. Raises Pending where one is missing.
+
+        Raises QuestionError where it cannot be told which policies apply.
+        """
+        decided: list[_Decided] = []
+        for crossing, request in self._live_arrivals(live):
+            if crossing.uncertain is not None:
+                raise _unlabelled(*crossing.uncertain)
+            joined = answers.joined_to(request, crossing.authorizers) if crossing.asks else request
+            verdict = crossing.decide(joined)
+            decided.append((crossing, answers.settled(joined) if crossing.asks else request, verdict))
+            if not verdict[1] & 1:
+                break  # nobody else is asked
+        return self._answer(live.question, decided)
+
+    def looked_at(self, live: LiveQuestion) -> frozenset[Attribute]:
+        """Return the attributes that can change what is enforced wherever a question leads."""
+        layers = (layer for crossing, _ in self._live_arrivals(live) for layer in crossing.layers)
+        return frozenset[Attribute]().union(*(layer.looks_at for layer in layers))
+
+    def _live_arrivals(self, live: LiveQuestion) -> Iterator[tuple[_Crossing, Request]]:
+        """Yield the requests that a question stands for, before any authorizer is asked."""
+        self._follow()
+        question = live.question
+        given_values = {**request_values(question), **live.values}
+        shared = {name: value for name, value in given_values.items() if name not in live.unknown}
+        live.leave_out_others(shared, self._routed_by)
+        callers = self._resolver.callers(question)
+        given = None if live.entries is None else tuple(map(self._cross, live.entries))
+        for crossing in self._resolver.entries(question, shared) if given is None else given:
+            for caller in callers:
+                values = {**shared, **caller, **crossing.values}
+                live.leave_out_others(values, crossing.repeatable)
+                yield crossing, Request(values, question.external_auth)
+
+    @property
+    def _routed_by(self) -> frozenset[Attribute]:
+        """Return the headers and parameters of queries that routes look at."""
+        if self._routing_fields is None:
+            matches = [match for route in self._world.routes.values() for rule in route.rules for match in rule.matches]
+            headers = {header(value.name) for match in matches for value in match.headers}
+            queries = {query(value.name) for match in matches for value in match.query}
+            self._routing_fields = frozenset(headers | queries)
+        return self._routing_fields
+
     def rejected_at(self, points: Iterable[Point]) -> list[rejection.Policy]:
         """Return the policies that cannot be read and that are about some of these points."""
         attached = (each.policy for point in points for each in self.engine.attached(point))
@@ -115,14 +193,16 @@ class Decider:
 
     def arrivals(self, question: Question) -> list[tuple[_Crossing, Request]]:
         """Return the requests that a question stands for, each with where it arrives."""
-        if self._version != self.engine.version:
-            self._forget()
+        self._follow()
         shared = request_values(question)
         callers = self._resolver.callers(question)
         arrivals: list[tuple[_Crossing, Request]] = []
         for crossing in self._resolver.entries(question, shared):
             for caller in callers:
                 values = {**shared, **caller, **crossing.values}
+                if crossing.hides_http:
+                    arrivals.append((crossing, without_http(values)))
+                    continue
                 if crossing.repeatable:
                     _leave_out_others(values, question, crossing.repeatable)
                 request = Request(values, question.external_auth)
@@ -149,6 +229,7 @@ class Decider:
             next(((point, policies[0]) for point, policies in uncertain if policies), None),
             ((entry.where, True),),
             ((entry.where, False),),
+            entry.hides_http,
         )
 
     def judge(self, question: Question, decided: Sequence[_Decided]) -> Decision:
@@ -271,7 +352,7 @@ def _unlabelled(point: Point, policy: Policy) -> QuestionError:
 
 
 def _not_considered(decision: Decision) -> QuestionError:
-    lines = "; ".join(describe_unconsidered(decision.unconsidered)).removeprefix("not considered: ")
+    lines = "; ".join(list_unconsidered(decision.unconsidered))
     first = could_change(decision.unconsidered, allowed=decision.allowed)[0].unread
     message = f"what is not read could change the answer: {lines}"
     way_out = f"--unread warn answers without {first.kind.kind} {first.document.name}"

@@ -21,7 +21,6 @@ from eastgate.ir import (
     Outcome,
     Refusal,
     Request,
-    Rule,
     Ruling,
     Unroutable,
 )
@@ -202,6 +201,14 @@ class Decision:
         """Return how a denied client is refused; None where it is allowed. An authorizer may choose a status."""
         return None if self.allowed else _REFUSALS.get(self.status, self.status)
 
+    @property
+    def ruling(self) -> Ruling | None:
+        """Return the ruling that denied; None where no authorizer did, or one that gives no reasons."""
+        rule = None if self.allowed else self.outcome.rule
+        asks = (ask for layer in self.layers for ask in layer.asks if ask.rule is rule) if rule is not None else ()
+        answers = (self._request.answers.get(ask.authorizer) for ask in asks)
+        return next((answer for answer in answers if isinstance(answer, Ruling) and not answer.allowed), None)
+
     def trace(self, nearest: int = 3) -> Trace:
         """Evaluate again, step by step, and return what every layer and stage said."""
         if self._trace is None or nearest != _NEAREST:
@@ -258,6 +265,7 @@ DEAD_ENDS: dict[str | None, str] = {
         "the route refers to a backend of another namespace, and no ReferenceGrant there lets it"
     ),
     Unroutable.BACKEND_NOT_DECLARED: "the route refers to a backend that no manifest declares",
+    Unroutable.UNSUPPORTED_FILTER: "the route has a filter that Eastgate does not know, and that may refuse requests",
 }
 
 UNASKED: dict[str | None, str] = {
@@ -271,7 +279,8 @@ def _reason(decision: Decision) -> str:
     outcome, where = decision.outcome, decision.arrival.where
     if outcome.rule is not None:
         does = "allows" if outcome.allowed else "denies"
-        text = f"{outcome.rule.origin} {does} it" + _because(decision, outcome.rule)
+        ruling = decision.ruling
+        text = f"{outcome.rule.origin} {does} it" + (f": {ruling.text}" if ruling is not None else "")
     elif outcome.allowed:
         text = f"nothing denies it at {where}" if decision.layers else f"no policy targets {where}"
     elif _is_exhausted(decision):
@@ -294,10 +303,3 @@ def _is_exhausted(decision: Decision) -> bool:
     """Tell whether the search for a completion that is denied was given up."""
     layers = () if decision.is_fully_known else decision.trace().layers
     return bool(layers) and layers[-1].exhausted
-
-
-def _because(decision: Decision, rule: Rule) -> str:
-    """Say what the authorizer that denied says about it."""
-    asks = (ask for layer in decision.layers for ask in layer.asks if ask.rule is rule)
-    answers = (decision.arrival.request.answers.get(ask.authorizer) for ask in asks)
-    return next((f": {answer.text}" for answer in answers if isinstance(answer, Ruling) and not answer.allowed), "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
-__all__ = ["Data", "entries", "mapping", "number", "strings", "text", "texts"]
+__all__ = ["Data", "entries", "mapping", "mappings", "number", "strings", "text", "texts"]
 
 Data: TypeAlias = Mapping[str, object]
 
@@ -22,6 +22,11 @@ def entries(data: Data, key: str) -> Sequence[Data]:
     """Return the items of a list of mappings."""
     value = data.get(key)
     return value if isinstance(value, list) else ()
+
+
+def mappings(data: Data, key: str) -> Sequence[Data]:
+    """Return the mappings of a list whose items need not fit their shape."""
+    return [item for item in entries(data, key) if isinstance(item, dict)]
 
 
 def text(data: Data, key: str) -> str | None:

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import field
 
 from eastgate.cluster.labels import Selector
-from eastgate.cluster.objects import ObjectId
-from eastgate.cluster.routes import GrpcRule, RouteRule
+from eastgate.cluster.objects import Namespaced, ObjectId
+from eastgate.cluster.routes import GrpcRule, RouteRule, StreamRule
 from eastgate.diagnostics.spans import Span
 from eastgate.records import dataclass
 
@@ -21,14 +21,18 @@ __all__ = [
     "ROUTE_KINDS",
     "AllowedRoutes",
     "Backend",
+    "ClientValidation",
     "Gateway",
     "GrantFrom",
     "GrantTo",
     "Listener",
+    "ListenerTls",
     "ParentRef",
     "ReferenceGrant",
     "Route",
     "RoutesFrom",
+    "TlsMode",
+    "TlsReference",
 ]
 
 GATEWAY_GROUP = "gateway.networking.k8s.io"
@@ -53,6 +57,44 @@ class AllowedRoutes:
     kinds: tuple[tuple[str, str], ...] = ()
 
 
+class TlsMode(enum.StrEnum):
+    """Where TLS ends that comes to a listener, as it is written."""
+
+    TERMINATE = "Terminate"
+    PASSTHROUGH = "Passthrough"
+
+
+@dataclass(frozen=True, slots=True)
+class TlsReference:
+    """A certificate with its key, or the certificates of CAs, with Gateway API's defaults filled in."""
+
+    namespace: str
+    name: str
+    group: str = ""
+    kind: str = "Secret"
+
+
+@dataclass(frozen=True, slots=True)
+class ClientValidation:
+    """Which CAs the certificates of clients must come from; `insecure_fallback`: they need not."""
+
+    ca_certificates: tuple[TlsReference, ...]
+    insecure_fallback: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ListenerTls:
+    """How a listener speaks TLS. `options` are an implementation's own.
+
+    `client_validation` is that of the Gateway for the port of the listener.
+    """
+
+    mode: TlsMode = TlsMode.TERMINATE
+    certificates: tuple[TlsReference, ...] = ()
+    options: Mapping[str, str] = field(default_factory=dict, hash=False)
+    client_validation: ClientValidation | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Listener:
     """A listener of a Gateway; no hostname means any."""
@@ -62,10 +104,16 @@ class Listener:
     protocol: str
     hostname: str | None = None
     allowed_routes: AllowedRoutes = AllowedRoutes()
+    tls: ListenerTls | None = None
+
+    @property
+    def passes_tls_through(self) -> bool:
+        """Tell whether connections are led on as they are, by their SNI."""
+        return self.tls is not None and self.tls.mode is TlsMode.PASSTHROUGH
 
 
 @dataclass(frozen=True, slots=True)
-class Gateway:
+class Gateway(Namespaced):
     """A Gateway."""
 
     namespace: str
@@ -74,11 +122,6 @@ class Gateway:
     gateway_class: str = ""
     labels: Mapping[str, str] = field(default_factory=dict, hash=False)
     span: Span | None = field(default=None, compare=False)
-
-    @property
-    def key(self) -> str:
-        """Return its name among the world's gateways: `namespace/name`."""
-        return f"{self.namespace}/{self.name}"
 
     @property
     def id(self) -> ObjectId:
@@ -102,9 +145,8 @@ class ParentRef:
 class Route:
     """A route of one of `ROUTE_KINDS`.
 
-    `rules` are those of an HTTPRoute, `grpc_rules` those of a GRPCRoute. Those of another kind stay as they were
-    written, in `raw_rules`, for whoever understands them. `created` is when the API server first saw it, in RFC 3339;
-    None: it has not yet.
+    `rules` are those of an HTTPRoute, `grpc_rules` those of a GRPCRoute, `stream_rules` those of any other kind.
+    `created` is when the API server first saw it, in RFC 3339; None: it has not yet.
     """
 
     kind: str
@@ -114,7 +156,7 @@ class Route:
     parents: tuple[ParentRef, ...] = ()
     rules: tuple[RouteRule, ...] = ()
     grpc_rules: tuple[GrpcRule, ...] = ()
-    raw_rules: tuple[Mapping[str, object], ...] = field(default=(), hash=False)
+    stream_rules: tuple[StreamRule, ...] = ()
     created: str | None = None
     span: Span | None = field(default=None, compare=False)
 
@@ -130,7 +172,7 @@ class Route:
 
 
 @dataclass(frozen=True, slots=True)
-class Backend:
+class Backend(Namespaced):
     """A server behind a gateway that speaks MCP: a Service of its own namespace, or a host elsewhere.
 
     The world reads no manifest into one. `group` and `kind` are those of the dialect that declares it.
@@ -145,11 +187,6 @@ class Backend:
     group: str = field(kw_only=True)
     kind: str = field(kw_only=True)
     span: Span | None = field(default=None, compare=False)
-
-    @property
-    def key(self) -> str:
-        """Return its name among the world's backends: `namespace/name`."""
-        return f"{self.namespace}/{self.name}"
 
     @property
     def id(self) -> ObjectId:

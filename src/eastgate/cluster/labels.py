@@ -148,10 +148,6 @@ class Selector:
         """Return the terms that hold for these labels, as text."""
         return tuple(text for text, holds in self._judged(labels) if holds)
 
-    def unmatched_terms(self, labels: Mapping[str, str]) -> tuple[str, ...]:
-        """Return the terms that keep these labels from being selected, as text."""
-        return tuple(text for text, holds in self._judged(labels) if not holds)
-
     def _judged(self, labels: Mapping[str, str]) -> list[tuple[str, bool]]:
         pairs = [(f"{key}: {value}", labels.get(key) == value) for key, value in sorted(self.match_labels)]
         return pairs + [(str(r), r.matches(labels)) for r in self._sorted_expressions()]

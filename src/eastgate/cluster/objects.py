@@ -14,7 +14,7 @@ from typing import NamedTuple
 from eastgate.diagnostics.spans import Span
 from eastgate.records import dataclass
 
-__all__ = ["NAME_LABEL", "Namespace", "ObjectId", "Service", "ServiceAccount", "ServicePort", "moment"]
+__all__ = ["NAME_LABEL", "Namespace", "Namespaced", "ObjectId", "Service", "ServiceAccount", "ServicePort", "moment"]
 
 NAME_LABEL = "kubernetes.io/metadata.name"
 """The label that Kubernetes puts on every namespace, and that nobody can change."""
@@ -41,6 +41,20 @@ class ObjectId(NamedTuple):
 
     def __str__(self) -> str:
         return "/".join(part for part in (self.kind, self.namespace, self.name) if part)
+
+
+class Namespaced:
+    """An object that a world files by its namespace and name."""
+
+    __slots__ = ()
+
+    namespace: str
+    name: str
+
+    @property
+    def key(self) -> str:
+        """Return its name among the objects of its kind: `namespace/name`."""
+        return f"{self.namespace}/{self.name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +86,7 @@ class ServicePort:
 
 
 @dataclass(frozen=True, slots=True)
-class Service:
+class Service(Namespaced):
     """A Service."""
 
     namespace: str
@@ -81,11 +95,6 @@ class Service:
     ports: tuple[ServicePort, ...] = ()
     type: str = "ClusterIP"
     span: Span | None = field(default=None, compare=False)
-
-    @property
-    def key(self) -> str:
-        """Return its name among the world's Services: `namespace/name`."""
-        return f"{self.namespace}/{self.name}"
 
     @property
     def id(self) -> ObjectId:
@@ -104,17 +113,12 @@ class Service:
 
 
 @dataclass(frozen=True, slots=True)
-class ServiceAccount:
+class ServiceAccount(Namespaced):
     """A service account that a manifest declares. Undeclared ones exist all the same."""
 
     namespace: str
     name: str
     span: Span | None = field(default=None, compare=False)
-
-    @property
-    def key(self) -> str:
-        """Return its name among the world's service accounts: `namespace/name`."""
-        return f"{self.namespace}/{self.name}"
 
     @property
     def id(self) -> ObjectId:

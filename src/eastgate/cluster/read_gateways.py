@@ -9,18 +9,29 @@ from eastgate.cluster.fields import Data, entries, mapping, number, strings, tex
 from eastgate.cluster.gateways import (
     GATEWAY_GROUP,
     AllowedRoutes,
+    ClientValidation,
     Gateway,
     GrantFrom,
     GrantTo,
     Listener,
+    ListenerTls,
     ParentRef,
     ReferenceGrant,
     Route,
     RoutesFrom,
+    TlsMode,
+    TlsReference,
 )
 from eastgate.cluster.labels import Operator, Requirement, Selector
 from eastgate.cluster.objects import moment
-from eastgate.cluster.read_routes import GRPC_RULES, RULES, read_grpc_rules, read_rules
+from eastgate.cluster.read_routes import (
+    GRPC_RULES,
+    RULES,
+    STREAM_RULES,
+    read_grpc_rules,
+    read_rules,
+    read_stream_rules,
+)
 from eastgate.cluster.shapes import PORT, STRINGS, TEXT, TEXTS, AnyShape, Of, each, record
 from eastgate.diagnostics import did_you_mean
 from eastgate.diagnostics.spans import Span
@@ -56,6 +67,27 @@ def _listener_problems(hostname: str) -> Iterator[Problem]:
     return _hostname_problems(hostname) if hostname else iter(())
 
 
+def _tls_problems(listener: Data) -> Iterator[Problem]:
+    """Yield what is wrong with the TLS of a listener. One of HTTPS without any is never ready, but is no mistake."""
+    protocol, tls = text(listener, "protocol"), listener.get("tls")
+    if protocol in ("HTTP", "TCP", "UDP") and tls is not None:
+        yield Problem(codes.BAD_VALUE, f"{protocol} has no TLS", "remove `tls`, or write HTTPS or TLS", ("tls",))
+    elif protocol == "TLS" and tls is None:
+        yield Problem(codes.MISSING, "a listener of TLS needs `tls`", "write `tls: {mode: Passthrough}`")
+    elif protocol == "HTTPS" and mapping(listener, "tls").get("mode") == TlsMode.PASSTHROUGH:
+        message = "HTTPS ends at the gateway"
+        yield Problem(codes.BAD_VALUE, message, "write `mode: Terminate`, or `protocol: TLS`", ("tls", "mode"))
+    if protocol in ("TCP", "UDP") and text(listener, "hostname"):
+        yield Problem(codes.BAD_VALUE, f"{protocol} has no hostname", "remove the hostname", ("hostname",))
+
+
+def _certificate_problems(tls: Data) -> Iterator[Problem]:
+    ends_here = (text(tls, "mode") or TlsMode.TERMINATE) == TlsMode.TERMINATE
+    if ends_here and not tls.get("certificateRefs") and not tls.get("options"):
+        message = "TLS that ends at the gateway needs a certificate"
+        yield Problem(codes.MISSING, message, "write `certificateRefs`, or `mode: Passthrough`")
+
+
 def _selector_problems(selector: Data) -> Iterator[Problem]:
     for key in selector:
         if key not in _SELECTOR_FIELDS:
@@ -85,6 +117,21 @@ _SELECTOR = record({"matchExpressions": _REQUIREMENT, "matchLabels": STRINGS}, D
 _NAMESPACES = record(
     {"from": Choice(tuple(RoutesFrom)), "selector": Field(_SELECTOR, required=True, when=_is_selected)}
 )
+_TLS_REFERENCES = each({"group": TEXT, "kind": TEXT, "namespace": TEXT, "name": _REQUIRED})
+_TLS = record(
+    {"mode": Choice(tuple(TlsMode)), "certificateRefs": _TLS_REFERENCES, "options": STRINGS},
+    Demand(_certificate_problems),
+)
+_CLIENTS = record(
+    {
+        "validation": record(
+            {
+                "caCertificateRefs": Field(_TLS_REFERENCES, required=True),
+                "mode": Choice(("AllowValidOnly", "AllowInsecureFallback")),
+            }
+        )
+    }
+)
 _LISTENER = each(
     {
         "name": _REQUIRED,
@@ -92,11 +139,20 @@ _LISTENER = each(
         "protocol": _REQUIRED,
         "hostname": Text("a hostname", Demand(_listener_problems)),
         "allowedRoutes": record({"namespaces": _NAMESPACES, "kinds": each({"group": TEXT, "kind": _REQUIRED})}),
+        "tls": _TLS,
+    },
+    Demand(_tls_problems),
+)
+_GATEWAY_TLS = record(
+    {
+        "frontend": record(
+            {"default": _CLIENTS, "perPort": each({"port": Field(PORT, required=True), "tls": _CLIENTS})},
+        )
     }
 )
 GATEWAY = record(
     {
-        "spec": record({"listeners": _LISTENER, "gatewayClassName": TEXT}),
+        "spec": record({"listeners": _LISTENER, "gatewayClassName": TEXT, "tls": _GATEWAY_TLS}),
         "metadata": record({"labels": STRINGS}),
     }
 )
@@ -119,7 +175,7 @@ def route_shape(kind: str) -> Record[None]:
     spec: dict[str, Of | AnyShape] = {
         "hostnames": ListOf(Text("a hostname", Demand(_hostname_problems))),
         "parentRefs": _PARENTS,
-        "rules": _RULES.get(kind, each({})),
+        "rules": _RULES.get(kind, STREAM_RULES),
     }
     return record({"spec": record(spec), "metadata": record({"creationTimestamp": TEXT})})
 
@@ -137,11 +193,48 @@ def read_gateway(root: Data, namespace: str, name: str, span: Span | None) -> Ga
             protocol=text(listener, "protocol") or "",
             hostname=text(listener, "hostname") or None,
             allowed_routes=_allowed_routes(mapping(listener, "allowedRoutes")),
+            tls=_tls(listener, namespace, mapping(mapping(spec, "tls"), "frontend")),
         )
         for listener in entries(spec, "listeners")
     )
     labels = strings(mapping(root, "metadata"), "labels")
     return Gateway(namespace, name, listeners, text(spec, "gatewayClassName") or "", labels, span)
+
+
+def _tls(listener: Data, namespace: str, frontend: Data) -> ListenerTls | None:
+    if listener.get("tls") is None:
+        return None
+    tls = mapping(listener, "tls")
+    return ListenerTls(
+        mode=TlsMode(text(tls, "mode") or TlsMode.TERMINATE),
+        certificates=_tls_references(tls, "certificateRefs", namespace),
+        options=strings(tls, "options"),
+        client_validation=_client_validation(frontend, number(listener, "port"), namespace),
+    )
+
+
+def _client_validation(frontend: Data, port: int | None, namespace: str) -> ClientValidation | None:
+    """Return how the certificates of clients are looked at on a port. What is said of the port is all that counts."""
+    of_port = [mapping(entry, "tls") for entry in entries(frontend, "perPort") if number(entry, "port") == port]
+    clients = of_port[0] if of_port else mapping(frontend, "default")
+    if clients.get("validation") is None:
+        return None
+    validation = mapping(clients, "validation")
+    return ClientValidation(
+        _tls_references(validation, "caCertificateRefs", namespace), validation.get("mode") == "AllowInsecureFallback"
+    )
+
+
+def _tls_references(data: Data, key: str, namespace: str) -> tuple[TlsReference, ...]:
+    return tuple(
+        TlsReference(
+            namespace=text(reference, "namespace") or namespace,
+            name=text(reference, "name") or "",
+            group=text(reference, "group") or "",
+            kind=text(reference, "kind") or "Secret",
+        )
+        for reference in entries(data, key)
+    )
 
 
 def _allowed_routes(allowed: Data) -> AllowedRoutes:
@@ -176,8 +269,8 @@ def read_route(kind: str, root: Data, namespace: str, name: str, span: Span | No
         hostnames=texts(spec, "hostnames"),
         parents=tuple(read_parent(parent, namespace) for parent in entries(spec, "parentRefs")),
         rules=read_rules(spec, namespace) if kind == "HTTPRoute" else (),
-        grpc_rules=read_grpc_rules(spec) if kind == "GRPCRoute" else (),
-        raw_rules=tuple(entries(spec, "rules")) if kind in ("TCPRoute", "TLSRoute") else (),
+        grpc_rules=read_grpc_rules(spec, namespace) if kind == "GRPCRoute" else (),
+        stream_rules=read_stream_rules(spec, namespace) if kind in ("TCPRoute", "TLSRoute") else (),
         created=moment(mapping(root, "metadata").get("creationTimestamp")),
         span=span,
     )

@@ -1,10 +1,11 @@
-"""Rules of HTTPRoutes and GRPCRoutes: which requests a rule is for, and where they go."""
+"""Rules of routes: which requests a rule is for, and where they go."""
 
 from __future__ import annotations
 
 import enum
+from typing import ClassVar
 
-from eastgate.ir.paths import comparable_path
+from eastgate.cluster.filters import Redirect, RouteFilter, Unsupported
 from eastgate.records import dataclass
 
 __all__ = [
@@ -12,9 +13,12 @@ __all__ = [
     "GrpcRule",
     "PathMatch",
     "PathType",
+    "Retry",
     "RouteBackend",
     "RouteMatch",
     "RouteRule",
+    "StreamRule",
+    "Timeouts",
     "ValueMatch",
 ]
 
@@ -33,11 +37,6 @@ class PathMatch:
 
     type: PathType = PathType.PREFIX
     value: str = "/"
-
-    @property
-    def comparable(self) -> str:
-        """Return the value in the form in which paths are compared; an expression is one already."""
-        return self.value if self.type is PathType.REGEX else comparable_path(self.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +60,10 @@ class RouteMatch:
 
 @dataclass(frozen=True, slots=True)
 class RouteBackend:
-    """A destination for a share of a rule's requests, with Gateway API's defaults filled in."""
+    """A destination for a share of a rule's requests, with Gateway API's defaults filled in.
+
+    `filters` are applied, in order, to what goes here, after those of the rule. What is `unsupported` closes it.
+    """
 
     namespace: str
     name: str
@@ -69,23 +71,46 @@ class RouteBackend:
     kind: str = "Service"
     port: int | None = None
     weight: int = 1
+    filters: tuple[RouteFilter, ...] = ()
+    unsupported: tuple[Unsupported, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """How long a request, and each try of it at a backend, may take, in milliseconds; 0: for ever; None: not said."""
+
+    request: int | None = None
+    backend_request: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """When requests are tried again: for which statuses, how often, and after how many milliseconds at least."""
+
+    codes: tuple[int, ...] = ()
+    attempts: int | None = None
+    backoff: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class RouteRule:
-    """Requests for which ANY of `matches` holds go to one of `backends`, by weight.
+    """Requests for which ANY of `matches` holds go to one of `backends`, by weight, through `filters`, in order.
 
-    `filters` are the types of its filters, in order: what they do to a request is not read.
+    What is `unsupported` closes the rule at Eastgate's gateway.
     """
 
     matches: tuple[RouteMatch, ...] = (RouteMatch(),)
     backends: tuple[RouteBackend, ...] = ()
-    filters: tuple[str, ...] = ()
+    filters: tuple[RouteFilter, ...] = ()
+    name: str | None = None
+    timeouts: Timeouts = Timeouts()
+    retry: Retry | None = None
+    unsupported: tuple[Unsupported, ...] = ()
 
     @property
     def redirects(self) -> bool:
         """Tell whether the gateway answers these requests itself. Other filters do not change where a request goes."""
-        return "RequestRedirect" in self.filters
+        return any(isinstance(of, Redirect) for of in self.filters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +128,31 @@ class GrpcMatch:
 
 @dataclass(frozen=True, slots=True)
 class GrpcRule:
-    """A rule of a GRPCRoute: it is for the calls for which ANY of `matches` holds.
+    """A rule of a GRPCRoute: calls for which ANY of `matches` holds go to one of `backends`, as in a `RouteRule`.
 
-    Without matches it is for all calls. `filters` are the types of its filters, in order.
+    Without matches it is for all calls.
     """
 
     matches: tuple[GrpcMatch, ...] = ()
-    filters: tuple[str, ...] = ()
+    filters: tuple[RouteFilter, ...] = ()
+    backends: tuple[RouteBackend, ...] = ()
+    name: str | None = None
+    unsupported: tuple[Unsupported, ...] = ()
+
+    redirects: ClassVar[bool] = False
+    timeouts: ClassVar[Timeouts] = Timeouts()
+    retry: ClassVar[Retry | None] = None
+
+
+@dataclass(frozen=True, slots=True)
+class StreamRule:
+    """A rule of a TLSRoute or TCPRoute: connections go to one of `backends`, by weight, as they are."""
+
+    backends: tuple[RouteBackend, ...] = ()
+    name: str | None = None
+
+    filters: ClassVar[tuple[RouteFilter, ...]] = ()
+    redirects: ClassVar[bool] = False
+    timeouts: ClassVar[Timeouts] = Timeouts()
+    retry: ClassVar[Retry | None] = None
+    unsupported: ClassVar[tuple[Unsupported, ...]] = ()

@@ -9,7 +9,7 @@ from dataclasses import field
 
 from eastgate.cluster import codes
 from eastgate.cluster.fields import Data, mapping, strings, text
-from eastgate.cluster.objects import ObjectId
+from eastgate.cluster.objects import Namespaced, ObjectId
 from eastgate.cluster.shapes import STRINGS, TEXT, record
 from eastgate.diagnostics.spans import Span
 from eastgate.manifests.shapes.demands import Demand, Problem
@@ -20,7 +20,7 @@ __all__ = ["SECRET", "Secret", "read_secret"]
 
 
 @dataclass(frozen=True, slots=True)
-class Secret:
+class Secret(Namespaced):
     """A Secret. No text that is made of it has its data, nor its annotations, where kubectl keeps a copy."""
 
     namespace: str
@@ -30,11 +30,6 @@ class Secret:
     data: Mapping[str, bytes] = field(default_factory=dict, hash=False, repr=False)
     type: str = "Opaque"
     span: Span | None = field(default=None, compare=False)
-
-    @property
-    def key(self) -> str:
-        """Return its name among the world's Secrets: `namespace/name`."""
-        return f"{self.namespace}/{self.name}"
 
     @property
     def id(self) -> ObjectId:

@@ -116,7 +116,7 @@ class GatewayNamed(NamedTuple):
 
 
 class RouteNamed(NamedTuple):
-    """One HTTPRoute. It is no workload, and selects none."""
+    """One route. It is no workload, and selects none."""
 
     namespace: str
     name: str

@@ -60,7 +60,6 @@ class Policy(Protocol):
 
 P = TypeVar("P", bound=Policy)
 T = TypeVar("T")
-C = TypeVar("C")
 
 Read = Callable[[Document, Node, Settings, Reporter], T | None]
 
@@ -202,9 +201,7 @@ class Dialect(Generic[P]):
 
 
 def reader(
-    shape: Record[C] | Callable[[Node], Record[C]],
-    context: Callable[[Settings], C],
-    meaning: Callable[[Document, Node, Settings], T],
+    shape: Record[Settings] | Callable[[Node], Record[Settings]], meaning: Callable[[Document, Node, Settings], T]
 ) -> Read[T]:
     """Return a function that checks a document against its shape and, if it has no errors, reads its meaning."""
 
@@ -214,7 +211,7 @@ def reader(
         check(
             shape if isinstance(shape, Record) else shape(root),
             root,
-            Check(collected, context(settings)),
+            Check(collected, settings),
             kind.span if kind is not None else None,
         )
         reporter.found.extend(sorted(collected, key=_position))

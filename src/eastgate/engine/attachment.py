@@ -99,7 +99,7 @@ class Attachments(Generic[P]):
         """Return the gateways, routes and backends of a namespace; None: of all."""
         world = self._world
         gateways = (GatewayNamed(gateway.namespace, gateway.name) for gateway in world.gateways.values())
-        routes = (RouteNamed(route.namespace, route.name) for route in world.routes.values())
+        routes = (RouteNamed(route.namespace, route.name, route.kind) for route in world.routes.values())
         backends = (BackendNamed(backend.namespace, backend.name) for backend in world.backends.values())
         points: list[NamedPoint] = [*gateways, *routes, *backends]
         return {point for point in points if namespace in (None, point.namespace)}

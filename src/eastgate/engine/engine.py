@@ -161,7 +161,7 @@ class Engine(Generic[P]):
             if changed.kind in ROUTE_KINDS:  # a workload may have a say in which routes lead to it
                 touched |= self.world.select(PodsMatching(changed.namespace, Selector.of()))
                 touched |= self.world.select(ExternalsMatching(changed.namespace, Selector.of()))
-                touched.add(RouteNamed(changed.namespace, changed.name))
+                touched.add(RouteNamed(changed.namespace, changed.name, changed.kind))
         if any(changed.kind == "ReferenceGrant" for changed in change.objects):
             touched |= self._named_points()  # they may refer to authorizers
         return self._forget(touched)

@@ -4,7 +4,8 @@ Attachment, hostnames and precedence are those of Gateway API v1. What a request
 that the gateway could choose. Start reading at `table.py`.
 """
 
+from eastgate.gateway.candidates import Candidate
 from eastgate.gateway.model import BackendRef, Routed
-from eastgate.gateway.table import RoutingTable, possible_routes
+from eastgate.gateway.table import ListenerGroup, RoutingTable, VirtualHost, possible_routes
 
-__all__ = ["BackendRef", "Routed", "RoutingTable", "possible_routes"]
+__all__ = ["BackendRef", "Candidate", "ListenerGroup", "Routed", "RoutingTable", "VirtualHost", "possible_routes"]

@@ -1,4 +1,4 @@
-"""Attachment of HTTPRoutes to listeners: the route asks for it, and the listener allows it."""
+"""Attachment of routes to listeners: the route asks for it, the listener allows it, and no other kind was first."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ from collections import Counter
 from collections.abc import Iterator
 
 from eastgate.cluster import GATEWAY_GROUP, Gateway, Listener, ParentRef, Route, RoutesFrom, World
-from eastgate.gateway.hostnames import comparable
+from eastgate.gateway.hostnames import comparable, intersect
 
-__all__ = ["attached_routes", "distinct_listeners", "is_http", "is_tls"]
+__all__ = ["attached_routes", "distinct_listeners", "is_http", "is_tls", "seniority"]
 
-_KIND = "HTTPRoute"
+_HTTP_KINDS = ("HTTPRoute", "GRPCRoute")
+_KINDS = {"HTTP": _HTTP_KINDS, "HTTPS": _HTTP_KINDS, "TLS": ("TLSRoute",)}
 
 
 def is_http(listener: Listener) -> bool:
-    """Tell whether the gateway reads HTTP on a listener, and so takes HTTPRoutes."""
+    """Tell whether the gateway reads HTTP on a listener, and so takes HTTPRoutes and GRPCRoutes."""
     return listener.protocol.upper() in ("HTTP", "HTTPS")
 
 
@@ -35,16 +36,42 @@ def _flow(listener: Listener) -> tuple[int, bool, str | None]:
 
 
 def attached_routes(world: World, gateway: Gateway, listener: Listener) -> Iterator[Route]:
-    """Yield the HTTPRoutes of a listener. That their hostnames fit shows when a host does."""
-    if not is_http(listener) or not _takes_http_routes(listener):
+    """Yield the routes of a listener, of the kinds that its protocol carries.
+
+    Of an HTTPRoute and a GRPCRoute that share a hostname here, only the older is accepted. That the hostnames of a
+    route fit those of the listener shows when a host does.
+    """
+    kinds = [kind for kind in _KINDS.get(listener.protocol.upper(), ()) if _takes_kind(listener, kind)]
+    asking = [
+        route
+        for route in world.routes.values()
+        if route.kind in kinds
+        and any(_means(parent, gateway, listener) for parent in route.parents)
+        and _takes_from(listener, gateway.namespace, route.namespace, world)
+    ]
+    if len({route.kind for route in asking}) < 2:
+        yield from asking
         return
-    for route in world.routes.values():
-        if (
-            route.kind == _KIND
-            and any(_means(parent, gateway, listener) for parent in route.parents)
-            and _takes_from(listener, gateway.namespace, route.namespace, world)
-        ):
-            yield route
+    accepted: dict[str, Route] = {}
+    for route in sorted(asking, key=seniority):
+        others = (other for other in accepted.values() if other.kind != route.kind)
+        if not any(_share_hostname(route, other, listener) for other in others):
+            accepted[route.key] = route
+    yield from (route for route in asking if route.key in accepted)
+
+
+def seniority(route: Route) -> tuple[bool, str, str, bool]:
+    """Return the place of a route among others. One that the API server has not seen yet is the youngest."""
+    return route.created is None, route.created or "", f"{route.namespace}/{route.name}", route.kind != "HTTPRoute"
+
+
+def _share_hostname(one: Route, other: Route, listener: Listener) -> bool:
+    """Tell whether some host means both routes, as far as it means the listener."""
+    own = comparable(listener.hostname)
+    names, others = (
+        [name for name in map(comparable, route.hostnames or (None,)) if intersect(name, own)] for route in (one, other)
+    )
+    return any(intersect(name, other_name) for name in names for other_name in others)
 
 
 def _means(parent: ParentRef, gateway: Gateway, listener: Listener) -> bool:
@@ -56,9 +83,9 @@ def _means(parent: ParentRef, gateway: Gateway, listener: Listener) -> bool:
     )
 
 
-def _takes_http_routes(listener: Listener) -> bool:
+def _takes_kind(listener: Listener, kind: str) -> bool:
     kinds = listener.allowed_routes.kinds
-    return not kinds or (GATEWAY_GROUP, _KIND) in kinds
+    return not kinds or (GATEWAY_GROUP, kind) in kinds
 
 
 def _takes_from(listener: Listener, own: str, namespace: str, world: World) -> bool:

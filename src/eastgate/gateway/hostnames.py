@@ -6,12 +6,12 @@ a host with every hostname that is written somewhere, one lists the few by which
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TypeAlias
 
 from eastgate.ir.hosts import comparable_host
 
-__all__ = ["Host", "comparable", "hostnames_of", "sample_hosts", "specificity"]
+__all__ = ["Host", "comparable", "hostnames_of", "intersect", "sample_host", "specificity"]
 
 Host: TypeAlias = str | None  # a host of a request, None: it has none; as a hostname, None: any
 
@@ -34,6 +34,18 @@ def hostnames_of(host: Host) -> Iterator[Host]:
     yield None
 
 
+def intersect(hostname: Host, other: Host) -> bool:
+    """Tell whether some host is meant by both of two hostnames."""
+    if hostname is None or other is None or hostname == other:
+        return True
+    suffix, other_suffix = hostname.removeprefix("*"), other.removeprefix("*")
+    if hostname.startswith("*.") and other.startswith("*."):
+        return suffix.endswith(other_suffix) or other_suffix.endswith(suffix)
+    return (hostname.startswith("*.") and other.endswith(suffix)) or (
+        other.startswith("*.") and hostname.endswith(other_suffix)
+    )
+
+
 def specificity(hostname: Host) -> tuple[int, int]:
     """Return how specific a hostname is: where several mean a host, the larger comes first."""
     if hostname is None:
@@ -41,10 +53,6 @@ def specificity(hostname: Host) -> tuple[int, int]:
     return (1 if hostname.startswith("*.") else 2), len(hostname)
 
 
-def sample_hosts(hostnames: Iterable[Host]) -> list[Host]:
-    """Return sample hosts: of all hosts that these hostnames do not tell apart, one."""
-    samples: dict[Host, None] = {None: None}
-    for hostname in hostnames:
-        if hostname is not None:
-            samples[_NO_LABEL + hostname[1:] if hostname.startswith("*.") else hostname] = None
-    return list(samples)
+def sample_host(hostname: Host) -> Host:
+    """Return a host that a hostname means, and no other hostname that is more specific."""
+    return _NO_LABEL + hostname[1:] if hostname is not None and hostname.startswith("*.") else hostname

@@ -24,7 +24,7 @@ from eastgate.cluster.targets import BackendNamed, GatewayNamed, RouteNamed
 from eastgate.gateway import BackendRef, Routed, possible_routes
 from eastgate.gateway.hostnames import comparable, hostnames_of
 from eastgate.ir import Request, Unroutable
-from eastgate.ir.attributes import HOST, PORT, UNKNOWN
+from eastgate.ir.attributes import HOST, PORT, SNI, UNKNOWN
 from eastgate.records import dataclass
 
 __all__ = ["Way", "beyond", "through_gateway", "through_route"]
@@ -34,13 +34,15 @@ __all__ = ["Way", "beyond", "through_gateway", "through_route"]
 class Way:
     """One way: `start` is what it begins with and `leads_to` what it ends at, if that is known, both in words.
 
-    `points` are those that it passes, in order; `backend` is the key of the backend that it leads to.
+    `points` are those that it passes, in order; `backend` is the key of the backend that it leads to. `hides_http`: the
+    connection is led on as it is, so that no HTTP is seen on this way.
     """
 
     start: str
     points: tuple[Point, ...]
     backend: str | None = None
     leads_to: str | None = None
+    hides_http: bool = False
 
     @property
     def where(self) -> str:
@@ -64,12 +66,13 @@ def through_gateway(
     if route is not None:
         routes = tuple(routed for routed in routes if routed is not None and routed.route == route) or (None,)
     for routed in routes:
-        taken = () if routed is None else (RouteNamed(routed.route.namespace, routed.route.name),)
+        taken = () if routed is None else (_named(routed.route),)
+        hides_http = routed is not None and routed.is_stream
         for leads_to, point, backend in beyond(routed, world):
             points = (entrance, *taken, *(() if point is None else (point,)))
             if (points, backend) not in seen:
                 seen.add((points, backend))
-                yield Way(f"gateway {gateway.key}", points, backend, leads_to)
+                yield Way(f"gateway {gateway.key}", points, backend, leads_to, hides_http)
 
 
 def through_route(route: Route, request: Request, world: World) -> Iterator[Way]:
@@ -80,28 +83,36 @@ def through_route(route: Route, request: Request, world: World) -> Iterator[Way]
     """
     parents = [parent for parent in route.parents if (parent.group, parent.kind) == (GATEWAY_GROUP, "Gateway")]
     for parent in parents:
-        gateway = world.gateways.get(f"{parent.namespace}/{parent.name}") or _assumed(parent, request)
+        gateway = world.gateways.get(f"{parent.namespace}/{parent.name}") or _assumed(parent, route, request)
         yield from through_gateway(gateway, request, world, route=route)
     if not parents:
-        point = RouteNamed(route.namespace, route.name)
-        guarded = point if _means(route, request) else DeadEnd(Unroutable.NO_ROUTE)
-        yield Way(f"route {route.namespace}/{route.name}", (guarded,))
+        guarded = _named(route) if _means(route, request) else DeadEnd(Unroutable.NO_ROUTE)
+        yield Way(f"route {route.namespace}/{route.name}", (guarded,), hides_http=_is_stream(route))
+
+
+def _named(route: Route) -> RouteNamed:
+    return RouteNamed(route.namespace, route.name, route.kind)
+
+
+def _is_stream(route: Route) -> bool:
+    return route.kind == "TLSRoute"
 
 
 def _means(route: Route, request: Request) -> bool:
-    """Tell whether a route is for the host of a request, or may be."""
-    host = request.get(HOST)
+    """Tell whether a route is for the host, or the SNI, of a request, or may be."""
+    host = request.get(SNI if _is_stream(route) else HOST)
     hostnames = {comparable(hostname) for hostname in route.hostnames} or {None}
     return host is UNKNOWN or any(
         name in hostnames for name in hostnames_of(comparable(None if host is None else str(host)))
     )
 
 
-def _assumed(parent: ParentRef, request: Request) -> Gateway:
+def _assumed(parent: ParentRef, route: Route, request: Request) -> Gateway:
     asked = request.values.get(PORT)
-    port = parent.port or (asked if isinstance(asked, int) else 80)
+    protocol, usual = ("TLS", 443) if _is_stream(route) else ("HTTP", 80)
+    port = parent.port or (asked if isinstance(asked, int) else usual)
     everybody = AllowedRoutes(RoutesFrom.ALL)
-    listener = Listener(parent.section_name or "any", port, "HTTP", allowed_routes=everybody)
+    listener = Listener(parent.section_name or "any", port, protocol, allowed_routes=everybody)
     return Gateway(parent.namespace, parent.name, (listener,))
 
 
@@ -109,6 +120,8 @@ def beyond(routed: Routed | None, world: World) -> Iterator[tuple[str | None, Na
     """Yield what is behind a route: in words, as a point where policies may be, and as the key of a backend."""
     if routed is None:
         yield None, DeadEnd(Unroutable.NO_ROUTE), None
+    elif any(unsupported.may_refuse for unsupported in routed.unsupported):
+        yield None, DeadEnd(Unroutable.UNSUPPORTED_FILTER), None
     elif routed.answered:
         yield None, None, None
     elif not routed.backends:
@@ -120,6 +133,10 @@ def beyond(routed: Routed | None, world: World) -> Iterator[tuple[str | None, Na
 
 
 def _point(ref: BackendRef, world: World) -> NamedPoint | DeadEnd | None:
+    if any(unsupported.may_refuse for unsupported in ref.unsupported):
+        return DeadEnd(Unroutable.UNSUPPORTED_FILTER)
+    if ref.answered:
+        return None
     if not ref.granted:
         return DeadEnd(Unroutable.REFERENCE_NOT_GRANTED)
     if ref.kind not in BACKEND_KINDS:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from eastgate.cluster import Route
+from eastgate.cluster import GrpcRule, Redirect, Route, RouteFilter, RouteRule, StreamRule, Unsupported
 from eastgate.records import dataclass
 
-__all__ = ["BackendRef", "Routed"]
+__all__ = ["BackendRef", "Routed", "rules_of"]
 
 
 @dataclass(frozen=True, slots=True)
 class BackendRef:
-    """A destination of a rule. `granted`: it is in the route's own namespace, or a ReferenceGrant lets it be named."""
+    """A destination of a rule. `granted`: it is in the route's own namespace, or a ReferenceGrant lets it be named.
+
+    `filters` are applied after those of the rule. What is `unsupported` of them closes this backend.
+    """
 
     group: str
     kind: str
@@ -19,6 +22,13 @@ class BackendRef:
     port: int | None
     weight: int
     granted: bool
+    filters: tuple[RouteFilter, ...] = ()
+    unsupported: tuple[Unsupported, ...] = ()
+
+    @property
+    def answered(self) -> bool:
+        """Tell whether a redirect answers what would go here."""
+        return any(isinstance(of, Redirect) for of in self.filters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,3 +43,34 @@ class Routed:
     rule: int
     backends: tuple[BackendRef, ...]
     answered: bool
+
+    @property
+    def spec(self) -> RouteRule | GrpcRule | StreamRule:
+        """Return the rule as it is written."""
+        return rules_of(self.route)[self.rule]
+
+    @property
+    def is_stream(self) -> bool:
+        """Tell whether connections are led on as they are, so that the gateway sees no HTTP."""
+        return isinstance(self.spec, StreamRule)
+
+    @property
+    def filters(self) -> tuple[RouteFilter, ...]:
+        """Return the filters of the rule, in order."""
+        return self.spec.filters
+
+    @property
+    def unsupported(self) -> tuple[Unsupported, ...]:
+        """Return what closes this rule at Eastgate's gateway; what closes a backend only is with the backend."""
+        return self.spec.unsupported
+
+
+def rules_of(route: Route) -> tuple[RouteRule | GrpcRule | StreamRule, ...]:
+    """Return the rules of a route of any kind."""
+    match route.kind:
+        case "HTTPRoute":
+            return route.rules
+        case "GRPCRoute":
+            return route.grpc_rules
+        case _:
+            return route.stream_rules

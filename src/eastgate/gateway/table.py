@@ -3,7 +3,7 @@
 A request comes in by a port, where its host chooses one listener, the one with the most specific hostname, and only
 the routes attached to that listener count (Gateway API calls it listener isolation). Among them the order is that of
 `candidates`. Over TLS the SNI must choose the same listener as the host: else the request is misdirected, and goes
-nowhere.
+nowhere. Where the SNI chooses a listener that reads no HTTP, it also chooses the route.
 
 A port or SNI that is not known is taken for one that the gateway answers to; everything else that is not known may be
 anything.
@@ -11,12 +11,12 @@ anything.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from eastgate.cluster import Gateway, Listener, World
 from eastgate.gateway.attachment import attached_routes, distinct_listeners, is_http, is_tls
 from eastgate.gateway.candidates import Candidate, Rank, candidates_of
-from eastgate.gateway.hostnames import Host, comparable, hostnames_of, sample_hosts, specificity
+from eastgate.gateway.hostnames import Host, comparable, hostnames_of, sample_host, specificity
 from eastgate.gateway.model import Routed
 from eastgate.ir import ALWAYS, Known, Request
 from eastgate.ir.attributes import HOST, PATH, PORT, SNI, UNKNOWN, Attribute, Unknown
@@ -25,7 +25,7 @@ from eastgate.records import dataclass
 from eastgate.symbolic.reaching import Effort, reachable
 from eastgate.symbolic.trees import Entry
 
-__all__ = ["RoutingTable", "possible_routes"]
+__all__ = ["ListenerGroup", "RoutingTable", "VirtualHost", "possible_routes"]
 
 
 def possible_routes(world: World, gateway: Gateway, request: Request) -> tuple[Routed | None, ...]:
@@ -37,65 +37,107 @@ def possible_routes(world: World, gateway: Gateway, request: Request) -> tuple[R
 
 
 @dataclass(frozen=True, slots=True)
+class VirtualHost:
+    """Hosts that nothing on a port tells apart: those that `hostname` means, and no more specific one beside it.
+
+    Such requests, or with TLS that is passed through such connections, come in by `listener`, and take the first of
+    `candidates` that they meet.
+    """
+
+    hostname: Host
+    listener: Listener
+    candidates: tuple[Candidate, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class _ListenerTable:
     """A listener, with the candidates of its routes by hostname, each list in order."""
 
     listener: Listener
     candidates: Mapping[Host, tuple[Candidate, ...]]
 
-    def for_host(self, host: Host) -> list[Entry[Candidate | None]]:
-        """Return the candidates for a host, in order, and last that it is none of them.
-
-        Hostnames come in the order of precedence.
-        """
-        candidates = (candidate for name in hostnames_of(host) for candidate in self.candidates.get(name, ()))
-        entries: list[Entry[Candidate | None]] = [Entry(candidate.when, candidate) for candidate in candidates]
-        return [*entries, Entry(ALWAYS, None)]
+    def for_host(self, host: Host) -> tuple[Candidate, ...]:
+        """Return the candidates for a host, in order. Hostnames come in the order of precedence."""
+        return tuple(candidate for name in hostnames_of(host) for candidate in self.candidates.get(name, ()))
 
 
 @dataclass(frozen=True, slots=True)
-class _ListenerGroup:
+class ListenerGroup:
     """The listeners of one port, with TLS or without, by hostname."""
 
     port: int
     tls: bool
     tables: Mapping[Host, _ListenerTable]
 
-    def chosen(self, host: Host, sni: Host | Unknown) -> _ListenerTable | None:
+    @property
+    def listeners(self) -> tuple[Listener, ...]:
+        """Return the listeners. A TLS handshake chooses the one with the most specific hostname that means its SNI."""
+        return tuple(table.listener for table in self.tables.values())
+
+    def virtual_hosts(self) -> tuple[VirtualHost, ...]:
+        """Return the classes of hosts that come in by a listener which reads HTTP, the most specific first."""
+        return tuple(self._virtual_hosts(lambda host: self._chosen(host, UNKNOWN)))
+
+    def streams(self) -> tuple[VirtualHost, ...]:
+        """Return the classes of SNIs that come in by a listener which reads no HTTP, the most specific first."""
+        return tuple(self._virtual_hosts(self._stream))
+
+    def _virtual_hosts(self, choose: Callable[[Host], _ListenerTable | None]) -> Iterator[VirtualHost]:
+        for hostname in sorted(self._hostnames(), key=lambda name: (*specificity(name), name or ""), reverse=True):
+            sample = sample_host(hostname)
+            table = choose(sample)
+            if table is not None:
+                yield VirtualHost(hostname, table.listener, table.for_host(sample))
+
+    def entrances(self, host: Host | Unknown, sni: Host | Unknown) -> Iterator[tuple[_ListenerTable | None, Host]]:
+        """Yield every listener that a request may come in by, with the name by which it finds its route.
+
+        An SNI that is not known is that of the host, or any that leads to where the host leads.
+        """
+        if sni is not UNKNOWN and (stream := self._stream(sni)) is not None:
+            yield stream, sni
+            return
+        for sample in map(sample_host, self._hostnames()) if host is UNKNOWN else [host]:
+            stream = self._stream(sample) if sni is UNKNOWN else None
+            if stream is not None and stream.for_host(sample):
+                yield stream, sample
+                if self._chosen(sample, sni) is None:
+                    continue
+            yield self._chosen(sample, sni), sample
+
+    def _chosen(self, host: Host, sni: Host | Unknown) -> _ListenerTable | None:
         """Return the listener that a request comes in by, if it is one that reads HTTP."""
         chosen = next((self.tables[name] for name in hostnames_of(host) if self._reads_http(name)), None)
         if self.tls and sni is not UNKNOWN:
-            handshake = next((self.tables[name] for name in hostnames_of(sni) if name in self.tables), None)
-            return chosen if chosen is handshake else None
+            return chosen if chosen is self._by_handshake(sni) else None
         return chosen
+
+    def _stream(self, sni: Host) -> _ListenerTable | None:
+        """Return the listener that an SNI chooses, if it is one that reads no HTTP."""
+        chosen = self._by_handshake(sni) if self.tls else None
+        return None if chosen is None or is_http(chosen.listener) else chosen
+
+    def _by_handshake(self, sni: Host) -> _ListenerTable | None:
+        return next((self.tables[name] for name in hostnames_of(sni) if name in self.tables), None)
 
     def _reads_http(self, hostname: Host) -> bool:
         table = self.tables.get(hostname)
         return table is not None and is_http(table.listener)
 
-    def by_host(self) -> Iterator[tuple[Host, Listener | None, list[Candidate]]]:
-        """Yield every hostname that is told from others, the most specific first, with its listener and candidates."""
-        names = {None, *self.tables, *(name for table in self.tables.values() for name in table.candidates)}
-        for name in sorted(names, key=specificity, reverse=True):
-            [sample] = sample_hosts([name])[-1:]
-            table = self.chosen(sample, UNKNOWN)
-            candidates = [entry.end for entry in table.for_host(sample)] if table is not None else []
-            yield name, table.listener if table is not None else None, [each for each in candidates if each is not None]
-
-    def sample_hosts(self) -> list[Host]:
-        """Return one host for each class of hosts that these listeners tell apart."""
+    def _hostnames(self) -> list[Host]:
+        """Return the hostnames of listeners and routes, and that for all others."""
         of_routes = (name for table in self.tables.values() for name in table.candidates)
-        return sample_hosts([*self.tables, *of_routes])
+        return list(dict.fromkeys([None, *self.tables, *of_routes]))
 
 
 @dataclass(frozen=True, slots=True)
 class RoutingTable:
     """The rules of a Gateway, by port, listener and host, in the order in which they are tried.
 
-    It holds as long as the Gateway, the HTTPRoutes, the ReferenceGrants and the labels of namespaces stay as they are.
+    It holds as long as the Gateway, its routes, the ReferenceGrants and the labels of namespaces stay as they are.
     """
 
-    groups: tuple[_ListenerGroup, ...]
+    groups: tuple[ListenerGroup, ...]
 
     @classmethod
     def of(cls, world: World, gateway: Gateway) -> RoutingTable:
@@ -104,7 +146,7 @@ class RoutingTable:
         for listener in distinct_listeners(gateway):
             tables = groups.setdefault((listener.port, is_tls(listener)), {})
             tables[comparable(listener.hostname)] = _listener_table(world, gateway, listener)
-        return cls(tuple(_ListenerGroup(port, tls, tables) for (port, tls), tables in groups.items()))
+        return cls(tuple(ListenerGroup(port, tls, tables) for (port, tls), tables in groups.items()))
 
     def possible(self, request: Request) -> tuple[Routed | None, ...]:
         """Return every rule that may be chosen for a request, in order; last None, where it may be that none is."""
@@ -113,7 +155,7 @@ class RoutingTable:
         chosen: dict[Rank, Routed] = {}  # of one rank is at most one rule
         nowhere = False
         for table, host in list(self._tables(request)) or [(None, None)]:
-            for candidate in reachable(table.for_host(host), compared, effort) if table is not None else [None]:
+            for candidate in reachable(_entries(table, host), compared, effort):
                 if candidate is None:
                     nowhere = True
                 else:
@@ -126,16 +168,22 @@ class RoutingTable:
         """Yield every listener that a request may come in by, with a host with which it does."""
         host, sni = _host(request, HOST), _host(request, SNI)
         for group in self._groups(request.get(PORT), sni):
-            for sample in group.sample_hosts() if host is UNKNOWN else [host]:
-                yield group.chosen(sample, sni), sample
+            yield from group.entrances(host, sni)
 
-    def _groups(self, port: Known | Unknown, sni: Host | Unknown) -> Iterator[_ListenerGroup]:
+    def _groups(self, port: Known | Unknown, sni: Host | Unknown) -> Iterator[ListenerGroup]:
         """Yield the ports that a request may come in by. An SNI, or that there is none, tells TLS from plain text."""
         on_port = [group for group in self.groups if port is UNKNOWN or group.port == port]
         for group in on_port:
             is_paired = any(other.port == group.port and other.tls != group.tls for other in on_port)
             if not is_paired or sni is UNKNOWN or group.tls == (sni is not None):
                 yield group
+
+
+def _entries(table: _ListenerTable | None, host: Host) -> list[Entry[Candidate | None]]:
+    """Return the candidates for a host, and last that it is none of them."""
+    candidates = table.for_host(host) if table is not None else ()
+    entries: list[Entry[Candidate | None]] = [Entry(candidate.when, candidate) for candidate in candidates]
+    return [*entries, Entry(ALWAYS, None)]
 
 
 def _listener_table(world: World, gateway: Gateway, listener: Listener) -> _ListenerTable:

@@ -1,14 +1,19 @@
-"""Asking the authorizers of layers: each at most once for a request, and only when a rule selects the request."""
+"""Asking the authorizers of layers: each at most once for a request, and only when a rule selects the request.
+
+Offline, an authorizer answers while the request is evaluated (`ask_authorizers`). Live, its answer may need a network,
+so that whoever evaluates asks between two evaluations (`GatheredAnswers`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Protocol
 
-from eastgate.ir.authorizers import Answer, Authorizer, RawRequest, Ruling
+from eastgate.ir.authorizers import Answer, Authorizer, AuthorizerName, ExternalAuthorizer, RawRequest, Reply, Ruling
 from eastgate.ir.requests import Request
 from eastgate.ir.rules import Layer, Refusal
 
-__all__ = ["ask_authorizers", "authorizers_in"]
+__all__ = ["AssumedConsent", "GatheredAnswers", "LiveAnswers", "Pending", "ask_authorizers", "authorizers_in"]
 
 
 def authorizers_in(layers: Iterable[Layer]) -> dict[str, Authorizer]:
@@ -38,12 +43,146 @@ class _Answers(Mapping[str, Answer]):
         return self._known[name]
 
     def _ask(self, authorizer: Authorizer) -> Ruling:
-        if self._request.refused_path and authorizer.looks_at_path:
-            return Ruling(False, Refusal.BAD_REQUEST, "its path has an encoded slash or backslash")
-        return authorizer.answer(self._request, self._raw)
+        return _refusal_of_path(self._request, authorizer) or authorizer.answer(self._request, self._raw)
 
     def __iter__(self) -> Iterator[str]:
         return iter({*self._known, *self._authorizers})
 
     def __len__(self) -> int:
         return len({*self._known, *self._authorizers})
+
+
+def _refusal_of_path(request: Request, authorizer: Authorizer) -> Ruling | None:
+    """Return the ruling on a request whose path is ambiguous, where the authorizer may look at it."""
+    if request.refused_path and authorizer.looks_at_path:
+        return Ruling(False, Refusal.BAD_REQUEST, "its path has an encoded slash or backslash")
+    return None
+
+
+# Live
+
+
+class Pending(Exception):  # noqa: N818 - it is not an error: somebody has to be asked first
+    """An evaluation needs an answer that is not there yet.
+
+    It is that of `authorizer`; where that is None, of the service elsewhere that is called `name`.
+    """
+
+    def __init__(self, name: str, request: Request, authorizer: Authorizer | None) -> None:
+        super().__init__(name)
+        self.name = name
+        self.request = request
+        self.authorizer = authorizer
+
+
+class LiveAnswers(Protocol):
+    """Where the answers of authorizers come from while a request is evaluated."""
+
+    def joined_to(self, request: Request, authorizers: Mapping[str, Authorizer]) -> Request:
+        """Return the request with these answers."""
+        ...
+
+    def settled(self, request: Request) -> Request:
+        """Return an evaluated request with the answers that it got, and no others."""
+        ...
+
+
+class GatheredAnswers:
+    """The answers that a request got so far. Evaluating it raises Pending for the first that is missing.
+
+    A service elsewhere is asked once, whatever is evaluated; an authorizer of ours once for each request that a check
+    stands for, and again where a reload has replaced it.
+    """
+
+    def __init__(self) -> None:
+        self._replies: dict[str | ExternalAuthorizer, Answer] = {}
+        self._rulings: list[tuple[Authorizer, Request, Ruling]] = []
+
+    def add(self, pending: Pending, answer: Answer) -> None:
+        """Take the answer that an evaluation was waiting for."""
+        if pending.authorizer is None:
+            self._replies[_asked(pending.name)] = answer
+        elif isinstance(answer, Ruling):
+            self._rulings.append((pending.authorizer, pending.request, answer))
+
+    def joined_to(self, request: Request, authorizers: Mapping[str, Authorizer]) -> Request:
+        """Return the request with the answers so far."""
+        return Request(request.values, _Gathered(self, request, authorizers), request.assumed)
+
+    def settled(self, request: Request) -> Request:
+        """Return an evaluated request with the answers that it got."""
+        gathered = request.answers
+        known = dict(gathered.used) if isinstance(gathered, _Gathered) else dict(gathered)
+        return Request(request.values, known, request.assumed)
+
+    def reply(self, name: str, request: Request) -> Answer:
+        """Return the answer of a service elsewhere. Raises Pending."""
+        try:
+            return self._replies[_asked(name)]
+        except KeyError:
+            raise Pending(name, request, None) from None
+
+    def ruling(self, name: str, request: Request, authorizer: Authorizer) -> Ruling:
+        """Return the ruling of an authorizer on a request. Raises Pending."""
+        for asked, about, ruling in self._rulings:
+            if asked is authorizer and about.values == request.values:
+                return ruling
+        raise Pending(name, request, authorizer)
+
+
+def _asked(name: str) -> str | ExternalAuthorizer:
+    """Return what tells one authorizer elsewhere from another: a Service that is asked in two ways is two."""
+    return name.external if isinstance(name, AuthorizerName) else name
+
+
+class _Gathered(Mapping[str, Answer]):
+    """The gathered answers, as one request of a check sees them."""
+
+    def __init__(self, gathered: GatheredAnswers, request: Request, authorizers: Mapping[str, Authorizer]) -> None:
+        self.used: dict[str, Answer] = {}
+        self._gathered = gathered
+        self._request = request
+        self._authorizers = authorizers
+
+    def __getitem__(self, name: str) -> Answer:
+        answer = self.used[name] = self._find(name)
+        return answer
+
+    def _find(self, name: str) -> Answer:
+        authorizer = self._authorizers.get(name)
+        if authorizer is None:
+            return self._gathered.reply(name, self._request)
+        refusal = _refusal_of_path(self._request, authorizer)
+        return refusal or self._gathered.ruling(name, self._request, authorizer)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.used)
+
+    def __len__(self) -> int:
+        return len(self.used)
+
+
+class AssumedConsent:
+    """The answers where every authorizer is taken to consent: what do the rules alone say?"""
+
+    def joined_to(self, request: Request, authorizers: Mapping[str, Authorizer]) -> Request:  # noqa: ARG002
+        """Return the request with the consent of everybody."""
+        return Request(request.values, _CONSENT, request.assumed)
+
+    def settled(self, request: Request) -> Request:
+        """Return the request as it is."""
+        return request
+
+
+class _Consent(Mapping[str, Answer]):
+    def __getitem__(self, name: str) -> Answer:
+        return Reply.ALLOW
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+
+_CONSENT = _Consent()

@@ -8,13 +8,27 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Protocol
 
 from eastgate.diagnostics.spans import Span
+from eastgate.ir.attributes import Unknown
 from eastgate.ir.fields import Headers
 from eastgate.records import dataclass
 
 if TYPE_CHECKING:
     from eastgate.ir.requests import Request
 
-__all__ = ["Answer", "Authorizer", "RawRequest", "Reply", "Ruling", "RulingStep", "Seen", "StepVerdict", "consents"]
+__all__ = [
+    "Answer",
+    "Authorizer",
+    "AuthorizerName",
+    "ExternalAuthorizer",
+    "ExternalProtocol",
+    "RawRequest",
+    "Reply",
+    "Ruling",
+    "RulingStep",
+    "Seen",
+    "StepVerdict",
+    "consents",
+]
 
 
 class StepVerdict(enum.StrEnum):
@@ -54,7 +68,9 @@ class RulingStep:
 class Ruling:
     """The answer of an authorizer that we run ourselves, and the status that a denied client is to see.
 
-    `steps` say how it came about, and `document` what the authorizer looked at, without secrets.
+    `steps` say how it came about, and `document` what the authorizer looked at, without secrets. `headers` are for the
+    application where it allows and for the client where it denies; `removed` are those of the request that the
+    application must not see as the client sent them. A denied client gets `body`, and the proxy `metadata`.
     """
 
     allowed: bool
@@ -62,6 +78,10 @@ class Ruling:
     text: str
     steps: tuple[RulingStep, ...] = field(default=(), compare=False, repr=False)
     document: Mapping[str, object] = field(default_factory=dict, compare=False, repr=False)
+    headers: tuple[tuple[str, str], ...] = field(default=(), compare=False, repr=False)
+    removed: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    body: str = field(default="", compare=False, repr=False)
+    metadata: Mapping[str, object] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def is_explained(self) -> bool:
@@ -88,11 +108,69 @@ def consents(answer: Answer | None) -> bool:
     return answer.allowed if isinstance(answer, Ruling) else answer == Reply.ALLOW
 
 
+class ExternalProtocol(enum.StrEnum):
+    """The protocol that an external authorizer is asked by."""
+
+    GRPC = "GRPC"
+    HTTP = "HTTP"
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalAuthorizer:
+    """A Service that decides for itself, and how it is asked. Names of headers are in lower case.
+
+    An empty `allowed_headers` means all headers of the request for GRPC, and none beyond those that are always sent
+    for HTTP; an empty `response_headers` all headers of its answer. Bodies up to `max_body` bytes are shown to it, and
+    longer ones refused; 0: it is shown none.
+    """
+
+    namespace: str
+    service: str
+    port: int
+    protocol: ExternalProtocol = ExternalProtocol.GRPC
+    path: str = ""
+    allowed_headers: frozenset[str] = frozenset()
+    response_headers: frozenset[str] = frozenset()
+    max_body: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.service}.{self.namespace}:{self.port}"
+
+
+class AuthorizerName(str):
+    """The name of an external authorizer, which knows how to ask it.
+
+    Two policies may ask one Service in different ways. For whoever gives answers by names that is one authorizer: a
+    plain text equals every name that is spelled so. For whoever asks it is two: the names do not equal each other.
+    """
+
+    __slots__ = ("external",)
+
+    external: ExternalAuthorizer
+
+    def __new__(cls, external: ExternalAuthorizer) -> AuthorizerName:
+        """Make the name of an authorizer."""
+        name = super().__new__(cls, str(external))
+        name.external = external
+        return name
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, AuthorizerName):
+            return self.external == other.external
+        return super().__eq__(other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = str.__hash__
+
+
 @dataclass(frozen=True, slots=True)
 class RawRequest:
     """The request as it was sent, with its credentials: authorizers may look at it, and rules do not.
 
-    None stands for unknown; `claims` are those of a token that somebody has verified already.
+    None stands for unknown; `claims` are those of a token that somebody has verified already. A `body` of None is none,
+    and `port` that of the client's end of the connection. Without `explain`, no steps and no document are asked for.
     """
 
     headers: Headers | None = field(default=None, repr=False)
@@ -100,6 +178,12 @@ class RawRequest:
     claims: Mapping[str, object] | None = field(default=None, repr=False)
     token: str | None = field(default=None, repr=False)
     certificate: str | None = field(default=None, repr=False)
+    scheme: str | None = None
+    port: int | None = None
+    body: str | Unknown | None = field(default=None, repr=False)
+    size: int | None = None
+    extensions: Mapping[str, str] = field(default_factory=dict, repr=False)
+    explain: bool = True
 
 
 class Authorizer(Protocol):

@@ -26,6 +26,7 @@ class Unroutable(enum.StrEnum):
     NO_BACKEND = "no-backend"
     REFERENCE_NOT_GRANTED = "reference-not-granted"
     BACKEND_NOT_DECLARED = "backend-not-declared"
+    UNSUPPORTED_FILTER = "unsupported-filter"
 
 
 REFUSED_HOST: Final = UnaskedRefusal.HOST

@@ -1,12 +1,14 @@
-"""JSON-RPC messages of the Model Context Protocol, as strictly as a decision about them needs."""
+"""JSON-RPC messages of the Model Context Protocol, as strictly as a decision about them needs.
+
+`messages.lua` reads them the same way inside Envoy.
+"""
 
 from __future__ import annotations
 
-import unicodedata
 from enum import StrEnum
 
 from eastgate.mcp.problems import BadMessage, Problem
-from eastgate.mcp.strict_json import MAX_BYTES, MAX_DEPTH, Json, decode_text, read_json, refuse_lookalikes
+from eastgate.mcp.strict_json import MAX_BYTES, MAX_DEPTH, Json, decode_text, read_json
 from eastgate.records import dataclass
 from eastgate.regexes import regex
 
@@ -38,7 +40,8 @@ NAMED = {
 
 _MEMBERS = frozenset(("jsonrpc", "id", "method", "params", "result", "error"))
 _PARAMS = frozenset(("name", "uri", "arguments", "_meta"))
-_SPELLINGS = frozenset(method.casefold() for method in METHODS)
+_SPELLINGS = frozenset(method.lower() for method in METHODS)
+_VISIBLE = regex(r"[\x21-\x7e]++")
 _CONTROL = regex(r"[\x00-\x1f\x7f-\x9f]")
 
 
@@ -80,7 +83,7 @@ def read_message(value: Json) -> Message:
     """Read a message from JSON that was read strictly."""
     if not isinstance(value, dict):
         raise BadMessage(Problem.NOT_A_MESSAGE)
-    refuse_lookalikes(value, _MEMBERS)
+    _refuse_lookalikes(value, _MEMBERS)
     if value.get("jsonrpc") != "2.0":
         raise BadMessage(Problem.VERSION)
     if "method" not in value:
@@ -92,6 +95,13 @@ def read_message(value: Json) -> Message:
     if "id" not in value:
         return Message(method, name, None, Kind.NOTIFICATION)
     return Message(method, name, _read_id(value["id"]), Kind.REQUEST)
+
+
+def _refuse_lookalikes(members: dict[str, Json], known: frozenset[str]) -> None:
+    """Refuse keys that some readers take for a known one, and those that no version of the protocol could have."""
+    for key in members:
+        if key not in known and (key.lower() in known or not _VISIBLE.fullmatch(key)):
+            raise BadMessage(Problem.LOOKALIKE_KEY)
 
 
 def _read_response(value: dict[str, Json]) -> Message:
@@ -111,18 +121,16 @@ def _read_id(value: Json) -> str | int:
 
 def _read_method(value: Json) -> str:
     """Return a method. Servers that are lenient about spelling would take `Tools/Call` for `tools/call`."""
-    if not isinstance(value, str) or not value:
+    if not isinstance(value, str):
         raise BadMessage(Problem.METHOD)
-    if value not in METHODS:
-        spelling = unicodedata.normalize("NFKC", value).casefold().strip()
-        if spelling in _SPELLINGS or _CONTROL.search(value):
-            raise BadMessage(Problem.METHOD)
+    if value not in METHODS and (value.lower() in _SPELLINGS or not _VISIBLE.fullmatch(value)):
+        raise BadMessage(Problem.METHOD)
     return value
 
 
 def _read_name(method: str, params: Json) -> str | None:
     if isinstance(params, dict):
-        refuse_lookalikes(params, _PARAMS)
+        _refuse_lookalikes(params, _PARAMS)
     elif params is not None:
         raise BadMessage(Problem.PARAMS)
     member = NAMED.get(method)

@@ -1,17 +1,16 @@
 """Session ids that only the agent which a server gave them to can use, and only for that server.
 
 The gateway keeps no sessions. It hands `<server's id>.<tag>` to the client, and takes that back from the same peer for
-the same backend only: the tag is a truncated HMAC of all three. `session.lua` does the same inside Envoy.
+the same backend only: the tag is a truncated HMAC of all three. `sessions.lua` does the same inside Envoy.
 """
 
 from __future__ import annotations
 
 import hmac
-from importlib.resources import files
 
 from eastgate.regexes import regex
 
-__all__ = ["MAX_LENGTH", "TAG_LENGTH", "session_lua", "unwrap_session", "wrap_session"]
+__all__ = ["MAX_LENGTH", "TAG_LENGTH", "unwrap_session", "wrap_session"]
 
 MAX_LENGTH = 2048
 """The longest id of a server, in characters."""
@@ -37,11 +36,6 @@ def unwrap_session(key: bytes, peer: str, backend: str, token: str) -> str | Non
         return None
     expected = _tag(key, peer, backend, session)
     return session if expected is not None and hmac.compare_digest(expected, tag) else None
-
-
-def session_lua() -> str:
-    """Return the Lua module that does the same: a statement that defines `sessions`."""
-    return files("eastgate.mcp").joinpath("session.lua").read_text("utf-8")
 
 
 def _tag(key: bytes, peer: str, backend: str, session: str) -> str | None:

@@ -63,12 +63,12 @@ class Destinations:
 def _destinations_at(node: str, port: int, authority: Authority) -> Mapping[str, Destination]:
     world = authority.world
     gateway = gateway_of(node, world)
-    routes = ports_of_gateway(world, gateway).get(port) if gateway is not None else None
-    if gateway is None or routes is None:
+    group = ports_of_gateway(world, gateway).get(port) if gateway is not None else None
+    if gateway is None or group is None:
         return {}
     named = GatewayNamed(gateway.namespace, gateway.name)
     return plan_destinations(
-        named, routes, lambda point: authority.engine.program(point).layers, world, authority.settings
+        named, group, lambda point: authority.engine.program(point).layers, world, authority.settings
     )
 
 

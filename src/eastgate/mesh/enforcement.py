@@ -33,6 +33,7 @@ from eastgate.envoy.server.store import Store
 from eastgate.identity import Svid, TrustBundles
 from eastgate.ir import PolicyRef
 from eastgate.mesh.closures import TRUST, Closure, Closures, closing_of
+from eastgate.mesh.gateway_tls import handshakes_of, secrets_of
 from eastgate.mesh.gateways import GatewaySite, legs_of, plan_gateway, ports_of_gateway
 from eastgate.mesh.sites import ProxySite, identity_of, known_identities, upstreams
 from eastgate.settings import OpenRequests
@@ -197,14 +198,25 @@ class Enforcement:
         legs: list[Leg] = []
         self._closures.keep(node, site.ports)
         ends_requests = self.authority.settings.open_requests is OpenRequests.END
+        gateway = world.gateways[site.key]
+        groups = ports_of_gateway(world, gateway)
         for port, bound in sorted(site.ports.items()):
-            ended = self._ended.get((node, port), Counter())
-            inbound = InboundPort(
-                node, site.address, port, bound, self._inbound_addresses(node), self.tokens, ends_requests, ended
-            )
             plan = self.gateway_plan(node, port)
             of_port = list(legs_of(plan, world, self.sites, self.authority.settings))
-            resources = list(gateway_port_resources(inbound, plan, of_port, gateway_resources(plan, self.tokens)))
+            by_destination = {leg.destination: leg for leg in of_port}
+            inbound = InboundPort(
+                node,
+                site.address,
+                port,
+                bound,
+                self._inbound_addresses(node),
+                self.tokens,
+                ends_requests,
+                tuple(handshakes_of(gateway, groups[port], plan.streams, by_destination, world)),
+                self._ended.get((node, port), Counter()),
+            )
+            decisive = [*gateway_resources(plan, self.tokens), *secrets_of(groups[port], world)]
+            resources = list(gateway_port_resources(inbound, plan, of_port, decisive))
             published += self._closures.guard(node, port, resources, trust, closing_of(inbound))
             legs += of_port
         return [*published, *leg_resources(legs, site.address)]
@@ -213,10 +225,9 @@ class Enforcement:
         """Return the plan of a gateway's port."""
         plan = self._gateway_plans.get((node, port))
         if plan is None:
-            site = self.gateways[node]
-            gateway = self.authority.world.gateways[f"{site.gateway.namespace}/{site.gateway.name}"]
-            routes = ports_of_gateway(self.authority.world, gateway)[port]
-            plan = self._gateway_plans[node, port] = plan_gateway(self.authority, site, routes, self._identities)
+            site, world = self.gateways[node], self.authority.world
+            group = ports_of_gateway(world, world.gateways[site.key])[port]
+            plan = self._gateway_plans[node, port] = plan_gateway(self.authority, site, group, self._identities)
         return plan
 
     def _inbound_addresses(self, node: str) -> tuple[tuple[str, str], ...]:
@@ -231,7 +242,7 @@ class Enforcement:
         ends_requests = self.authority.settings.open_requests is OpenRequests.END
         for port, bound in sorted(site.ports.items()):
             ended = self._ended.get((node, port), Counter())
-            inbound = InboundPort(node, site.address, port, bound, by_address, self.tokens, ends_requests, ended)
+            inbound = InboundPort(node, site.address, port, bound, by_address, self.tokens, ends_requests, ended=ended)
             plan = self.plan(node, port)
             resources = list(inbound_resources(inbound, plan, site.apps[port], self._shared_resources(plan)))
             published += self._closures.guard(node, port, resources, trust, closing_of(inbound))

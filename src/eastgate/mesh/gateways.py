@@ -10,7 +10,7 @@ from eastgate.cluster.targets import GatewayNamed
 from eastgate.envoy.config.clusters import Upstream
 from eastgate.envoy.config.gateway_routes import ExternalHost, Leg
 from eastgate.envoy.plan.gateway import Destination, GatewayPlan, plan_gateway_port
-from eastgate.gateway.ports import PortRoutes, routes_by_port
+from eastgate.gateway import ListenerGroup, RoutingTable
 from eastgate.mesh.sites import ProxySite, endpoints_of
 from eastgate.records import dataclass
 from eastgate.settings import Settings
@@ -25,6 +25,11 @@ class GatewaySite:
     gateway: GatewayNamed
     address: str
     ports: Mapping[int, int]
+
+    @property
+    def key(self) -> str:
+        """Return its name among the world's gateways."""
+        return f"{self.gateway.namespace}/{self.gateway.name}"
 
     @property
     def node(self) -> str:
@@ -42,21 +47,21 @@ def gateway_identity(gateway: GatewayNamed | Gateway, settings: Settings) -> str
     return service_account_id(settings.trust_domain, gateway.namespace, gateway.name)
 
 
-def ports_of_gateway(world: World, gateway: Gateway) -> dict[int, PortRoutes]:
+def ports_of_gateway(world: World, gateway: Gateway) -> dict[int, ListenerGroup]:
     """Return the routes of each port that a gateway can open."""
-    by_port: dict[int, PortRoutes] = {}
-    for routes in routes_by_port(world, gateway):
-        by_port.setdefault(routes.port, routes)
+    by_port: dict[int, ListenerGroup] = {}
+    for group in RoutingTable.of(world, gateway).groups:
+        by_port.setdefault(group.port, group)
     return by_port
 
 
 def plan_gateway(
-    authority: Authority, site: GatewaySite, routes: PortRoutes, identities: frozenset[str]
+    authority: Authority, site: GatewaySite, group: ListenerGroup, identities: frozenset[str]
 ) -> GatewayPlan:
     """Plan a port of a gateway."""
     return plan_gateway_port(
         site.gateway,
-        routes,
+        group,
         lambda point: authority.engine.program(point).layers,
         authority.world,
         authority.settings,
@@ -66,7 +71,8 @@ def plan_gateway(
 
 def legs_of(plan: GatewayPlan, world: World, sites: Mapping[str, ProxySite], settings: Settings) -> Iterator[Leg]:
     """Yield the last leg to each destination. One that leads to no server has none."""
-    for destination in plan.destinations:
+    of_streams = (destination for stream in plan.streams for destination in stream.destinations)
+    for destination in (*plan.destinations, *of_streams):
         yield Leg(destination, _servers(destination, world, sites, settings), http2=_speaks_grpc(destination))
 
 

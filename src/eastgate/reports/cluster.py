@@ -156,7 +156,7 @@ class Cluster:
             case GatewayNamed():
                 return key in world.gateways
             case RouteNamed():
-                return f"HTTPRoute/{key}" in world.routes
+                return f"{point.kind}/{key}" in world.routes
             case BackendNamed():
                 return key in world.backends
 

@@ -165,8 +165,15 @@ def _outcome(layer: str, stage: OrderedStage, arm: Arm | None, move: Move, reque
 
 
 def with_answers(stage: Stage, request: Request) -> Request:
-    """Return the request with the answers of all authorizers of a stage as attributes; silence is absence."""
-    answers = {ask.authorizer: request.answers.get(ask.authorizer) for ask in asks_of(stage)}
+    """Return the request with the answers of the authorizers of a stage as attributes; silence is absence.
+
+    Whom no rule selects for the request is not asked.
+    """
+    answers = {
+        ask.authorizer: request.answers.get(ask.authorizer)
+        for ask in asks_of(stage)
+        if truth(ask.rule.when, request) is not False
+    }
     if not answers:
         return request
     values = {

@@ -14,6 +14,7 @@ from eastgate.unread.answers import (
     describe_unread,
     diagnose_unread,
     is_policy_like,
+    list_unconsidered,
     standing,
 )
 from eastgate.unread.kinds import KINDS, is_unread_name, resembling, unread_kind
@@ -52,6 +53,7 @@ __all__ = [
     "diagnose_unread",
     "is_policy_like",
     "is_unread_name",
+    "list_unconsidered",
     "locate_targets",
     "resembling",
     "standing",

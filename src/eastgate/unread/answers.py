@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import field
 
 from eastgate.cluster import (
-    ROUTE_KINDS,
     BackendNamed,
     Everything,
     GatewayNamed,
@@ -34,6 +33,7 @@ __all__ = [
     "describe_unread",
     "diagnose_unread",
     "is_policy_like",
+    "list_unconsidered",
     "standing",
 ]
 
@@ -142,8 +142,8 @@ def _at_proxies(target: Target, plane: Plane, world: World) -> Iterator[Target]:
     if plane is not Plane.GATEWAY or isinstance(target, PodsOfService):
         yield target
     elif isinstance(target, RouteNamed):
-        routes = (world.routes.get(f"{kind}/{target.namespace}/{target.name}") for kind in ROUTE_KINDS)
-        parents = (parent for route in routes if route is not None for parent in route.parents)
+        route = world.routes.get(f"{target.kind}/{target.namespace}/{target.name}")
+        parents = route.parents if route is not None else ()
         services = (parent for parent in parents if parent.kind == "Service")
         yield from (PodsOfService(service.namespace, service.name) for service in services)
 
@@ -184,7 +184,12 @@ def standing(unconsidered: Unconsidered, handling: Handling, *, allowed: bool) -
 
 
 def describe_unconsidered(unconsidered: Unconsidered, handling: Handling = Handling.WARN) -> Iterator[str]:
-    """Describe what was not considered: a line for each kind that could matter, and one for policies elsewhere."""
+    """Describe what was not considered, in lines that say so."""
+    return (f"not considered: {line}" for line in list_unconsidered(unconsidered, handling))
+
+
+def list_unconsidered(unconsidered: Unconsidered, handling: Handling = Handling.WARN) -> Iterator[str]:
+    """List what was not considered: a line for each kind that could matter, and one for policies elsewhere."""
     by_kind: dict[UnreadKind, list[Met]] = {}
     for met in unconsidered.met if handling is not Handling.IGNORE else ():
         by_kind.setdefault(met.unread.kind, []).append(met)
@@ -194,10 +199,10 @@ def describe_unconsidered(unconsidered: Unconsidered, handling: Handling = Handl
             for side in Side
             if (at_side := [met for met in of_kind if met.side is side])
         ]
-        yield f"not considered: {_of(unconsidered.totals[kind], kind)}, of which {', and '.join(parts)}"
+        yield f"{_of(unconsidered.totals[kind], kind)}, of which {', and '.join(parts)}"
     if unconsidered.rejected:
         what = "manifest" if unconsidered.rejected == 1 else "manifests"
-        yield f"not considered: {unconsidered.rejected} {what} about something else cannot be read"
+        yield f"{unconsidered.rejected} {what} about something else cannot be read"
 
 
 def diagnose_unread(objects: Iterable[Unread], handling: Handling) -> Iterator[Diagnostic]:

@@ -157,7 +157,7 @@ def _referred(document: Document, ref: Content) -> Iterator[Target]:
         elif kind == "Gateway":
             yield GatewayNamed(namespace, name)
         elif kind in _ROUTES:
-            yield RouteNamed(namespace, name)
+            yield RouteNamed(namespace, name, str(kind))
         elif kind in BACKEND_KINDS:
             yield BackendNamed(namespace, name)
 

@@ -7,7 +7,7 @@ import pytest
 from eastgate import dialects
 from eastgate.cluster.targets import BackendNamed, GatewayNamed, Target
 from eastgate.dialects.accesspolicy.model import Action, Authorizer
-from eastgate.ir import PolicyRef
+from eastgate.ir import ExternalAuthorizer, ExternalProtocol, PolicyRef
 from tests.dialects.accesspolicy.reading import (
     AUTHORIZER,
     BACKEND,
@@ -140,7 +140,17 @@ def test_the_most_that_can_be_written_is_read_in_full(form: str, action: Action,
 def test_an_authorizer_is_a_service_and_who_refers_to_it(form: str) -> None:
     group = FORMS[form.split()[0]].partition("/")[0]
     ((_, authorizer),) = policy(manifest(form.split()[0], MAXIMAL[form])).asks
-    assert authorizer == Authorizer("fraud", "security", 65535, (group, "XAccessPolicy", "prod"))
+    external = ExternalAuthorizer(
+        "security",
+        "fraud",
+        65535,
+        ExternalProtocol.HTTP,
+        "/check",
+        frozenset({"x-team", "x-user"}),
+        frozenset({"x-user"}),
+        65535,
+    )
+    assert authorizer == Authorizer(external, (group, "XAccessPolicy", "prod"))
     assert str(authorizer) == "fraud.security:65535"
 
 

@@ -14,6 +14,7 @@ from eastgate.cluster import (
     PodsMatching,
     PodsOfAccount,
     PodsOwnedBy,
+    Redirect,
     RouteMatch,
     RouteRule,
     Selector,
@@ -285,8 +286,8 @@ def test_a_match_is_read_as_it_is_compared(written: str, match: RouteMatch) -> N
     assert resource(HttpRoute, f"{{rules: [{{matches: [{written}]}}]}}").route.rules == (RouteRule((match,)),)
 
 
-def test_a_rule_without_matches_matches_everything_and_filters_are_kept_by_type() -> None:
+def test_a_rule_without_matches_matches_everything_and_filters_are_kept() -> None:
     redirect = "{type: RequestRedirect, requestRedirect: {}}"
     route = resource(HttpRoute, f"{{hostnames: [a.b], rules: [{{filters: [{redirect}]}}, {{matches: []}}]}}").route
-    assert route.rules == (RouteRule(filters=("RequestRedirect",)), RouteRule())
+    assert route.rules == (RouteRule(filters=(Redirect(),)), RouteRule())
     assert route.hostnames == ("a.b",)

@@ -13,15 +13,19 @@ from eastgate.cluster import (
     GATEWAY_GROUP,
     GrpcMatch,
     GrpcRule,
+    HeaderModifier,
     ParentRef,
     PathMatch,
     PathType,
+    Redirect,
     RouteMatch,
     RouteRule,
+    UnsupportedFilter,
+    UrlRewrite,
     ValueMatch,
 )
 from eastgate.dialects.linkerd.model import GROUP, InboundRoute
-from eastgate.dialects.linkerd.routes import PathPredicates, route_cases, usable_routes
+from eastgate.dialects.linkerd.routes import match_predicates, route_cases, usable_routes
 from eastgate.engine.reference import holds
 from eastgate.ir import Known, Request
 from eastgate.ir.attributes import HOST, METHOD, PATH, SENT_PATH, Attribute, header, query
@@ -61,7 +65,7 @@ def taken(routes: list[InboundRoute], asked: Request) -> str | None:
     """The route that Linkerd's proxy takes, and so does ours where the path is spelt as paths are compared."""
     native, ours = (
         next(
-            (case.route.name for case in route_cases(routes, PathPredicates.of(plane)) if holds(case.when, asked)), None
+            (case.route.name for case in route_cases(routes, match_predicates(plane)) if holds(case.when, asked)), None
         )
         for plane in DataPlane
     )
@@ -202,10 +206,10 @@ def test_the_best_match_takes_a_call(routes: list[InboundRoute], asked: Request,
         (replace(EVERYTHING, parents=(replace(WEB, namespace="pay"), WEB)), False),
         (replace(EVERYTHING, parents=(replace(WEB, name="other", port=80), WEB)), False),
         (replace(EVERYTHING, parents=(replace(WEB, section_name="a"),)), False),
-        (replace(EVERYTHING, rules=(RouteRule(filters=("RequestRedirect", "RequestHeaderModifier")),)), True),
-        (replace(EVERYTHING, rules=(RouteRule(), RouteRule(filters=("URLRewrite",)))), False),
-        (replace(EVERYTHING, rules=(RouteRule(filters=("RequestMirror",)),)), False),
-        (replace(EVERYTHING, rules=(RouteRule(filters=("ExtensionRef",)),)), False),
+        (replace(EVERYTHING, rules=(RouteRule(filters=(Redirect(), HeaderModifier(HeaderModifier.REQUEST))),)), True),
+        (replace(EVERYTHING, rules=(RouteRule(), RouteRule(filters=(UrlRewrite(),)))), False),
+        (replace(EVERYTHING, rules=(RouteRule(filters=(UnsupportedFilter("RequestMirror"),)),)), False),
+        (replace(EVERYTHING, rules=(RouteRule(filters=(UnsupportedFilter("ExtensionRef"),)),)), False),
     ],
 )
 def test_a_route_is_attached_to_its_server_unless_linkerd_drops_it(changed: InboundRoute, attached: bool) -> None:

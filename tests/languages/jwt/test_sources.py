@@ -133,6 +133,7 @@ def test_keys_that_are_newer_already_are_not_fetched_again(
     issuer: Issuer, source: DiscoveredKeys, clock: Clock
 ) -> None:
     first = source.keys(issuer.url)
+    issuer.publish(jwk("p256"), jwk("p256-new"))
     clock.now += 10
     second = source.newer_keys(issuer.url, first)
     clock.now += 10

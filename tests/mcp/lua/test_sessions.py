@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from eastgate.mcp.sessions import MAX_LENGTH, session_lua, unwrap_session, wrap_session
+from eastgate.mcp.lua import sessions_lua
+from eastgate.mcp.sessions import MAX_LENGTH, unwrap_session, wrap_session
 from tests.mcp.lua.running import Answer, ask, running_lua
 from tests.mcp.test_sessions import BACKEND, FORGED, KEY, NOT_ALLOWED, PEER
 
@@ -38,7 +39,7 @@ end
 
 @pytest.fixture(scope="module")
 def lua(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Answer]:
-    with running_lua(session_lua() + _SCRIPT, tmp_path_factory.mktemp("sessions")) as answer:
+    with running_lua(sessions_lua() + _SCRIPT, tmp_path_factory.mktemp("sessions")) as answer:
         yield answer
 
 
@@ -132,5 +133,5 @@ def test_lua_and_python_take_each_others_tokens(lua: Answer) -> None:
 
 
 def test_a_script_can_stand_behind_the_module(tmp_path: Path) -> None:
-    with running_lua(session_lua() + "function answer(x) return x end", tmp_path) as answer:
+    with running_lua(sessions_lua() + "function answer(x) return x end", tmp_path) as answer:
         assert ask(answer, [(b"a",)]) == [b"=a"]

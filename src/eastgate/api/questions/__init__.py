@@ -13,8 +13,8 @@ from eastgate.api.questions.codes import (
     POLICY_REJECTED,
     QuestionError,
 )
-from eastgate.api.questions.question import Question
 from eastgate.api.questions.values import request_values
+from eastgate.cluster.question import Question
 
 __all__ = [
     "BAD_ATTRIBUTE",

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from ipaddress import ip_address
-from typing import Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
 from eastgate.api.questions import ends
 from eastgate.api.questions.codes import BAD_ATTRIBUTE, BAD_SOURCE, NOT_DECLARED, NOTHING_BEHIND, QuestionError
 from eastgate.api.questions.ends import destination_of, source_of
-from eastgate.api.questions.question import Question
 from eastgate.api.questions.values import request_values
 from eastgate.cluster import (
     PodsOfAccount,
@@ -24,9 +23,10 @@ from eastgate.cluster import (
     spiffe_problem,
 )
 from eastgate.cluster.points import Point
+from eastgate.cluster.question import Question
 from eastgate.cluster.targets import BackendNamed
 from eastgate.diagnostics import did_you_mean
-from eastgate.ir import Known, Request
+from eastgate.ir import Answer, Known, Request
 from eastgate.ir.attributes import (
     ADDRESS,
     BACKEND,
@@ -43,12 +43,16 @@ from eastgate.records import dataclass
 from eastgate.settings import Settings
 from eastgate.unread import Callers
 
-__all__ = ["Arrival", "Entry", "Resolver", "Values", "arrivals", "callers_of"]
+if TYPE_CHECKING:
+    from eastgate.gateway.journey import Way
+
+__all__ = ["Arrival", "Entry", "Resolver", "Values", "arrivals", "callers_of", "without_http"]
 
 T = TypeVar("T")
 Values: TypeAlias = Mapping[Attribute, Known]
 
 _MOST_ENDS = 65_536  # that are remembered
+_ROUTES = ("HTTPRoute", "GRPCRoute", "TLSRoute")  # that requests can be asked about
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +69,25 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Entry:
-    """A point where requests arrive, and the attributes that follow from arriving there."""
+    """A point where requests arrive, and the attributes that follow from arriving there.
+
+    `hides_http`: nothing on the way sees HTTP, whatever a question says of it.
+    """
 
     where: str
     points: tuple[Point, ...]
     values: Values
+    hides_http: bool = False
+
+    def request(self, shared: Values, caller: Values, answers: Mapping[str, Answer]) -> Request:
+        """Return a request as it is seen here."""
+        values = {**shared, **caller, **self.values}
+        return without_http(values) if self.hides_http else Request(values, answers)
+
+
+def without_http(values: Values) -> Request:
+    """Return a request of which a point of enforcement sees no HTTP. No authorizer can be asked about it."""
+    return Request({attribute: value for attribute, value in values.items() if not attribute.needs_http})
 
 
 def arrivals(question: Question, world: World, settings: Settings) -> list[Arrival]:
@@ -78,7 +96,7 @@ def arrivals(question: Question, world: World, settings: Settings) -> list[Arriv
     shared = request_values(question)
     callers = resolver.callers(question)
     return [
-        Arrival(entry.where, entry.points, Request({**shared, **caller, **entry.values}, question.external_auth))
+        Arrival(entry.where, entry.points, entry.request(shared, caller, question.external_auth))
         for entry in resolver.entries(question, shared)
         for caller in callers
     ]
@@ -140,6 +158,8 @@ def _identities(source: ends.Source, world: World, settings: Settings) -> Iterat
     match source:
         case ends.Anonymous():
             yield {IDENTITY: None, MESH_NAME: None}
+        case ends.UnknownCaller():
+            yield {}
         case ends.SpiffeId():
             way_out = "write spiffe://<trust domain>/<path>, as certificates do"
             _check(source, spiffe_problem(source.value), "SPIFFE ID", way_out)
@@ -197,6 +217,8 @@ def callers_of(question: Question, world: World, settings: Settings) -> Callers:
     An account stands for all its pods, or where no manifest has one, for a pod of its namespace.
     """
     source = source_of(question.source, settings)
+    if isinstance(source, ends.UnknownCaller):
+        return Callers(anybody=True)
     pods: dict[str, Workload] = {}
     at = question.source_ip or (source.value if isinstance(source, ends.Address) else None)
     if at is not None:
@@ -248,7 +270,7 @@ def _entries(question: Question, to: ends.Destination, shared: Values, world: Wo
 
             gateway = _declared("Gateway", to.key, world.gateways)
             for way in through_gateway(gateway, asked, world, any_host=question.is_bare_message):
-                yield Entry(way.where, way.points, {**port, **_handshake(question), BACKEND: way.backend})
+                yield _entry(way, {**port, **_handshake(question)})
         case ends.Backend():
             backend = _declared("Backend", to.key, world.backends)
             point = BackendNamed(backend.namespace, backend.name)
@@ -257,7 +279,11 @@ def _entries(question: Question, to: ends.Destination, shared: Values, world: Wo
             from eastgate.gateway.journey import through_route
 
             for way in through_route(_route(to, world), asked, world):
-                yield Entry(way.where, way.points, {**port, **_handshake(question), BACKEND: way.backend})
+                yield _entry(way, {**port, **_handshake(question)})
+
+
+def _entry(way: Way, values: Values) -> Entry:
+    return Entry(way.where, way.points, {**values, BACKEND: way.backend}, way.hides_http)
 
 
 def _declared(kind: str, key: str, declared: Mapping[str, T]) -> T:
@@ -267,9 +293,11 @@ def _declared(kind: str, key: str, declared: Mapping[str, T]) -> T:
 
 
 def _route(to: ends.Route, world: World) -> Route:
-    route = world.routes.get(f"HTTPRoute/{to.key}")
+    """Return the route of a name, of the first kind that has one."""
+    named = [world.routes.get(f"{kind}/{to.key}") for kind in _ROUTES]
+    route = next((route for route in named if route is not None), None)
     if route is None:
-        declared = {f"{each.namespace}/{each.name}": each for each in world.routes.values() if each.kind == "HTTPRoute"}
+        declared = {f"{each.namespace}/{each.name}": each for each in world.routes.values() if each.kind in _ROUTES}
         raise _not_declared("HTTPRoute", to.key, declared)
     return route
 

@@ -14,6 +14,7 @@ from eastgate.settings import Settings
 
 __all__ = [
     "ANONYMOUS",
+    "UNKNOWN_CALLER",
     "Address",
     "Anonymous",
     "Backend",
@@ -26,6 +27,7 @@ __all__ = [
     "ServiceAccount",
     "Source",
     "SpiffeId",
+    "UnknownCaller",
     "destination_of",
     "source_of",
 ]
@@ -145,9 +147,16 @@ class Anonymous(_Plain):
     __slots__ = ()
 
 
-ANONYMOUS = Anonymous("anonymous")
+class UnknownCaller(_Plain):
+    """A caller of whom nothing is known, not even that it has no certificate: allowed is what every caller may."""
 
-Source: TypeAlias = ServiceAccount | Pod | SpiffeId | CertificateName | Address | Anonymous
+    __slots__ = ()
+
+
+ANONYMOUS = Anonymous("anonymous")
+UNKNOWN_CALLER = UnknownCaller("unknown")
+
+Source: TypeAlias = ServiceAccount | Pod | SpiffeId | CertificateName | Address | Anonymous | UnknownCaller
 Destination: TypeAlias = Pod | Service | Gateway | Route | Backend
 
 _DESTINATIONS: dict[str, type[Destination]] = {end.kind: end for end in (Pod, Service, Gateway, Route, Backend)}
@@ -159,6 +168,8 @@ def source_of(text: str, settings: Settings) -> Source:
     match kind:
         case "anonymous" if text == ANONYMOUS:
             return ANONYMOUS
+        case "unknown" if text == UNKNOWN_CALLER:
+            return UNKNOWN_CALLER
         case "spiffe" if text.startswith("spiffe://"):
             return SpiffeId(text)
         case "id" if text != kind:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from eastgate.api.questions.codes import BAD_ATTRIBUTE, QuestionError
-from eastgate.api.questions.question import Question
+from eastgate.cluster.question import Question
 from eastgate.ir import Known, known
 from eastgate.ir.attributes import (
     AUTHORITY,

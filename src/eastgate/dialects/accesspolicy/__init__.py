@@ -32,7 +32,7 @@ def _layers(attached: Sequence[Attachment[Policy]], scene: Scene) -> list[Layer]
     from eastgate.dialects.accesspolicy.assemble import layers  # many folders have no policy for it
 
     def granted(authorizer: Authorizer) -> bool:
-        return scene.world.granted(*authorizer.referrer, "", "Service", authorizer.namespace, authorizer.service)
+        return scene.world.granted(*authorizer.reference)
 
     return layers(attached, scene.settings, granted)
 

@@ -20,6 +20,7 @@ from eastgate.ir import (
     Ask,
     AskAll,
     Attachment,
+    AuthorizerName,
     Case,
     Chain,
     Deny,
@@ -70,7 +71,7 @@ def _ask(policies: list[Policy], granted: Granted) -> list[Stage]:
     """Ask the authorizers. One that may not be named denies what it would have been asked about."""
     asks = [(rule, authorizer) for policy in policies for rule, authorizer in policy.asks]
     broken = tuple(rule for rule, authorizer in asks if not granted(authorizer))
-    sound = tuple(Ask(rule, str(authorizer)) for rule, authorizer in asks if granted(authorizer))
+    sound = tuple(Ask(rule, AuthorizerName(authorizer.external)) for rule, authorizer in asks if granted(authorizer))
     stages: list[Stage] = [Deny(StageName.NOT_GRANTED, broken, Refusal.FORBIDDEN)] if broken else []
     return [*stages, AskAll(StageName.EXTERNAL_AUTH, sound, Refusal.FORBIDDEN)] if sound else stages
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from eastgate.cluster.patterns import matches_pattern
+from eastgate.cluster import PathMatch, PathType, ValueMatch
+from eastgate.cluster.route_predicates import CANONICAL
 from eastgate.dialects.accesspolicy.cel import compiled
-from eastgate.ir import ALWAYS, NEVER, And, Computed, Is, Known, Not, OneOf, Or, Predicate, Prefix, Present, Suffix
+from eastgate.ir import ALWAYS, NEVER, And, Computed, Is, Not, OneOf, Or, Predicate, Prefix, Present, Suffix
 from eastgate.ir.attributes import (
     BACKEND,
     HOST,
@@ -19,7 +18,6 @@ from eastgate.ir.attributes import (
     header,
 )
 from eastgate.ir.hosts import comparable_host
-from eastgate.ir.paths import comparable_path
 from eastgate.manifests.node import Node
 
 __all__ = [
@@ -139,33 +137,20 @@ def paths(node: Node) -> tuple[Attribute, Predicate]:
 
 def _path(node: Node) -> Predicate:
     kind, value = node.get("type"), node.get("value")
-    text = value.text if value is not None else ""
-    match kind.text if kind is not None else "PathPrefix":
-        case "Exact":
-            return Is(PATH, OneOf(frozenset({comparable_path(text)})))
-        case "RegularExpression":
-            return _matches(PATH, text)
-        case _:
-            stem = comparable_path(text).rstrip("/")  # a prefix is of whole segments
-            return Or((Is(PATH, OneOf(frozenset({stem} if stem else {"/"}))), Is(PATH, Prefix(f"{stem}/"))))
+    match = PathMatch(
+        PathType(kind.text if kind is not None else "PathPrefix"), value.text if value is not None else ""
+    )
+    whole, part = CANONICAL.path_parts(match)
+    # Also the prefix / asks for a path.
+    return whole if part is None else Or((whole, CANONICAL.under(f"{CANONICAL.stem(match)}/")))
 
 
 def header_match(node: Node) -> tuple[Attribute, Predicate]:
     """Match a header by its value."""
-    attribute, kind = header(node["name"].text), node.get("type")
-    if kind is not None and kind.text == "RegularExpression":
-        return attribute, _matches(attribute, node["value"].text)
-    return attribute, Is(attribute, OneOf(frozenset({node["value"].text})))
-
-
-def _matches(attribute: Attribute, pattern: str) -> Predicate:
-    """Match the whole value with a regular expression, in linear time. Validation has compiled it: it never errs."""
-
-    def test(values: Mapping[Attribute, Known]) -> bool:
-        value = values[attribute]
-        return isinstance(value, str) and matches_pattern(pattern, value)
-
-    return Computed(f"{attribute} matches {pattern}", frozenset({attribute}), test, pattern=(attribute, pattern))
+    name, kind = node["name"].text, node.get("type")
+    regex = kind is not None and kind.text == "RegularExpression"
+    attribute = header(name)
+    return attribute, CANONICAL.value(attribute, ValueMatch(name, node["value"].text, regex))
 
 
 # Expressions

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from eastgate.diagnostics.spans import Span
 from eastgate.dialects.accesspolicy import codes
-from eastgate.dialects.accesspolicy.validation import Checking, Subject
+from eastgate.dialects.accesspolicy.validation import Checking
 from eastgate.ir.attributes import AUTHORITY, MCP_TOOL, METHOD, TARGET, TIME, URL_PATH, Attribute, header
 from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import Field, Record, Text
+from eastgate.settings import Settings
 
 if TYPE_CHECKING:
     from eastgate.languages.cel import CelProblem, Expression, Variables
@@ -63,7 +64,7 @@ def cel_expression(node: Node, to: Checking) -> None:
         to.report(codes.CEL_EXPRESSION, problem.message, _within(node, problem), help=problem.help or _EXAMPLE)
 
 
-CEL: Record[Subject] = Record(
+CEL: Record[Settings] = Record(
     "cel",
     {
         "expression": Field(

@@ -13,7 +13,18 @@ from eastgate.diagnostics.spans import Span
 from eastgate.dialects.accesspolicy import attributes
 from eastgate.dialects.accesspolicy.model import Action, Authorizer, Policy
 from eastgate.dialects.accesspolicy.validation import inside
-from eastgate.ir import ALWAYS, And, Is, OneOf, Origin, PolicyRef, Predicate, Rule
+from eastgate.ir import (
+    ALWAYS,
+    And,
+    ExternalAuthorizer,
+    ExternalProtocol,
+    Is,
+    OneOf,
+    Origin,
+    PolicyRef,
+    Predicate,
+    Rule,
+)
 from eastgate.ir.attributes import IDENTITY, MCP_TOOL, Attribute
 from eastgate.ir.service_accounts import service_account_id
 from eastgate.manifests import Document
@@ -188,13 +199,23 @@ def _parts(rule: Node, context: _Context) -> Iterable[Part]:
 
 def _authorizer(node: Node, context: _Context) -> Authorizer:
     backend_ref = node["backendRef"]
-    namespace = backend_ref.get("namespace")
-    return Authorizer(
-        backend_ref["name"].text,
+    namespace, protocol = backend_ref.get("namespace"), ExternalProtocol(node["protocol"].text)
+    path, size = inside(node, "http", "path"), inside(node, "forwardBody", "maxSize")
+    external = ExternalAuthorizer(
         namespace.text if namespace is not None else context.namespace,
+        backend_ref["name"].text,
         backend_ref["port"].number,
-        (context.ref.group, context.ref.kind, context.namespace),
+        protocol,
+        path.text if path is not None else "",
+        _names(inside(node, protocol.lower(), "allowedHeaders")),
+        _names(inside(node, protocol.lower(), "allowedResponseHeaders")),
+        size.number if size is not None else 0,
     )
+    return Authorizer(external, (context.ref.group, context.ref.kind, context.namespace))
+
+
+def _names(headers: Node | None) -> frozenset[str]:
+    return frozenset(header.text.lower() for header in headers or ())
 
 
 def backend(document: Document, root: Node, settings: Settings) -> Backend:  # noqa: ARG001 - as all meanings

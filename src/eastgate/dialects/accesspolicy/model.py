@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from eastgate.cluster.targets import Target
 from eastgate.diagnostics.spans import Span
-from eastgate.ir import Origin, PolicyRef, Predicate, Rule
+from eastgate.ir import ExternalAuthorizer, Origin, PolicyRef, Predicate, Rule
 from eastgate.records import dataclass
 
 __all__ = ["NETWORKING_GROUP", "PROTOTYPE_GROUP", "Action", "Authorizer", "Policy"]
@@ -29,13 +29,16 @@ class Action(StrEnum):
 class Authorizer:
     """A Service that decides for itself. `referrer` is the kind and namespace that a ReferenceGrant must name."""
 
-    service: str
-    namespace: str
-    port: int
+    external: ExternalAuthorizer
     referrer: tuple[str, str, str]
 
+    @property
+    def reference(self) -> tuple[str, str, str, str, str, str, str]:
+        """Return who names which Service, as `World.granted` takes it."""
+        return *self.referrer, "", "Service", self.external.namespace, self.external.service
+
     def __str__(self) -> str:
-        return f"{self.service}.{self.namespace}:{self.port}"
+        return str(self.external)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from eastgate.diagnostics import Reporter
 from eastgate.dialects.accesspolicy import meaning, shapes
 from eastgate.dialects.accesspolicy.model import NETWORKING_GROUP, PROTOTYPE_GROUP, Policy
-from eastgate.dialects.accesspolicy.validation import Subject
 from eastgate.dialects.base import reader
 from eastgate.manifests import Document
 from eastgate.manifests.node import Node
@@ -20,11 +19,9 @@ POLICY_SHAPES = {
     (NETWORKING_GROUP, "v1alpha1"): shapes.V1ALPHA1,
 }
 _MEANINGS = {"v0alpha0": meaning.v0alpha0, "v1alpha1": meaning.v1alpha1}
-_READERS = {
-    (group, version): reader(shape, Subject, _MEANINGS[version]) for (group, version), shape in POLICY_SHAPES.items()
-}
+_READERS = {(group, version): reader(shape, _MEANINGS[version]) for (group, version), shape in POLICY_SHAPES.items()}
 
-read_backend = reader(BACKEND_SHAPE, Subject, meaning.backend)
+read_backend = reader(BACKEND_SHAPE, meaning.backend)
 
 
 def read_policy(document: Document, root: Node, settings: Settings, reporter: Reporter) -> Policy | None:

@@ -12,11 +12,12 @@ from eastgate.dialects.accesspolicy.validation import (
     NETWORKING_GROUP,
     PROTOTYPE_GROUP,
     Demand,
-    Subject,
     at_most,
 )
+from eastgate.dialects.sources import source_fields
 from eastgate.manifests.shapes import Choice, Field, ListOf, Record, Text, all_of, enumerated
 from eastgate.manifests.shapes import codes as schema_codes
+from eastgate.settings import Settings
 
 __all__ = ["BACKEND", "V0ALPHA0", "V0ALPHA0_CEL", "V1ALPHA1"]
 
@@ -26,8 +27,8 @@ _LONGEST = at_most(10, "write the rest into another policy")
 # Targets
 
 
-def _targets(target: Demand) -> Field[Subject]:
-    ref: Record[Subject] = Record(
+def _targets(target: Demand) -> Field[Settings]:
+    ref: Record[Settings] = Record(
         "a target reference",
         {
             "group": Field(
@@ -71,7 +72,7 @@ _TARGET_ADVICE = dict.fromkeys(_TARGET_MISSPELT, validation.NO_TARGET_HELP)
 
 # Sources
 
-_account: Record[Subject] = Record(
+_account: Record[Settings] = Record(
     "serviceAccount",
     {
         "name": Field(
@@ -86,25 +87,13 @@ _account: Record[Subject] = Record(
     },
     otherwise="write serviceAccount: {name: .., namespace: ..}",
 )
-_source: Record[Subject] = Record(
+_source: Record[Settings] = Record(
     "a source",
-    {
-        "type": Field(
-            Choice(("ServiceAccount", "SPIFFE")),
-            required=True,
-            help="write type: ServiceAccount, or type: SPIFFE",
-            about="Which of the two members says who it is.",
-        ),
-        "spiffe": Field(
-            Text("a SPIFFE ID", values.spiffe_id),
-            about="A full SPIFFE ID, spiffe://<trust domain>/<path>, compared exactly.",
-        ),
-        "serviceAccount": Field(_account, about="A service account of the target's trust domain."),
-    },
+    source_fields(values.spiffe_id, _account),
     rules=(validation.source,),
     misspelt={"serviceAccounts": "serviceAccount", "identity": "spiffe", "identities": "spiffe", "spiffeID": "spiffe"},
 )
-_rule_name: Field[Subject] = Field(
+_rule_name: Field[Settings] = Field(
     Text("the name of a rule", values.rule_name),
     required=True,
     help="write name: <a name for the rule>",
@@ -118,8 +107,8 @@ _RULE_MISSPELT = {"sources": "source", "from": "source"}
 _TOOLS = "{type: InlineTools, tools: [..]}"
 
 
-def _v0alpha0(group: str, *types: str) -> Record[Subject]:
-    rule: Record[Subject] = Record(
+def _v0alpha0(group: str, *types: str) -> Record[Settings]:
+    rule: Record[Settings] = Record(
         "a rule",
         {
             "name": _rule_name,
@@ -174,11 +163,11 @@ _OLD_ACTION = Choice(
 _CEL_HELP = f"CEL came with {NETWORKING_GROUP}: write that group in apiVersion"
 
 
-def _old_authorization(types: tuple[str, ...]) -> Record[Subject]:
+def _old_authorization(types: tuple[str, ...]) -> Record[Settings]:
     reasons: dict[str, tuple[Code, str]] = {
         "INLINE": (schema_codes.NOT_A_CHOICE, "Inline is v1alpha1: write type: InlineTools and tools: [..]")
     }
-    fields: dict[str, Field[Subject]] = {
+    fields: dict[str, Field[Settings]] = {
         "type": Field(
             Choice(types, reasons=reasons),
             required=True,
@@ -217,7 +206,7 @@ V0ALPHA0_CEL = _v0alpha0(NETWORKING_GROUP, "InlineTools", "ExternalAuth", "CEL")
 # Today's form, v1alpha1
 
 _IN_AUTHORIZATION = (*INLINE_FIELDS, "cel")
-_rule: Record[Subject] = Record(
+_rule: Record[Settings] = Record(
     "a rule",
     {
         "name": _rule_name,
@@ -239,7 +228,7 @@ _rule: Record[Subject] = Record(
     },
 )
 
-V1ALPHA1: Record[Subject] = resource(
+V1ALPHA1: Record[Settings] = resource(
     "AccessPolicy",
     Record(
         "spec",
@@ -268,7 +257,7 @@ V1ALPHA1: Record[Subject] = resource(
 
 # Backend
 
-_mcp: Record[Subject] = Record(
+_mcp: Record[Settings] = Record(
     "mcp",
     {
         "serviceName": Field(dns_label("the name of a Service"), about="A Service of the Backend's own namespace."),
@@ -280,7 +269,7 @@ _mcp: Record[Subject] = Record(
     misspelt={"service": "serviceName", "name": "serviceName", "host": "hostname"},
 )
 
-BACKEND: Record[Subject] = resource(
+BACKEND: Record[Settings] = resource(
     "Backend",
     Record(
         "spec",

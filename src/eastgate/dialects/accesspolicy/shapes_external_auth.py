@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from eastgate.cluster.resources import dns_label
 from eastgate.dialects.accesspolicy import codes, validation, values
-from eastgate.dialects.accesspolicy.validation import Checking, Subject
+from eastgate.dialects.accesspolicy.validation import Checking
 from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import Cel, Choice, Field, ListOf, Record, Text, Whole, constraint
+from eastgate.settings import Settings
 
 __all__ = ["EXTERNAL_AUTH", "PORT"]
 
@@ -52,10 +53,10 @@ def _service(ref: Node, to: Checking) -> None:
         to.report(codes.AUTHORIZER, "Must have port for Service reference", ref["name"], help="write port: ..")
 
 
-_headers: ListOf[Subject] = ListOf(
+_headers: ListOf[Settings] = ListOf(
     Text("the name of a header", values.header_name), "a list of headers", validation.no_duplicates
 )
-_backend_ref: Record[Subject] = Record(
+_backend_ref: Record[Settings] = Record(
     "backendRef",
     {
         "group": Field(Text("a group", served=253), about="The core group, ''."),
@@ -71,7 +72,7 @@ _backend_ref: Record[Subject] = Record(
     },
     rules=(_service,),
 )
-_http: Record[Subject] = Record(
+_http: Record[Settings] = Record(
     "http",
     {
         "path": Field(
@@ -82,7 +83,7 @@ _http: Record[Subject] = Record(
     },
 )
 
-EXTERNAL_AUTH: Record[Subject] = Record(
+EXTERNAL_AUTH: Record[Settings] = Record(
     "externalAuth",
     {
         "protocol": Field(

@@ -6,18 +6,19 @@ from eastgate.diagnostics import did_you_mean
 from eastgate.dialects.accesspolicy import codes, tools, validation, values
 from eastgate.dialects.accesspolicy.cel import CEL
 from eastgate.dialects.accesspolicy.shapes_external_auth import PORT
-from eastgate.dialects.accesspolicy.validation import Checking, Demand, Subject, at_most
+from eastgate.dialects.accesspolicy.validation import Checking, Demand, at_most
 from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import Choice, Field, ListOf, Record, Shape, Text, all_of, enumerated, quoted
 from eastgate.manifests.shapes import codes as schema_codes
 from eastgate.regexes import regex
+from eastgate.settings import Settings
 
 __all__ = ["AUTHORIZATION", "INLINE_FIELDS"]
 
 _LONGEST = at_most(10, "write the rest into another rule")
 
 
-def _list(name: str, item: Shape[Subject], what: str, *demands: Demand) -> Field[Subject]:
+def _list(name: str, item: Shape[Settings], what: str, *demands: Demand) -> Field[Settings]:
     """Make a list that, left out, matches anything: its help does not suggest to leave it out."""
     return Field(
         ListOf(item, what, all_of(*demands)),
@@ -61,7 +62,7 @@ def _mcp_method_params(node: Node, to: Checking) -> None:
 
 _PARAMS = "methods: [{name: tools/call, params: [..]}]"
 
-_mcp_method: Record[Subject] = Record(
+_mcp_method: Record[Settings] = Record(
     "an MCP method",
     {
         "name": Field(Text("an MCP method", _mcp_method_name), required=True, help="write name: tools/call"),
@@ -71,7 +72,7 @@ _mcp_method: Record[Subject] = Record(
     misspelt={"tools": "params", "names": "params"},
     otherwise="write {name: tools/call, params: [..]}",
 )
-_mcp: Record[Subject] = Record(
+_mcp: Record[Settings] = Record(
     "mcp",
     {
         "methods": Field(
@@ -88,14 +89,14 @@ _mcp: Record[Subject] = Record(
 # HTTP
 
 _HTTP_METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH")
-_path: Record[Subject] = Record(
+_path: Record[Settings] = Record(
     "a path match",
     {"type": Field(Choice(("Exact", "PathPrefix", "RegularExpression"))), "value": Field(Text("a path"))},
     rules=(values.path_match,),
     misspelt={"path": "value"},
     otherwise="write {type: PathPrefix, value: /..}",
 )
-_header: Record[Subject] = Record(
+_header: Record[Settings] = Record(
     "a header match",
     {
         "type": Field(Choice(("Exact", "RegularExpression"))),
@@ -146,7 +147,7 @@ _type = Choice(
 )
 _hosts = _list("hosts", Text("a host", values.host), "a list of hosts", _LONGEST, validation.no_duplicates)
 
-AUTHORIZATION: Record[Subject] = Record(
+AUTHORIZATION: Record[Settings] = Record(
     "authorization",
     {
         "type": Field(_type, required=True, help="write type: Inline, or type: CEL"),

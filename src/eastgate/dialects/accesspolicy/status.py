@@ -39,11 +39,7 @@ def _references(policy: Policy, world: World) -> Iterator[Condition]:
     authorizers = list(dict.fromkeys(authorizer for _, authorizer in policy.asks))
     if not authorizers:
         return
-    refused = [
-        str(authorizer)
-        for authorizer in authorizers
-        if not world.granted(*authorizer.referrer, "", "Service", authorizer.namespace, authorizer.service)
-    ]
+    refused = [str(authorizer) for authorizer in authorizers if not world.granted(*authorizer.reference)]
     if refused:
         message = f"no ReferenceGrant lets it name {', '.join(refused)}: what they would be asked about is denied"
         yield Condition("ResolvedRefs", "False", "RefNotPermitted", message)

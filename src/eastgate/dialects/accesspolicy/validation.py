@@ -8,28 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from eastgate.cluster.gateways import BACKEND_KINDS
+from eastgate.cluster.gateways import BACKEND_KINDS, GATEWAY_GROUP
 from eastgate.diagnostics import did_you_mean
 from eastgate.dialects.accesspolicy import codes
 from eastgate.dialects.accesspolicy.model import NETWORKING_GROUP, PROTOTYPE_GROUP
+from eastgate.dialects.sources import TYPE_FITS_MEMBERS, members_of
 from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import Cel, Check, Constraint, constraint, quoted
-from eastgate.records import dataclass
 from eastgate.settings import Settings
 
-__all__ = ["GATEWAY_GROUP", "NETWORKING_GROUP", "PROTOTYPE_GROUP", "Subject"]
+__all__ = ["GATEWAY_GROUP", "NETWORKING_GROUP", "PROTOTYPE_GROUP"]
 
-GATEWAY_GROUP = "gateway.networking.k8s.io"
-
-
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """The context of the checks, beside the document itself."""
-
-    settings: Settings
-
-
-Checking = Check[Subject]
+Checking = Check[Settings]
 Demand = Callable[[Node, Checking], None]
 
 
@@ -188,17 +178,11 @@ def some_rule(rules: Node, to: Checking) -> None:
 NO_RULES_HELP = "write rules: [{name: .., source: {..}, authorization: {..}}]"
 
 
-@constraint(
-    Cel("(self.type == 'SPIFFE') == has(self.spiffe)", "`spiffe` is set where the type is SPIFFE, and only there"),
-    Cel(
-        "(self.type == 'ServiceAccount') == has(self.serviceAccount)",
-        "`serviceAccount` is set where the type is ServiceAccount, and only there",
-    ),
-)
+@constraint(*TYPE_FITS_MEMBERS)
 def source(node: Node, to: Checking) -> None:
     """Require the member of a source that its type names, and no other."""
     kind = node["type"]
-    wanted, other = ("spiffe", "serviceAccount") if kind.text == "SPIFFE" else ("serviceAccount", "spiffe")
+    wanted, other = members_of(node)
     example = "spiffe://<trust domain>/<path>" if kind.text == "SPIFFE" else "{name: ..}"
     if other in node:
         message = f"`{other}` does not belong in a source of type {kind.text}"

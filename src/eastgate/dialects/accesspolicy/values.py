@@ -59,7 +59,7 @@ def spiffe_id(node: Node, to: Checking) -> None:
     problem = spiffe_problem(node.text)
     if problem is not None:
         message = f"{quoted(node.text)} is not a SPIFFE ID: {problem}"
-        to.report(codes.SPIFFE_ID, message, node, help=_spiffe_way_out(node.text, to.context.settings.trust_domain))
+        to.report(codes.SPIFFE_ID, message, node, help=_spiffe_way_out(node.text, to.context.trust_domain))
 
 
 def _spiffe_way_out(text: str, trust_domain: str) -> str:

@@ -10,7 +10,6 @@ from eastgate.dialects.gep3779.assemble import layers
 from eastgate.dialects.gep3779.model import Action, Policy, Tier
 from eastgate.dialects.gep3779.settings import GepSettings
 from eastgate.dialects.gep3779.status import conditions
-from eastgate.dialects.gep3779.validation import Subject
 from eastgate.dialects.gep3779.words import WORDS
 from eastgate.dialects.serving import (
     ACTION,
@@ -26,6 +25,7 @@ from eastgate.dialects.serving import (
 )
 from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import Record
+from eastgate.settings import Settings
 
 if TYPE_CHECKING:
     from eastgate.dialects.linting import Linting
@@ -36,7 +36,7 @@ GROUP = "gateway.networking.x-k8s.io"  # the drafts give none; upstream's experi
 CLUSTER_GROUP = "eastgate.dev"
 
 
-def _v1alpha1_shape(root: Node) -> Record[Subject]:
+def _v1alpha1_shape(root: Node) -> Record[Settings]:
     """Return the shape for one target, as in the Go type, or for a list of them, which files may give too."""
     spec = root.get("spec")
     targets = spec.get("targetRefs") if spec is not None else None
@@ -56,7 +56,7 @@ _KINDS: tuple[Kind[Policy], ...] = (
         GROUP,
         "v1alpha2",
         "AuthorizationPolicy",
-        reader(shapes.V1ALPHA2, Subject, meaning.v1alpha2),
+        reader(shapes.V1ALPHA2, meaning.v1alpha2),
         lambda: (shapes.V1ALPHA2,),
         name_use=NameUse.OTHER_GROUPS,
         short="authzpol",
@@ -66,7 +66,7 @@ _KINDS: tuple[Kind[Policy], ...] = (
         GROUP,
         "v1alpha1",
         "AuthorizationPolicy",
-        reader(_v1alpha1_shape, Subject, meaning.v1alpha1),
+        reader(_v1alpha1_shape, meaning.v1alpha1),
         lambda: (shapes.V1ALPHA1, shapes.V1ALPHA1_ONE_TARGET),
         name_use=NameUse.OTHER_GROUPS,
         short="authzpol",
@@ -81,7 +81,7 @@ _KINDS: tuple[Kind[Policy], ...] = (
         GROUP,
         "v1alpha1",
         "XAuthorizationPolicy",
-        reader(shapes.X_V1ALPHA1, Subject, meaning.x_v1alpha1),
+        reader(shapes.X_V1ALPHA1, meaning.x_v1alpha1),
         lambda: (shapes.X_V1ALPHA1,),
         short="xauthzpol",
         served=Served(
@@ -92,7 +92,7 @@ _KINDS: tuple[Kind[Policy], ...] = (
         CLUSTER_GROUP,
         "v1alpha1",
         "ClusterAuthorizationPolicy",
-        reader(shapes.CLUSTER_POLICY, Subject, meaning.cluster_policy),
+        reader(shapes.CLUSTER_POLICY, meaning.cluster_policy),
         lambda: (shapes.CLUSTER_POLICY,),
         short="cauthzpol",
         served=Served(

@@ -23,16 +23,16 @@ from eastgate.dialects.gep3779.shapes_common import (
 )
 from eastgate.dialects.gep3779.shapes_v1alpha1 import V1ALPHA1, V1ALPHA1_ONE_TARGET
 from eastgate.dialects.gep3779.shapes_x import X_V1ALPHA1
-from eastgate.dialects.gep3779.validation import Subject
 from eastgate.manifests.shapes import Choice, Field, ListOf, Record, Text, Whole
 from eastgate.manifests.shapes.codes import UNKNOWN_FIELD
+from eastgate.settings import Settings
 
 __all__ = ["CLUSTER_POLICY", "V1ALPHA1", "V1ALPHA1_ONE_TARGET", "V1ALPHA2", "X_V1ALPHA1"]
 
 # Rules
 
 
-def _source(service_account: Text[Subject], forms: str) -> Record[Subject]:
+def _source(service_account: Text[Settings], forms: str) -> Record[Settings]:
     return Record(
         "authorizationSource",
         {
@@ -48,7 +48,7 @@ def _source(service_account: Text[Subject], forms: str) -> Record[Subject]:
     )
 
 
-_application: Record[Subject] = Record(
+_application: Record[Settings] = Record(
     "applicationAttributes",
     {
         "paths": Field(
@@ -64,8 +64,8 @@ _application: Record[Subject] = Record(
 )
 
 
-def _rules(service_account: Text[Subject], forms: str) -> Field[Subject]:
-    rule: Record[Subject] = Record(
+def _rules(service_account: Text[Settings], forms: str) -> Field[Settings]:
+    rule: Record[Settings] = Record(
         "a rule",
         {
             "authorizationSource": Field(
@@ -99,7 +99,7 @@ def _rules(service_account: Text[Subject], forms: str) -> Field[Subject]:
 
 # 000: the Implementable draft
 
-V1ALPHA2: Record[Subject] = resource(
+V1ALPHA2: Record[Settings] = resource(
     "AuthorizationPolicy",
     Record(
         "spec",
@@ -126,14 +126,14 @@ V1ALPHA2: Record[Subject] = resource(
 
 # Ours: cluster-wide policies in two tiers
 
-_subject: Record[Subject] = Record(
+_subject: Record[Settings] = Record(
     "subject",
     {
         "namespaceSelector": Field(SELECTOR, about="The labels of the namespaces. Left out it is every namespace."),
         "podSelector": Field(SELECTOR, about="The labels of the pods. Left out it is every pod."),
     },
 )
-CLUSTER_POLICY: Record[Subject] = resource(
+CLUSTER_POLICY: Record[Settings] = resource(
     "ClusterAuthorizationPolicy",
     Record(
         "spec",

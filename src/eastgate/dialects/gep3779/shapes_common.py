@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from eastgate.cluster.resources import label_selector
 from eastgate.dialects.gep3779 import codes, validation, values
-from eastgate.dialects.gep3779.validation import Subject
 from eastgate.manifests.shapes import Choice, Field, ListOf, Record, Shape, Text, Whole
 from eastgate.manifests.shapes.codes import UNKNOWN_FIELD
+from eastgate.settings import Settings
 
 __all__ = [
     "ALLOW_OR_DENY",
@@ -28,11 +28,11 @@ __all__ = [
 SERVED = 256  # rules of a policy and sources of a rule, for an API server
 _SERVED_TARGETS = 64
 
-SELECTOR: Record[Subject] = label_selector()
+SELECTOR: Record[Settings] = label_selector()
 
 _SELECTORS = ("labelSelector", "labels", "matchExpressions", "matchLabels", "podSelector")
 
-TARGET: Record[Subject] = Record(
+TARGET: Record[Settings] = Record(
     "a target reference",
     {
         "group": Field(
@@ -62,10 +62,12 @@ TARGET: Record[Subject] = Record(
         "sectionName": (UNKNOWN_FIELD, "remove it: a policy targets whole pods; its rules may name ports"),
     },
 )
-TARGETS: ListOf[Subject] = ListOf(TARGET, "a list of target references", validation.some_target, served=_SERVED_TARGETS)
+TARGETS: ListOf[Settings] = ListOf(
+    TARGET, "a list of target references", validation.some_target, served=_SERVED_TARGETS
+)
 
 
-def target_refs(shape: Shape[Subject]) -> Field[Subject]:
+def target_refs(shape: Shape[Settings]) -> Field[Settings]:
     return Field(
         shape,
         required=True,
@@ -76,26 +78,26 @@ def target_refs(shape: Shape[Subject]) -> Field[Subject]:
     )
 
 
-PORTS: Field[Subject] = Field(
+PORTS: Field[Settings] = Field(
     ListOf(Whole(1, 65535, codes.PORT_RANGE, "a port"), "a list of ports"),
     about="The workload's own (container) ports, of which one must match. Left out it is any port; [] matches none.",
 )
-IDENTITIES: Field[Subject] = Field(
+IDENTITIES: Field[Settings] = Field(
     ListOf(Text("a SPIFFE ID", values.spiffe_id), "a list of SPIFFE IDs"),
     about="Full SPIFFE IDs, spiffe://<trust domain>/<path>, compared exactly. [] matches nobody.",
 )
-NETWORK: Field[Subject] = Field(
+NETWORK: Field[Settings] = Field(
     Record("networkAttributes", {"ports": PORTS}, misspelt={"port": "ports"}),
     about="What must be true of the connection. Left out it is any connection.",
 )
-ALLOW_OR_DENY: Field[Subject] = Field(
+ALLOW_OR_DENY: Field[Settings] = Field(
     Choice(("ALLOW", "DENY"), codes.ACTION),
     required=True,
     help="write action: ALLOW, or action: DENY",
     about="What happens to a request that one of the rules matches. A DENY goes before every ALLOW; as soon as a "
     "policy targets a workload, what nothing allows is denied.",
 )
-LEVEL: Field[Subject] = Field(
+LEVEL: Field[Settings] = Field(
     Choice(("NETWORK", "APPLICATION"), codes.LEVEL, any_case=True),
     about="Where the policy is enforced: NETWORK (L4) sees identities and ports, APPLICATION (L7) also paths and "
     "methods. Left out it is NETWORK.",

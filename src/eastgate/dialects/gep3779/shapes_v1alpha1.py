@@ -19,12 +19,12 @@ from eastgate.dialects.gep3779.shapes_common import (
     TARGETS,
     target_refs,
 )
-from eastgate.dialects.gep3779.validation import Subject
 from eastgate.manifests.shapes import Field, ListOf, Record, Text
+from eastgate.settings import Settings
 
 __all__ = ["V1ALPHA1", "V1ALPHA1_ONE_TARGET"]
 
-_old_source: Record[Subject] = Record(
+_old_source: Record[Settings] = Record(
     "a source",
     {
         "identities": replace(IDENTITIES, about="Full SPIFFE IDs, spiffe://<trust domain>/<path>, compared exactly."),
@@ -44,7 +44,7 @@ _old_source: Record[Subject] = Record(
     },
     advice={"spiffe": "write identities: [..]", "type": "remove it: the one list that is set says what the source is"},
 )
-_old_rule: Record[Subject] = Record(
+_old_rule: Record[Settings] = Record(
     "a rule",
     {
         "sources": Field(
@@ -76,7 +76,7 @@ _old_rule: Record[Subject] = Record(
 )
 
 
-def _v1alpha1(targets: ListOf[Subject] | Record[Subject]) -> Record[Subject]:
+def _v1alpha1(targets: ListOf[Settings] | Record[Settings]) -> Record[Settings]:
     return resource(
         "AuthorizationPolicy",
         Record(

@@ -16,42 +16,29 @@ from eastgate.dialects.gep3779.shapes_common import (
     TARGETS,
     target_refs,
 )
-from eastgate.dialects.gep3779.validation import Subject
+from eastgate.dialects.sources import source_fields
 from eastgate.manifests.shapes import Choice, Field, ListOf, Record, Text
+from eastgate.settings import Settings
 
 __all__ = ["X_V1ALPHA1"]
 
-_x_source: Record[Subject] = Record(
-    "a source",
+_x_account: Record[Settings] = Record(
+    "serviceAccount",
     {
-        "type": Field(
-            Choice(("ServiceAccount", "SPIFFE")),
+        "namespace": Field(
+            dns_label("a namespace"), about="The namespace of the account. Left out it is the policy's own."
+        ),
+        "name": Field(
+            Text("the name of a service account", values.account_name),
             required=True,
-            help="write type: ServiceAccount, or type: SPIFFE",
-            about="Which of the two members says who it is.",
-        ),
-        "spiffe": Field(
-            Text("a SPIFFE ID", values.spiffe_id),
-            about="A full SPIFFE ID, spiffe://<trust domain>/<path>, compared exactly.",
-        ),
-        "serviceAccount": Field(
-            Record(
-                "serviceAccount",
-                {
-                    "namespace": Field(
-                        dns_label("a namespace"), about="The namespace of the account. Left out it is the policy's own."
-                    ),
-                    "name": Field(
-                        Text("the name of a service account", values.account_name),
-                        required=True,
-                        help=values.ACCOUNT_NAME_HELP,
-                        about="The name of the account; * is every account of the namespace.",
-                    ),
-                },
-            ),
-            about="A service account of the target's trust domain.",
+            help=values.ACCOUNT_NAME_HELP,
+            about="The name of the account; * is every account of the namespace.",
         ),
     },
+)
+_x_source: Record[Settings] = Record(
+    "a source",
+    source_fields(values.spiffe_id, _x_account),
     rules=(validation.source_union,),
     misspelt=dict.fromkeys(("identities", "serviceAccounts", "namespaces"), "type"),
     advice={
@@ -61,7 +48,7 @@ _x_source: Record[Subject] = Record(
         "namespaces": 'write one source for each: {type: ServiceAccount, serviceAccount: {namespace: .., name: "*"}}',
     },
 )
-_x_rule: Record[Subject] = Record(
+_x_rule: Record[Settings] = Record(
     "a rule",
     {
         "sources": Field(
@@ -81,7 +68,7 @@ _x_rule: Record[Subject] = Record(
     foreign={"applicationAttributes": NO_APPLICATION_ATTRIBUTES},
 )
 
-X_V1ALPHA1: Record[Subject] = resource(
+X_V1ALPHA1: Record[Settings] = resource(
     "XAuthorizationPolicy",
     Record(
         "spec",

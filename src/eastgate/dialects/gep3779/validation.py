@@ -9,23 +9,15 @@ from eastgate.cluster.resources import dns_label_name
 from eastgate.diagnostics import did_you_mean
 from eastgate.diagnostics.spans import Span
 from eastgate.dialects.gep3779 import codes
+from eastgate.dialects.sources import TYPE_FITS_MEMBERS, members_of
 from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import Cel, Check, Constraint, constraint, quoted
 from eastgate.manifests.shapes.patterns import DNS_LABEL, any_case, whole
-from eastgate.records import dataclass
 from eastgate.settings import MeshMode, Settings
 
-__all__ = ["Subject"]
+__all__ = ["Checking"]
 
-
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """The context of the checks, beside the document itself."""
-
-    settings: Settings
-
-
-Checking = Check[Subject]
+Checking = Check[Settings]
 
 _ROUTES = ("HTTPRoute", "GRPCRoute", "TCPRoute", "TLSRoute", "UDPRoute")
 
@@ -209,7 +201,7 @@ def target_fits_level(spec: Node, to: Checking) -> None:
     if "enforcementLevel" not in spec:
         return
     application = level_of(spec) == "application"
-    ambient = to.context.settings.mesh_mode is MeshMode.AMBIENT
+    ambient = to.context.mesh_mode is MeshMode.AMBIENT
     for ref in spec.get("targetRefs") or ():
         kind = ref.get("kind")
         if kind is None or (kind.value == "Service" and "selector" in ref):  # which is reported
@@ -312,16 +304,10 @@ def not_empty(field: str) -> Constraint:
     return rule
 
 
-@constraint(
-    Cel("(self.type == 'SPIFFE') == has(self.spiffe)", "`spiffe` is set where the type is SPIFFE, and only there"),
-    Cel(
-        "(self.type == 'ServiceAccount') == has(self.serviceAccount)",
-        "`serviceAccount` is set where the type is ServiceAccount, and only there",
-    ),
-)
+@constraint(*TYPE_FITS_MEMBERS)
 def source_union(source: Node, to: Checking) -> None:
     """Require, in the X kind, the member of a source that its type names, and no other."""
-    wanted, other = ("spiffe", "serviceAccount") if source["type"].text == "SPIFFE" else ("serviceAccount", "spiffe")
+    wanted, other = members_of(source)
     kind = source["type"].text
     if other in source:
         to.report(

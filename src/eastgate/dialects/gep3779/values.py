@@ -129,7 +129,7 @@ def spiffe_id(node: Node, to: Checking) -> None:
             codes.SPIFFE_ID,
             f"{quoted(node.text)} is not a SPIFFE ID: {problem}",
             node,
-            help=_spiffe_way_out(node.text, to.context.settings.trust_domain),
+            help=_spiffe_way_out(node.text, to.context.trust_domain),
         )
 
 

@@ -30,7 +30,7 @@ GROUP = "apim.kuadrant.io"
 def _read(document: Document, root: Node, settings: Settings, reporter: Reporter) -> Policy | None:
     from eastgate.dialects.kuadrant import meaning, shapes  # auth schemes are a large model, and few folders have any
 
-    read = reader(shapes.AUTH_POLICY, lambda settings: settings, meaning.auth_policy)
+    read = reader(shapes.AUTH_POLICY, meaning.auth_policy)
     return read(document, without_nulls(root), settings, reporter)
 
 

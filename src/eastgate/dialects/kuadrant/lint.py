@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from eastgate.cluster import RouteNamed
+from eastgate.cluster.question import Question
 from eastgate.diagnostics.spans import Span
 from eastgate.dialects.kuadrant import lint_codes as codes
 from eastgate.dialects.kuadrant.assemble import in_force
@@ -16,7 +17,7 @@ from eastgate.dialects.kuadrant.authorino.model import CelPredicate, Pattern
 from eastgate.dialects.kuadrant.hosts import ANY, is_inside
 from eastgate.dialects.kuadrant.model import Policy
 from eastgate.dialects.kuadrant.settings import KuadrantSettings
-from eastgate.dialects.linting import Context, Example, Finding, Linting, Statements, enumerated, subject_of
+from eastgate.dialects.linting import Context, Finding, Linting, Statements, enumerated, subject_of
 
 __all__ = ["LINTING"]
 
@@ -107,12 +108,12 @@ def _uncovered(policy: Policy, host: str, span: Span, covered: list[str], contex
     message = f"{policy.ref} selects requests to {host}, and {rest}no auth scheme is for them: they are refused (404)"
     help_ = f"write a scheme with hosts: [{host!r}], or select less"
     kind = "route" if isinstance(policy.target, RouteNamed) else "gateway"
-    example = Example(
+    question = Question(
         "anonymous",
         f"{kind}:{policy.target.namespace}/{policy.target.name}",
         host=host.replace("*", "other") if host != ANY else "other.example",
     )
-    return Finding(codes.HOST_WITHOUT_SCHEME, message, span, help_, _subjects(policy), context.command(example))
+    return Finding(codes.HOST_WITHOUT_SCHEME, message, span, help_, _subjects(policy), context.command(question))
 
 
 LINTING: Linting[Policy] = Linting(

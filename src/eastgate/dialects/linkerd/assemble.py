@@ -28,7 +28,7 @@ from eastgate.dialects.linkerd.provenance import (
     ProbeRoute,
     StageName,
 )
-from eastgate.dialects.linkerd.routes import PathPredicates, route_cases, usable_routes
+from eastgate.dialects.linkerd.routes import match_predicates, route_cases, usable_routes
 from eastgate.dialects.linkerd.settings import InboundPolicy, LinkerdSettings
 from eastgate.dialects.linkerd.stance import Stance
 from eastgate.ir import (
@@ -96,7 +96,7 @@ class _Inbound:
     def __init__(self, resources: list[Resource], stance: Stance, settings: Settings) -> None:
         self.stance = stance
         self.settings = settings
-        self.paths = PathPredicates.of(settings.data_plane)
+        self.predicates = match_predicates(settings.data_plane)
         self.authorizations = Authorizations(resources, stance.cluster)
         self.routes = (*stance.routes, *(resource.route for resource in resources if isinstance(resource, HttpRoute)))
         # The oldest first; one that the API server has not dated yet is older than all.
@@ -136,7 +136,7 @@ class _Inbound:
             observed=tuple(server for server in matching if server.audit),
             protocol=owner.protocol if owner else opaque,
             identity_required=owner is None and number in stance.identity_required,
-            probed=tuple(sorted({self.paths.comparable(probe.path) for probe in probes if probe.port == number})),
+            probed=tuple(sorted({self.predicates.comparable(probe.path) for probe in probes if probe.port == number})),
         )
 
     # Cases: the last of them is for all other requests to the port
@@ -158,13 +158,13 @@ class _Inbound:
         routes = self._routes(port, kind)
         if routes:
             chains = {route: self._chain(port, Refusal.FORBIDDEN, route=route) for route in routes}
-            for case in route_cases(routes, self.paths):
+            for case in route_cases(routes, self.predicates):
                 yield Case(case.when, chains[case.route])
             no_route = AllowAny(Unroutable.NO_INBOUND_ROUTE, (), Refusal.NOT_FOUND)
             yield Case(ALWAYS, Chain((no_route,), self._readings, port.scope(ScopeKind.UNROUTED)))
             return
         if kind == "HTTPRoute" and port.probed and self._probe_networks and not self._allows_all(port):
-            asks = (Is(METHOD, OneOf(frozenset({"GET"}))), Is(self.paths.attribute, OneOf(frozenset(port.probed))))
+            asks = (Is(METHOD, OneOf(frozenset({"GET"}))), Is(self.predicates.path, OneOf(frozenset(port.probed))))
             yield Case(And(asks), self._chain(port, Refusal.FORBIDDEN, probe=True), synthetic=True)
         yield Case(ALWAYS, self._chain(port, Refusal.FORBIDDEN))
 

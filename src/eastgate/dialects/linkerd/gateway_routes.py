@@ -13,7 +13,7 @@ from eastgate.cluster.fields import Data, mapping, text
 from eastgate.cluster.shapes import TEXT, each, record
 from eastgate.diagnostics import Reporter
 from eastgate.dialects.linkerd import codes
-from eastgate.dialects.linkerd.model import GROUP, is_server
+from eastgate.dialects.linkerd.model import GROUP, INBOUND_KINDS, is_server
 from eastgate.dialects.linkerd.route_validation import is_header_name
 from eastgate.dialects.linkerd.routes import SUPPORTED_FILTERS
 from eastgate.manifests.shapes import Field, ListOf, Text, enumerated, quoted
@@ -21,13 +21,12 @@ from eastgate.manifests.shapes.demands import Demand, Problem
 
 __all__ = ["inspect"]
 
-_KINDS = ("HTTPRoute", "GRPCRoute")
 _MODIFIERS = ("requestHeaderModifier", "responseHeaderModifier")
 
 
 def inspect(manifest: Manifest, declared: WorldObject, reporter: Reporter) -> None:
     """Report what Linkerd's webhook rejects in a route, and what it accepts and then ignores."""
-    if not isinstance(declared, Route) or declared.kind not in _KINDS:
+    if not isinstance(declared, Route) or declared.kind not in INBOUND_KINDS:
         return
     if not any(parent.group.lower() == GROUP for parent in declared.parents):
         return
@@ -116,8 +115,8 @@ def _report_dropped(route: Route, reporter: Reporter) -> None:
 
 
 def _reasons(route: Route) -> Iterator[tuple[str, str]]:
-    filters = {filter_type for rule in route.rules for filter_type in rule.filters}
-    filters |= {filter_type for rule in route.grpc_rules for filter_type in rule.filters}
+    filters = {filter_.type for rule in route.rules for filter_ in rule.filters}
+    filters |= {filter_.type for rule in route.grpc_rules for filter_ in rule.filters}
     if unsupported := sorted(filters - SUPPORTED_FILTERS):
         yield f"it has {enumerated(unsupported, 'and')}", "remove the filter from a route of a Server"
     for parent in route.parents:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from eastgate.cluster import HttpProbe, Workload
+from eastgate.cluster.question import Question
 from eastgate.diagnostics.spans import Span
 from eastgate.dialects.base import Policy
 from eastgate.dialects.linkerd import lint_codes as codes
@@ -12,7 +13,7 @@ from eastgate.dialects.linkerd.injected import probes_with
 from eastgate.dialects.linkerd.lint_servers import inbound_layer, ports_of, servers_on
 from eastgate.dialects.linkerd.model import AuthorizationPolicy
 from eastgate.dialects.linkerd.settings import InboundPolicy
-from eastgate.dialects.linting import Context, Example, Finding, Group, enumerated, locating
+from eastgate.dialects.linting import Context, Finding, Group, enumerated, locating
 from eastgate.dialects.linting.nearest import near
 from eastgate.ir import Known, Request
 from eastgate.ir.attributes import IDENTITY, MESH_NAME, METHOD, PATH, PORT, SENT_PATH, Attribute
@@ -52,8 +53,8 @@ def _probe_finding(probe: HttpProbe, group: Group, context: Context) -> Finding:
         help_ = "authorize the addresses of the nodes on a route of its own for the probe (NetworkAuthentication)"
     span = locating.scalar(workload.span, None, [probe.path]) if workload.span is not None else None
     subjects = (*group.members, *((str(owner.ref),) if owner is not None else ()))
-    example = Example("anonymous", group.destination, probe.port, "GET", probe.path)
-    return Finding(codes.PROBE_DENIED, message, span, help_, subjects, context.command(example))
+    question = Question("anonymous", group.destination, probe.port, "GET", probe.path)
+    return Finding(codes.PROBE_DENIED, message, span, help_, subjects, context.command(question))
 
 
 def check_annotations(context: Context) -> Iterator[Finding]:

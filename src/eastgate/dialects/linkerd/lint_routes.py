@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from eastgate.dialects.linkerd import lint_codes as codes
 from eastgate.dialects.linkerd.model import (
+    INBOUND_KINDS,
     AuthorizationPolicy,
     HttpRoute,
     InboundRoute,
@@ -53,7 +54,7 @@ def _routes(context: Context) -> dict[str, list[InboundRoute]]:
         if isinstance(policy, HttpRoute):
             by_namespace.setdefault(policy.route.namespace, []).append(policy.route)
     for route in context.world.routes.values():
-        if route.kind in ("HTTPRoute", "GRPCRoute"):
+        if route.kind in INBOUND_KINDS:
             by_namespace.setdefault(route.namespace, []).append(InboundRoute.of(route))
     return by_namespace
 
@@ -84,9 +85,9 @@ def _reason(route: InboundRoute, servers: dict[str, Server]) -> str:
         if parent.namespace != route.namespace:
             return f"its Server is in another namespace, {parent.namespace}"
     lists = [*(rule.filters for rule in route.rules), *(rule.filters for rule in route.grpc_rules)]
-    filters = [name for names in lists for name in names if name not in SUPPORTED_FILTERS]
-    if filters:
-        return f"Linkerd does not know the filter {filters[0]} on a Server"
+    unknown = [of.type for filters in lists for of in filters if of.type not in SUPPORTED_FILTERS]
+    if unknown:
+        return f"Linkerd does not know the filter {unknown[0]} on a Server"
     if any(match.regex for rule in route.grpc_rules for match in rule.matches):
         return "Linkerd does not know a RegularExpression for a gRPC method"
     declared = [parent.name for parent in route.parents if parent.name in servers]

@@ -11,10 +11,11 @@ from dataclasses import replace
 from functools import cache, partial
 from urllib.parse import urlencode
 
+from eastgate.cluster.question import Question
 from eastgate.diagnostics.spans import Span
 from eastgate.dialects.linkerd import lint_codes as codes
 from eastgate.dialects.linkerd.lint_servers import inbound_layer
-from eastgate.dialects.linting import Context, Decider, Example, Finding, Group, locating
+from eastgate.dialects.linting import Context, Decider, Finding, Group, locating
 from eastgate.ir import (
     Case,
     Chain,
@@ -230,16 +231,16 @@ def _span(route: PolicyRef, context: Context) -> Span | None:
     return locating.name_of(policy.span if policy is not None else declared.span if declared is not None else None)
 
 
-def _example(bypass: _Bypass, group: Group, context: Context, planes: _Planes) -> Example | None:
+def _example(bypass: _Bypass, group: Group, context: Context, planes: _Planes) -> Question | None:
     """Find a question that shows it; None where the command line cannot ask one."""
     address = bypass.caller.get(ADDRESS)
     path = f"{bypass.spelt}?{bypass.query}" if bypass.query else bypass.spelt
     for source in context.sources(group):
-        plain = Example(
-            source, group.destination, bypass.port, bypass.method, path, bypass.host, bypass.headers or None
+        plain = Question(
+            source, group.destination, bypass.port, bypass.method, path, bypass.host, headers=bypass.headers or None
         )
-        for example in (plain, replace(plain, source_ip=address)) if isinstance(address, str) else (plain,):
-            requests = context.requests(example)
+        for question in (plain, replace(plain, source_ip=address)) if isinstance(address, str) else (plain,):
+            requests = context.requests(question)
             if all(map(planes.native.allows, requests)) and not all(map(planes.ours.allows, requests)):
-                return example
+                return question
     return None

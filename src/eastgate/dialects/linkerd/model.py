@@ -16,6 +16,7 @@ from eastgate.records import dataclass
 
 __all__ = [
     "GROUP",
+    "INBOUND_KINDS",
     "WORKLOAD_KINDS",
     "AuthorizationPolicy",
     "HttpRoute",
@@ -31,6 +32,7 @@ __all__ = [
 ]
 
 GROUP = "policy.linkerd.io"
+INBOUND_KINDS = ("HTTPRoute", "GRPCRoute")  # of Gateway API, with a Server as a parent
 
 # The targets of the proposal, by group and kind, that are workloads or choose some.
 WORKLOAD_KINDS = (

@@ -43,4 +43,4 @@ def shape_of(kind: str, version: str) -> Record[Settings]:
 @cache
 def _reader(kind: str, version: str) -> Read[Resource]:
     _, mean = _FORMS[kind]
-    return reader(shape_of(kind, version), lambda settings: settings, mean)
+    return reader(shape_of(kind, version), mean)

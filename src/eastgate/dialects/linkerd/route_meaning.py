@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from eastgate.cluster import RouteMatch, RouteRule
-from eastgate.cluster.fields import Data, entries, mapping, text, texts
+from eastgate.cluster.fields import Data, entries, mapping, texts
+from eastgate.cluster.read_filters import read_filters
 from eastgate.cluster.read_gateways import read_parent
 from eastgate.cluster.read_routes import read_match
 from eastgate.dialects.linkerd.meaning import created, everywhere_in, ref_of
@@ -41,5 +42,5 @@ def _rule(rule: Data) -> RouteRule:
     matches = tuple(read_match(match, tuple) for match in entries(rule, "matches"))
     return RouteRule(
         matches=matches or (RouteMatch(),),
-        filters=tuple(text(entry, "type") or "" for entry in entries(rule, "filters")),
+        filters=read_filters(rule),
     )

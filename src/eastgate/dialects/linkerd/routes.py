@@ -1,6 +1,7 @@
 """The order of the routes of a Server, by which requests take them. It is not quite that of Gateway API.
 
-Linkerd's own proxy compares a path as it is sent, ours in its canonical form (`PathPredicates`); the order is the same.
+Linkerd's own proxy compares a path as it is sent, ours in its canonical form (`match_predicates`); the order is the
+same.
 
 The proxy takes the best match: the longest host (exact before a suffix before none), then the most characters of the
 path, then the most headers, then the most query parameters, then a method; what is equal goes to the older route. How
@@ -16,62 +17,28 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import zip_longest
 from typing import TypeAlias
 
-from eastgate.cluster import GrpcMatch, PathMatch, PathType, RouteMatch, ValueMatch, matches_pattern, spans_first_match
+from eastgate.cluster import GrpcMatch, PathMatch, spans_first_match
+from eastgate.cluster.route_predicates import CANONICAL, MatchPredicates
 from eastgate.dialects.linkerd.model import InboundRoute, is_server
-from eastgate.ir import ALWAYS, And, Computed, Is, OneOf, Or, Predicate, Prefix, Suffix, Value, all_of, conjuncts
-from eastgate.ir.attributes import HOST, METHOD, PATH, SENT_PATH, Attribute, header, query
+from eastgate.ir import ALWAYS, And, Computed, Is, OneOf, Or, Predicate, Suffix, Value, all_of, conjuncts
+from eastgate.ir.attributes import HOST, METHOD, SENT_PATH, Attribute
 from eastgate.ir.hosts import comparable_host
-from eastgate.ir.paths import comparable_path
 from eastgate.records import dataclass
 from eastgate.settings import DataPlane
 
-__all__ = ["SUPPORTED_FILTERS", "PathPredicates", "RouteCase", "route_cases", "usable_routes"]
+__all__ = ["SUPPORTED_FILTERS", "RouteCase", "match_predicates", "route_cases", "usable_routes"]
 
 Rank: TypeAlias = tuple[int, ...]  # the smallest is the best
 
 _WHOLE_PATH = 1 << 20  # longer than any path
+# Linkerd's proxy takes the first match of an expression that it finds, and requires that one to be the whole value.
+_NATIVE = MatchPredicates(SENT_PATH, comparable=str, spans=spans_first_match)
 SUPPORTED_FILTERS = frozenset({"RequestHeaderModifier", "ResponseHeaderModifier", "RequestRedirect"})
 
 
-@dataclass(frozen=True, slots=True)
-class PathPredicates:
-    """Predicates about paths, which compare them as the proxies of a data plane do."""
-
-    native: bool
-
-    @classmethod
-    def of(cls, data_plane: DataPlane) -> PathPredicates:
-        return cls(data_plane is DataPlane.NATIVE)
-
-    @property
-    def attribute(self) -> Attribute:
-        """Return the attribute of a request that is compared."""
-        return SENT_PATH if self.native else PATH
-
-    def comparable(self, path: str) -> str:
-        """Return a path of a manifest in the form that is compared."""
-        return path if self.native else comparable_path(path)
-
-    def equal(self, path: str) -> Predicate:
-        """Match requests to this path."""
-        return Is(self.attribute, OneOf(frozenset({path})))
-
-    def under(self, prefix: str) -> Predicate:
-        """Match requests to paths with this prefix."""
-        return Is(self.attribute, Prefix(prefix))
-
-    def pattern(self, attribute: Attribute, pattern: str) -> Predicate:
-        """Match requests in which an expression matches the whole value of an attribute.
-
-        Linkerd's proxy takes the first match that it finds, and requires that one to be the whole value.
-        """
-        matches = spans_first_match if self.native else matches_pattern
-
-        def test(values: Mapping[Attribute, Value | None]) -> bool:
-            value = values[attribute]
-            return isinstance(value, str) and matches(pattern, value)
-
-        return Computed(f"{attribute} matches {pattern}", frozenset({attribute}), test, pattern=(attribute, pattern))
+def match_predicates(data_plane: DataPlane) -> MatchPredicates:
+    """Return the predicates for matches of routes at the proxies of a data plane."""
+    return _NATIVE if data_plane is DataPlane.NATIVE else CANONICAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,19 +69,19 @@ def _is_attached(route: InboundRoute, server: str) -> bool:
     servers = [parent for parent in route.parents if is_server(parent)]
     if any(parent.port or parent.section_name or parent.namespace != route.namespace for parent in servers):
         return False
-    filters = {filter_type for rule in route.rules for filter_type in rule.filters}
-    filters |= {filter_type for rule in route.grpc_rules for filter_type in rule.filters}
+    filters = {filter_.type for rule in route.rules for filter_ in rule.filters}
+    filters |= {filter_.type for rule in route.grpc_rules for filter_ in rule.filters}
     if filters - SUPPORTED_FILTERS or any(match.regex for rule in route.grpc_rules for match in rule.matches):
         return False
     return any(parent.name == server for parent in servers)
 
 
-def route_cases(routes: Iterable[InboundRoute], paths: PathPredicates) -> list[RouteCase]:
+def route_cases(routes: Iterable[InboundRoute], predicates: MatchPredicates) -> list[RouteCase]:
     """Return the cases of these routes, the best match first."""
     ranked: list[tuple[Rank, RouteCase]] = []
     for position, route in enumerate(routes):
         for host_rank, host in _hosts(route.hostnames):
-            for rank, match in (_grpc_matches if route.kind == "GRPCRoute" else _http_matches)(route, paths):
+            for rank, match in (_grpc_matches if route.kind == "GRPCRoute" else _http_matches)(route, predicates):
                 parts = tuple(part for part in (host, match) if part != ALWAYS)
                 ranked.append(((*host_rank, *rank, position), RouteCase(And(parts), route)))
     ordered = [case for _, case in sorted(ranked, key=lambda entry: entry[0])]
@@ -145,48 +112,37 @@ def _hosts(hostnames: tuple[str, ...]) -> Iterator[tuple[Rank, Predicate]]:
 # HTTP: path, headers, query, method
 
 
-def _http_matches(route: InboundRoute, paths: PathPredicates) -> Iterator[tuple[Rank, Predicate]]:
+def _http_matches(route: InboundRoute, predicates: MatchPredicates) -> Iterator[tuple[Rank, Predicate]]:
     for rule in route.rules:
         for match in rule.matches:
-            for length, path in _path_predicates(match.path, paths):
+            others = tuple(predicates.others(match))
+            for length, path in _paths(match.path, predicates):
                 rank = (-length, -len(match.headers), -len(match.query), -(match.method is not None))
-                yield rank, all_of((path, *_other_predicates(match, paths)))
+                yield rank, all_of((path, *others))
 
 
-def _path_predicates(path: PathMatch, paths: PathPredicates) -> Iterator[tuple[int, Predicate]]:
+def _paths(path: PathMatch, predicates: MatchPredicates) -> Iterator[tuple[int, Predicate]]:
     """Yield predicates for the parts of a path match, each with the number of characters that it matches."""
-    match path.type:
-        case PathType.EXACT:
-            yield _WHOLE_PATH, paths.equal(paths.comparable(path.value))
-        case PathType.REGEX:
-            yield _WHOLE_PATH, paths.pattern(paths.attribute, path.value)
-        case PathType.PREFIX:
-            prefix = paths.comparable(path.value).rstrip("/")
-            yield _WHOLE_PATH, paths.equal(prefix or "/")
-            yield len(prefix) or 1, paths.under(f"{prefix}/") if prefix else ALWAYS
-
-
-def _other_predicates(match: RouteMatch, paths: PathPredicates) -> Iterator[Predicate]:
-    if match.method is not None:
-        yield Is(METHOD, OneOf(frozenset({match.method})))
-    yield from (_value(header(value_match.name), value_match, paths) for value_match in match.headers)
-    yield from (_value(query(value_match.name), value_match, paths) for value_match in match.query)
+    whole, part = predicates.path_parts(path)
+    yield _WHOLE_PATH, whole
+    if part is not None:
+        yield len(predicates.stem(path)) or 1, part
 
 
 # gRPC: service, method, headers
 
 
-def _grpc_matches(route: InboundRoute, paths: PathPredicates) -> Iterator[tuple[Rank, Predicate]]:
+def _grpc_matches(route: InboundRoute, predicates: MatchPredicates) -> Iterator[tuple[Rank, Predicate]]:
     for rule in route.grpc_rules:
         for match in rule.matches:
             rank = (-len(match.service or ""), -len(match.method or ""), -len(match.headers))
-            headers = (_value(header(value_match.name), value_match, paths) for value_match in match.headers)
-            yield rank, all_of((Is(METHOD, OneOf(frozenset({"POST"}))), _rpc(match, paths), *headers))
+            headers = predicates.headers(match.headers)
+            yield rank, all_of((Is(METHOD, OneOf(frozenset({"POST"}))), _rpc(match, predicates), *headers))
         if not rule.matches:
             yield (0, 0, 0), ALWAYS
 
 
-def _rpc(match: GrpcMatch, paths: PathPredicates) -> Predicate:
+def _rpc(match: GrpcMatch, predicates: MatchPredicates) -> Predicate:
     """Match a gRPC service and method.
 
     The proxy looks at the first two segments of the path, and requires both to be present.
@@ -194,28 +150,21 @@ def _rpc(match: GrpcMatch, paths: PathPredicates) -> Predicate:
     match match.service, match.method:
         case str(service), str(method):
             path = f"/{service}/{method}"
-            return Or((paths.equal(path), paths.under(f"{path}/")))
+            return Or((predicates.equal(path), predicates.under(f"{path}/")))
         case str(service), None:
-            return paths.under(f"/{service}/")
+            return predicates.under(f"/{service}/")
         case None, str(method):
             pattern = f"(?s)[^/]*/[^/]*/{re.escape(method)}(/.*)?"
-            return _grpc_method(f"the gRPC method is {method}", method, pattern, paths)
+            return _grpc_method(f"the gRPC method is {method}", method, pattern, predicates)
         case _:
-            return _grpc_method("it names a gRPC method", None, "(?s)[^/]*/[^/]*/.*", paths)
+            return _grpc_method("it names a gRPC method", None, "(?s)[^/]*/[^/]*/.*", predicates)
 
 
-def _grpc_method(text: str, wanted: str | None, pattern: str, paths: PathPredicates) -> Computed:
-    attribute = paths.attribute
+def _grpc_method(text: str, wanted: str | None, pattern: str, predicates: MatchPredicates) -> Computed:
+    attribute = predicates.path
 
     def test(values: Mapping[Attribute, Value | None]) -> bool:
         segments = str(values[attribute] or "").split("/")
         return len(segments) > 2 and (wanted is None or segments[2] == wanted)
 
     return Computed(text, frozenset({attribute}), test, pattern=(attribute, pattern))
-
-
-# Values
-
-
-def _value(attribute: Attribute, match: ValueMatch, paths: PathPredicates) -> Predicate:
-    return paths.pattern(attribute, match.value) if match.regex else Is(attribute, OneOf(frozenset({match.value})))

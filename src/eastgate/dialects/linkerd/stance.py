@@ -8,7 +8,7 @@ from eastgate.cluster import HttpProbe, Workload
 from eastgate.diagnostics.spans import Span
 from eastgate.dialects.base import Scene
 from eastgate.dialects.linkerd.injected import injected_ports, injected_probes
-from eastgate.dialects.linkerd.model import InboundRoute, Resource, is_server
+from eastgate.dialects.linkerd.model import INBOUND_KINDS, InboundRoute, Resource, is_server
 from eastgate.dialects.linkerd.settings import InboundPolicy, LinkerdSettings, cluster_networks
 from eastgate.dialects.linkerd.values import is_port
 from eastgate.ir import Attachment
@@ -20,7 +20,6 @@ __all__ = ["Default", "Stance", "stance_of"]
 _DEFAULT_POLICY = "config.linkerd.io/default-inbound-policy"
 _OPAQUE_PORTS = "config.linkerd.io/opaque-ports"
 _IDENTITY_PORTS = "config.linkerd.io/proxy-require-identity-inbound-ports"
-_INBOUND_KINDS = ("HTTPRoute", "GRPCRoute")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,5 +123,5 @@ def _ports(workload: Workload, name: str, scene: Scene) -> frozenset[int]:
 def _routes(namespace: str, scene: Scene) -> Iterator[InboundRoute]:
     """Yield the routes of Gateway API that have a Server as a parent."""
     for route in scene.world.routes.values():
-        if route.namespace == namespace and route.kind in _INBOUND_KINDS and any(map(is_server, route.parents)):
+        if route.namespace == namespace and route.kind in INBOUND_KINDS and any(map(is_server, route.parents)):
             yield InboundRoute.of(route)

@@ -4,7 +4,7 @@ A dialect's own checks need nothing else of lint.
 """
 
 from eastgate.dialects.linting.context import Check, Context, Decider, Group, enumerated, subject_of
-from eastgate.dialects.linting.findings import Example, Finding
+from eastgate.dialects.linting.findings import Finding
 from eastgate.dialects.linting.hooks import (
     EmptyList,
     Fallback,
@@ -21,7 +21,6 @@ __all__ = [
     "Context",
     "Decider",
     "EmptyList",
-    "Example",
     "Fallback",
     "Finding",
     "Group",

@@ -7,8 +7,9 @@ from typing import Protocol, TypeAlias
 
 from eastgate.cluster import Workload, World
 from eastgate.cluster.points import NamedPoint
+from eastgate.cluster.question import Question
 from eastgate.dialects.base import Policy
-from eastgate.dialects.linting.findings import Example, Finding
+from eastgate.dialects.linting.findings import Finding
 from eastgate.ir import Attachment, Chain, Layer, PolicyRef, Predicate, Request, Rule
 from eastgate.records import dataclass
 from eastgate.settings import Settings
@@ -132,12 +133,12 @@ class Context(Workloads, Protocol):
         """Return callers that are likely to be treated differently, as sources of questions."""
         ...
 
-    def requests(self, example: Example) -> list[Request]:
-        """Return every request that an example stands for."""
+    def requests(self, question: Question) -> list[Request]:
+        """Return every request that a question stands for."""
         ...
 
-    def command(self, example: Example) -> str:
-        """Return the command line that asks for the decision, but for the manifests."""
+    def command(self, question: Question) -> str:
+        """Return the command line that asks a question, but for the manifests."""
         ...
 
 

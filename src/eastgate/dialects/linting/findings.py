@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from eastgate.diagnostics import Code, Diagnostic, Severity, render
 from eastgate.diagnostics.printable import printable
 from eastgate.diagnostics.spans import Span
 from eastgate.records import dataclass
 
-__all__ = ["Example", "Finding"]
+__all__ = ["Finding"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,17 +55,3 @@ class Finding:
         gutter = " " * (len(str(self.span.line)) if self.span is not None else 1)
         bar = "\033[34m=\033[0m" if color else "="
         return f"{text}\n{gutter} {bar} example: {printable(self.example)}"
-
-
-@dataclass(frozen=True, slots=True)
-class Example:
-    """A request that shows a finding, in the words of `eastgate check`."""
-
-    source: str
-    to: str
-    port: int | None = None
-    method: str | None = None
-    path: str | None = None
-    host: str | None = None
-    headers: Mapping[str, str] | None = None
-    source_ip: str | None = None

@@ -6,9 +6,11 @@ from collections.abc import Iterable, Iterator
 
 from envoy.config.route.v3 import route_pb2
 
+from eastgate.cluster import Redirect, UrlRewrite
 from eastgate.envoy.config.clusters import HTTP2, SocketAddress, Upstream, cluster_resource, options, service_resources
 from eastgate.envoy.config.gateway_filters import AUTHORIZER, TOOLS
 from eastgate.envoy.config.packing import serialize
+from eastgate.envoy.config.route_filters import header_changes, redirect_action, rewrite_action, timeouts
 from eastgate.envoy.config.typed import Plain, filter_, message, typed
 from eastgate.envoy.plan.gateway import Destination
 from eastgate.envoy.server.resources import ROUTE, XdsResource
@@ -17,6 +19,8 @@ from eastgate.records import dataclass
 __all__ = ["ExternalHost", "Leg", "authorizer_resources", "gateway_routes", "leg_resources"]
 
 _DESTINATION = "x-eastgate-destination"
+_NOT_DONE = {"status": 500, "body": {"inline_string": "the gateway cannot do what the route says\n"}}
+_NO_SERVER = {"status": 503, "body": {"inline_string": "no server is behind the route\n"}}
 _CARRIED = ("address", "destination", "peer")  # to the authorizer, and no further
 
 
@@ -59,7 +63,7 @@ def gateway_routes(port: int, legs: Iterable[Leg]) -> XdsResource:
     host = {
         "name": "gateway",
         "domains": ["*"],
-        "routes": [_route(leg) for leg in legs if leg.cluster is not None],
+        "routes": [_route(leg) for leg in legs],
         "request_headers_to_remove": [f"x-eastgate-{name}" for name in _CARRIED],
     }
     plain = {"name": f"requests/{port}", "virtual_hosts": [host], "validate_clusters": False}
@@ -67,11 +71,23 @@ def gateway_routes(port: int, legs: Iterable[Leg]) -> XdsResource:
 
 
 def _route(leg: Leg) -> Plain:
-    chosen = {"name": _DESTINATION, "string_match": {"exact": leg.destination.id}}
-    action: Plain = {"cluster": leg.cluster, "timeout": "0s"}
+    destination = leg.destination
+    chosen = {"name": _DESTINATION, "string_match": {"exact": destination.id}}
+    route: Plain = {"match": {"prefix": "/", "headers": [chosen]}}
+    if destination.unsupported:
+        return route | {"direct_response": _NOT_DONE}
+    redirect = next((each for each in destination.filters if isinstance(each, Redirect)), None)
+    if redirect is not None:
+        return route | {"redirect": redirect_action(redirect, destination.prefix)} | header_changes(destination.filters)
+    if leg.cluster is None:
+        return route | {"direct_response": _NO_SERVER}
+    action: Plain = {"cluster": leg.cluster, **timeouts(destination.routed)}
     if isinstance(leg.to, ExternalHost):
         action["host_rewrite_literal"] = leg.to.host
-    return {"match": {"prefix": "/", "headers": [chosen]}, "route": action}
+    for each in destination.filters:
+        if isinstance(each, UrlRewrite):
+            action |= rewrite_action(each, destination.prefix)
+    return route | {"route": action} | header_changes(destination.filters)
 
 
 def leg_resources(legs: Iterable[Leg], source: str) -> Iterator[XdsResource]:

@@ -7,34 +7,35 @@ from typing import Any
 from envoy.config.listener.v3 import listener_pb2
 
 from eastgate.envoy.config.client_certificates import CERTIFICATE
-from eastgate.envoy.config.inbound_port import NETWORK, InboundPort
+from eastgate.envoy.config.inbound_port import NETWORK, Handshake, InboundPort
 from eastgate.envoy.config.logs import connection_log, handshake_log
-from eastgate.envoy.config.matching import ADDRESS_KEY, CERTIFICATE_KEY, NOBODY, PEER_KEY, SOURCE_KEY
+from eastgate.envoy.config.matching import ADDRESS_KEY, CERTIFICATE_KEY, NOBODY, PEER_KEY, SNI_KEY, SOURCE_KEY
 from eastgate.envoy.config.rbac import AUDIT, CONNECTIONS, filter_name
 from eastgate.envoy.config.typed import ADS, Plain, discovered, filter_, message, struct, typed
 
 __all__ = ["inbound_listener"]
 
 _HANDSHAKE = "15s"  # for all of it, once it is known to be one
-_SECRETS = ("svid", "trust")
+_SVID, _TRUST = "svid", "trust"  # the names of secrets
+_PEER = "%DOWNSTREAM_PEER_URI_SAN%"
 
 
 def inbound_listener(inbound: InboundPort) -> Any:
     """Build the listener that terminates TLS and notes the peer. No header of a client ever counts as its identity."""
-    socket = {"socket_address": {"address": inbound.address, "port_value": inbound.bound}}
-    secrets = [{"name": name, "sds_config": ADS} for name in _SECRETS]
-    tls = typed(
-        "envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext",
-        require_client_certificate=True,
-        disable_stateless_session_resumption=True,
-        disable_stateful_session_resumption=True,
-        common_tls_context={
-            "tls_params": {"tls_minimum_protocol_version": "TLSv1_2"},
-            "alpn_protocols": ["h2", "http/1.1"],
-            "tls_certificate_sds_secret_configs": secrets[:1],
-            "validation_context_sds_secret_config": secrets[1],
-        },
-    )
+    plain = {
+        "name": f"inbound/{inbound.port}",
+        "address": {"socket_address": {"address": inbound.address, "port_value": inbound.bound}},
+        "listener_filters": [filter_("tls", typed("envoy.extensions.filters.listener.tls_inspector.v3.TlsInspector"))],
+        "listener_filters_timeout": inbound.detection,
+        "continue_on_listener_filters_timeout": True,
+        "access_log": handshake_log(inbound.workload, inbound.port),
+        **(_of_gateway(inbound) if inbound.handshakes else _of_workload(inbound)),
+    }
+    return message(listener_pb2.Listener, plain)
+
+
+def _of_workload(inbound: InboundPort) -> Plain:
+    """Return the chains of a port that takes TLS, with a certificate of the mesh, and clear text."""
     chains_by_address = [
         {
             "name": f"address/{address}",
@@ -43,20 +44,14 @@ def inbound_listener(inbound: InboundPort) -> Any:
         }
         for address, identity in inbound.by_address
     ]
-    plain = {
-        "name": f"inbound/{inbound.port}",
-        "address": socket,
-        "listener_filters": [filter_("tls", typed("envoy.extensions.filters.listener.tls_inspector.v3.TlsInspector"))],
-        "listener_filters_timeout": inbound.detection,
-        "continue_on_listener_filters_timeout": True,
-        "access_log": handshake_log(inbound.workload, inbound.port),
+    return {
         "filter_chains": [
             {
                 "name": "tls",
                 "filter_chain_match": {"transport_protocol": "tls"},
-                "transport_socket": filter_("tls", tls),
+                "transport_socket": _tls((_SVID,), _TRUST, required=True),
                 "transport_socket_connect_timeout": _HANDSHAKE,
-                "filters": _outer(inbound, "%DOWNSTREAM_PEER_URI_SAN%", tls=True),
+                "filters": _outer(inbound, _PEER, tls=True),
             },
             *chains_by_address,
             {
@@ -67,7 +62,57 @@ def inbound_listener(inbound: InboundPort) -> Any:
         ],
         "default_filter_chain": {"name": "silent", "filters": _outer(inbound, NOBODY, tls=False)},
     }
-    return message(listener_pb2.Listener, plain)
+
+
+def _of_gateway(inbound: InboundPort) -> Plain:
+    """Return the chains of a port that takes TLS only, each with the certificate for its name."""
+    return {"filter_chains": [_handshake_chain(inbound, handshake) for handshake in inbound.handshakes]}
+
+
+def _handshake_chain(inbound: InboundPort, handshake: Handshake) -> Plain:
+    chosen: Plain = {"transport_protocol": "tls"}
+    if handshake.hostname is not None:
+        chosen["server_names"] = [handshake.hostname]
+    chain: Plain = {"name": f"tls/{handshake.hostname or '*'}", "filter_chain_match": chosen}
+    if handshake.clusters or handshake.closed:
+        return chain | {"filters": [_passing_through(inbound, handshake)]}
+    peer = _PEER if handshake.clients is None else NOBODY
+    socket = _tls(handshake.certificates or (_SVID,), handshake.clients or _TRUST, required=bool(handshake.clients))
+    filters = _outer(inbound, peer, tls=True)
+    return chain | {
+        "transport_socket": socket,
+        "transport_socket_connect_timeout": _HANDSHAKE,
+        "filters": filters,
+    }
+
+
+def _passing_through(inbound: InboundPort, handshake: Handshake) -> Plain:
+    prefix = f"stream/{inbound.port}"
+    if handshake.closed:
+        return filter_("proxy", typed(f"{NETWORK}.tcp_proxy.v3.TcpProxy", stat_prefix=prefix, cluster="nowhere"))
+    weighted = {"clusters": [{"name": name, "weight": weight} for name, weight in handshake.clusters]}
+    return filter_("proxy", typed(f"{NETWORK}.tcp_proxy.v3.TcpProxy", stat_prefix=prefix, weighted_clusters=weighted))
+
+
+def _tls(certificates: tuple[str, ...], trust: str, *, required: bool) -> Plain:
+    """Return TLS with these secrets. A client that shows a certificate must have a good one, required or not."""
+    context = typed(
+        "envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext",
+        require_client_certificate=required,
+        disable_stateless_session_resumption=True,
+        disable_stateful_session_resumption=True,
+        common_tls_context={
+            "tls_params": {"tls_minimum_protocol_version": "TLSv1_2"},
+            "alpn_protocols": ["h2", "http/1.1"],
+            "tls_certificate_sds_secret_configs": [_secret(name) for name in certificates],
+            "validation_context_sds_secret_config": _secret(trust),
+        },
+    )
+    return filter_("tls", context)
+
+
+def _secret(name: str) -> Plain:
+    return {"name": name, "sds_config": ADS}
 
 
 def _host(address: str) -> Plain:
@@ -81,6 +126,8 @@ def _outer(inbound: InboundPort, identity: str, *, tls: bool) -> list[Plain]:
         _note(ADDRESS_KEY, "%DOWNSTREAM_DIRECT_REMOTE_ADDRESS_WITHOUT_PORT%"),
         _note(SOURCE_KEY, "%DOWNSTREAM_DIRECT_REMOTE_ADDRESS%"),
     ]
+    if inbound.handshakes:
+        note.append(_note(SNI_KEY, "%REQUESTED_SERVER_NAME%"))
     if tls:
         note.append(_note(CERTIFICATE_KEY, CERTIFICATE) | {"shared_with_upstream": "ONCE"})
     late: Plain = {"upstream_connect_mode": "ON_DOWNSTREAM_TLS_HANDSHAKE", "max_early_data_bytes": 8192} if tls else {}

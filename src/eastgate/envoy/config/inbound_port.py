@@ -8,7 +8,7 @@ from dataclasses import field
 from eastgate.envoy.config.tokens import TokenIdentity
 from eastgate.records import dataclass
 
-__all__ = ["HTTP", "NETWORK", "TIMEOUTS", "InboundPort"]
+__all__ = ["HTTP", "NETWORK", "TIMEOUTS", "Handshake", "InboundPort"]
 
 # How long a client may take until TLS, or HTTP, is recognized; then it is taken to speak something else. A client of a
 # server that speaks first says nothing for as long, so that the wait is short where such servers usually listen: at the
@@ -24,13 +24,30 @@ HTTP = "envoy.extensions.filters.http"
 
 
 @dataclass(frozen=True, slots=True)
+class Handshake:
+    """What becomes of connections with a name in their TLS handshake, at the port of a gateway; None: with any.
+
+    `certificates` are the names of secrets; without any it is that of the gateway. `clients`: the secret with the CAs
+    of the only clients that are let in, of whom nothing else is known. `clusters`, with their weights: TLS is passed
+    through to one of them; `closed`: it is not.
+    """
+
+    hostname: str | None
+    certificates: tuple[str, ...] = ()
+    clients: str | None = None
+    clusters: tuple[tuple[str, int], ...] = ()
+    closed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class InboundPort:
     """The inbound port of a workload, and how callers without a certificate are identified.
 
     A certificate comes first. `by_address` maps source addresses to identities, for callers without TLS; `tokens` is
     the JWT issuer that is accepted from callers with neither certificate nor known address. `logs_open_requests`: the
     proxy also logs requests while they are open. `ended`: how often the requests of a caller were ended, by its name;
-    it is part of the name of the caller's filter chain.
+    it is part of the name of the caller's filter chain. `handshakes`, at a gateway: only TLS is spoken, and these say
+    how; there, a client need not show a certificate.
     """
 
     workload: str
@@ -40,6 +57,7 @@ class InboundPort:
     by_address: tuple[tuple[str, str], ...] = ()
     tokens: TokenIdentity | None = None
     logs_open_requests: bool = False
+    handshakes: tuple[Handshake, ...] = ()
     ended: Mapping[str, int] = field(default_factory=dict, compare=False)
 
     @property

@@ -15,13 +15,24 @@ from eastgate.envoy.config.packing import serialize
 from eastgate.envoy.config.typed import filter_, message, typed
 from eastgate.envoy.server.resources import SECRET, XdsResource
 
-__all__ = ["svid_secret", "trust_secret"]
+__all__ = ["certificate_secret", "client_ca_secret", "svid_secret", "trust_secret"]
 
 
 def svid_secret(chain: bytes, key: bytes) -> XdsResource:
     """Build the secret with the SVID of a workload, and its key."""
-    plain = {"name": "svid", "tls_certificate": {"certificate_chain": _inline(chain), "private_key": _inline(key)}}
-    return XdsResource(SECRET, "svid", serialize(message(secret_pb2.Secret, plain)))
+    return certificate_secret("svid", chain, key)
+
+
+def certificate_secret(name: str, chain: bytes, key: bytes) -> XdsResource:
+    """Build a secret with a certificate, and its key."""
+    plain = {"name": name, "tls_certificate": {"certificate_chain": _inline(chain), "private_key": _inline(key)}}
+    return XdsResource(SECRET, name, serialize(message(secret_pb2.Secret, plain)))
+
+
+def client_ca_secret(name: str, roots: bytes) -> XdsResource:
+    """Build a secret with the CAs that certificates of clients must come from."""
+    plain = {"name": name, "validation_context": {"trusted_ca": _inline(roots)}}
+    return XdsResource(SECRET, name, serialize(message(secret_pb2.Secret, plain)))
 
 
 def trust_secret(bundles: Mapping[str, bytes]) -> XdsResource:

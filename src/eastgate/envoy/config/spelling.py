@@ -13,7 +13,7 @@ from eastgate.ir import OneOf, Prefix, Suffix
 from eastgate.ir.paths import DECODED
 from eastgate.regexes import regex
 
-__all__ = ["host_pattern", "path_pattern"]
+__all__ = ["host_pattern", "path_pattern", "spell_path"]
 
 _HEX = "0123456789ABCDEF"
 _ANY_HEX, _NO_HEX = "[0-9A-Fa-f]", "[^0-9A-Fa-f]"
@@ -38,14 +38,15 @@ def path_pattern(matcher: OneOf | Prefix | Suffix, text: str) -> str | None:
         return _prefix(text)
     if isinstance(matcher, Suffix):
         return _suffix(text)
-    return _spell(text) if _has_spellings(text) else None
+    return spell_path(text) if _has_spellings(text) else None
 
 
 def _has_spellings(text: str) -> bool:
     return any(character == "%" or character in DECODED for character in text)
 
 
-def _spell(text: str) -> str:
+def spell_path(text: str) -> str:
+    """Return an expression for all spellings of a canonical path."""
     return "".join(map(_spell_piece, _PIECES.findall(text)))
 
 
@@ -76,7 +77,7 @@ def _prefix(text: str) -> str | None:
         return None
     inside = re.search(r"%([0-9A-Fa-f]?)$", text)
     if inside is None:
-        return f"(?s){_spell(text)}.*"
+        return f"(?s){spell_path(text)}.*"
     begun = inside[1]
     kept = [code for first in _HEX for second in _HEX if (code := first + second).startswith(begun) and _is_kept(code)]
     ways = [f"%{_either_case(code)}.*" for code in kept] + [
@@ -85,24 +86,24 @@ def _prefix(text: str) -> str | None:
     ways.append(f"%{begun}(?:{_NO_HEX}.*)?")
     if not begun:
         ways.append(f"%{_ANY_HEX}(?:{_NO_HEX}.*)?")
-    return f"(?s){_spell(text[: inside.start()])}(?:{'|'.join(ways)})"
+    return f"(?s){spell_path(text[: inside.start()])}(?:{'|'.join(ways)})"
 
 
 def _suffix(text: str) -> str | None:
     if re.match(_ANY_HEX, text):
         return f"(?s)(?:{'|'.join(_suffixes(text))})"
-    return f"(?s).*{_spell(text)}" if _has_spellings(text) else None
+    return f"(?s).*{spell_path(text)}" if _has_spellings(text) else None
 
 
 def _suffixes(text: str) -> Iterator[str]:
     """Yield suffixes that begin with a hex digit: after what makes no `%XX` of it, or makes one that is kept."""
-    whole = _spell(text)
+    whole = spell_path(text)
     two = re.match(f"{_ANY_HEX}{{2}}", text) is not None
     yield f"(?:.*[^{'%' if two else ''}0-9A-Fa-f])?{whole}"
     yield f"(?:.*[^%])?{_ANY_HEX}{whole}"
     kept = [first for first in _HEX if text[0] in _HEX and _is_kept(first + text[0])]
-    rest = _spell(text[1:])
+    rest = spell_path(text[1:])
     yield from (f".*%{_either_case(first + text[0])}{rest}" for first in kept)
     yield from (f".*{raw}{rest}" for code, raw in _RAW.items() if code[2] == text[0])
     if two and text[0] in _HEX and text[1] in _HEX and _is_kept(text[:2]):
-        yield f".*{_spell(f'%{text[:2]}')}{_spell(text[2:])}"
+        yield f".*{spell_path(f'%{text[:2]}')}{spell_path(text[2:])}"

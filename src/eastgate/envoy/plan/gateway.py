@@ -15,26 +15,27 @@ from functools import reduce
 from hashlib import blake2b
 from typing import TypeAlias
 
-from eastgate.cluster import World
+from eastgate.cluster import Cors, PathType, Redirect, RouteFilter, RouteRule, UrlRewrite, World
 from eastgate.cluster.points import DeadEnd, Point
 from eastgate.cluster.targets import GatewayNamed, RouteNamed
 from eastgate.collection import no_collection
 from eastgate.envoy.plan.callers import ByCaller
-from eastgate.envoy.plan.combining import TooManyEnds, or_else, then
+from eastgate.envoy.plan.combining import TooManyEnds, or_else, then, unread
 from eastgate.envoy.plan.decisions import ASK, NO_AUDIT, Node, ProxyVerdict, policy_name
 from eastgate.envoy.plan.fields import RequestField, looked_at
 from eastgate.envoy.plan.flow import ENCODED_CHARACTER, Flow
+from eastgate.envoy.plan.hostnames import chooses, means
 from eastgate.envoy.plan.ports import CLOSED, UNOPPOSED, PortPlan, Requests
 from eastgate.envoy.plan.vantage import AT_GATEWAY
-from eastgate.gateway import BackendRef, Routed
+from eastgate.gateway import BackendRef, Candidate, ListenerGroup, Routed
+from eastgate.gateway.hostnames import Host
 from eastgate.gateway.journey import beyond
-from eastgate.gateway.ports import PortRoutes
 from eastgate.ir import Computed, Is, Layer, Not, OneOf, Predicate, Refusal, Unroutable, atoms
-from eastgate.ir.attributes import BACKEND, MCP_METHOD, MCP_TOOL, Attribute
-from eastgate.ir.paths import is_sensitive
+from eastgate.ir.attributes import BACKEND, HOST, MCP_METHOD, MCP_TOOL, SNI, Attribute
+from eastgate.ir.paths import comparable_path, is_sensitive
 from eastgate.records import dataclass
 from eastgate.settings import Settings
-from eastgate.symbolic.callers import CallerCell, CallerCells
+from eastgate.symbolic.callers import AnonymousCell, CallerCell, CallerCells
 from eastgate.symbolic.trees import choice
 
 __all__ = [
@@ -45,6 +46,7 @@ __all__ = [
     "UNREAD_MESSAGE",
     "Destination",
     "GatewayPlan",
+    "Stream",
     "plan_destinations",
     "plan_gateway_port",
 ]
@@ -59,6 +61,7 @@ _IS_UNREAD = Is(MESSAGE, OneOf(frozenset({UNREAD_MESSAGE})))
 _IS_UNCLEAR = Is(DESTINATION, OneOf(frozenset({UNCLEAR_ROUTE})))
 _UNREADABLE: Node = ProxyVerdict(False, int(Refusal.BAD_REQUEST), "unread-message")
 _UNKNOWN: Node = ProxyVerdict(False, int(Refusal.NOT_FOUND), "unknown-destination")
+_NO_STREAM = ProxyVerdict(False, int(Refusal.CLOSED), "no-stream")
 _UNCLEAR: Node = ProxyVerdict(False, int(Refusal.BAD_REQUEST), "unclear-route")
 
 LayersAt: TypeAlias = Callable[[Point], Sequence[Layer]]
@@ -69,8 +72,9 @@ Decide: TypeAlias = Callable[[Flow, CallerCell], Node]
 class Destination:
     """One backend of one rule, or what answers in its place; `points` are those on the way, the Gateway first.
 
-    `backend_key`: the backend of agents that it leads to, if it is one. `reads_messages`: policies on the way look at
-    MCP messages. `filters_tools`: they tell tools apart.
+    `backend_key`: the backend of agents that it leads to, if it is one. `prefix`: the part of the path that the rule's
+    match names, where a filter replaces it. `reads_messages`: policies on the way look at MCP messages.
+    `filters_tools`: they tell tools apart.
     """
 
     id: str
@@ -79,8 +83,31 @@ class Destination:
     routed: Routed | None = None
     backend: BackendRef | None = None
     backend_key: str | None = None
+    prefix: str | None = None
     reads_messages: bool = False
     filters_tools: bool = False
+
+    @property
+    def filters(self) -> tuple[RouteFilter, ...]:
+        """Return what is done to requests on the way, in order."""
+        of_rule = self.routed.filters if self.routed is not None else ()
+        return (*of_rule, *(self.backend.filters if self.backend is not None else ()))
+
+    @property
+    def unsupported(self) -> tuple[str, ...]:
+        """Return what a gateway cannot do as it is written, which closes this destination."""
+        of_rule = self.routed.unsupported if self.routed is not None else ()
+        named = [each.what for each in (*of_rule, *(self.backend.unsupported if self.backend is not None else ()))]
+        return (*named, *(each.type for each in self.filters if isinstance(each, Cors)))
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """TLS that is passed through: where connections with a name in their handshake go, and whether they may."""
+
+    hostname: Host
+    destinations: tuple[Destination, ...]
+    verdict: ProxyVerdict
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
@@ -94,6 +121,7 @@ class GatewayPlan:
     routing: Node
     rules: Mapping[str, tuple[Destination, ...]]
     fields: tuple[RequestField, ...]
+    streams: tuple[Stream, ...] = ()
 
     @property
     def destinations(self) -> Iterator[Destination]:
@@ -108,7 +136,7 @@ class GatewayPlan:
 
 def plan_gateway_port(
     gateway: GatewayNamed,
-    routes: PortRoutes,
+    group: ListenerGroup,
     layers_at: LayersAt,
     world: World,
     settings: Settings,
@@ -116,14 +144,14 @@ def plan_gateway_port(
 ) -> GatewayPlan:
     """Plan a port of a gateway; every known identity gets a decision of its own."""
     with no_collection():
-        return _GatewayPlanner(gateway, routes, layers_at, world, settings, known).plan()
+        return _GatewayPlanner(gateway, group, layers_at, world, settings, known).plan()
 
 
 def plan_destinations(
-    gateway: GatewayNamed, routes: PortRoutes, layers_at: LayersAt, world: World, settings: Settings
+    gateway: GatewayNamed, group: ListenerGroup, layers_at: LayersAt, world: World, settings: Settings
 ) -> dict[str, Destination]:
     """Return the destinations of a port by their ids, without what is decided there."""
-    planner = _GatewayPlanner(gateway, routes, layers_at, world, settings, ())
+    planner = _GatewayPlanner(gateway, group, layers_at, world, settings, ())
     return {destination.id: destination for destination in planner.destinations()}
 
 
@@ -131,14 +159,15 @@ class _GatewayPlanner:
     def __init__(
         self,
         gateway: GatewayNamed,
-        routes: PortRoutes,
+        group: ListenerGroup,
         layers_at: LayersAt,
         world: World,
         settings: Settings,
         known: Iterable[str],
     ) -> None:
         self._gateway = gateway
-        self._routes = routes
+        self._group = group
+        self._hosts = group.virtual_hosts()
         self._layers_at = layers_at
         self._world = world
         self._callers = CallerCells(settings)
@@ -155,7 +184,7 @@ class _GatewayPlanner:
     def plan(self) -> GatewayPlan:
         routing = self._routing()
         self._rules[NOWHERE] = (self._nowhere(),)
-        port = self._routes.port
+        port = self._group.port
         cells = self._callers.cells((), self._known)
         plan = PortPlan(
             port,
@@ -165,7 +194,27 @@ class _GatewayPlanner:
             None,
             frozenset(policy_name(policy) for flow in self._every_flow() for policy in flow.policies),
         )
-        return GatewayPlan(plan, routing, self._rules, self._routing_fields())
+        return GatewayPlan(plan, routing, self._rules, self._routing_fields(), tuple(self._streams()))
+
+    # TLS that is passed through
+
+    def _streams(self) -> Iterator[Stream]:
+        for host in self._group.streams():
+            destinations: tuple[Destination, ...] = ()
+            verdict = _NO_STREAM
+            if host.candidates:
+                routed = host.candidates[0].routed
+                destinations = tuple(self._destinations(f"{routed.route.namespace}/{routed.route.name}", routed, None))
+                verdicts = [self._stream_verdict(destination) for destination in destinations]
+                verdict = next((each for each in verdicts if not each.allowed), verdicts[0])
+            yield Stream(host.hostname, destinations, verdict)
+
+    def _stream_verdict(self, destination: Destination) -> ProxyVerdict:
+        """Decide about bytes of which nothing is known, and whose caller shows no certificate here."""
+        decisions = [unread(flow.decision(AnonymousCell(), http=False)) for flow in self._flows_on_way(destination)]
+        decided = reduce(then, decisions, UNOPPOSED)
+        is_certain = isinstance(decided, ProxyVerdict) and (not decided.is_final or not decided.allowed)
+        return decided if is_certain and isinstance(decided, ProxyVerdict) else _NO_STREAM
 
     # Routing
 
@@ -174,53 +223,46 @@ class _GatewayPlanner:
         nowhere = ProxyVerdict(True, 200, NOWHERE)
         tests: list[tuple[Predicate, Node]] = []
         otherwise: Node = nowhere
-        for host in self._routes.hosts:
-            rules: Node = choice(
-                (
-                    (candidate.when, ProxyVerdict(True, 200, self._rule(candidate.routed)))
-                    for candidate in host.candidates
-                ),
-                nowhere,
-            )
-            if self._routes.tls and host.listener is not None:
-                rules = choice([(Not(self._routes.handshake(host.listener)), nowhere)], rules)
+        for host in self._hosts:
+            rules = choice(((each.when, self._rule_verdict(each)) for each in host.candidates), nowhere)
+            if self._group.tls:
+                names = [listener.hostname for listener in self._group.listeners]
+                rules = choice([(Not(chooses(SNI, host.listener.hostname, names)), nowhere)], rules)
             if host.hostname is None:
                 otherwise = rules
             else:
-                tests.append((host.when, rules))
+                tests.append((means(HOST, host.hostname), rules))
         routing = choice(tests, otherwise)
         if not any(map(is_sensitive, self._routing_atoms())):
             return routing
         return choice([(ENCODED_CHARACTER, ProxyVerdict(True, 200, UNCLEAR_ROUTE))], routing)
 
     def _routing_atoms(self) -> Iterator[Is | Computed]:
-        return (atom for host in self._routes.hosts for each in host.candidates for atom in atoms(each.when))
+        return (atom for host in self._hosts for each in host.candidates for atom in atoms(each.when))
 
     def _routing_fields(self) -> tuple[RequestField, ...]:
         asked = list(self._routing_atoms())
         attributes = (a for atom in asked for a in ((atom.attribute,) if isinstance(atom, Is) else atom.attributes))
         return looked_at(asked, attributes)
 
-    def _rule_verdict(self, routed: Routed) -> Node:
-        return ProxyVerdict(True, 200, self._rule(routed))
+    def _rule_verdict(self, candidate: Candidate) -> Node:
+        return ProxyVerdict(True, 200, self._rule(candidate.routed, _replaced_prefix(candidate)))
 
-    def _rule(self, routed: Routed) -> str:
+    def _rule(self, routed: Routed, prefix: str | None) -> str:
         """Name a rule after all that follows from it, and note its destinations."""
-        stem = f"{routed.route.namespace}/{routed.route.name}#{routed.rule}"
-        name = f"{stem}~{_digest(routed)}"
+        name = f"{routed.route.namespace}/{routed.route.name}#{routed.rule}~{_digest(routed, prefix)}"
         if name not in self._rules:
-            self._rules[name] = tuple(self._destinations(name, routed))
+            self._rules[name] = tuple(self._destinations(name, routed, prefix))
         return name
 
-    def _destinations(self, rule: str, routed: Routed) -> Iterator[Destination]:
+    def _destinations(self, rule: str, routed: Routed, prefix: str | None) -> Iterator[Destination]:
         route = RouteNamed(routed.route.namespace, routed.route.name, routed.route.kind)
         ends = list(beyond(routed, self._world))
-        backends: Sequence[BackendRef | None] = routed.backends if not routed.answered and routed.backends else [None]
+        backends: Sequence[BackendRef | None] = routed.backends if len(ends) == len(routed.backends) else [None]
         for index, (backend, (_, point, key)) in enumerate(zip(backends, ends, strict=True)):
             points = (self._gateway, route, *(() if point is None else (point,)))
-            yield self._destination(
-                f"{rule}.{index}", backend.weight if backend is not None else 1, points, routed, backend, key
-            )
+            weight = backend.weight if backend is not None else 1
+            yield self._destination(f"{rule}.{index}", weight, points, routed, backend, key, prefix)
 
     def _nowhere(self) -> Destination:
         return self._destination(NOWHERE, 1, (self._gateway, DeadEnd(Unroutable.NO_ROUTE)), None, None, None)
@@ -233,10 +275,11 @@ class _GatewayPlanner:
         routed: Routed | None,
         backend: BackendRef | None,
         key: str | None,
+        prefix: str | None = None,
     ) -> Destination:
         looks_at = frozenset().union(*(layer.looks_at for point in points for layer in self._layers_at(point)))
         reads, tells = bool(looks_at & _MCP), MCP_TOOL in looks_at
-        return Destination(name, weight, points, routed, backend, key, reads, tells)
+        return Destination(name, weight, points, routed, backend, key, prefix, reads, tells)
 
     # Deciding
 
@@ -247,7 +290,7 @@ class _GatewayPlanner:
         if (point, key) not in self._flows:
             vantage = AT_GATEWAY.knowing({BACKEND: key})
             self._flows[point, key] = [
-                Flow(layer, self._routes.port, self._callers, vantage) for layer in self._layers_at(point)
+                Flow(layer, self._group.port, self._callers, vantage) for layer in self._layers_at(point)
             ]
         return self._flows[point, key]
 
@@ -335,6 +378,17 @@ def _leads_to(destination: Destination) -> Predicate:
     return Is(DESTINATION, OneOf(frozenset({destination.id})))
 
 
-def _digest(routed: Routed) -> str:
+def _digest(routed: Routed, prefix: str | None) -> str:
     """Return a digest of all that routing to the backends of a rule depends on."""
-    return blake2b(repr((routed.route.rules[routed.rule], routed.backends)).encode(), digest_size=4).hexdigest()
+    return blake2b(repr((routed.spec, routed.backends, prefix)).encode(), digest_size=4).hexdigest()
+
+
+def _replaced_prefix(candidate: Candidate) -> str | None:
+    """Return the prefix of paths that a candidate matches, where a filter of its rule replaces it."""
+    routed, rule = candidate.routed, candidate.routed.spec
+    filters = (*routed.filters, *(each for backend in routed.backends for each in backend.filters))
+    changed = (each.path for each in filters if isinstance(each, Redirect | UrlRewrite))
+    if not isinstance(rule, RouteRule) or not any(path is not None and path.prefix for path in changed):
+        return None
+    match = rule.matches[candidate.rank[-1][1]].path
+    return comparable_path(match.value).rstrip("/") if match.type is PathType.PREFIX else None

@@ -106,7 +106,7 @@ def _is_unclear_format(node: Node) -> bool:
 
 def _with_roots(problem: CelProblem, roots: tuple[str, ...]) -> CelProblem:
     """Add the names of the variables that exist to a problem with one that does not."""
-    if not problem.message.startswith("there is no variable"):
+    if not problem.is_unknown_variable:
         return problem
     return replace(problem, help="there are " + ", ".join(f"`{root}`" for root in roots))
 

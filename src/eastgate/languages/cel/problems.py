@@ -7,6 +7,7 @@ functions and signs. What is not translated here is passed on in its words.
 from __future__ import annotations
 
 import re
+from dataclasses import field
 from typing import Final
 
 from eastgate.diagnostics.suggest import did_you_mean
@@ -47,6 +48,7 @@ class CelProblem:
     start: int
     end: int
     help: str | None = None
+    is_unknown_variable: bool = field(default=False, compare=False)
 
 
 def translate(message: str, text: str, variables: Variables) -> CelProblem:
@@ -74,7 +76,7 @@ def unknown_variable(text: str, path: str, at: int, variables: Variables) -> Cel
         return CelProblem(f"`{path}` cannot stand alone", start, end, f"write one of {_listed(below)}")
     near = did_you_mean(path, variables)
     help_ = f"did you mean `{near}`?" if near else f"there are {_listed(sorted(variables))}"
-    return CelProblem(f"there is no variable `{path}`", start, end, help_)
+    return CelProblem(f"there is no variable `{path}`", start, end, help_, is_unknown_variable=True)
 
 
 def underlined(text: str, path: str, at: int) -> tuple[int, int]:

@@ -11,10 +11,11 @@ answer for every text. Importing this package loads neither joserfc nor an HTTP 
 The issuer to ask comes from the policy, never from the token.
 """
 
-from eastgate.languages.jwt.discovery import DiscoveredKeys
+from eastgate.languages.jwt.discovery import DiscoveredKeys, PublishedKeys
 from eastgate.languages.jwt.expectations import Expectations
 from eastgate.languages.jwt.keys import Keys
 from eastgate.languages.jwt.outcome import Reason, RejectedToken, VerifiedToken
+from eastgate.languages.jwt.remembering import VerifiedTokens
 from eastgate.languages.jwt.sources import KeySource, KeysUnavailable, KnownKeys, verify_from
 from eastgate.languages.jwt.verification import verify
 
@@ -25,9 +26,11 @@ __all__ = [
     "Keys",
     "KeysUnavailable",
     "KnownKeys",
+    "PublishedKeys",
     "Reason",
     "RejectedToken",
     "VerifiedToken",
+    "VerifiedTokens",
     "verify",
     "verify_from",
 ]

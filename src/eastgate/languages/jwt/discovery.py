@@ -8,38 +8,47 @@ from __future__ import annotations
 
 import threading
 import time
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import field
 from typing import TYPE_CHECKING
 
 from eastgate.languages.jwt.fetch import Fetcher, checked_url
-from eastgate.languages.jwt.keys import Keys
+from eastgate.languages.jwt.keys import Keys, NoKeysError
+from eastgate.languages.jwt.remembering import VerifiedTokens
 from eastgate.languages.jwt.sources import KeysUnavailable
+from eastgate.languages.jwt.strict_json import Json
 from eastgate.records import dataclass
 
 if TYPE_CHECKING:
     import ssl
 
-__all__ = ["DiscoveredKeys"]
+__all__ = ["DiscoveredKeys", "PublishedKeys"]
+
+
+class _Withdrawn(KeysUnavailable):
+    """The issuer publishes a key set, and no key."""
 
 
 @dataclass(slots=True)
 class _Held:
-    """The cached keys of one issuer. One thread at a time fetches; the others wait for the result."""
+    """The cached keys of one URL. One thread at a time fetches them."""
 
     keys: Keys | None = None
+    document: dict[str, Json] | None = None
     fetched: float = 0
     tried: float | None = None
     problem: str = "they were never fetched"
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
-class DiscoveredKeys:
-    """Keys by OpenID Connect discovery, over HTTPS, or HTTP on this very machine.
+class _FetchedKeys:
+    """Keys that are fetched from a URL, and kept.
 
-    Keys younger than `fresh_for` are used as they are. Older ones are fetched anew; while that fails they go on being
-    used until they are `usable_for` old. Two fetches are never less than `min_interval` apart, whether tokens name
-    unknown keys or the issuer is down. All in seconds.
+    Keys younger than `fresh_for` are used as they are. Older ones are fetched anew, by one thread while others use
+    what there is; while that fails they go on being used until they are `usable_for` old, unless the issuer has
+    withdrawn all of them. Two fetches are never less than `min_interval` apart, whether tokens name unknown keys or
+    the issuer is down. All in seconds.
     """
 
     def __init__(
@@ -60,17 +69,26 @@ class DiscoveredKeys:
         self._clock = clock
         self._fetcher = Fetcher(timeout, tls)
         self._held: dict[str, _Held] = {}
+        self.tokens = VerifiedTokens()
 
     def keys(self, issuer_url: str) -> Keys:
-        """Return the issuer's keys, fetched if they are not fresh."""
+        """Return the keys, fetched if they are not fresh."""
         held = self._of(issuer_url)
-        with held.lock:
-            if held.keys is None or self._clock() - held.fetched >= self._fresh_for:
+        keys = held.keys
+        if keys is not None and self._age(held) < self._fresh_for:
+            return keys
+        # Nobody waits for newer keys who has some that are good enough.
+        if not held.lock.acquire(blocking=keys is None or self._age(held) >= self._usable_for):
+            return self._usable(held)
+        try:
+            if held.keys is None or self._age(held) >= self._fresh_for:
                 self._fetch(issuer_url, held)
             return self._usable(held)
+        finally:
+            held.lock.release()
 
     def newer_keys(self, issuer_url: str, than: Keys) -> Keys:
-        """Return the issuer's keys, fetched if these are still the newest and the last fetch is long enough ago."""
+        """Return the keys, fetched if these are still the newest and the last fetch is long enough ago."""
         held = self._of(issuer_url)
         with held.lock:
             if held.keys is None or held.keys is than:
@@ -78,7 +96,10 @@ class DiscoveredKeys:
             return self._usable(held)
 
     def _of(self, issuer_url: str) -> _Held:
-        return self._held.setdefault(issuer_url, _Held())  # atomic, so that two threads share one lock
+        return self._held.get(issuer_url) or self._held.setdefault(issuer_url, _Held())  # atomic: threads share a lock
+
+    def _age(self, held: _Held) -> float:
+        return self._clock() - held.fetched
 
     def _fetch(self, issuer_url: str, held: _Held) -> None:
         now = self._clock()
@@ -86,17 +107,76 @@ class DiscoveredKeys:
             return
         held.tried = now
         try:
-            held.keys = self._discovered(issuer_url)
+            document = self._document(issuer_url)
+            if held.keys is None or document != held.document:
+                held.keys = _keys_of(document, issuer_url)
+                held.document = document
             held.fetched = now
+        except _Withdrawn as problem:
+            held.keys, held.document, held.problem = None, None, str(problem)
         except KeysUnavailable as problem:
             held.problem = str(problem)
 
     def _usable(self, held: _Held) -> Keys:
-        if held.keys is None or self._clock() - held.fetched >= self._usable_for:
+        keys = held.keys
+        if keys is None or self._age(held) >= self._usable_for:
             raise KeysUnavailable(held.problem)
-        return held.keys
+        return keys
 
-    def _discovered(self, issuer_url: str) -> Keys:
+    @abstractmethod
+    def _document(self, url: str, /) -> dict[str, Json]:
+        """Fetch the key set. Raises KeysUnavailable."""
+
+
+def _keys_of(document: dict[str, Json], url: str) -> Keys:
+    try:
+        return Keys.of(document)
+    except NoKeysError as problem:
+        raise _Withdrawn(f"{url}: {problem}") from problem
+    except ValueError as problem:
+        raise KeysUnavailable(f"{url}: {problem}") from problem
+
+
+class PublishedKeys(_FetchedKeys):
+    """Keys at a URL of their own, over HTTPS, or HTTP on this very machine. See `DiscoveredKeys` for the settings."""
+
+    @property
+    def key_sets(self) -> PublishedKeys:
+        """Return the same."""
+        return self
+
+    def _document(self, url: str, /) -> dict[str, Json]:
+        return self._fetcher.document(url)
+
+
+class DiscoveredKeys(_FetchedKeys):
+    """Keys by OpenID Connect discovery, over HTTPS, or HTTP on this very machine.
+
+    Keys younger than `fresh_for` are used as they are. Older ones are fetched anew; while that fails they go on being
+    used until they are `usable_for` old. Two fetches are never less than `min_interval` apart, whether tokens name
+    unknown keys or the issuer is down. All in seconds.
+    """
+
+    def __init__(
+        self,
+        *,
+        fresh_for: float = 600,
+        usable_for: float = 3600,
+        min_interval: float = 30,
+        timeout: float = 5,
+        tls: ssl.SSLContext | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        limits = {"fresh_for": fresh_for, "usable_for": usable_for, "min_interval": min_interval, "timeout": timeout}
+        super().__init__(**limits, tls=tls, clock=clock)
+        self._key_sets = PublishedKeys(**limits, tls=tls, clock=clock)
+
+    @property
+    def key_sets(self) -> PublishedKeys:
+        """Return the source of keys that are published at a URL of their own."""
+        return self._key_sets
+
+    def _document(self, issuer_url: str, /) -> dict[str, Json]:
         issuer = checked_url(issuer_url)
         if issuer.query or issuer.fragment:
             raise KeysUnavailable(f"{issuer_url} is not an issuer: it has a query or a fragment")
@@ -109,7 +189,4 @@ class DiscoveredKeys:
             raise KeysUnavailable(f"the issuer {issuer_url} does not say where its keys are (jwks_uri)")
         if issuer.scheme == "https" and checked_url(jwks_uri).scheme != "https":
             raise KeysUnavailable(f"the issuer {issuer_url} has its keys where anyone could replace them (not HTTPS)")
-        try:
-            return Keys.of(self._fetcher.document(jwks_uri))
-        except ValueError as problem:
-            raise KeysUnavailable(f"{jwks_uri}: {problem}") from problem
+        return self._fetcher.document(jwks_uri)

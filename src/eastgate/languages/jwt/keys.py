@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from joserfc.jwa import JWSAlgModel
     from joserfc.jwk import Key as Material
 
-__all__ = ["MAX_TRIES", "Key", "Keys"]
+__all__ = ["MAX_TRIES", "Key", "Keys", "NoKeysError"]
 
 MAX_TRIES = 16
 """Keys that one token may be tried with. Each costs a signature check, and anyone may send a token."""
@@ -27,6 +27,10 @@ RSA_BITS = range(2048, 8192 + 1)
 
 _PUBLIC = {"RSA": ("n", "e"), "EC": ("crv", "x", "y"), "OKP": ("crv", "x"), "oct": ("k",)}
 _PRIVATE = ("d", "p", "q", "dp", "dq", "qi", "oth")
+
+
+class NoKeysError(ValueError):
+    """A key set without a key that verifies signatures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +75,7 @@ class Keys:
         read = (_key(f"keys[{index}]", jwk, symmetric) for index, jwk in enumerate(listed))
         keys = tuple(key for key in read if key is not None)
         if not keys:
-            raise ValueError("the key set has no key that verifies signatures" + _secrets_only(listed))
+            raise NoKeysError("the key set has no key that verifies signatures" + _secrets_only(listed))
         return cls(keys)
 
     def candidates(self, algorithm: str, kid: str | None) -> tuple[Key, ...]:

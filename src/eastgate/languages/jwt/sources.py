@@ -9,6 +9,7 @@ from typing import Protocol
 from eastgate.languages.jwt.expectations import Expectations
 from eastgate.languages.jwt.keys import Keys
 from eastgate.languages.jwt.outcome import Reason, RejectedToken, VerifiedToken
+from eastgate.languages.jwt.remembering import VerifiedTokens
 from eastgate.languages.jwt.verification import verify
 
 __all__ = ["KeySource", "KeysUnavailable", "KnownKeys", "verify_from"]
@@ -19,7 +20,17 @@ class KeysUnavailable(Exception):  # noqa: N818 - a state of the world, which ca
 
 
 class KeySource(Protocol):
-    """A source of the keys of issuers. The issuer's URL comes from a policy, never from a token."""
+    """A source of the keys of issuers. The issuer's URL comes from a policy, never from a token.
+
+    As long as an issuer has the same keys, they are the same object. `tokens` are those that were verified with them.
+    """
+
+    tokens: VerifiedTokens
+
+    @property
+    def key_sets(self) -> KeySource:
+        """Return the source of keys that are published at a URL of their own, by that URL."""
+        ...
 
     def keys(self, issuer_url: str) -> Keys:
         """Return the keys to use now. Raises `KeysUnavailable`."""
@@ -38,6 +49,12 @@ class KnownKeys:
 
     def __init__(self, by_issuer: Mapping[str, Keys]) -> None:
         self._by_issuer = dict(by_issuer)
+        self.tokens = VerifiedTokens()
+
+    @property
+    def key_sets(self) -> KnownKeys:
+        """Return the same: what the keys were given for may be the URL of a key set."""
+        return self
 
     @classmethod
     def from_files(cls, by_issuer: Mapping[str, Path]) -> KnownKeys:
@@ -59,17 +76,29 @@ class KnownKeys:
 def verify_from(
     source: KeySource, issuer_url: str, token: str, expected: Expectations, now: float
 ) -> VerifiedToken | RejectedToken:
-    """Verify with the issuer's keys, and once more with newer ones where the token names a key not among them."""
+    """Verify with the issuer's keys, and once more with newer ones where the token names a key not among them.
+
+    A token that was verified with the same keys before is taken at its word until it expires.
+    """
+    if len(token) > expected.max_bytes:
+        return verify(token, _NO_KEYS, expected, now)
     try:
         keys = source.keys(issuer_url)
+        if (remembered := source.tokens.get(token, issuer_url, keys, expected, now)) is not None:
+            return remembered
         outcome = verify(token, keys, expected, now)
         if isinstance(outcome, RejectedToken) and outcome.reason is Reason.UNKNOWN_KEY:
             newer = source.newer_keys(issuer_url, keys)
             if newer is not keys:
-                return verify(token, newer, expected, now)
+                keys, outcome = newer, verify(token, newer, expected, now)
+        if isinstance(outcome, VerifiedToken):
+            source.tokens.put(token, issuer_url, keys, expected, now, outcome)
     except KeysUnavailable as problem:
         return RejectedToken(Reason.KEYS_UNAVAILABLE, f"The keys of the issuer are not available: {problem}.")
     return outcome
+
+
+_NO_KEYS = Keys(())
 
 
 def _read(path: Path) -> Keys:

@@ -20,6 +20,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from typing import Any, cast
 
 from eastgate.mesh.local.errors import LocalMeshError
+from eastgate.mesh.local.serving import SocketServer
 
 __all__ = ["ControlClient", "ControlFailed", "ControlServer", "Handler", "Message"]
 
@@ -35,36 +36,15 @@ class ControlFailed(LocalMeshError):  # noqa: N818 - says what happened
     """The mesh refused, or does not answer."""
 
 
-class ControlServer:
+class ControlServer(SocketServer):
     """Answers the commands of this user, and of root, until it is stopped."""
 
     def __init__(self, path: str, handlers: Mapping[str, Handler]) -> None:
-        self.path = path
+        super().__init__(path, limit=_LONGEST_REQUEST)
         self._handlers = handlers
-        self._open: set[asyncio.Task[None]] = set()
-        self._server: asyncio.Server | None = None
 
-    async def start(self) -> None:
-        self._server = await asyncio.start_unix_server(self._accept, self.path, limit=_LONGEST_REQUEST)
-        os.chmod(self.path, 0o600)
-
-    async def stop(self) -> None:
-        """Stop listening and cancel what is being answered."""
-        if self._server is not None:
-            self._server.close()
-        for task in self._open:
-            task.cancel()
-        if self._open:
-            await asyncio.wait(self._open)
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(self.path)
-
-    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.create_task(self._serve(reader, writer))
-        self._open.add(task)
-        task.add_done_callback(self._open.discard)
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer the requests of one connection."""
         try:
             if not _is_permitted(writer):
                 await _write(writer, {"error": "this mesh belongs to another user"})

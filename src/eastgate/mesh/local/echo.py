@@ -6,11 +6,10 @@ It listens on a unix socket, so that nothing but the sidecar of its workload rea
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
-import os
 
 from eastgate.mesh.local.http1 import Http1Server, Source
+from eastgate.mesh.local.serving import SocketServer
 from eastgate.records import dataclass
 from eastgate.regexes import regex
 
@@ -46,47 +45,19 @@ class EchoOptions:
         return bool(self.greeting) or self.push_every is not None
 
 
-class EchoServer:
+class EchoServer(SocketServer):
     """The application behind one port of one workload. It counts its connections and requests."""
 
     def __init__(self, path: str, workload: str, port: int, options: EchoOptions | None = None) -> None:
-        self.path = path
+        super().__init__(path, backlog=512)
         self.workload = workload
         self.port = port
-        self.connections = 0
         self.requests = 0
         self._options = options or EchoOptions()
-        self._open: set[asyncio.Task[None]] = set()
-        self._server: asyncio.Server | None = None
 
-    @property
-    def open_connections(self) -> int:
-        """Return the number of open connections."""
-        return len(self._open)
-
-    async def start(self) -> None:
-        """Listen, on a socket for this user only."""
-        self._server = await asyncio.start_unix_server(self._accept, self.path, backlog=512)
-        os.chmod(self.path, 0o600)
-
-    async def stop(self) -> None:
-        """Stop listening and close all connections."""
-        if self._server is not None:
-            self._server.close()
-        for task in self._open:
-            task.cancel()
-        if self._open:
-            await asyncio.wait(self._open)
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(self.path)
-
-    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.connections += 1
-        task = asyncio.create_task(self._serve(Source(reader), writer))
-        self._open.add(task)
-        task.add_done_callback(self._open.discard)
-
-    async def _serve(self, source: Source, writer: asyncio.StreamWriter) -> None:
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer requests, or echo bytes."""
+        source = Source(reader)
         try:
             if self._options.raw or not await self._is_http(source):
                 await self._echo(source, writer)

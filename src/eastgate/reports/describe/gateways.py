@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from eastgate.cluster import Backend, Gateway, Route
+from eastgate.cluster import Backend, Gateway, GrpcMatch, Route, RouteMatch, StreamRule
 from eastgate.cluster.points import NamedPoint
 from eastgate.cluster.targets import BackendNamed, GatewayNamed, RouteNamed
 from eastgate.gateway.attachment import attached_routes, distinct_listeners
 from eastgate.gateway.journey import Way, through_gateway, through_route
+from eastgate.gateway.model import rules_of
 from eastgate.ir import Request
 from eastgate.reports.cluster import Cluster
 from eastgate.reports.columns import columns
@@ -71,11 +72,11 @@ def describe_gateway(cluster: Cluster, gateway: Gateway) -> Description:
 
 
 def describe_route(cluster: Cluster, route: Route) -> Description:
-    point = RouteNamed(route.namespace, route.name)
-    is_http = route.kind == "HTTPRoute"
+    point = RouteNamed(route.namespace, route.name, route.kind)
+    is_routed = route.kind != "TCPRoute"
 
     def ways_of(request: Request) -> list[Way]:
-        return list(through_route(route, request, cluster.authority.world)) if is_http else []
+        return list(through_route(route, request, cluster.authority.world)) if is_routed else []
 
     ways = ways_of(_ANY)
     parents = [
@@ -101,13 +102,13 @@ def describe_route(cluster: Cluster, route: Route) -> Description:
                 [f"{parent.kind} {parent.namespace}/{parent.name}" for parent in route.parents],
             ),
             list_field("rules", "Rules", list(_route_lines(route)), _route_lines(route)),
-            inherited_field(cluster, cluster.attached(point) if is_http else []),
-            _policies(cluster, [*([point] if is_http else []), *_points(ways)]),
+            inherited_field(cluster, cluster.attached(point) if is_routed else []),
+            _policies(cluster, [*([point] if is_routed else []), *_points(ways)]),
             ways_field(cluster, ways, ways_of),
             findings_field(cluster, {route.key}),
             Field("source", "Source", span_data(route.span), ()),
         ),
-        (*([point] if is_http else []), *_points(ways)),
+        (*([point] if is_routed else []), *_points(ways)),
     )
 
 
@@ -116,7 +117,7 @@ def describe_backend(cluster: Cluster, backend: Backend) -> Description:
     leading = sorted(
         route.key
         for route in cluster.authority.world.routes.values()
-        for rule in route.rules
+        for rule in rules_of(route)
         for ref in rule.backends
         if (ref.kind, ref.namespace, ref.name) == (backend.kind, backend.namespace, backend.name)
     )
@@ -147,14 +148,17 @@ def describe_backend(cluster: Cluster, backend: Backend) -> Description:
 
 def _route_lines(route: Route) -> list[str]:
     lines = [f"{route.kind} {route.namespace}/{route.name}  {', '.join(route.hostnames) or '*'}"]
-    for rule in route.rules:
-        matches = ", ".join(
-            f"{match.method + ' ' if match.method else ''}{match.path.type} {match.path.value}"
-            for match in rule.matches
-        )
+    for rule in rules_of(route):
+        matches = ", ".join(_match_text(match) for match in rule.matches) if not isinstance(rule, StreamRule) else ""
         to = ", ".join(f"{backend.kind} {backend.namespace}/{backend.name}" for backend in rule.backends)
-        lines.append(f"  {matches} -> {to or ('redirect' if rule.redirects else 'no backend')}")
+        lines.append(f"  {matches or 'all'} -> {to or ('redirect' if rule.redirects else 'no backend')}")
     return lines
+
+
+def _match_text(match: RouteMatch | GrpcMatch) -> str:
+    if isinstance(match, RouteMatch):
+        return f"{match.method + ' ' if match.method else ''}{match.path.type} {match.path.value}"
+    return f"{'RegularExpression ' if match.regex else ''}{match.service or '*'}/{match.method or '*'}"
 
 
 def _points(ways: Iterable[Way]) -> list[NamedPoint]:

@@ -18,7 +18,7 @@ from eastgate.reports.describe.pods import describe_pod
 from eastgate.reports.describe.policy import describe_policy
 from eastgate.reports.describe.services import describe_service
 from eastgate.reports.kinds import Word, policy_kinds, word_of
-from eastgate.unread import describe_unconsidered
+from eastgate.unread import list_unconsidered
 
 T = TypeVar("T")
 
@@ -60,9 +60,7 @@ def _add_unconsidered(cluster: Cluster, description: Description) -> Description
     if not description.points:
         return description
     unconsidered = cluster.unconsidered(description.points)
-    lines = tuple(
-        line.removeprefix("not considered: ") for line in describe_unconsidered(unconsidered, cluster.authority.unread)
-    )
+    lines = tuple(list_unconsidered(unconsidered, cluster.authority.unread))
     data = [met.to_json() for met in unconsidered.met]
     fields = (*description.fields, Field("unconsidered", "Not considered", data, lines, block=True))
     return replace(description, fields=fields)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import fields
 
 from eastgate.api.questions import Question
-from eastgate.dialects.linting import Decider, Example, Group
+from eastgate.dialects.linting import Decider, Group
 from eastgate.ir import Chain, Layer, Predicate, Request
 from eastgate.reports.lint.inventory import Inventory
 from eastgate.reports.lint.possible import can_allow, chains_for
@@ -46,13 +45,13 @@ class CheckContext(Inventory):
         """Tell whether a layer may allow a request of which only a part is known."""
         return can_allow(layer, request)
 
-    def requests(self, example: Example) -> list[Request]:
-        """Return every request that an example stands for."""
-        return self.authority.requests(_question(example))
+    def requests(self, question: Question) -> list[Request]:
+        """Return every request that a question stands for."""
+        return self.authority.requests(question)
 
-    def command(self, example: Example) -> str:
-        """Return the command line that asks for the decision, but for the manifests."""
-        return command(_question(example))
+    def command(self, question: Question) -> str:
+        """Return the command line that asks a question, but for the manifests."""
+        return command(question)
 
     def sources(self, group: Group) -> list[str]:
         """Return callers that are likely to be treated differently, as sources of questions."""
@@ -62,7 +61,3 @@ class CheckContext(Inventory):
 def command(question: Question) -> str:
     """Return the command line that asks a question, but for the manifests."""
     return shlex.join(["eastgate", "check", *question.arguments])
-
-
-def _question(example: Example) -> Question:
-    return Question(**{field.name: getattr(example, field.name) for field in fields(example)})

@@ -9,6 +9,8 @@ import pytest
 
 from eastgate.cluster import Selector
 from eastgate.dialects.kuadrant.authorino import model
+from eastgate.dialects.kuadrant.authorino.authorization_json import authorization_json_of
+from eastgate.dialects.kuadrant.authorino.facts import RequestFacts
 from eastgate.dialects.kuadrant.authorino.model import (
     X509,
     All,
@@ -43,6 +45,8 @@ from eastgate.dialects.kuadrant.authorino.model import (
     SubjectAccess,
     TokenReview,
 )
+from eastgate.dialects.kuadrant.authorino.paths import PATH_OF_REQUEST
+from eastgate.ir.attributes import UNKNOWN
 
 HOST = Selected("request.host")
 PATTERN = Pattern("request.host", Operator.EQ, "a")
@@ -67,7 +71,6 @@ LOOKING: dict[str, object] = {
     "Selected.path": "a {request.path}",
     "CelExpression.text": "request.path",
     "Pattern.selector": "context.request.http.path",
-    "Pattern.value": "/path",
     "CelPredicate.text": "request.url_path == '/'",
     "All.parts": (PATTERN, LOOKS),
     "AnyOf.parts": (PATTERN, LOOKS),
@@ -112,7 +115,7 @@ STEPS = ("Identity", "Metadata", "Authorization", "Response")
 # Fields without expressions.
 CONSTANTS = {
     "Literal.value",
-    "Pattern.operator",
+    *("Pattern.operator", "Pattern.value"),
     "AnyOf.apart",
     *("Credentials.where", "Credentials.key", "SecretRef.name", "SecretRef.key"),
     *("Jwt.issuer", "Jwt.jwks_url", "Jwt.audiences", "ApiKeys.secrets", "X509.secrets", "TokenReview.audiences"),
@@ -148,6 +151,48 @@ def test_a_part_looks_at_the_path_if_a_field_of_it_does(part: Any) -> None:
         name = f"{type(part).__name__}.{field.name}"
         if name in LOOKING:
             assert replace(part, **{field.name: LOOKING[name]}).looks_at_path, name
+
+
+REACHING = (
+    *("request.*", "request|@values", "request", "@this", "context", "context|@tostr", "context.request.http.@values"),
+    *("request.p\\ath", "[request.host,request.path]", "..0", "request.headers", "request.grpc.method"),
+)
+ELSEWHERE = ("request.host", "request.query", "request.headers.x-path", "auth.identity.path", "context.request.http.id")
+
+
+@pytest.mark.parametrize("selector", REACHING)
+def test_a_selector_looks_at_the_path_if_it_can_reach_it(selector: str) -> None:
+    assert Pattern(selector, Operator.EQ, "a").looks_at_path
+    assert Selected(selector).looks_at_path
+    assert Selected(f"a {{{selector}}}").looks_at_path
+
+
+@pytest.mark.parametrize("selector", ELSEWHERE)
+def test_a_selector_that_leads_elsewhere_does_not_look_at_the_path(selector: str) -> None:
+    assert not Pattern(selector, Operator.EQ, "/path").looks_at_path
+    assert not Selected(selector).looks_at_path
+    assert not Selected(f"path {{{selector}}}").looks_at_path
+
+
+@pytest.mark.parametrize(
+    "text", ["request == {}", "request['pa' + 'th'] == '/'", "context.request.size() > 1", "request["]
+)
+def test_cel_looks_at_the_path_if_it_can_reach_it_or_is_not_understood(text: str) -> None:
+    assert CelPredicate(text).looks_at_path
+    assert CelExpression(text).looks_at_path
+
+
+@pytest.mark.parametrize("reference", ["input", "input.request[_]", 'input["request"]', "input[x].y", "input.context"])
+def test_rego_looks_at_the_path_if_it_can_reach_it(reference: str) -> None:
+    assert Rego(f"allow {{ {reference} }}").looks_at_path
+
+
+def test_the_path_is_where_the_document_has_it() -> None:
+    request = RequestFacts(time=0.0, path=UNKNOWN, headers={"content-type": "application/grpc"})
+    unknown = authorization_json_of(request, ()).unknown
+    assert {*PATH_OF_REQUEST, ("request", "query")} == {
+        path for path, called in unknown.items() if called == "the path"
+    }
 
 
 def test_a_new_kind_of_part_counts_as_looking_until_it_says_otherwise() -> None:

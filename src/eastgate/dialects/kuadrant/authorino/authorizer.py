@@ -28,6 +28,7 @@ from eastgate.ir.fields import header_values
 from eastgate.records import dataclass
 
 if TYPE_CHECKING:
+    from eastgate.dialects.kuadrant.authorino.judgement import Judgement
     from eastgate.languages.jwt import KeySource
 
 __all__ = ["SchemeAuthorizer", "services_in", "with_token"]
@@ -53,10 +54,27 @@ class SchemeAuthorizer:
 
         facts = with_token(_facts(request, raw), self.scheme, raw.token)
         judged = evaluate(self.scheme, facts, self.services)
-        if judged.is_undecided:  # a question never gives the URL scheme: both must be allowed
+        if judged.is_undecided and facts.scheme is UNKNOWN:  # both must be allowed
             completed = [evaluate(self.scheme, replace(facts, scheme=url), self.services) for url in ("http", "https")]
             judged = next((judgement for judgement in completed if not judgement.allowed), completed[0])
-        return Ruling(judged.allowed, judged.status, judged.reason, judged.steps, judged.document)
+        return Ruling(
+            judged.allowed,
+            judged.status,
+            judged.reason,
+            judged.steps,
+            judged.document,
+            tuple(judged.response_headers.items()) if judged.allowed else judged.headers,
+            _withheld(self.scheme, judged),
+            judged.body,
+            judged.dynamic_metadata,
+        )
+
+
+def _withheld(scheme: Scheme, judged: Judgement) -> tuple[str, ...]:
+    """Return the headers that the scheme vouches for and has not made: what a client sends there is not to arrive."""
+    made = {name.lower() for name in judged.response_headers}
+    names = dict.fromkeys(response.key for response in scheme.responses if response.in_header)
+    return tuple(name for name in names if name.lower() not in made) if judged.allowed else ()
 
 
 # The facts of a request
@@ -69,14 +87,18 @@ def _facts(request: Request, raw: RawRequest) -> RequestFacts:
         host=_text(request, AUTHORITY),
         method=_text(request, METHOD),
         path=_text(request, TARGET),
+        scheme=raw.scheme or UNKNOWN,
         protocol=raw.http_protocol or "HTTP/1.1",
         headers={name: ",".join(every) for name, every in header_values(headers).items()}
         if headers is not None
         else UNKNOWN,
         principal=_peer(request, IDENTITY),
         address=_peer(request, ADDRESS),
+        port=UNKNOWN if raw.port is None else raw.port,
         certificate=raw.certificate or (None if request.get(IDENTITY) is None else UNKNOWN),
-        size=None,
+        extensions=raw.extensions,
+        size=raw.size,
+        body=raw.body,
         claims=raw.claims,
     )
 
@@ -133,4 +155,6 @@ def services_in(world: World, keys: KeySource | None, *, authorino_compat: bool)
     def secret(namespace: str, name: str) -> Secret | None:
         return world.secrets.get(f"{namespace}/{name}")
 
-    return Services(secrets=secrets, secret=secret, keys=keys, key_sets=keys, authorino_compat=authorino_compat)
+    return Services(
+        secrets=secrets, secret=secret, keys=keys, key_sets=keys and keys.key_sets, authorino_compat=authorino_compat
+    )

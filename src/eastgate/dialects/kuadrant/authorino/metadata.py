@@ -7,13 +7,14 @@ import re
 from collections.abc import Mapping
 from urllib.parse import urlencode
 
+from eastgate.dialects.kuadrant.authorino.addresses import url_problem
 from eastgate.dialects.kuadrant.authorino.caching import ask_cached
 from eastgate.dialects.kuadrant.authorino.context import Evaluation
 from eastgate.dialects.kuadrant.authorino.facts import ServerResponse, Unavailable
-from eastgate.dialects.kuadrant.authorino.fetching import origin, url_problem
 from eastgate.dialects.kuadrant.authorino.findings import Broken, Finding, Found, NotKnown, Refused
 from eastgate.dialects.kuadrant.authorino.model import HttpCall, Literal, Metadata, Selected, Where
 from eastgate.dialects.kuadrant.authorino.values import properties, resolve, stringified
+from eastgate.http import origin
 from eastgate.languages.jwt.strict_json import JsonProblem, read_object
 from eastgate.regexes import regex
 

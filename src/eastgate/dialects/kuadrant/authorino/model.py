@@ -11,12 +11,21 @@ Everything that a scheme compares is in the authorization JSON: the request, and
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field
 from typing import TypeAlias
 
 from eastgate.cluster import Selector
 from eastgate.diagnostics.spans import Span
+from eastgate.dialects.kuadrant.authorino.paths import (
+    PATH_OF_REQUEST,
+    Path,
+    cel_mentions,
+    lead,
+    rego_mentions,
+    selected_mentions,
+    touched,
+)
 from eastgate.records import dataclass
 
 __all__ = [
@@ -79,8 +88,8 @@ class Constant(Part):
         return False
 
 
-def _mention_path(*expressions: str) -> bool:
-    return any("path" in expression for expression in expressions)
+def _reach_path(mentions: Iterable[Path]) -> bool:
+    return touched(mentions, PATH_OF_REQUEST) is not None
 
 
 def _look_at_path(*parts: Part | None) -> bool:
@@ -105,7 +114,7 @@ class Selected(Part):
 
     @property
     def looks_at_path(self) -> bool:
-        return _mention_path(self.path)
+        return _reach_path(selected_mentions(self.path))
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +125,7 @@ class CelExpression(Part):
 
     @property
     def looks_at_path(self) -> bool:
-        return _mention_path(self.text)
+        return _reach_path(cel_mentions(self.text))
 
 
 Value: TypeAlias = Literal | Selected | CelExpression
@@ -146,7 +155,7 @@ class Pattern(Part):
 
     @property
     def looks_at_path(self) -> bool:
-        return _mention_path(self.selector, self.value)
+        return _reach_path((lead(self.selector),))
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +167,7 @@ class CelPredicate(Part):
 
     @property
     def looks_at_path(self) -> bool:
-        return _mention_path(self.text)
+        return _reach_path(cel_mentions(self.text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +271,7 @@ class Plain(Part):
 
     @property
     def looks_at_path(self) -> bool:
-        return _mention_path(self.selector)
+        return _reach_path(selected_mentions(self.selector))
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,7 +344,7 @@ class HttpCall(Part):
     @property
     def looks_at_path(self) -> bool:
         return (
-            _mention_path(self.url)
+            ("{" in self.url and _reach_path(selected_mentions(self.url)))
             or _look_at_path(*self.headers, self.body, *self.body_parameters)
             or _look_at_path(self.shared_secret, self.credentials)
         )
@@ -381,7 +390,7 @@ class Rego(Part):
 
     @property
     def looks_at_path(self) -> bool:
-        return _mention_path(self.module)
+        return _reach_path(rego_mentions(self.module))
 
 
 @dataclass(frozen=True, slots=True)

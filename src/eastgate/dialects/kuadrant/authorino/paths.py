@@ -14,12 +14,37 @@ from typing import Final, TypeAlias
 
 from eastgate.regexes import regex
 
-__all__ = ["NAMES", "Path", "is_plain", "lead", "prune", "rego_mentions", "template_mentions", "touched"]
+__all__ = [
+    "NAMES",
+    "PATH_OF_REQUEST",
+    "Path",
+    "cel_mentions",
+    "is_plain",
+    "lead",
+    "prune",
+    "rego_mentions",
+    "selected_mentions",
+    "template_mentions",
+    "touched",
+]
 
 Path: TypeAlias = tuple[str, ...]
 
 NAMES: Final = "*"
 """In a path: every name that does not begin with a colon, as those of the first line of HTTP/1 do among headers."""
+
+PATH_OF_REQUEST: Final[Mapping[Path, str]] = dict.fromkeys(
+    (
+        ("request", "path"),
+        ("request", "url_path"),
+        ("request", "headers", ":path"),
+        ("request", "grpc"),
+        ("context", "request", "http", "path"),
+        ("context", "request", "http", "headers", ":path"),
+    ),
+    "the path",
+)
+"""Where the path of the request is, whole or in parts. Its query is none of it."""
 
 _NAME = regex(r"([\w:/-]+)(?:[.|]|$)", re.ASCII)
 _INPUT = regex(r"(?<![\w.])input((?:\.[A-Za-z_]\w*|\[\"[^\"\\]*\"\])*)", re.ASCII)
@@ -46,6 +71,14 @@ def is_plain(selector: str) -> bool:
 
 
 @lru_cache(maxsize=4096)
+def selected_mentions(text: str) -> tuple[Path, ...]:
+    """Return the paths that a selector, or the selectors in a template, start with."""
+    from eastgate.dialects.kuadrant.authorino.gjson.templates import is_template  # it brings much along
+
+    return template_mentions(text) if is_template(text) else (lead(text),)
+
+
+@lru_cache(maxsize=4096)
 def template_mentions(template: str) -> tuple[Path, ...]:
     """Return the paths that selectors in a template start with. Escaped braces count too, to be on the safe side."""
     mentions: list[Path] = []
@@ -67,6 +100,14 @@ def rego_mentions(module: str) -> tuple[Path, ...]:
     return tuple(
         tuple(key[1] or key[2] for key in _INPUT_KEY.finditer(reference[1])) for reference in _INPUT.finditer(module)
     )
+
+
+def cel_mentions(text: str) -> Iterable[Path]:
+    """Return the paths that a CEL expression can look at; one that is not understood may look at everything."""
+    from eastgate.languages.cel import CelProblem, compile_document_cel  # it brings much along
+
+    expression = compile_document_cel(text)
+    return ((),) if isinstance(expression, CelProblem) else expression.mentions
 
 
 def touched(mentions: Iterable[Path], paths: Mapping[Path, str]) -> str | None:

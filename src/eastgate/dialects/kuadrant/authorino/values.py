@@ -10,7 +10,7 @@ from eastgate.dialects.kuadrant.authorino.authorization_json import Authorizatio
 from eastgate.dialects.kuadrant.authorino.findings import Broken, Found, NotKnown
 from eastgate.dialects.kuadrant.authorino.gjson import TooMuch, fill, is_template, select
 from eastgate.dialects.kuadrant.authorino.model import CelExpression, Literal, Property, Selected, Value
-from eastgate.dialects.kuadrant.authorino.paths import Path, lead, template_mentions, touched
+from eastgate.dialects.kuadrant.authorino.paths import Path, selected_mentions, touched
 from eastgate.languages.cel import CelEvaluationError, CelProblem, compile_document_cel
 
 __all__ = ["properties", "resolve", "stringified"]
@@ -24,9 +24,8 @@ def resolve(value: Value, document: AuthorizationJson) -> Found | NotKnown | Bro
         case Literal(constant):
             return Found(constant, constant)
         case Selected(path):
-            template = is_template(path)
-            mentions = template_mentions(path) if template else (lead(path),)
-            return _both(mentions, document, lambda data: fill(path, data) if template else _selected(path, data))
+            evaluate = fill if is_template(path) else _selected
+            return _both(selected_mentions(path), document, lambda data: evaluate(path, data))
         case CelExpression(text):
             expression = compile_document_cel(text)
             if isinstance(expression, CelProblem):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from urllib.parse import urlsplit
 
-from eastgate.dialects.kuadrant.authorino.fetching import url_problem
+from eastgate.dialects.kuadrant.authorino.addresses import url_problem
 from eastgate.dialects.kuadrant.authorino.gjson import is_template, path_problem
 from eastgate.dialects.kuadrant.schemes import codes
 from eastgate.dialects.kuadrant.schemes.expressions import cel_value

@@ -1,6 +1,6 @@
 """Questions, as people ask them: may this source reach that destination?
 
-The words of `--from` and `--to`, of a decision table and of the Python API are the same: see `ends`.
+The words of `--from` and `--to`, of a decision table and of the Python API are the same: see `api/questions/ends.py`.
 """
 
 from __future__ import annotations

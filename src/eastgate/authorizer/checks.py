@@ -1,0 +1,89 @@
+"""What proxies ask and what they are told, whichever protocol it goes by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+from typing import Final
+
+from eastgate.api.questions import Entry
+from eastgate.api.questions.ends import UNKNOWN_CALLER
+from eastgate.ir.fields import Headers
+from eastgate.records import dataclass
+
+__all__ = ["DECISION_HEADER", "OWN_HEADERS", "Answer", "Body", "Check", "Where"]
+
+DECISION_HEADER: Final = "x-eastgate-decision"
+OWN_HEADERS: Final = "x-eastgate-"
+"""What the names of our own headers begin with. Clients may not send such."""
+
+Pairs = tuple[tuple[str, str], ...]
+Where = str | Entry
+"""Where a request goes: a destination as `--to` names it, or the points of enforcement themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """The body of a request, or its beginning."""
+
+    content: bytes = field(repr=False)
+    complete: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A request that waits at a proxy. What is None is unknown.
+
+    `source` is the caller as `--from` names it. `to` and `port` say where the request goes, by the word of whoever
+    configured the proxy; `destination` is the address and port that it came in by, as the proxy sees it.
+
+    `all_headers`: there are no others than `headers`. The values of `joined_headers` may be several, joined by commas.
+    `mcp_method` and `mcp_name` are what the proxy read in the body, where it is trusted with that. `extensions` is what
+    the configuration of the proxy adds to each check.
+    """
+
+    source: str = UNKNOWN_CALLER
+    method: str | None = None
+    path: str | None = None
+    host: str | None = None
+    headers: Headers = field(default_factory=dict, repr=False)
+    all_headers: bool = True
+    joined_headers: frozenset[str] = frozenset()
+    http_protocol: str | None = None
+    scheme: str | None = None
+    sni: str | None = None
+    address: str | None = None
+    source_port: int | None = None
+    destination: tuple[str, int] | None = None
+    certificate: str | None = field(default=None, repr=False)
+    body: Body | None = None
+    to: str | None = None
+    port: int | None = None
+    mcp_method: str | None = None
+    mcp_name: str | None = None
+    proxy_id: str | None = None
+    extensions: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def forged_headers(self) -> tuple[str, ...]:
+        """Return the headers of the client that only we may send."""
+        return tuple(name for name in self.headers if name.lower().startswith(OWN_HEADERS))
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The decision on a check, as a proxy carries it out.
+
+    Of an allowed request the application gets `upstream_headers`, each instead of what the client sent under that name,
+    and nothing that the client sent under a name of `upstream_removed`; a denied client gets `status`, `client_headers`
+    and `body`. `record` is the line of the log: its policy and reason are never for the client.
+    """
+
+    allowed: bool
+    status: int
+    id: str
+    upstream_headers: Pairs = ()
+    upstream_removed: tuple[str, ...] = ()
+    client_headers: Pairs = ()
+    body: bytes = field(default=b"", repr=False)
+    record: Mapping[str, object] = field(default_factory=dict, repr=False)

@@ -1,0 +1,239 @@
+"""Decides checks live: the whole engine, with the answers of authorizers as it gets to each of them.
+
+The engine evaluates in microseconds, under a lock. Where it needs the answer of an authorizer, it stops; that one is
+asked without the lock, however long it takes, and the engine begins again with the answer. So each authorizer is asked
+at most once for a check, and only where the engine gets to it.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+from eastgate.api.authority import Authority
+from eastgate.api.deciding import LiveQuestion
+from eastgate.api.decisions import Decision
+from eastgate.api.questions import Question, QuestionError
+from eastgate.api.questions.ends import ServiceAccount
+from eastgate.authorizer.answering import Answers
+from eastgate.authorizer.checks import Answer, Check, Where
+from eastgate.authorizer.locating import Nowhere, destinations_of, port_of
+from eastgate.authorizer.messages import Reading, read_check
+from eastgate.ir import Answer as AuthorizerAnswer
+from eastgate.ir import AssumedConsent, GatheredAnswers, Pending
+from eastgate.ir.attributes import MCP_METHOD, MCP_TOOL, header
+from eastgate.ir.service_accounts import account_of
+from eastgate.records import dataclass
+from eastgate.settings import Settings
+
+__all__ = ["ExternalServices", "LiveAuthorizer", "OpenCheck", "Options", "caller_of"]
+
+_LOG = logging.getLogger(__name__)
+_MOST_ASKED = 64  # authorizers that one check may need
+
+
+class ExternalServices(Protocol):
+    """Asks authorizers that run elsewhere. It never raises for anything that such a service does."""
+
+    def ask(self, name: str, check: Check) -> AuthorizerAnswer:
+        """Ask the service of that name about a check."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the operator chose. `to` is where requests go that do not say it; `seconds` is the time for one decision.
+
+    `plain_denials`: a denied MCP request gets a plain refusal, and no JSON-RPC error. `keeps_own_headers`: the proxy is
+    ours, and takes our headers off what clients send by itself.
+    """
+
+    to: str | None = None
+    seconds: float = 5.0
+    plain_denials: bool = False
+    keeps_own_headers: bool = False
+
+
+class LiveAuthorizer:
+    """Decides checks by an authority. Whoever changes the authority holds `lock`."""
+
+    def __init__(
+        self,
+        authority: Authority,
+        lock: AbstractContextManager[object],
+        external: ExternalServices,
+        options: Options | None = None,
+    ) -> None:
+        self.lock = lock
+        self.options = options or Options()
+        self._authority = authority
+        self._external = external
+
+    @property
+    def authority(self) -> Authority:
+        """Return what decides now."""
+        return self._authority
+
+    def replace(self, authority: Authority, external: ExternalServices) -> None:
+        """Decide by another authority from the next evaluation on."""
+        with self.lock:
+            self._authority = authority
+            self._external = external
+
+    @property
+    def external(self) -> ExternalServices:
+        """Return what asks the authorizers elsewhere."""
+        return self._external
+
+    def begin(self, check: Check, where: Where | None = None) -> Answer | OpenCheck:
+        """Decide a check as far as that needs nobody else; else return what is open, which `finish` decides.
+
+        `where` says where the request goes, instead of the check. Never raises, and never allows by an error.
+        """
+        return OpenCheck(self, check, where).advance()
+
+    def decide(self, check: Check, where: Where | None = None) -> Answer:
+        """Decide a check, and wait for the authorizers that it needs. Never raises, and never allows by an error."""
+        answer = self.begin(check, where)
+        return answer.finish() if isinstance(answer, OpenCheck) else answer
+
+    def may_call(self, check: Check, tool: str, where: Where | None = None) -> bool:
+        """Return whether the rules let the caller of a check call a tool there. Authorizers are taken to consent."""
+        try:
+            with self.lock:
+                questions = self.questions(check, where)
+                values = {MCP_METHOD: "tools/call", MCP_TOOL: tool}
+                return all(
+                    self._authority.enforced_live(
+                        LiveQuestion(live.question, live.entries, values, live.unknown, live.all_headers),
+                        AssumedConsent(),
+                    ).allowed
+                    for live in questions
+                )
+        except (Nowhere, QuestionError):
+            return False
+
+    def questions(self, check: Check, where: Where | None) -> list[LiveQuestion]:
+        """Return the questions that a check asks, each about one destination; whoever calls holds the lock.
+
+        Raises Nowhere where nobody can tell where the request goes.
+        """
+        world, settings = self._authority.world, self._authority.settings
+        unknown = frozenset(map(header, check.joined_headers))
+        if where is not None and not isinstance(where, str):
+            question = _question(check, where.where, check.port, settings)
+            return [LiveQuestion(question, (where,), unknown=unknown, all_headers=check.all_headers)]
+        destinations = (where,) if where is not None else destinations_of(check, self.options.to, world)
+        return [
+            LiveQuestion(
+                _question(check, to, port_of(check, to, world), settings), None, {}, unknown, check.all_headers
+            )
+            for to in destinations
+        ]
+
+
+class OpenCheck:
+    """A check that is being decided, with the answers that authorizers gave so far."""
+
+    def __init__(self, authorizer: LiveAuthorizer, check: Check, where: Where | None) -> None:
+        self._authorizer = authorizer
+        self._check = check
+        self._where = where
+        self._gathered = GatheredAnswers()
+        self._pending: Pending | None = None
+        self._reading: Reading | None = None
+        self._began = time.monotonic()
+        options = authorizer.options
+        self._answers = Answers(check, plain=options.plain_denials, keeps_own=options.keeps_own_headers)
+
+    def advance(self) -> Answer | OpenCheck:
+        """Evaluate with the answers so far: return the answer, or itself where one more authorizer must be asked."""
+        try:
+            return self._evaluate()
+        except Pending as pending:
+            self._pending = pending
+            return self
+        except Nowhere as nowhere:
+            return self._answers.refuse(403, "nowhere", str(nowhere))
+        except QuestionError as error:
+            return self._answers.refuse(403, "undecidable", error.diagnostic.message)
+        except Exception as error:  # whatever it is, nothing passes by it
+            _LOG.exception("a check could not be decided")
+            return self._answers.refuse(500, "error", type(error).__name__)
+
+    def finish(self) -> Answer:
+        """Ask the authorizers that are needed, one after the other, and return the answer."""
+        for _ in range(_MOST_ASKED):
+            if self._pending is None:
+                break
+            if time.monotonic() - self._began > self._authorizer.options.seconds:
+                return self._answers.refuse(503, "timeout", "an authorizer took too long")
+            pending, self._pending = self._pending, None
+            self._gathered.add(pending, self._ask(pending))
+            answer = self.advance()
+            if not isinstance(answer, OpenCheck):
+                return answer
+        return self._answers.refuse(503, "error", "it needs too many authorizers")
+
+    def _ask(self, pending: Pending) -> AuthorizerAnswer:
+        try:
+            if pending.authorizer is None:
+                return self._authorizer.external.ask(pending.name, self._check)
+            return pending.authorizer.answer(pending.request, self._answers.raw)
+        except Exception:  # an authorizer that breaks does not consent
+            _LOG.exception("the authorizer %s could not be asked", pending.name)
+            return self._answers.broken(pending)
+
+    def _evaluate(self) -> Answer:
+        authorizer = self._authorizer
+        if self._reading is None:
+            self._reading = read_check(self._check, self._looks_at_messages)
+        with authorizer.lock:
+            decisions = self._decide(authorizer.questions(self._check, self._where), self._reading)
+            return self._answers.of(decisions, self._reading)
+
+    def _looks_at_messages(self) -> bool:
+        authorizer = self._authorizer
+        with authorizer.lock:
+            questions = authorizer.questions(self._check, self._where)
+            return any(not _MESSAGE.isdisjoint(authorizer.authority.looked_at(live)) for live in questions)
+
+    def _decide(self, questions: Sequence[LiveQuestion], reading: Reading) -> list[Decision]:
+        """Decide every message at every destination, up to the first denial. Raises Pending."""
+        decisions: list[Decision] = []
+        for message in reading.messages:
+            for live in questions:
+                asked = message.about(live) if message is not None else live
+                decision = self._authorizer.authority.enforced_live(asked, self._gathered)
+                decisions.append(decision)
+                if not decision.allowed:
+                    return decisions
+        return decisions
+
+
+_MESSAGE = frozenset({MCP_METHOD, MCP_TOOL})
+
+
+def caller_of(source: str, settings: Settings) -> str:
+    """Return a caller as every dialect knows it: the identity of a service account is its account."""
+    domain, *account = account_of(source) or ("",)
+    return ServiceAccount(account[0], account[1]) if account and domain == settings.trust_domain else source
+
+
+def _question(check: Check, to: str, port: int | None, settings: Settings) -> Question:
+    return Question(
+        source=caller_of(check.source, settings),
+        to=to,
+        port=port,
+        method=check.method,
+        path=check.path,
+        host=check.host,
+        sni=check.sni,
+        headers=check.headers,
+        source_ip=check.address,
+        http_protocol=check.http_protocol,
+        certificate=check.certificate,
+    )

@@ -1,0 +1,113 @@
+"""What checks over HTTP mean: the proxy sends the request again, without its body or with it, and asks by that.
+
+A proxy sends everything as headers, those of the client among them. So nothing is believed of who calls, or where to,
+but what the operator says that the proxy sets itself (`HttpOptions`); else the caller is unknown. And a header that did
+not come is unknown too, since most proxies send only some.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from eastgate.api.questions.ends import ANONYMOUS, UNKNOWN_CALLER
+from eastgate.authorizer.checks import Answer, Body, Check
+from eastgate.authorizer.forwarded_certificates import identities_in
+from eastgate.authorizer.grpc_checks import source_of_principal
+from eastgate.authorizer.http_server import HttpRequest, HttpResponse
+from eastgate.records import dataclass
+
+__all__ = ["HttpOptions", "check_of_http", "response_of"]
+
+_FORWARDED_CERTIFICATE: Final = "x-forwarded-client-cert"
+_PARTIAL: Final = "x-envoy-auth-partial-body"
+_REMOVED: Final = "x-envoy-auth-headers-to-remove"
+_OF_THE_HOP: Final = frozenset(
+    {"connection", "content-length", "host", "keep-alive", "proxy-connection", "te", "transfer-encoding", "upgrade"}
+    | {_PARTIAL, "x-envoy-expected-rq-timeout-ms", "x-envoy-internal"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class HttpOptions:
+    """What the operator says of the proxy. Headers that are named here are set by the proxy, whatever a client sends.
+
+    `prefix` is what it puts before the path. `identity` has the SPIFFE ID of the caller, or is the header
+    x-forwarded-client-cert; `to` has where the request goes, and `address` where it came from. `original`: the request
+    is in X-Original-Method and X-Original-URI, as nginx sends it. `all_headers`: it sends every header.
+    """
+
+    prefix: str = ""
+    identity: str | None = None
+    to: str | None = None
+    address: str | None = None
+    original: bool = False
+    all_headers: bool = False
+
+    @property
+    def own(self) -> frozenset[str]:
+        """Return the names of the headers that are not the client's."""
+        named = {name for name in (self.identity, self.to, self.address) if name is not None}
+        return frozenset(named | ({"x-original-uri", "x-original-method"} if self.original else set()))
+
+
+def check_of_http(request: HttpRequest, options: HttpOptions) -> Check | None:
+    """Return the check that a proxy asks for; None where it cannot be told which request it is about."""
+    method, path = request.method, request.target
+    if options.original:
+        methods, targets = request.values("x-original-method"), request.values("x-original-uri")
+        if len(methods) != 1 or len(targets) != 1:
+            return None
+        method, path = methods[0], targets[0]
+    elif not path.startswith(options.prefix):
+        return None
+    else:
+        path = path[len(options.prefix) :] or "/"
+    hosts = request.values("host")
+    if len(hosts) > 1:
+        return None
+    headers: dict[str, list[str]] = {}
+    for name, value in request.headers:
+        if name not in _OF_THE_HOP and name not in options.own:
+            headers.setdefault(name, []).append(value)
+    return Check(
+        source=_source(request, options),
+        method=method,
+        path=path,
+        host=hosts[0] if hosts else None,
+        headers=headers,
+        all_headers=options.all_headers,
+        joined_headers=frozenset(name for name, values in headers.items() if any("," in value for value in values)),
+        address=_single(request, options.address),
+        body=Body(request.body, complete=_is_complete(request)) if request.body else None,
+        to=_single(request, options.to),
+    )
+
+
+def _single(request: HttpRequest, name: str | None) -> str | None:
+    values = request.values(name) if name is not None else []
+    return values[0] if len(values) == 1 else None
+
+
+def _source(request: HttpRequest, options: HttpOptions) -> str:
+    if options.identity is None:
+        return UNKNOWN_CALLER
+    values = request.values(options.identity)
+    if len(values) > 1:  # one of them is not the proxy's
+        return UNKNOWN_CALLER
+    if options.identity != _FORWARDED_CERTIFICATE:
+        return source_of_principal(values[0]) if values else ANONYMOUS
+    identities = identities_in(values[0]) if values else ()
+    return source_of_principal(identities[0]) if len(identities) == 1 else ANONYMOUS
+
+
+def _is_complete(request: HttpRequest) -> bool:
+    """Tell whether the body is all of it: a proxy that may send a part says each time which it is."""
+    return request.values(_PARTIAL) == ["false"]
+
+
+def response_of(answer: Answer) -> HttpResponse:
+    """Return an answer as a proxy gets it: 200 with headers for the application, or the response for the client."""
+    if answer.allowed:
+        removed = ((_REMOVED, ",".join(answer.upstream_removed)),) if answer.upstream_removed else ()
+        return HttpResponse(200, (*answer.upstream_headers, *removed))
+    return HttpResponse(answer.status, answer.client_headers, answer.body)

@@ -1,0 +1,106 @@
+"""Filters of Gateway API's routes: what a gateway does to a request, or to its answer, beside forwarding it."""
+
+from __future__ import annotations
+
+from typing import ClassVar, TypeAlias
+
+from eastgate.records import dataclass
+
+__all__ = [
+    "Cors",
+    "Header",
+    "HeaderModifier",
+    "PathModifier",
+    "Redirect",
+    "RouteFilter",
+    "Unsupported",
+    "UnsupportedFilter",
+    "UrlRewrite",
+]
+
+Header: TypeAlias = tuple[str, str]
+"""The name of a header, as it is written, and its value."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderModifier:
+    """Changes headers of requests or, by its `type`, of responses.
+
+    `set` replaces what there is, `add` adds another value, `remove` removes. Each name is there once, in any case.
+    """
+
+    type: str
+    set: tuple[Header, ...] = ()
+    add: tuple[Header, ...] = ()
+    remove: tuple[str, ...] = ()
+
+    REQUEST: ClassVar[str] = "RequestHeaderModifier"
+    RESPONSE: ClassVar[str] = "ResponseHeaderModifier"
+
+
+@dataclass(frozen=True, slots=True)
+class PathModifier:
+    """A new path: for all of a path or, with `prefix`, for the part of it that the match of the rule names."""
+
+    value: str
+    prefix: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Redirect:
+    """Answers with a redirect. What is None is that of the request; how a port follows, Gateway API says."""
+
+    scheme: str | None = None
+    hostname: str | None = None
+    path: PathModifier | None = None
+    port: int | None = None
+    status: int = 302
+
+    type: ClassVar[str] = "RequestRedirect"
+
+
+@dataclass(frozen=True, slots=True)
+class UrlRewrite:
+    """Changes the host or the path of the request that is forwarded."""
+
+    hostname: str | None = None
+    path: PathModifier | None = None
+
+    type: ClassVar[str] = "URLRewrite"
+
+
+@dataclass(frozen=True, slots=True)
+class Cors:
+    """Answers preflight requests of browsers, and says which other origins may read an answer."""
+
+    allow_origins: tuple[str, ...] = ()
+    allow_credentials: bool = False
+    allow_methods: tuple[str, ...] = ()
+    allow_headers: tuple[str, ...] = ()
+    expose_headers: tuple[str, ...] = ()
+    max_age: int = 5
+
+    type: ClassVar[str] = "CORS"
+
+
+@dataclass(frozen=True, slots=True)
+class UnsupportedFilter:
+    """A filter that Eastgate's gateway does not have. It must not be skipped: requests for it are answered with 500."""
+
+    type: str
+
+
+RouteFilter: TypeAlias = HeaderModifier | Redirect | UrlRewrite | Cors | UnsupportedFilter
+
+
+@dataclass(frozen=True, slots=True)
+class Unsupported:
+    """Something in a rule that Eastgate's gateway cannot do as it is written, which closes that rule or backend.
+
+    `field` is where it is written, below the object. `may_refuse`: a gateway that can do it may refuse requests for it,
+    so that no other answer to them is known.
+    """
+
+    what: str
+    field: tuple[str | int, ...]
+    may_refuse: bool = False

@@ -1,0 +1,271 @@
+"""The filters of routes out of Kubernetes data."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from eastgate.cluster import codes
+from eastgate.cluster.fields import Data, entries, mapping, mappings, number, text, texts
+from eastgate.cluster.filters import (
+    Cors,
+    Header,
+    HeaderModifier,
+    PathModifier,
+    Redirect,
+    RouteFilter,
+    Unsupported,
+    UnsupportedFilter,
+    UrlRewrite,
+)
+from eastgate.cluster.shapes import FLAG, PORT, TEXT, TEXTS, Of, each, record
+from eastgate.manifests.shapes.demands import Demand, Problem
+from eastgate.manifests.shapes.shape import Choice, Field, ListOf, Text, Whole
+from eastgate.regexes import regex
+
+__all__ = ["FILTERS", "GRPC_FILTERS", "filter_problems", "read_filters", "replaces_prefix", "unsupported_filters"]
+
+_FIELDS = {
+    "RequestHeaderModifier": "requestHeaderModifier",
+    "ResponseHeaderModifier": "responseHeaderModifier",
+    "RequestMirror": "requestMirror",
+    "RequestRedirect": "requestRedirect",
+    "URLRewrite": "urlRewrite",
+    "CORS": "cors",
+    "ExternalAuth": "externalAuth",
+    "ExtensionRef": "extensionRef",
+}
+_REPEATABLE = ("RequestMirror", "ExternalAuth", "ExtensionRef")
+_REDIRECT_STATUSES = (301, 302, 303, 307, 308)
+_HEADER_NAME = regex(r"[A-Za-z0-9!#$%&'*+\-.^_`|~]+")
+_HEADER_VALUE = regex(r"[!-~]([\t -~]*[!-~])?")
+_PRECISE_HOSTNAME = regex(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_ORIGIN = regex(r"\*|https?://(((\*\.)?([a-zA-Z0-9\-]+\.)*[a-zA-Z0-9-]+|\*)(:[0-9]{1,5})?)")
+_FRAMING = (
+    "connection",
+    "content-length",
+    "host",
+    "keep-alive",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+)
+"""Headers that say where a message goes or ends: a proxy that let a filter change them could be made to disagree with
+its neighbours about that."""
+_OWN_HEADERS = ("x-eastgate-", "x-envoy-")
+
+
+# Shapes
+
+
+def _matching(pattern: str, what: str, longest: int, way_out: str) -> Text[None]:
+    expression = regex(pattern)
+
+    def problems(value: str) -> Iterator[Problem]:
+        if not expression.fullmatch(value) or len(value) > longest:
+            yield Problem(codes.BAD_VALUE, f"{value!r} is not {what}", way_out)
+
+    return Text(what, Demand(problems))
+
+
+def _union_problems(of: Data) -> Iterator[Problem]:
+    """Yield what is wrong with a filter: it has the field of its type, and no other."""
+    type_ = text(of, "type")
+    for name, field in _FIELDS.items():
+        if name == type_ and of.get(field) is None:
+            yield Problem(codes.MISSING, f"a {name} filter needs `{field}`", f"write `{field}`")
+        elif name != type_ and of.get(field) is not None:
+            message = f"a {type_} filter has no `{field}`"
+            yield Problem(codes.BAD_VALUE, message, f"remove it, or write `type: {name}`", (field,))
+
+
+def _path_modifier_problems(path: Data) -> Iterator[Problem]:
+    for type_, field in (("ReplaceFullPath", "replaceFullPath"), ("ReplacePrefixMatch", "replacePrefixMatch")):
+        value = text(path, field)
+        if path.get("type") == type_ and value is None:
+            yield Problem(codes.MISSING, f"{type_} needs `{field}`", f"write `{field}`")
+        elif path.get("type") != type_ and value is not None:
+            yield Problem(codes.BAD_VALUE, f"`{field}` needs `type: {type_}`", f"write `type: {type_}`", (field,))
+        if value is not None and any(not "!" <= character <= "~" for character in value):
+            message = f"{value!r} has a character that must be encoded"
+            yield Problem(codes.BAD_PATH, message, "encode the character as %XX", (field,))
+
+
+def _redirect_problems(redirect: Data) -> Iterator[Problem]:
+    status = number(redirect, "statusCode")
+    if status is not None and status not in _REDIRECT_STATUSES:
+        way_out = f"write one of {', '.join(map(str, _REDIRECT_STATUSES))}"
+        yield Problem(codes.BAD_VALUE, f"{status} is not the status of a redirect", way_out, ("statusCode",))
+
+
+def _cors_problems(cors: Data) -> Iterator[Problem]:
+    for field in ("allowOrigins", "allowMethods", "allowHeaders"):
+        values = texts(cors, field)
+        if "*" in values and len(values) > 1:
+            yield Problem(codes.BAD_VALUE, "`*` stands alone", "remove the others, or the `*`", (field,))
+
+
+_NAME = _matching(_HEADER_NAME.pattern, "the name of a header", 256, "write a name such as x-request-id")
+_VALUE = _matching(_HEADER_VALUE.pattern, "the value of a header", 4096, "write visible ASCII characters")
+_HOSTNAME = _matching(
+    _PRECISE_HOSTNAME.pattern, "a hostname", 253, "write a name such as www.example.com, without wildcard and port"
+)
+_ORIGINS: ListOf[None] = ListOf(
+    _matching(_ORIGIN.pattern, "an origin", 253, "write `*`, or an origin such as https://www.example.com")
+)
+_NAMES: ListOf[None] = ListOf(_NAME)
+_SET: ListOf[None] = each({"name": Field(_NAME, required=True), "value": Field(_VALUE, required=True)})
+_HEADERS = record({"set": _SET, "add": _SET, "remove": _NAMES})
+_PATH = record(
+    {
+        "type": Field(Choice(("ReplaceFullPath", "ReplacePrefixMatch")), required=True),
+        "replaceFullPath": TEXT,
+        "replacePrefixMatch": TEXT,
+    },
+    Demand(_path_modifier_problems),
+)
+_TYPE: Of = Field(TEXT, required=True)
+_OTHERS: dict[str, Of] = {field: Field(record({})) for field in ("requestMirror", "externalAuth", "extensionRef")}
+GRPC_FILTERS = each(
+    {"type": _TYPE, "requestHeaderModifier": _HEADERS, "responseHeaderModifier": _HEADERS, **_OTHERS},
+    Demand(_union_problems),
+)
+FILTERS = each(
+    {
+        "type": _TYPE,
+        "requestHeaderModifier": _HEADERS,
+        "responseHeaderModifier": _HEADERS,
+        "requestRedirect": record(
+            {
+                "scheme": Choice(("http", "https")),
+                "hostname": _HOSTNAME,
+                "path": _PATH,
+                "port": PORT,
+                "statusCode": Whole(100, 999, codes.BAD_VALUE),
+            },
+            Demand(_redirect_problems),
+        ),
+        "urlRewrite": record({"hostname": _HOSTNAME, "path": _PATH}),
+        "cors": record(
+            {
+                "allowOrigins": _ORIGINS,
+                "allowCredentials": FLAG,
+                "allowMethods": TEXTS,
+                "allowHeaders": _NAMES,
+                "exposeHeaders": _NAMES,
+                "maxAge": Whole(1, 2**31 - 1, codes.BAD_VALUE),
+            },
+            Demand(_cors_problems),
+        ),
+        **_OTHERS,
+    },
+    Demand(_union_problems),
+)
+
+
+def filter_problems(holder: Data) -> Iterator[Problem]:
+    """Yield what is wrong with the filters of a rule or a backend as a whole."""
+    types = [text(of, "type") or "" for of in mappings(holder, "filters")]
+    for type_, count in Counter(types).items():
+        if count > 1 and type_ in _FIELDS and type_ not in _REPEATABLE:
+            yield Problem(codes.BAD_VALUE, f"{type_} is there {count} times", "write it once", ("filters",))
+    if "RequestRedirect" in types and "URLRewrite" in types:
+        message = "a request is redirected or rewritten, not both"
+        yield Problem(codes.BAD_VALUE, message, "remove RequestRedirect or URLRewrite", ("filters",))
+
+
+def replaces_prefix(holder: Data) -> bool:
+    """Tell whether a filter of a rule or a backend replaces the prefix that the rule's match names."""
+    return any(
+        mapping(mapping(of, field), "path").get("type") == "ReplacePrefixMatch"
+        for of in mappings(holder, "filters")
+        for field in ("requestRedirect", "urlRewrite")
+    )
+
+
+# Meaning
+
+
+def read_filters(holder: Data, *, grpc: bool = False) -> tuple[RouteFilter, ...]:
+    """Return the filters of a rule or a backend, in order."""
+    return tuple(_filter(of, grpc=grpc) for of in entries(holder, "filters"))
+
+
+def _filter(of: Data, *, grpc: bool) -> RouteFilter:
+    type_ = text(of, "type") or ""
+    if type_ in (HeaderModifier.REQUEST, HeaderModifier.RESPONSE):
+        return _header_modifier(type_, mapping(of, _FIELDS[type_]))
+    if grpc:
+        return UnsupportedFilter(type_)
+    match type_:
+        case Redirect.type:
+            return _redirect(mapping(of, "requestRedirect"))
+        case UrlRewrite.type:
+            rewrite = mapping(of, "urlRewrite")
+            return UrlRewrite(text(rewrite, "hostname"), _path_modifier(mapping(rewrite, "path")))
+        case Cors.type:
+            return _cors(mapping(of, "cors"))
+        case _:
+            return UnsupportedFilter(type_)
+
+
+def _header_modifier(type_: str, written: Data) -> HeaderModifier:
+    return HeaderModifier(type_, _headers(written, "set"), _headers(written, "add"), texts(written, "remove"))
+
+
+def _headers(written: Data, key: str) -> tuple[Header, ...]:
+    """Return headers, of each name the first: to Gateway API no other counts."""
+    first: dict[str, Header] = {}
+    for header in entries(written, key):
+        name = text(header, "name") or ""
+        first.setdefault(name.lower(), (name, text(header, "value") or ""))
+    return tuple(first.values())
+
+
+def _path_modifier(path: Data) -> PathModifier | None:
+    match text(path, "type"):
+        case "ReplaceFullPath":
+            return PathModifier(text(path, "replaceFullPath") or "/")
+        case "ReplacePrefixMatch":
+            return PathModifier(text(path, "replacePrefixMatch") or "", prefix=True)
+        case _:
+            return None
+
+
+def _redirect(redirect: Data) -> Redirect:
+    return Redirect(
+        scheme=text(redirect, "scheme"),
+        hostname=text(redirect, "hostname"),
+        path=_path_modifier(mapping(redirect, "path")),
+        port=number(redirect, "port"),
+        status=number(redirect, "statusCode") or 302,
+    )
+
+
+def _cors(cors: Data) -> Cors:
+    return Cors(
+        allow_origins=texts(cors, "allowOrigins"),
+        allow_credentials=cors.get("allowCredentials") is True,
+        allow_methods=texts(cors, "allowMethods"),
+        allow_headers=texts(cors, "allowHeaders"),
+        expose_headers=texts(cors, "exposeHeaders"),
+        max_age=number(cors, "maxAge") or 5,
+    )
+
+
+def unsupported_filters(filters: Iterable[RouteFilter], at: tuple[str | int, ...]) -> Iterator[Unsupported]:
+    """Yield what Eastgate's gateway cannot do of some filters, which are written at `at`."""
+    for number_, of in enumerate(filters):
+        field = (*at, "filters", number_)
+        match of:
+            case UnsupportedFilter(type_):
+                yield Unsupported(f"filter {type_}", field, may_refuse=type_ != "RequestMirror")
+            case HeaderModifier():
+                names = [*(name for name, _ in (*of.set, *of.add)), *of.remove]
+                for name in names:
+                    if name.lower() in _FRAMING or name.lower().startswith(_OWN_HEADERS):
+                        yield Unsupported(f"{of.type} of the header {name}", field)
+            case _:
+                pass

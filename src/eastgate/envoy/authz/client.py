@@ -1,0 +1,154 @@
+"""Asks a service whether a request may pass, as an Envoy does: `envoy.service.auth.v3.Authorization/Check`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import field
+from typing import Final
+
+import grpc
+from envoy.config.core.v3.base_pb2 import HeaderValueOption
+from envoy.service.auth.v3.external_auth_pb2 import CheckRequest, CheckResponse
+
+from eastgate.records import dataclass
+
+__all__ = ["AuthorizationClient", "CheckAnswer", "CheckFailed", "CheckedRequest"]
+
+_CHECK: Final = "/envoy.service.auth.v3.Authorization/Check"
+_ACTION = HeaderValueOption.HeaderAppendAction
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedRequest:
+    """A request to be checked. Names of headers are in lower case, those of HTTP/2 begin with a colon.
+
+    `principal` and `address` are of the peer; empty: it has none, or it is not known.
+    """
+
+    method: str
+    path: str
+    host: str
+    scheme: str
+    protocol: str
+    headers: Mapping[str, str] = field(repr=False)
+    size: int = -1
+    body: bytes | None = field(default=None, repr=False)
+    principal: str = ""
+    address: str = ""
+    port: int = 0
+    sni: str = ""
+    id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckAnswer:
+    """The answer. `headers` are for the application where it is allowed, and for the client where not."""
+
+    allowed: bool
+    status: int
+    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    removed: tuple[str, ...] = ()
+    body: str = field(default="", repr=False)
+
+
+class CheckFailed(Exception):  # noqa: N818 - says what happened
+    """There is no answer, or none that can be carried out. The message may be shown."""
+
+
+class AuthorizationClient:
+    """Asks one service, over one connection that is made anew whenever it is lost. Threads may share it.
+
+    `target` is an address as gRPC writes it, `authority` the name that the service is asked by.
+    """
+
+    def __init__(self, target: str, authority: str, *, max_bytes: int) -> None:
+        options = (
+            ("grpc.default_authority", authority),
+            ("grpc.max_receive_message_length", max_bytes),
+            ("grpc.absolute_max_metadata_size", max_bytes),
+            ("grpc.enable_http_proxy", 0),
+            ("grpc.enable_retries", 0),
+            ("grpc.use_local_subchannel_pool", 1),
+            ("grpc.initial_reconnect_backoff_ms", 100),
+            ("grpc.min_reconnect_backoff_ms", 100),
+            ("grpc.max_reconnect_backoff_ms", 1000),
+        )
+        self._channel = grpc.insecure_channel(target, options)
+        self._check = self._channel.unary_unary(_CHECK, CheckRequest.SerializeToString, CheckResponse.FromString)
+
+    def check(self, request: CheckedRequest, seconds: float) -> CheckAnswer:
+        """Return the answer. Raises CheckFailed."""
+        try:
+            response: CheckResponse = self._check(_message(request), timeout=seconds)
+        except grpc.RpcError as error:
+            code = getattr(error, "code", None)
+            raise CheckFailed(f"the call fails: {code().name if code is not None else 'no connection'}") from None
+        except ValueError:
+            raise CheckFailed("the connection was closed") from None
+        return _answer(response, request.headers)
+
+    def close(self) -> None:
+        """Give the connection up."""
+        self._channel.close()
+
+
+def _message(request: CheckedRequest) -> CheckRequest:
+    message = CheckRequest()
+    attributes = message.attributes
+    source = attributes.source
+    if request.address:
+        source.address.socket_address.address = request.address
+        source.address.socket_address.port_value = request.port
+    source.principal = request.principal
+    now = time.time_ns()
+    attributes.request.time.seconds, attributes.request.time.nanos = divmod(now, 1_000_000_000)
+    http = attributes.request.http
+    http.id, http.method, http.path, http.host = request.id, request.method, request.path, request.host
+    http.scheme, http.protocol, http.size = request.scheme, request.protocol, request.size
+    http.headers.update(request.headers)
+    if request.body is not None:
+        try:
+            http.body = request.body.decode()
+        except UnicodeDecodeError:
+            http.raw_body = request.body
+    if request.sni:
+        attributes.tls_session.sni = request.sni
+    return message
+
+
+def _answer(response: CheckResponse, sent: Mapping[str, str]) -> CheckAnswer:
+    """Read the answer. It allows only where nothing in it says otherwise."""
+    which = response.WhichOneof("http_response")
+    if response.status.code == 0:
+        if which not in (None, "ok_response"):
+            raise CheckFailed("the answer contradicts itself: its status is OK, and its response a denial")
+        accepted = response.ok_response
+        if accepted.query_parameters_to_set or accepted.query_parameters_to_remove:
+            raise CheckFailed("the answer asks for a change of the query, which is not made")
+        return CheckAnswer(
+            True, 200, _changes(accepted.headers, sent), tuple(name.lower() for name in accepted.headers_to_remove)
+        )
+    if which != "denied_response":
+        return CheckAnswer(False, 403)
+    denied = response.denied_response
+    return CheckAnswer(False, denied.status.code or 403, tuple(map(_header, denied.headers)), (), denied.body)
+
+
+def _changes(options: Iterable[HeaderValueOption], sent: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """Return the headers that differ from those that were sent, as they are once all changes are made."""
+    changed: dict[str, str] = {}
+    for option in options:
+        name, value = _header(option)
+        before = changed.get(name, sent.get(name))
+        if option.append_action == _ACTION.ADD_IF_ABSENT and before is not None:
+            continue
+        if option.append_action == _ACTION.OVERWRITE_IF_EXISTS and before is None:
+            continue
+        changed[name] = f"{before},{value}" if option.append.value and before is not None else value
+    return tuple(changed.items())
+
+
+def _header(option: HeaderValueOption) -> tuple[str, str]:
+    header = option.header
+    return header.key.lower(), header.value or header.raw_value.decode("latin-1")

@@ -1,0 +1,216 @@
+"""A check is decided by the whole engine, and authorizers are asked once, in order, and only where it gets to them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from eastgate.authorizer.checks import DECISION_HEADER, Answer, Body, Check
+from eastgate.authorizer.deciding import OpenCheck, Options
+from eastgate.ir import Reply, Ruling
+from tests.authorizer.worlds import POD_ADDRESS, Services, live_authorizer
+
+WEB = "spiffe://cluster.local/ns/shop/sa/web"
+REVIEWS = Check(
+    source=WEB,
+    method="GET",
+    path="/reviews/1?key=secret",
+    host="reviews",
+    destination=(POD_ADDRESS, 9080),
+    http_protocol="HTTP/1.1",
+)
+
+
+def message(method: str, name: str | None = None, **more: object) -> bytes:
+    params = {"name": name, "arguments": {}} if name is not None else {}
+    return json.dumps({"jsonrpc": "2.0", "id": 7, "method": method, "params": params, **more}).encode()
+
+
+DUPLICATE = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"write","name":"read"}}'
+
+
+def call(account: str, content: bytes = message("tools/call", "read"), **changes: object) -> Check:
+    check = Check(
+        source=f"sa:prod/{account}",
+        method="POST",
+        path="/mcp",
+        host="mcp.example",
+        headers={"content-type": "application/json"},
+        body=Body(content, complete=True),
+        http_protocol="HTTP/2",
+    )
+    return replace(check, **changes)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("change", "allowed"),
+    [
+        ({}, True),
+        ({"path": "/admin"}, False),
+        ({"method": "POST"}, False),
+        ({"source": "anonymous"}, False),
+        ({"source": "unknown"}, False),
+        ({"source": "sa:shop/web"}, True),
+        ({"source": "sa:shop/cart"}, False),
+        ({"path": "/reviews/../admin"}, False),
+        ({"path": "/reviews%2f..%2fadmin"}, False),
+        ({"path": None}, False),
+        ({"destination": ("10.9.9.9", 9080)}, False),
+        ({"destination": ("10.9.9.9", 9080), "to": "pod:shop/reviews"}, True),
+        ({"to": "pod:shop/nobody"}, False),
+        ({"to": "nonsense"}, False),
+    ],
+)
+def test_pods(change: dict[str, object], allowed: bool) -> None:
+    assert live_authorizer().decide(replace(REVIEWS, **change)).allowed is allowed  # type: ignore[arg-type]
+
+
+def test_a_host_of_a_gateway_does_not_get_round_the_policies_of_the_pod() -> None:
+    forged = replace(REVIEWS, path="/admin", host="toys.example", headers={"authorization": "APIKEY KEY-OF-ALICE"})
+    answer = live_authorizer().decide(forged)
+    assert not answer.allowed
+    assert answer.record["to"] == "pod:shop/reviews"
+
+
+def test_an_allowed_check_tells_the_application_its_decision_and_takes_forged_headers_away() -> None:
+    answer = live_authorizer().decide(replace(REVIEWS, headers={"X-Eastgate-Target": "x", "accept": "*/*"}))
+    assert answer.allowed
+    assert answer.upstream_headers == ((DECISION_HEADER, answer.id),)
+    assert answer.upstream_removed == ("X-Eastgate-Target",)
+
+
+def test_the_log_has_the_policy_and_the_client_has_not() -> None:
+    answer = live_authorizer().decide(replace(REVIEWS, path="/admin?token=secret"))
+    assert answer.status == 403
+    assert answer.record["policy"] is None
+    assert answer.record["path"] == "/admin"
+    assert answer.record["id"] == answer.id
+    assert "reviews-from-web" not in repr((answer.client_headers, answer.body))
+    allowed = live_authorizer().decide(REVIEWS)
+    assert (allowed.record["policy"], allowed.record["rule"]) == ("AuthorizationPolicy/shop/reviews-from-web", 0)
+
+
+@pytest.mark.parametrize(
+    ("check", "allowed", "asked"),
+    [
+        (call("agent"), True, []),
+        (call("agent", message("tools/call", "write")), False, []),
+        (call("agent", message("tools/list")), True, []),
+        (call("agent", message("prompts/get", "x")), False, []),
+        (call("stranger"), False, []),
+        (call("auditor"), True, ["front.prod:9000", "back.prod:9000"]),
+        (call("auditor", message("tools/call", "write")), False, ["front.prod:9000", "back.prod:9000"]),
+        (call("agent", body=Body(message("tools/call", "read"), complete=False)), False, []),
+        (call("agent", body=None), False, []),
+        (call("agent", DUPLICATE), False, []),
+        (call("agent", b"[" + message("tools/call", "read") + b"," + message("tools/call", "list") + b"]"), True, []),
+        (call("agent", b"[" + message("tools/call", "read") + b"," + message("tools/call", "write") + b"]"), False, []),
+        (call("agent", method="GET", body=None), True, []),
+        (call("agent", host="other.example"), False, []),
+        (call("agent", source="unknown"), False, ["front.prod:9000", "back.prod:9000"]),
+        (call("agent", body=None, mcp_method="tools/call", mcp_name="read"), True, []),
+        (call("agent", body=None, mcp_method="tools/call", mcp_name="write"), False, []),
+    ],
+)  # fmt: skip
+def test_tools(check: Check, allowed: bool, asked: list[str]) -> None:
+    services = Services()
+    assert live_authorizer(services).decide(check).allowed is allowed
+    assert services.asked == asked
+
+
+@pytest.mark.parametrize(
+    ("answers", "asked"),
+    [
+        ({"front": Reply.DENY}, ["front.prod:9000"]),
+        ({"front": Reply.ERROR}, ["front.prod:9000"]),
+        ({"front": "raises"}, ["front.prod:9000"]),
+        ({"front": "nonsense"}, ["front.prod:9000"]),
+        ({"back": Reply.DENY}, ["front.prod:9000", "back.prod:9000"]),
+        ({"back": "raises"}, ["front.prod:9000", "back.prod:9000"]),
+    ],
+)
+def test_the_backends_authorizer_is_not_asked_for_what_the_gateway_denies(
+    answers: dict[str, str], asked: list[str]
+) -> None:
+    services = Services(**answers)
+    assert live_authorizer(services).decide(call("auditor")).status == 403
+    assert services.asked == asked
+
+
+def test_a_check_that_needs_nobody_is_answered_at_once() -> None:
+    authorizer = live_authorizer()
+    assert isinstance(authorizer.begin(call("agent")), Answer)
+    waiting = authorizer.begin(call("auditor"))
+    assert isinstance(waiting, OpenCheck)
+    assert waiting.finish().allowed
+
+
+def test_a_batch_asks_each_service_once() -> None:
+    services = Services()
+    batch = b"[" + message("tools/call", "read") + b"," + message("tools/list") + b"]"
+    assert live_authorizer(services).decide(call("auditor", batch)).allowed
+    assert services.asked == ["front.prod:9000", "back.prod:9000"]
+
+
+def test_a_denied_message_gets_a_json_rpc_error_with_its_id() -> None:
+    answer = live_authorizer().decide(call("agent", message("tools/call", "write")))
+    assert answer.status == 403
+    assert json.loads(answer.body)["id"] == 7
+    assert ("content-type", "application/json") in answer.client_headers
+    plain = live_authorizer(options=Options(plain_denials=True)).decide(call("agent", message("tools/call", "write")))
+    assert plain.body == b""
+
+
+def test_a_message_that_cannot_be_read_is_a_bad_request() -> None:
+    answer = live_authorizer().decide(call("agent", b'{"jsonrpc": "2.0", "method": "Tools/Call"'))
+    assert answer.status == 400
+    assert answer.record["unread"] == "syntax"
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [({"authorization": "APIKEY KEY-OF-ALICE"}, 200), ({"authorization": "APIKEY wrong"}, 401), ({}, 401)],
+)
+def test_schemes(headers: dict[str, str], status: int) -> None:
+    check = Check("anonymous", "GET", "/", "toys.example", headers, http_protocol="HTTP/1.1")
+    answer = live_authorizer().decide(check)
+    assert (answer.allowed, answer.status) == (status == 200, status)
+
+
+def test_rulings_reach_application_and_client() -> None:
+    consent = Ruling(True, 200, "", headers=(("x-user", "ana"),), removed=("x-user", "x-role"))
+    services = Services(front=consent)
+    answer = live_authorizer(services).decide(call("auditor", headers={"x-role": "admin"}))
+    assert ("x-user", "ana") in answer.upstream_headers
+    assert answer.upstream_removed == ("x-role",)
+    headers = (("location", "/login"), ("bad\r\nname", "x"))
+    denial = Ruling(False, 302, "go away", headers=headers, body="see there")
+    denied = live_authorizer(Services(front=denial)).decide(call("auditor", method="GET", body=None))
+    assert (denied.status, denied.body) == (302, b"see there")
+    assert denied.client_headers == (("location", "/login"), (DECISION_HEADER, denied.id))
+
+
+def test_a_denial_that_would_read_as_consent_is_forbidden() -> None:
+    assert live_authorizer(Services(front=Ruling(False, 200, ""))).decide(call("auditor")).status == 403
+
+
+def test_a_header_that_cannot_be_sent_denies() -> None:
+    consent = Ruling(True, 200, "", headers=(("x-user", "ana\r\nx-admin: 1"),))
+    assert live_authorizer(Services(front=consent)).decide(call("auditor")).status == 500
+
+
+def test_time_for_a_decision_is_limited() -> None:
+    services = Services()
+    answer = live_authorizer(services, Options(seconds=-1)).decide(call("auditor"))
+    assert (answer.status, answer.record["why"]) == (503, "timeout")
+    assert services.asked == []
+
+
+def test_tools_that_may_be_called() -> None:
+    authorizer, services = live_authorizer(Services(front=Reply.DENY)), Services()
+    listing = call("auditor", message("tools/list"))
+    assert [tool for tool in ("read", "list", "write") if authorizer.may_call(listing, tool)] == ["read"]
+    assert services.asked == []
+    assert not authorizer.may_call(replace(listing, host="nowhere.example"), "read")

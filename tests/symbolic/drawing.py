@@ -1,0 +1,42 @@
+"""Predicates drawn over a world that is so small that every request of it can be tried.
+
+The world is closed: whatever predicates of `ATOMS` can tell apart is told apart by some request of `EVERY`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+from random import Random
+
+from eastgate.ir import ALWAYS, And, Is, Known, Not, OneOf, Or, Predicate, Prefix, Present, Suffix
+from eastgate.ir.attributes import METHOD, PORT, Attribute, header
+
+__all__ = ["ATOMS", "EVERY", "TEAM", "WORLD", "draw"]
+
+TEAM = header("x-team")
+ATOMS: Sequence[Predicate] = [
+    *(Is(METHOD, OneOf(frozenset(texts))) for texts in ({"a"}, {"b"}, {"a", "ab"})),
+    *(Is(METHOD, matcher) for matcher in (Prefix("a"), Suffix("b"), Present())),
+    *(Is(PORT, OneOf(frozenset(ports))) for ports in ({1}, {1, 2})),
+    *(Is(TEAM, OneOf(frozenset({text}))) for text in ("red", "blue")),
+    Is(TEAM, Present()),
+]
+WORLD: Mapping[Attribute, Sequence[Known]] = {
+    METHOD: ["a", "b", "ab", "c", "ac", "cb", "acb", None],
+    PORT: [1, 2, 3],
+    TEAM: ["red", "blue", ("red", "blue"), "green", None],
+}
+EVERY: Sequence[Mapping[Attribute, Known]] = [
+    dict(zip(WORLD, values, strict=True)) for values in product(*WORLD.values())
+]
+
+
+def draw(random: Random, depth: int = 2) -> Predicate:
+    """Draw a predicate."""
+    if not depth or random.random() < 0.4:
+        atom = random.choice(ATOMS)
+        literals: list[Predicate] = [atom, atom, atom, Not(atom), ALWAYS]
+        return random.choice(literals)
+    parts = tuple(draw(random, depth - 1) for _ in range(random.randint(1, 3)))
+    return And(parts) if random.random() < 0.5 else Or(parts)
