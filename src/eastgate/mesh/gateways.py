@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Protocol
 
 from eastgate.api.authority import Authority
 from eastgate.cluster import Backend, Gateway, World, service_account_id
@@ -15,7 +16,15 @@ from eastgate.mesh.sites import ProxySite, endpoints_of
 from eastgate.records import dataclass
 from eastgate.settings import Settings
 
-__all__ = ["GatewaySite", "gateway_identity", "gateway_node", "legs_of", "plan_gateway", "ports_of_gateway"]
+__all__ = [
+    "GatewaySite",
+    "find_destination",
+    "gateway_identity",
+    "gateway_node",
+    "legs_of",
+    "plan_gateway",
+    "ports_of_gateway",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +44,15 @@ class GatewaySite:
     def node(self) -> str:
         """Return its name among the proxies."""
         return gateway_node(self.gateway.namespace, self.gateway.name)
+
+
+class GatewayPlans(Protocol):
+    """The plans of all gateways."""
+
+    @property
+    def gateways(self) -> Mapping[str, GatewaySite]: ...
+
+    def gateway_plan(self, node: str, port: int) -> GatewayPlan: ...
 
 
 def gateway_node(namespace: str, name: str) -> str:
@@ -112,3 +130,11 @@ def _service(
         return None
     endpoints, identities = endpoints_of(service, port, world, sites, settings)
     return Upstream(f"service/{key}/{port}", (), endpoints, identities) if endpoints else None
+
+
+def find_destination(plans: GatewayPlans, node: str, port: int, destination: str) -> Destination | None:
+    """Return the destination of a gateway's port by its id; None where there is none of that name any more."""
+    site = plans.gateways.get(node)
+    if site is None or port not in site.ports:
+        return None
+    return next((each for each in plans.gateway_plan(node, port).destinations if each.id == destination), None)

@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import Any
 
 from eastgate.api.authority import Authority
+from eastgate.authorizer.external import Address, ExternalAuthorizers
 from eastgate.cluster import World
 from eastgate.cluster.points import Point
 from eastgate.cluster.targets import BackendNamed, GatewayNamed, RouteNamed
@@ -32,13 +33,14 @@ from eastgate.envoy.server.status import ResourceRejection, ResourceState
 from eastgate.envoy.server.store import Store
 from eastgate.envoy.server.tokens import Tokens
 from eastgate.identity import BundlesChanged, EmbeddedCa, Lifetimes, Svid, SvidSource, WorkloadApi
-from eastgate.ir import Is, OneOf, at_port
+from eastgate.ir import ExternalAuthorizer, Is, OneOf, at_port
 from eastgate.ir.attributes import IDENTITY, MESH_NAME
 from eastgate.ir.spiffe import trust_domain_of
 from eastgate.mesh.access_log import UNREACHABLE, read_record
+from eastgate.mesh.authorizing import MeshAuthorizer
 from eastgate.mesh.certificates import Certificates
 from eastgate.mesh.closures import Closure
-from eastgate.mesh.enforcement import Enforcement
+from eastgate.mesh.enforcement import AuthorizerSockets, Enforcement
 from eastgate.mesh.events import (
     Changes,
     Decided,
@@ -141,8 +143,18 @@ class LocalMesh:
             Certificates(source, self.settings, self.metrics, self.emit, self._on_renewed)
         )
         self._stack.callback(source.watch(self._on_source_change))
+        sockets = AuthorizerSockets(self.rundir.socket("authorizer"), self.rundir.socket("tools"))
         self.enforcement = Enforcement(
-            authority, self.store, by_address=self.options.by_address, tokens=self.options.tokens
+            authority,
+            self.store,
+            by_address=self.options.by_address,
+            tokens=self.options.tokens,
+            authorizer=sockets,
+        )
+        external = ExternalAuthorizers(self._address_of_authorizer)
+        self._stack.callback(external.close)
+        self.authorizer = await self._stack.enter_async_context(
+            MeshAuthorizer(lambda: self.enforcement, external, sockets)
         )
         self._open_requests = OpenRequestMonitor(self.enforcement, self.emit)
         self._stack.callback(self.listen(self._open_requests.on_event))
@@ -207,7 +219,8 @@ class LocalMesh:
         began = time.monotonic() if began is None else began
         async with self._changing:
             before = {node: self.store.revision(node) for node in self.nodes}
-            touched = change(self.enforcement)
+            with self.authorizer.lock:
+                touched = change(self.enforcement)
             self.certificates.federate(_foreign_domains(self.authority, touched))
             updated = tuple(sorted(node for node in self.nodes if self.store.revision(node) != before[node]))
             await self._settle(updated, _SETTLE_TIMEOUT)
@@ -261,7 +274,8 @@ class LocalMesh:
         identities = {key: identity for key, identity in optional.items() if identity is not None}
         of_gateways = {gateway_node(each.namespace, each.name): each for each in world.gateways.values()}
         addresses = self._addresses.assign([*identities, *of_gateways])
-        authority.place({key: addresses[key] for key in identities})
+        with self.authorizer.lock:
+            authority.place({key: addresses[key] for key in identities})
         sites = {}
         for key in identities:
             bound = self._bind(ports_of(world, world.workloads[key]))
@@ -281,7 +295,9 @@ class LocalMesh:
         }
         self.certificates.federate([*self.options.federate, *_foreign_domains(authority, world.workloads)])
         held = {self._identity_of(node) for node in self.nodes}
-        self.enforcement.begin(authority, sites, gateways)
+        with self.authorizer.lock:
+            self.authorizer.decide_by(authority)
+            self.enforcement.begin(authority, sites, gateways)
         for unused in held - {self._identity_of(node) for node in self.nodes} - {None}:
             await self.certificates.release(str(unused))
         for node in self.nodes:
@@ -299,6 +315,19 @@ class LocalMesh:
             if (node, port) not in closed
         }
         await wait_until_listening(wanted, timeout)
+
+    def _address_of_authorizer(self, authorizer: ExternalAuthorizer) -> Address | None:
+        """Return where an external authorizer is reached: the application of a pod behind its Service."""
+        world = self.authority.world
+        service = world.services.get(f"{authorizer.namespace}/{authorizer.service}")
+        if service is None:
+            return None
+        for key in sorted(world.pods_of(f"{service.namespace}/{service.name}") & self.sites.keys()):
+            for number in world.target_ports(service, authorizer.port, world.workloads[key]):
+                app = self.sites[key].apps.get(number)
+                if app is not None and app.port:  # what is built in answers everybody, and decides nothing
+                    return Address(app.host, app.port)
+        return None
 
     def _bind(self, ports: Iterable[int]) -> dict[int, int]:
         """Return the port to open for each of these."""

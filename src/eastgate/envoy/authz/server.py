@@ -16,6 +16,7 @@ import grpc
 from envoy.config.core.v3.base_pb2 import HeaderValue, HeaderValueOption
 from envoy.service.auth.v3.external_auth_pb2 import CheckRequest, CheckResponse, DeniedHttpResponse, OkHttpResponse
 from envoy.type.v3.http_status_pb2 import HttpStatus
+from google.protobuf.struct_pb2 import Struct
 from google.rpc.status_pb2 import Status
 
 from eastgate.envoy.authz.health import HEALTH_SERVICE, health_handlers
@@ -64,7 +65,10 @@ class ReceivedCheck:
 
 @dataclass(frozen=True, slots=True)
 class CheckReply:
-    """The answer for an Envoy: see the fields of `OkHttpResponse` and `DeniedHttpResponse`."""
+    """The answer for an Envoy: see the fields of `OkHttpResponse` and `DeniedHttpResponse`.
+
+    `decision` is for the log of the Envoy.
+    """
 
     allowed: bool
     status: int = 403
@@ -72,6 +76,7 @@ class CheckReply:
     upstream_removed: tuple[str, ...] = ()
     client_headers: Pairs = ()
     body: bytes = b""
+    decision: str = ""
 
 
 def read_check(message: CheckRequest) -> ReceivedCheck:
@@ -126,18 +131,21 @@ def _plain(struct: Any) -> dict[str, object]:
 
 def write_reply(reply: CheckReply) -> CheckResponse:
     """Write the answer. What it sets replaces what the client sent."""
+    noted = Struct()
+    if reply.decision:
+        noted["decision"] = reply.decision
     if reply.allowed:
         allowed = OkHttpResponse(
             headers=[_option(*header) for header in reply.upstream_headers],
             headers_to_remove=reply.upstream_removed,
         )
-        return CheckResponse(status=Status(code=0), ok_response=allowed)
+        return CheckResponse(status=Status(code=0), ok_response=allowed, dynamic_metadata=noted)
     denied = DeniedHttpResponse(
         status=HttpStatus(code=reply.status),
         headers=[_option(*header) for header in reply.client_headers],
         body=reply.body.decode("utf-8", "replace"),
     )
-    return CheckResponse(status=Status(code=_PERMISSION_DENIED), denied_response=denied)
+    return CheckResponse(status=Status(code=_PERMISSION_DENIED), denied_response=denied, dynamic_metadata=noted)
 
 
 def _option(name: str, value: str) -> HeaderValueOption:

@@ -1,5 +1,5 @@
 -- Leads requests of a gateway to their destinations, and notes what policies look at.
--- RULES, which stands before this, has the destinations of each rule that routing may name: their ids and weights.
+-- Before this stand: GATEWAY, its name and port. RULES has the destinations of each rule that routing may name: their ids and weights.
 -- DESTINATIONS says of each what is done there. What was noted of a request is `eastgate.*` in filter state; headers
 -- of that name carry it to the authorizer, and no client can send one.
 
@@ -68,6 +68,7 @@ function envoy_on_request(handle)
   end
   state:set("eastgate.message", "envoy.string", message)
   state:set("eastgate.destination", "envoy.string", id)
+  headers:replace("x-eastgate-gateway", GATEWAY)
   headers:replace("x-eastgate-destination", id)
   headers:replace("x-eastgate-peer", state:get("eastgate.peer") or "")
   headers:replace("x-eastgate-address", state:get("eastgate.address") or "")
@@ -89,6 +90,7 @@ local function filter_tools(handle, state)
   local answered, filtered = handle:httpCall("tools", {
     [":method"] = "POST", [":path"] = "/tools", [":authority"] = "authorizer",
     ["content-type"] = headers:get("content-type") or "",
+    ["x-eastgate-gateway"] = GATEWAY,
     ["x-eastgate-destination"] = state:get("eastgate.destination"),
     ["x-eastgate-peer"] = state:get("eastgate.peer") or "",
     ["x-eastgate-address"] = state:get("eastgate.address") or "",

@@ -36,12 +36,20 @@ from eastgate.envoy.plan.decisions import ASK
 from eastgate.envoy.plan.gateway import UNCLEAR_ROUTE, Destination, GatewayPlan
 from eastgate.envoy.server.resources import XdsResource
 
-__all__ = ["AUTHORIZER", "OWN_HEADERS", "TOOLS", "gateway_filters", "gateway_resources", "json_rpc_reply"]
+__all__ = [
+    "AUTHORIZER",
+    "LARGEST_MESSAGE",
+    "OWN_HEADERS",
+    "TOOLS",
+    "gateway_filters",
+    "gateway_resources",
+    "json_rpc_reply",
+]
 
 AUTHORIZER, TOOLS = "authorizer", "tools"  # the clusters of the authorizer: what it decides, and lists of tools
 OWN_HEADERS = "x-eastgate-"  # headers that carry what was noted to the authorizer
 _ROUTE, _STEER = "route", "steer"
-_LARGEST_MESSAGE = 1 << 20  # bytes
+LARGEST_MESSAGE = 1 << 20  # bytes
 _PATIENCE = "30s"  # with the authorizer, which waits for others
 _CEL = "envoy.extensions.access_loggers.filters.cel.v3.ExpressionFilter"
 _MCP = "envoy.filters.http.mcp"
@@ -78,7 +86,7 @@ def _mcp_filter() -> Plain:
             f"{HTTP}.mcp.v3.Mcp",
             traffic_mode="PASS_THROUGH",
             reject_duplicate_keys=True,
-            max_request_body_size=_LARGEST_MESSAGE,
+            max_request_body_size=LARGEST_MESSAGE,
             request_storage_mode="DYNAMIC_METADATA",
         ),
     )
@@ -101,7 +109,8 @@ def _steering(plan: GatewayPlan) -> Message:
         for rule, of_rule in sorted(plan.rules.items())
     )
     destinations = ",\n".join(f"  [{literal(each.id)}] = {{ {_flags(each)} }}" for each in plan.destinations)
-    script = f"local RULES = {{\n{rules},\n}}\n\nlocal DESTINATIONS = {{\n{destinations},\n}}\n\n{_script()}"
+    gateway = f"local GATEWAY = {literal(f'{plan.gateway}:{plan.port.port}')}\n\n"
+    script = f"{gateway}local RULES = {{\n{rules},\n}}\n\nlocal DESTINATIONS = {{\n{destinations},\n}}\n\n{_script()}"
     config = lua_pb2.Lua(default_source_code=base_pb2.DataSource(inline_string=script))
     message: Message = config
     return message
@@ -135,7 +144,7 @@ def _ask_filter() -> Plain:
             filter_enabled_metadata=asked,
             metadata_context_namespaces=[_MCP],
             with_request_body={
-                "max_request_bytes": _LARGEST_MESSAGE,
+                "max_request_bytes": LARGEST_MESSAGE,
                 "allow_partial_message": True,
                 "pack_as_bytes": True,
             },

@@ -114,9 +114,11 @@ class Stream:
 class GatewayPlan:
     """All decisions at one port of a gateway.
 
-    `routing` ends in the names of rules, and `rules` has the destinations of each. `fields` are what routing looks at.
+    `gateway` is its name, as questions have it. `routing` ends in the names of rules, and `rules` has the destinations
+    of each. `fields` are what routing looks at.
     """
 
+    gateway: str
     port: PortPlan
     routing: Node
     rules: Mapping[str, tuple[Destination, ...]]
@@ -194,7 +196,8 @@ class _GatewayPlanner:
             None,
             frozenset(policy_name(policy) for flow in self._every_flow() for policy in flow.policies),
         )
-        return GatewayPlan(plan, routing, self._rules, self._routing_fields(), tuple(self._streams()))
+        name = f"gateway:{self._gateway.namespace}/{self._gateway.name}"
+        return GatewayPlan(name, plan, routing, self._rules, self._routing_fields(), tuple(self._streams()))
 
     # TLS that is passed through
 

@@ -1,0 +1,135 @@
+"""The authorizer of a mesh's gateways: decides what an Envoy leaves to it, and which tools a list may show.
+
+It listens on two sockets in the folder of the run, which nobody else can open. What it is told of a request in headers
+of ours was noted by the gateway; a client's headers of such names do not get that far.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+
+from eastgate.api.authority import Authority
+from eastgate.api.questions import Entry
+from eastgate.authorizer.checks import OWN_HEADERS, Answer, Check
+from eastgate.authorizer.deciding import ExternalServices, LiveAuthorizer, Options
+from eastgate.authorizer.grpc_checks import check_of, reply_of, source_of_principal
+from eastgate.authorizer.http_server import HttpRequest, HttpResponse, HttpServer
+from eastgate.envoy.authz.server import CheckReply, CheckServer, ReceivedCheck
+from eastgate.envoy.config.gateway_filters import LARGEST_MESSAGE
+from eastgate.ir.attributes import BACKEND, PORT
+from eastgate.mcp.problems import BadMessage
+from eastgate.mcp.tool_lists import filter_tools
+from eastgate.mesh.enforcement import AuthorizerSockets, Enforcement
+from eastgate.mesh.gateways import find_destination
+from eastgate.regexes import regex
+
+__all__ = ["MeshAuthorizer"]
+
+_THREADS, _WAITING = 16, 1024
+_GRACE = 1.0  # seconds
+_GATEWAY = regex(r"(gateway:[^:]+):([0-9]+)")
+_UNKNOWN = CheckReply(allowed=False, status=403)
+
+
+class MeshAuthorizer:
+    """Runs beside the control plane, and decides by the same authority. Whoever changes that holds `lock`."""
+
+    def __init__(
+        self, enforcement: Callable[[], Enforcement], external: ExternalServices, sockets: AuthorizerSockets
+    ) -> None:
+        self.lock = threading.RLock()
+        self._enforcement = enforcement
+        self._external = external
+        self._sockets = sockets
+        self._live: LiveAuthorizer | None = None
+        self._checks = CheckServer(
+            self._answer, threads=_THREADS, waiting=_WAITING, max_bytes=LARGEST_MESSAGE + 256 * 1024
+        )
+        self._http = HttpServer(self._filter)
+        self._listening: asyncio.Server | None = None
+
+    async def __aenter__(self) -> MeshAuthorizer:
+        self._checks.listen(f"unix:{self._sockets.grpc}")
+        self._checks.start()
+        loop = asyncio.get_running_loop()
+        self._listening = await loop.create_unix_server(self._http.protocol, self._sockets.http)
+        for socket in self._sockets:
+            Path(socket).chmod(0o600)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._listening is not None:
+            self._listening.close()
+        await self._http.drain(_GRACE)
+        await asyncio.to_thread(self._checks.stop, _GRACE)
+
+    def decide_by(self, authority: Authority) -> None:
+        """Decide by another authority from now on."""
+        with self.lock:
+            if self._live is None:
+                options = Options(seconds=30.0, plain_denials=True, keeps_own_headers=True)
+                self._live = LiveAuthorizer(authority, self.lock, self._external, options)
+            else:
+                self._live.replace(authority, self._external)
+
+    # Checks
+
+    def _answer(self, received: ReceivedCheck) -> CheckReply:
+        noted = {name: values[0] for name, values in received.headers.items() if name.startswith(OWN_HEADERS)}
+        where = self._where(noted)
+        if self._live is None or where is None:
+            return _UNKNOWN
+        check = _with_notes(check_of(received), noted)
+        return _named(reply_of(answer := self._live.decide(check, where)), answer)
+
+    def _where(self, noted: dict[str, str]) -> Entry | None:
+        """Return where a request goes, by what the gateway noted."""
+        named = _GATEWAY.fullmatch(noted.get("x-eastgate-gateway", ""))
+        if named is None:
+            return None
+        node, port = named[1], int(named[2])
+        with self.lock:
+            destination = find_destination(self._enforcement(), node, port, noted.get("x-eastgate-destination", ""))
+        if destination is None:
+            return None
+        return Entry(node, destination.points, {PORT: port, BACKEND: destination.backend_key})
+
+    # Lists of tools
+
+    def _filter(self, request: HttpRequest) -> HttpResponse:
+        noted = {name: value for name, value in request.headers if name.startswith(OWN_HEADERS)}
+        where, live = self._where(noted), self._live
+        if request.target != "/tools" or where is None or live is None:
+            return HttpResponse(404)
+        check = _with_notes(Check(method="POST"), noted)
+        [content_type] = request.values("content-type") or [""]
+        try:
+            filtered = filter_tools(request.body, content_type, lambda tool: live.may_call(check, tool, where))
+        except BadMessage:
+            return HttpResponse(422)
+        return HttpResponse(200, (("content-type", content_type),), filtered)
+
+
+def _with_notes(check: Check, noted: dict[str, str]) -> Check:
+    """Return a check with what the gateway knows of the caller, and without the headers that say so."""
+    return replace(
+        check,
+        source=source_of_principal(noted.get("x-eastgate-peer", "")),
+        address=noted.get("x-eastgate-address") or None,
+        certificate=noted.get("x-eastgate-certificate") or None,
+        headers={name: values for name, values in check.headers.items() if not name.startswith(OWN_HEADERS)},
+    )
+
+
+def _named(reply: CheckReply, answer: Answer) -> CheckReply:
+    """Return a reply with the decision in the words of a proxy's log."""
+    policy, rule = answer.record.get("policy"), answer.record.get("rule")
+    who = f"{policy}#{rule}" if policy is not None else str(answer.record.get("why") or "open")
+    return replace(reply, decision=f"{answer.status}:{who}")
