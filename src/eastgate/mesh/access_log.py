@@ -114,7 +114,7 @@ def _request(record: Mapping[str, Any]) -> Observation:
     details = str(record.get("details") or "")
     decision = str(record.get("decision") or "")
     flags = str(record.get("flags") or "")
-    reached = details.startswith("via_upstream") or _reached_upstream(flags.split(","))
+    reached = details.startswith("via_upstream") or _reached_upstream(flags.split(",")) or _is_redirect(record, details)
     asked = decision == ASK.name
     if asked:
         decision = str(record.get("authorizer") or "") or _unnamed_decision(record, details, reached=reached)
@@ -132,8 +132,8 @@ def _request(record: Mapping[str, Any]) -> Observation:
         time=str(record.get("time", "")),
         status=int(record.get("status") or 0),
         method=record.get("method"),
-        host=record.get("host"),
-        path=record.get("path"),
+        host=record.get("originalHost") or record.get("host"),
+        path=record.get("originalPath") or record.get("path"),
         audit=_audit(record),
         detail=details or None,
         destination=record.get("destination"),
@@ -146,6 +146,11 @@ def _request(record: Mapping[str, Any]) -> Observation:
 def _reached_upstream(flags: Sequence[str]) -> bool:
     """Return whether a request without an answer of the application was passed on to it."""
     return _BY_AUTHORIZER not in flags and any("U" in flag for flag in flags)
+
+
+def _is_redirect(record: Mapping[str, Any], details: str) -> bool:
+    """Return whether a route of a gateway has answered as it should: with a redirect."""
+    return details == "direct_response" and 300 <= int(record.get("status") or 0) < 400
 
 
 def _unnamed_decision(record: Mapping[str, Any], details: str, *, reached: bool) -> str:

@@ -25,6 +25,7 @@ Explain = Callable[[Decision, bool], str]
 _GREEN, _RED, _YELLOW, _RESET = "\033[1;32m", "\033[1;31m", "\033[1;33m", "\033[0m"
 _QUERY = query("").name
 _NONE = regex(r"none-of-\d+")
+_AT_GATEWAY = "gateways decide requests, not connections: look for the lines of the requests on it"
 _BY_PROXY = {
     "cannot-be-enforced": "the port was closed, because a policy there cannot be enforced as it is written",
     "unread-message": "the gateway refuses messages that it cannot read for certain, whatever the policies say of them",
@@ -107,6 +108,8 @@ def explain_observation(observation: Observation, authority: Authority) -> Why:
     decider = Deciders().decider_of(observation, authority)
     if observation.level == "handshake":
         return Why(observation, decider, None, Comparison(None, _handshake(observation)))
+    if observation.level == "connection" and gateway_of(observation.workload, authority.world) is not None:
+        return Why(observation, decider, None, Comparison(None, _AT_GATEWAY))
     destinations = Destinations()
     destination = destinations.find(observation, authority)
     along = destination.points if destination is not None else None

@@ -68,6 +68,7 @@ function envoy_on_request(handle)
   end
   state:set("eastgate.message", "envoy.string", message)
   state:set("eastgate.destination", "envoy.string", id)
+  state:set("eastgate.host", "envoy.string", headers:get(":authority") or "")  -- for the log: routes may rewrite it
   headers:replace("x-eastgate-gateway", GATEWAY)
   headers:replace("x-eastgate-destination", id)
   headers:replace("x-eastgate-peer", state:get("eastgate.peer") or "")

@@ -9,6 +9,7 @@ from eastgate.envoy.config.matching import (
     DESTINATION_KEY,
     MCP_METHOD_KEY,
     MCP_NAME_KEY,
+    PATH_KEY,
     PEER_KEY,
     SOURCE_KEY,
     TOKEN_KEY,
@@ -35,6 +36,8 @@ _PEER_FIELDS = {
 }
 GATEWAY_FIELDS: Mapping[str, str] = MappingProxyType(
     {
+        "originalHost": "%FILTER_STATE(eastgate.host:PLAIN)%",  # filters of routes rewrite host and path
+        "originalPath": f"%FILTER_STATE({PATH_KEY}:PLAIN)%",
         "destination": f"%FILTER_STATE({DESTINATION_KEY}:PLAIN)%",
         "mcpMethod": f"%FILTER_STATE({MCP_METHOD_KEY}:PLAIN)%",
         "tool": f"%FILTER_STATE({MCP_NAME_KEY}:PLAIN)%",
