@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eastgate.mcp.headers import agrees, decode_value, encode_value
+from eastgate.mcp.headers import agrees, decode_value, encode_value, media_type
 from eastgate.mcp.messages import Kind, Message
 
 CALL = Message("tools/call", "add", 1, Kind.REQUEST)
@@ -40,24 +40,52 @@ def test_every_value_comes_back(value: str) -> None:
     assert encoded.isprintable()
 
 
-AGREEMENTS = [
-    (CALL, [], True),
-    (CALL, [("mcp-method", "tools/call"), ("Mcp-Name", "add"), ("x", "y")], True),
-    (CALL, [("mcp-name", "=?base64?YWRk?=")], True),
-    (CALL, [("mcp-method", "tools/list")], False),
-    (CALL, [("mcp-method", "Tools/Call")], False),
-    (CALL, [("mcp-name", "rm")], False),
-    (CALL, [("mcp-name", "")], False),
-    (CALL, [("mcp-name", "=?base64?cm0=?=")], False),
-    (CALL, [("mcp-name", "=?base64?YWRk")], False),
-    (CALL, [("mcp-name", "add"), ("mcp-name", "rm")], False),
-    (CALL, [("mcp-name", "add"), ("MCP-NAME", "add")], False),
-    (Message("tools/list", None, 1, Kind.REQUEST), [("mcp-name", "add")], False),
-    (Message(None, None, 1, Kind.RESPONSE), [("mcp-method", "tools/call")], False),
-    (Message(None, None, 1, Kind.RESPONSE), [], True),
+LIST = Message("tools/list", None, 1, Kind.REQUEST)
+RESPONSE = Message(None, None, 1, Kind.RESPONSE)
+
+AGREEMENTS: list[tuple[list[Message], list[tuple[str, str]], bool]] = [
+    ([CALL], [], True),
+    ([CALL], [("mcp-method", "tools/call"), ("Mcp-Name", "add"), ("x", "y")], True),
+    ([CALL], [("mcp-name", "=?base64?YWRk?=")], True),
+    ([CALL], [("mcp-method", "tools/list")], False),
+    ([CALL], [("mcp-method", "Tools/Call")], False),
+    ([CALL], [("mcp-name", "rm")], False),
+    ([CALL], [("mcp-name", "")], False),
+    ([CALL], [("mcp-name", "=?base64?cm0=?=")], False),
+    ([CALL], [("mcp-name", "=?base64?YWRk")], False),
+    ([CALL], [("mcp-name", "add"), ("mcp-name", "rm")], False),
+    ([CALL], [("mcp-name", "add"), ("MCP-NAME", "add")], False),
+    ([LIST], [("mcp-name", "add")], False),
+    ([LIST], [("mcp-name", "")], False),
+    ([RESPONSE], [("mcp-method", "tools/call")], False),
+    ([RESPONSE], [], True),
+    ([CALL, CALL], [], True),
+    ([CALL, CALL], [("mcp-method", "tools/call")], False),
+    ([], [("mcp-method", "tools/call")], False),
 ]
 
 
-@pytest.mark.parametrize(("message", "headers", "expected"), AGREEMENTS)
-def test_headers_agree_with_the_message(message: Message, headers: list[tuple[str, str]], expected: bool) -> None:
-    assert agrees(message, headers) is expected
+@pytest.mark.parametrize(("messages", "headers", "expected"), AGREEMENTS)
+def test_headers_agree_with_the_message(
+    messages: list[Message], headers: list[tuple[str, str]], expected: bool
+) -> None:
+    assert agrees(messages, headers) is expected
+
+
+TYPES = [
+    ("application/json", "application/json"),
+    ("Application/JSON ; charset=UTF-8", "application/json"),
+    ('text/event-stream;charset="utf-8"', "text/event-stream"),
+    ("application/json; charset=utf-16", None),
+    ("application/json; charset=utf-8; charset=utf-16", None),
+    ("application/json;x=y", None),
+    ("application/json, text/plain", None),
+    ("application/json ,text/plain", None),
+    ("", None),
+    ("application/json\n", None),
+]
+
+
+@pytest.mark.parametrize(("content_type", "expected"), TYPES)
+def test_types_of_texts_in_utf_8(content_type: str, expected: str | None) -> None:
+    assert media_type(content_type) == expected

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from eastgate.mcp.messages import Kind, Message
+from eastgate.mcp.messages import Message
 from eastgate.regexes import regex
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "agrees",
     "decode_value",
     "encode_value",
+    "media_type",
 ]
 
 SESSION = "mcp-session-id"
@@ -32,8 +33,15 @@ LEGACY_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 MODERN_VERSIONS = ("2026-07-28",)
 """Versions whose requests stand each for itself, oldest first."""
 
+_CONTENT_TYPE = regex(r'[ \t]*+([^\s;,]++)[ \t]*+(?:;[ \t]*+charset=(?:utf-8|"utf-8")[ \t]*+)?')
 _PLAIN = regex(r"[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?")
 _START, _END = "=?base64?", "?="
+
+
+def media_type(content_type: str) -> str | None:
+    """Return the type of a text in UTF-8, in lower case; None for other charsets and parameters."""
+    match = _CONTENT_TYPE.fullmatch(content_type.lower())
+    return match.group(1) if match else None
 
 
 def encode_value(value: str) -> str:
@@ -56,21 +64,22 @@ def decode_value(value: str) -> str | None:
     return text if base64.b64encode(content).decode() == encoded else None
 
 
-def agrees(message: Message, headers: Iterable[tuple[str, str]]) -> bool:
+def agrees(messages: Sequence[Message], headers: Iterable[tuple[str, str]]) -> bool:
     """Whether the headers that repeat a message say what it says. Those that are missing say nothing.
 
-    A server or a proxy behind this one may look at the headers only. A batch, a response, or a message without a
-    name agrees with no header that names one.
+    A server or a proxy behind this one may look at the headers only. Nothing can repeat a batch or a response.
     """
     seen: set[str] = set()
     for key, value in headers:
-        name = key.lower()
-        if name not in (METHOD, NAME):
+        header = key.lower()
+        if header not in (METHOD, NAME):
             continue
-        expected = message.method if name == METHOD else message.name
-        if name in seen or message.kind is Kind.RESPONSE or decode_value(value) != expected:
+        if header in seen or len(messages) != 1:
             return False
-        seen.add(name)
+        seen.add(header)
+        expected = messages[0].method if header == METHOD else messages[0].name
+        if expected is None or decode_value(value) != expected:
+            return False
     return True
 
 

@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from importlib.resources import files
 
 from eastgate.mcp.messages import METHODS
+from eastgate.mcp.requests import OVERRIDES
 
-__all__ = ["messages_lua", "sessions_lua"]
+__all__ = ["messages_lua", "requests_lua", "sessions_lua"]
 
 
 def messages_lua() -> str:
     """Return the module `messages`, which reads messages as `read_messages` does."""
-    methods = ", ".join(f'"{method}"' for method in sorted(METHODS))
-    return _source("messages.lua").replace("--[[METHODS]]", methods)
+    return _source("messages.lua").replace("--[[METHODS]]", _listed(METHODS))
+
+
+def requests_lua() -> str:
+    """Return the modules `messages` and `requests`, which reads requests as `read_request` does."""
+    return messages_lua() + _source("requests.lua").replace("--[[OVERRIDES]]", _listed(OVERRIDES))
 
 
 def sessions_lua() -> str:
     """Return the module `sessions`, which treats session ids as `wrap_session` and `unwrap_session` do."""
     return _source("sessions.lua")
+
+
+def _listed(texts: Iterable[str]) -> str:
+    return ", ".join(f'"{text}"' for text in sorted(texts))
 
 
 def _source(name: str) -> str:

@@ -8,13 +8,21 @@ __all__ = ["BadMessage", "Problem"]
 
 
 class Problem(StrEnum):
-    """What is wrong with a message. The values are for machines: logs, metrics and tests."""
+    """What is wrong with a message, or with the request that carries it. The values are for machines."""
 
+    HTTP_METHOD = "http-method"
+    """Not POST, GET or DELETE, or a header that asks for another method than that of the request."""
+    CONTENT_TYPE = "content-type"
+    """Not exactly one, and that one `application/json` in UTF-8."""
+    CONTENT_ENCODING = "content-encoding"
+    UNEXPECTED_BODY = "unexpected-body"
+    HEADERS = "headers"
+    """Headers that repeat the method or the name, and do not say what the body says."""
     TOO_LARGE = "too-large"
     TOO_DEEP = "too-deep"
     TOO_MANY = "too-many-messages"
     ENCODING = "encoding"
-    """Not UTF-8, a byte order mark, a content type that is not understood, or a charset that is not UTF-8."""
+    """Not UTF-8, or a byte order mark."""
     SYNTAX = "syntax"
     """Not JSON: also NaN and Infinity, bytes behind the value, control characters in strings."""
     SURROGATE = "lone-surrogate"

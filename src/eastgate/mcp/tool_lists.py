@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
+from eastgate.mcp.headers import media_type
 from eastgate.mcp.problems import BadMessage, Problem
 from eastgate.mcp.sse import MAX_EVENT_BYTES, Line, Lines
 from eastgate.mcp.strict_json import MAX_DEPTH, Json, decode_text, read_json, refuse_lookalikes
@@ -18,7 +19,6 @@ from eastgate.regexes import regex
 __all__ = ["ToolFilter", "filter_tools"]
 
 _SPACE = regex(r"[ \t\n\r]*+")
-_CONTENT_TYPE = regex(r'\s*+([^\s;,]++)\s*+(?:;\s*+charset\s*+=\s*+"?utf-?8"?\s*+)?')
 _MESSAGE = frozenset(("jsonrpc", "id", "method", "params", "result", "error"))
 _RESULT = frozenset(("tools",))
 _TOOL = frozenset(("name",))
@@ -31,8 +31,7 @@ def filter_tools(
     body: bytes, content_type: str, may_call: Callable[[str], bool], *, max_bytes: int = MAX_EVENT_BYTES
 ) -> bytes:
     """Return an answer without the tools that may not be called. It is JSON or a stream of events, by its type."""
-    match = _CONTENT_TYPE.fullmatch(content_type.lower())
-    match match.group(1) if match else None:
+    match media_type(content_type):
         case "application/json":
             if not body:
                 return body
@@ -41,7 +40,7 @@ def filter_tools(
             stream = ToolFilter(may_call, max_bytes)
             return stream.feed(body) + stream.close()
         case _:
-            raise BadMessage(Problem.ENCODING)
+            raise BadMessage(Problem.CONTENT_TYPE)
 
 
 class ToolFilter:

@@ -11,11 +11,21 @@ from dataclasses import replace
 from typing import Any
 
 from eastgate.api.questions import QuestionError
+from eastgate.envoy.config.matching import NO_NAME, NOBODY
 from eastgate.envoy.plan.decisions import ASK
 from eastgate.mesh.codes import NO_DECISION, NOT_A_LOG_LINE
 from eastgate.records import dataclass
 
-__all__ = ["AUTHORIZER", "NO_ANSWER", "UNREACHABLE", "Observation", "find_record", "read_line", "read_record", "rule_of"]
+__all__ = [
+    "AUTHORIZER",
+    "NO_ANSWER",
+    "UNREACHABLE",
+    "Observation",
+    "find_record",
+    "read_line",
+    "read_record",
+    "rule_of",
+]
 
 AUTHORIZER = "authorizer"  # the decider of what it decided without saying by which rule
 NO_ANSWER = "authorizer-without-answer"  # the decider of what was to be left to an authorizer that did not answer
@@ -101,7 +111,7 @@ def _connection(record: Mapping[str, Any], *, allowed: bool) -> Observation:
         "connection",
         str(record["workload"]),
         int(record["port"]),
-        record.get("peer"),
+        _peer(record),
         record.get("source"),
         allowed,
         str(record.get("decision")),
@@ -125,7 +135,7 @@ def _request(record: Mapping[str, Any]) -> Observation:
         "request",
         str(record["workload"]),
         int(record["port"]),
-        record.get("peer"),
+        _peer(record),
         record.get("source"),
         allowed,
         decision,
@@ -161,6 +171,11 @@ def _unnamed_decision(record: Mapping[str, Any], details: str, *, reached: bool)
         status = int(record.get("status") or 0)
         return f"{status if status >= 400 else 403}:{AUTHORIZER}"
     return f"{record.get('status') or 503}:{NO_ANSWER}" if details == "ext_authz_error" else ""
+
+
+def _peer(record: Mapping[str, Any]) -> str | None:
+    """Return the identity of a caller, or `none`. A gateway takes TLS from clients without a certificate, too."""
+    return NOBODY if record.get("peer") == NO_NAME else record.get("peer")
 
 
 def _audit(record: Mapping[str, Any]) -> tuple[str, ...]:

@@ -45,7 +45,9 @@ async def make_calls(
     if isinstance(ends.destination_of(question.to, mesh.settings), ends.Gateway | ends.Route | ends.Backend):
         return await _call_gateways(mesh, question, body, raw, mcp, timeout)
     if mcp is not None:
-        raise QuestionError(BAD_DESTINATION, f"{question.to} is no gateway", "MCP is spoken with gateway:, route: or backend:")
+        raise QuestionError(
+            BAD_DESTINATION, f"{question.to} is no gateway", "MCP is spoken with gateway:, route: or backend:"
+        )
     asked = _complete(question, raw)
     world = mesh.authority.world
     made: list[CallResult] = []

@@ -21,7 +21,7 @@ from eastgate.envoy.config.gateway_filters import gateway_resources
 from eastgate.envoy.config.gateway_port import gateway_port_resources
 from eastgate.envoy.config.gateway_routes import Leg, authorizer_resources, leg_resources
 from eastgate.envoy.config.inbound_port import InboundPort
-from eastgate.envoy.config.secrets import svid_secret, trust_secret
+from eastgate.envoy.config.secrets import OPTIONAL_TRUST, optional_trust_secret, svid_secret, trust_secret
 from eastgate.envoy.config.sidecar import Outbound, inbound_resources, outbound_resources, shared_resources
 from eastgate.envoy.config.tokens import TokenIdentity
 from eastgate.envoy.plan import Inexpressible, PortPlan, plan_port
@@ -159,6 +159,8 @@ class Enforcement:
     def put_trust(self, node: str, bundles: TrustBundles) -> None:
         """Publish the trust bundles with which a proxy verifies its peers."""
         self._put_secret(node, trust_secret({domain: bundles.pem(domain).encode() for domain in bundles.trust_domains}))
+        if node in self.gateways:
+            self._put_secret(node, optional_trust_secret(bundles.pem(bundles.own).encode()))
 
     def _put_secret(self, node: str, secret: XdsResource) -> None:
         self._secrets.setdefault(node, {})[secret.name] = secret
@@ -193,7 +195,7 @@ class Enforcement:
 
     def _gateway_resources(self, node: str) -> list[XdsResource]:
         site, world = self.gateways[node], self.authority.world
-        trust = [secret for secret in self._secrets.get(node, {}).values() if secret.key == TRUST]
+        trust = [secret for secret in self._secrets.get(node, {}).values() if secret.name in (TRUST[1], OPTIONAL_TRUST)]
         published: list[XdsResource] = list(authorizer_resources(*self._authorizer)) if self._authorizer else []
         legs: list[Leg] = []
         self._closures.keep(node, site.ports)

@@ -60,9 +60,7 @@ class GatewayCaller:
         headers = [("host", question.host or ""), *each_header(question.headers or {})]
         request = HttpRequest(question.method or "GET", question.path or "/", tuple(headers), body)
         tls = await tls_of(self._mesh, self._client, entrance)
-        called, observation = await make_call(
-            self._mesh, self._client, entrance.target, request, self._timeout, tls
-        )
+        called, observation = await make_call(self._mesh, self._client, entrance.target, request, self._timeout, tls)
         destination = self._destination(entrance, observation)
         decision = self._mesh.authority.enforced(question, destination.points if destination is not None else None)
         at = f"{entrance.site.node}:{entrance.port}"
@@ -71,9 +69,7 @@ class GatewayCaller:
     def _destination(self, entrance: Entrance, observation: Observation | None) -> Destination | None:
         if observation is None or observation.destination is None:
             return None
-        return find_destination(
-            self._mesh.enforcement, entrance.site.node, entrance.port, observation.destination
-        )
+        return find_destination(self._mesh.enforcement, entrance.site.node, entrance.port, observation.destination)
 
     async def _converse(self, entrance: Entrance, mcp: McpRequest) -> CallResult:
         steps: list[CallResult] = []

@@ -19,7 +19,8 @@ from tests.patience import PATIENCE
 
 __all__ = ["Answer", "ask", "running_lua"]
 
-Answer = Callable[[bytes], bytes]
+Answer = Callable[..., bytes]
+"""Sends a body, and the headers that may follow it, and returns the body of the answer."""
 
 # `answer` is what the script under test defines. Its errors are the answer too.
 _DRIVER = """
@@ -40,11 +41,11 @@ end
 
 
 @contextmanager
-def running_lua(script: str, folder: Path) -> Iterator[Answer]:
-    """Run an Envoy whose Lua filter has this script, and give what sends a body to it and returns its answer."""
+def running_lua(script: str, folder: Path, driver: str = _DRIVER) -> Iterator[Answer]:
+    """Run an Envoy whose Lua filter has this script and a driver behind it, and give what sends requests to it."""
     port = free_port()
     config = folder / "lua.json"
-    config.write_text(json.dumps({"static_resources": {"listeners": [_listener(port, script + _DRIVER)]}}), "utf-8")
+    config.write_text(json.dumps({"static_resources": {"listeners": [_listener(port, script + driver)]}}), "utf-8")
     command = [str(find_envoy()), "--disable-hot-restart", "--concurrency", "1", "-l", "error", "-c", str(config)]
     if sys.platform == "linux" and (setpriv := shutil.which("setpriv")) is not None:
         command = [setpriv, "--pdeathsig", "KILL", "--", *command]
@@ -53,8 +54,11 @@ def running_lua(script: str, folder: Path) -> Iterator[Answer]:
         _wait_until_open(port, process)
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
 
-        def answer(body: bytes) -> bytes:
-            connection.request("POST", "/", body)
+        def answer(body: bytes, *headers: tuple[str, str]) -> bytes:
+            connection.putrequest("POST", "/")
+            for name, value in (("content-length", str(len(body))), *headers):
+                connection.putheader(name, value)
+            connection.endheaders(body)
             return connection.getresponse().read()
 
         yield answer

@@ -135,3 +135,33 @@ def test_lua_and_python_take_each_others_tokens(lua: Answer) -> None:
 def test_a_script_can_stand_behind_the_module(tmp_path: Path) -> None:
     with running_lua(sessions_lua() + "function answer(x) return x end", tmp_path) as answer:
         assert ask(answer, [(b"a",)]) == [b"=a"]
+
+
+_REAL = """
+local bound = sessions.new(("k"):rep(32))
+local peer, backend = "peer", "backend"
+function envoy_on_request(handle)
+  local headers = handle:headers()
+  if headers:get("x-do") == "give" then
+    headers:replace("x-state", bound.give(headers, peer, backend))
+  else
+    headers:replace("x-state", bound.take(headers, peer, backend))
+  end
+  handle:respond({ [":status"] = "200" }, headers:get("x-state") .. ":" .. (headers:get("mcp-session-id") or "-"))
+end
+"""
+
+
+def test_headers_as_envoy_has_them(tmp_path: Path) -> None:
+    token = wrap_session(KEY, "peer", "backend", "id") or ""
+    name = "Mcp-Session-Id"
+    with running_lua(sessions_lua(), tmp_path, _REAL) as answer:
+        assert answer(b"") == b"none:-"
+        assert answer(b"", (name, token)) == b"ok:id"
+        assert answer(b"", (name, "id")) == b"bad:-"
+        assert answer(b"", (name, "")) == b"bad:-"
+        assert answer(b"", (name, token), (name, token)) == b"bad:-"
+        assert answer(b"", (name, f"{token},{token}")) == b"bad:-"
+        assert answer(b"", (name, "id"), ("x-do", "give")) == b"ok:" + token.encode()
+        assert answer(b"", (name, "i d"), ("x-do", "give")) == b"bad:-"
+        assert answer(b"", (name, "id"), (name, "id"), ("x-do", "give")) == b"bad:-"

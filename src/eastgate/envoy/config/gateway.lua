@@ -1,5 +1,5 @@
 -- Leads requests of a gateway to their destinations, and notes what policies look at.
--- Before this stand: GATEWAY, its name and port. RULES has the destinations of each rule that routing may name: their ids and weights.
+-- Before this stand: GATEWAY, its name and port; TLS, whether clients speak it. RULES has the destinations of each rule that routing may name: their ids and weights.
 -- DESTINATIONS says of each what is done there. What was noted of a request is `eastgate.*` in filter state; headers
 -- of that name carry it to the authorizer, and no client can send one.
 
@@ -13,6 +13,11 @@ local NAMED = {
 local OVERRIDES = { "x-http-method", "x-http-method-override", "x-method-override" }
 
 math.randomseed(os.time() + (tonumber(tostring({}):match("0x(%x+)") or "0", 16) % 2147483647))
+
+local function peer_of(state)
+  local peer = state:get("eastgate.peer")
+  return (peer and peer ~= "-") and peer or "none"
+end
 
 -- Routing
 
@@ -71,8 +76,9 @@ function envoy_on_request(handle)
   state:set("eastgate.host", "envoy.string", headers:get(":authority") or "")  -- for the log: routes may rewrite it
   headers:replace("x-eastgate-gateway", GATEWAY)
   headers:replace("x-eastgate-destination", id)
-  headers:replace("x-eastgate-peer", state:get("eastgate.peer") or "")
+  headers:replace("x-eastgate-peer", peer_of(state))
   headers:replace("x-eastgate-address", state:get("eastgate.address") or "")
+  if TLS then headers:replace("x-forwarded-proto", "https") end
   handle:clearRouteCache()
 end
 
@@ -93,7 +99,7 @@ local function filter_tools(handle, state)
     ["content-type"] = headers:get("content-type") or "",
     ["x-eastgate-gateway"] = GATEWAY,
     ["x-eastgate-destination"] = state:get("eastgate.destination"),
-    ["x-eastgate-peer"] = state:get("eastgate.peer") or "",
+    ["x-eastgate-peer"] = peer_of(state),
     ["x-eastgate-address"] = state:get("eastgate.address") or "",
   }, body:getBytes(0, body:length()), 5000)
   if answered[":status"] ~= "200" or not filtered then return refuse(handle, body) end

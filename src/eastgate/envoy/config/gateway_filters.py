@@ -109,7 +109,7 @@ def _steering(plan: GatewayPlan) -> Message:
         for rule, of_rule in sorted(plan.rules.items())
     )
     destinations = ",\n".join(f"  [{literal(each.id)}] = {{ {_flags(each)} }}" for each in plan.destinations)
-    gateway = f"local GATEWAY = {literal(f'{plan.gateway}:{plan.port.port}')}\n\n"
+    gateway = f"local GATEWAY = {literal(f'{plan.gateway}:{plan.port.port}')}\nlocal TLS = {str(plan.tls).lower()}\n"
     script = f"{gateway}local RULES = {{\n{rules},\n}}\n\nlocal DESTINATIONS = {{\n{destinations},\n}}\n\n{_script()}"
     config = lua_pb2.Lua(default_source_code=base_pb2.DataSource(inline_string=script))
     message: Message = config

@@ -11,6 +11,7 @@ from eastgate.envoy.config.inbound_port import NETWORK, Handshake, InboundPort
 from eastgate.envoy.config.logs import connection_log, handshake_log
 from eastgate.envoy.config.matching import ADDRESS_KEY, CERTIFICATE_KEY, NOBODY, PEER_KEY, SNI_KEY, SOURCE_KEY
 from eastgate.envoy.config.rbac import AUDIT, CONNECTIONS, filter_name
+from eastgate.envoy.config.secrets import OPTIONAL_TRUST
 from eastgate.envoy.config.typed import ADS, Plain, discovered, filter_, message, struct, typed
 
 __all__ = ["inbound_listener"]
@@ -77,7 +78,8 @@ def _handshake_chain(inbound: InboundPort, handshake: Handshake) -> Plain:
     if handshake.clusters or handshake.closed:
         return chain | {"filters": [_passing_through(inbound, handshake)]}
     peer = _PEER if handshake.clients is None else NOBODY
-    socket = _tls(handshake.certificates or (_SVID,), handshake.clients or _TRUST, required=bool(handshake.clients))
+    trust = handshake.clients or OPTIONAL_TRUST
+    socket = _tls(handshake.certificates or (_SVID,), trust, required=bool(handshake.clients))
     filters = _outer(inbound, peer, tls=True)
     return chain | {
         "transport_socket": socket,

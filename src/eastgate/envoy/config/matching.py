@@ -44,6 +44,7 @@ __all__ = [
     "MESSAGE_KEY",
     "NOBODY",
     "NO_CALLER",
+    "NO_NAME",
     "PATH_KEY",
     "PEER_KEY",
     "SNI_KEY",
@@ -71,6 +72,7 @@ MCP_METHOD_KEY = "eastgate.mcp.method"
 MCP_NAME_KEY = "eastgate.mcp.name"
 TOKEN_KEY = "eastgate.token"  # the claim of a verified token  # noqa: S105 - not a secret
 NOBODY = "none"
+NO_NAME = "-"  # what Envoy notes of a client without a certificate, where it may do without
 NO_CALLER = ProxyVerdict(False, 0, "no-caller")  # nothing was noted of the caller, which cannot be
 _TOO_LONG = f".{{1000}}.{{1000}}.{{{LONGEST - 1999}}}(?s:.*)"  # 1,000 is the most that RE2 counts
 UNFIT = ProxyVerdict(False, 0, "unfit-certificate")
@@ -100,10 +102,16 @@ def caller_matcher(decided: ByCaller[Node], leaf: Leaf, by_token: str | None = N
     """
     matcher = _M()
     entries = _enter_callers(matcher, decided, leaf, PEER_KEY)
-    nobody = entries[NOBODY]
+    _enter_nobody(entries[NOBODY], decided, leaf, by_token)
+    entries[NO_NAME].CopyFrom(entries[NOBODY])
+    return matcher
+
+
+def _enter_nobody(nobody: OnMatch, decided: ByCaller[Node], leaf: Leaf, by_token: str | None) -> None:
+    """Decide for callers without a certificate."""
     if by_token is None:
         _write_node(nobody, decided.nobody, leaf)
-        return matcher
+        return
     [identified], otherwise = _add_list(nobody.matcher, 1)
     is_identity, too_long = (identified.predicate.and_matcher.predicate.add() for _ in range(2))
     _match_regex(is_identity, _filter_state(TOKEN_KEY), f"spiffe://{re.escape(by_token)}(/{SEGMENT})+")
@@ -111,7 +119,6 @@ def caller_matcher(decided: ByCaller[Node], leaf: Leaf, by_token: str | None = N
     inner = _enter_callers(identified.on_match.matcher, decided, leaf, TOKEN_KEY)
     _write_node(inner[NOBODY], decided.nobody, leaf)
     _write_node(otherwise, decided.nobody, leaf)
-    return matcher
 
 
 def _enter_callers(to: Any, decided: ByCaller[Node], leaf: Leaf, key: str) -> Any:

@@ -15,7 +15,16 @@ from eastgate.envoy.config.packing import serialize
 from eastgate.envoy.config.typed import filter_, message, typed
 from eastgate.envoy.server.resources import SECRET, XdsResource
 
-__all__ = ["certificate_secret", "client_ca_secret", "svid_secret", "trust_secret"]
+__all__ = [
+    "OPTIONAL_TRUST",
+    "certificate_secret",
+    "client_ca_secret",
+    "optional_trust_secret",
+    "svid_secret",
+    "trust_secret",
+]
+
+OPTIONAL_TRUST = "optional-trust"
 
 
 def svid_secret(chain: bytes, key: bytes) -> XdsResource:
@@ -33,6 +42,14 @@ def client_ca_secret(name: str, roots: bytes) -> XdsResource:
     """Build a secret with the CAs that certificates of clients must come from."""
     plain = {"name": name, "validation_context": {"trusted_ca": _inline(roots)}}
     return XdsResource(SECRET, name, serialize(message(secret_pb2.Secret, plain)))
+
+
+def optional_trust_secret(roots: bytes) -> XdsResource:
+    """Build the secret for clients that need not show a certificate: if they do, one of these roots has signed it.
+
+    Envoy's SPIFFE validator would require one, and so would a test of names. So the roots are of one trust domain only.
+    """
+    return client_ca_secret(OPTIONAL_TRUST, roots)
 
 
 def trust_secret(bundles: Mapping[str, bytes]) -> XdsResource:

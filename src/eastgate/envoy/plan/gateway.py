@@ -119,6 +119,7 @@ class GatewayPlan:
     """
 
     gateway: str
+    tls: bool
     port: PortPlan
     routing: Node
     rules: Mapping[str, tuple[Destination, ...]]
@@ -197,7 +198,9 @@ class _GatewayPlanner:
             frozenset(policy_name(policy) for flow in self._every_flow() for policy in flow.policies),
         )
         name = f"gateway:{self._gateway.namespace}/{self._gateway.name}"
-        return GatewayPlan(name, plan, routing, self._rules, self._routing_fields(), tuple(self._streams()))
+        return GatewayPlan(
+            name, self._group.tls, plan, routing, self._rules, self._routing_fields(), tuple(self._streams())
+        )
 
     # TLS that is passed through
 
