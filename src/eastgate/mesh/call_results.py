@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from eastgate.api.decisions import Decision
 from eastgate.api.questions import Question
 from eastgate.envoy.plan.gateway import Destination
-from eastgate.ir import AskAll
 from eastgate.mcp.client import RpcError
 from eastgate.mcp.strict_json import Json
 from eastgate.mesh.access_log import Observation
@@ -79,6 +78,4 @@ class CallResult:
             return False
         if not observation.allowed and observation.who.startswith(_BY_PROXY):
             return True
-        layers = self.decision.layers
-        asks = any(isinstance(stage, AskAll) for layer in layers for chain in layer.chains for stage in chain.stages)
-        return observation.asked and asks
+        return observation.asked and any(layer.asks for layer in self.decision.layers)

@@ -11,6 +11,7 @@ from eastgate.cluster.points import Point
 from eastgate.engine.compiled import Program
 from eastgate.envoy.plan.decisions import name_of
 from eastgate.envoy.plan.fields import UNCLEAR
+from eastgate.envoy.plan.gateway import Destination
 from eastgate.ir import REFUSED_HOST, REFUSED_SPELLING, Origin, Unroutable, rules_of
 from eastgate.mesh.access_log import AUTHORIZER, NO_ANSWER, UNREACHABLE, Observation
 from eastgate.mesh.destinations import Destinations, dead_end_of
@@ -83,9 +84,12 @@ class Deciders:
 
     def decider_of(self, observation: Observation, authority: Authority) -> DecidedBy:
         """Return what decided. The rule may have been removed since, and then only its name is known."""
-        dead_end = dead_end_of(self._destinations.find(observation, authority))
+        destination = self._destinations.find(observation, authority)
+        dead_end = dead_end_of(destination)
         if dead_end is not None and observation.who.startswith(_NO_RULE):
             return DecidedBy(_DEAD_ENDS.get(dead_end.why, str(dead_end)))
+        if destination is not None and observation.who == "proxy/direct_response":
+            return DecidedBy(_describe_closed(destination))
         points = self._destinations.points(observation, authority)
         return self.find(points, observation.who, authority, observation.detail)
 
@@ -123,6 +127,13 @@ def _origins(program: Program) -> Iterator[Origin]:
         for chain in layer.chains:
             for stage in chain.stages:
                 yield from (rule.origin for rule in rules_of(stage))
+
+
+def _describe_closed(destination: Destination) -> str:
+    """Describe why a gateway has answered in the place of a server."""
+    if destination.unsupported:
+        return f"the route is closed: the gateway cannot do all that it says ({', '.join(destination.unsupported)})"
+    return "no server is behind the route"
 
 
 def _describe_decider(who: str, detail: str | None) -> str:

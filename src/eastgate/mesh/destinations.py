@@ -17,7 +17,7 @@ from eastgate.mesh.access_log import Observation
 from eastgate.mesh.gateways import ports_of_gateway
 from eastgate.records import dataclass
 
-__all__ = ["Destinations", "dead_end_of", "describe_destination", "gateway_of"]
+__all__ = ["Destinations", "dead_end_of", "gateway_of"]
 
 _PREFIX = f"{ends.Gateway.kind}:"
 
@@ -81,12 +81,3 @@ def dead_end_of(destination: Destination | None) -> DeadEnd | None:
     """Return why a destination leads nowhere; None where it leads somewhere, or is not known."""
     end = destination.points[-1] if destination is not None else None
     return end if isinstance(end, DeadEnd) else None
-
-
-def describe_destination(destination: Destination) -> str:
-    """Return the route, the rule and the backend of a destination, for people."""
-    routed, backend = destination.routed, destination.backend
-    if routed is None:
-        return "no route"
-    rule = f"{routed.route.kind} {routed.route.namespace}/{routed.route.name} rule {routed.rule}"
-    return f"{rule} -> {backend.kind} {backend.namespace}/{backend.name}" if backend is not None else rule

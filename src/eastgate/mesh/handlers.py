@@ -14,7 +14,6 @@ from eastgate.mesh.access_log import Observation, find_record, read_line
 from eastgate.mesh.call_results import CallResult, McpResult
 from eastgate.mesh.calls import McpRequest, make_calls
 from eastgate.mesh.codes import NO_NUMBER
-from eastgate.mesh.destinations import describe_destination
 from eastgate.mesh.event_text import EventText
 from eastgate.mesh.events import MeshEvent
 from eastgate.mesh.gateways import GatewaySite, gateway_identity
@@ -85,7 +84,7 @@ class Handlers:
             "agrees": call.agrees or handshake or not made,
             "note": self._describe_oddity(call, observation),
             "body": called.body.decode("utf-8", "replace"),
-            "way": describe_destination(call.destination) if call.destination is not None else None,
+            "way": call.destination.title if call.destination is not None else None,
             "mcp": _mcp_to_json(call.mcp) if call.mcp is not None else None,
             "steps": [_step_to_json(step) for step in call.steps],
         }

@@ -13,7 +13,7 @@ from eastgate.ir import Request, is_network
 from eastgate.ir.attributes import query
 from eastgate.mesh.access_log import AUTHORIZER, NO_ANSWER, UNREACHABLE, Observation, rule_of
 from eastgate.mesh.deciders import DecidedBy, Deciders, caller_name, describe_handshake
-from eastgate.mesh.destinations import Destinations, describe_destination, gateway_of
+from eastgate.mesh.destinations import Destinations, gateway_of
 from eastgate.records import dataclass
 from eastgate.regexes import regex
 
@@ -123,7 +123,7 @@ def explain_observation(observation: Observation, authority: Authority) -> Why:
         for attachment in authority.engine.attached(point)
     )
     comparison = _compare(observation, decider, decision, authority, attached)
-    way = describe_destination(destination) if destination is not None else None
+    way = destination.title if destination is not None else None
     return Why(observation, decider, decision, comparison, way)
 
 

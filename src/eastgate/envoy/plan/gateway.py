@@ -88,6 +88,15 @@ class Destination:
     filters_tools: bool = False
 
     @property
+    def title(self) -> str:
+        """Return the route, the rule and the backend, for people."""
+        routed, backend = self.routed, self.backend
+        if routed is None:
+            return "no route"
+        rule = f"{routed.route.kind} {routed.route.namespace}/{routed.route.name} rule {routed.rule}"
+        return f"{rule} -> {backend.kind} {backend.namespace}/{backend.name}" if backend is not None else rule
+
+    @property
     def filters(self) -> tuple[RouteFilter, ...]:
         """Return what is done to requests on the way, in order."""
         of_rule = self.routed.filters if self.routed is not None else ()
