@@ -18,7 +18,7 @@ from eastgate.diagnostics import Reporter
 from eastgate.languages.rego import Budget, NoAnswer, Problem, RegoProgram, evaluate, program
 from eastgate.manifests import Bounds, around, limits, read_nodes
 from eastgate.manifests.files import load
-from eastgate.mesh.local.watching import _take_snapshot
+from eastgate.manifests.watching.changes import _take_snapshot
 from tests.attacks.files import NOT_FILES, SHADOW, TEXTS, pod
 
 _QUESTION = ["--from", "sa:shop/web", "--to", "pod:shop/good"]

@@ -14,7 +14,7 @@ from eastgate.settings import Settings
 
 __all__ = ["MANIFESTS", "POD_ADDRESS", "Services", "live_authorizer"]
 
-POD_ADDRESS = "127.0.0.1"
+POD_ADDRESS = "127.0.0.5"
 
 MANIFESTS = f"""
 apiVersion: v1

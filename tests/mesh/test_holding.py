@@ -9,7 +9,7 @@ import pytest
 from eastgate.api.authority import Authority
 from eastgate.api.reading import read_manifests
 from eastgate.mesh.holding import Holding, find_only_allowing
-from eastgate.mesh.local.rest import SETTLING, is_being_written
+from eastgate.manifests.watching.rest import SETTLING, is_being_written
 
 _POD = """\
 apiVersion: v1

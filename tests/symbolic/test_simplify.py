@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
+from ipaddress import ip_network
 from itertools import product
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eastgate.ir import ALWAYS, NEVER, And, Is, Known, Not, OneOf, Or, Predicate, Prefix, Present, Suffix
-from eastgate.ir.attributes import METHOD, PORT, Attribute
+from eastgate.ir import ALWAYS, NEVER, And, InNetwork, Is, Known, Not, OneOf, Or, Predicate, Prefix, Present, Suffix
+from eastgate.ir.attributes import ADDRESS, HOST, METHOD, PORT, Attribute
 from eastgate.symbolic.simplify import both, either, negation
 from tests.engine.brute_force import HEADER, WORLD, atoms_about, holds
 
@@ -93,6 +94,53 @@ def test_any_of_some_parts_said_shorter(parts: list[Predicate], shorter: Predica
 
 
 STARTS, ENDS = Is(METHOD, Prefix("b")), Is(METHOD, Suffix("b"))
+AT_H = Is(HOST, OneOf(frozenset({"h"})))
+AT_SOME_HOST = Or((AT_H, Is(HOST, Prefix("x"))))
+EITHER = Or((B, And((STARTS, ENDS))))  # what is left of two choices: a neither begins with b nor ends with it
+
+
+@pytest.mark.parametrize(
+    ("parts", "shorter"),
+    [
+        ([Or((A, STARTS)), Or((B, ENDS))], EITHER),
+        ([ON_1, Or((A, STARTS)), AT_H, Or((B, ENDS))], And((ON_1, EITHER, AT_H))),
+        ([Or((A, STARTS)), Or((B, ENDS)), ON_1, AT_H], And((EITHER, ON_1, AT_H))),
+        ([Or((A, ON_1)), Or((B, ENDS))], And((Or((A, ON_1)), Or((B, ENDS))))),  # not about one attribute
+        ([Or((A, ON_1)), Or((A, STARTS)), Or((B, ENDS))], And((Or((A, ON_1)), EITHER))),
+        ([AT_SOME_HOST, Or((A, STARTS)), Or((B, ENDS))], And((AT_SOME_HOST, EITHER))),
+        ([Or((A, STARTS)), Or((ON_1, RED))], And((Or((A, STARTS)), Or((ON_1, RED))))),
+        ([Or((A, STARTS)), Or((_is("c"), Is(METHOD, Suffix("c"))))], And((STARTS, Is(METHOD, Suffix("c"))))),
+        ([Or((A, B)), Or((_is("c"), _is("d")))], NEVER),
+        ([ON_1, A, AT_H, AB], And((ON_1, A, AT_H))),
+        ([STARTS, Not(STARTS)], NEVER),
+        ([STARTS, Not(ENDS)], And((STARTS, Not(ENDS)))),
+        ([Is(METHOD, Present()), Not(ENDS)], And((Is(METHOD, Present()), Not(ENDS)))),
+    ],
+    ids=itertools.count(),
+)
+def test_choices_and_other_parts_about_one_attribute_are_said_shorter(
+    parts: list[Predicate], shorter: Predicate
+) -> None:
+    assert both(parts) == shorter
+
+
+def _within(*texts: str) -> Predicate:
+    return Is(ADDRESS, InNetwork(tuple(map(ip_network, texts))))
+
+
+@pytest.mark.parametrize(
+    ("parts", "shorter"),
+    [
+        ([_within("10.0.0.0/8"), A, _within("fd00::/8")], Or((A, _within("10.0.0.0/8", "fd00::/8")))),
+        ([_within("0.0.0.0/0"), A, _within("::/0")], ALWAYS),
+        ([A, NEVER], A),
+        ([Is(METHOD, OneOf(frozenset())), ON_1], Or((Is(METHOD, OneOf(frozenset())), ON_1))),
+        ([Is(METHOD, Prefix(str(n))) for n in range(61)], Or(tuple(Is(METHOD, Prefix(str(n))) for n in range(61)))),
+    ],
+    ids=itertools.count(),
+)
+def test_networks_become_one_and_long_lists_stay(parts: list[Predicate], shorter: Predicate) -> None:
+    assert either(parts) == shorter
 
 
 @pytest.mark.parametrize(

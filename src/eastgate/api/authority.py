@@ -40,6 +40,7 @@ class Authority:
         *,
         strict: bool = True,
         unread: Handling = Handling.ERROR,
+        live: bool = False,
     ) -> None:
         """Raises ManifestError where a manifest has errors: a policy that cannot be understood is never ignored.
 
@@ -48,7 +49,8 @@ class Authority:
         by default they raise QuestionError.
 
         The settings are those that the manifests were read with; raises SettingsError where others are given. `keys`
-        are those of token issuers; without them no token is accepted, and claims stand for one.
+        are those of token issuers; without them no token is accepted, and claims stand for one. Where it is `live`,
+        authorizers may ask the servers that their policies name.
         """
         if manifests.reporter.errors if strict else manifests.strays:
             raise ManifestError(manifests.reporter.errors)
@@ -57,6 +59,7 @@ class Authority:
         self._settings = manifests.settings
         self._keys = keys
         self._strict = strict
+        self._asks_servers = live
         self.warnings = [diagnostic for diagnostic in manifests.reporter if not diagnostic.is_error]
         self._documents = {policy.ref: manifests.document_of(policy) for policy in manifests.policies}
         self._is_examined = any(map(dialects.is_examined, manifests.policies))
@@ -97,7 +100,7 @@ class Authority:
         return [policy for policy in self.policies if isinstance(policy, rejection.Policy)]
 
     def _assemble(self, attached: Sequence[Attachment[Policy]], stances: Stances) -> list[Layer]:
-        return dialects.assemble(attached, self._settings, self._world, stances, self._keys)
+        return dialects.assemble(attached, self._settings, self._world, stances, self._keys, live=self._asks_servers)
 
     def _stances(self, workload: Workload, attached: Sequence[Attachment[Policy]]) -> Stances:
         return dialects.stances(workload, attached, self._settings, self._world)
@@ -282,11 +285,12 @@ def load(
     exclude: Iterable[str] = (),
     strict: bool = True,
     unread: Handling = Handling.ERROR,
+    live: bool = False,
 ) -> Authority:
     """Read manifests and build an authority on them. Raises ManifestError with everything that is wrong.
 
     With `follow`, links in folders are followed that lead out of them; `exclude` are patterns of what is left out.
-    `strict` and `unread` are those of `Authority`.
+    `strict`, `unread` and `live` are those of `Authority`.
     """
     manifests = read_manifests(paths, settings, bounds=Bounds.of(paths, follow=follow, exclude=exclude))
-    return Authority(manifests, keys=keys, strict=strict, unread=unread)
+    return Authority(manifests, keys=keys, strict=strict, unread=unread, live=live)

@@ -109,7 +109,7 @@ class Answers:
             "port": question.port,
             "mcpMethod": question.mcp_method,
             "tool": question.tool,
-            "messages": len(messages),
+            "messages": len(messages) or None,
             "unread": reading.problem,
             "layer": outcome.layer,
             "stage": outcome.stage,

@@ -7,12 +7,14 @@ from dataclasses import replace
 
 from eastgate.api.deciding import LiveQuestion
 from eastgate.authorizer.checks import Check
-from eastgate.ir.attributes import MCP_METHOD, MCP_TOOL
 from eastgate.mcp.messages import Kind, Message, read_messages
 from eastgate.mcp.problems import BadMessage
 from eastgate.records import dataclass
 
-__all__ = ["NOTHING_READ", "CheckedMessage", "Reading", "read_check"]
+__all__ = ["NOTHING_READ", "RESPONSE", "CheckedMessage", "Reading", "read_check"]
+
+RESPONSE = "notifications/response"
+"""What a response to a request of the server is decided as: nobody wrote rules for them, and they need a way."""
 
 _WITHOUT_BODY = frozenset({"GET", "HEAD", "DELETE", "OPTIONS"})
 
@@ -25,10 +27,8 @@ class CheckedMessage:
 
     def about(self, live: LiveQuestion) -> LiveQuestion:
         """Return the question with this message."""
-        message = self.message
-        if message.method is None:  # an answer to a request of the server
-            return replace(live, values={**live.values, MCP_METHOD: None, MCP_TOOL: None})
-        return replace(live, question=replace(live.question, mcp_method=message.method, tool=message.name))
+        method = self.message.method or RESPONSE
+        return replace(live, question=replace(live.question, mcp_method=method, tool=self.message.name))
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ __all__ = ["main"]
 _MODULES = {"explain": "check"}  # the others have one of their own
 
 _VERBS = {
+    "authorizer": "Answer any proxy whether a request may pass: Envoy, Istio, Envoy Gateway, nginx.",
     "call": "Make a real mTLS call through the running mesh; say what the proxy did, and why.",
     "check": "May this source reach that destination?",
     "completion": "Print the completion script of a shell.",

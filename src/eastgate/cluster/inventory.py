@@ -63,6 +63,7 @@ class Inventory:
         "placement",
         "routes",
         "secrets",
+        "secrets_version",
         "service_accounts",
         "slices",
     )
@@ -76,6 +77,7 @@ class Inventory:
         self.backends: dict[str, Backend] = {}
         self.service_accounts: dict[str, ServiceAccount] = {}
         self.secrets: dict[str, Secret] = {}
+        self.secrets_version = 0
         self.grants: dict[str, dict[str, ReferenceGrant]] = {}  # by namespace, then by name
         self.index = WorkloadIndex()
         self.membership = Membership()
@@ -152,6 +154,7 @@ class Inventory:
                 self.slices.keep(declared, present=present)
             case Secret():
                 _keep(self.secrets, declared.key, declared, present=present)
+                self.secrets_version += 1
             case ServiceAccount():
                 _keep(self.service_accounts, declared.key, declared, present=present)
             case ReferenceGrant():

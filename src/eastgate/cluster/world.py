@@ -118,6 +118,11 @@ class World:
         """Return the Secrets by `namespace/name`."""
         return MappingProxyType(self._has.secrets)
 
+    @property
+    def secrets_version(self) -> int:
+        """Return a number that is another one after each change of a Secret."""
+        return self._has.secrets_version
+
     def namespace(self, name: str) -> Namespace:
         """Return a namespace. One that nobody declared exists, with no label but that of its name."""
         return self._has.namespace(name)

@@ -240,11 +240,13 @@ def assemble(
     world: World,
     stances: Stances = (),
     keys: KeySource | None = None,
+    *,
+    live: bool = False,
 ) -> list[Layer]:
     """Return the layers of a point of enforcement that these policies target, dialect by dialect."""
     by_dialect = dict(stances)
     return [
         layer
         for dialect in registered().dialects
-        for layer in dialect.assemble(attached, Scene(settings, world, by_dialect.get(dialect.name), keys))
+        for layer in dialect.assemble(attached, Scene(settings, world, by_dialect.get(dialect.name), keys, live))
     ]

@@ -107,13 +107,15 @@ class Kind(Generic[T]):
 class Scene:
     """The inputs of assembly other than policies.
 
-    `stance` is what the dialect's own `stance` returned for the workload; `keys` are those of token issuers.
+    `stance` is what the dialect's own `stance` returned for the workload; `keys` are those of token issuers. `live`:
+    real requests are decided, so that authorizers may ask servers, and use answers again.
     """
 
     settings: Settings
     world: World
     stance: Hashable = None
     keys: KeySource | None = None
+    live: bool = False
 
 
 @dataclass(frozen=True, slots=True)

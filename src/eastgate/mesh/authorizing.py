@@ -49,7 +49,7 @@ class MeshAuthorizer:
         self._sockets = sockets
         self._live: LiveAuthorizer | None = None
         self._checks = CheckServer(
-            self._answer, threads=_THREADS, waiting=_WAITING, max_bytes=LARGEST_MESSAGE + 256 * 1024
+            self._answer, threads=_THREADS, waiting=_WAITING, max_bytes=LARGEST_MESSAGE + 256 * 1024, shared=False
         )
         self._http = HttpServer(self._filter)
         self._listening: asyncio.Server | None = None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from secrets import token_hex
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -70,6 +71,7 @@ class Enforcement:
         self.gateways: Mapping[str, GatewaySite] = {}
         self._gateway_plans: dict[tuple[str, int], GatewayPlan] = {}
         self._authorizer = authorizer
+        self._session_key = token_hex(32)
         self._closures = Closures()
         self._by_address = by_address
         self.tokens = tokens
@@ -217,11 +219,15 @@ class Enforcement:
                 tuple(handshakes_of(gateway, groups[port], plan.streams, by_destination, world)),
                 self._ended.get((node, port), Counter()),
             )
-            decisive = [*gateway_resources(plan, self.tokens), *secrets_of(groups[port], world)]
+            decisive = [*gateway_resources(plan, self._session_key, self.tokens), *secrets_of(groups[port], world)]
             resources = list(gateway_port_resources(inbound, plan, of_port, decisive))
             published += self._closures.guard(node, port, resources, trust, closing_of(inbound))
             legs += of_port
         return [*published, *leg_resources(legs, site.address)]
+
+    def port_plan(self, node: str, port: int) -> PortPlan:
+        """Return the plan of a port, of a workload or of a gateway."""
+        return self.gateway_plan(node, port).port if node in self.gateways else self.plan(node, port)
 
     def gateway_plan(self, node: str, port: int) -> GatewayPlan:
         """Return the plan of a gateway's port."""

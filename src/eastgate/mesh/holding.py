@@ -18,7 +18,7 @@ from eastgate.cluster import WorldObject
 from eastgate.diagnostics.spans import Span
 from eastgate.dialects import Policy
 from eastgate.ir import Layer, PolicyRef
-from eastgate.mesh.local.rest import SETTLING
+from eastgate.manifests.watching.rest import SETTLING
 from eastgate.symbolic.stages import order_chain
 
 __all__ = ["Holding", "file_of", "find_only_allowing"]

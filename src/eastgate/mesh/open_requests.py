@@ -13,13 +13,17 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from eastgate.api.questions import Question, QuestionError, arrivals
+from eastgate.api.deciding import LiveQuestion
+from eastgate.api.questions import Entry, Question, QuestionError, arrivals
+from eastgate.envoy.config.matching import NO_NAME, NOBODY
 from eastgate.envoy.config.values import noted_values
-from eastgate.ir import Request
+from eastgate.ir import AssumedConsent, Known, Request
+from eastgate.ir.attributes import BACKEND, MCP_METHOD, MCP_TOOL, PORT, Attribute
 from eastgate.ir.spiffe import spiffe_problem, trust_domain_of
 from eastgate.mesh.deciders import caller_name
 from eastgate.mesh.enforcement import Enforcement
 from eastgate.mesh.events import Enforced, MeshEvent, Noted, OnEvent, PartlyEnforced, Ready
+from eastgate.mesh.gateways import find_destination
 from eastgate.records import dataclass
 from eastgate.symbolic.callers import CallerCell
 
@@ -28,7 +32,10 @@ __all__ = ["OpenRequestMonitor"]
 _UPTAKE = 1.0  # seconds after its ACK until all threads of a proxy decide by a change, at most
 _CLOSING = 3.0  # seconds for a proxy to close connections, before it is asked again
 _REMEMBERED = 100_000
-_FIELDS = ("peer", "source", "token", "method", "host", "path", "asked")
+_FIELDS = (
+    *("peer", "source", "token", "method", "host", "path", "asked"),
+    *("destination", "message", "mcpMethod", "mcpName"),
+)
 _CLOCK_JUMP = 0.5  # seconds; more, and somebody has set the clock: what began when is not known any more
 
 
@@ -58,7 +65,7 @@ class OpenRequestMonitor:
         """Note which proxies have settled."""
         match event:
             case Ready():
-                nodes = tuple(self._enforcement.sites)
+                nodes = self._enforcement.nodes
             case Enforced(touched=touched) | PartlyEnforced(touched=touched):
                 nodes = touched
             case _:
@@ -71,9 +78,9 @@ class OpenRequestMonitor:
         if on_record.get("eastgate") != "open" or not str(on_record.get("decision") or "").startswith("200:"):
             return
         node, port, began = str(on_record["workload"]), int(on_record["port"]), float(on_record["began"])
-        if node not in self._enforcement.sites or self._is_current(node, began):
+        if node not in self._enforcement.nodes or self._is_current(node, began):
             return
-        plan = self._enforcement.plan(node, port)
+        plan = self._enforcement.port_plan(node, port)
         fingerprint = (node, port, self._enforcement.changes[node], *(on_record.get(field) for field in _FIELDS))
         if plan.requests is None or hash(fingerprint) in self._still_allowed:
             return
@@ -106,24 +113,45 @@ class OpenRequestMonitor:
 
     def _allowed(self, on_record: Mapping[str, Any], node: str, port: int) -> bool:
         """Decide by the policies in force. What the proxy did not note when the request began is unknown."""
+        if node in self._enforcement.gateways:
+            return self._allowed_at_gateway(on_record, node, port)
         authority = self._enforcement.authority
         workload = authority.world.workloads[node]
-        source = str(on_record.get("source") or "")
-        question = Question(
-            source=caller_name(_peer(on_record) or self._claimed(on_record), authority.settings),
-            to=f"pod:{workload.namespace}/{workload.name}",
-            port=port,
-            method=on_record.get("method"),
-            path=on_record.get("path"),
-            host=on_record.get("host"),
-            source_ip=source.rpartition(":")[0].strip("[]") or None,
-        )
+        question = self._question(on_record, f"pod:{workload.namespace}/{workload.name}", port)
         try:
             request = arrivals(question, authority.world, authority.settings)[0].request
         except QuestionError:
             return False
         request = Request({**request.values, **noted_values(str(on_record.get("asked") or ""))}, request.answers)
         return bool(authority.engine.decide(node, request) & 1)
+
+    def _allowed_at_gateway(self, on_record: Mapping[str, Any], node: str, port: int) -> bool:
+        """Decide again about a request through a gateway; authorizers, which agreed when it began, are not asked."""
+        destination = find_destination(self._enforcement, node, port, str(on_record.get("destination") or ""))
+        if destination is None:
+            return False
+        noted = noted_values(str(on_record.get("asked") or ""))
+        values: dict[Attribute, Known] = {**noted, PORT: port, BACKEND: destination.backend_key}
+        if on_record.get("message") in ("read", "none"):
+            values |= {MCP_METHOD: on_record.get("mcpMethod"), MCP_TOOL: on_record.get("mcpName")}
+        entry = Entry(node, destination.points, values)
+        live = LiveQuestion(self._question(on_record, node, port), (entry,), values, all_headers=False)
+        try:
+            return self._enforcement.authority.enforced_live(live, AssumedConsent()).allowed
+        except QuestionError:
+            return False
+
+    def _question(self, on_record: Mapping[str, Any], to: str, port: int) -> Question:
+        source = str(on_record.get("source") or "")
+        return Question(
+            source=caller_name(_peer(on_record) or self._claimed(on_record), self._enforcement.authority.settings),
+            to=to,
+            port=port,
+            method=on_record.get("method"),
+            path=on_record.get("path"),
+            host=on_record.get("host"),
+            source_ip=source.rpartition(":")[0].strip("[]") or None,
+        )
 
     def _claimed(self, on_record: Mapping[str, Any]) -> str | None:
         """Return the identity that a token names, for callers without a certificate."""
@@ -139,4 +167,4 @@ def _clock_offset() -> float:
 
 def _peer(on_record: Mapping[str, Any]) -> str | None:
     peer = on_record.get("peer")
-    return None if peer in (None, "none") else str(peer)
+    return None if peer in (None, NOBODY, NO_NAME) else str(peer)

@@ -24,11 +24,11 @@ from eastgate.dialects import Policy
 from eastgate.ir import PolicyRef
 from eastgate.manifests import Bounds
 from eastgate.manifests.kustomizations import parts
+from eastgate.manifests.watching.changes import FileStamp, stamps, watch_changes
+from eastgate.manifests.watching.rest import is_being_written
 from eastgate.mesh.enforcement import Enforcement
 from eastgate.mesh.events import BrokenChange, Changes, Noted
 from eastgate.mesh.holding import Holding, file_of, find_only_allowing
-from eastgate.mesh.local.rest import is_being_written
-from eastgate.mesh.local.watching import FileStamp, stamps, watch_changes
 from eastgate.mesh.mesh import LocalMesh, unread_at_workloads
 from eastgate.records import dataclass
 from eastgate.settings import Settings

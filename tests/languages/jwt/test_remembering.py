@@ -11,17 +11,16 @@ import pytest
 from eastgate.languages.jwt import (
     DiscoveredKeys,
     Expectations,
+    KeySource,
     KnownKeys,
-    PublishedKeys,
     Reason,
     RejectedToken,
     VerifiedToken,
     VerifiedTokens,
+    key_sets_of,
     verify_from,
 )
-from eastgate.languages.jwt import (
-    keys as keys_module,
-)
+from eastgate.languages.jwt import keys as keys_module
 from tests.languages.jwt.issuer import Issuer, running
 from tests.languages.jwt.mint import CLAIMS, ISSUER, NOW, jwk, keys, token
 from tests.languages.jwt.test_sources import Clock
@@ -62,21 +61,32 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def source(clock: Clock) -> DiscoveredKeys:
-    return DiscoveredKeys(fresh_for=100, usable_for=300, min_interval=10, timeout=2, clock=clock)
+def source(clock: Clock) -> Remembering:
+    return Remembering(DiscoveredKeys(fresh_for=100, usable_for=300, min_interval=10, timeout=2, clock=clock))
 
 
 def reason(outcome: VerifiedToken | RejectedToken) -> Reason | None:
     return outcome.reason if isinstance(outcome, RejectedToken) else None
 
 
-def known() -> KnownKeys:
-    return KnownKeys({ISSUER: keys("p256")})
+class Remembering:
+    """A source, and what was verified with its keys."""
+
+    def __init__(self, source: KeySource) -> None:
+        self.source = source
+        self.tokens = VerifiedTokens()
+
+    def verify(self, url: str, signed: str, expected: Expectations, now: float) -> VerifiedToken | RejectedToken:
+        return verify_from(self.source, url, signed, expected, now, self.tokens)
+
+
+def known() -> Remembering:
+    return Remembering(KnownKeys({ISSUER: keys("p256")}))
 
 
 def test_a_signature_is_checked_once(checks: Checks) -> None:
     source = known()
-    outcomes = [verify_from(source, ISSUER, TOKEN, EXPECTED, NOW + second) for second in range(5)]
+    outcomes = [source.verify(ISSUER, TOKEN, EXPECTED, NOW + second) for second in range(5)]
     assert [reason(outcome) for outcome in outcomes] == [None] * 5
     assert outcomes[0] == outcomes[4]
     assert checks.count == 1
@@ -88,45 +98,45 @@ def test_a_remembered_token_ends_when_it_says(checks: Checks) -> None:
     expires = CLAIMS["exp"]
     assert isinstance(expires, int)
     for expected, leeway in ((EXPECTED, 0), (lenient, 30)):
-        assert reason(verify_from(source, ISSUER, TOKEN, expected, NOW)) is None
-        assert reason(verify_from(source, ISSUER, TOKEN, expected, expires + leeway - 0.5)) is None
-        assert reason(verify_from(source, ISSUER, TOKEN, expected, expires + leeway)) is Reason.EXPIRED
+        assert reason(source.verify(ISSUER, TOKEN, expected, NOW)) is None
+        assert reason(source.verify(ISSUER, TOKEN, expected, expires + leeway - 0.5)) is None
+        assert reason(source.verify(ISSUER, TOKEN, expected, expires + leeway)) is Reason.EXPIRED
     assert checks.count == 4
 
 
 def test_a_clock_that_is_set_back_makes_it_be_verified_anew() -> None:
     source = known()
     signed = token({**CLAIMS, "nbf": NOW})
-    assert reason(verify_from(source, ISSUER, signed, EXPECTED, NOW)) is None
-    assert reason(verify_from(source, ISSUER, signed, EXPECTED, NOW - 60)) is Reason.NOT_YET_VALID
+    assert reason(source.verify(ISSUER, signed, EXPECTED, NOW)) is None
+    assert reason(source.verify(ISSUER, signed, EXPECTED, NOW - 60)) is Reason.NOT_YET_VALID
 
 
 def test_other_expectations_are_another_question() -> None:
     source = known()
-    assert reason(verify_from(source, ISSUER, TOKEN, EXPECTED, NOW)) is None
+    assert reason(source.verify(ISSUER, TOKEN, EXPECTED, NOW)) is None
     strict = Expectations(ISSUER, frozenset({"payroll"}))
-    assert reason(verify_from(source, ISSUER, TOKEN, strict, NOW)) in (Reason.WRONG_AUDIENCE, Reason.MISSING_CLAIM)
-    assert reason(verify_from(source, ISSUER, TOKEN, Expectations("https://other"), NOW)) is Reason.WRONG_ISSUER
+    assert reason(source.verify(ISSUER, TOKEN, strict, NOW)) in (Reason.WRONG_AUDIENCE, Reason.MISSING_CLAIM)
+    assert reason(source.verify(ISSUER, TOKEN, Expectations("https://other"), NOW)) is Reason.WRONG_ISSUER
 
 
 def test_a_token_that_differs_in_one_letter_is_not_remembered() -> None:
     source = known()
-    assert reason(verify_from(source, ISSUER, TOKEN, EXPECTED, NOW)) is None
+    assert reason(source.verify(ISSUER, TOKEN, EXPECTED, NOW)) is None
     head, payload, signature = TOKEN.split(".")
     changed = f"{head}.{payload}.{'A' if signature[0] != 'A' else 'B'}{signature[1:]}"
-    assert reason(verify_from(source, ISSUER, changed, EXPECTED, NOW)) is Reason.BAD_SIGNATURE
+    assert reason(source.verify(ISSUER, changed, EXPECTED, NOW)) is Reason.BAD_SIGNATURE
     assert len(source.tokens) == 1
 
 
 def test_rejected_tokens_are_not_remembered() -> None:
     source = known()
-    assert reason(verify_from(source, ISSUER, token(CLAIMS, signer="p256-new"), EXPECTED, NOW)) is not None
+    assert reason(source.verify(ISSUER, token(CLAIMS, signer="p256-new"), EXPECTED, NOW)) is not None
     assert len(source.tokens) == 0
 
 
 def test_nothing_that_is_remembered_holds_the_token() -> None:
     source = known()
-    verify_from(source, ISSUER, TOKEN, EXPECTED, NOW)
+    source.verify(ISSUER, TOKEN, EXPECTED, NOW)
     shown = repr(list(source.tokens._remembered.items()))
     assert all(part not in shown for part in TOKEN.split("."))
 
@@ -142,36 +152,36 @@ def test_the_least_recently_used_give_way() -> None:
     assert [remembered.get(name, ISSUER, issued, EXPECTED, NOW) is not None for name in "abc"] == [True, False, True]
 
 
-def verify_at(source: DiscoveredKeys, issuer: Issuer, signer: str = "p256") -> Reason | None:
+def verify_at(source: Remembering, issuer: Issuer, signer: str = "p256") -> Reason | None:
     signed = token({**CLAIMS, "iss": issuer.url}, signer=signer)
-    return reason(verify_from(source, issuer.url, signed, Expectations(issuer.url), NOW))
+    return reason(source.verify(issuer.url, signed, Expectations(issuer.url), NOW))
 
 
 def test_a_token_is_not_remembered_past_the_removal_of_its_key(
-    issuer: Issuer, source: DiscoveredKeys, clock: Clock
+    issuer: Issuer, source: Remembering, clock: Clock
 ) -> None:
     signed = token({**CLAIMS, "iss": issuer.url})
     expected = Expectations(issuer.url)
-    assert reason(verify_from(source, issuer.url, signed, expected, NOW)) is None
+    assert reason(source.verify(issuer.url, signed, expected, NOW)) is None
     issuer.publish(jwk("p256-new"))
     clock.now += 100
-    assert reason(verify_from(source, issuer.url, signed, expected, NOW)) is Reason.UNKNOWN_KEY
+    assert reason(source.verify(issuer.url, signed, expected, NOW)) is Reason.UNKNOWN_KEY
 
 
 def test_keys_that_are_fetched_again_and_are_the_same_forget_nothing(
-    issuer: Issuer, source: DiscoveredKeys, clock: Clock, checks: Checks
+    issuer: Issuer, source: Remembering, clock: Clock, checks: Checks
 ) -> None:
     signed = token({**CLAIMS, "iss": issuer.url})
     expected = Expectations(issuer.url)
     for _ in range(3):
-        assert reason(verify_from(source, issuer.url, signed, expected, NOW)) is None
+        assert reason(source.verify(issuer.url, signed, expected, NOW)) is None
         clock.now += 100
     assert issuer.asked["/jwks"] == 3
     assert checks.count == 1
 
 
 def test_an_issuer_that_withdraws_all_keys_is_believed_at_once(
-    issuer: Issuer, source: DiscoveredKeys, clock: Clock
+    issuer: Issuer, source: Remembering, clock: Clock
 ) -> None:
     assert verify_at(source, issuer) is None
     issuer.publish()
@@ -183,25 +193,27 @@ def test_an_issuer_that_withdraws_all_keys_is_believed_at_once(
 
 
 def test_while_one_thread_fetches_the_others_use_what_there_is(
-    issuer: Issuer, source: DiscoveredKeys, clock: Clock
+    issuer: Issuer, source: Remembering, clock: Clock
 ) -> None:
-    first = source.keys(issuer.url)
+    first = source.source.keys(issuer.url)
     clock.now += 100
     issuer.pause.clear()
-    fetching = threading.Thread(target=source.keys, args=(issuer.url,))
+    fetching = threading.Thread(target=source.source.keys, args=(issuer.url,))
     fetching.start()
     while issuer.asked["/.well-known/openid-configuration"] < 2:
         pass
     with ThreadPoolExecutor(4) as pool:
-        assert all(keys is first for keys in pool.map(source.keys, [issuer.url] * 20))
+        assert all(keys is first for keys in pool.map(source.source.keys, [issuer.url] * 20))
     issuer.pause.set()
     fetching.join()
     assert issuer.asked["/.well-known/openid-configuration"] == 2
 
 
-def test_a_key_set_at_a_url_of_its_own_is_fetched_from_there(issuer: Issuer, source: DiscoveredKeys) -> None:
+def test_a_key_set_at_a_url_of_its_own_is_fetched_from_there(issuer: Issuer, source: Remembering) -> None:
     url = f"{issuer.url}/jwks"
     signed = token({**CLAIMS, "iss": issuer.url})
-    assert reason(verify_from(source.key_sets, url, signed, Expectations(None), NOW)) is None
+    key_sets = key_sets_of(source.source)
+    assert reason(verify_from(key_sets, url, signed, Expectations(None), NOW)) is None
     assert dict(issuer.asked) == {"/jwks": 1}
-    assert isinstance(source.key_sets.key_sets, PublishedKeys)
+    given = KnownKeys({url: keys("p256")})
+    assert key_sets_of(given) is given

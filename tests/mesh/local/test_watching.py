@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from eastgate.mesh.local import watching
-from eastgate.mesh.local.watching import watch_changes
+from eastgate.manifests.watching import changes as watching
+from eastgate.manifests.watching.changes import watch_changes
 from tests.patience import PATIENCE
 
 _SETTLED = 0.35

@@ -55,8 +55,9 @@ _STREAM = And((_NO_MESSAGE, Is(METHOD, OneOf(frozenset({"GET"})))))
 _END = And((_NO_MESSAGE, Is(METHOD, OneOf(frozenset({"DELETE"}))), Is(header("mcp-session-id"), Present())))
 
 
-_BASE = (_is_method("initialize", "ping", "tools/list"), Is(MCP_METHOD, Prefix("notifications/")), _STREAM, _END)
-_BASE_TODAY = (*_BASE, Is(MCP_METHOD, Prefix("completion/")), Is(MCP_METHOD, Prefix("logging/")))
+_LIFECYCLE = (_is_method("initialize", "ping", "tools/list"), Is(MCP_METHOD, Prefix("notifications/")), _STREAM, _END)
+_BASE = (*_LIFECYCLE, _is_method("server/discover"))  # since 2026-07-28 a client may begin with it
+_BASE_TODAY = (*_LIFECYCLE, Is(MCP_METHOD, Prefix("completion/")), Is(MCP_METHOD, Prefix("logging/")))
 
 
 def base_protocol() -> Predicate:

@@ -85,7 +85,7 @@ def _stages(policy: Policy, scene: Scene) -> list[Stage]:
     )
 
     compat = scene.settings.section(KuadrantSettings).authorino_compat
-    services = services_in(scene.world, scene.keys, authorino_compat=compat)
+    services = services_in(scene.world, scene.keys, authorino_compat=compat, live=scene.live)
     asks = [
         Ask(
             Rule(all_of([selected, hosts.nearest(scheme.hosts, every_host)]), origin),

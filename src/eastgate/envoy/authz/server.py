@@ -153,10 +153,13 @@ def _option(name: str, value: str) -> HeaderValueOption:
 
 
 class CheckServer:
-    """Answers Envoys. `threads` decide at a time, `waiting` more wait for a thread, and all others are refused."""
+    """Answers Envoys. `threads` decide at a time, `waiting` more wait for a thread, and all others are refused.
+
+    `shared`: other processes listen on the same ports.
+    """
 
     def __init__(
-        self, answer: Callable[[ReceivedCheck], CheckReply], *, threads: int, waiting: int, max_bytes: int
+        self, answer: Callable[[ReceivedCheck], CheckReply], *, threads: int, waiting: int, max_bytes: int, shared: bool
     ) -> None:
         self._answer = answer
         self._pool = ThreadPoolExecutor(threads, "check")
@@ -165,7 +168,7 @@ class CheckServer:
         self._server = grpc.server(
             self._pool,
             options=[
-                ("grpc.so_reuseport", 1),
+                ("grpc.so_reuseport", int(shared)),  # or an old process could answer by old policies
                 ("grpc.max_receive_message_length", max_bytes),
                 ("grpc.max_metadata_size", 64 * 1024),
                 ("grpc.max_concurrent_streams", threads + waiting),

@@ -1,17 +1,13 @@
 -- Leads requests of a gateway to their destinations, and notes what policies look at.
--- Before this stand: GATEWAY, its name and port; TLS, whether clients speak it. RULES has the destinations of each rule that routing may name: their ids and weights.
--- DESTINATIONS says of each what is done there. What was noted of a request is `eastgate.*` in filter state; headers
--- of that name carry it to the authorizer, and no client can send one.
+-- Before this stand: GATEWAY, its name and port; TLS, whether clients speak it; SESSION_KEY; RULES, the destinations of
+-- each rule that routing may name, with their weights; DESTINATIONS, what is done at each; and the modules `requests`
+-- and `sessions`. What is noted of a request is `eastgate.*` in filter state; headers of that name carry it to the
+-- authorizer, and no client can send one.
 
-local METADATA_ROUTE = "route_shadow_effective_policy_id"
-local UNCLEAR, NOWHERE = "unclear", "nowhere"
-local WITHOUT_BODY = { GET = true, DELETE = true, HEAD = true, OPTIONS = true }
-local NAMED = {
-  ["tools/call"] = "name", ["prompts/get"] = "name",
-  ["resources/read"] = "uri", ["resources/subscribe"] = "uri", ["resources/unsubscribe"] = "uri",
-}
-local OVERRIDES = { "x-http-method", "x-http-method-override", "x-method-override" }
+local UNCLEAR = "unclear"
+local RESPONSE = "notifications/response"  -- a response to the server is decided like a notification
 
+local bound = sessions.new(SESSION_KEY)
 math.randomseed(os.time() + (tonumber(tostring({}):match("0x(%x+)") or "0", 16) % 2147483647))
 
 local function peer_of(state)
@@ -34,49 +30,63 @@ end
 
 local function routed(metadata)
   local named = metadata:get("envoy.filters.http.rbac")
-  local rule = named and named[METADATA_ROUTE]
+  local rule = named and named["route_shadow_effective_policy_id"]
   rule = rule and rule:match("^200:(.*)$")
   if not rule then return UNCLEAR end
   return RULES[rule] and draw(RULES[rule]) or rule
 end
 
--- MCP
+-- Messages
 
-local function note_message(headers, state, metadata)
-  local method = headers:get(":method")
-  local message = metadata:get("envoy.filters.http.mcp")
-  local read = message and type(message.method) == "string" and not message.is_exceeding_limit
-  if read and method == "POST" and not headers:get("content-encoding") then
-    state:set("eastgate.mcp.method", "envoy.string", message.method)
-    local member = NAMED[message.method]
-    local name = member and type(message.params) == "table" and message.params[member]
-    if type(name) == "string" then state:set("eastgate.mcp.name", "envoy.string", name) end
-    return (member and type(name) ~= "string") and "unread" or "read"
-  end
-  if WITHOUT_BODY[method] and not headers:get("upgrade") then return "none" end
-  return "unread"
+-- Returns what is in the body of a request: a message and "read", several ("batch"), none, or what cannot be read.
+-- Waiting for the body ends the life of everything that was taken from the handle before.
+local function read_message(handle)
+  if handle:headers():get("upgrade") then return "unread" end
+  local body = handle:body()
+  local text = body and body:getBytes(0, body:length()) or nil
+  local list = requests.read(handle:headers(), text)
+  if not list then return "unread" end
+  if #list > 1 then return "batch" end
+  return list[1] and "read" or "none", list[1]
+end
+
+local function note_message(handle, message)
+  local info = handle:streamInfo()
+  info:filterState():set("eastgate.mcp.method", "envoy.string", message.method or RESPONSE)
+  if message.name then info:filterState():set("eastgate.mcp.name", "envoy.string", message.name) end
+  if message.kind == "request" then info:dynamicMetadata():set("eastgate.mcp", "id", message.id) end
+end
+
+-- Returns why the session of a request is refused, if it is.
+local function take_session(headers, peer, backend)
+  local session = bound.take(headers, peer, backend)
+  if session == "bad" then return "bad-session" end
+  if session == "none" and headers:get(":method") == "GET" then return "no-session" end
 end
 
 -- Requests
 
 function envoy_on_request(handle)
-  local headers, info = handle:headers(), handle:streamInfo()
-  local state, metadata = info:filterState(), info:dynamicMetadata()
-  local id = routed(metadata)
-  local destination = DESTINATIONS[id]
-  local message = "none"
-  if destination and destination.messages then
-    message = note_message(headers, state, metadata)
-    for _, name in ipairs(OVERRIDES) do headers:remove(name) end
-    headers:remove("last-event-id")  -- it would replay answers that were meant for a request of before
-    if destination.tools then headers:remove("accept-encoding") end
+  local id = routed(handle:streamInfo():dynamicMetadata())
+  local destination = DESTINATIONS[id] or {}
+  local state_of_message, message = "none", nil
+  if destination.messages then
+    state_of_message, message = read_message(handle)
+    if message then note_message(handle, message) end
   end
-  state:set("eastgate.message", "envoy.string", message)
+  local headers, state = handle:headers(), handle:streamInfo():filterState()
+  local peer = peer_of(state)
+  if destination.backend and state_of_message ~= "unread" then
+    state_of_message = take_session(headers, peer, destination.backend) or state_of_message
+    headers:remove("last-event-id")  -- it would replay answers that were meant for a request of before
+  end
+  if destination.tools then headers:remove("accept-encoding") end
+  state:set("eastgate.message", "envoy.string", state_of_message)
   state:set("eastgate.destination", "envoy.string", id)
   state:set("eastgate.host", "envoy.string", headers:get(":authority") or "")  -- for the log: routes may rewrite it
   headers:replace("x-eastgate-gateway", GATEWAY)
   headers:replace("x-eastgate-destination", id)
-  headers:replace("x-eastgate-peer", peer_of(state))
+  headers:replace("x-eastgate-peer", peer)
   headers:replace("x-eastgate-address", state:get("eastgate.address") or "")
   if TLS then headers:replace("x-forwarded-proto", "https") end
   handle:clearRouteCache()
@@ -84,34 +94,39 @@ end
 
 -- Answers
 
-local function refuse(handle, body)
-  local text = '{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"the list of tools cannot be shown"}}'
+local function fail(handle, why)
+  local length = handle:body(true):setBytes(
+    '{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"' .. why .. '"}}')
   handle:headers():replace("content-type", "application/json")
   handle:headers():replace(":status", "502")
-  handle:headers():replace("content-length", tostring(body:setBytes(text)))
+  handle:headers():replace("content-length", tostring(length))
 end
 
-local function filter_tools(handle, state)
-  local headers, body = handle:headers(), handle:body(true)
-  if headers:get("content-encoding") then return refuse(handle, body) end
+local function filter_tools(handle)
+  local body = handle:body(true)
+  local state = handle:streamInfo():filterState()
   local answered, filtered = handle:httpCall("tools", {
     [":method"] = "POST", [":path"] = "/tools", [":authority"] = "authorizer",
-    ["content-type"] = headers:get("content-type") or "",
+    ["content-type"] = handle:headers():get("content-type") or "",
     ["x-eastgate-gateway"] = GATEWAY,
     ["x-eastgate-destination"] = state:get("eastgate.destination"),
     ["x-eastgate-peer"] = peer_of(state),
     ["x-eastgate-address"] = state:get("eastgate.address") or "",
   }, body:getBytes(0, body:length()), 5000)
-  if answered[":status"] ~= "200" or not filtered then return refuse(handle, body) end
-  headers:replace("content-length", tostring(body:setBytes(filtered)))
+  if answered[":status"] ~= "200" or not filtered then return fail(handle, "the list of tools cannot be shown") end
+  handle:headers():replace("content-length", tostring(handle:body(true):setBytes(filtered)))
 end
 
 function envoy_on_response(handle)
-  local info = handle:streamInfo()
-  local state = info:filterState()
+  local info, headers = handle:streamInfo(), handle:headers()
+  local state, decided = info:filterState(), info:dynamicMetadata():get("envoy.filters.http.rbac")
   local destination = DESTINATIONS[state:get("eastgate.destination") or ""]
-  if not destination or not destination.tools then return end
-  if state:get("eastgate.mcp.method") ~= "tools/list" or handle:headers():get(":status") ~= "200" then return end
-  local decided = info:dynamicMetadata():get("envoy.filters.http.rbac")
-  if decided and decided["enforced_engine_result"] == "allowed" then filter_tools(handle, state) end
+  if not destination or not decided or decided["enforced_engine_result"] ~= "allowed" then return end
+  if destination.backend and bound.give(headers, peer_of(state), destination.backend) == "bad" then
+    return fail(handle, "the server gave a session id that cannot be used")
+  end
+  if not destination.tools or state:get("eastgate.mcp.method") ~= "tools/list" then return end
+  if headers:get(":status") ~= "200" then return end
+  if headers:get("content-encoding") then return fail(handle, "the list of tools cannot be read") end
+  if not pcall(filter_tools, handle) then fail(handle, "the list of tools cannot be shown") end
 end

@@ -10,6 +10,7 @@ ask            asks the authorizer, where `requests` leaves the decision to it
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
 
@@ -29,12 +30,13 @@ from eastgate.envoy.config.rbac import (
 )
 from eastgate.envoy.config.request_listener import noting_filters, requests_filter
 from eastgate.envoy.config.tokens import TokenIdentity
-from eastgate.envoy.config.typed import Plain, discovered, filter_, struct, typed
+from eastgate.envoy.config.typed import Plain, discovered, filter_, typed
 from eastgate.envoy.config.values import literal
 from eastgate.envoy.plan import ProxyVerdict
 from eastgate.envoy.plan.decisions import ASK
 from eastgate.envoy.plan.gateway import UNCLEAR_ROUTE, Destination, GatewayPlan
 from eastgate.envoy.server.resources import XdsResource
+from eastgate.mcp.lua import requests_lua, sessions_lua
 
 __all__ = [
     "AUTHORIZER",
@@ -52,13 +54,12 @@ _ROUTE, _STEER = "route", "steer"
 LARGEST_MESSAGE = 1 << 20  # bytes
 _PATIENCE = "30s"  # with the authorizer, which waits for others
 _CEL = "envoy.extensions.access_loggers.filters.cel.v3.ExpressionFilter"
-_MCP = "envoy.filters.http.mcp"
+_MCP = "eastgate.mcp"  # dynamic metadata: the id of a message, as it is written
 
 
-def gateway_filters(inbound: InboundPort, *, reads_messages: bool) -> list[Plain]:
+def gateway_filters(inbound: InboundPort) -> list[Plain]:
     """Return the filters of a port, but for the router."""
     return [
-        *([_mcp_filter()] if reads_messages else []),
         *noting_filters(inbound),
         discovered(filter_name(inbound.port, _ROUTE), f"{HTTP}.rbac.v3.RBAC"),
         discovered(filter_name(inbound.port, _STEER), f"{HTTP}.lua.v3.Lua"),
@@ -67,29 +68,18 @@ def gateway_filters(inbound: InboundPort, *, reads_messages: bool) -> list[Plain
     ]
 
 
-def gateway_resources(plan: GatewayPlan, tokens: TokenIdentity | None = None) -> list[XdsResource]:
-    """Return the configurations of those filters that depend on routes and policies."""
+def gateway_resources(plan: GatewayPlan, session_key: str, tokens: TokenIdentity | None = None) -> list[XdsResource]:
+    """Return the configurations of those filters that depend on routes and policies.
+
+    `session_key` is the secret by which session ids are bound to callers.
+    """
     port, policies = plan.port.port, plan.port.policies
     return [
         *connection_filters(plan.port),
         *request_filters(plan.port, tokens, plan.fields),
         extension_resource(filter_name(port, _ROUTE), _routing_rules(plan), policies),
-        extension_resource(filter_name(port, _STEER), _steering(plan), policies),
+        extension_resource(filter_name(port, _STEER), _steering(plan, session_key), policies),
     ]
-
-
-def _mcp_filter() -> Plain:
-    """Read messages. What is none passes; policies that look at messages refuse what could not be read."""
-    return filter_(
-        "mcp",
-        struct(
-            f"{HTTP}.mcp.v3.Mcp",
-            traffic_mode="PASS_THROUGH",
-            reject_duplicate_keys=True,
-            max_request_body_size=LARGEST_MESSAGE,
-            request_storage_mode="DYNAMIC_METADATA",
-        ),
-    )
 
 
 def _routing_rules(plan: GatewayPlan) -> Message:
@@ -103,27 +93,45 @@ def _routing_rules(plan: GatewayPlan) -> Message:
     return message
 
 
-def _steering(plan: GatewayPlan) -> Message:
-    rules = ",\n".join(
-        f"  [{literal(rule)}] = {{ {', '.join(f'{{ id = {literal(d.id)}, weight = {d.weight} }}' for d in of_rule)} }}"
-        for rule, of_rule in sorted(plan.rules.items())
-    )
-    destinations = ",\n".join(f"  [{literal(each.id)}] = {{ {_flags(each)} }}" for each in plan.destinations)
-    gateway = f"local GATEWAY = {literal(f'{plan.gateway}:{plan.port.port}')}\nlocal TLS = {str(plan.tls).lower()}\n"
-    script = f"{gateway}local RULES = {{\n{rules},\n}}\n\nlocal DESTINATIONS = {{\n{destinations},\n}}\n\n{_script()}"
-    config = lua_pb2.Lua(default_source_code=base_pb2.DataSource(inline_string=script))
+def _steering(plan: GatewayPlan, session_key: str) -> Message:
+    constants = {
+        "GATEWAY": literal(f"{plan.gateway}:{plan.port.port}"),
+        "TLS": str(plan.tls).lower(),
+        "SESSION_KEY": literal(session_key),
+        "RULES": _table({rule: _list(map(_weighted, of_rule)) for rule, of_rule in sorted(plan.rules.items())}),
+        "DESTINATIONS": _table({each.id: _described(each) for each in plan.destinations}),
+    }
+    before = "".join(f"local {name} = {value}\n" for name, value in constants.items())
+    config = lua_pb2.Lua(default_source_code=base_pb2.DataSource(inline_string=f"{before}\n{_script()}"))
     message: Message = config
     return message
 
 
-def _flags(destination: Destination) -> str:
+def _weighted(destination: Destination) -> str:
+    return f"{{ id = {literal(destination.id)}, weight = {destination.weight} }}"
+
+
+def _described(destination: Destination) -> str:
+    """Say what is done at a destination. MCP servers have sessions; messages are read where policies look at them."""
     flags = {"messages": destination.reads_messages, "tools": destination.filters_tools}
-    return ", ".join(f"{name} = true" for name, holds in flags.items() if holds)
+    parts = [f"{name} = true" for name, holds in flags.items() if holds]
+    if destination.reads_messages and destination.backend_key is not None:
+        parts.append(f"backend = {literal(destination.backend_key)}")
+    return _list(parts)
+
+
+def _table(entries: Mapping[str, str]) -> str:
+    return "{\n" + "".join(f"  [{literal(key)}] = {value},\n" for key, value in entries.items()) + "}"
+
+
+def _list(entries: Iterable[str]) -> str:
+    return f"{{ {', '.join(entries)} }}"
 
 
 @cache
 def _script() -> str:
-    return files("eastgate.envoy.config").joinpath("gateway.lua").read_text("utf-8")
+    own = files("eastgate.envoy.config").joinpath("gateway.lua").read_text("utf-8")
+    return f"{requests_lua()}\n{sessions_lua()}\n{own}"
 
 
 def _ask_filter() -> Plain:
@@ -142,7 +150,6 @@ def _ask_filter() -> Plain:
             failure_mode_allow=False,
             status_on_error={"code": "ServiceUnavailable"},
             filter_enabled_metadata=asked,
-            metadata_context_namespaces=[_MCP],
             with_request_body={
                 "max_request_bytes": LARGEST_MESSAGE,
                 "allow_partial_message": True,
@@ -161,12 +168,13 @@ def json_rpc_reply() -> Plain:
         "(response.code_details.startsWith('rbac_access_denied_matched_policy[403:')"
         " || response.code_details == 'ext_authz_denied')"
     )
-    error = {"code": -32001, "message": "forbidden"}
+    error = '{"code":-32001,"message":"forbidden"}'
+    text = f'{{"jsonrpc":"2.0","id":%DYNAMIC_METADATA({_MCP}:id)%,"error":{error}}}\n'
     return {
         "filter": {"extension_filter": filter_("message", typed(_CEL, expression=expression))},
         "status_code": 200,
         "body_format_override": {
-            "json_format": {"jsonrpc": "2.0", "id": f"%DYNAMIC_METADATA({_MCP}:id)%", "error": error},
+            "text_format_source": {"inline_string": text},
             "content_type": "application/json",
         },
     }

@@ -33,7 +33,7 @@ def gateway_port_resources(
 
 @lru_cache(maxsize=1024)
 def _request_listener(inbound: InboundPort, reads_messages: bool) -> XdsResource:
-    filters = gateway_filters(inbound, reads_messages=reads_messages)
+    filters = gateway_filters(inbound)
     replies = [json_rpc_reply()] if reads_messages else []
     listener = build_request_listener(inbound, filters, replies, (OWN_HEADERS,), GATEWAY_FIELDS)
     return XdsResource(LISTENER, f"requests/{inbound.port}", serialize(listener))

@@ -9,6 +9,7 @@ from eastgate.envoy.config.matching import (
     DESTINATION_KEY,
     MCP_METHOD_KEY,
     MCP_NAME_KEY,
+    MESSAGE_KEY,
     PATH_KEY,
     PEER_KEY,
     SOURCE_KEY,
@@ -68,6 +69,10 @@ def open_request_log(workload: str, port: int) -> list[Plain]:
         "path": "%PATH(NQ:PATH)%",
         "decision": _DECIDED.format("enforced"),
         "asked": f"%FILTER_STATE({ALL_KEY}:PLAIN)%",
+        "destination": f"%FILTER_STATE({DESTINATION_KEY}:PLAIN)%",  # of a gateway, as is what follows
+        "message": f"%FILTER_STATE({MESSAGE_KEY}:PLAIN)%",
+        "mcpMethod": f"%FILTER_STATE({MCP_METHOD_KEY}:PLAIN)%",
+        "mcpName": f"%FILTER_STATE({MCP_NAME_KEY}:PLAIN)%",
     }
     return _filter_by_type(_stdout("open", workload, port, fields), "DownstreamPeriodic")
 

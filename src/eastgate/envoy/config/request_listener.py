@@ -17,7 +17,13 @@ __all__ = ["build_request_listener", "noting_filters", "request_listener", "requ
 
 _HEADERS = "30s"  # from the first byte of a request to the last of its headers
 _OPEN = "0.5s"  # how often a proxy logs a request that is open
-_REPLIES = {0: (403, "forbidden\n"), 400: (400, "bad request\n"), 403: (403, "forbidden\n"), 404: (404, "not found\n")}
+_REPLIES = {
+    0: (403, "forbidden\n"),
+    400: (400, "bad request\n"),
+    403: (403, "forbidden\n"),
+    404: (404, "not found\n"),
+    405: (405, "method not allowed\n"),
+}
 
 
 def request_listener(inbound: InboundPort) -> Any:

@@ -8,7 +8,7 @@ of the first.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from ipaddress import IPv4Network, IPv6Network
 
@@ -17,6 +17,7 @@ from eastgate.ir import (
     ALWAYS,
     NEVER,
     And,
+    Computed,
     InNetwork,
     Is,
     Not,
@@ -30,7 +31,7 @@ from eastgate.ir import (
 from eastgate.ir.attributes import ADDRESS
 from eastgate.symbolic.trees import DecisionNode, Entry, choice, flatten, leaves
 
-__all__ = ["TooManyEnds", "either", "or_else", "then", "unread"]
+__all__ = ["TooManyEnds", "either", "or_else", "then", "unread", "without"]
 
 _MOST_ENDS = 20_000  # of one decision written into each end of another
 
@@ -104,18 +105,31 @@ def either(predicates: Iterable[Predicate]) -> Predicate:
 
 def unread(node: Node) -> Node:
     """Return the decision on bytes that are not read as HTTP: ALL that could be HTTP in them must be allowed."""
-    *tests, (_, last) = _Unread().entries(node)
-    return choice([(when, _closed(verdict)) for when, verdict in tests], _closed(last))
+    return without(node, needs_http, int(Refusal.CLOSED))
+
+
+def without(node: Node, hidden: Callable[[Is | Computed], bool], status: int) -> Node:
+    """Return the decision where some tests cannot be made: allowed where it is however they come out.
+
+    What is denied for want of them, or anyway, is denied with that status.
+    """
+    *tests, (_, last) = _Unread(hidden).entries(node)
+
+    def refused(verdict: ProxyVerdict) -> ProxyVerdict:
+        return verdict if verdict.allowed else replace(verdict, status=status)
+
+    return choice([(when, refused(verdict)) for when, verdict in tests], refused(last))
 
 
 class _Unread:
-    """Takes HTTP out of one decision. Chains that several routes share are looked at once."""
+    """Takes tests out of one decision. Chains that several routes share are looked at once."""
 
-    def __init__(self) -> None:
+    def __init__(self, hidden: Callable[[Is | Computed], bool]) -> None:
+        self._hidden = hidden
         self._known: dict[int, list[Entry[ProxyVerdict]]] = {}
 
     def entries(self, node: Node) -> list[Entry[ProxyVerdict]]:
-        """Return a list without HTTP, whose last line always holds."""
+        """Return a list without such tests, whose last line always holds."""
         if isinstance(node, ProxyVerdict):
             return [Entry(ALWAYS, node)]
         if id(node) not in self._known:
@@ -124,7 +138,7 @@ class _Unread:
 
     def _choice(self, node: DecisionNode[ProxyVerdict]) -> Iterator[Entry[ProxyVerdict]]:
         for when, inner in [*node.tests, (ALWAYS, node.otherwise)]:
-            possible, certain = assume(when, needs_http, held=True), assume(when, needs_http, held=False)
+            possible, certain = (assume(when, self._hidden, held=held) for held in (True, False))
             entries = self.entries(inner)
             if possible != certain:  # it may hold or not: what is denied where it holds is denied
                 yield from (Entry(all_of([possible, denied]), verdict) for denied, verdict in _finals(entries))
@@ -141,8 +155,3 @@ def _reachable(entries: Iterator[Entry[ProxyVerdict]]) -> Iterator[Entry[ProxyVe
             yield Entry(when, verdict)
         if when == ALWAYS:
             return
-
-
-def _closed(verdict: ProxyVerdict) -> ProxyVerdict:
-    """Return a denial of bytes as what it is: a closed connection."""
-    return verdict if verdict.allowed else replace(verdict, status=int(Refusal.CLOSED))

@@ -20,7 +20,7 @@ from eastgate.cluster.points import DeadEnd, Point
 from eastgate.cluster.targets import GatewayNamed, RouteNamed
 from eastgate.collection import no_collection
 from eastgate.envoy.plan.callers import ByCaller
-from eastgate.envoy.plan.combining import TooManyEnds, or_else, then, unread
+from eastgate.envoy.plan.combining import TooManyEnds, or_else, then, unread, without
 from eastgate.envoy.plan.decisions import ASK, NO_AUDIT, Node, ProxyVerdict, policy_name
 from eastgate.envoy.plan.fields import RequestField, looked_at
 from eastgate.envoy.plan.flow import ENCODED_CHARACTER, Flow
@@ -43,7 +43,6 @@ __all__ = [
     "MESSAGE",
     "NOWHERE",
     "UNCLEAR_ROUTE",
-    "UNREAD_MESSAGE",
     "Destination",
     "GatewayPlan",
     "Stream",
@@ -53,17 +52,29 @@ __all__ = [
 
 DESTINATION = Attribute("destination")  # where routing leads a request: the id of a `Destination`
 MESSAGE = Attribute("MCP message", needs_http=True)  # whether the message in a request was read
-UNREAD_MESSAGE = "unread"
 NOWHERE = "nowhere"  # the destination of what no route takes
 UNCLEAR_ROUTE = "unclear"  # the destination of what cannot be routed for certain
 _MCP = frozenset({MCP_METHOD, MCP_TOOL})
-_IS_UNREAD = Is(MESSAGE, OneOf(frozenset({UNREAD_MESSAGE})))
 _IS_UNCLEAR = Is(DESTINATION, OneOf(frozenset({UNCLEAR_ROUTE})))
-_UNREADABLE: Node = ProxyVerdict(False, int(Refusal.BAD_REQUEST), "unread-message")
 _UNKNOWN: Node = ProxyVerdict(False, int(Refusal.NOT_FOUND), "unknown-destination")
 _NO_STREAM = ProxyVerdict(False, int(Refusal.CLOSED), "no-stream")
 _UNCLEAR: Node = ProxyVerdict(False, int(Refusal.BAD_REQUEST), "unclear-route")
 
+
+def _message_is(state: str) -> Predicate:
+    return Is(MESSAGE, OneOf(frozenset({state})))
+
+
+def _is_about_messages(atom: Is | Computed) -> bool:
+    return not _MCP.isdisjoint((atom.attribute,) if isinstance(atom, Is) else atom.attributes)
+
+
+# What becomes of a message before any rule is asked, where a layer looks at messages.
+_OF_MESSAGES: tuple[tuple[Predicate, Node], ...] = (
+    (_message_is("bad-session"), ProxyVerdict(False, int(Refusal.NOT_FOUND), "no-such-session")),
+    (_message_is("no-session"), ProxyVerdict(False, 405, "no-session")),
+    (_message_is("batch"), ASK),
+)
 LayersAt: TypeAlias = Callable[[Point], Sequence[Layer]]
 Decide: TypeAlias = Callable[[Flow, CallerCell], Node]
 
@@ -354,11 +365,13 @@ class _GatewayPlanner:
         return self._combined[key][1]
 
     def _of_readable(self, flow: Flow, node: Node) -> Node:
-        """Refuse messages that could not be read, where a layer looks at them."""
+        """Decide about messages that cannot be read, where a layer looks at them: whatever they may be must pass."""
         if not flow.layer.looks_at & _MCP:
             return node
         if id(node) not in self._readable:
-            self._readable[id(node)] = node, choice([(_IS_UNREAD, _UNREADABLE)], node)
+            unread_message = without(node, _is_about_messages, int(Refusal.BAD_REQUEST))
+            tests = [*_OF_MESSAGES, (_message_is("unread"), unread_message)]
+            self._readable[id(node)] = node, choice(tests, node)
         return self._readable[id(node)][1]
 
     def _audit(

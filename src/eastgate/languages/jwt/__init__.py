@@ -11,7 +11,7 @@ answer for every text. Importing this package loads neither joserfc nor an HTTP 
 The issuer to ask comes from the policy, never from the token.
 """
 
-from eastgate.languages.jwt.discovery import DiscoveredKeys, PublishedKeys
+from eastgate.languages.jwt.discovery import DiscoveredKeys, PublishedKeys, key_sets_of
 from eastgate.languages.jwt.expectations import Expectations
 from eastgate.languages.jwt.keys import Keys
 from eastgate.languages.jwt.outcome import Reason, RejectedToken, VerifiedToken
@@ -31,6 +31,7 @@ __all__ = [
     "RejectedToken",
     "VerifiedToken",
     "VerifiedTokens",
+    "key_sets_of",
     "verify",
     "verify_from",
 ]

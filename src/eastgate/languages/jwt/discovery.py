@@ -15,15 +15,14 @@ from typing import TYPE_CHECKING
 
 from eastgate.languages.jwt.fetch import Fetcher, checked_url
 from eastgate.languages.jwt.keys import Keys, NoKeysError
-from eastgate.languages.jwt.remembering import VerifiedTokens
-from eastgate.languages.jwt.sources import KeysUnavailable
+from eastgate.languages.jwt.sources import KeySource, KeysUnavailable
 from eastgate.languages.jwt.strict_json import Json
 from eastgate.records import dataclass
 
 if TYPE_CHECKING:
     import ssl
 
-__all__ = ["DiscoveredKeys", "PublishedKeys"]
+__all__ = ["DiscoveredKeys", "PublishedKeys", "key_sets_of"]
 
 
 class _Withdrawn(KeysUnavailable):
@@ -69,7 +68,6 @@ class _FetchedKeys:
         self._clock = clock
         self._fetcher = Fetcher(timeout, tls)
         self._held: dict[str, _Held] = {}
-        self.tokens = VerifiedTokens()
 
     def keys(self, issuer_url: str) -> Keys:
         """Return the keys, fetched if they are not fresh."""
@@ -140,11 +138,6 @@ def _keys_of(document: dict[str, Json], url: str) -> Keys:
 class PublishedKeys(_FetchedKeys):
     """Keys at a URL of their own, over HTTPS, or HTTP on this very machine. See `DiscoveredKeys` for the settings."""
 
-    @property
-    def key_sets(self) -> PublishedKeys:
-        """Return the same."""
-        return self
-
     def _document(self, url: str, /) -> dict[str, Json]:
         return self._fetcher.document(url)
 
@@ -171,11 +164,6 @@ class DiscoveredKeys(_FetchedKeys):
         super().__init__(**limits, tls=tls, clock=clock)
         self._key_sets = PublishedKeys(**limits, tls=tls, clock=clock)
 
-    @property
-    def key_sets(self) -> PublishedKeys:
-        """Return the source of keys that are published at a URL of their own."""
-        return self._key_sets
-
     def _document(self, issuer_url: str, /) -> dict[str, Json]:
         issuer = checked_url(issuer_url)
         if issuer.query or issuer.fragment:
@@ -190,3 +178,8 @@ class DiscoveredKeys(_FetchedKeys):
         if issuer.scheme == "https" and checked_url(jwks_uri).scheme != "https":
             raise KeysUnavailable(f"the issuer {issuer_url} has its keys where anyone could replace them (not HTTPS)")
         return self._fetcher.document(jwks_uri)
+
+
+def key_sets_of(source: KeySource) -> KeySource:
+    """Return the source of keys that are published at a URL of their own, by that URL, beside a source by issuers."""
+    return source._key_sets if isinstance(source, DiscoveredKeys) else source

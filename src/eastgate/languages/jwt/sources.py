@@ -22,15 +22,8 @@ class KeysUnavailable(Exception):  # noqa: N818 - a state of the world, which ca
 class KeySource(Protocol):
     """A source of the keys of issuers. The issuer's URL comes from a policy, never from a token.
 
-    As long as an issuer has the same keys, they are the same object. `tokens` are those that were verified with them.
+    As long as an issuer has the same keys, they should be the same object: tokens are remembered with it.
     """
-
-    tokens: VerifiedTokens
-
-    @property
-    def key_sets(self) -> KeySource:
-        """Return the source of keys that are published at a URL of their own, by that URL."""
-        ...
 
     def keys(self, issuer_url: str) -> Keys:
         """Return the keys to use now. Raises `KeysUnavailable`."""
@@ -49,12 +42,6 @@ class KnownKeys:
 
     def __init__(self, by_issuer: Mapping[str, Keys]) -> None:
         self._by_issuer = dict(by_issuer)
-        self.tokens = VerifiedTokens()
-
-    @property
-    def key_sets(self) -> KnownKeys:
-        """Return the same: what the keys were given for may be the URL of a key set."""
-        return self
 
     @classmethod
     def from_files(cls, by_issuer: Mapping[str, Path]) -> KnownKeys:
@@ -74,25 +61,30 @@ class KnownKeys:
 
 
 def verify_from(
-    source: KeySource, issuer_url: str, token: str, expected: Expectations, now: float
+    source: KeySource,
+    issuer_url: str,
+    token: str,
+    expected: Expectations,
+    now: float,
+    remembered: VerifiedTokens | None = None,
 ) -> VerifiedToken | RejectedToken:
     """Verify with the issuer's keys, and once more with newer ones where the token names a key not among them.
 
-    A token that was verified with the same keys before is taken at its word until it expires.
+    A token that is `remembered`, as verified with the same keys, is taken at its word until it expires.
     """
     if len(token) > expected.max_bytes:
         return verify(token, _NO_KEYS, expected, now)
     try:
         keys = source.keys(issuer_url)
-        if (remembered := source.tokens.get(token, issuer_url, keys, expected, now)) is not None:
-            return remembered
+        if remembered is not None and (verified := remembered.get(token, issuer_url, keys, expected, now)) is not None:
+            return verified
         outcome = verify(token, keys, expected, now)
         if isinstance(outcome, RejectedToken) and outcome.reason is Reason.UNKNOWN_KEY:
             newer = source.newer_keys(issuer_url, keys)
             if newer is not keys:
                 keys, outcome = newer, verify(token, newer, expected, now)
-        if isinstance(outcome, VerifiedToken):
-            source.tokens.put(token, issuer_url, keys, expected, now, outcome)
+        if remembered is not None and isinstance(outcome, VerifiedToken):
+            remembered.put(token, issuer_url, keys, expected, now, outcome)
     except KeysUnavailable as problem:
         return RejectedToken(Reason.KEYS_UNAVAILABLE, f"The keys of the issuer are not available: {problem}.")
     return outcome

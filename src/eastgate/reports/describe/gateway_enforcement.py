@@ -38,9 +38,7 @@ def enforcement_field(cluster: Cluster, gateway: Gateway) -> Field:
     return list_field("enforcement", "Enforcement", data, lines)
 
 
-def _entries(
-    cluster: Cluster, gateway: Gateway, group: ListenerGroup
-) -> Iterator[tuple[dict[str, object], list[str]]]:
+def _entries(cluster: Cluster, gateway: Gateway, group: ListenerGroup) -> Iterator[tuple[dict[str, object], list[str]]]:
     named, authority = GatewayNamed(gateway.namespace, gateway.name), cluster.authority
     destinations = plan_destinations(named, group, cluster.layers, authority.world, authority.settings)
     seen: set[str] = set()

@@ -32,12 +32,19 @@ def ways_field(cluster: Cluster, ways: list[Way], ways_of: Callable[[Request], l
     destinations: list[Destination] = []
     for name, facts in _hosts(matchers):
         led = _without_dead_end(ways_of(Request(facts.values)) if facts.values else ways)
+        led = [way for way in led if _is_decided_by_what_it_shows(cluster, way)]
         if not facts.values or any(_route(way.points) for way in led):
             destinations += [_destination(cluster, name, facts, way, alone=len(led) == 1) for way in led]
     if not destinations:
         return list_field("effective", "Effective", [], [], none="no request takes it")
     title = "HOST" if matchers else "WAY"
     return effective_field([("", effective_table(destinations, cluster.authority.settings))], title=title)
+
+
+def _is_decided_by_what_it_shows(cluster: Cluster, way: Way) -> bool:
+    """Tell whether the table can hold a way: rows tell requests apart by their HTTP, which some ways do not show."""
+    layers = (layer for point in way.points for layer in cluster.layers(point))
+    return not way.hides_http or not any(attribute.needs_http for layer in layers for attribute in layer.looks_at)
 
 
 def _destination(cluster: Cluster, host: str, facts: Facts, way: Way, *, alone: bool) -> Destination:

@@ -9,6 +9,7 @@ from eastgate.cluster import GATEWAY_GROUP, BackendNamed, Gateway, GatewayNamed,
 from eastgate.cluster.gateways import BACKEND_KINDS
 from eastgate.cluster.points import NamedPoint
 from eastgate.dialects.linting import Finding, codes, enumerated, locating, subject_of
+from eastgate.gateway.model import rules_of
 from eastgate.reports.lint.context import command
 from eastgate.reports.lint.inventory import Inventory
 
@@ -38,15 +39,15 @@ def _routes(gateway: Gateway, inventory: Inventory) -> list[Route]:
     return [
         route
         for _, route in sorted(inventory.world.routes.items())
-        if route.kind == "HTTPRoute"
+        if route.kind in ("HTTPRoute", "GRPCRoute")
         and any((ref.group, ref.kind, ref.namespace, ref.name) == wanted for ref in route.parents)
     ]
 
 
 def _ways(route: Route) -> list[tuple[NamedPoint, ...]]:
     """Return the points that requests pass behind the Gateway: the route, and the Backend if it leads to one."""
-    own = RouteNamed(route.namespace, route.name)
-    backends = [backend for rule in route.rules for backend in rule.backends if not rule.redirects]
+    own = RouteNamed(route.namespace, route.name, route.kind)
+    backends = [backend for rule in rules_of(route) for backend in rule.backends if not rule.redirects]
     ways: list[tuple[NamedPoint, ...]] = [
         (own, BackendNamed(backend.namespace, backend.name)) if backend.kind in BACKEND_KINDS else (own,)
         for backend in backends

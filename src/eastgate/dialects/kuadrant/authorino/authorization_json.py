@@ -8,11 +8,11 @@ leaves the evaluator is made from it. `unknown` are the unknown paths, each with
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final, TypeAlias
 from urllib.parse import unquote_to_bytes
 
-from eastgate.dialects.kuadrant.authorino.credentials import masked_headers, masked_path
+from eastgate.dialects.kuadrant.authorino.credentials import masked_headers, masked_path, secret_headers
 from eastgate.dialects.kuadrant.authorino.facts import RequestFacts
 from eastgate.dialects.kuadrant.authorino.model import Credentials
 from eastgate.dialects.kuadrant.authorino.paths import NAMES, Path
@@ -45,29 +45,44 @@ class InOrder(dict[str, object]):
 
 
 class AuthorizationJson:
-    """The authorization JSON of one request, which grows with each step."""
+    """The authorization JSON of one request, which grows with each step. `masked` is made once it is looked at."""
 
-    __slots__ = ("hidden", "masked", "plain", "unknown")
+    __slots__ = ("_learned", "_masked", "hidden", "plain", "unknown")
 
-    def __init__(self, plain: Object, masked: Object, unknown: dict[Path, str], hidden: dict[Path, str]) -> None:
+    def __init__(
+        self, plain: Object, masked: Object | Callable[[], Object], unknown: dict[Path, str], hidden: dict[Path, str]
+    ) -> None:
         self.plain = plain
-        self.masked = masked
+        self._masked = masked
+        self._learned: tuple[tuple[str, str | None, object], ...] = ()  # what `masked` has to learn once it is made
         self.unknown = unknown
         self.hidden = hidden
 
+    @property
+    def masked(self) -> Object:
+        """Return the document with `***` where a credential is."""
+        if isinstance(self._masked, dict):
+            return self._masked
+        self._masked = document = self._masked()
+        for part, name, finding in self._learned:
+            _learn(document, part, name, finding)
+        return document
+
     def copied(self) -> AuthorizationJson:
         """Return a copy that learns on its own."""
-        return AuthorizationJson(dict(self.plain), dict(self.masked), dict(self.unknown), dict(self.hidden))
+        masked = dict(self._masked) if isinstance(self._masked, dict) else self._masked
+        copy = AuthorizationJson(dict(self.plain), masked, dict(self.unknown), dict(self.hidden))
+        copy._learned = self._learned
+        return copy
 
     def learn(self, part: str, name: str | None, value: object, masked: object) -> None:
         """Put the finding of a step under `auth`: the identity as it is, the others by the name of the step."""
         path: Path = ("auth", part) if name is None else ("auth", part, name)
-        for document, finding in ((self.plain, value), (self.masked, masked)):
-            auth = _object(document["auth"])
-            auth[part] = _sorted(finding if name is None else {**_object(auth.get(part, {})), name: finding})
-            document["auth"] = {
-                name_of_part: auth[name_of_part] for name_of_part in _PARTS if auth.get(name_of_part) is not None
-            }
+        _learn(self.plain, part, name, value)
+        if isinstance(self._masked, dict):
+            _learn(self._masked, part, name, masked)
+        else:
+            self._learned += ((part, name, masked),)
         self.unknown.pop(path, None)
         for stale in [each for each in self.hidden if each[: len(path)] == path]:
             del self.hidden[stale]
@@ -79,8 +94,19 @@ class AuthorizationJson:
         self.unknown[path] = why
 
 
+def _learn(document: Object, part: str, name: str | None, finding: object) -> None:
+    auth = dict(_object(document["auth"]))
+    auth[part] = _sorted(finding if name is None else {**_object(auth.get(part, {})), name: finding})
+    document["auth"] = {each: auth[each] for each in _PARTS if auth.get(each) is not None}
+
+
+_SCALARS: Final = frozenset({str, bool, float, type(None)})
+
+
 def _sorted(value: object) -> object:
     """Return the value as Go writes what it has read: the keys of maps in order, numbers as float64."""
+    if type(value) in _SCALARS:
+        return value
     if isinstance(value, InOrder):
         return InOrder((key, _sorted(item)) for key, item in value.items())
     if isinstance(value, Mapping):
@@ -113,13 +139,12 @@ def authorization_json_of(request: RequestFacts, credentials: tuple[Credentials,
     """Return the document before the first step. `credentials` are the locations that this scheme looks at."""
     unknown: dict[Path, str] = {}
     plain = _document(request, request.headers, request.path, unknown)
-    headers = masked_headers(request.headers, credentials) if request.headers is not UNKNOWN else UNKNOWN
+    headers = request.headers
     path = masked_path(request.path, credentials) if request.path is not UNKNOWN else UNKNOWN
-    masked = _document(request, headers, path, {})
     hidden: dict[Path, str] = {}
-    if headers is not UNKNOWN and request.headers is not UNKNOWN:
-        for name, value in headers.items():
-            if value != request.headers[name]:
+    if headers is not UNKNOWN:
+        for name in secret_headers(credentials).intersection(headers):
+            if headers[name] != MASK:
                 hidden[("request", "headers", name)] = hidden[(*_HTTP, "headers", name)] = "a credential"
     if path != request.path:
         for name in ("path", "query", "url_path"):
@@ -128,7 +153,14 @@ def authorization_json_of(request: RequestFacts, credentials: tuple[Credentials,
             hidden[path_of] = "a credential"
     if isinstance(request.certificate, str):
         hidden[("context", "source", "certificate")] = "the client certificate"
-        _object(_object(masked["context"])["source"])["certificate"] = MASK
+
+    def masked() -> Object:
+        shown = masked_headers(headers, credentials) if headers is not UNKNOWN else UNKNOWN
+        document = _document(request, shown, path, {})
+        if isinstance(request.certificate, str):
+            _object(_object(document["context"])["source"])["certificate"] = MASK
+        return document
+
     return AuthorizationJson(plain, masked, unknown, hidden)
 
 

@@ -7,13 +7,13 @@ scheme as well, and then it does not allow.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from dataclasses import field, replace
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from eastgate.cluster import Secret, Selector, World
+from eastgate.cluster import World
 from eastgate.dialects.kuadrant.authorino.facts import RequestFacts, Services
+from eastgate.dialects.kuadrant.authorino.keyring import Keyring
 from eastgate.dialects.kuadrant.authorino.model import (
     Credentials,
     Introspection,
@@ -53,15 +53,16 @@ class SchemeAuthorizer:
         )
 
         facts = with_token(_facts(request, raw), self.scheme, raw.token)
-        judged = evaluate(self.scheme, facts, self.services)
+        judged = evaluate(self.scheme, facts, self.services, explain=raw.explain)
         if judged.is_undecided and facts.scheme is UNKNOWN:  # both must be allowed
-            completed = [evaluate(self.scheme, replace(facts, scheme=url), self.services) for url in ("http", "https")]
+            schemes = (replace(facts, scheme=url) for url in ("http", "https"))
+            completed = [evaluate(self.scheme, known, self.services, explain=raw.explain) for known in schemes]
             judged = next((judgement for judgement in completed if not judgement.allowed), completed[0])
         return Ruling(
             judged.allowed,
             judged.status,
             judged.reason,
-            judged.steps,
+            judged.steps if raw.explain else (),
             judged.document,
             tuple(judged.response_headers.items()) if judged.allowed else judged.headers,
             _withheld(self.scheme, judged),
@@ -145,16 +146,26 @@ def _with_credential(facts: RequestFacts, location: Credentials, token: str) -> 
 # Services
 
 
-def services_in(world: World, keys: KeySource | None, *, authorino_compat: bool) -> Services:
-    """Return the services of schemes in a world: its Secrets, and the keys of token issuers."""
+def services_in(world: World, keys: KeySource | None, *, authorino_compat: bool, live: bool = False) -> Services:
+    """Return the services of schemes in a world: its Secrets, the keys of token issuers, and where it is live, servers.
 
-    def secrets(namespace: str, selector: Selector) -> Iterator[Secret]:
-        declared = (secret for secret in world.secrets.values() if secret.namespace == namespace)
-        return (secret for secret in declared if selector.matches(secret.labels))
+    A policy that is read anew gets new services, so that no answer outlives the policy that it was given for.
+    """
+    from eastgate.languages.jwt import VerifiedTokens, key_sets_of  # only where there is an AuthPolicy
 
-    def secret(namespace: str, name: str) -> Secret | None:
-        return world.secrets.get(f"{namespace}/{name}")
-
-    return Services(
-        secrets=secrets, secret=secret, keys=keys, key_sets=keys and keys.key_sets, authorino_compat=authorino_compat
+    keyring = Keyring(world)
+    services = Services(
+        secrets=keyring.secrets,
+        secret=keyring.secret,
+        api_key_owner=keyring.owner,
+        keys=keys,
+        key_sets=key_sets_of(keys) if keys is not None else None,
+        tokens=VerifiedTokens(),
+        authorino_compat=authorino_compat,
     )
+    if not live:
+        return services
+    from eastgate.dialects.kuadrant.authorino.caching import AnswerCache
+    from eastgate.dialects.kuadrant.authorino.fetching import HttpFetcher
+
+    return replace(services, fetcher=HttpFetcher(), cache=AnswerCache())

@@ -19,7 +19,14 @@ from eastgate.dialects.kuadrant.authorino.secrecy import MASK
 from eastgate.ir.attributes import UNKNOWN
 from eastgate.regexes import regex
 
-__all__ = ["all_credentials", "credential", "describe_location", "masked_headers", "masked_path"]
+__all__ = [
+    "all_credentials",
+    "credential",
+    "describe_location",
+    "masked_headers",
+    "masked_path",
+    "secret_headers",
+]
 
 _SECRET_HEADERS: Final = ("authorization", "proxy-authorization", "cookie", "x-api-key", "api-key", "x-auth-token")
 _SECRET_PARAMETERS: Final = ("access_token", "api_key", "apikey")
@@ -101,12 +108,13 @@ def all_credentials(locations: Iterable[Credentials], request: RequestFacts) -> 
 
 def masked_headers(headers: Mapping[str, str], locations: tuple[Credentials, ...]) -> dict[str, str]:
     """Return the headers without credentials."""
-    secret = _secret_headers(locations)
+    secret = secret_headers(locations)
     return {name: MASK if name in secret else value for name, value in headers.items()}
 
 
 @lru_cache(maxsize=256)
-def _secret_headers(locations: tuple[Credentials, ...]) -> frozenset[str]:
+def secret_headers(locations: tuple[Credentials, ...]) -> frozenset[str]:
+    """Return the headers whose values may be credentials."""
     custom = (location.key.lower() for location in locations if location.where is Where.CUSTOM_HEADER)
     return frozenset((*_SECRET_HEADERS, *custom))
 

@@ -14,7 +14,8 @@ and what such a step finds is unknown to the steps after it.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import TypeVar
 
 from eastgate.diagnostics.spans import Span
@@ -27,9 +28,9 @@ from eastgate.dialects.kuadrant.authorino.facts import RequestFacts, Services
 from eastgate.dialects.kuadrant.authorino.findings import Broken, Finding, Found, NotKnown, Refused
 from eastgate.dialects.kuadrant.authorino.gates import Gate, Guarded, gate_of
 from eastgate.dialects.kuadrant.authorino.identity import recognize
-from eastgate.dialects.kuadrant.authorino.judgement import Judgement, StepKind
+from eastgate.dialects.kuadrant.authorino.judgement import DECISIVE, Judgement, StepKind
 from eastgate.dialects.kuadrant.authorino.metadata import fetch_metadata
-from eastgate.dialects.kuadrant.authorino.model import Denial, Response, Scheme
+from eastgate.dialects.kuadrant.authorino.model import Credentials, Denial, Response, Scheme
 from eastgate.dialects.kuadrant.authorino.responses import build_response, challenges, customize_denial
 from eastgate.dialects.kuadrant.authorino.secrecy import Secrets
 from eastgate.dialects.kuadrant.authorino.values import stringified
@@ -38,13 +39,21 @@ from eastgate.ir import RulingStep, Seen, StepVerdict
 __all__ = ["evaluate"]
 
 
-def evaluate(scheme: Scheme, request: RequestFacts, services: Services) -> Judgement:
-    """Evaluate a scheme on a request. Never raises for anything in the request, and never allows by an error."""
-    locations = tuple(dict.fromkeys(identity.credentials for identity in scheme.identities))
+def evaluate(scheme: Scheme, request: RequestFacts, services: Services, *, explain: bool = True) -> Judgement:
+    """Evaluate a scheme on a request. Never raises for anything in the request, and never allows by an error.
+
+    Without `explain` there is no document, and of the steps only those that decided, or met something unknown.
+    """
+    locations = _locations(scheme)
     secrets = Secrets()
     secrets.add_claimed(*all_credentials(locations, request))
     document = authorization_json_of(request, locations)
-    return _Run(Evaluation(scheme, request, services, document, secrets)).judgement()
+    return _Run(Evaluation(scheme, request, services, document, secrets), explain=explain).judgement()
+
+
+@lru_cache(maxsize=1024)
+def _locations(scheme: Scheme) -> tuple[Credentials, ...]:
+    return tuple(dict.fromkeys(identity.credentials for identity in scheme.identities))
 
 
 T = TypeVar("T", bound=Guarded)
@@ -72,8 +81,9 @@ _CONCERNED = {
 class _Run:
     """The steps of one evaluation, in order."""
 
-    def __init__(self, evaluation: Evaluation) -> None:
+    def __init__(self, evaluation: Evaluation, *, explain: bool) -> None:
         self._evaluation = evaluation
+        self._explain = explain
         self._document = evaluation.document
         self._scheme = evaluation.scheme
         self._steps: list[RulingStep] = []
@@ -253,12 +263,15 @@ class _Run:
         return Judgement(False, status, message, sent, body, self._explained(), self._shown())
 
     def _explained(self) -> tuple[RulingStep, ...]:
-        return mask_steps(self._steps, self._evaluation.secrets)
+        steps = self._steps
+        if not self._explain:
+            steps = [step for step in steps if step.verdict in DECISIVE]
+        return mask_steps(steps, self._evaluation.secrets) if steps else ()
 
     def _shown(self) -> dict[str, object]:
-        return mask_document(self._document, self._evaluation.secrets)
+        return mask_document(self._document, self._evaluation.secrets) if self._explain else {}
 
 
-def _by_priority(listed: Iterable[T]) -> list[T]:
+def _by_priority(listed: tuple[T, ...]) -> Sequence[T]:
     """Sort steps: lower numbers first; those of one priority in the order in which they are written."""
-    return sorted(listed, key=lambda each: each.priority)
+    return sorted(listed, key=lambda each: each.priority) if len(listed) > 1 else listed

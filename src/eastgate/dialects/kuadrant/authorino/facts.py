@@ -13,7 +13,7 @@ from eastgate.records import dataclass
 if TYPE_CHECKING:
     from eastgate.dialects.kuadrant.authorino.caching import AnswerCache
     from eastgate.dialects.kuadrant.authorino.model import Credentials
-    from eastgate.languages.jwt import KeySource
+    from eastgate.languages.jwt import KeySource, VerifiedTokens
 
 __all__ = ["Fetcher", "RequestFacts", "Review", "Reviewer", "ServerResponse", "Services", "Unavailable"]
 
@@ -112,10 +112,14 @@ class Services:
     """The Secrets of a namespace that a selector selects."""
     secret: Callable[[str, str], Secret | None] = _no_secret
     """The Secret of a namespace and a name."""
+    api_key_owner: Callable[[str, Selector, bytes], Secret | None] | None = None
+    """Finds the Secret with an API key among those of `secrets`; without it, each of them is looked at."""
     keys: KeySource | None = None
     """The keys of issuers, by the issuer's URL."""
     key_sets: KeySource | None = None
     """The keys that are published at a URL of their own (`jwksUrl`), by that URL."""
+    tokens: VerifiedTokens | None = None
+    """The tokens that were verified, so that each is once."""
     reviewer: Reviewer | None = None
     fetcher: Fetcher | None = None
     cache: AnswerCache | None = None

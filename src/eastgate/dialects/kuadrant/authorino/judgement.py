@@ -9,7 +9,10 @@ from dataclasses import field
 from eastgate.ir import RulingStep, StepVerdict
 from eastgate.records import dataclass
 
-__all__ = ["Judgement", "StepKind"]
+__all__ = ["DECISIVE", "Judgement", "StepKind"]
+
+DECISIVE = frozenset((StepVerdict.REFUSED, StepVerdict.UNKNOWN, StepVerdict.ERROR))
+"""The verdicts of steps that keep a request from being allowed, or may."""
 
 
 class StepKind(enum.StrEnum):
@@ -50,7 +53,6 @@ class Judgement:
     @property
     def reason(self) -> str:
         """Return the reason of the step that decided; of an allowed request, that all steps agreed."""
-        decisive = (StepVerdict.REFUSED, StepVerdict.UNKNOWN, StepVerdict.ERROR)
         if self.allowed:
             return "Every step agreed."
-        return next((step.reason for step in reversed(self.steps) if step.verdict in decisive), self.message)
+        return next((step.reason for step in reversed(self.steps) if step.verdict in DECISIVE), self.message)

@@ -13,7 +13,7 @@ Explanations are for reading only, so there both kinds are masked by text as wel
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from urllib.parse import quote, quote_plus, unquote_plus
 
 __all__ = ["MASK", "Secrets"]
@@ -29,46 +29,48 @@ class Secrets:
     __slots__ = ("_claimed", "_proven")
 
     def __init__(self) -> None:
-        self._claimed: set[str] = set()
-        self._proven: set[str] = set()
+        self._claimed: list[str] = []
+        self._proven: list[str] = []
 
     def add_claimed(self, *texts: str) -> None:
         """Add texts that the caller sent as credentials, valid or not."""
-        for text in texts:
-            self._claimed.update(_spellings(text))
+        self._claimed += texts
 
     def add_proven(self, *texts: str) -> None:
         """Add texts that are secrets for sure: no caller chooses them."""
-        for text in texts:
-            self._proven.update(_spellings(text))
+        self._proven += texts
 
     def mask_explanation(self, value: object) -> object:
         """Return a value for an explanation, without secrets."""
-        return _masked(value, _longest_first(self._claimed | self._proven))
+        return _masked(value, _spelled(*self._claimed, *self._proven))
 
     def mask_text(self, text: str) -> str:
         """Return a text for an explanation, without secrets."""
-        return _masked_text(text, _longest_first(self._claimed | self._proven))
+        return _masked_text(text, _spelled(*self._claimed, *self._proven)) if text else text
 
     def mask_answer(self, value: object) -> object:
         """Return a value for an answer, without proven secrets."""
-        return _masked(value, _longest_first(self._proven)) if self._proven else value
+        return _masked(value, _spelled(*self._proven)) if self._proven else value
 
 
-def _spellings(text: str) -> Iterable[str]:
+def _spelled(*texts: str) -> list[str]:
+    """Return all spellings of the texts, the longest first."""
+    spellings: set[str] = set()
+    for text in dict.fromkeys(texts):
+        spellings |= _spellings(text)
+    return sorted(spellings, key=len, reverse=True)
+
+
+def _spellings(text: str) -> set[str]:
     """Return the text as it may occur: as it is, in a URL, in Base64."""
     if not text:
-        return ()
+        return set()
     encoded = base64.b64encode(text.encode("utf-8", "surrogatepass")).decode()
     spelled = {text, text.strip(), unquote_plus(text), encoded}
     if not text.isalnum():
         bytes_ = text.encode("utf-8", "surrogatepass")
         spelled |= {quote(bytes_), quote(bytes_, safe=""), quote_plus(bytes_)}
     return spelled - {""}
-
-
-def _longest_first(texts: Iterable[str]) -> list[str]:
-    return sorted(texts, key=len, reverse=True)
 
 
 def _masked(value: object, texts: list[str]) -> object:

@@ -5,40 +5,47 @@ from __future__ import annotations
 import base64
 import hmac
 
-from eastgate.cluster import Secret
+from eastgate.cluster import Secret, Selector
 from eastgate.dialects.kuadrant.authorino.context import Evaluation
 from eastgate.dialects.kuadrant.authorino.credentials import credential
 from eastgate.dialects.kuadrant.authorino.facts import Unavailable
 from eastgate.dialects.kuadrant.authorino.findings import Broken, Finding, Found, Refused
+from eastgate.dialects.kuadrant.authorino.keyring import API_KEY
 from eastgate.dialects.kuadrant.authorino.model import ApiKeys, Credentials
 from eastgate.dialects.kuadrant.authorino.secrecy import MASK
 
 __all__ = ["by_api_key"]
 
-KEY = "api_key"
 _WHOLE = "/last-applied-configuration"
 
 
 def by_api_key(keys: ApiKeys, credentials: Credentials, evaluation: Evaluation) -> Finding:
-    """Find the Secret of a key. Every Secret is compared in full, so that the time taken tells nothing."""
+    """Find the Secret of a key. The time taken tells nothing of the keys that there are."""
     given = credential(credentials, evaluation.request)
     if not isinstance(given, str):
         return given
     offered = given.encode("utf-8", "surrogatepass")
     try:
-        secrets = sorted(evaluation.services.secrets(evaluation.scheme.namespace, keys.secrets), key=_order)
+        owner = _owner(keys.secrets, offered, evaluation)
     except Unavailable as problem:
         return Broken(f"The Secrets with the keys cannot be read: {problem}.")
-    owner: Secret | None = None
-    for secret in secrets:
-        key = secret.data.get(KEY, b"")
-        if hmac.compare_digest(key, offered) and key and owner is None:
-            owner = secret
     if owner is None:
         return Refused("The API key is not one of the accepted ones.")
     evaluation.secrets.add_proven(*(value.decode("utf-8", "replace") for value in owner.data.values()))
     reason = f"The API key is that of Secret {owner.name}."
     return Found(_as_object(owner), _as_object(owner, masked=True), reason)
+
+
+def _owner(selector: Selector, offered: bytes, evaluation: Evaluation) -> Secret | None:
+    services, namespace = evaluation.services, evaluation.scheme.namespace
+    if services.api_key_owner is not None:
+        return services.api_key_owner(namespace, selector, offered)
+    owner: Secret | None = None
+    for secret in sorted(services.secrets(namespace, selector), key=_order):
+        key = secret.data.get(API_KEY, b"")
+        if hmac.compare_digest(key, offered) and key and owner is None:
+            owner = secret
+    return owner
 
 
 def _order(secret: Secret) -> tuple[str, str]:

@@ -28,7 +28,7 @@ def by_token(jwt: Jwt, credentials: Credentials, evaluation: Evaluation) -> Find
     if keys is None or url is None:
         return NotKnown("which keys the issuer has")
     expected = Expectations(jwt.issuer, jwt.audiences, leeway=evaluation.services.leeway)
-    outcome = verify_from(keys, url, token, expected, evaluation.request.time)
+    outcome = verify_from(keys, url, token, expected, evaluation.request.time, evaluation.services.tokens)
     if isinstance(outcome, VerifiedToken):
         evaluation.secrets.add_proven(token)
         claims = dict(outcome.claims)

@@ -29,9 +29,12 @@ __all__ = ["recognize"]
 
 
 def recognize(identity: Identity, evaluation: Evaluation) -> Finding:
-    """Recognize the caller, with the properties that the scheme adds. The document changes only on success."""
+    """Recognize the caller, with the properties that the scheme adds. The document changes only on success.
+
+    Answers of servers alone are used again: what we know ourselves is quick to find, and may have been revoked.
+    """
     finding = ask_cached(
-        evaluation.services.cache,
+        evaluation.services.cache if isinstance(identity.method, TokenReview | Introspection) else None,
         identity.cache,
         (evaluation.scheme, identity),
         evaluation.document,

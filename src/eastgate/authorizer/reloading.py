@@ -1,0 +1,125 @@
+"""Keeps the policies of a running authorizer those of its files: a good save comes in force, a broken one does not."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Sequence
+
+from eastgate.api.authority import Authority
+from eastgate.api.questions import NOT_CONSIDERED
+from eastgate.api.reading import ManifestError, Manifests, read_manifests
+from eastgate.diagnostics import Diagnostic, Reporter
+from eastgate.languages.jwt import KeySource
+from eastgate.manifests import Bounds
+from eastgate.manifests.kustomizations import parts
+from eastgate.manifests.watching.changes import stamps, watch_changes
+from eastgate.manifests.watching.rest import is_being_written
+from eastgate.records import dataclass
+from eastgate.settings import Settings
+from eastgate.unread import Callers, Handling, Standing, describe_unconsidered, standing
+
+__all__ = ["PolicyFiles", "Reload", "follow_files"]
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0  # seconds between looks at a file that is being written
+_MOST_LOOKS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Reload:
+    """What became of a save: the authority that is in force from now on, or why the one before it stays."""
+
+    authority: Authority | None
+    problems: tuple[str, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+
+class PolicyFiles:
+    """Files and folders of manifests, and how they are read."""
+
+    def __init__(
+        self,
+        paths: Sequence[str | os.PathLike[str]],
+        settings: Settings,
+        keys: KeySource | None = None,
+        *,
+        follow: bool = False,
+        exclude: Sequence[str] = (),
+        strict: bool = False,
+        unread: Handling = Handling.BY_KIND,
+    ) -> None:
+        self._paths = tuple(paths)
+        self._settings = settings
+        self._keys = keys
+        self._follow = follow
+        self._exclude = tuple(exclude)
+        self._strict = strict
+        self._unread = unread
+        self._read: frozenset[str] = frozenset()
+
+    @property
+    def bounds(self) -> Bounds:
+        """Return the bounds of reading now: a path that is a link may lead elsewhere later."""
+        return Bounds.of(self._paths, follow=self._follow, exclude=self._exclude)
+
+    @property
+    def watched(self) -> tuple[str | os.PathLike[str], ...]:
+        """Return what to watch: the paths, and the folders that their kustomizations include from elsewhere."""
+        taken = (folder for path in self._paths for folder in parts(os.fspath(path), self._follow, Reporter()) or ())
+        return tuple(dict.fromkeys((*self._paths, *taken)))
+
+    def load(self) -> Authority:
+        """Load what is there at the start; a policy with errors closes what it targets. Raises ManifestError."""
+        manifests = read_manifests(self._paths, self._settings, bounds=self.bounds)
+        authority = self._authority(manifests, strict=self._strict or bool(manifests.unsure))
+        self._read = _files(manifests)
+        return authority
+
+    def reload(self) -> Reload:
+        """Load what is there now; where anything has errors, or is empty that was not, all stays as it is."""
+        try:
+            manifests = read_manifests(self._paths, self._settings, bounds=self.bounds)
+            now = stamps(self.watched, self.bounds)
+            emptied = sorted(path for path in self._read if (stamp := now.get(path)) is not None and stamp[2] == 0)
+            if emptied:
+                return Reload(None, (f"{emptied[0]} is empty: remove it, if that is meant",))
+            authority = self._authority(manifests, strict=True)
+        except ManifestError as error:
+            return Reload(None, tuple(map(_in_a_line, error.diagnostics)), tuple(error.diagnostics))
+        self._read = _files(manifests)
+        return Reload(authority)
+
+    def unfinished(self) -> bool:
+        """Tell whether somebody is writing one of the files."""
+        return any(is_being_written(path) for path in stamps(self.watched, self.bounds))
+
+    def _authority(self, manifests: Manifests, *, strict: bool) -> Authority:
+        authority = Authority(manifests, keys=self._keys, strict=strict, unread=self._unread)
+        world = authority.world
+        unconsidered = manifests.unread.about(world.workloads, Callers(anybody=True), world)
+        if standing(unconsidered, self._unread, allowed=True) is Standing.UNDECIDED:
+            message = f"what would be enforced may be too wide: {'; '.join(describe_unconsidered(unconsidered))}"
+            raise ManifestError([Diagnostic(NOT_CONSIDERED, message, None, "--unread warn enforces what is read")])
+        authority.engine.compile_all()
+        return authority
+
+
+def _files(manifests: Manifests) -> frozenset[str]:
+    return frozenset(os.path.abspath(policy.span.file) for policy in manifests.policies)
+
+
+def _in_a_line(diagnostic: Diagnostic) -> str:
+    at = f"{diagnostic.span.file}:{diagnostic.span.line}: " if diagnostic.span is not None else ""
+    return f"{at}{diagnostic.message} ({diagnostic.code.id})"
+
+
+async def follow_files(files: PolicyFiles, on_reload: Callable[[Reload], None]) -> None:
+    """Load again after every save, and tell what became of it. It never ends by itself."""
+    async for _ in watch_changes(files.watched, bounds=lambda: files.bounds):
+        pause = _FIRST_PAUSE
+        for _ in range(_MOST_LOOKS):
+            if not await asyncio.to_thread(files.unfinished):
+                break
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+        on_reload(await asyncio.to_thread(files.reload))

@@ -1,0 +1,298 @@
+"""One process of the authorizer: its listeners, health, metrics, reloads, and its end.
+
+Checks over HTTP that need nobody else are answered on the event loop at once; the others wait on threads, as all checks
+over gRPC do. Whatever is over a limit is refused.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import socket
+import ssl
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from eastgate.api.authority import Authority
+from eastgate.authorizer.addresses import BadAddress, ListenAddress, listen, remove_stale
+from eastgate.authorizer.answering import refuse
+from eastgate.authorizer.checks import Answer, Check, Where
+from eastgate.authorizer.deciding import ExternalServices, LiveAuthorizer, OpenCheck, Options
+from eastgate.authorizer.http_checks import HttpOptions, check_of_http, response_of
+from eastgate.authorizer.http_server import HttpLimits, HttpRequest, HttpResponse, HttpServer
+from eastgate.authorizer.log import DecisionLog
+from eastgate.authorizer.metrics import AuthorizerMetrics
+from eastgate.authorizer.reloading import PolicyFiles, Reload, follow_files
+from eastgate.authorizer.tool_lists import TOOLS_PATH, answer_tools
+from eastgate.records import dataclass
+
+if TYPE_CHECKING:
+    import grpc
+
+    from eastgate.envoy.authz.server import CheckReply, CheckServer, ReceivedCheck
+
+__all__ = ["AuthorizerService", "ServiceOptions", "TlsFiles"]
+
+_METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+
+@dataclass(frozen=True, slots=True)
+class TlsFiles:
+    """The certificate that proxies see, and the CA of theirs, where they must have one."""
+
+    certificate: Path
+    key: Path
+    client_ca: Path | None = None
+
+    def context(self) -> ssl.SSLContext:
+        """Return them for HTTP. Raises OSError."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        context.load_cert_chain(self.certificate, self.key)
+        if self.client_ca is not None:
+            context.load_verify_locations(self.client_ca)
+            context.verify_mode = ssl.CERT_REQUIRED
+        return context
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceOptions:
+    """What a service listens on, and its limits.
+
+    `grpc` and `http` answer checks; `tools` is the unix socket of our own gateways, `admin` has health and metrics.
+    `open_checks` are waited for at a time, on `threads`; `drain` is how long a process goes on answering after it has
+    said that it ends, and `grace` how long it then waits for what is open. `processes` share the ports; `number` is
+    that of this one.
+    """
+
+    grpc: tuple[ListenAddress, ...] = ()
+    http: tuple[ListenAddress, ...] = ()
+    tools: ListenAddress | None = None
+    admin: ListenAddress | None = None
+    tls: TlsFiles | None = None
+    checks: Options = Options()
+    from_http: HttpOptions = HttpOptions()
+    threads: int = 16
+    open_checks: int = 256
+    max_body: int = 1024 * 1024
+    drain: float = 0.0
+    grace: float = 10.0
+    processes: int = 1
+    number: int = 0
+    inherited: tuple[tuple[str, int], ...] = ()
+
+
+class AuthorizerService:
+    """Answers checks until it is stopped."""
+
+    def __init__(
+        self,
+        options: ServiceOptions,
+        authority: Authority,
+        external: ExternalServices,
+        log: DecisionLog,
+        metrics: AuthorizerMetrics | None = None,
+    ) -> None:
+        self.options = options
+        self.metrics = metrics or AuthorizerMetrics()
+        self.authorizer = LiveAuthorizer(authority, Lock(), external, options.checks)
+        self._log = log
+        self._pool = ThreadPoolExecutor(options.threads, "asking")
+        self._open = 0
+        self._is_ready = False
+        self._stopping = asyncio.Event()
+        self.metrics.policies.set(len(authority.policies))
+
+    # Running
+
+    async def run(
+        self, files: PolicyFiles | None = None, started: Callable[[list[str]], None] = lambda _: None
+    ) -> None:
+        """Listen, answer, follow the files, and end after `stop` or a signal. Raises BadAddress."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
+                loop.add_signal_handler(number, self.stop)
+        async with contextlib.AsyncExitStack() as stack:
+            addresses = await self._listen(stack)
+            following = asyncio.create_task(follow_files(files, self.reloaded)) if files is not None else None
+            self._is_ready = True
+            started(addresses)
+            try:
+                await self._stopping.wait()
+                self._is_ready = False
+                self._log.event("draining")
+                if self.options.drain > 0:
+                    await asyncio.sleep(self.options.drain)
+            finally:
+                if following is not None:
+                    following.cancel()
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._log.event("stopped")
+
+    def stop(self) -> None:
+        """Begin to end: say so to whoever asks for health, finish what is open, and close."""
+        self._is_ready = False
+        self._stopping.set()
+
+    def reloaded(self, reload: Reload) -> None:
+        """Put a good save in force, or say why the policies before it stay."""
+        if reload.authority is None:
+            self.metrics.reload_failures.inc()
+            self._log.event("reload failed", kept="the policies before it", problems=list(reload.problems[:20]))
+            return
+        self.authorizer.replace(reload.authority, self.authorizer.external)
+        self.metrics.reloads.inc()
+        self.metrics.policies.set(len(reload.authority.policies))
+        self._log.event("reloaded", policies=len(reload.authority.policies))
+
+    async def _listen(self, stack: contextlib.AsyncExitStack) -> list[str]:
+        options = self.options
+        addresses: list[str] = []
+        tls = options.tls.context() if options.tls is not None else None
+        limits = HttpLimits(body=options.max_body)
+        if options.grpc:
+            server = self._grpc_server()
+            addresses += [f"grpc {self._listen_grpc(server, address)}" for address in options.grpc]
+            server.start(lambda: self._is_ready)
+            stack.push_async_callback(asyncio.to_thread, server.stop, options.grace)
+            stack.callback(server.drain)
+        for address in options.http:
+            context = None if address.path else tls
+            addresses.append(
+                f"http {await stack.enter_async_context(self._serve(self.answer_http, address, limits, context))}"
+            )
+        if options.tools is not None:
+            own = options.tools.numbered(options.number) if options.processes > 1 else options.tools
+            addresses.append(f"tools {await stack.enter_async_context(self._serve(self._answer_own, own, limits))}")
+        if options.admin is not None:
+            admin = options.admin
+            addresses.append(f"admin {await stack.enter_async_context(self._serve(self._answer_admin, admin, limits))}")
+        return addresses
+
+    @contextlib.asynccontextmanager
+    async def _serve(
+        self,
+        handler: Callable[[HttpRequest], HttpResponse | Awaitable[HttpResponse]],
+        address: ListenAddress,
+        limits: HttpLimits,
+        tls: ssl.SSLContext | None = None,
+    ) -> AsyncIterator[str]:
+        """Serve HTTP for as long as the block lasts, and then until what is open is answered."""
+        inherited = dict(self.options.inherited).get(str(address))
+        if inherited is not None:
+            listening = socket.socket(fileno=inherited)
+        else:
+            listening = listen(address, shared=self.options.processes > 1)
+        shown = str(address) if address.path else f"{address.host}:{listening.getsockname()[1]}"
+        http = HttpServer(handler, limits)
+        server = await asyncio.get_running_loop().create_server(http.protocol, sock=listening, ssl=tls)
+        try:
+            yield shown
+        finally:
+            server.close()
+            await http.drain(self.options.grace)
+            if address.path and inherited is None:
+                with contextlib.suppress(OSError):
+                    Path(address.path).unlink()
+
+    # gRPC
+
+    def _grpc_server(self) -> CheckServer:
+        from eastgate.envoy.authz.server import CheckServer  # protobuf takes a while
+
+        options = self.options
+        return CheckServer(
+            self._answer_grpc,
+            threads=options.threads,
+            waiting=options.open_checks,
+            max_bytes=options.max_body + 256 * 1024,
+            shared=options.processes > 1,
+        )
+
+    def _listen_grpc(self, server: CheckServer, address: ListenAddress) -> str:
+        options = self.options
+        own = address.numbered(options.number) if options.processes > 1 else address
+        try:
+            if own.path:
+                remove_stale(own.path)
+            tls = options.tls if not own.path else None
+            port = server.listen(own.grpc, None if tls is None else _credentials(tls))
+        except (OSError, RuntimeError) as error:
+            raise BadAddress(f"nothing can listen on {own}: {error}") from None
+        return str(own) if own.path else f"{own.host}:{port}"
+
+    def _answer_grpc(self, received: ReceivedCheck) -> CheckReply:
+        from eastgate.authorizer.grpc_checks import check_of, reply_of
+
+        began = time.perf_counter()
+        return reply_of(self._noted("grpc", self.authorizer.decide(check_of(received)), began))
+
+    # HTTP
+
+    def answer_http(self, request: HttpRequest) -> HttpResponse | Awaitable[HttpResponse]:
+        """Answer a check over HTTP: at once where it needs nobody else."""
+        began = time.perf_counter()
+        check = check_of_http(request, self.options.from_http)
+        if check is None:
+            refused = Check(method=request.method, path=request.target)
+            text = "which request it is about cannot be told"
+            return response_of(self._noted("http", refuse(refused, 403, "unreadable", text), began))
+        answer = self.authorizer.begin(check)
+        if isinstance(answer, Answer):
+            return response_of(self._noted("http", answer, began))
+        if self._open >= self.options.open_checks:
+            overload = refuse(check, 503, "overload", "too many checks are open")
+            return response_of(self._noted("http", overload, began))
+        return self._finish(check, answer, began)
+
+    async def _finish(self, check: Check, waiting: OpenCheck, began: float) -> HttpResponse:
+        self._open += 1
+        try:
+            coming = asyncio.get_running_loop().run_in_executor(self._pool, waiting.finish)
+            answer = await asyncio.wait_for(coming, self.options.checks.seconds)
+        except TimeoutError:
+            answer = refuse(check, 503, "timeout", "an authorizer took too long")
+        finally:
+            self._open -= 1
+        return response_of(self._noted("http", answer, began))
+
+    def _noted(self, protocol: str, answer: Answer, began: float) -> Answer:
+        seconds = time.perf_counter() - began
+        self.metrics.count(protocol, answer, seconds)
+        self._log.decided(answer, protocol, seconds)
+        return answer
+
+    # What is not about checks
+
+    def _answer_own(self, request: HttpRequest) -> HttpResponse | Awaitable[HttpResponse]:
+        if request.target.partition("?")[0] == TOOLS_PATH:
+            return answer_tools(request, self.authorizer, self.where_of)
+        return self._answer_admin(request)
+
+    where_of: Callable[[str], Where | None] = staticmethod(lambda _target: None)
+    """Returns where a target of our own gateways leads; None where there is no such target."""
+
+    def _answer_admin(self, request: HttpRequest) -> HttpResponse:
+        match request.target.partition("?")[0]:
+            case "/healthz":
+                return HttpResponse(200, body=b"ok\n")
+            case "/readyz":
+                return HttpResponse(200, body=b"ready\n") if self._is_ready else HttpResponse(503, body=b"not ready\n")
+            case "/metrics" if request.method == "GET":
+                return HttpResponse(200, (("content-type", _METRICS_TYPE),), self.metrics.text())
+            case _:
+                return HttpResponse(404)
+
+
+def _credentials(tls: TlsFiles) -> grpc.ServerCredentials:
+    from grpc import ssl_server_credentials
+
+    ca = tls.client_ca.read_bytes() if tls.client_ca is not None else None
+    pair = (tls.key.read_bytes(), tls.certificate.read_bytes())
+    return ssl_server_credentials([pair], ca, require_client_auth=ca is not None)

@@ -1,0 +1,240 @@
+"""`authorizer`: the external authorizer of other people's proxies, over gRPC and HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import click
+
+from eastgate.cli.options import BAD_OPTION, manifest_options, pairs, settings_from, strict_option
+from eastgate.cli.output import fail, warn
+from eastgate.cli.unconsidered import handling_of, unread_option
+from eastgate.diagnostics import Diagnostic
+
+if TYPE_CHECKING:
+    from eastgate.authorizer.addresses import ListenAddress
+    from eastgate.authorizer.external import AddressOf
+    from eastgate.authorizer.log import DecisionLog
+    from eastgate.authorizer.reloading import PolicyFiles
+    from eastgate.authorizer.service import ServiceOptions
+    from eastgate.languages.jwt import KeySource
+    from eastgate.settings import Settings
+
+__all__ = ["authorizer"]
+
+_EPILOG = (
+    "ADDRESS is HOST:PORT or unix:PATH. SIGTERM and Ctrl-C drain and exit with 0; 2 if it could not be started. "
+    "Decisions are lines of JSON on standard output, which `eastgate why` explains."
+)
+_OUTPUT = "text"
+_FIRST = "127.0.0.1:9191"
+_file = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+@click.command(epilog=_EPILOG)
+@manifest_options
+@click.option("--grpc", multiple=True, metavar="ADDRESS", help=f"Answer Envoy's gRPC here; by default {_FIRST}.")
+@click.option("--http", multiple=True, metavar="ADDRESS", help="Answer checks over HTTP here; may be repeated.")
+@click.option("--admin", metavar="ADDRESS", help="/healthz, /readyz and /metrics.")
+@click.option("--tools", metavar="unix:PATH", help="/tools: filters lists of tools for gateways of this machine.")
+@click.option("--to", metavar="DST", help="Where requests go that do not say it: pod:, service:, gateway:, route:, ..")
+@click.option("--path-prefix", default="", metavar="PATH", help="What the proxy puts before the path (HTTP).")
+@click.option(
+    "--trust-header",
+    metavar="NAME",
+    help="The header by which the proxy says who calls: a SPIFFE ID, or x-forwarded-client-cert (HTTP). "
+    "Without it every caller is unknown.",
+)
+@click.option("--to-header", metavar="NAME", help="The header with where a request goes (HTTP).")
+@click.option(
+    "--address-header", metavar="NAME", help="The header by which the proxy gives the caller's address (HTTP)."
+)
+@click.option("--original", is_flag=True, help="The request is in X-Original-Method and X-Original-URI, as with nginx.")
+@click.option(
+    "--all-headers", is_flag=True, help="The proxy sends every header: one that is missing is not there (HTTP)."
+)
+@click.option("--tls-certificate", type=_file, help="Certificate for TLS on ports, in PEM.")
+@click.option("--tls-key", type=_file, help="Its key, in PEM.")
+@click.option("--tls-client-ca", type=_file, help="CA of the certificates that proxies must have, in PEM.")
+@click.option("--external", multiple=True, metavar="SVC.NS:PORT=HOST:PORT", help="Where an external authorizer is.")
+@click.option("--jwks", multiple=True, metavar="ISSUER=FILE", help="Keys of an issuer, instead of asking it.")
+@click.option("--workers", type=click.IntRange(1, 256), default=1, show_default=True, help="Number of processes.")
+@click.option("--threads", type=click.IntRange(1, 1024), default=16, show_default=True, help="Threads of each.")
+@click.option(
+    "--max-open", type=click.IntRange(1), default=256, show_default=True, help="Checks that may wait in each."
+)
+@click.option("--max-body", type=click.IntRange(0), default=1024 * 1024, show_default=True, help="Bytes of a body.")
+@click.option("--timeout", type=click.FloatRange(0.01), default=5.0, show_default=True, help="Seconds of a decision.")
+@click.option("--drain", type=click.FloatRange(0), default=0.0, show_default=True, help="Seconds before it closes.")
+@click.option("--plain-denials", is_flag=True, help="No JSON-RPC errors for denied MCP requests.")
+@click.option(
+    "--log", type=click.Choice(["all", "denied", "none"]), default="all", show_default=True, help="Decisions."
+)
+@click.option("--process", type=int, hidden=True)
+@click.option("--inherit", multiple=True, hidden=True)
+@strict_option
+@unread_option
+def authorizer(
+    files: tuple[str, ...],
+    more_files: tuple[str, ...],
+    settings: tuple[str, ...],
+    config: str | None,
+    follow: bool,
+    exclude: tuple[str, ...],
+    verbose: bool,  # noqa: ARG001 - decisions are the output
+    strict: bool,
+    unread: str | None,
+    **options: Any,
+) -> None:
+    """Answer any proxy whether a request may pass: Envoy, Istio, Envoy Gateway, nginx.
+
+    The whole engine decides, by all policies of the files, which are followed as they are saved.
+    """
+    paths = (*files, *more_files)
+    if not paths:
+        raise click.UsageError("no manifests: give files or folders with -f")
+    from eastgate.authorizer.addresses import BadAddress
+    from eastgate.authorizer.log import DecisionLog, Logged
+    from eastgate.authorizer.reloading import PolicyFiles
+
+    chosen = settings_from(settings, config, _OUTPUT).enforced()
+    log = DecisionLog(sys.stdout.buffer, Logged(options["log"]))
+    try:
+        service = _service_options(options)
+        if options["workers"] > 1 and options["process"] is None:
+            sys.exit(_supervise(service, log))
+        reading = PolicyFiles(
+            paths,
+            chosen,
+            _keys(options["jwks"]),
+            follow=follow,
+            exclude=exclude,
+            strict=strict,
+            unread=handling_of(unread),
+        )
+        _run(service, reading, log, _addresses(options["external"], chosen))
+    except BadAddress as error:
+        _bad(str(error), "give another address")
+
+
+def _run(options: ServiceOptions, files: PolicyFiles, log: DecisionLog, addresses: AddressOf) -> None:
+    from eastgate.api.reading import ManifestError
+    from eastgate.authorizer.external import ExternalAuthorizers
+    from eastgate.authorizer.service import AuthorizerService
+
+    try:
+        authority = files.load()
+    except ManifestError as error:
+        fail(error.diagnostics, _OUTPUT)
+    warn([*authority.warnings, *(error for rejected in authority.rejected for error in rejected.errors)])
+    external = ExternalAuthorizers(addresses, seconds=options.checks.seconds)
+
+    async def serve() -> None:
+        service = AuthorizerService(options, authority, external, log)
+        policies = len(authority.policies)
+        await service.run(files, lambda listening: log.event("listening", on=listening, policies=policies))
+
+    try:
+        asyncio.run(serve())
+    finally:
+        external.close()
+
+
+def _supervise(options: ServiceOptions, log: DecisionLog) -> int:
+    from eastgate.authorizer.workers import run_workers
+
+    shared = [address for address in options.http if address.path]
+    return run_workers(options.processes, sys.argv[2:], shared, log, options.drain + options.grace + 5)
+
+
+def _service_options(options: Mapping[str, Any]) -> ServiceOptions:
+    from eastgate.authorizer.addresses import ListenAddress
+    from eastgate.authorizer.deciding import Options
+    from eastgate.authorizer.http_checks import HttpOptions
+    from eastgate.authorizer.service import ServiceOptions, TlsFiles
+
+    tls = None
+    if options["tls_certificate"] is not None or options["tls_key"] is not None or options["tls_client_ca"] is not None:
+        if options["tls_certificate"] is None or options["tls_key"] is None:
+            _bad("TLS needs a certificate and its key", "write --tls-certificate FILE --tls-key FILE")
+        tls = TlsFiles(options["tls_certificate"], options["tls_key"], options["tls_client_ca"])
+    if options["path_prefix"] and not options["path_prefix"].startswith("/"):
+        _bad(f"`{options['path_prefix']}` is no prefix of a path", "begin it with a slash")
+    grpc = options["grpc"] or (() if options["http"] else (_FIRST,))
+    tools = ListenAddress.of(options["tools"]) if options["tools"] else None
+    if tools is not None and not tools.path:
+        _bad("lists of tools are filtered over a unix socket only", "write --tools unix:PATH")
+    addresses = (*map(ListenAddress.of, grpc), *map(ListenAddress.of, options["http"]))
+    if options["workers"] > 1 and any(not address.path and address.port == 0 for address in addresses):
+        _bad("several processes cannot share a port that is chosen for each", "give the port")
+    named = {name: options[name].lower() if options[name] else None for name in _HEADERS}
+    return ServiceOptions(
+        grpc=tuple(map(ListenAddress.of, grpc)),
+        http=tuple(map(ListenAddress.of, options["http"])),
+        tools=tools,
+        admin=ListenAddress.of(options["admin"]) if options["admin"] else None,
+        tls=tls,
+        checks=Options(options["to"], options["timeout"], options["plain_denials"]),
+        from_http=HttpOptions(
+            options["path_prefix"].rstrip("/"),
+            named["trust_header"],
+            named["to_header"],
+            named["address_header"],
+            options["original"],
+            options["all_headers"],
+        ),
+        threads=options["threads"],
+        open_checks=options["max_open"],
+        max_body=options["max_body"],
+        drain=options["drain"],
+        processes=options["workers"],
+        number=options["process"] or 0,
+        inherited=tuple(_inherited(value) for value in options["inherit"]),
+    )
+
+
+_HEADERS = ("trust_header", "to_header", "address_header")
+
+
+def _inherited(value: str) -> tuple[str, int]:
+    address, _, number = value.rpartition("=")
+    return address, int(number)
+
+
+def _keys(values: Sequence[str]) -> KeySource:
+    from eastgate.languages.jwt import DiscoveredKeys, KnownKeys
+
+    files = pairs(values, "--jwks", _OUTPUT)
+    try:
+        return (
+            KnownKeys.from_files({issuer: Path(file) for issuer, file in files.items()}) if files else DiscoveredKeys()
+        )
+    except ValueError as error:
+        _bad(str(error), "write --jwks <issuer URL>=<file with its JWKS>")
+
+
+def _addresses(values: Sequence[str], settings: Settings) -> AddressOf:
+    """Return where external authorizers are: as given, or by the names that Services have in a cluster."""
+    from eastgate.authorizer.addresses import ListenAddress
+    from eastgate.authorizer.external import Address
+    from eastgate.ir import ExternalAuthorizer
+
+    given: dict[str, ListenAddress] = {}
+    for name, value in pairs(values, "--external", _OUTPUT).items():
+        given[name] = ListenAddress.of(value)
+
+    def address_of(external: ExternalAuthorizer) -> Address | None:
+        chosen = given.get(str(external))
+        if chosen is not None:
+            return Address(chosen.host, chosen.port)
+        return Address(f"{external.service}.{external.namespace}.svc.{settings.cluster_domain}", external.port)
+
+    return address_of
+
+
+def _bad(message: str, way_out: str) -> NoReturn:
+    fail([Diagnostic(BAD_OPTION, message, None, way_out)], _OUTPUT)

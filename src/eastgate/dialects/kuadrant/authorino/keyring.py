@@ -1,0 +1,70 @@
+"""The Secrets of a world that schemes select, found again quickly until one changes."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Final
+
+from eastgate.cluster import Secret, Selector, World
+from eastgate.records import dataclass
+
+__all__ = ["API_KEY", "Keyring", "digest_of"]
+
+API_KEY: Final = "api_key"
+"""The entry of a Secret that holds an API key."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Selected:
+    version: int
+    selector: Selector
+    secrets: tuple[Secret, ...]
+    by_key: Mapping[bytes, Secret]
+
+
+class Keyring:
+    """Secrets by what selects them. API keys are found by their hashes: the time taken tells nothing of them."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._selected: dict[tuple[str, int], _Selected] = {}
+
+    def secrets(self, namespace: str, selector: Selector) -> tuple[Secret, ...]:
+        """Return the Secrets of a namespace that a selector selects now, in the order of their names."""
+        return self._of(namespace, selector).secrets
+
+    def owner(self, namespace: str, selector: Selector, key: bytes) -> Secret | None:
+        """Return the first of these Secrets that has the API key."""
+        return self._of(namespace, selector).by_key.get(digest_of(key))
+
+    def secret(self, namespace: str, name: str) -> Secret | None:
+        """Return the Secret of a namespace and a name."""
+        return self._world.secrets.get(f"{namespace}/{name}")
+
+    def _of(self, namespace: str, selector: Selector) -> _Selected:
+        name = (namespace, id(selector))
+        version = self._world.secrets_version
+        selected = self._selected.get(name)
+        if selected is None or selected.version != version:
+            selected = self._selected[name] = self._select(namespace, selector, version)
+        return selected
+
+    def _select(self, namespace: str, selector: Selector, version: int) -> _Selected:
+        """Select anew. A change meanwhile makes it be selected once more, since `version` was read before."""
+        declared = [secret for secret in list(self._world.secrets.values()) if secret.namespace == namespace]
+        secrets = tuple(sorted((each for each in declared if selector.matches(each.labels)), key=_name))
+        by_key: dict[bytes, Secret] = {}
+        for secret in secrets:
+            if key := secret.data.get(API_KEY):
+                by_key.setdefault(digest_of(key), secret)
+        return _Selected(version, selector, secrets, by_key)
+
+
+def digest_of(key: bytes) -> bytes:
+    """Return the hash that an API key is found by."""
+    return hashlib.sha256(key).digest()
+
+
+def _name(secret: Secret) -> str:
+    return secret.name

@@ -1,0 +1,1 @@
+"""Noticing that manifests were saved, and whether somebody is still writing them."""
