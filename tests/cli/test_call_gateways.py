@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
 from click.testing import Result
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 
+from eastgate.cli.asking import ask
 from tests.cli.conftest import Cli
-from tests.mesh.agents import AGENTS, POLICIES
+from tests.mesh.agents import AGENTS, ASKING, POLICIES, secure
 from tests.mesh.running import Up, up
 from tests.programs.mcp_server import LEGACY, MODERN, McpServer, mcp_server
 
@@ -26,15 +34,64 @@ def server() -> Iterator[McpServer]:
         yield running
 
 
+class _Consent(BaseHTTPRequestHandler):
+    """An external authorizer: it consents while it is told to."""
+
+    consents = True
+
+    def do_GET(self) -> None:
+        self.send_response(200 if self.consents else 403)
+        self.send_header("content-length", "0")
+        self.end_headers()
+
+    def do_POST(self) -> None:
+        self.do_GET()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
 @pytest.fixture(scope="module")
-def mesh(tmp_path_factory: pytest.TempPathFactory, server: McpServer) -> Iterator[Up]:
+def consent() -> Iterator[int]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Consent)
+    Thread(target=server.serve_forever, daemon=True).start()
+    yield server.server_address[1]
+    server.shutdown()
+    server.server_close()
+
+
+def _certificate() -> tuple[str, str]:
+    """A certificate that nobody else signed, and its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "own.example")])
+    now = datetime.now(UTC)
+    built = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("own.example")]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    pem = serialization.Encoding.PEM
+    private = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    return built.public_bytes(pem).decode(), private.decode()
+
+
+@pytest.fixture(scope="module")
+def mesh(tmp_path_factory: pytest.TempPathFactory, server: McpServer, consent: int) -> Iterator[Up]:
     folder = tmp_path_factory.mktemp("gateway")
     source = folder / "source"
     source.mkdir()
     (source / "agents.yaml").write_text(AGENTS)
     (source / "policies.yaml").write_text(POLICIES)
-    app = ("--app", f"prod/maths:8000=127.0.0.1:{server.port}")
-    with up(folder, *app, name="agents", source=source) as running:
+    (source / "asking.yaml").write_text(ASKING)
+    (source / "secure.yaml").write_text(secure(*_certificate()))
+    apps = (f"prod/maths:8000=127.0.0.1:{server.port}", f"prod/consent=127.0.0.1:{consent}")
+    with up(folder, *(word for app in apps for word in ("--app", app)), name="agents", source=source) as running:
         yield running
 
 
@@ -105,16 +162,23 @@ def test_both_levels_decide_as_the_engine_does(
     assert ("tools/call" in server.methods) == (verdict == "allow")
 
 
-@pytest.mark.parametrize("to", ["route:prod/maths", "backend:prod/maths"])
-def test_a_route_and_a_backend_are_called_through_their_gateway(cli: Cli, mesh: Up, to: str) -> None:
-    made = call_json(cli, "--from", "sa:prod/agent", "--to", to, "--tool", "add")
+def test_a_route_is_called_through_its_gateway(cli: Cli, mesh: Up) -> None:
+    made = call_json(cli, "--from", "sa:prod/agent", "--to", "route:prod/maths", "--tool", "add")
     assert made["at"] == "gateway:prod/gw:8080"
     assert (made["verdict"], made["proxy"]["host"], made["proxy"]["path"]) == ("allow", "maths.example", "/mcp")
 
 
+def test_a_backend_is_called_through_every_gateway_that_leads_to_it(cli: Cli, mesh: Up) -> None:
+    done = call(cli, "--from", "sa:prod/agent", "--to", "backend:prod/maths", "--tool", "add", "-o", "json")
+    calls = json.loads(done.stdout)["calls"]
+    assert [made["at"] for made in calls] == ["gateway:prod/gw:8080", "gateway:prod/secure:8443"]
+    assert [made["verdict"] for made in calls] == ["allow", "allow"]
+    assert done.exit_code == 0
+
+
 def test_other_requests_of_the_protocol(cli: Cli, mesh: Up, server: McpServer) -> None:
     made = call_json(cli, *AGENT, "--mcp-method", "tools/list", "--mcp-version", LEGACY)
-    assert "add" in [tool["name"] for tool in made["mcp"]["result"]["tools"]]
+    assert [tool["name"] for tool in made["mcp"]["result"]["tools"]] == ["add"]  # of those of the server
     assert [step["mcpMethod"] for step in made["steps"]] == [
         "initialize",
         "notifications/initialized",
@@ -216,17 +280,65 @@ def test_a_line_is_compared_with_the_manifests_of_today(cli: Cli, mesh: Up, tmp_
 
 def test_events_status_and_metrics_have_gateways(cli: Cli, mesh: Up) -> None:
     started = next(event for event in map(json.loads, mesh.lines) if event["event"] == "started")
-    [gateway] = started["gateways"]
-    assert gateway["gateway"] == "gateway:prod/gw"
+    gateway, other = started["gateways"]
+    assert (gateway["gateway"], other["gateway"]) == ("gateway:prod/gw", "gateway:prod/secure")
     assert gateway["identity"] == "spiffe://cluster.local/ns/prod/sa/gw"
     assert gateway["ports"] == {"8080": 8080}
-    assert gateway["policies"] == [BY_BACKEND, "XAccessPolicy/prod/at-gateway"]
+    assert gateway["policies"] == ["XAccessPolicy/prod/asks-consent", BY_BACKEND, "XAccessPolicy/prod/at-gateway"]
     assert gateway["proxy"]["accepted"]
     ready = next(event for event in map(json.loads, mesh.lines) if event["event"] == "ready")
-    assert (ready["workloads"], ready["gateways"]) == (2, 1)
+    assert (ready["workloads"], ready["gateways"]) == (3, 2)
+    call(cli, *AGENT, "--tool", "add")
+    metrics = ask("agents", "metrics", "text")["text"]
+    policy = "XAccessPolicy.agentic.prototype.x-k8s.io/prod/at-backend"
+    labels = f'level="request",policy="{policy}",port="8080",rule="0",verdict="allow",workload="gateway:prod/gw"'
+    assert f"eastgate_decisions_total{{{labels}}}" in metrics
 
 
 def test_an_anonymous_caller_is_denied_at_the_gateway(cli: Cli, mesh: Up, server: McpServer) -> None:
     made = call_json(cli, "--from", "anonymous", *GATEWAY, "--tool", "add")
     assert (made["verdict"], made["agrees"], made["proxy"]["from"]) == ("deny", True, "anonymous")
     assert server.methods == []
+
+
+ASKING_AGENT = ("--from", "sa:prod/agent", "--to", "gateway:prod/gw", "--host", "asking.example")
+
+
+@pytest.mark.parametrize("consents", [True, False])
+def test_the_log_has_what_an_authorizer_decided(
+    cli: Cli, mesh: Up, server: McpServer, consents: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_Consent, "consents", consents)
+    made = call_json(cli, *ASKING_AGENT, "--tool", "add")
+    assert (made["verdict"], made["agrees"], made["proxy"]["asked"]) == ("allow" if consents else "deny", True, True)
+    assert made["proxy"]["policy"] == "XAccessPolicy/prod/asks-consent"
+    assert made["proxy"]["file"] == "manifests/asking.yaml"
+    assert ("tools/call" in server.methods) == consents
+    line = json.dumps({"event": "decided", **made["proxy"]})
+    assert "XAccessPolicy/prod/asks-consent" in cli("why", "--name", "agents", line).stdout
+
+
+def test_no_authorizer_is_asked_about_what_the_gateway_denies(cli: Cli, mesh: Up) -> None:
+    made = call_json(cli, *ASKING_AGENT, "--tool", "echo")
+    assert (made["verdict"], made["agrees"], made["proxy"]["asked"]) == ("deny", True, False)
+
+
+@pytest.mark.parametrize("host", ["own.example", "mesh.example"])
+@pytest.mark.parametrize("source", ["sa:prod/agent", "anonymous"])
+def test_https_with_the_name_of_the_host(cli: Cli, mesh: Up, host: str, source: str) -> None:
+    made = call_json(cli, "--from", source, "--to", "gateway:prod/secure", "--host", host, "/web")
+    assert (made["status"], made["verdict"], made["agrees"]) == (200, "allow", True)
+    assert made["proxy"]["from"] == source
+
+
+def test_tools_over_https(cli: Cli, mesh: Up) -> None:
+    made = call_json(
+        cli, "--from", "sa:prod/agent", "--to", "gateway:prod/secure", "--host", "own.example", "--tool", "add"
+    )
+    assert (made["verdict"], made["agrees"]) == ("allow", True)
+
+
+def test_another_name_in_the_handshake_meets_no_listener(cli: Cli, mesh: Up) -> None:
+    done = call(cli, "--from", "sa:prod/agent", "--to", "gateway:prod/secure", "--host", "else.example", "/web")
+    assert done.exit_code in (1, 2)
+    assert "DISAGREE" not in done.stdout

@@ -1,4 +1,4 @@
-"""A small MCP server for tests: tools that add and echo, in JSON or in server-sent events, of an old or the new version."""
+"""A small MCP server for tests: a few tools, in JSON or in server-sent events, of an old version or the newest."""
 
 from __future__ import annotations
 

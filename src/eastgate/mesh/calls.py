@@ -84,9 +84,8 @@ async def _call_gateways(
     made: list[CallResult] = []
     for caller in _callers(mesh, question):
         asked = replace(question, source=_canonical(question.source, mesh), source_ip=caller.address)
-        gateway_caller = GatewayCaller(mesh, caller, timeout)
-        for entrance in gateway_caller.entrances(asked, mcp):
-            made.append(await gateway_caller.call(entrance, body, mcp))
+        calling = GatewayCaller(mesh, caller, timeout)
+        made += [await calling.call(entrance, body, mcp) for entrance in calling.entrances(asked, mcp)]
     return made
 
 

@@ -39,7 +39,9 @@ _REASONS: dict[str, str] = {
     "open": "nothing is in the way",
     UNREACHABLE: "it was let in, and the application cannot be reached",
     "encoded-slash": "the path has an encoded slash or backslash",
-    "unfit-certificate": "its certificate is not for clients (extended key usage), or too weak (SHA-1, a short RSA key)",
+    "unfit-certificate": (
+        "its certificate is not for clients (extended key usage), or too weak (SHA-1, a short RSA key)"
+    ),
     UNCLEAR: "what policies look at cannot be read for certain: a header or query parameter has too many values",
     REFUSED_HOST: "the host is no host with a port up to 65535",
     REFUSED_SPELLING: "the path has characters as %XX that need not be, where it is compared with a pattern",

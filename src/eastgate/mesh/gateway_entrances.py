@@ -130,10 +130,9 @@ def _entrance(
 
 
 def _host_of(group: ListenerGroup) -> str | None:
-    """Return the hostname of the only listener of a port, if it is that of one host."""
+    """Return the host of a listener, if there is none for any host."""
     names = [listener.hostname for listener in group.listeners]
-    name = names[0] if len(names) == 1 else None
-    return None if name is None or name.startswith("*.") else name
+    return None if None in names else next((name for name in names if name and not name.startswith("*.")), None)
 
 
 def _port(site: GatewaySite, port: int | None) -> int:

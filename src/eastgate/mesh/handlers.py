@@ -256,7 +256,8 @@ def _describe_difference(call: CallResult) -> str:
     if call.observation is not None and call.observation.asked:
         return "an authorizer was asked, whose answer the engine does not know"
     if call.destination is not None and call.destination.unsupported:
-        return f"the gateway closes this route, since it cannot do all that it says: {', '.join(call.destination.unsupported)}"
+        undone = ", ".join(call.destination.unsupported)
+        return f"the gateway closes this route, since it cannot do all that it says: {undone}"
     return "the policies allow it, and the gateway has no server to lead it to"
 
 
