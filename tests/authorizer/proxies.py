@@ -94,6 +94,7 @@ class Authorizer:
             *("--http", f"127.0.0.1:{self.http}", "--http", f"unix:{self.http_socket}"),
             *("--tools", f"unix:{self.tools_socket}", "--admin", f"127.0.0.1:{self.admin}"),
             *("--path-prefix", "/check", "--trust-header", "x-verified-peer", "--to-header", "x-authz-to"),
+            "--all-headers",
             *("--workers", str(workers)),
             *more,
         ]
@@ -210,7 +211,7 @@ _GRPC = """
 """
 
 _HTTP = """
-              allowed_headers: {{patterns: [{{exact: x-verified-peer}}, {{exact: content-type}}]}}
+              allowed_headers: {{patterns: [{{safe_regex: {{regex: ".*"}}}}]}}
               http_service:
                 server_uri: {{uri: "http://authorizer", cluster: {cluster}, timeout: {timeout}}}
                 path_prefix: /check

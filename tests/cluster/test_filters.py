@@ -98,6 +98,10 @@ def changes(name: str) -> dict[str, Any]:
     return {"type": "RequestHeaderModifier", "requestHeaderModifier": {"set": [{"name": name, "value": "a"}]}}
 
 
+def rewrites(value: str) -> dict[str, Any]:
+    return {"type": "URLRewrite", "urlRewrite": {"path": {"type": "ReplaceFullPath", "replaceFullPath": value}}}
+
+
 UNSUPPORTED: list[tuple[dict[str, Any], str, bool]] = [
     # a filter, what is said of it, and whether it may refuse requests
     ({"type": "RequestMirror", "requestMirror": {}}, "filter RequestMirror", False),
@@ -107,6 +111,9 @@ UNSUPPORTED: list[tuple[dict[str, Any], str, bool]] = [
     (changes("Host"), "RequestHeaderModifier of the header Host", False),
     (changes("Transfer-Encoding"), "RequestHeaderModifier of the header Transfer-Encoding", False),
     (changes("X-Eastgate-Target"), "RequestHeaderModifier of the header X-Eastgate-Target", False),
+    (rewrites("a"), "URLRewrite to the path a", False),
+    (rewrites("/a?b=c"), "URLRewrite to the path /a?b=c", False),
+    (rewrites("/a#b"), "URLRewrite to the path /a#b", False),
     (changes("x-envoy-original-path"), "RequestHeaderModifier of the header x-envoy-original-path", False),
 ]
 

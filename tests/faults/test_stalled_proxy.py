@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from eastgate.manifests.watching.changes import watch_changes
 from eastgate.mesh import mesh as meshes
 from eastgate.mesh import reloading
 from eastgate.mesh.events import Enforced, MeshEvent, Noted
-from eastgate.manifests.watching.changes import watch_changes
 from eastgate.mesh.mesh import LocalMesh, MeshOptions
 from eastgate.mesh.reloading import ManifestFiles, Reloading
 from tests.faults.meshes import SERVER, Running, until

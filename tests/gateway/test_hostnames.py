@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from eastgate.cluster import Listener, ParentRef
-from eastgate.gateway.hostnames import comparable, hostnames_of, sample_host, specificity
+from eastgate.gateway.hostnames import comparable, hostnames_of, intersect, sample_host, specificity
 from tests.gateway.building import gateway, request, route, told
 
 HOSTS: list[tuple[str, str, bool]] = [
@@ -109,3 +109,21 @@ def test_listeners_that_nothing_tells_apart_serve_nothing() -> None:
     twins = gateway(Listener("a", 80, "HTTP", "a.com"), Listener("b", 80, "http", "A.com"), Listener("c", 80, "HTTP"))
     assert told([route("r")], request("GET /", "b.com"), twins) == ["r"]
     assert told([route("r")], request("GET /", "a.com"), gateway(*twins.listeners[:2])) == ["404"]
+
+
+MEETING = [("a.b.c", "a.b.c"), ("a.b.c", "*.b.c"), ("a.b.c", "*.c"), ("*.b.c", "*.c"), ("*.b.c", None), (None, None)]
+APART = [
+    ("a.b.c", "b.c"),
+    ("b.c", "*.b.c"),
+    ("*.b.c", "*.bb.c"),
+    ("*.a.c", "*.b.c"),
+    ("xb.c", "*.b.c"),
+    ("a.b.c", "*.d"),
+]
+
+
+@pytest.mark.parametrize(("pair", "meet"), [*((pair, True) for pair in MEETING), *((pair, False) for pair in APART)])
+def test_two_hostnames_meet_where_some_host_means_both(pair: tuple[str | None, str | None], meet: bool) -> None:
+    one, other = pair
+    assert intersect(one, other) is meet
+    assert intersect(other, one) is meet

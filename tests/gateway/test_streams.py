@@ -4,7 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from eastgate.cluster import Gateway, Listener, ListenerTls, ParentRef, Route, RouteBackend, StreamRule, TlsMode, World
+from eastgate.cluster import (
+    Gateway,
+    GrpcRule,
+    Listener,
+    ListenerTls,
+    ParentRef,
+    Route,
+    RouteBackend,
+    StreamRule,
+    TlsMode,
+    World,
+)
+from eastgate.gateway import possible_routes
 from eastgate.gateway.journey import through_gateway, through_route
 from tests.gateway.building import gateway, https, request, route, told
 
@@ -79,3 +91,19 @@ def test_a_route_can_be_asked_about() -> None:
 
 def test_a_gateway_without_tls_routes_leads_nowhere() -> None:
     assert told([], request(sni="a.x", port=443), Gateway("edge", "gw", (passthrough("p"),))) == ["404"]
+
+
+def test_a_question_about_whichever_hosts_there_are_is_about_those_whose_http_is_seen() -> None:
+    world = World.of([MIXED, *ROUTES])
+    ways = list(through_gateway(MIXED, request("POST /"), world, any_host=True))
+    assert [way.hides_http for way in ways] == [False]
+    only = gateway(passthrough("p"))
+    world = World.of([only, tls("t", "a.x")])
+    assert [way.hides_http for way in through_gateway(only, request("POST /"), world, any_host=True)] == [True]
+
+
+def test_routes_of_one_name_are_told_apart() -> None:
+    of = gateway(passthrough("p"), Listener("h", 80, "HTTP"))
+    calls = Route("GRPCRoute", "edge", "t", ("a.x",), (ParentRef("edge", "gw"),), grpc_rules=(GrpcRule(),))
+    taken = possible_routes(World.of([tls("t", "a.x"), calls]), of, request("POST /", "a.x"))
+    assert [routed.route.kind for routed in taken if routed is not None] == ["GRPCRoute", "TLSRoute"]

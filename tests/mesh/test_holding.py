@@ -8,8 +8,8 @@ import pytest
 
 from eastgate.api.authority import Authority
 from eastgate.api.reading import read_manifests
-from eastgate.mesh.holding import Holding, find_only_allowing
 from eastgate.manifests.watching.rest import SETTLING, is_being_written
+from eastgate.mesh.holding import Holding, find_only_allowing
 
 _POD = """\
 apiVersion: v1

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from http import HTTPStatus
 
 from eastgate.api.decisions import Decision
-from eastgate.authorizer.checks import DECISION_HEADER, Answer, Body, Check, Pairs
+from eastgate.authorizer.checks import DECISION_HEADER, Answer, Check, Pairs
 from eastgate.authorizer.messages import Reading
 from eastgate.envoy.plan.decisions import verdict_of
 from eastgate.ir import Answer as AuthorizerAnswer
@@ -39,9 +39,9 @@ class Answers:
     def raw(self) -> RawRequest:
         """Return what authorizers may look at beside the request of the rules."""
         check = self._check
-        body, size = _body(check.body)
+        body, size = _body(check)
         return RawRequest(
-            check.headers,
+            check.headers if check.all_headers else None,  # what is missing may be there
             check.http_protocol,
             certificate=check.certificate,
             scheme=check.scheme,
@@ -120,10 +120,11 @@ class Answers:
         }
 
 
-def _body(body: Body | None) -> tuple[str | Unknown, int | None]:
-    """Return the text of a body and its size, as far as they are known."""
+def _body(check: Check) -> tuple[str | Unknown | None, int | None]:
+    """Return the text of the body and its size, as far as they are known. Without a body the text is None."""
+    body = check.body
     if body is None or not body.complete:
-        return UNKNOWN, None
+        return (None, 0) if check.is_without_body else (UNKNOWN, None)
     try:
         return body.content.decode(), len(body.content)
     except UnicodeDecodeError:

@@ -11,9 +11,12 @@ from eastgate.api.questions.ends import UNKNOWN_CALLER
 from eastgate.ir.fields import Headers
 from eastgate.records import dataclass
 
-__all__ = ["DECISION_HEADER", "OWN_HEADERS", "Answer", "Body", "Check", "Where"]
+__all__ = ["DECISION_HEADER", "OWN_HEADERS", "WITHOUT_BODY", "Answer", "Body", "Check", "Where"]
 
 DECISION_HEADER: Final = "x-eastgate-decision"
+WITHOUT_BODY: Final = frozenset({"GET", "HEAD", "DELETE", "OPTIONS"})
+"""Methods that bring no message in a body."""
+_ANNOUNCING: Final = frozenset({"content-length", "transfer-encoding"})
 OWN_HEADERS: Final = "x-eastgate-"
 """What the names of our own headers begin with. Clients may not send such."""
 
@@ -63,6 +66,12 @@ class Check:
     mcp_name: str | None = None
     proxy_id: str | None = None
     extensions: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def is_without_body(self) -> bool:
+        """Tell whether it is known that no body follows: such a method, and no header that announces one."""
+        announced = any(name.lower() in _ANNOUNCING for name in self.headers)
+        return self.all_headers and self.body is None and self.method in WITHOUT_BODY and not announced
 
     @property
     def forged_headers(self) -> tuple[str, ...]:

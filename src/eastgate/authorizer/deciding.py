@@ -22,6 +22,7 @@ from eastgate.authorizer.answering import Answers
 from eastgate.authorizer.checks import Answer, Check, Where
 from eastgate.authorizer.locating import Nowhere, destinations_of, port_of
 from eastgate.authorizer.messages import Reading, read_check
+from eastgate.cluster import dns_label_problem, dns_subdomain_problem
 from eastgate.ir import Answer as AuthorizerAnswer
 from eastgate.ir import AssumedConsent, GatheredAnswers, Pending
 from eastgate.ir.attributes import MCP_METHOD, MCP_TOOL, header
@@ -29,7 +30,7 @@ from eastgate.ir.service_accounts import account_of
 from eastgate.records import dataclass
 from eastgate.settings import Settings
 
-__all__ = ["ExternalServices", "LiveAuthorizer", "OpenCheck", "Options", "caller_of"]
+__all__ = ["ExternalServices", "LiveAuthorizer", "OpenCheck", "Options"]
 
 _LOG = logging.getLogger(__name__)
 _MOST_ASKED = 64  # authorizers that one check may need
@@ -47,14 +48,15 @@ class ExternalServices(Protocol):
 class Options:
     """What the operator chose. `to` is where requests go that do not say it; `seconds` is the time for one decision.
 
-    `plain_denials`: a denied MCP request gets a plain refusal, and no JSON-RPC error. `keeps_own_headers`: the proxy is
-    ours, and takes our headers off what clients send by itself.
+    `plain_denials`: a denied MCP request gets a plain refusal, and no JSON-RPC error. `own_proxies`: the proxies are
+    ours. They take our headers off what clients send by themselves, and a certificate with the SPIFFE ID of a service
+    account has its DNS name too.
     """
 
     to: str | None = None
     seconds: float = 5.0
     plain_denials: bool = False
-    keeps_own_headers: bool = False
+    own_proxies: bool = False
 
 
 class LiveAuthorizer:
@@ -121,16 +123,15 @@ class LiveAuthorizer:
 
         Raises Nowhere where nobody can tell where the request goes.
         """
-        world, settings = self._authority.world, self._authority.settings
+        world = self._authority.world
+        source = _caller(check.source, self._authority.settings) if self.options.own_proxies else check.source
         unknown = frozenset(map(header, check.joined_headers))
         if where is not None and not isinstance(where, str):
-            question = _question(check, where.where, check.port, settings)
+            question = _question(check, source, where.where, check.port)
             return [LiveQuestion(question, (where,), unknown=unknown, all_headers=check.all_headers)]
         destinations = (where,) if where is not None else destinations_of(check, self.options.to, world)
         return [
-            LiveQuestion(
-                _question(check, to, port_of(check, to, world), settings), None, {}, unknown, check.all_headers
-            )
+            LiveQuestion(_question(check, source, to, port_of(check, to, world)), None, {}, unknown, check.all_headers)
             for to in destinations
         ]
 
@@ -147,7 +148,7 @@ class OpenCheck:
         self._reading: Reading | None = None
         self._began = time.monotonic()
         options = authorizer.options
-        self._answers = Answers(check, plain=options.plain_denials, keeps_own=options.keeps_own_headers)
+        self._answers = Answers(check, plain=options.plain_denials, keeps_own=options.own_proxies)
 
     def advance(self) -> Answer | OpenCheck:
         """Evaluate with the answers so far: return the answer, or itself where one more authorizer must be asked."""
@@ -217,15 +218,17 @@ class OpenCheck:
 _MESSAGE = frozenset({MCP_METHOD, MCP_TOOL})
 
 
-def caller_of(source: str, settings: Settings) -> str:
-    """Return a caller as every dialect knows it: the identity of a service account is its account."""
-    domain, *account = account_of(source) or ("",)
-    return ServiceAccount(account[0], account[1]) if account and domain == settings.trust_domain else source
+def _caller(source: str, settings: Settings) -> str:
+    """Return a caller by the names that every dialect has for it: the identity of a service account is its account."""
+    domain, namespace, name = account_of(source) or ("", "", "")
+    if domain != settings.trust_domain or dns_label_problem(namespace) or dns_subdomain_problem(name):
+        return source
+    return ServiceAccount(namespace, name)
 
 
-def _question(check: Check, to: str, port: int | None, settings: Settings) -> Question:
+def _question(check: Check, source: str, to: str, port: int | None) -> Question:
     return Question(
-        source=caller_of(check.source, settings),
+        source=source,
         to=to,
         port=port,
         method=check.method,

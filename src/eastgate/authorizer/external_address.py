@@ -33,16 +33,18 @@ def connect(address: Address, deadline: float) -> socket.socket:
     connection = socket.create_connection((address.host, address.port), timeout=seconds_until(deadline))
     try:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if address.tls is None:
-            return connection
-        connection.settimeout(seconds_until(deadline))
-        secured = address.tls.wrap_socket(connection, server_hostname=address.server_name)
-        if address.verify is not None:
-            address.verify(secured)
-    except Exception as error:
+        if address.tls is not None:
+            connection.settimeout(seconds_until(deadline))
+            connection = secured = address.tls.wrap_socket(connection, server_hostname=address.server_name)
+            if address.verify is not None:
+                address.verify(secured)
+    except OSError:
         connection.close()
-        raise error if isinstance(error, OSError) else ssl.SSLError(str(error)) from error
-    return secured
+        raise
+    except Exception as error:  # as `verify` raises it
+        connection.close()
+        raise ssl.SSLError("the service is not the right one") from error
+    return connection
 
 
 def seconds_until(deadline: float) -> float:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from eastgate.api.deciding import LiveQuestion
-from eastgate.authorizer.checks import Check
+from eastgate.authorizer.checks import WITHOUT_BODY, Check
 from eastgate.mcp.messages import Kind, Message, read_messages
 from eastgate.mcp.problems import BadMessage
 from eastgate.records import dataclass
@@ -15,8 +15,6 @@ __all__ = ["NOTHING_READ", "RESPONSE", "CheckedMessage", "Reading", "read_check"
 
 RESPONSE = "notifications/response"
 """What a response to a request of the server is decided as: nobody wrote rules for them, and they need a way."""
-
-_WITHOUT_BODY = frozenset({"GET", "HEAD", "DELETE", "OPTIONS"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +52,7 @@ NOTHING_READ = Reading()
 
 def read_check(check: Check, is_looked_at: Callable[[], bool]) -> Reading:
     """Read the messages of a check where policies look at them. What cannot be read is unknown."""
-    if check.method in _WITHOUT_BODY:
+    if check.method in WITHOUT_BODY:
         return NOTHING_READ
     if check.mcp_method is not None:
         return Reading((CheckedMessage(Message(check.mcp_method, check.mcp_name, None, Kind.REQUEST)),))

@@ -101,6 +101,8 @@ def authorizer(
     from eastgate.authorizer.log import DecisionLog, Logged
     from eastgate.authorizer.reloading import PolicyFiles
 
+    if options["process"] is not None:
+        _end_with_parent()
     chosen = settings_from(settings, config, _OUTPUT).enforced()
     log = DecisionLog(sys.stdout.buffer, Logged(options["log"]))
     try:
@@ -198,6 +200,15 @@ def _service_options(options: Mapping[str, Any]) -> ServiceOptions:
 
 
 _HEADERS = ("trust_header", "to_header", "address_header")
+
+
+def _end_with_parent() -> None:
+    """Have the kernel end this process when the one ends that started it, whatever ends that."""
+    from ctypes import CDLL
+    from signal import SIGTERM
+
+    if sys.platform == "linux":
+        CDLL(None).prctl(1, SIGTERM, 0, 0, 0)
 
 
 def _inherited(value: str) -> tuple[str, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from ipaddress import IPv4Network
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
@@ -42,6 +42,7 @@ _EXIT = (
 @click.command(epilog=_EXIT)
 @click.argument("line", required=False, metavar="[NUMBER|LINE|-]")
 @click.option("--last", is_flag=True, help="The last decision of the running mesh.")
+@click.option("--decision", metavar="ID", help="Only this decision of the authorizer's log.")
 @reading_options
 @unread_option
 @mesh_option
@@ -49,6 +50,7 @@ _EXIT = (
 def why(
     line: str | None,
     last: bool,
+    decision: str | None,
     files: tuple[str, ...],
     settings: tuple[str, ...],
     config: str | None,
@@ -61,7 +63,7 @@ def why(
 ) -> None:
     """Explain lines of a proxy's log: by the manifests, or by the running mesh without -f.
 
-    NUMBER is that of a decision which `up` shows.
+    NUMBER is that of a decision which `up` shows. Lines of `eastgate authorizer` are explained by the manifests.
     """
     if last or (line is not None and _NUMBER.fullmatch(line)):
         _by_number(line, last, files, name, output)
@@ -69,6 +71,9 @@ def why(
         raise click.UsageError("both the lines and the manifests are to come from standard input")
     text = sys.stdin.read() if line in (None, "-") else str(line)
 
+    if records := _checks(text, decision, output):
+        chosen = settings_from(settings, config, output)
+        _explain_checks(records, files, chosen, Bounds.of(files, follow=follow, exclude=exclude), unread, output)
     lines, aside = _lines(text, output)
     if files:
         observed = [seen for _, seen in lines]
@@ -96,6 +101,54 @@ def why(
     if verbose:
         say(f"explained {len(lines)} line{'' if len(lines) == 1 else 's'}", err=True)
     sys.exit(CHANGED if any(explanation["holds"] is False for explanation in explanations) else 0)
+
+
+def _checks(text: str, decision: str | None, output: str) -> list[Mapping[str, Any]]:
+    """The records of the authorizer's log; those of one decision, where one is asked for, or exits."""
+    from eastgate.mesh.access_log import find_record
+    from eastgate.mesh.codes import NOT_A_LOG_LINE
+
+    records = [record for line in text.splitlines() if (record := find_record(line)) is not None]
+    checks = [record for record in records if record.get("eastgate") == "check"]
+    if decision is None:
+        return checks
+    chosen = [record for record in checks if record.get("id") == decision]
+    if not chosen:
+        message = f"no line tells of the decision `{decision}`"
+        fail([Diagnostic(NOT_A_LOG_LINE, message, None, "pipe the log of `eastgate authorizer` into it")], output)
+    return chosen
+
+
+def _explain_checks(
+    records: Sequence[Mapping[str, Any]],
+    files: tuple[str, ...],
+    settings: Settings,
+    bounds: Bounds,
+    unread: str | None,
+    output: str,
+) -> NoReturn:
+    """Explain decisions of the authorizer by manifests, and exit."""
+    from eastgate.api.questions import QuestionError
+    from eastgate.authorizer.explaining import explain_record
+    from eastgate.reports.explain import explain as explained
+
+    handling = handling_of(unread)
+    authority = load_authority(files, settings.enforced(), output, bounds=bounds, strict=True, unread=handling)
+    warn(authority.warnings)
+
+    def rendered(decision: Decision, color: bool) -> str:
+        return explained(decision, color=color, unread=handling)
+
+    try:
+        explanations = [explain_record(record, authority) for record in records]
+    except QuestionError as error:
+        fail([error.diagnostic], output)
+    if output == "json":
+        lines = [explanation.to_json(rendered) for explanation in explanations]
+        emit_json({"lines": lines, "leftAside": 0})
+    else:
+        say("\n\n".join(explanation.text(rendered, color=colored()) for explanation in explanations))
+    sys.exit(CHANGED if any(explanation.holds is False for explanation in explanations) else 0)
 
 
 def _by_number(line: str | None, last: bool, files: tuple[str, ...], name: str, output: str) -> NoReturn:

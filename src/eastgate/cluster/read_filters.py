@@ -267,5 +267,14 @@ def unsupported_filters(filters: Iterable[RouteFilter], at: tuple[str | int, ...
                 for name in names:
                     if name.lower() in _FRAMING or name.lower().startswith(_OWN_HEADERS):
                         yield Unsupported(f"{of.type} of the header {name}", field)
+            case Redirect(path=PathModifier() as path) | UrlRewrite(path=PathModifier() as path):
+                if not _is_path(path):
+                    yield Unsupported(f"{of.type} to the path {path.value}", field)
             case _:
                 pass
+
+
+def _is_path(path: PathModifier) -> bool:
+    """Tell whether a path is absolute, and has no query and no fragment. In the place of a prefix there may be none."""
+    absolute = path.value.startswith("/") or (path.prefix and not path.value)
+    return absolute and "?" not in path.value and "#" not in path.value

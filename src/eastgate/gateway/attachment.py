@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from eastgate.cluster import GATEWAY_GROUP, Gateway, Listener, ParentRef, Route, RoutesFrom, World
+from eastgate.cluster import GATEWAY_GROUP, ROUTE_KINDS, Gateway, Listener, ParentRef, Route, RoutesFrom, World
 from eastgate.gateway.hostnames import comparable, intersect
 
 __all__ = ["attached_routes", "distinct_listeners", "is_http", "is_tls", "seniority"]
@@ -60,9 +60,10 @@ def attached_routes(world: World, gateway: Gateway, listener: Listener) -> Itera
     yield from (route for route in asking if route.key in accepted)
 
 
-def seniority(route: Route) -> tuple[bool, str, str, bool]:
+def seniority(route: Route) -> tuple[bool, str, str, int]:
     """Return the place of a route among others. One that the API server has not seen yet is the youngest."""
-    return route.created is None, route.created or "", f"{route.namespace}/{route.name}", route.kind != "HTTPRoute"
+    name, kind = f"{route.namespace}/{route.name}", ROUTE_KINDS.index(route.kind)
+    return route.created is None, route.created or "", name, kind
 
 
 def _share_hostname(one: Route, other: Route, listener: Listener) -> bool:

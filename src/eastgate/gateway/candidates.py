@@ -30,7 +30,7 @@ __all__ = ["Candidate", "Rank", "candidates_of"]
 Rank: TypeAlias = tuple[
     tuple[int, int],  # the hostname
     "_MatchRank",
-    tuple[bool, str, str, bool],  # the age, the name and the kind of the route
+    tuple[bool, str, str, int],  # the age, the name and the kind of the route
     tuple[int, int],  # the rule and the match
 ]
 _MatchRank: TypeAlias = tuple[

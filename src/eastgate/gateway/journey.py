@@ -55,14 +55,16 @@ def through_gateway(
 ) -> Iterator[Way]:
     """Yield every way that the request may take, the likeliest first.
 
-    `any_host`: the question is about whichever hosts there are, so that others lead nowhere is not held against it.
+    `any_host`: the question is about whichever hosts there are, so that others lead nowhere is not held against it, nor
+    that others lead to where no HTTP is seen.
     `route`: it is about the requests that take this route; where it cannot be taken, there is no way.
     """
     entrance = GatewayNamed(gateway.namespace, gateway.name)
     seen: set[tuple[tuple[Point, ...], str | None]] = set()
     routes = possible_routes(world, gateway, request)
-    if any_host and any(routed is not None for routed in routes):
-        routes = tuple(routed for routed in routes if routed is not None)
+    if any_host:
+        somewhere = tuple(routed for routed in routes if routed is not None)
+        routes = tuple(routed for routed in somewhere if not routed.is_stream) or somewhere or routes
     if route is not None:
         routes = tuple(routed for routed in routes if routed is not None and routed.route == route) or (None,)
     for routed in routes:

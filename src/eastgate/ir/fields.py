@@ -28,8 +28,13 @@ def header_values(headers: Headers) -> dict[str, tuple[str, ...]]:
     A header that `Connection` names ends at the proxy: neither policies nor the application see it.
     """
     by_name: dict[str, tuple[str, ...]] = {}
-    for name, value in each_header(headers):
-        by_name[name.lower()] = (*by_name.get(name.lower(), ()), value.strip(BLANKS))
+    for spelled, given in headers.items():
+        name = spelled.lower()
+        values = (given.strip(BLANKS),) if isinstance(given, str) else tuple(value.strip(BLANKS) for value in given)
+        if values:
+            by_name[name] = (*by_name[name], *values) if name in by_name else values
+    if "connection" not in by_name:
+        return by_name
     hop_by_hop = {word.strip(BLANKS).lower() for value in by_name.get("connection", ()) for word in value.split(",")}
     return {name: values for name, values in by_name.items() if name not in hop_by_hop - _NOT_NAMED}
 

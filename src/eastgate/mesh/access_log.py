@@ -33,7 +33,7 @@ UNREACHABLE = "unreachable"  # the decider of an allowed connection that no appl
 # Flags of requests that ended before their answer did: by the client, or by a time limit.
 _ENDED_EARLY = {"DC", "DT", "SI"}
 _BY_AUTHORIZER = "UAEX"  # the flag of requests that the authorizer did not allow; others with a U are of the upstream
-_RECORDS = ("request", "denial", "connection", "unreachable", "handshake")
+_RECORDS = ("request", "denial", "connection", "unreachable", "handshake", "check")
 _DECODER = json.JSONDecoder()
 _SHOWN = 60
 

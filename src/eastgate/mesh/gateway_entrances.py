@@ -11,6 +11,7 @@ from eastgate.cluster import GATEWAY_GROUP, Gateway, Listener, Route, World
 from eastgate.gateway import ListenerGroup
 from eastgate.gateway.certificates import listener_certificates
 from eastgate.gateway.hostnames import comparable, hostnames_of
+from eastgate.gateway.model import rules_of
 from eastgate.ir.hosts import comparable_host
 from eastgate.mesh.calling import Client
 from eastgate.mesh.gateways import GatewaySite, gateway_node, ports_of_gateway
@@ -82,7 +83,7 @@ def _is_meant(route: Route, to: object) -> bool:
         return (route.namespace, route.name) == (to.namespace, to.name)
     return isinstance(to, ends.Backend) and any(
         (ref.namespace, ref.name) == (to.namespace, to.name) and ref.kind != "Service"
-        for rule in (*route.rules, *route.grpc_rules)
+        for rule in rules_of(route)
         for ref in rule.backends
     )
 

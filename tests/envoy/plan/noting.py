@@ -8,7 +8,8 @@ from urllib.parse import unquote_plus
 __all__ = ["note_values"]
 
 _ENTRY = re.compile(
-    r'^  \{ name = "(.*?)", key = "(.*?)"(, header = true)?(, joint = ".*?")?(?:, most = (\d+))? \},$', re.MULTILINE
+    r'^  \{ name = "(.*?)", key = "(.*?)"(, header = true)?(, joint = ".*?")?(?:, most = (\d+), each = "(.*?)")? \},$',
+    re.MULTILINE,
 )
 
 
@@ -17,13 +18,19 @@ def note_values(script: str, headers: dict[str, list[str]], state: dict[str, str
     entries = script.partition("\n}\n")[0]
     found = _ENTRY.findall(entries)
     assert len(found) == entries.count("name ="), "an entry is not understood"
-    for name, key, header, joint, most in found:
+    for name, key, header, joint, most, each in found:
         values = headers.get(_text(name), []) if header else _parameters(headers[":path"][0], _text(name))
-        _note(state, _text(key), values, joint='","' if "044" in joint else joint, most=int(most or 0))
+        values = [value.strip(" \t") for value in values] if header else values
+        clear = _are_clear(values, is_list="044" in joint)
+        state[_text(key)] = "=" + "".join(f"\x02{value}\x03" for value in values) if clear else "?"
+        if each:
+            few = clear and len(values) <= int(most)
+            state[_text(each)] = "=" if few else "?"
+            state.update({f"{_text(each)}/{index}": value for index, value in enumerate(values) if few})
 
 
 def _text(literal: str) -> str:
-    codes = re.sub(rb"\\\\(\d{3})", lambda found: bytes([int(found[1])]), literal.encode())
+    codes = re.sub(rb"\\(\d{3})", lambda found: bytes([int(found[1])]), literal.encode())
     return codes.decode()
 
 
@@ -36,12 +43,8 @@ def _parameters(target: str, name: str) -> list[str]:
     return found
 
 
-def _note(state: dict[str, str], key: str, values: list[str], *, joint: str, most: int) -> None:
-    unclear = any(set(value) & set("\x00\x02\x03") for value in values)
-    unclear = unclear or (joint == '","' and any(re.search(r",[^ \t]", value) for value in values))
-    if unclear or (most and len(values) > most):
-        state[key] = "?"
-        return
-    state[key] = "=" + "".join(f"\x02{value}\x03" for value in values)
-    if most:
-        state.update({f"{key}.{index}": value for index, value in enumerate(values)})
+def _are_clear(values: list[str], *, is_list: bool) -> bool:
+    """Tell whether values can be told apart: none may be several that Envoy has joined with commas."""
+    if any(set(value) & set("\x00\x02\x03") for value in values):
+        return False
+    return not is_list or not any(re.search(r",[^ \t]", value) for value in values)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from eastgate.envoy.plan.exactness import joint_of, obstacle
+from eastgate.envoy.plan.vantage import AT_SIDECAR
 from eastgate.ir import Computed, Is, OneOf, Prefix, Present, Suffix
 from eastgate.ir.attributes import METHOD, PATH, SERVICE, Attribute, header, query
 
@@ -50,7 +51,7 @@ def _computed(attribute: Attribute, *, empty: bool, pattern: bool = True) -> Com
     ],
 )
 def test_what_cannot_be_tested_exactly_is_an_obstacle(atom: Is | Computed, code: str | None) -> None:
-    problem = obstacle(atom)
+    problem = obstacle(atom, AT_SIDECAR)
     assert (problem and problem[0].id) == code
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import re2
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -79,6 +80,41 @@ def test_a_literal_holds_of_what_envoy_sees_where_it_holds_of_the_canonical_path
     if seen == "//":  # the root, which is a case of its own
         return
     assert _holds(matcher, canonical, seen) == matcher.contains(compared), path_pattern(matcher, canonical)
+
+
+_CODES = [f"%{first}{second}" for first in "0123456789ABCDEFabcdef" for second in "1579ABDFbd"]
+_TAILS = [*_CODES, "[", "]", "@", "%", "%%", "%5", "%5x", "%4", "%x", "%2x", "%B", "x"]
+
+
+@pytest.mark.parametrize("text", ["%", "%2", "%4", "%5", "%7", "%B", "%5B", "%C3", "@"])
+def test_a_prefix_may_end_inside_of_an_encoded_character(text: str) -> None:
+    prefix = comparable_path(f"/a{text}")
+    for tail in _TAILS:
+        for raw in (f"/a{tail}", f"/a{tail}y", f"/a{tail}4"):
+            _check_literal(Prefix(prefix), prefix, raw)
+
+
+@pytest.mark.parametrize("text", ["B", "D", "0", "5", "5B", "5Bx", "5D", "40", "20", "7C", "C3", "A9", "b", "bx", "xB"])
+def test_a_suffix_may_begin_inside_of_an_encoded_character(text: str) -> None:
+    suffix = comparable_path(f"/-{text}").removeprefix("/-")
+    for tail in _TAILS:
+        for raw in (
+            f"/{tail}",
+            f"/x{tail}",
+            f"/%5{tail}",
+            f"/%{tail}",
+            f"/{tail}x",
+            f"/5{tail}",
+            f"/5{text}",
+            f"/[x{tail}",
+        ):
+            _check_literal(Suffix(suffix), suffix, raw)
+
+
+def _check_literal(matcher: Prefix | Suffix, text: str, raw: str) -> None:
+    compared, seen = comparable_path(raw), normalized_path(raw)
+    if seen is not None and not is_refused(compared):
+        assert _holds(matcher, text, seen) == matcher.contains(compared), (raw, path_pattern(matcher, text))
 
 
 @given(paths)

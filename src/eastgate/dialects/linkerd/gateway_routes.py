@@ -16,12 +16,10 @@ from eastgate.dialects.linkerd import codes
 from eastgate.dialects.linkerd.model import GROUP, INBOUND_KINDS, is_server
 from eastgate.dialects.linkerd.route_validation import is_header_name
 from eastgate.dialects.linkerd.routes import SUPPORTED_FILTERS
-from eastgate.manifests.shapes import Field, ListOf, Text, enumerated, quoted
+from eastgate.manifests.shapes import Field, enumerated, quoted
 from eastgate.manifests.shapes.demands import Demand, Problem
 
 __all__ = ["inspect"]
-
-_MODIFIERS = ("requestHeaderModifier", "responseHeaderModifier")
 
 
 def inspect(manifest: Manifest, declared: WorldObject, reporter: Reporter) -> None:
@@ -59,46 +57,27 @@ def _backend_problems(backend: Data) -> Iterator[Problem]:
 
 
 def _header_problems(header: Data) -> Iterator[Problem]:
-    return (problem._replace(below=("name",)) for problem in _name_problems(text(header, "name") or ""))
-
-
-def _name_problems(name: str) -> Iterator[Problem]:
+    name = text(header, "name") or ""
     if not is_header_name(name):
         message = f"{quoted(name)} is not the name of a header"
-        yield Problem(codes.ROUTE_HEADER, message, "write a name such as x-team")
+        yield Problem(codes.ROUTE_HEADER, message, "write a name such as x-team", ("name",))
 
 
 def _redirect_problems(redirect: Data) -> Iterator[Problem]:
-    if redirect.get("path") is None:
-        return
     path = mapping(redirect, "path")
-    field = next((name for name in ("replaceFullPath", "replacePrefixMatch") if path.get(name) is not None), None)
-    if field is None:
-        message = "a RequestRedirect filter must contain either replaceFullPath or replacePrefixMatch"
-        yield Problem(codes.ROUTE_REDIRECT, message, "write one of the two", ("path",))
-    elif (value := text(path, field)) is not None and not value.startswith("/"):
-        requirement = "RequestRedirect filters may only contain absolute paths (starting with '/')"
-        message = f"{requirement}; {quoted(value)} is not an absolute path"
-        yield Problem(codes.ROUTE_REDIRECT, message, f"write /{value}", ("path", field))
-
-
-def _lacks_full_path(path: Data) -> bool:
-    return path.get("replaceFullPath") is None
+    for field in ("replaceFullPath", "replacePrefixMatch"):  # Gateway API itself demands one of them
+        value = text(path, field)
+        if value is not None and not value.startswith("/"):
+            requirement = "RequestRedirect filters may only contain absolute paths (starting with '/')"
+            message = f"{requirement}; {quoted(value)} is not an absolute path"
+            yield Problem(codes.ROUTE_REDIRECT, message, f"write /{value}", ("path", field))
 
 
 _HEADERS = each({"name": Field(TEXT, required=True)}, Demand(_header_problems))
-_NAMES: ListOf[None] = ListOf(Text("the name of a header", Demand(_name_problems)))
-_MODIFIER = record({"set": _HEADERS, "add": _HEADERS, "remove": _NAMES})
-_PATH = record({"replaceFullPath": TEXT, "replacePrefixMatch": Field(TEXT, when=_lacks_full_path)})
 _RULE = each(
     {
         "matches": each({"headers": _HEADERS}, Demand(_match_problems)),
-        "filters": each(
-            {
-                **dict.fromkeys(_MODIFIERS, _MODIFIER),
-                "requestRedirect": record({"path": _PATH}, Demand(_redirect_problems)),
-            }
-        ),
+        "filters": each({"requestRedirect": record({"path": record({})}, Demand(_redirect_problems))}),
         "backendRefs": each({}, Demand(_backend_problems)),
     }
 )

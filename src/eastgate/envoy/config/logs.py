@@ -37,7 +37,7 @@ _PEER_FIELDS = {
 }
 GATEWAY_FIELDS: Mapping[str, str] = MappingProxyType(
     {
-        "originalHost": "%FILTER_STATE(eastgate.host:PLAIN)%",  # filters of routes rewrite host and path
+        "originalHost": "%FILTER_STATE(eastgate.authority:PLAIN)%",  # filters of routes rewrite host and path
         "originalPath": f"%FILTER_STATE({PATH_KEY}:PLAIN)%",
         "destination": f"%FILTER_STATE({DESTINATION_KEY}:PLAIN)%",
         "mcpMethod": f"%FILTER_STATE({MCP_METHOD_KEY}:PLAIN)%",

@@ -25,15 +25,31 @@ from xds.type.matcher.v3 import matcher_pb2
 from eastgate.cluster import account_of
 from eastgate.envoy.config.client_certificates import FOR_CLIENTS, NAMED_TWICE, WEAK, WITH_PURPOSES
 from eastgate.envoy.config.packing import pack
+from eastgate.envoy.config.segments import Segment, TestMap, segments
 from eastgate.envoy.config.spelling import host_pattern, path_pattern
 from eastgate.envoy.config.values import CLEAR, each_key, field_key, marked, single_keys
 from eastgate.envoy.plan import ENCODED_SLASH, ByCaller, Node, ProxyVerdict, RequestField
 from eastgate.envoy.plan.gateway import DESTINATION, MESSAGE
-from eastgate.ir import And, Computed, InNetwork, Is, Matcher, Not, OneOf, Or, Predicate, Prefix, Present, Suffix
+from eastgate.ir import (
+    ALWAYS,
+    And,
+    Computed,
+    InNetwork,
+    Is,
+    Matcher,
+    Not,
+    OneOf,
+    Or,
+    Predicate,
+    Prefix,
+    Present,
+    Suffix,
+)
 from eastgate.ir.attributes import ADDRESS, HOST, IDENTITY, MCP_METHOD, MCP_TOOL, METHOD, PATH, SNI, Attribute
 from eastgate.ir.service_accounts import AccountsOf, service_account_id
 from eastgate.ir.spiffe import LONGEST, SEGMENT, SPIFFE_ID
 from eastgate.symbolic.callers import AccountsIn, OtherAccounts
+from eastgate.symbolic.trees import DecisionNode
 
 __all__ = [
     "ADDRESS_KEY",
@@ -253,24 +269,51 @@ def node_matcher(node: Node, leaf: Leaf) -> Any:
     matcher = _M()
     if isinstance(node, ProxyVerdict):
         leaf(matcher.on_no_match, node)
-        return matcher
-    tests, otherwise = _add_list(matcher, len(node.tests))
-    for test, (when, inner) in zip(tests, node.tests, strict=True):
-        _test(test.predicate, when)
-        _write_node(test.on_match, inner, leaf)
-    _write_node(otherwise, node.otherwise, leaf)
+    else:
+        _write_tests(matcher, node, leaf)
     return matcher
 
 
 def _write_node(to: OnMatch, node: Node, leaf: Leaf) -> None:
     if isinstance(node, ProxyVerdict):
         leaf(to, node)
+    else:
+        _write_tests(to.matcher, node, leaf)
+
+
+def _write_tests(to: Any, node: DecisionNode[ProxyVerdict], leaf: Leaf) -> None:
+    """Write tests in order: as lists, and where many compare one attribute with texts, as maps."""
+    *before, last = segments(node.tests)
+    for segment in before:
+        _write_segment(to, segment, leaf)
+        to = to.on_no_match.matcher
+    _write_segment(to, last, leaf)
+    _write_node(to.on_no_match, node.otherwise, leaf)
+
+
+def _write_segment(to: Any, segment: Segment, leaf: Leaf) -> None:
+    if isinstance(segment, TestMap):
+        to.matcher_tree.input.CopyFrom(_input_of(segment.attribute))
+        for value, tests in segment.entries.items():
+            _write_map_entry(to.matcher_tree.exact_match_map.map[value], tests, leaf)
         return
-    tests, otherwise = _add_list(to.matcher, len(node.tests))
-    for test, (when, inner) in zip(tests, node.tests, strict=True):
+    for test, (when, inner) in zip(_add_list(to, len(segment))[0], segment, strict=True):
         _test(test.predicate, when)
         _write_node(test.on_match, inner, leaf)
-    _write_node(otherwise, node.otherwise, leaf)
+
+
+def _write_map_entry(to: OnMatch, tests: Sequence[tuple[Predicate, Node]], leaf: Leaf) -> None:
+    """Write what is asked of requests with one value. Where nothing holds, Envoy goes on behind the map."""
+    if tests[0][0] == ALWAYS:
+        _write_node(to, tests[0][1], leaf)
+        return
+    for when, inner in tests:
+        if when == ALWAYS:
+            _write_node(to.matcher.on_no_match, inner, leaf)
+        else:
+            test = to.matcher.matcher_list.matchers.add()
+            _test(test.predicate, when)
+            _write_node(test.on_match, inner, leaf)
 
 
 def _add_list(to: Any, size: int) -> tuple[list[Any], OnMatch]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, cast
 from urllib.parse import unquote_to_bytes
 
 from eastgate.dialects.kuadrant.authorino.credentials import masked_headers, masked_path, secret_headers
@@ -105,8 +105,12 @@ _SCALARS: Final = frozenset({str, bool, float, type(None)})
 
 def _sorted(value: object) -> object:
     """Return the value as Go writes what it has read: the keys of maps in order, numbers as float64."""
-    if type(value) in _SCALARS:
+    kind = type(value)
+    if kind in _SCALARS:
         return value
+    if kind is dict:
+        given = cast("Object", value)
+        return {key: item if type(item := given[key]) in _SCALARS else _sorted(item) for key in sorted(given)}
     if isinstance(value, InOrder):
         return InOrder((key, _sorted(item)) for key, item in value.items())
     if isinstance(value, Mapping):

@@ -81,6 +81,8 @@ def _in_headers(headers: Mapping[str, str], credentials: Credentials) -> list[st
 def _in_query(path: str, key: str) -> list[str]:
     """Return all values of a parameter, decoded as Go's net/url does: what is not well-formed is not there."""
     before, _, query = path.partition("#")[0].partition("?")
+    if not query:
+        return []
     if _MALFORMED.search(before) or _CONTROL.search(path):
         return []
     parts = (part.partition("=") for part in query.split("&") if ";" not in part and not _MALFORMED.search(part))

@@ -45,8 +45,7 @@ def evaluate(scheme: Scheme, request: RequestFacts, services: Services, *, expla
     Without `explain` there is no document, and of the steps only those that decided, or met something unknown.
     """
     locations = _locations(scheme)
-    secrets = Secrets()
-    secrets.add_claimed(*all_credentials(locations, request))
+    secrets = Secrets(lambda: all_credentials(locations, request))
     document = authorization_json_of(request, locations)
     return _Run(Evaluation(scheme, request, services, document, secrets), explain=explain).judgement()
 

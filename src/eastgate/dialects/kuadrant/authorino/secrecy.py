@@ -13,28 +13,28 @@ Explanations are for reading only, so there both kinds are masked by text as wel
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from urllib.parse import quote, quote_plus, unquote_plus
 
 __all__ = ["MASK", "Secrets"]
 
 MASK = "***"
 
+_ENCODED = 12  # characters that one character can be spelled with in a URL
 _SHORTEST = 5  # a shorter text is masked only where it is all there is: it occurs in too much else
 
 
 class Secrets:
-    """The texts that must not be shown: `proven` nowhere, `claimed` not in explanations."""
+    """The texts that must not be shown: `proven` nowhere, `claimed` not in explanations.
+
+    `claimed` are what the caller sent as credentials, valid or not, which are looked for where something is shown.
+    """
 
     __slots__ = ("_claimed", "_proven")
 
-    def __init__(self) -> None:
-        self._claimed: list[str] = []
+    def __init__(self, claimed: Callable[[], Iterable[str]] = tuple) -> None:
+        self._claimed = claimed
         self._proven: list[str] = []
-
-    def add_claimed(self, *texts: str) -> None:
-        """Add texts that the caller sent as credentials, valid or not."""
-        self._claimed += texts
 
     def add_proven(self, *texts: str) -> None:
         """Add texts that are secrets for sure: no caller chooses them."""
@@ -42,15 +42,18 @@ class Secrets:
 
     def mask_explanation(self, value: object) -> object:
         """Return a value for an explanation, without secrets."""
-        return _masked(value, _spelled(*self._claimed, *self._proven))
+        return _masked(value, _spelled(*self._claimed(), *self._proven))
 
     def mask_text(self, text: str) -> str:
         """Return a text for an explanation, without secrets."""
-        return _masked_text(text, _spelled(*self._claimed, *self._proven)) if text else text
+        return _masked_text(text, _spelled(*self._claimed(), *self._proven)) if text else text
 
     def mask_answer(self, value: object) -> object:
         """Return a value for an answer, without proven secrets."""
-        return _masked(value, _spelled(*self._proven)) if self._proven else value
+        # Making all spellings takes longer than most decisions, and a long secret is not in a short answer.
+        longest = _longest(value) if self._proven else 0
+        proven = [secret for secret in self._proven if _shortest_spelling(secret) <= longest]
+        return _masked(value, _spelled(*proven)) if proven else value
 
 
 def _spelled(*texts: str) -> list[str]:
@@ -59,6 +62,24 @@ def _spelled(*texts: str) -> list[str]:
     for text in dict.fromkeys(texts):
         spellings |= _spellings(text)
     return sorted(spellings, key=len, reverse=True)
+
+
+def _shortest_spelling(text: str) -> int:
+    """Return a number of characters that no spelling of the text has less of."""
+    length = len(text.strip())
+    return length if "%" not in text else length // _ENCODED
+
+
+def _longest(value: object) -> int:
+    """Return the length of the longest text in a value."""
+    match value:
+        case str():
+            return len(value)
+        case Mapping():
+            return max((max(len(str(key)), _longest(item)) for key, item in value.items()), default=0)
+        case list() | tuple():
+            return max(map(_longest, value), default=0)
+    return 0
 
 
 def _spellings(text: str) -> set[str]:

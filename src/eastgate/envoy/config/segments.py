@@ -1,0 +1,109 @@
+"""Lists of tests, cut into parts that Envoy can look up and parts that it goes through.
+
+Many tests in a row that compare one attribute with texts become a map from text to what is left to ask. The first test
+that holds decides, as in the list: of several tests with one text, those that come first are asked first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
+
+from eastgate.envoy.plan import Node, ProxyVerdict
+from eastgate.envoy.plan.gateway import DESTINATION
+from eastgate.ir import ALWAYS, And, Is, OneOf, Or, Predicate, all_of
+from eastgate.ir.attributes import MCP_METHOD, MCP_TOOL, Attribute
+from eastgate.records import dataclass
+
+__all__ = ["Segment", "TestMap", "segments"]
+
+_MAPPED = (MCP_TOOL, DESTINATION, MCP_METHOD)  # attributes whose texts are compared as they are, the best first
+_FEWEST = 6  # texts for which a map is worth it
+_MOST_MAPS = 6  # in one list, or it would be nested too deep
+
+Test: TypeAlias = tuple[Predicate, Node]
+
+
+@dataclass(frozen=True, slots=True)
+class TestMap:
+    """Tests by the text that an attribute is compared with, in order, without that comparison."""
+
+    attribute: Attribute
+    entries: dict[str, list[Test]]
+
+    __test__ = False  # for pytest, which would take it for a test
+
+
+Segment: TypeAlias = list[Test] | TestMap
+
+
+def segments(tests: Sequence[Test]) -> list[Segment]:
+    """Return the parts of a list of tests, in order; at least one."""
+    parts = [part for test in tests for part in _split(test)]
+    runs: list[tuple[Attribute | None, list[Test]]] = []
+    for part in parts:
+        attribute = _mapped(part[0])
+        if not runs or runs[-1][0] is not attribute:
+            runs.append((attribute, []))
+        runs[-1][1].append(part)
+    joined: list[Segment] = []
+    maps = 0
+    for attribute, run in runs:
+        if attribute is not None and maps < _MOST_MAPS and _texts(run, attribute) >= _FEWEST:
+            maps += 1
+            joined.append(_as_map(attribute, run))
+        elif joined and isinstance(joined[-1], list):
+            joined[-1].extend(run)
+        else:
+            joined.append(list(run))
+    return joined if maps else [list(tests)]
+
+
+def _split(test: Test) -> Iterator[Test]:
+    """Yield the alternatives of a test one by one, where that repeats no more than a verdict."""
+    when, inner = test
+    if isinstance(when, Or) and isinstance(inner, ProxyVerdict) and any(_mapped(part) for part in when.parts):
+        yield from ((part, inner) for part in when.parts)
+    else:
+        yield test
+
+
+def _conjuncts(predicate: Predicate) -> tuple[Predicate, ...]:
+    return predicate.parts if isinstance(predicate, And) else (predicate,)
+
+
+def _compared(predicate: Predicate, attribute: Attribute) -> frozenset[str] | None:
+    """Return the texts that a predicate compares an attribute with, if it does so."""
+    for part in _conjuncts(predicate):
+        if isinstance(part, Is) and part.attribute is attribute and isinstance(part.matcher, OneOf) and not part.joined:
+            return frozenset(map(str, part.matcher.values))
+    return None
+
+
+def _mapped(predicate: Predicate) -> Attribute | None:
+    return next((attribute for attribute in _MAPPED if _compared(predicate, attribute)), None)
+
+
+def _texts(run: Sequence[Test], attribute: Attribute) -> int:
+    return sum(len(_compared(when, attribute) or ()) for when, _ in run)
+
+
+def _as_map(attribute: Attribute, run: Sequence[Test]) -> TestMap:
+    entries: dict[str, list[Test]] = {}
+    for when, inner in run:
+        rest = _without(when, attribute)
+        for text in sorted(_compared(when, attribute) or ()):
+            known = entries.setdefault(text, [])
+            if not known or known[-1][0] != ALWAYS:  # nothing is asked after a test that always holds
+                known.append((rest, inner))
+    return TestMap(attribute, entries)
+
+
+def _without(predicate: Predicate, attribute: Attribute) -> Predicate:
+    """Return the predicate without its first comparison of an attribute with texts."""
+    parts = list(_conjuncts(predicate))
+    for index, part in enumerate(parts):
+        if isinstance(part, Is) and part.attribute is attribute and isinstance(part.matcher, OneOf):
+            del parts[index]
+            break
+    return all_of(parts)

@@ -1,0 +1,95 @@
+"""A check is decided as the question with the same words is: every case of the conformance tables, asked live."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from threading import Lock
+
+import pytest
+
+from eastgate.api.authority import Authority
+from eastgate.api.questions import Question, QuestionError
+from eastgate.authorizer.checks import Body, Check
+from eastgate.authorizer.deciding import LiveAuthorizer
+from eastgate.ir import Answer, Reply
+from eastgate.mcp.messages import read_messages
+from eastgate.mcp.problems import BadMessage
+from eastgate.reports.tables import read_tables
+from eastgate.reports.tables.run import _keys, _manifests
+from eastgate.settings import Settings
+
+ROOT = Path(__file__).parent.parent.parent
+TABLES = [*sorted((ROOT / "conformance").rglob("*.yaml")), *sorted((ROOT / "examples").rglob("*.test.yaml"))]
+NAMED = {"prompts/get": "name", "tools/call": "name"}
+
+
+class Given:
+    """Authorizers that answer what a table says; no answer is an error."""
+
+    def __init__(self, question: Question) -> None:
+        self._answers = question.external_auth
+
+    def ask(self, name: str, check: Check) -> Answer:  # noqa: ARG002
+        return self._answers.get(name, Reply.ERROR)
+
+
+def completed(question: Question) -> Question:
+    """A message by itself is a POST to `/`, on whichever host; a request has these."""
+    return replace(question, method="POST", path="/") if question.is_bare_message else question
+
+
+def check_of(question: Question) -> Check:
+    method = question.mcp_method or ("tools/call" if question.tool is not None else None)
+    check = Check(
+        question.source,
+        question.method,
+        question.path,
+        question.host,
+        question.headers or {},
+        all_headers=question.headers is not None,
+        http_protocol=question.http_protocol,
+        sni=question.sni,
+        address=question.source_ip,
+        certificate=question.certificate,
+        to=question.to,
+        port=question.port,
+    )
+    if method is None:
+        return check
+    body = _body(method, question.tool)
+    return replace(check, mcp_method=method, mcp_name=question.tool) if body is None else replace(check, body=body)
+
+
+def _body(method: str, name: str | None) -> Body | None:
+    params = {} if name is None else {NAMED.get(method, "uri"): name}
+    content = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
+    try:
+        (message,) = read_messages(content)
+    except BadMessage:
+        return None
+    return Body(content, complete=True) if (message.method, message.name) == (method, name) else None
+
+
+@pytest.mark.parametrize("path", TABLES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_checks_are_decided_as_questions(path: Path) -> None:
+    tables, _ = read_tables([path], Settings())
+    for table in tables:
+        manifests = _manifests(table, {})
+        if manifests.strays or table.rejects:
+            continue
+        authority = Authority(manifests, keys=_keys(table), strict=False)
+        for case in table.cases:
+            question = completed(case.question)
+            if question.claims is not None or question.token is not None:
+                continue  # a check brings a token in its headers
+            live = LiveAuthorizer(authority, Lock(), Given(question)).decide(check_of(question))
+            try:
+                offline = authority.enforced(question)
+            except QuestionError:
+                assert not live.allowed, case.name
+                continue
+            assert live.allowed is offline.allowed, f"{table.name}: {case.name}: {live.record}"
+            if not live.allowed and not live.record.get("unread"):
+                assert live.status == (offline.status or 403), f"{table.name}: {case.name}: {live.record}"

@@ -1,0 +1,145 @@
+"""What is emitted for drawn layers, interpreted, is what the reference evaluator decides."""
+
+from __future__ import annotations
+
+from ipaddress import ip_network
+from itertools import product
+from random import Random
+
+import pytest
+
+from eastgate import Settings
+from eastgate.engine import reference
+from eastgate.envoy.config.clusters import SocketAddress
+from eastgate.envoy.config.inbound_port import InboundPort
+from eastgate.envoy.config.sidecar import inbound_resources, shared_resources
+from eastgate.envoy.plan import plan_port
+from eastgate.ir import (
+    ALWAYS,
+    AccountsOf,
+    AllowAny,
+    And,
+    Chain,
+    Computed,
+    Deny,
+    InNetwork,
+    Is,
+    Layer,
+    Not,
+    OneOf,
+    Or,
+    Origin,
+    Placement,
+    PolicyRef,
+    Predicate,
+    Prefix,
+    Present,
+    Refusal,
+    Request,
+    Rule,
+    Suffix,
+    known,
+)
+from eastgate.ir.attributes import ADDRESS, HOST, IDENTITY, METHOD, PATH, PORT, header, query
+from eastgate.ir.paths import comparable_path
+from eastgate.regexes import regex
+from tests.envoy.plan.interpreter import Interpreter, Sent
+
+SETTINGS = Settings.from_mapping({"trustDomain": "td"})
+X, Y, FOREIGN, DEEP = (
+    "spiffe://td/ns/a/sa/x",
+    "spiffe://td/ns/b/sa/y",
+    "spiffe://other/ns/a/sa/x",
+    "spiffe://td/ns/a/sa/x/deeper",
+)
+PEERS, ADDRESSES = [X, Y, FOREIGN, DEEP, None], ["10.0.0.1", "192.168.0.1"]
+TARGETS = ["/", "//", "/a", "/a/b", "/ab", "/x.png", "/a?team=red", "/a?team=blue&team=red"]
+TEAMS = [(), ("red",), ("blue", "red"), ("",)]
+TEAM, QUERY = header("x-team"), query("team")
+
+
+def _one_of(*values: str | int) -> OneOf:
+    return OneOf(frozenset(values))
+
+
+def _pattern(text: str) -> Computed:
+    compiled = regex(text)
+    return Computed(
+        text, frozenset({PATH}), lambda values: compiled.fullmatch(str(values[PATH])) is not None, pattern=(PATH, text)
+    )
+
+
+ON_CONNECTIONS: list[Predicate] = [
+    ALWAYS,
+    *(Is(IDENTITY, matcher) for matcher in (_one_of(X), _one_of(Y, FOREIGN), AccountsOf("td", "a"), Present())),
+    Is(ADDRESS, InNetwork((ip_network("10.0.0.0/8"),))),
+    Not(Is(IDENTITY, AccountsOf("td", "b"))),
+]
+ON_REQUESTS: list[Predicate] = [
+    *(Is(METHOD, matcher) for matcher in (_one_of("GET"), _one_of("GET", "PUT"), Prefix("P"), Present())),
+    *(Is(PATH, matcher) for matcher in (_one_of("/"), _one_of("/a", "/ab"), Prefix("/a"), Suffix(".png"), Prefix(""))),
+    *(_pattern(text) for text in ("/", "/a.*", "/+", "//", "/?a?")),
+    *(Is(HOST, matcher) for matcher in (_one_of("h"), Suffix(".example"))),
+    *(Is(TEAM, matcher) for matcher in (_one_of("red"), _one_of("red", "blue"), Prefix("b"), Suffix("d"), Present())),
+    Is(QUERY, _one_of("red")),
+]
+
+
+def _draw(random: Random) -> Predicate:
+    parts: list[Predicate] = [random.choice(ON_CONNECTIONS), random.choice(ON_REQUESTS)]
+    more: list[Predicate] = [Not(random.choice(ON_REQUESTS)), Or(tuple(random.sample(ON_REQUESTS, 2)))]
+    if random.random() < 0.4:
+        parts.append(random.choice(more))
+    return And(tuple(parts))
+
+
+def _rules(random: Random, predicates: list[Predicate]) -> tuple[Rule, ...]:
+    return tuple(
+        Rule(predicate, Origin(PolicyRef("P", "n", f"p{number}"), number))
+        for number, predicate in enumerate(predicates)
+    )
+
+
+def _layers(random: Random) -> list[Layer]:
+    connections = _rules(random, random.sample(ON_CONNECTIONS, 3))
+    first = Chain((AllowAny("allow", connections, Refusal.CLOSED),))
+    second = Chain(
+        (
+            Deny("deny", _rules(random, [_draw(random) for _ in range(2)]), Refusal.NOT_FOUND),
+            AllowAny("allow", _rules(random, [ALWAYS if random.random() < 0.2 else _draw(random) for _ in range(6)])),
+        )
+    )
+    return [Layer(Placement(None, "network"), first), Layer(Placement(None, "application"), second)]
+
+
+def _request(sent: Sent) -> Request:
+    teams = [value for name, value in sent.headers if name == "x-team"]
+    _, _, asked = sent.target.partition("?")
+    queries = [pair.partition("=")[2] for pair in asked.split("&") if pair]
+    return Request(
+        {
+            IDENTITY: sent.peer,
+            PORT: 80,
+            ADDRESS: sent.address,
+            METHOD: sent.method,
+            HOST: sent.host,
+            PATH: comparable_path(sent.target),
+            TEAM: known(teams),
+            QUERY: known(queries),
+        }
+    )
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_what_is_emitted_means_what_the_layers_mean(seed: int) -> None:
+    random = Random(seed)  # noqa: S311
+    layers = _layers(random)
+    plan = plan_port(layers, 80, SETTINGS, [X])
+    assert plan.refused is None
+    inbound = InboundPort("a/p0", "127.0.0.1", 80, 80)
+    interpreter = Interpreter(list(inbound_resources(inbound, plan, SocketAddress("/app"), shared_resources(plan))), 80)
+    every = list(product(PEERS, ADDRESSES, ["GET", "PUT"], TARGETS, ["h", "b.example"], TEAMS))
+    for peer, address, method, target, host, teams in random.sample(every, 60):
+        sent = Sent(peer, address, method, target, host, tuple(("x-team", team) for team in teams))
+        said, expected = interpreter.say(sent), reference.decide(layers, _request(sent))
+        assert (said.allowed, said.status) == (expected.allowed, expected.status), (sent, said, expected)
