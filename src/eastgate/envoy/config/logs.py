@@ -35,10 +35,13 @@ _PEER_FIELDS = {
     "peer": f"%FILTER_STATE({PEER_KEY}:PLAIN)%",
     "source": f"%FILTER_STATE({SOURCE_KEY}:PLAIN)%",
 }
+_ORIGINAL = {  # filters of routes rewrite host and path
+    "originalHost": "%FILTER_STATE(eastgate.authority:PLAIN)%",
+    "originalPath": f"%FILTER_STATE({PATH_KEY}:PLAIN)%",
+}
 GATEWAY_FIELDS: Mapping[str, str] = MappingProxyType(
     {
-        "originalHost": "%FILTER_STATE(eastgate.authority:PLAIN)%",  # filters of routes rewrite host and path
-        "originalPath": f"%FILTER_STATE({PATH_KEY}:PLAIN)%",
+        **_ORIGINAL,
         "destination": f"%FILTER_STATE({DESTINATION_KEY}:PLAIN)%",
         "mcpMethod": f"%FILTER_STATE({MCP_METHOD_KEY}:PLAIN)%",
         "tool": f"%FILTER_STATE({MCP_NAME_KEY}:PLAIN)%",
@@ -69,7 +72,8 @@ def open_request_log(workload: str, port: int) -> list[Plain]:
         "path": "%PATH(NQ:PATH)%",
         "decision": _DECIDED.format("enforced"),
         "asked": f"%FILTER_STATE({ALL_KEY}:PLAIN)%",
-        "destination": f"%FILTER_STATE({DESTINATION_KEY}:PLAIN)%",  # of a gateway, as is what follows
+        **_ORIGINAL,  # of a gateway, as is what follows
+        "destination": f"%FILTER_STATE({DESTINATION_KEY}:PLAIN)%",
         "message": f"%FILTER_STATE({MESSAGE_KEY}:PLAIN)%",
         "mcpMethod": f"%FILTER_STATE({MCP_METHOD_KEY}:PLAIN)%",
         "mcpName": f"%FILTER_STATE({MCP_NAME_KEY}:PLAIN)%",
