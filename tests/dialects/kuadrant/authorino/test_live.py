@@ -12,7 +12,7 @@ from eastgate.dialects.kuadrant.authorino.evaluate import evaluate
 from eastgate.dialects.kuadrant.authorino.model import (
     Cache,
     HttpCall,
-    Literal,
+    LiteralValue,
     Metadata,
     PlainResponse,
     Response,
@@ -36,7 +36,7 @@ REQUEST = Request({IDENTITY: None, ADDRESS: "10.0.0.7", METHOD: "POST", TARGET: 
 
 
 def header(name: str, value: str, key: str | None = None, **more: Any) -> Response:
-    return Response(name, PlainResponse(Literal(value)), key or name, **more)
+    return Response(name, PlainResponse(LiteralValue(value)), key or name, **more)
 
 
 def ruling(condition: str, **raw: Any) -> Ruling:
