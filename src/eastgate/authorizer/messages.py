@@ -9,6 +9,7 @@ from eastgate.api.questions import Question
 from eastgate.authorizer.checks import WITHOUT_BODY, Check
 from eastgate.mcp.messages import Kind, Message, read_messages
 from eastgate.mcp.problems import BadMessage
+from eastgate.mcp.requests import read_request
 from eastgate.records import dataclass
 
 __all__ = ["NOTHING_READ", "RESPONSE", "CheckedMessage", "Reading", "read_check"]
@@ -59,7 +60,14 @@ def read_check(check: Check, is_looked_at: Callable[[], bool]) -> Reading:
     if body is None or not body.complete or not body.content or not is_looked_at():
         return NOTHING_READ
     try:
-        messages = read_messages(body.content)
+        messages = _read(check, body.content)
     except BadMessage as error:
         return Reading(problem=str(error.problem))
     return Reading(tuple(map(CheckedMessage, messages)), is_batch=body.content.lstrip()[:1] == b"[")
+
+
+def _read(check: Check, content: bytes) -> tuple[Message, ...]:
+    """Read a body by its headers, where all of them are known: they may say that it is not what it looks like."""
+    if not check.all_headers:
+        return read_messages(content)
+    return read_request(check.method or "", [(name, each) for name, every in check.headers.items() for each in every], content)
