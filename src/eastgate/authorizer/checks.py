@@ -8,7 +8,7 @@ from typing import Final
 
 from eastgate.api.questions import EntryPoint
 from eastgate.api.questions.ends import UNKNOWN_CALLER
-from eastgate.ir.fields import Headers
+from eastgate.ir.fields import Headers, header_values
 from eastgate.mcp.requests import OVERRIDES
 from eastgate.records import dataclass
 
@@ -78,9 +78,9 @@ class Check:
     @property
     def may_hide_message(self) -> bool:
         """Tell whether there may be a message in spite of the method: in a body, in a tunnel, or by another method."""
-        lengths = {length for name, every in self.headers.items() if name.lower() == "content-length" for length in every}
         named = {name.lower() for name in self.headers}
-        has_body = self.body is not None or "transfer-encoding" in named or bool(lengths - {"0"})
+        lengths = header_values(self.headers).get("content-length", ())
+        has_body = self.body is not None or "transfer-encoding" in named or any(length != "0" for length in lengths)
         return has_body or not named.isdisjoint(_LEADING_ELSEWHERE)
 
     @property

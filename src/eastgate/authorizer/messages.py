@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from eastgate.api.questions import Question
 from eastgate.authorizer.checks import WITHOUT_BODY, Check
+from eastgate.ir.fields import header_values
 from eastgate.mcp.messages import Kind, Message, read_messages
 from eastgate.mcp.problems import BadMessage
 from eastgate.mcp.requests import read_request
@@ -70,4 +71,7 @@ def _read(check: Check, content: bytes) -> tuple[Message, ...]:
     """Read a body by its headers, where all of them are known: they may say that it is not what it looks like."""
     if not check.all_headers:
         return read_messages(content)
-    return read_request(check.method or "", [(name, each) for name, every in check.headers.items() for each in every], content)
+    headers = [(name, value) for name, values in header_values(check.headers).items() for value in values]
+    if not any(name == "content-type" for name, _ in headers):
+        headers.append(("content-type", "application/json"))  # nothing says that it is anything else
+    return read_request("POST", headers, content)  # whichever method brings a body
