@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,6 +15,7 @@ from eastgate.mesh.local.http1 import Malformed, Source
 from eastgate.mesh.local.serving import SocketServer
 from eastgate.mesh.mesh import LocalMesh
 from tests.attacks.http1 import Head, body_of, read_head
+from tests.attacks.trying import Try
 from tests.differential.bench import Bench, authority_of
 from tests.differential.world import SETTINGS, Manifest, pod
 
@@ -29,6 +28,8 @@ TOOLS = ("add", "sub", "rm", "wipe")
 LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 _API = "gateway.networking.k8s.io/v1"
 _TIMEOUT = 10.0
+_AT_ONCE = 48
+_FIRST, _QUIET = 1.0, 0.1  # seconds that a try waits for the first byte, and for more of them
 Script = Callable[["McpArrived"], bytes | None]
 
 
@@ -162,6 +163,8 @@ def access_policy(
         "action": action,
         "rules": [written(index, *rule) for index, rule in enumerate(rules)],
     }
+    if action == "ExternalAuth":
+        spec["externalAuth"] = {"protocol": "HTTP", "http": {}, "backendRef": {"name": "consent", "port": 80}}
     return {
         "apiVersion": "agentic.networking.x-k8s.io/v1alpha1",
         "kind": "XAccessPolicy",
@@ -183,23 +186,30 @@ def tool(*tools: str) -> Mapping[str, Any]:
     return {"methods": [{"name": "tools/call", "params": list(tools)}]}
 
 
+def _denied(name: str) -> list[tuple[str, Mapping[str, Any]]]:
+    return [("broad", tool(name)), ("asked", tool(name))]
+
+
 # `narrow` may call add and no other tool. `broad` may do everything but call rm, by a denial at the Gateway, and wipe,
-# by one at the backends. `free` may do everything.
+# by one at the backends; so may `asked`, about whom the gateways ask an authorizer, which always consents. `free` may do
+# everything.
+_OPEN = (("narrow", only("add")), ("broad", None), ("asked", None), ("free", None))
 POLICIES: list[Manifest] = [
     *(
         each
         for name in ("gw", "gw2")
         for each in (
-            access_policy(f"at-{name}", f"Gateway:{name}", ("narrow", only("add")), ("broad", None), ("free", None)),
-            access_policy(f"not-at-{name}", f"Gateway:{name}", ("broad", tool("rm")), action="Deny"),
+            access_policy(f"at-{name}", f"Gateway:{name}", *_OPEN),
+            access_policy(f"asked-at-{name}", f"Gateway:{name}", ("asked", None), action="ExternalAuth"),
+            access_policy(f"not-at-{name}", f"Gateway:{name}", *_denied("rm"), action="Deny"),
         )
     ),
     *(
         each
         for name in ("maths", "files")
         for each in (
-            access_policy(f"at-{name}", f"XBackend:{name}", ("narrow", only("add")), ("broad", None), ("free", None)),
-            access_policy(f"not-at-{name}", f"XBackend:{name}", ("broad", tool("wipe")), action="Deny"),
+            access_policy(f"at-{name}", f"XBackend:{name}", *_OPEN),
+            access_policy(f"not-at-{name}", f"XBackend:{name}", *_denied("wipe"), action="Deny"),
         )
     ),
 ]
@@ -209,6 +219,7 @@ AGENTS_WORLD: list[Manifest] = [
     gateway("gw2", {"name": "http", "port": 8080, "protocol": "HTTP"}),
     *_server("maths"),
     *_server("files"),
+    *_server("consent"),
     route("maths", to_backend("maths"), host="maths.example"),
     route("files", to_backend("files"), host="files.example"),
 ]
@@ -221,6 +232,7 @@ class AgentBench(Bench):
                  **options: Any) -> None:
         super().__init__(name, [*world, *policies], **options)
         self.servers: dict[str, McpServer] = {}
+        self.consents = 0
 
     async def _start(self) -> None:
         def read(_: Settings) -> Authority:
@@ -232,13 +244,31 @@ class AgentBench(Bench):
         for server in self.servers.values():
             await server.start()
         apps = {f"a/{name}": SocketAddress(server.path) for name, server in self.servers.items()}
+        self._consenting = await asyncio.start_server(self._consent, "127.0.0.1", 0)
+        apps["a/consent"] = SocketAddress(*self._consenting.sockets[0].getsockname())
         self.mesh = LocalMesh(read, SETTINGS, replace(self._options, apps=apps), on_event=self._heard)
         await self.mesh.__aenter__()
 
     def __exit__(self, *error: object) -> None:
+        self._consenting.close()
         for server in self.servers.values():
             self.run(server.stop())
         super().__exit__(*error)
+
+    async def _consent(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer an authorizer's question with yes."""
+        source = Source(reader)
+        try:
+            while (head := await read_head(source)) is not None:
+                async for _ in body_of(source, head):
+                    pass
+                self.consents += 1
+                writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
+                await writer.drain()
+        except (OSError, Malformed):
+            pass
+        finally:
+            writer.transport.abort()
 
     @property
     def arrived(self) -> list[McpArrived]:
@@ -274,6 +304,37 @@ class AgentBench(Bench):
                 return await connection.response(_TIMEOUT)
             except (OSError, EOFError, Malformed) as error:
                 return Called(0, error=repr(error))
+
+
+    def make(self, who: str | None, tries: Iterable[Try], at: str = "gw") -> dict[str, bytes]:
+        """Make tries on connections of their own as somebody; return what came back of each."""
+        return self.run(self._make(who, list(tries), at))
+
+    async def _make(self, who: str | None, tries: Sequence[Try], at: str) -> dict[str, bytes]:
+        slots = asyncio.Semaphore(_AT_ONCE)
+
+        async def make(each: Try) -> bytes:
+            async with slots:
+                return await self._try(who, each, at)
+
+        heard = await asyncio.gather(*map(make, tries))
+        return {each.name: data for each, data in zip(tries, heard, strict=True)}
+
+    async def _try(self, who: str | None, each: Try, at: str) -> bytes:
+        heard = b""
+        try:
+            async with await self.connect(who, at, alpn=each.alpn) as connection:
+                for piece in each.pieces[:-1]:
+                    await connection.send(piece)
+                    await asyncio.sleep(0.02)
+                await connection.send(each.pieces[-1])
+                wait = _FIRST
+                while data := (await connection.raw(wait, enough=1)).body:
+                    heard += data
+                    wait = _QUIET
+        except OSError:  # a proxy may close before it has heard everything
+            pass
+        return heard
 
 
 def request(
