@@ -78,15 +78,15 @@ class McpServer(SocketServer):
             return b"HTTP/1.1 101 Switching\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n"
         try:
             message = json.loads(arrived.body)
-        except ValueError:
+        except (ValueError, RecursionError):
             message = {}
-        messages = message if isinstance(message, list) else [message]
+        messages = [each for each in (message if isinstance(message, list) else [message]) if isinstance(each, dict)]
         results = [{"jsonrpc": "2.0", "id": each.get("id"), "result": _result(each)} for each in messages]
         session = ()
         if any(each.get("method") == "initialize" for each in messages):
             self.sessions += 1
             session = (("mcp-session-id", f"{self.name}-{self.sessions}"),)
-        return answer(json.dumps(results if isinstance(message, list) else results[0]).encode(), *session)
+        return answer(json.dumps(results if isinstance(message, list) else results[:1]).encode(), *session)
 
 
 def _result(message: Mapping[str, Any]) -> dict[str, Any]:
