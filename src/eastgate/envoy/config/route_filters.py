@@ -70,8 +70,10 @@ def _path_change(path: PathModifier | None, prefix: str | None) -> Plain:
     if not path.prefix:
         return _regex("^[^?#]*", _literal(path.value))
     stem = path.value.rstrip("/")
+    if prefix and not stem:  # Envoy leaves a path as it is rather than make it empty
+        return _regex(f"^{spell_path(prefix)}(?:/([^?#]*))?", "/\\1")
     written = f"^{spell_path(prefix)}(/[^?#]*)?" if prefix else "^(/[^?#]*)"
-    return _regex(written, f"{_literal(stem)}\\1" if stem else "\\1")
+    return _regex(written, f"{_literal(stem)}\\1")
 
 
 def _regex(pattern: str, substitution: str) -> Plain:
