@@ -76,9 +76,10 @@ async def _call(target: Target, tls: ssl.SSLContext, name: str, over: asyncio.Ev
     while not over.is_set():
         try:
             async with await Connection.open(target, tls=tls) as connection:
-                while not over.is_set():
+                is_open = True
+                while is_open and not over.is_set():
                     await connection.send(request(tool_message(name), host=_HOST))
-                    await connection.response(10)
+                    is_open = (await connection.response(10)).header("connection") != "close"
         except (OSError, EOFError, Malformed):
             await asyncio.sleep(0)
 
