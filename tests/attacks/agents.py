@@ -228,8 +228,13 @@ AGENTS_WORLD: list[Manifest] = [
 class AgentBench(Bench):
     """Gateways that run, with a server for each backend."""
 
-    def __init__(self, name: str, world: Sequence[Manifest] = AGENTS_WORLD, policies: Sequence[Manifest] = POLICIES,
-                 **options: Any) -> None:
+    def __init__(
+        self,
+        name: str,
+        world: Sequence[Manifest] = AGENTS_WORLD,
+        policies: Sequence[Manifest] = POLICIES,
+        **options: Any,
+    ) -> None:
         super().__init__(name, [*world, *policies], **options)
         self.servers: dict[str, McpServer] = {}
         self.consents = 0
@@ -295,7 +300,12 @@ class AgentBench(Bench):
         return self.run(self._call(who, body, headers, **more))
 
     async def _call(
-        self, who: str | None, body: object, headers: Sequence[tuple[str, str]], at: str = "gw", port: int = 8080,
+        self,
+        who: str | None,
+        body: object,
+        headers: Sequence[tuple[str, str]],
+        at: str = "gw",
+        port: int = 8080,
         **more: Any,
     ) -> Called:
         async with await self.connect(who, at, port) as connection:
@@ -304,7 +314,6 @@ class AgentBench(Bench):
                 return await connection.response(_TIMEOUT)
             except (OSError, EOFError, Malformed) as error:
                 return Called(0, error=repr(error))
-
 
     def make(self, who: str | None, tries: Iterable[Try], at: str = "gw") -> dict[str, bytes]:
         """Make tries on connections of their own as somebody; return what came back of each."""
@@ -338,8 +347,12 @@ class AgentBench(Bench):
 
 
 def request(
-    body: object = None, *headers: tuple[str, str], host: str = "maths.example", method: str = "POST",
-    path: str = "/mcp", bare: bool = False,
+    body: object = None,
+    *headers: tuple[str, str],
+    host: str = "maths.example",
+    method: str = "POST",
+    path: str = "/mcp",
+    bare: bool = False,
 ) -> HttpRequest:
     """Return a request with a message, which is bytes or JSON. `bare`: with these headers and no others."""
     content = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()

@@ -140,7 +140,10 @@ def requests(tool: str) -> Iterator[tuple[str, bytes]]:
     """Yield whole requests whose headers say that the body is something else than it looks like."""
     call, other = (json.dumps(tool_message(name)).encode() for name in (tool, ALLOWED))
     packed = gzip.compress(call)
-    seven = other[:-1] + f',"x":"+ACIALAAi-method+ACI-:+ACI-tools/call+ACI-,+ACI-params+ACI-:{{+ACI-name+ACI-:+ACI-{tool}+ACI-}}"}}'.encode()
+    seven = (
+        other[:-1]
+        + f',"x":"+ACIALAAi-method+ACI-:+ACI-tools/call+ACI-,+ACI-params+ACI-:{{+ACI-name+ACI-:+ACI-{tool}+ACI-}}"}}'.encode()
+    )
 
     def made(body: bytes, *headers: tuple[str, str], **more: object) -> bytes:
         return request(body, *headers, **more).encode("")  # type: ignore[arg-type]
@@ -209,7 +212,11 @@ def requests(tool: str) -> Iterator[tuple[str, bytes]]:
         yield f"{name}: {value}", made(call, (name, value))
     for upgrade in ("websocket", "h2c", "TLS/1.3", "connect-udp", "WebSocket, h2c"):
         for method in ("GET", "POST"):
-            headers = (("connection", "upgrade, http2-settings"), ("upgrade", upgrade), ("http2-settings", "AAMAAABkAAQAAP__"))
+            headers = (
+                ("connection", "upgrade, http2-settings"),
+                ("upgrade", upgrade),
+                ("http2-settings", "AAMAAABkAAQAAP__"),
+            )
             yield f"{method} to upgrade to {upgrade}", made(call, *headers, method=method)
     yield "CONNECT", b"CONNECT maths.example:80 HTTP/1.1\r\nhost: maths.example\r\n\r\n" + made(call)
     yield "GET that waits for events", made(b"", method="GET")
@@ -242,15 +249,27 @@ def framed(tool: str) -> Iterator[Try]:
     yield Try("a body that does not end", (chunked + chunk(call), b""))
     yield Try("a length that does not come", (head + b"content-length: 100000\r\n\r\n" + call, b""))
     yield Try("expected", (head + b"expect: 100-continue\r\ncontent-length: %d\r\n\r\n" % len(call), call))
-    yield Try("expected, and sent at once", (head + b"expect: 100-continue\r\ncontent-length: %d\r\n\r\n%s" % (len(call), call),))
+    yield Try(
+        "expected, and sent at once",
+        (head + b"expect: 100-continue\r\ncontent-length: %d\r\n\r\n%s" % (len(call), call),),
+    )
     short = head + b"content-length: %d\r\n\r\n%s" % (len(other) - 1, other[:-1] + b"}")
     yield Try("two lengths", (head + b"content-length: %d\r\ncontent-length: 5\r\n\r\n%s" % (len(call), call),))
-    yield Try("a length and chunks", (head + b"content-length: 4\r\ntransfer-encoding: chunked\r\n\r\n" + chunk(call) + end,))
+    yield Try(
+        "a length and chunks", (head + b"content-length: 4\r\ntransfer-encoding: chunked\r\n\r\n" + chunk(call) + end,)
+    )
     yield Try("pipelined", (short, head + b"content-length: %d\r\n\r\n%s" % (len(call), call)))
-    yield Try("another request in the body", (head + b"content-length: 0\r\n\r\n" + head + b"content-length: %d\r\n\r\n%s" % (len(call), call),))
+    yield Try(
+        "another request in the body",
+        (head + b"content-length: 0\r\n\r\n" + head + b"content-length: %d\r\n\r\n%s" % (len(call), call),),
+    )
     fields = [
-        (b":method", b"POST"), (b":scheme", b"http"), (b":path", b"/mcp"), (b":authority", b"maths.example"),
-        (b"content-type", b"application/json"), (b"accept", b"application/json, text/event-stream"),
+        (b":method", b"POST"),
+        (b":scheme", b"http"),
+        (b":path", b"/mcp"),
+        (b":authority", b"maths.example"),
+        (b"content-type", b"application/json"),
+        (b"accept", b"application/json, text/event-stream"),
     ]
 
     def block(*more: tuple[bytes, bytes], **changed: bytes) -> bytes:
@@ -280,13 +299,38 @@ def framed(tool: str) -> Iterator[Try]:
         frame(HEADERS, END_HEADERS | END_STREAM, 1, _block((b"x", b"y"))),
     )
     yield h2("GET with a body", frame(HEADERS, END_HEADERS, 1, block(method=b"GET")) + frame(DATA, END_STREAM, 1, call))
-    yield h2("a length that lies", frame(HEADERS, END_HEADERS, 1, block((b"content-length", b"5"))) + frame(DATA, END_STREAM, 1, call))
-    yield h2("no length and chunked", frame(HEADERS, END_HEADERS, 1, block((b"transfer-encoding", b"chunked"))) + frame(DATA, END_STREAM, 1, call))
-    yield h2("another host beside", frame(HEADERS, END_HEADERS, 1, block((b"host", b"files.example"))) + frame(DATA, END_STREAM, 1, call))
-    yield h2("extended CONNECT", frame(HEADERS, END_HEADERS, 1, block((b":protocol", b"websocket"), method=b"CONNECT")) + frame(DATA, 0, 1, call))
-    yield h2("CONNECT", frame(HEADERS, END_HEADERS, 1, _block((b":method", b"CONNECT"), (b":authority", b"maths.example"))) + frame(DATA, 0, 1, call))
-    yield h2("expected", frame(HEADERS, END_HEADERS, 1, block((b"expect", b"100-continue"))), frame(DATA, END_STREAM, 1, call))
-    yield h2("our own headers", frame(HEADERS, END_HEADERS, 1, block((b"x-eastgate-source", b"spiffe://td/ns/a/sa/free"))) + frame(DATA, END_STREAM, 1, call))
+    yield h2(
+        "a length that lies",
+        frame(HEADERS, END_HEADERS, 1, block((b"content-length", b"5"))) + frame(DATA, END_STREAM, 1, call),
+    )
+    yield h2(
+        "no length and chunked",
+        frame(HEADERS, END_HEADERS, 1, block((b"transfer-encoding", b"chunked"))) + frame(DATA, END_STREAM, 1, call),
+    )
+    yield h2(
+        "another host beside",
+        frame(HEADERS, END_HEADERS, 1, block((b"host", b"files.example"))) + frame(DATA, END_STREAM, 1, call),
+    )
+    yield h2(
+        "extended CONNECT",
+        frame(HEADERS, END_HEADERS, 1, block((b":protocol", b"websocket"), method=b"CONNECT"))
+        + frame(DATA, 0, 1, call),
+    )
+    yield h2(
+        "CONNECT",
+        frame(HEADERS, END_HEADERS, 1, _block((b":method", b"CONNECT"), (b":authority", b"maths.example")))
+        + frame(DATA, 0, 1, call),
+    )
+    yield h2(
+        "expected",
+        frame(HEADERS, END_HEADERS, 1, block((b"expect", b"100-continue"))),
+        frame(DATA, END_STREAM, 1, call),
+    )
+    yield h2(
+        "our own headers",
+        frame(HEADERS, END_HEADERS, 1, block((b"x-eastgate-source", b"spiffe://td/ns/a/sa/free")))
+        + frame(DATA, END_STREAM, 1, call),
+    )
     yield h2("no end", frame(HEADERS, END_HEADERS, 1, block()) + frame(DATA, 0, 1, call), b"")
 
 

@@ -87,7 +87,9 @@ class Placement:
 
     `any_host`: which host is asked for does not decide where it leads. `certificates`, `tokens`: whether the attacker
     may be known by what it shows; otherwise it is somebody already, and neither makes it somebody else. `namespaces`:
-    policies there can name all accounts of a namespace at once.
+    policies there can name all accounts of a namespace at once. `refuses_connections`: policies decide who may connect,
+    and not only who may ask. `nobodies`: certificates that are none there, as if nothing was shown, where a client need
+    not show any.
     """
 
     name: str
@@ -96,6 +98,8 @@ class Placement:
     certificates: bool = True
     tokens: bool = False
     namespaces: bool = True
+    refuses_connections: bool = True
+    nobodies: frozenset[str] = frozenset()
 
     def __str__(self) -> str:
         return self.name
@@ -332,6 +336,11 @@ def _placed(attacker: Caller, kind: type[_Sidecar] = _Sidecar) -> Callable[[Trus
     return start
 
 
+def _gateway(name: str, attacker: Caller, port: int, *, tokens: bool = False) -> Placement:
+    """Place a gateway. AccessPolicies name accounts one by one, and decide requests of everybody who connects."""
+    return Placement(name, _before(attacker, port), tokens=tokens, namespaces=False, refuses_connections=False)
+
+
 PLACEMENTS = [
     Placement("sidecar over mTLS", _placed(Caller(_ACCOUNT, "127.0.0.2"))),
     Placement("sidecar in plaintext", _placed(Caller(None, "127.0.0.2")), tokens=True),
@@ -341,7 +350,10 @@ PLACEMENTS = [
         any_host=False,
         certificates=False,
     ),
-    Placement("gateway over mTLS", _before(Caller(_ACCOUNT, "127.0.0.2"), _HTTP), namespaces=False),
-    Placement("gateway in plaintext", _before(Caller(None, "127.0.0.2"), _HTTP), tokens=True, namespaces=False),
-    Placement("gateway over HTTPS", _before(Caller(_ACCOUNT, "127.0.0.2"), _HTTPS), namespaces=False),
+    _gateway("gateway over mTLS", Caller(_ACCOUNT, "127.0.0.2"), _HTTP),
+    _gateway("gateway in plaintext", Caller(None, "127.0.0.2"), _HTTP, tokens=True),
+    replace(
+        _gateway("gateway over HTTPS", Caller(_ACCOUNT, "127.0.0.2"), _HTTPS),
+        nobodies=frozenset({"a name in the subject", "without a URI"}),
+    ),
 ]

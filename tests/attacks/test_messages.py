@@ -7,7 +7,14 @@ import pytest
 from tests.attacks.agents import AgentBench, tool_message
 from tests.attacks.messages import tries
 
-_FORBIDDEN = [("narrow", "sub"), ("broad", "rm"), ("broad", "wipe"), ("asked", "rm"), ("asked", "wipe"), ("other", "add")]
+_FORBIDDEN = [
+    ("narrow", "sub"),
+    ("broad", "rm"),
+    ("broad", "wipe"),
+    ("asked", "rm"),
+    ("asked", "wipe"),
+    ("other", "add"),
+]
 
 
 @pytest.mark.parametrize(("who", "tool"), _FORBIDDEN)

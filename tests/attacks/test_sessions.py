@@ -52,9 +52,14 @@ def test_no_other_session_reaches_a_server(agents: AgentBench, who: str) -> None
         call + b" x",
     ]
     tries = [
-        Try(f"{number} {method} {session}", (request(body, (_HEADER, session), ("last-event-id", "1"), method=method).encode(""),))
+        Try(
+            f"{number} {method} {session}",
+            (request(body, (_HEADER, session), ("last-event-id", "1"), method=method).encode(""),),
+        )
         for session in ids
-        for number, (method, body) in enumerate([("POST", call), *(("POST", each) for each in unread), ("GET", None), ("DELETE", None), ("PUT", call)])
+        for number, (method, body) in enumerate(
+            [("POST", call), *(("POST", each) for each in unread), ("GET", None), ("DELETE", None), ("PUT", call)]
+        )
     ]
     tries += [
         Try(f"{name} twice", (request(call, (name, own), (_HEADER, other)).encode(""),))
@@ -134,12 +139,16 @@ _ANSWERS = {
     "in another charset": answer(_TEXT.encode("utf-16"), kind="application/json; charset=utf-16"),
     "with a mark": answer(b"\xef\xbb\xbf" + _TEXT.encode()),
     "two results": answer(_TEXT.encode() + _TEXT.encode()),
-    "two members": answer(f'{{"jsonrpc":"2.0","id":1,"result":{{"tools":[]}},"result":{json.dumps(_RESULT["result"])}}}'.encode()),
+    "two members": answer(
+        f'{{"jsonrpc":"2.0","id":1,"result":{{"tools":[]}},"result":{json.dumps(_RESULT["result"])}}}'.encode()
+    ),
     "a member in another case": answer(_TEXT.replace('"tools"', '"Tools"').encode()),
     "a batch": answer(f"[{_TEXT},{_TEXT}]".encode()),
     "events": answer(f"event: message\ndata: {_TEXT}\n\n".encode(), kind="text/event-stream"),
     "events with CR": answer(f"data: {_TEXT}\r\r".encode(), kind="text/event-stream"),
-    "events with all ends": answer(f"data: {_TEXT}\r\n\r\ndata:{_TEXT}\r\rdata: {_TEXT}\n\n".encode(), kind="text/event-stream"),
+    "events with all ends": answer(
+        f"data: {_TEXT}\r\n\r\ndata:{_TEXT}\r\rdata: {_TEXT}\n\n".encode(), kind="text/event-stream"
+    ),
     "an event that does not end": answer(f"data: {_TEXT}".encode(), kind="text/event-stream"),
     "an event in lines": answer(
         "".join(f"data: {line}\n" for line in json.dumps(_RESULT, indent=1).splitlines()).encode() + b"\n",
@@ -148,7 +157,9 @@ _ANSWERS = {
     "a comment": answer(f": {_TEXT}\ndata: {_TEXT}\n\n".encode(), kind="text/event-stream"),
     "two events": answer(f"data: {_TEXT}\n\ndata: {_TEXT}\n\n".encode(), kind="text/event-stream"),
     "events with a mark": answer(f"\ufeffdata: {_TEXT}\n\n".encode(), kind="text/event-stream"),
-    "huge": answer(json.dumps({**_RESULT, "result": {"tools": [{"name": name, "x": "x" * 400_000} for name in TOOLS]}}).encode()),
+    "huge": answer(
+        json.dumps({**_RESULT, "result": {"tools": [{"name": name, "x": "x" * 400_000} for name in TOOLS]}}).encode()
+    ),
 }
 
 

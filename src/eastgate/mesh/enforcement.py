@@ -218,6 +218,7 @@ class Enforcement:
                 ends_requests,
                 tuple(handshakes_of(gateway, groups[port], plan.streams, by_destination, world)),
                 self._ended.get((node, port), Counter()),
+                self.authority.settings.trust_domain,
             )
             decisive = [*gateway_resources(plan, self._session_key, self.tokens), *secrets_of(groups[port], world)]
             resources = list(gateway_port_resources(inbound, plan, of_port, decisive))
