@@ -12,7 +12,7 @@ from http.client import parse_headers
 
 import pytest
 
-from eastgate.http import Failure, HttpClient, RequestFailed, Response
+from eastgate.http import Failure, HttpClient, HttpResponse, RequestFailed
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
@@ -49,7 +49,7 @@ def peer(*replies: bytes, family: socket.AddressFamily = socket.AF_INET) -> Iter
         thread.join(10)
 
 
-def failure(send: Callable[[], Response]) -> Failure:
+def failure(send: Callable[[], HttpResponse]) -> Failure:
     with pytest.raises(RequestFailed) as failed:
         send()
     return failed.value.failure

@@ -17,7 +17,16 @@ if TYPE_CHECKING:
     from urllib3 import HTTPConnectionPool, PoolManager
     from urllib3.response import BaseHTTPResponse
 
-__all__ = ["MAX_BYTES", "MAX_REDIRECTS", "Failure", "HttpClient", "RequestFailed", "Response", "origin", "split_url"]
+__all__ = [
+    "MAX_BYTES",
+    "MAX_REDIRECTS",
+    "Failure",
+    "HttpClient",
+    "HttpResponse",
+    "RequestFailed",
+    "origin",
+    "split_url",
+]
 
 MAX_BYTES = 512 * 1024
 """The longest body that is read. Large issuers publish a few kilobytes of keys."""
@@ -57,7 +66,7 @@ class RequestFailed(Exception):  # noqa: N818 - says what happened
 
 
 @dataclass(frozen=True, slots=True)
-class Response:
+class HttpResponse:
     """A response of any status, and the URL that it came from. The body may hold what must not be shown."""
 
     url: str
@@ -82,13 +91,13 @@ class HttpClient:
         self._proxy_https = proxy_https
         self._managers: dict[str | None, PoolManager] = {}
 
-    def request(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None = None) -> Response:
+    def request(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None = None) -> HttpResponse:
         """Return the response, of whatever status; raises `RequestFailed`. `split_url` must take the URL."""
         deadline = time.monotonic() + self._timeout
         server = origin(url)
         for _ in range(MAX_REDIRECTS + 1):
             response = self._send(method, url, headers, body, deadline)
-            if isinstance(response, Response):
+            if isinstance(response, HttpResponse):
                 return response
             location = urljoin(url, response) if split_url(response) else response
             parts = split_url(location)
@@ -99,7 +108,7 @@ class HttpClient:
 
     def _send(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes | None, deadline: float
-    ) -> Response | str:
+    ) -> HttpResponse | str:
         """Return the response to one request, or the location that it redirects to."""
         from http.client import HTTPException
 
@@ -189,7 +198,7 @@ def origin(url: str) -> tuple[str, str | None, int] | None:
         return None
 
 
-def _read(url: str, response: BaseHTTPResponse, deadline: float) -> Response | str:
+def _read(url: str, response: BaseHTTPResponse, deadline: float) -> HttpResponse | str:
     if response.status in _MOVED and (location := response.headers.get("Location")):
         return location
     body = bytearray()
@@ -199,7 +208,7 @@ def _read(url: str, response: BaseHTTPResponse, deadline: float) -> Response | s
             raise RequestFailed(Failure.LONG, url)
         if time.monotonic() > deadline:
             raise RequestFailed(Failure.SLOW, url)
-    return Response(url, response.status, bytes(body), response.headers.get("Content-Type", ""))
+    return HttpResponse(url, response.status, bytes(body), response.headers.get("Content-Type", ""))
 
 
 def _root(error: BaseException) -> BaseException:

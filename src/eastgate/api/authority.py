@@ -41,7 +41,7 @@ class Authority:
         unread: Handling = Handling.ERROR,
         live: bool = False,
     ) -> None:
-        """Raises ManifestError where a manifest has errors: a policy that cannot be understood is never ignored.
+        """Check what was read. Raises ManifestError where a manifest has errors: no policy is ever ignored.
 
         Without `strict`, a policy with errors closes what it targets: `decide` raises QuestionError for a question
         about that, and answers others. `unread` says what becomes of answers that objects of unread kinds could change;
@@ -94,9 +94,9 @@ class Authority:
         return self._engine.policies
 
     @property
-    def rejected(self) -> Sequence[rejection.Policy]:
+    def rejected(self) -> Sequence[rejection.RejectedPolicy]:
         """Return the policies that cannot be read, each of which closes what it targets."""
-        return [policy for policy in self.policies if isinstance(policy, rejection.Policy)]
+        return [policy for policy in self.policies if isinstance(policy, rejection.RejectedPolicy)]
 
     def _assemble(self, attached: Sequence[Attachment[Policy]], stances: Stances) -> list[Layer]:
         return dialects.assemble(attached, self._settings, self._world, stances, self._keys, live=self._asks_servers)
@@ -191,9 +191,9 @@ class Authority:
         kept = [unread for unread in self.unread_objects.objects if _ref_of(unread.document) not in replaced]
         return UnreadObjects([*kept, *news.unread.objects])
 
-    def place(self, addresses: Mapping[str, str]) -> None:
-        """Have these workloads run at these addresses, on one machine: see `LiveWorld.place`."""
-        self._live.place(addresses)
+    def assign_addresses(self, addresses: Mapping[str, str]) -> None:
+        """Have these workloads run at these addresses, on one machine: see `LiveWorld.assign_addresses`."""
+        self._live.assign_addresses(addresses)
 
     # Questions
 
@@ -256,7 +256,7 @@ class Authority:
     def unread_objects(self, objects: UnreadObjects) -> None:
         self._decider.unread_objects = objects
 
-    def rejected_at(self, points: Iterable[Point]) -> list[rejection.Policy]:
+    def rejected_at(self, points: Iterable[Point]) -> list[rejection.RejectedPolicy]:
         """Return the policies that cannot be read and that are about some of these points."""
         return self._decider.rejected_at(points)
 

@@ -12,7 +12,7 @@ from eastgate.api.questions import (
     LABELS_UNKNOWN,
     NOT_CONSIDERED,
     POLICY_REJECTED,
-    Entry,
+    EntryPoint,
     Question,
     QuestionError,
     Resolver,
@@ -56,7 +56,7 @@ _MOST_POINTS = 65_536  # sequences of points, that are remembered
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Crossing(Stop):
-    """Where a question leads, with what is asked and looked at there. `uncertain` may target it, or may not.
+    """A point that a question leads to, with the request and the layers there. `uncertain` may target it, or may not.
 
     `asks`: the answer of an authorizer has a say, be it one that we run or not.
     """
@@ -81,7 +81,7 @@ class LiveQuestion:
     """
 
     question: Question
-    entries: tuple[Entry, ...] | None = None
+    entries: tuple[EntryPoint, ...] | None = None
     values: Values = field(default_factory=dict)
     unknown: frozenset[Attribute] = frozenset()
     all_headers: bool = True
@@ -108,7 +108,7 @@ class Decider:
     def _forget(self) -> None:
         """Begin to remember anew what questions lead to."""
         self._version = self.engine.version
-        self._rejections = self.engine.count(rejection.Policy)
+        self._rejections = self.engine.count(rejection.RejectedPolicy)
         self._unconsidered = Unconsidered(rejected=self._rejections)
         self._resolver = Resolver(self._world, self._settings, self._cross)
         self._routing_fields: frozenset[Attribute] | None = None
@@ -173,10 +173,12 @@ class Decider:
             self._routing_fields = frozenset(headers | queries)
         return self._routing_fields
 
-    def rejected_at(self, points: Iterable[Point]) -> list[rejection.Policy]:
+    def rejected_at(self, points: Iterable[Point]) -> list[rejection.RejectedPolicy]:
         """Return the policies that cannot be read and that are about some of these points."""
         attached = (each.policy for point in points for each in self.engine.attached(point))
-        return list({policy.ref: policy for policy in attached if isinstance(policy, rejection.Policy)}.values())
+        return list(
+            {policy.ref: policy for policy in attached if isinstance(policy, rejection.RejectedPolicy)}.values()
+        )
 
     def _decide(self, question: Question) -> list[_Decided]:
         """Decide every request that a question stands for."""
@@ -202,7 +204,7 @@ class Decider:
                 arrivals.append((crossing, request))
         return arrivals
 
-    def _cross(self, entry: Entry) -> _Crossing:
+    def _cross(self, entry: EntryPoint) -> _Crossing:
         """Find what decides where a question leads."""
         found = self._passed.get(entry.points)
         if found is None:
@@ -264,7 +266,7 @@ class Decider:
             raise _undecidable(unsure)
         return sure
 
-    def _unsure_of_caller(self, question: Question) -> list[rejection.Policy]:
+    def _unsure_of_caller(self, question: Question) -> list[rejection.RejectedPolicy]:
         """Return what leaves open who the calling pod is: an object of its namespace with errors, or written twice."""
         if not isinstance(ends.source_of(question.source, self._settings), ends.Pod):
             return []
@@ -397,19 +399,19 @@ def _leave_out_others(values: dict[Attribute, Known], question: Question, looked
             values[attribute] = None
 
 
-def _undecidable(policies: Sequence[rejection.Policy]) -> QuestionError:
+def _undecidable(policies: Sequence[rejection.RejectedPolicy]) -> QuestionError:
     policy = policies[0]
     causes = [error for rejected in policies for error in rejected.errors]
     is_about = "what it targets" if policy.is_policy else "what it may be about"
     message = f"{policy.ref} cannot be read, so that nothing can be said of {is_about}"
     return QuestionError(
-        POLICY_REJECTED, message, f"mend it ({policy.span.place}), or ask about something else", causes
+        POLICY_REJECTED, message, f"mend it ({policy.span.location}), or ask about something else", causes
     )
 
 
 def _unlabelled(point: Point, policy: Policy) -> QuestionError:
     message = f"{policy.ref} selects by a label that a cluster adds to pods, and {point} is derived from a template"
-    return QuestionError(LABELS_UNKNOWN, message, f"give real Pods, or mend it ({policy.span.place})")
+    return QuestionError(LABELS_UNKNOWN, message, f"give real Pods, or mend it ({policy.span.location})")
 
 
 def _not_considered(decision: Decision) -> QuestionError:

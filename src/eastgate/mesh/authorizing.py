@@ -14,16 +14,15 @@ from pathlib import Path
 from types import TracebackType
 
 from eastgate.api.authority import Authority
-from eastgate.api.questions import Entry
+from eastgate.api.questions import EntryPoint
 from eastgate.authorizer.checks import OWN_HEADERS, Answer, Check
 from eastgate.authorizer.deciding import ExternalServices, LiveAuthorizer, Options
 from eastgate.authorizer.grpc_checks import check_of, reply_of, source_of_principal
 from eastgate.authorizer.http_server import HttpRequest, HttpResponse, HttpServer
+from eastgate.authorizer.tool_lists import TOOLS_PATH, answer_tools
 from eastgate.envoy.authz.server import CheckReply, CheckServer, ReceivedCheck
 from eastgate.envoy.config.gateway_filters import LARGEST_MESSAGE
 from eastgate.ir.attributes import BACKEND, PORT
-from eastgate.mcp.problems import BadMessage
-from eastgate.mcp.tool_lists import filter_tools
 from eastgate.mesh.enforcement import AuthorizerSockets, Enforcement
 from eastgate.mesh.gateways import find_destination
 from eastgate.regexes import regex
@@ -32,7 +31,7 @@ __all__ = ["MeshAuthorizer"]
 
 _THREADS, _WAITING = 16, 1024
 _GRACE = 1.0  # seconds
-_GATEWAY = regex(r"(gateway:[^:]+):([0-9]+)")
+_TARGET = regex(r"(gateway:[^: ]+):([0-9]+) (.+)")
 _UNKNOWN = CheckReply(allowed=False, status=403)
 
 
@@ -83,45 +82,37 @@ class MeshAuthorizer:
 
     def _answer(self, received: ReceivedCheck) -> CheckReply:
         noted = {name: values[0] for name, values in received.headers.items() if name.startswith(OWN_HEADERS)}
-        where = self._where(noted)
+        where = self._where(noted.get("x-eastgate-target", ""))
         if self._live is None or where is None:
             return _UNKNOWN
         check = _with_notes(check_of(received), noted)
         return _named(reply_of(answer := self._live.decide(check, where)), answer)
 
-    def _where(self, noted: dict[str, str]) -> Entry | None:
-        """Return where a request goes, by what the gateway noted."""
-        named = _GATEWAY.fullmatch(noted.get("x-eastgate-gateway", ""))
+    def _where(self, target: str) -> EntryPoint | None:
+        """Return where a request goes, by what the gateway noted: itself, its port and the destination."""
+        named = _TARGET.fullmatch(target)
         if named is None:
             return None
         node, port = named[1], int(named[2])
         with self.lock:
-            destination = find_destination(self._enforcement(), node, port, noted.get("x-eastgate-destination", ""))
+            destination = find_destination(self._enforcement(), node, port, named[3])
         if destination is None:
             return None
-        return Entry(node, destination.points, {PORT: port, BACKEND: destination.backend_key})
+        return EntryPoint(node, destination.points, {PORT: port, BACKEND: destination.backend_key})
 
     # Lists of tools
 
     def _filter(self, request: HttpRequest) -> HttpResponse:
-        noted = {name: value for name, value in request.headers if name.startswith(OWN_HEADERS)}
-        where, live = self._where(noted), self._live
-        if request.target != "/tools" or where is None or live is None:
+        if request.target != TOOLS_PATH or self._live is None:
             return HttpResponse(404)
-        check = _with_notes(Check(method="POST"), noted)
-        [content_type] = request.values("content-type") or [""]
-        try:
-            filtered = filter_tools(request.body, content_type, lambda tool: live.may_call(check, tool, where))
-        except BadMessage:
-            return HttpResponse(422)
-        return HttpResponse(200, (("content-type", content_type),), filtered)
+        return answer_tools(request, self._live, self._where)
 
 
 def _with_notes(check: Check, noted: dict[str, str]) -> Check:
     """Return a check with what the gateway knows of the caller, and without the headers that say so."""
     return replace(
         check,
-        source=source_of_principal(noted.get("x-eastgate-peer", "")),
+        source=source_of_principal(noted.get("x-eastgate-source", "")),
         address=noted.get("x-eastgate-address") or None,
         certificate=noted.get("x-eastgate-certificate") or None,
         headers={name: values for name, values in check.headers.items() if not name.startswith(OWN_HEADERS)},

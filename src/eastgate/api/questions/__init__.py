@@ -1,7 +1,7 @@
 """Questions: what is asked, the two ends of it, and the requests that it stands for."""
 
 from eastgate.api.questions import ends
-from eastgate.api.questions.arrivals import Arrival, Entry, Resolver, Values, arrivals, callers_of
+from eastgate.api.questions.arrivals import Arrival, EntryPoint, Resolver, Values, arrivals, callers_of
 from eastgate.api.questions.codes import (
     BAD_ATTRIBUTE,
     BAD_DESTINATION,
@@ -26,7 +26,7 @@ __all__ = [
     "NOT_DECLARED",
     "POLICY_REJECTED",
     "Arrival",
-    "Entry",
+    "EntryPoint",
     "Question",
     "QuestionError",
     "Resolver",

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from eastgate.gateway import RoutingTable
     from eastgate.gateway.journey import TableOf, Way
 
-__all__ = ["Arrival", "Entry", "Resolver", "Values", "arrivals", "callers_of", "without_http"]
+__all__ = ["Arrival", "EntryPoint", "Resolver", "Values", "arrivals", "callers_of", "without_http"]
 
 T = TypeVar("T")
 Values: TypeAlias = Mapping[Attribute, Known]
@@ -70,7 +70,7 @@ class Arrival:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Entry:
+class EntryPoint:
     """A point where requests arrive, and the attributes that follow from arriving there.
 
     `hides_http`: nothing on the way sees HTTP, whatever a question says of it.
@@ -104,7 +104,7 @@ def arrivals(question: Question, world: World, settings: Settings) -> list[Arriv
     ]
 
 
-def _same(entry: Entry) -> Entry:
+def _same(entry: EntryPoint) -> EntryPoint:
     return entry
 
 
@@ -116,7 +116,7 @@ class Resolver(Generic[T]):
 
     __slots__ = ("_callers", "_entries", "_make", "_settings", "_tables", "_world")
 
-    def __init__(self, world: World, settings: Settings, make: Callable[[Entry], T]) -> None:
+    def __init__(self, world: World, settings: Settings, make: Callable[[EntryPoint], T]) -> None:
         self._make = make
         self._world = world
         self._settings = settings
@@ -268,7 +268,7 @@ def _account_named(source: ends.Source, settings: Settings) -> tuple[str, str] |
 
 def _entries(
     question: Question, to: ends.Destination, shared: Values, world: World, table_of: TableOf
-) -> Iterator[Entry]:
+) -> Iterator[EntryPoint]:
     if question.port is not None and not 1 <= question.port <= 65535:
         raise QuestionError(BAD_ATTRIBUTE, f"port {question.port} is not between 1 and 65535")
     port: Values = {} if question.port is None else {PORT: question.port}
@@ -276,11 +276,11 @@ def _entries(
     match to:
         case ends.Pod():
             for workload in _workloads(to, world):
-                yield Entry(workload.key, (workload.key,), {**port, SERVICE: None})
+                yield EntryPoint(workload.key, (workload.key,), {**port, SERVICE: None})
         case ends.Service():
             service = _declared("Service", to.key, world.services)
             for workload, values in _behind(service, question.port, world):
-                yield Entry(workload.key, (workload.key,), values)
+                yield EntryPoint(workload.key, (workload.key,), values)
         case ends.Gateway():
             from eastgate.gateway.journey import through_gateway  # most questions need no routes
 
@@ -290,7 +290,7 @@ def _entries(
         case ends.Backend():
             backend = _declared("Backend", to.key, world.backends)
             point = BackendNamed(backend.namespace, backend.name)
-            yield Entry(f"backend {backend.key}", (point,), {**port, BACKEND: backend.key})
+            yield EntryPoint(f"backend {backend.key}", (point,), {**port, BACKEND: backend.key})
         case ends.Route():
             from eastgate.gateway.journey import through_route
 
@@ -298,8 +298,8 @@ def _entries(
                 yield _entry(way, {**port, **_handshake(question)})
 
 
-def _entry(way: Way, values: Values) -> Entry:
-    return Entry(way.where, way.points, {**values, BACKEND: way.backend}, way.hides_http)
+def _entry(way: Way, values: Values) -> EntryPoint:
+    return EntryPoint(way.where, way.points, {**values, BACKEND: way.backend}, way.hides_http)
 
 
 def _declared(kind: str, key: str, declared: Mapping[str, T]) -> T:

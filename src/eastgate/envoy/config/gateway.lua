@@ -83,9 +83,10 @@ function envoy_on_request(handle)
   if destination.tools then headers:remove("accept-encoding") end
   state:set("eastgate.message", "envoy.string", state_of_message)
   state:set("eastgate.destination", "envoy.string", id)
-  headers:replace("x-eastgate-gateway", GATEWAY)
+  state:set("eastgate.authority", "envoy.string", headers:get(":authority") or "")
   headers:replace("x-eastgate-destination", id)
-  headers:replace("x-eastgate-peer", peer)
+  headers:replace("x-eastgate-target", GATEWAY .. " " .. id)
+  headers:replace("x-eastgate-source", peer)
   headers:replace("x-eastgate-address", state:get("eastgate.address") or "")
   if TLS then headers:replace("x-forwarded-proto", "https") end
   handle:clearRouteCache()
@@ -107,10 +108,11 @@ local function filter_tools(handle)
   local answered, filtered = handle:httpCall("tools", {
     [":method"] = "POST", [":path"] = "/tools", [":authority"] = "authorizer",
     ["content-type"] = handle:headers():get("content-type") or "",
-    ["x-eastgate-gateway"] = GATEWAY,
-    ["x-eastgate-destination"] = state:get("eastgate.destination"),
-    ["x-eastgate-peer"] = peer_of(state),
+    ["x-eastgate-target"] = GATEWAY .. " " .. state:get("eastgate.destination"),
+    ["x-eastgate-source"] = peer_of(state),
     ["x-eastgate-address"] = state:get("eastgate.address") or "",
+    ["x-eastgate-host"] = state:get("eastgate.authority") or "",
+    ["x-eastgate-path"] = state:get("eastgate.path") or "/",
   }, body:getBytes(0, body:length()), 5000)
   if answered[":status"] ~= "200" or not filtered then return fail(handle, "the list of tools cannot be shown") end
   handle:headers():replace("content-length", tostring(handle:body(true):setBytes(filtered)))

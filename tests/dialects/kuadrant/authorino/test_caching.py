@@ -14,7 +14,7 @@ from eastgate.dialects.kuadrant.authorino.model import (
     HttpCall,
     Identity,
     Introspection,
-    Literal,
+    LiteralValue,
     Metadata,
     Scheme,
     Selected,
@@ -126,7 +126,7 @@ def test_metadata_and_authorization_are_kept_as_well() -> None:
     with backend() as server:
         server.replies["/more"] = Reply({"plan": "gold"})
         found = scheme(
-            Authorization("sar", SubjectAccess(Literal("alice")), cache=BY_USER),
+            Authorization("sar", SubjectAccess(LiteralValue("alice")), cache=BY_USER),
             metadata=(Metadata("more", HttpCall(f"{server.url}/more"), cache=BY_USER),),
         )
         services = Services(reviewer=reviewer, fetcher=HttpFetcher(), cache=AnswerCache())

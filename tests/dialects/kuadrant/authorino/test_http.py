@@ -17,7 +17,7 @@ from eastgate.dialects.kuadrant.authorino.model import (
     HttpCall,
     Identity,
     Introspection,
-    Literal,
+    LiteralValue,
     Metadata,
     Property,
     SecretRef,
@@ -147,7 +147,7 @@ def test_metadata_is_fetched_with_what_is_known_of_the_request(server: Backend) 
     server.replies["/users/alice"] = Reply({"plan": "gold"})
     call = HttpCall(
         server.url + "/users/{request.headers.x-user}?m={request.method}",
-        headers=(Property("x-path", Selected("request.url_path")), Property("x-n", Literal(7))),
+        headers=(Property("x-path", Selected("request.url_path")), Property("x-n", LiteralValue(7))),
         shared_secret=SecretRef("shared", "word"),
     )
     allowed, _ = with_metadata(server, call, "auth.metadata.more.plan eq gold")
