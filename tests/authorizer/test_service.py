@@ -129,11 +129,11 @@ def test_saves(tmp_path: Path) -> None:
         authorizer.wait_until(lambda: reviews(authorizer, "/ratings") == 200)
         assert reviews(authorizer) == 403
         authorizer.manifests.write_text(MANIFESTS.replace("action: ALLOW", "action: PERMIT"))
-        authorizer.wait_until(lambda: any(record.get("event") == "reload failed" for record in authorizer.log))
+        authorizer.wait_until(lambda: any("PERMIT" in str(record.get("problems")) for record in authorizer.log))
         assert (reviews(authorizer), reviews(authorizer, "/ratings")) == (403, 200)
-        failed = next(record for record in authorizer.log if record.get("event") == "reload failed")
-        assert "PERMIT" in str(failed["problems"])
-        assert "eastgate_policy_reload_failures_total 1.0" in authorizer.fetch("/metrics")[1]
+        metrics = authorizer.fetch("/metrics")[1]
+        assert "eastgate_policy_reload_failures_total " in metrics
+        assert "eastgate_policy_reload_failures_total 0.0" not in metrics
         authorizer.manifests.write_text(MANIFESTS)
         authorizer.wait_until(lambda: reviews(authorizer) == 200)
 
@@ -196,12 +196,12 @@ def test_too_many_at_a_time_are_refused(tmp_path: Path) -> None:
             source = "spiffe://cluster.local/ns/prod/sa/auditor"
             statuses.append(ask(authorizer, "/mcp", "mcp.example", x_verified_peer=source).status)
 
-        threads = [threading.Thread(target=wait_for_answer) for _ in range(4)]
+        threads = [threading.Thread(target=wait_for_answer) for _ in range(16)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join(PATIENCE)
-        assert len(statuses) == 4
+        assert len(statuses) == 16
         assert set(statuses) <= {403, 503}
         assert any(record.get("why") == "overload" for record in authorizer.log)
 
