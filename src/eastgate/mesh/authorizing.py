@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 
 from eastgate.api.authority import Authority
-from eastgate.api.questions import Entry
+from eastgate.api.questions import EntryPoint
 from eastgate.authorizer.checks import OWN_HEADERS, Answer, Check
 from eastgate.authorizer.deciding import ExternalServices, LiveAuthorizer, Options
 from eastgate.authorizer.grpc_checks import check_of, reply_of, source_of_principal
@@ -89,7 +89,7 @@ class MeshAuthorizer:
         check = _with_notes(check_of(received), noted)
         return _named(reply_of(answer := self._live.decide(check, where)), answer)
 
-    def _where(self, target: str) -> Entry | None:
+    def _where(self, target: str) -> EntryPoint | None:
         """Return where a request goes, by what the gateway noted: itself, its port and the destination."""
         named = _TARGET.fullmatch(target)
         if named is None:
@@ -99,7 +99,7 @@ class MeshAuthorizer:
             destination = find_destination(self._enforcement(), node, port, named[3])
         if destination is None:
             return None
-        return Entry(node, destination.points, {PORT: port, BACKEND: destination.backend_key})
+        return EntryPoint(node, destination.points, {PORT: port, BACKEND: destination.backend_key})
 
     # Lists of tools
 

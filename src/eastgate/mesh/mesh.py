@@ -276,7 +276,7 @@ class LocalMesh:
         of_gateways = {gateway_node(each.namespace, each.name): each for each in world.gateways.values()}
         addresses = self._addresses.assign([*identities, *of_gateways])
         with self.authorizer.lock:
-            authority.place({key: addresses[key] for key in identities})
+            authority.assign_addresses({key: addresses[key] for key in identities})
         sites = {}
         for key in identities:
             bound = self._bind(ports_of(world, world.workloads[key]))

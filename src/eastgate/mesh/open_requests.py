@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from eastgate.api.deciding import LiveQuestion
-from eastgate.api.questions import Entry, Question, QuestionError, arrivals
+from eastgate.api.questions import EntryPoint, Question, QuestionError, arrivals
 from eastgate.envoy.config.matching import NO_NAME, NOBODY
 from eastgate.envoy.config.values import noted_values
 from eastgate.ir import AssumedConsent, Known, Request
@@ -134,7 +134,7 @@ class OpenRequestMonitor:
         values: dict[Attribute, Known] = {**noted, PORT: port, BACKEND: destination.backend_key}
         if on_record.get("message") in ("read", "none"):
             values |= {MCP_METHOD: on_record.get("mcpMethod"), MCP_TOOL: on_record.get("mcpName")}
-        entry = Entry(node, destination.points, values)
+        entry = EntryPoint(node, destination.points, values)
         live = LiveQuestion(self._question(on_record, node, port), (entry,), values, all_headers=False)
         try:
             return self._enforcement.authority.enforced_live(live, AssumedConsent()).allowed

@@ -11,7 +11,7 @@ from eastgate.envoy.plan.enforcers import Enforcer, LayerEnforcement, enforcemen
 from eastgate.envoy.plan.gateway import Destination, plan_destinations
 from eastgate.gateway import ListenerGroup, RoutingTable
 from eastgate.reports.cluster import Cluster, effects_of
-from eastgate.reports.describe.model import Field, list_field
+from eastgate.reports.describe.model import DescribedField, list_field
 
 __all__ = ["enforcement_field"]
 
@@ -22,7 +22,7 @@ _ENFORCERS = {
 }
 
 
-def enforcement_field(cluster: Cluster, gateway: Gateway) -> Field:
+def enforcement_field(cluster: Cluster, gateway: Gateway) -> DescribedField:
     """List each destination of a gateway, with who enforces the policies on the way to it."""
     data: list[dict[str, object]] = []
     lines: list[str] = []
