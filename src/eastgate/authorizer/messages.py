@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from eastgate.api.questions import Question
 from eastgate.authorizer.checks import WITHOUT_BODY, ProxyCheck
-from eastgate.mcp.messages import Kind, Message, read_messages
+from eastgate.mcp.messages import Message, MessageKind, read_messages
 from eastgate.mcp.problems import BadMessage
 from eastgate.records import dataclass
 
@@ -43,7 +43,9 @@ class MessageReading:
     def ids(self) -> tuple[str | int, ...]:
         """Return the ids of the requests that wait for a response."""
         messages = (each.message for each in self.messages if each is not None)
-        return tuple(message.id for message in messages if message.kind is Kind.REQUEST and message.id is not None)
+        return tuple(
+            message.id for message in messages if message.kind is MessageKind.REQUEST and message.id is not None
+        )
 
 
 NOTHING_READ = MessageReading()
@@ -54,7 +56,7 @@ def read_check(check: ProxyCheck, is_looked_at: Callable[[], bool]) -> MessageRe
     if check.method in WITHOUT_BODY:
         return NOTHING_READ
     if check.mcp_method is not None:
-        return MessageReading((CheckedMessage(Message(check.mcp_method, check.mcp_name, None, Kind.REQUEST)),))
+        return MessageReading((CheckedMessage(Message(check.mcp_method, check.mcp_name, None, MessageKind.REQUEST)),))
     body = check.body
     if body is None or not body.complete or not body.content or not is_looked_at():
         return NOTHING_READ
