@@ -23,6 +23,7 @@ from eastgate.authorizer.tool_lists import TOOLS_PATH, answer_tools
 from eastgate.envoy.authz.server import CheckReply, CheckServer, ReceivedCheck
 from eastgate.envoy.config.gateway_filters import LARGEST_MESSAGE
 from eastgate.ir.attributes import BACKEND, PORT
+from eastgate.mesh.access_log import AUTHORIZER
 from eastgate.mesh.enforcement import AuthorizerSockets, Enforcement
 from eastgate.mesh.gateways import find_destination
 from eastgate.regexes import regex
@@ -121,6 +122,5 @@ def _with_notes(check: Check, noted: dict[str, str]) -> Check:
 
 def _named(reply: CheckReply, answer: Answer) -> CheckReply:
     """Return a reply with the decision in the words of a proxy's log."""
-    policy, rule = answer.record.get("policy"), answer.record.get("rule")
-    who = f"{policy}#{rule}" if policy is not None else str(answer.record.get("why") or "open")
+    who = answer.record.get("why") or answer.record.get("decider") or AUTHORIZER
     return replace(reply, decision=f"{answer.status}:{who}")
