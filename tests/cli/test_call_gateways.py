@@ -19,6 +19,7 @@ from cryptography.x509.oid import NameOID
 
 from eastgate.cli.asking import ask
 from tests.cli.conftest import Cli
+from tests.cli.test_other import complete
 from tests.mesh.agents import AGENTS, ASKING, POLICIES, secure
 from tests.mesh.running import Up, up
 from tests.programs.mcp_server import LEGACY, MODERN, McpServer, mcp_server
@@ -342,3 +343,15 @@ def test_another_name_in_the_handshake_meets_no_listener(cli: Cli, mesh: Up) -> 
     done = call(cli, "--from", "sa:prod/agent", "--to", "gateway:prod/secure", "--host", "else.example", "/web")
     assert done.exit_code in (1, 2)
     assert "DISAGREE" not in done.stdout
+
+
+def test_nobody_knows_whom_to_trust_where_tls_is_passed_through(cli: Cli, mesh: Up) -> None:
+    to = ("--to", "gateway:prod/secure", "--host", "through.example")
+    done = call(cli, "--from", "sa:prod/agent", *to, "/web")
+    assert done.exit_code == 2
+    assert "passes TLS with through.example through to a server" in done.stderr
+
+
+def test_gateways_are_completed(mesh: Up) -> None:
+    names = ["gateway:prod/gw", "gateway:prod/secure"]
+    assert complete("eastgate call --name agents --to gateway:") == names

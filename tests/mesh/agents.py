@@ -152,6 +152,15 @@ spec:
   listeners:
   - {{name: own, port: 8443, protocol: HTTPS, hostname: own.example, tls: {{certificateRefs: [{{name: own}}]}}}}
   - {{name: mesh, port: 8443, protocol: HTTPS, hostname: mesh.example, tls: {{certificateRefs: [{{name: absent}}]}}}}
+  - {{name: through, port: 8443, protocol: TLS, hostname: through.example, tls: {{mode: Passthrough}}}}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: TLSRoute
+metadata: {{name: through, namespace: prod}}
+spec:
+  parentRefs: [{{name: secure, sectionName: through}}]
+  hostnames: [through.example]
+  rules: [{{backendRefs: [{{name: web, port: 80}}]}}]
 ---
 apiVersion: gateway.networking.k8s.io/v1
 kind: HTTPRoute

@@ -40,6 +40,13 @@ class Entrance:
         return self.group.port
 
     @property
+    def listener(self) -> Listener | None:
+        """Return the listener that the name in a handshake chooses."""
+        tables = self.group.tables
+        names = hostnames_of(comparable(self.target.server_name))
+        return next((tables[name].listener for name in names if name in tables), None)
+
+    @property
     def target(self) -> Target:
         """Return where to connect to, and the name to ask for in TLS: that of the host, if it is one."""
         name = comparable_host(self.question.host or "")
@@ -127,7 +134,11 @@ def _entrance(
         method=question.method or "GET",
         headers=dict(question.headers or {}),
     )
-    return Entrance(site, group, completed)
+    entrance = Entrance(site, group, completed)
+    if group.tls and entrance.listener is not None and entrance.listener.passes_tls_through:
+        message = f"{site.node} passes TLS with {asked} through to a server, and nothing here knows whom to trust there"
+        raise QuestionError(BAD_DESTINATION, message, f"call {site.address}:{site.ports[port]} with a client of yours")
+    return entrance
 
 
 def _host_of(group: ListenerGroup) -> str | None:
@@ -163,17 +174,9 @@ async def tls_of(mesh: LocalMesh, client: Client, entrance: Entrance) -> ssl.SSL
     else:
         return None
     world = mesh.authority.world
-    listener = _listener(entrance)
-    if is_tls and listener is not None:
-        _trust(context, world, world.gateways[entrance.site.key], listener)
+    if is_tls and entrance.listener is not None:
+        _trust(context, world, world.gateways[entrance.site.key], entrance.listener)
     return context
-
-
-def _listener(entrance: Entrance) -> Listener | None:
-    """Return the listener that the name in the handshake chooses."""
-    tables = entrance.group.tables
-    names = hostnames_of(comparable(entrance.target.server_name))
-    return next((tables[name].listener for name in names if name in tables), None)
 
 
 def _trust(context: ssl.SSLContext, world: World, gateway: Gateway, listener: Listener) -> None:
