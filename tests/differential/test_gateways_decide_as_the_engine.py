@@ -35,7 +35,7 @@ def test_generated_gateways(bench: GatewayBench) -> None:
     def run(manifests: list[Manifest], chosen: Settings, sample: int) -> None:
         authority = enforced_at_gateway(bench, manifests, chosen)
         if authority is not None:
-            for found in compare_gateway(bench, authority, manifests, list(asks(sample, 6, 5)), tally):
+            for found in compare_gateway(bench, authority, manifests, list(asks(manifests, sample, 6, 5)), tally):
                 raise found
 
     run()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -13,6 +14,7 @@ from tests.attacks.paths import targets as odd_targets
 from tests.differential.asking import HTTP_1_1, HTTP_2, Caller, Http
 from tests.differential.gateways.asking import GatewayAsk
 from tests.differential.gateways.world import CALLERS, HTTPS, PLAIN
+from tests.differential.world import Manifest
 from tests.programs.drawn_answers import GRPC_HEADER, HTTP_HEADER, STATUSES
 from tests.worlds import access_generate
 
@@ -33,18 +35,37 @@ _CREDENTIALS = [
 ]
 _JSON = ("content-type", "application/json")
 _OF_CONNECTIONS = {"connection", "keep-alive", "proxy-connection", "upgrade", "te", "content-length"}
-_OVERRIDES = "override"
 
 
-def asks(seed: int, callers: int, requests: int) -> Iterator[GatewayAsk]:
-    """For some callers, a few requests at each port."""
+def asks(manifests: Sequence[Manifest], seed: int, callers: int, requests: int) -> Iterator[GatewayAsk]:
+    """For some callers, a few requests at each port, most of them for some route."""
     random = Random(seed)  # noqa: S311 - it chooses what to test
+    routes = [each["spec"] for each in manifests if each["kind"] in ("HTTPRoute", "GRPCRoute")]
+    schemes = [scheme for each in manifests for scheme in each["spec"].get("authSchemes", ())]
+    hosts = [name for route in routes for name in route.get("hostnames", _HOSTS)]
+    hosts += [name for scheme in schemes for name in scheme["hosts"] * 2 if name != "*"]
+    named = [name.replace("*", "x") for name in hosts] or _HOSTS
+    matches = [match for route in routes for rule in route["rules"] for match in rule.get("matches", [{}])]
     for port in (*PLAIN, *HTTPS):
         every = CALLERS["HTTPS" if port in HTTPS else "HTTP"]
         for caller in random.sample(every, min(callers, len(every))):
-            names = random.sample(_HOSTS, 2)
+            hosts = [random.choice(named), random.choice(named), random.choice(_HOSTS)]
             for _ in range(requests):
-                yield _ask(random, caller, port, random.choice(names))
+                ask = _ask(random, caller, port, random.choice(hosts))
+                yield _fitted(random, ask, random.choice(matches)) if random.random() < 0.5 else ask
+
+
+def _fitted(random: Random, ask: GatewayAsk, match: Manifest) -> GatewayAsk:
+    """The same with what a match of a route asks for, beside the method."""
+    headers = [(each["name"], each["value"]) for each in match.get("headers", ()) if random.random() < 0.9]
+    parameters = [f"{each['name']}={each['value']}" for each in match.get("queryParams", ())]
+    path = match.get("path", {"value": "/mcp", "type": "Exact"})
+    target = ask.http.target
+    if path["type"] != "RegularExpression" and not (ask.header("content-type") or "").endswith("grpc"):
+        target = path["value"].rstrip("/") + random.choice(["", "", "/x"]) or "/"
+    if parameters:
+        target = target.partition("?")[0].partition("#")[0] + "?" + "&".join(parameters)
+    return replace(ask, http=replace(ask.http, target=target, headers=(*ask.http.headers, *headers)))
 
 
 def _ask(random: Random, caller: Caller, port: int, host: str) -> GatewayAsk:

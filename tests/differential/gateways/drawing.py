@@ -20,7 +20,11 @@ __all__ = ["HOSTNAMES", "chosen_settings", "worlds"]
 API = "gateway.networking.k8s.io/v1"
 AGENTIC = access_generate.SEED.partition("/")[0]
 HOSTNAMES = ["a.example", "b.example", "*.example", "toys.com", "*.toys.com", "a.toys.com"]
-_LISTENER_HOSTNAMES = [None, None, None, "*.example", "a.example", "*.toys.com"]
+_LISTENER_HOSTNAMES = [
+    *[[None]] * 4,
+    *([None, name] for name in ("*.example", "a.example", "*.toys.com")),
+    *(["*.example"], ["a.example", "*.example"], ["*.toys.com", "*.example"]),
+]
 _sometimes = access_generate.optional
 
 
@@ -36,8 +40,7 @@ def _listeners(draw: st.DrawFn) -> list[Manifest]:
     """Listeners of every port, some of which have two, with different hostnames."""
     listeners: list[Manifest] = []
     for port in (*PLAIN, *HTTPS):
-        hostnames = draw(st.lists(st.sampled_from(_LISTENER_HOSTNAMES), min_size=1, max_size=2, unique=True))
-        for number, hostname in enumerate(hostnames):
+        for number, hostname in enumerate(draw(st.sampled_from(_LISTENER_HOSTNAMES))):
             listener: Manifest = {"name": f"l{port}-{number}", "port": port, "protocol": "HTTP"}
             if port in HTTPS:
                 listener |= {"protocol": "HTTPS", "tls": {"certificateRefs": [{"name": "elsewhere"}]}}
@@ -62,11 +65,9 @@ _path_match = st.sampled_from(
         *(("RegularExpression", path) for path in ("/a.*", "/(mcp|b)/[cx]")),
     ]
 ).map(lambda drawn: {"type": drawn[0], "value": drawn[1]})
-_match = _sometimes(
-    path=_path_match,
-    method=st.sampled_from(["GET", "POST"]),
-    headers=st.lists(_value_match, min_size=1, max_size=2, unique_by=lambda one: str(one["name"])),
-    queryParams=st.lists(_value_match, min_size=1, max_size=2, unique_by=lambda one: str(one["name"])),
+_value_matches = st.lists(_value_match, min_size=1, max_size=2, unique_by=lambda one: str(one["name"]))
+_match = _sometimes(path=_path_match) | _sometimes(
+    path=_path_match, method=st.sampled_from(["GET", "POST"]), headers=_value_matches, queryParams=_value_matches
 )
 _new_path = st.sampled_from(["/new", "/", "/new/deep", "/n/"])
 _modifier = st.fixed_dictionaries(
@@ -107,11 +108,11 @@ def _filters(draw: st.DrawFn, by_prefix: bool) -> list[Manifest]:
 def _backend_ref(draw: st.DrawFn, namespace: str) -> Manifest:
     kind, name = draw(
         st.sampled_from(
-            [*[("XBackend", name) for name in ("b1", "b2", "b1", "b3")], ("Service", "s1"), ("Service", "s2")]
-            + [("Service", "s3"), ("XBackend", "gone"), ("Service", "gone")]
+            [*[("XBackend", name) for name in ("b1", "b2")] * 4, *[("Service", name) for name in ("s1", "s2")] * 2]
+            + [("XBackend", "b3"), ("Service", "s3"), ("XBackend", "gone"), ("Service", "gone")]
         )
     )
-    ref: Manifest = {"name": name, "weight": draw(st.sampled_from([0, 1, 1, 1, 2]))}
+    ref: Manifest = {"name": name, "weight": draw(st.sampled_from([1, 1, 1, 1, 1, 2, 3, 0]))}
     home = "m" if name in ("b3", "s3") else "n"
     if home != namespace:
         ref["namespace"] = home
@@ -148,9 +149,10 @@ def _route(draw: st.DrawFn, kind: str, name: str, namespace: str) -> Manifest:
     if draw(st.integers(0, 5)) == 0:
         parent["port"] = draw(st.sampled_from([*PLAIN, *HTTPS]))
     spec: Manifest = {"parentRefs": [parent], "rules": draw(st.lists(rule, min_size=1, max_size=3))}
-    hostnames = draw(st.lists(st.sampled_from(HOSTNAMES), max_size=2, unique=True))
-    if hostnames:
-        spec["hostnames"] = hostnames
+    if name == "one" and draw(st.integers(0, 3)):  # most requests should lead somewhere
+        spec["rules"].append({"backendRefs": [{"group": AGENTIC, "kind": "XBackend", "name": "b1"}]})
+    elif draw(st.integers(0, 2)):
+        spec["hostnames"] = draw(st.lists(st.sampled_from(HOSTNAMES), min_size=1, max_size=2, unique=True))
     metadata: Manifest = {"name": name, "namespace": namespace}
     if draw(st.booleans()):
         metadata["creationTimestamp"] = draw(st.sampled_from(kuadrant_generate.STAMPS))
@@ -196,7 +198,8 @@ def _ask_the_second_by_http(value: Any) -> None:
 
 @st.composite
 def _access_policies(draw: st.DrawFn) -> list[Manifest]:
-    policies: list[Manifest] = copy.deepcopy(draw(access_generate.policies))
+    names = [f"p{number}" for number in range(draw(st.integers(2, 6)))]
+    policies = [copy.deepcopy(draw(access_generate.seed(name) | access_generate.today(name))) for name in names]
     for policy in policies:
         _ask_the_second_by_http(policy)
         is_today = policy["apiVersion"] == access_generate.TODAY

@@ -10,6 +10,7 @@ from eastgate import Authority
 from eastgate.cluster import HeaderModifier, Redirect, UrlRewrite
 from eastgate.envoy.plan.gateway import Destination
 from eastgate.ir import Unroutable
+from eastgate.ir.hosts import is_host
 from tests.differential.gateways.asking import GatewayAsk
 from tests.differential.gateways.bench import GatewayAnswer
 from tests.differential.gateways.expecting import Expected, expect
@@ -46,6 +47,11 @@ KNOWN = (
         "not-http-to-the-inspector",
         "a request line with bytes beyond ASCII is not HTTP to Envoy's inspector, and a gateway takes nothing else",
         lambda ask, answer: answer.logged is None and answer.status == 0 and not ask.http.target.isascii(),
+    ),
+    Known(
+        "bad-host",
+        "a gateway refuses what is no host before any policy is asked, also where none is there",
+        lambda ask, answer: _decision(answer) == "400:bad-host" and not is_host(ask.http.hosts),
     ),
     Known(
         "no-such-session",
@@ -147,9 +153,9 @@ def _difference_of_allowed(
         return None if is_refused else f"what cannot be done was done: {answer.status}"
     redirect = next((each for each in destination.filters if isinstance(each, Redirect)), None)
     if redirect is not None:
-        if answer.server is not None or answer.status != redirect.status:
+        if answer.server is not None or (answer.status != redirect.status and not _is_grpc(ask)):
             return f"the gateway should redirect: {answer.status} {answer.server}"
-        return None
+        return _difference_of_location(ask, answer, destination, redirect)
     server = _server(authority, destination)
     if server is None:
         is_refused = answer.server is None and (answer.status == 503 or _is_grpc(ask))
@@ -159,6 +165,15 @@ def _difference_of_allowed(
     if answer.status != 200:
         return f"the server answers 200, and the client sees {answer.status} {answer.body!r}"
     return _difference_of_view(ask, answer, destination) or _difference_of_rules(answer, one)
+
+
+def _difference_of_location(
+    ask: GatewayAsk, answer: GatewayAnswer, destination: Destination, redirect: Redirect
+) -> str | None:
+    path = _rewritten(ask, destination)
+    wanted = f"{'https' if ask.is_tls else 'http'}://{redirect.hostname}{path}"
+    location = answer.header("location")
+    return None if path is None or location == wanted else f"the gateway redirects to {location}, instead of {wanted}"
 
 
 def _server(authority: Authority, destination: Destination) -> str | None:
@@ -213,7 +228,7 @@ def _rewritten(ask: GatewayAsk, destination: Destination) -> str | None:
     if re.fullmatch(r"(/[a-z]+)*/?", path) is None:
         return None
     for each in destination.filters:
-        if isinstance(each, UrlRewrite) and each.path is not None:
+        if isinstance(each, UrlRewrite | Redirect) and each.path is not None:
             new = each.path.value
             if each.path.prefix:
                 stem = _prefix(destination)

@@ -35,5 +35,6 @@ def gateway_port_resources(
 def _request_listener(inbound: InboundPort, reads_messages: bool) -> XdsResource:
     filters = gateway_filters(inbound)
     replies = [json_rpc_reply()] if reads_messages else []
-    listener = build_request_listener(inbound, filters, replies, (OWN_HEADERS,), GATEWAY_FIELDS)
+    scheme = "https" if inbound.handshakes else "http"
+    listener = build_request_listener(inbound, filters, replies, (OWN_HEADERS,), GATEWAY_FIELDS, scheme)
     return XdsResource(LISTENER, f"requests/{inbound.port}", serialize(listener))
