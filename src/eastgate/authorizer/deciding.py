@@ -11,6 +11,7 @@ import logging
 import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Protocol
 
 from eastgate.api.authority import Authority
@@ -26,6 +27,7 @@ from eastgate.cluster import dns_label_problem, dns_subdomain_problem
 from eastgate.ir import Answer as AuthorizerAnswer
 from eastgate.ir import AssumedConsent, GatheredAnswers, Pending
 from eastgate.ir.attributes import MCP_METHOD, MCP_TOOL, header
+from eastgate.ir.paths import respelled_path
 from eastgate.ir.service_accounts import account_of
 from eastgate.records import dataclass
 from eastgate.settings import Settings
@@ -248,7 +250,7 @@ def _question(check: Check, source: str, to: str, port: int | None) -> Question:
         to=to,
         port=port,
         method=check.method,
-        path=check.path,
+        path=respelled_path(check.path) if check.path is not None else None,
         host=check.host,
         sni=check.sni,
         headers=check.headers,

@@ -7,12 +7,15 @@ from dataclasses import replace
 
 from eastgate.api.questions import Question
 from eastgate.authorizer.checks import WITHOUT_BODY, Check
+from eastgate.ir.fields import each_header
 from eastgate.mcp.messages import Kind, Message, read_messages
 from eastgate.mcp.problems import BadMessage
+from eastgate.mcp.requests import read_request
 from eastgate.records import dataclass
 
 __all__ = ["NOTHING_READ", "RESPONSE", "CheckedMessage", "Reading", "read_check"]
 
+_OF_SESSIONS = ("GET", "DELETE")  # methods that bring no message, and mean something to an MCP server
 RESPONSE = "notifications/response"
 """What a response to a request of the server is decided as: nobody wrote rules for them, and they need a way."""
 
@@ -51,15 +54,25 @@ NOTHING_READ = Reading()
 
 def read_check(check: Check, is_looked_at: Callable[[], bool]) -> Reading:
     """Read the messages of a check where policies look at them. What cannot be read is unknown."""
-    if check.method in WITHOUT_BODY:
-        return NOTHING_READ
     if check.mcp_method is not None:
         return Reading((CheckedMessage(Message(check.mcp_method, check.mcp_name, None, Kind.REQUEST)),))
     body = check.body
-    if body is None or not body.complete or not body.content or not is_looked_at():
+    content = body.content if body is not None and body.complete else b""
+    if check.method in WITHOUT_BODY and (check.method not in _OF_SESSIONS or not check.all_headers):
+        return NOTHING_READ
+    if (not content and check.method not in _OF_SESSIONS) or not is_looked_at():
         return NOTHING_READ
     try:
-        messages = read_messages(body.content)
+        messages = _read(check, content)
     except BadMessage as error:
         return Reading(problem=str(error.problem))
-    return Reading(tuple(map(CheckedMessage, messages)), is_batch=body.content.lstrip()[:1] == b"[")
+    if not messages:
+        return NOTHING_READ
+    return Reading(tuple(map(CheckedMessage, messages)), is_batch=content.lstrip()[:1] == b"[")
+
+
+def _read(check: Check, content: bytes) -> tuple[Message, ...]:
+    """Read the messages of a request as a server reads them: by its method and headers, where all are known."""
+    if check.method is None or not check.all_headers:
+        return read_messages(content)
+    return read_request(check.method, each_header(check.headers), content)

@@ -41,7 +41,7 @@ KNOWN = (
     Known(
         "refused-by-the-proxy",
         "Envoy answers 4xx to what is no proper request: no policy is asked",
-        lambda _, answer: re.match(r"4..:proxy/", _decision(answer)) is not None,
+        lambda _, answer: re.match(r"(0|4..):proxy/", _decision(answer)) is not None,
     ),
     Known(
         "not-http-to-the-inspector",
