@@ -6,14 +6,14 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from eastgate.api.questions import Question
-from eastgate.authorizer.checks import WITHOUT_BODY, Check
+from eastgate.authorizer.checks import WITHOUT_BODY, ProxyCheck
 from eastgate.ir.fields import each_header
-from eastgate.mcp.messages import Kind, Message, read_messages
+from eastgate.mcp.messages import Message, MessageKind, read_messages
 from eastgate.mcp.problems import BadMessage
 from eastgate.mcp.requests import read_request
 from eastgate.records import dataclass
 
-__all__ = ["NOTHING_READ", "RESPONSE", "CheckedMessage", "Reading", "read_check"]
+__all__ = ["NOTHING_READ", "RESPONSE", "CheckedMessage", "MessageReading", "read_check"]
 
 _OF_SESSIONS = ("GET", "DELETE")  # methods that bring no message, and mean something to an MCP server
 RESPONSE = "notifications/response"
@@ -32,7 +32,7 @@ class CheckedMessage:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class MessageReading:
     """The messages of a check; None stands for whatever the body may be. ALL must be allowed.
 
     `problem`: there is a body, and it cannot be read as messages. `is_batch`: they came in an array.
@@ -46,16 +46,18 @@ class Reading:
     def ids(self) -> tuple[str | int, ...]:
         """Return the ids of the requests that wait for a response."""
         messages = (each.message for each in self.messages if each is not None)
-        return tuple(message.id for message in messages if message.kind is Kind.REQUEST and message.id is not None)
+        return tuple(
+            message.id for message in messages if message.kind is MessageKind.REQUEST and message.id is not None
+        )
 
 
-NOTHING_READ = Reading()
+NOTHING_READ = MessageReading()
 
 
-def read_check(check: Check, is_looked_at: Callable[[], bool]) -> Reading:
+def read_check(check: ProxyCheck, is_looked_at: Callable[[], bool]) -> MessageReading:
     """Read the messages of a check where policies look at them. What cannot be read is unknown."""
     if check.mcp_method is not None:
-        return Reading((CheckedMessage(Message(check.mcp_method, check.mcp_name, None, Kind.REQUEST)),))
+        return MessageReading((CheckedMessage(Message(check.mcp_method, check.mcp_name, None, MessageKind.REQUEST)),))
     body = check.body
     content = body.content if body is not None and body.complete else b""
     if check.method in WITHOUT_BODY and (check.method not in _OF_SESSIONS or not check.all_headers):
@@ -65,13 +67,13 @@ def read_check(check: Check, is_looked_at: Callable[[], bool]) -> Reading:
     try:
         messages = _read(check, content)
     except BadMessage as error:
-        return Reading(problem=str(error.problem))
+        return MessageReading(problem=str(error.problem))
     if not messages:
         return NOTHING_READ
-    return Reading(tuple(map(CheckedMessage, messages)), is_batch=content.lstrip()[:1] == b"[")
+    return MessageReading(tuple(map(CheckedMessage, messages)), is_batch=content.lstrip()[:1] == b"[")
 
 
-def _read(check: Check, content: bytes) -> tuple[Message, ...]:
+def _read(check: ProxyCheck, content: bytes) -> tuple[Message, ...]:
     """Read the messages of a request as a server reads them: by its method and headers, where all are known."""
     if check.method is None or not check.all_headers:
         return read_messages(content)

@@ -45,7 +45,7 @@ __all__ = [
     "UNCLEAR_ROUTE",
     "Destination",
     "GatewayPlan",
-    "Stream",
+    "TlsStream",
     "plan_destinations",
     "plan_gateway_port",
 ]
@@ -122,7 +122,7 @@ class Destination:
 
 
 @dataclass(frozen=True, slots=True)
-class Stream:
+class TlsStream:
     """TLS that is passed through: where connections with a name in their handshake go, and whether they may."""
 
     hostname: Host
@@ -144,7 +144,7 @@ class GatewayPlan:
     routing: Node
     rules: Mapping[str, tuple[Destination, ...]]
     fields: tuple[RequestField, ...]
-    streams: tuple[Stream, ...] = ()
+    streams: tuple[TlsStream, ...] = ()
 
     @property
     def destinations(self) -> Iterator[Destination]:
@@ -224,7 +224,7 @@ class _GatewayPlanner:
 
     # TLS that is passed through
 
-    def _streams(self) -> Iterator[Stream]:
+    def _streams(self) -> Iterator[TlsStream]:
         for host in self._group.streams():
             destinations: tuple[Destination, ...] = ()
             verdict = _NO_STREAM
@@ -233,7 +233,7 @@ class _GatewayPlanner:
                 destinations = tuple(self._destinations(f"{routed.route.namespace}/{routed.route.name}", routed, None))
                 verdicts = [self._stream_verdict(destination) for destination in destinations]
                 verdict = next((each for each in verdicts if not each.allowed), verdicts[0])
-            yield Stream(host.hostname, destinations, verdict)
+            yield TlsStream(host.hostname, destinations, verdict)
 
     def _stream_verdict(self, destination: Destination) -> ProxyVerdict:
         """Decide about bytes of which nothing is known, and whose caller shows no certificate here."""
