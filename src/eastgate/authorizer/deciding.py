@@ -201,7 +201,8 @@ class OpenCheck:
     def _evaluate(self) -> ProxyAnswer:
         authorizer = self._authorizer
         if self._reading is None:
-            self._reading = read_check(self._check, self._looks_at_messages)
+            strict = authorizer.options.own_proxies
+            self._reading = read_check(self._check, self._looks_at_messages, strict=strict)
             if self._reading.problem is not None:
                 self._arrived = (None, [])  # nothing is known of the message
         with authorizer.lock:

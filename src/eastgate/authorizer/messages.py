@@ -54,8 +54,11 @@ class MessageReading:
 NOTHING_READ = MessageReading()
 
 
-def read_check(check: ProxyCheck, is_looked_at: Callable[[], bool]) -> MessageReading:
-    """Read the messages of a check where policies look at them. What cannot be read is unknown."""
+def read_check(check: ProxyCheck, is_looked_at: Callable[[], bool], *, strict: bool = False) -> MessageReading:
+    """Read the messages of a check where policies look at them. What cannot be read is unknown.
+
+    `strict`: a body without a content type is no message.
+    """
     if check.mcp_method is not None:
         return MessageReading((CheckedMessage(Message(check.mcp_method, check.mcp_name, None, MessageKind.REQUEST)),))
     body = check.body
@@ -65,7 +68,7 @@ def read_check(check: ProxyCheck, is_looked_at: Callable[[], bool]) -> MessageRe
     if (not content and check.method not in _OF_SESSIONS) or not is_looked_at():
         return NOTHING_READ
     try:
-        messages = _read(check, content)
+        messages = _read(check, content, strict=strict)
     except BadMessage as error:
         return MessageReading(problem=str(error.problem))
     if not messages:
@@ -73,8 +76,11 @@ def read_check(check: ProxyCheck, is_looked_at: Callable[[], bool]) -> MessageRe
     return MessageReading(tuple(map(CheckedMessage, messages)), is_batch=content.lstrip()[:1] == b"[")
 
 
-def _read(check: ProxyCheck, content: bytes) -> tuple[Message, ...]:
+def _read(check: ProxyCheck, content: bytes, *, strict: bool) -> tuple[Message, ...]:
     """Read the messages of a request as a server reads them: by its method and headers, where all are known."""
     if check.method is None or not check.all_headers:
         return read_messages(content)
-    return read_request(check.method, each_header(check.headers), content)
+    headers = list(each_header(check.headers))
+    if not strict and not any(name.lower() == "content-type" for name, _ in headers):
+        headers.append(("content-type", "application/json"))
+    return read_request(check.method, headers, content)
