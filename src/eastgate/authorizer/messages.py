@@ -57,7 +57,7 @@ NOTHING_READ = MessageReading()
 def read_check(check: ProxyCheck, is_looked_at: Callable[[], bool], *, strict: bool = False) -> MessageReading:
     """Read the messages of a check where policies look at them. What cannot be read is unknown.
 
-    `strict`: a body without a content type is no message.
+    `strict`: a body without a content type is no message, nor is one of another method than POST.
     """
     if check.mcp_method is not None:
         return MessageReading((CheckedMessage(Message(check.mcp_method, check.mcp_name, None, MessageKind.REQUEST)),))
@@ -78,7 +78,7 @@ def read_check(check: ProxyCheck, is_looked_at: Callable[[], bool], *, strict: b
 
 def _read(check: ProxyCheck, content: bytes, *, strict: bool) -> tuple[Message, ...]:
     """Read the messages of a request as a server reads them: by its method and headers, where all are known."""
-    if check.method is None or not check.all_headers:
+    if check.method is None or not check.all_headers or (not strict and check.method not in ("POST", *_OF_SESSIONS)):
         return read_messages(content)
     headers = list(each_header(check.headers))
     if not strict and not any(name.lower() == "content-type" for name, _ in headers):

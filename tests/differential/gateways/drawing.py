@@ -93,7 +93,8 @@ def _filters(draw: st.DrawFn, by_prefix: bool) -> list[Manifest]:
             rewrite["hostname"] = "rewritten.example"
         filters.append({"type": "URLRewrite", "urlRewrite": rewrite})
     if kind == "redirect":
-        redirect: Manifest = {"statusCode": draw(st.sampled_from([301, 302])), "hostname": "elsewhere.example"}
+        redirect: Manifest = {"statusCode": draw(st.sampled_from([301, 302]))}
+        redirect |= draw(st.sampled_from([{"hostname": "elsewhere.example"}, {"scheme": "https"}, {"port": 8888}, {}]))
         if draw(st.booleans()):
             redirect["path"] = path()
         filters.append({"type": "RequestRedirect", "requestRedirect": redirect})

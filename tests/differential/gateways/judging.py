@@ -167,11 +167,18 @@ def _difference_of_allowed(
     return _difference_of_view(ask, answer, destination) or _difference_of_rules(answer, one)
 
 
+_USUAL_PORTS = {"http": 80, "https": 443}
+
+
 def _difference_of_location(
     ask: GatewayAsk, answer: GatewayAnswer, destination: Destination, redirect: Redirect
 ) -> str | None:
     path = _rewritten(ask, destination)
-    wanted = f"{'https' if ask.is_tls else 'http'}://{redirect.hostname}{path}"
+    scheme = redirect.scheme or ("https" if ask.is_tls else "http")
+    port = redirect.port or (_USUAL_PORTS[redirect.scheme] if redirect.scheme else ask.port)
+    host = redirect.hostname or ask.http.hosts.partition(":")[0]
+    is_usual = redirect.hostname is not None and port == _USUAL_PORTS[scheme]
+    wanted = f"{scheme}://{host}{'' if is_usual else f':{port}'}{path}"
     location = answer.header("location")
     return None if path is None or location == wanted else f"the gateway redirects to {location}, instead of {wanted}"
 
