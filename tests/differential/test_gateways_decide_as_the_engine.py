@@ -1,4 +1,4 @@
-"""Real gateways decide as the engine does: on generated routes and policies, over HTTP/1 and HTTP/2, with TLS and not."""
+"""Real gateways decide as the engine does, on generated routes and policies, over HTTP/1, HTTP/2 and TLS."""
 
 from __future__ import annotations
 

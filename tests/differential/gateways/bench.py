@@ -11,7 +11,6 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from eastgate import Authority, Settings
 from eastgate.envoy.config.clusters import SocketAddress
@@ -26,16 +25,17 @@ from tests.differential.asking import HTTP_2
 from tests.differential.bench import Bench, authority_of
 from tests.differential.gateways.asking import GatewayAsk
 from tests.differential.gateways.corpus import FOREIGN_SESSION, OWN_SESSION
-from tests.differential.gateways.world import AUTHORIZERS, GATEWAY, SERVERS, SETTINGS as USUAL, WORLD
+from tests.differential.gateways.world import AUTHORIZERS, GATEWAY, SERVERS, WORLD
+from tests.differential.gateways.world import SETTINGS as USUAL
 from tests.programs.processes import Processes, free_port
 
-__all__ = ["GatewayAnswer", "GatewayBench"]
+__all__ = ["SHOWN", "GatewayAnswer", "GatewayBench"]
 
 _TIMEOUT = 10.0
 _LOGGED = 2.0  # seconds that a proxy may take to write its line
 _AT_ONCE = 16
 _BACKEND = "n/b1"  # the backend that sessions are of
-SHOWN = ("add", "del", "other")
+SHOWN = ("add", "del", "other")  # the tools that every server has
 
 
 class Server(Application):
@@ -186,9 +186,7 @@ class GatewayBench(Bench):
         if tls is None and ask.is_tls:
             tls = self._anonymous
         while True:
-            connection = await Connection.open(
-                target, tls=tls, source_address=ask.caller.address, timeout=_TIMEOUT
-            )
+            connection = await Connection.open(target, tls=tls, source_address=ask.caller.address, timeout=_TIMEOUT)
             if connection.local_address not in self._used:
                 self._used.add(connection.local_address)
                 return connection
@@ -248,5 +246,3 @@ async def _wait_for(port: int) -> None:
         else:
             writer.close()
             return
-
-

@@ -101,7 +101,9 @@ def _filters(draw: st.DrawFn, by_prefix: bool) -> list[Manifest]:
     if kind == "odd" and draw(st.integers(0, 2)) == 0:
         mirror = {"requestMirror": {"backendRef": {"name": "s1", "port": 80}}}
         extension = {"extensionRef": {"group": "example.com", "kind": "Odd", "name": "odd"}}
-        filters.append(draw(st.sampled_from([{"type": "RequestMirror", **mirror}, {"type": "ExtensionRef", **extension}])))
+        filters.append(
+            draw(st.sampled_from([{"type": "RequestMirror", **mirror}, {"type": "ExtensionRef", **extension}]))
+        )
     return filters
 
 

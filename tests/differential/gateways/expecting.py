@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from eastgate import Authority, Decision, Question
 from eastgate.api.deciding import LiveQuestion
@@ -13,13 +13,13 @@ from eastgate.cluster.targets import GatewayNamed, RouteNamed
 from eastgate.envoy.plan.gateway import Destination
 from eastgate.gateway import Routed, possible_routes
 from eastgate.gateway.journey import beyond
-from eastgate.ir import GatheredAnswers, Known, Pending, Request, Unroutable
+from eastgate.ir import AssumedConsent, GatheredAnswers, Known, Pending, Request, Unroutable
 from eastgate.ir.attributes import BACKEND, PORT, SNI, Attribute, header, query
 from eastgate.ir.hosts import comparable_host
 from tests.differential.gateways.asking import GatewayAsk
 from tests.differential.gateways.world import GATEWAY
 
-__all__ = ["Expected", "expect", "route_of"]
+__all__ = ["Expected", "expect", "may_call", "route_of"]
 
 _POINT = GatewayNamed("n", "g")
 _KEY = "n/g"
@@ -31,7 +31,6 @@ class Expected:
 
     decision: Decision
     routed: Routed | None
-    is_certain: bool = True  # it does not depend on which backend is drawn
 
 
 def route_of(authority: Authority, question: Question) -> Routed | None:
@@ -63,6 +62,14 @@ def expect(authority: Authority, ask: GatewayAsk, drawn: Destination | None) -> 
         if drawn is None or drawn.routed is None or drawn.id.endswith(f".{index}"):
             expected.append(Expected(_decide_all(authority, questions, entry), routed))
     return expected
+
+
+def may_call(authority: Authority, ask: GatewayAsk, tool: str, drawn: Destination) -> bool:
+    """Whether the engine lets the caller of a request call a tool where that was led, if every authorizer consents."""
+    [question] = ask.questions()
+    call = replace(question, mcp_method="tools/call", tool=tool)
+    [entry] = [entry for entry, index in _entries(authority, drawn.routed, ask) if drawn.id.endswith(f".{index}")]
+    return authority.enforced_live(LiveQuestion(call, (entry,)), AssumedConsent()).allowed
 
 
 def _entries(authority: Authority, routed: Routed | None, ask: GatewayAsk) -> list[tuple[EntryPoint, int]]:

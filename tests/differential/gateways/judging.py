@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,9 +12,10 @@ from eastgate.cluster import HeaderModifier, Redirect, UrlRewrite
 from eastgate.envoy.plan.gateway import Destination
 from eastgate.ir import Unroutable
 from eastgate.ir.hosts import is_host
+from eastgate.ir.paths import handed_path, is_respelled
 from tests.differential.gateways.asking import GatewayAsk
-from tests.differential.gateways.bench import GatewayAnswer
-from tests.differential.gateways.expecting import Expected, expect
+from tests.differential.gateways.bench import SHOWN, GatewayAnswer
+from tests.differential.gateways.expecting import Expected, expect, may_call
 from tests.differential.gateways.world import BACKENDS
 from tests.differential.judging import expected_name
 
@@ -35,6 +37,13 @@ def _who(answer: GatewayAnswer) -> str:
 
 def _decision(answer: GatewayAnswer) -> str:
     return answer.logged.decision if answer.logged is not None else ""
+
+
+def _is_unclear(ask: GatewayAsk) -> bool:
+    """Whether a gateway may refuse it: many values, joined ones, and paths that an expression could tell apart."""
+    names = [name.lower() for name, _ in ask.http.headers]
+    many = ask.http.target.count("&") >= 8 or any(names.count(name) > 8 for name in names)
+    return many or names.count("user-agent") > 1 or is_respelled(handed_path(ask.http.target))
 
 
 KNOWN = (
@@ -70,8 +79,9 @@ KNOWN = (
     ),
     Known(
         "unclear-values",
-        "more than eight values of one name where a pattern looks, and values that Envoy joins, are refused",
-        lambda ask, answer: _who(answer) in ("unclear-values", "unclear-route"),
+        "more than eight values of one name where a pattern looks, values that Envoy joins, and paths that an "
+        "expression of a route could tell apart, are refused",
+        lambda ask, answer: _who(answer) in ("unclear-values", "unclear-route") and _is_unclear(ask),
     ),
 )
 
@@ -164,7 +174,22 @@ def _difference_of_allowed(
         return f"it should reach {server}, and reached {answer.server}: {answer.status} {_decision(answer)}"
     if answer.status != 200:
         return f"the server answers 200, and the client sees {answer.status} {answer.body!r}"
-    return _difference_of_view(ask, answer, destination) or _difference_of_rules(answer, one)
+    return (
+        _difference_of_view(ask, answer, destination)
+        or _difference_of_rules(answer, one)
+        or _difference_of_tools(authority, ask, answer, destination)
+    )
+
+
+def _difference_of_tools(
+    authority: Authority, ask: GatewayAsk, answer: GatewayAnswer, destination: Destination
+) -> str | None:
+    """What a list of tools shows, and what the caller may call of it if every authorizer consents."""
+    if ask.messages != [("tools/list", None)] or not destination.filters_tools:
+        return None
+    shown = [tool["name"] for tool in json.loads(answer.body)["result"]["tools"]]
+    wanted = [tool for tool in SHOWN if may_call(authority, ask, tool, destination)]
+    return None if shown == wanted else f"the list of tools shows {shown}, and the caller may call {wanted}"
 
 
 _USUAL_PORTS = {"http": 80, "https": 443}
