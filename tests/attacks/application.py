@@ -64,7 +64,7 @@ class Application(SocketServer):
         self.malformed: list[str] = []  # what a proxy sent that is no proper HTTP/1.1
         self.tunnelled = bytearray()
 
-    def answer(self, arrived: Arrived) -> tuple[tuple[tuple[str, str], ...], bytes]:
+    def answer(self, arrived: Arrived) -> tuple[tuple[tuple[str, str], ...], bytes]:  # noqa: ARG002 - for others
         """Return the headers of an answer, beside the one that repeats the mark, and its body."""
         return (), b""
 

@@ -1,4 +1,4 @@
-"""Requests near what drawn routes and policies name: MCP messages of all sorts, calls of gRPC, plain HTTP, and tricks."""
+"""Requests near what drawn routes and policies name: MCP messages, calls of gRPC, plain HTTP, and tricks."""
 
 from __future__ import annotations
 

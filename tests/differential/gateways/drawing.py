@@ -107,14 +107,16 @@ def _filters(draw: st.DrawFn, by_prefix: bool) -> list[Manifest]:
     return filters
 
 
+_DRAWN_BACKENDS = [
+    *[("XBackend", "b1"), ("XBackend", "b2")] * 4,
+    *[("Service", "s1"), ("Service", "s2")] * 2,
+    *(("XBackend", "b3"), ("Service", "s3"), ("XBackend", "gone"), ("Service", "gone")),
+]
+
+
 @st.composite
 def _backend_ref(draw: st.DrawFn, namespace: str) -> Manifest:
-    kind, name = draw(
-        st.sampled_from(
-            [*[("XBackend", name) for name in ("b1", "b2")] * 4, *[("Service", name) for name in ("s1", "s2")] * 2]
-            + [("XBackend", "b3"), ("Service", "s3"), ("XBackend", "gone"), ("Service", "gone")]
-        )
-    )
+    kind, name = draw(st.sampled_from(_DRAWN_BACKENDS))
     ref: Manifest = {"name": name, "weight": draw(st.sampled_from([1, 1, 1, 1, 1, 2, 3, 0]))}
     home = "m" if name in ("b3", "s3") else "n"
     if home != namespace:
