@@ -30,7 +30,7 @@ from eastgate.envoy.plan.vantage import AT_GATEWAY
 from eastgate.gateway import BackendRef, Candidate, ListenerGroup, Routed
 from eastgate.gateway.hostnames import Host
 from eastgate.gateway.journey import beyond
-from eastgate.ir import AuthorizerName, Computed, Is, Layer, Not, OneOf, Predicate, Refusal, Unroutable, atoms
+from eastgate.ir import ALWAYS, AuthorizerName, Computed, Is, Layer, Not, OneOf, Predicate, Refusal, Unroutable, atoms
 from eastgate.ir.attributes import BACKEND, HOST, MCP_METHOD, MCP_TOOL, SNI, Attribute
 from eastgate.ir.paths import comparable_path, is_sensitive
 from eastgate.records import dataclass
@@ -254,7 +254,8 @@ class _GatewayPlanner:
             rules = choice(((each.when, self._rule_verdict(each)) for each in host.candidates), nowhere)
             if self._group.tls:
                 names = [listener.hostname for listener in self._group.listeners]
-                rules = choice([(Not(chooses(SNI, host.listener.hostname, names)), nowhere)], rules)
+                chosen = chooses(SNI, host.listener.hostname, names)
+                rules = choice([(Not(chosen), nowhere)] if chosen != ALWAYS else [], rules)
             if host.hostname is None:
                 otherwise = rules
             else:
