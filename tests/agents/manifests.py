@@ -60,9 +60,9 @@ def source(account: str) -> Manifest:
     return {"type": "ServiceAccount", "serviceAccount": {"name": account}}
 
 
-def policy(name: str, target: Manifest, rules: Sequence[Manifest], **more: object) -> Manifest:
+def policy(name: str, target: Manifest, rules: Sequence[Manifest]) -> Manifest:
     named = [{"name": f"rule-{index}", **rule} for index, rule in enumerate(rules)]
-    spec = {"targetRefs": [target], "rules": named, **more}
+    spec = {"targetRefs": [target], "rules": named}
     return _object(f"{GROUP}/v0alpha0", "XAccessPolicy", name) | {"spec": spec}
 
 
@@ -77,16 +77,17 @@ def tools(name: str, target: Manifest, allowed: Mapping[str, Sequence[str]]) -> 
 
 def denied(name: str, target: Manifest, forbidden: Mapping[str, Sequence[str]]) -> Manifest:
     """Return a policy with the tools that each account may not call."""
-    return tools(name, target, forbidden) | {"spec": tools(name, target, forbidden)["spec"] | {"action": "Deny"}}
+    manifest = tools(name, target, forbidden)
+    manifest["spec"]["action"] = "Deny"
+    return manifest
 
 
-def asks(name: str, target: Manifest, accounts: Sequence[str], protocol: str, *, body: bool = False) -> Manifest:
-    """Return a policy that asks the external authorizer about calls of these accounts."""
+def asks(name: str, target: Manifest, account: str, protocol: str, *, body: bool = False) -> Manifest:
+    """Return a policy that asks the external authorizer about what an account does."""
     port = 9000 if protocol == "GRPC" else 8000
     asked: Manifest = {"protocol": protocol, "backendRef": {"name": "checker", "port": port}}
     asked |= {"grpc": {}} if protocol == "GRPC" else {"http": {"path": "/check"}}
     asked |= {"forwardBody": {"maxSize": 8192}} if body else {}
-    (account,) = accounts
     rule = {"source": source(account), "authorization": {"type": "ExternalAuth", "externalAuth": asked}}
     return policy(name, target, [rule])
 

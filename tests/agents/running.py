@@ -254,9 +254,19 @@ class AgentMesh(Processes):
         """Return what the authorizer was asked."""
         return _lines(self._asked)
 
+    def forget(self) -> None:
+        """Forget what was asked and what arrived so far."""
+        for log in (self._asked, self._log):
+            log.write_text("", encoding="utf-8")
+
+    @property
+    def called(self) -> list[str]:
+        """Return the calls of tools that arrived at servers: `server/tool`."""
+        return [f"{each['server']}/{each['tool']}" for each in self.arrived if each["method"] == "tools/call"]
+
     @property
     def arrived(self) -> list[dict[str, Any]]:
-        """Return what arrived at the servers."""
+        """Return what arrived at servers."""
         return _lines(self._log)
 
     # Agents
@@ -293,7 +303,7 @@ class AgentMesh(Processes):
                     for pump in pumps:
                         pump.cancel()
                     inner_writer.close()
-                    writer.close()
+            writer.close()
 
         server = await asyncio.start_server(lead, "127.0.0.1", 0, limit=_LINE)
         self._leading.append(server)
