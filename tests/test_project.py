@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import re
 import subprocess
@@ -95,3 +96,43 @@ def _headings(page: Path) -> set[str]:
         re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-")
         for title in re.findall(r"^#+ (.*)$", text, re.MULTILINE)
     }
+
+
+# Two classes of one name, where that is meant. Ends of questions are what a question names, and objects of
+# `eastgate.cluster` are what it finds by that name; no module of the product imports both.
+_ENDS = ("api/questions/ends.py", "cluster/")
+_DIALECTS = ("dialects/",)  # each dialect has one, in the file of the same name
+_SHARED_NAMES = {
+    **dict.fromkeys(("Backend", "Gateway", "Pod", "Route", "Service", "ServiceAccount"), _ENDS),
+    **dict.fromkeys(("Action", "Policy", "StageName"), _DIALECTS),  # `Policy` is also the protocol of all
+    "Call": ("languages/cel/syntax.py", "languages/rego/syntax.py"),  # a node of the syntax trees of both languages
+}
+
+
+def _classes() -> dict[str, list[str]]:
+    """Return the modules that define a class of each name."""
+    source = ROOT / "src" / "eastgate"
+    modules: dict[str, list[str]] = {}
+    for path in sorted(source.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                modules.setdefault(node.name, []).append(path.relative_to(source).as_posix())
+    return modules
+
+
+def test_no_two_classes_have_one_name() -> None:
+    shared = {name: modules for name, modules in _classes().items() if len(modules) > 1}
+    assert set(shared) == set(_SHARED_NAMES), "name it by the word of the field, or say why both may have the name"
+    for name, modules in shared.items():
+        assert all(module.startswith(_SHARED_NAMES[name]) for module in modules), name
+        if _SHARED_NAMES[name] is _DIALECTS:
+            files = {module.split("/")[-1] for module in modules} - {"base.py"}
+            assert len(files) == 1, name
+
+
+def test_no_module_imports_ends_of_questions_and_objects_of_one_name() -> None:
+    ends = {name for name, prefixes in _SHARED_NAMES.items() if prefixes is _ENDS}
+    for path in sorted((ROOT / "src").rglob("*.py")):
+        imports = (node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.ImportFrom))
+        names = [alias.name for node in imports for alias in node.names if alias.name in ends]
+        assert len(names) == len(set(names)), path

@@ -11,170 +11,119 @@ print(eastgate.explain(decision))
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from eastgate._version import __version__
+from eastgate._version import __version__ as __version__
 
+# For type checkers; what runs reads `_NAMES`, and finds settings with the dialects that are registered.
 if TYPE_CHECKING:
-    from eastgate.api.authority import Authority, load
-    from eastgate.api.deciding import Prepared
-    from eastgate.api.decisions import Decision, Verdict
-    from eastgate.api.questions import Arrival, Question, QuestionError
-    from eastgate.api.questions.ends import (
-        ANONYMOUS,
-        Address,
-        Anonymous,
-        Backend,
-        CertificateName,
-        Gateway,
-        Pod,
-        Route,
-        Service,
-        ServiceAccount,
-        SpiffeId,
-    )
-    from eastgate.api.reading import Fault, FaultReason, ManifestError, Manifests, read_manifests
-    from eastgate.cluster import ObjectId, World, WorldObject
-    from eastgate.cluster.points import Point
-    from eastgate.commands import convert_manifests, describe, list_objects, make_crds, run_lint, run_tables
-    from eastgate.convert import Assumption, Conversion
-    from eastgate.convert.model import Written
-    from eastgate.diagnostics import Code, Diagnostic, Reporter, Severity
-    from eastgate.diagnostics.spans import SourceText, Span
-    from eastgate.dialects import Policy
-    from eastgate.dialects.accesspolicy.settings import AccessSettings, UnlistedCaller
-    from eastgate.dialects.base import Condition
-    from eastgate.dialects.gep3779.settings import DenyOnly, GepSettings, ServiceTarget
-    from eastgate.dialects.kuadrant.settings import KuadrantSettings
-    from eastgate.dialects.linkerd.settings import InboundPolicy, LinkerdSettings
-    from eastgate.engine.trace import LayerTrace, Missed, NearMiss, StageTrace, Trace
-    from eastgate.envoy.config.clusters import SocketAddress
-    from eastgate.ir import Layer, Origin, Outcome, PolicyRef, Refusal, Reply, Request, Rule, Ruling
-    from eastgate.languages.jwt import DiscoveredKeys, Keys, KeySource, KnownKeys
-    from eastgate.manifests import Bounds, Document
-    from eastgate.mesh.events import MeshEvent
-    from eastgate.mesh.mesh import LocalMesh, MeshOptions
-    from eastgate.reports.describe import Description, Field
-    from eastgate.reports.explain import explain
-    from eastgate.reports.get import Listed, Listing
-    from eastgate.reports.lint import Finding
-    from eastgate.reports.tables import Case, Rejection, Result, Run, Table
-    from eastgate.reports.tables.coverage import Coverage
-    from eastgate.settings import DataPlane, MeshMode, OpenRequests, Section, Settings, SettingsError
-    from eastgate.unread import Callers, Handling, Met, Unconsidered, Unread, UnreadObjects
-    from eastgate.unread.model import By, Influence, Plane, Reach, Side, UnreadKind
+    from eastgate.api.authority import Authority as Authority
+    from eastgate.api.authority import load as load
+    from eastgate.api.deciding import Prepared as Prepared
+    from eastgate.api.decisions import Decision as Decision
+    from eastgate.api.decisions import Verdict as Verdict
+    from eastgate.api.questions import Arrival as Arrival
+    from eastgate.api.questions import Question as Question
+    from eastgate.api.questions import QuestionError as QuestionError
+    from eastgate.api.questions.ends import ANONYMOUS as ANONYMOUS
+    from eastgate.api.questions.ends import Address as Address
+    from eastgate.api.questions.ends import Anonymous as Anonymous
+    from eastgate.api.questions.ends import Backend as Backend
+    from eastgate.api.questions.ends import CertificateName as CertificateName
+    from eastgate.api.questions.ends import Gateway as Gateway
+    from eastgate.api.questions.ends import Pod as Pod
+    from eastgate.api.questions.ends import Route as Route
+    from eastgate.api.questions.ends import Service as Service
+    from eastgate.api.questions.ends import ServiceAccount as ServiceAccount
+    from eastgate.api.questions.ends import SpiffeId as SpiffeId
+    from eastgate.api.reading import Fault as Fault
+    from eastgate.api.reading import FaultReason as FaultReason
+    from eastgate.api.reading import ManifestError as ManifestError
+    from eastgate.api.reading import Manifests as Manifests
+    from eastgate.api.reading import read_manifests as read_manifests
+    from eastgate.cluster import ObjectId as ObjectId
+    from eastgate.cluster import World as World
+    from eastgate.cluster import WorldObject as WorldObject
+    from eastgate.cluster.points import Point as Point
+    from eastgate.commands import convert_manifests as convert_manifests
+    from eastgate.commands import describe as describe
+    from eastgate.commands import list_objects as list_objects
+    from eastgate.commands import make_crds as make_crds
+    from eastgate.commands import run_lint as run_lint
+    from eastgate.commands import run_tables as run_tables
+    from eastgate.convert import Assumption as Assumption
+    from eastgate.convert import Conversion as Conversion
+    from eastgate.convert.model import Written as Written
+    from eastgate.diagnostics import Code as Code
+    from eastgate.diagnostics import Diagnostic as Diagnostic
+    from eastgate.diagnostics import Reporter as Reporter
+    from eastgate.diagnostics import Severity as Severity
+    from eastgate.diagnostics.spans import SourceText as SourceText
+    from eastgate.diagnostics.spans import Span as Span
+    from eastgate.dialects import Policy as Policy
+    from eastgate.dialects.accesspolicy.settings import *  # noqa: F403
+    from eastgate.dialects.base import Condition as Condition
+    from eastgate.dialects.gep3779.settings import *  # noqa: F403
+    from eastgate.dialects.kuadrant.settings import *  # noqa: F403
+    from eastgate.dialects.linkerd.settings import *  # noqa: F403
+    from eastgate.dialects.rejected import RejectedPolicy as RejectedPolicy
+    from eastgate.engine.trace import LayerTrace as LayerTrace
+    from eastgate.engine.trace import Missed as Missed
+    from eastgate.engine.trace import NearMiss as NearMiss
+    from eastgate.engine.trace import StageTrace as StageTrace
+    from eastgate.engine.trace import Trace as Trace
+    from eastgate.envoy.config.clusters import SocketAddress as SocketAddress
+    from eastgate.ir import Layer as Layer
+    from eastgate.ir import Origin as Origin
+    from eastgate.ir import Outcome as Outcome
+    from eastgate.ir import PolicyRef as PolicyRef
+    from eastgate.ir import Refusal as Refusal
+    from eastgate.ir import Reply as Reply
+    from eastgate.ir import Request as Request
+    from eastgate.ir import Rule as Rule
+    from eastgate.ir import Ruling as Ruling
+    from eastgate.languages.jwt import DiscoveredKeys as DiscoveredKeys
+    from eastgate.languages.jwt import Keys as Keys
+    from eastgate.languages.jwt import KeySource as KeySource
+    from eastgate.languages.jwt import KnownKeys as KnownKeys
+    from eastgate.manifests import Bounds as Bounds
+    from eastgate.manifests import Document as Document
+    from eastgate.mesh.events import MeshEvent as MeshEvent
+    from eastgate.mesh.mesh import LocalMesh as LocalMesh
+    from eastgate.mesh.mesh import MeshOptions as MeshOptions
+    from eastgate.reports.describe import DescribedField as DescribedField
+    from eastgate.reports.describe import Description as Description
+    from eastgate.reports.explain import explain as explain
+    from eastgate.reports.get import Listed as Listed
+    from eastgate.reports.get import Listing as Listing
+    from eastgate.reports.lint import Finding as Finding
+    from eastgate.reports.tables import Case as Case
+    from eastgate.reports.tables import Rejection as Rejection
+    from eastgate.reports.tables import Result as Result
+    from eastgate.reports.tables import Run as Run
+    from eastgate.reports.tables import Table as Table
+    from eastgate.reports.tables.coverage import Coverage as Coverage
+    from eastgate.settings import DataPlane as DataPlane
+    from eastgate.settings import MeshMode as MeshMode
+    from eastgate.settings import OpenRequests as OpenRequests
+    from eastgate.settings import Section as Section
+    from eastgate.settings import Settings as Settings
+    from eastgate.settings import SettingsError as SettingsError
+    from eastgate.unread import Callers as Callers
+    from eastgate.unread import Handling as Handling
+    from eastgate.unread import Met as Met
+    from eastgate.unread import Unconsidered as Unconsidered
+    from eastgate.unread import Unread as Unread
+    from eastgate.unread import UnreadObjects as UnreadObjects
+    from eastgate.unread.model import By as By
+    from eastgate.unread.model import Influence as Influence
+    from eastgate.unread.model import Plane as Plane
+    from eastgate.unread.model import Reach as Reach
+    from eastgate.unread.model import Side as Side
+    from eastgate.unread.model import UnreadKind as UnreadKind
 
-__all__ = [
-    "ANONYMOUS",
-    "AccessSettings",
-    "Address",
-    "Anonymous",
-    "Arrival",
-    "Assumption",
-    "Authority",
-    "Backend",
-    "Bounds",
-    "By",
-    "Callers",
-    "Case",
-    "CertificateName",
-    "Code",
-    "Condition",
-    "Conversion",
-    "Coverage",
-    "DataPlane",
-    "Decision",
-    "DenyOnly",
-    "Description",
-    "Diagnostic",
-    "DiscoveredKeys",
-    "Document",
-    "Fault",
-    "FaultReason",
-    "Field",
-    "Finding",
-    "Gateway",
-    "GepSettings",
-    "Handling",
-    "InboundPolicy",
-    "Influence",
-    "KeySource",
-    "Keys",
-    "KnownKeys",
-    "KuadrantSettings",
-    "Layer",
-    "LayerTrace",
-    "LinkerdSettings",
-    "Listed",
-    "Listing",
-    "LocalMesh",
-    "ManifestError",
-    "Manifests",
-    "MeshEvent",
-    "MeshMode",
-    "MeshOptions",
-    "Met",
-    "Missed",
-    "NearMiss",
-    "ObjectId",
-    "OpenRequests",
-    "Origin",
-    "Outcome",
-    "Plane",
-    "Pod",
-    "Point",
-    "Policy",
-    "PolicyRef",
-    "Prepared",
-    "Question",
-    "QuestionError",
-    "Reach",
-    "Refusal",
-    "Rejection",
-    "Reply",
-    "Reporter",
-    "Request",
-    "Result",
-    "Route",
-    "Rule",
-    "Ruling",
-    "Run",
-    "Section",
-    "Service",
-    "ServiceAccount",
-    "ServiceTarget",
-    "Settings",
-    "SettingsError",
-    "Severity",
-    "Side",
-    "SocketAddress",
-    "SourceText",
-    "Span",
-    "SpiffeId",
-    "StageTrace",
-    "Table",
-    "Trace",
-    "Unconsidered",
-    "UnlistedCaller",
-    "Unread",
-    "UnreadKind",
-    "UnreadObjects",
-    "Verdict",
-    "World",
-    "WorldObject",
-    "Written",
-    "__version__",
-    "convert_manifests",
-    "describe",
-    "explain",
-    "list_objects",
-    "load",
-    "make_crds",
-    "read_manifests",
-    "run_lint",
-    "run_tables",
-]
+    __all__: list[str]
 
 _NAMES = {
-    "reports.describe": ("Description", "Field"),
+    "reports.describe": ("DescribedField", "Description"),
     "reports.explain": ("explain",),
     "reports.get": ("Listed", "Listing"),
     "commands": ("convert_manifests", "describe", "list_objects", "make_crds", "run_lint", "run_tables"),
@@ -185,11 +134,8 @@ _NAMES = {
     "api.decisions": ("Decision", "Verdict"),
     "diagnostics": ("Code", "Diagnostic", "Reporter", "Severity"),
     "dialects": ("Policy", "Settings"),  # settings are read with those that dialects bring
-    "dialects.accesspolicy.settings": ("AccessSettings", "UnlistedCaller"),
     "dialects.base": ("Condition",),
-    "dialects.gep3779.settings": ("DenyOnly", "GepSettings", "ServiceTarget"),
-    "dialects.kuadrant.settings": ("KuadrantSettings",),
-    "dialects.linkerd.settings": ("InboundPolicy", "LinkerdSettings"),
+    "dialects.rejected": ("RejectedPolicy",),
     "envoy.config.clusters": ("SocketAddress",),
     "engine.trace": ("LayerTrace", "Missed", "NearMiss", "StageTrace", "Trace"),
     "reports.lint": ("Finding",),
@@ -226,13 +172,26 @@ _NAMES = {
 
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}
 
+if not TYPE_CHECKING:  # a type checker would take any name for one that exists
 
-def __getattr__(name: str) -> object:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(f"eastgate.{_MODULES[name]}"), name)
-    return value
+    def __getattr__(name: str) -> object:
+        if name == "__all__":
+            return __dir__()
+        if name in _MODULES:
+            value = getattr(import_module(f"eastgate.{_MODULES[name]}"), name)
+        elif name[0].isupper() and name in (settings := _settings_of_dialects()):
+            value = settings[name]
+        else:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        globals()[name] = value
+        return value
+
+
+def _settings_of_dialects() -> dict[str, type]:
+    from eastgate.dialects import public_settings
+
+    return public_settings()
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return sorted([*_MODULES, *_settings_of_dialects(), "__version__"])

@@ -71,7 +71,7 @@ def run_tables(
     """Run the decision tables in files and folders: `eastgate test`. What is wrong with them is in `diagnostics`."""
     tables, reporter = read_tables(paths, settings or Settings())
     run = run_read_tables(tables, coverage=coverage, strict=strict)
-    run.diagnostics[:0] = reporter.found
+    run.diagnostics[:0] = reporter.diagnostics
     return run
 
 

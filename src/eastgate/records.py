@@ -32,7 +32,7 @@ def _dataclass(cls: type | None = None, **options: bool) -> Any:
 
 
 def _is_simple(cls: type, *, frozen: bool) -> bool:
-    """Whether a class has nothing that only the standard library knows how to treat, or refuses."""
+    """Return whether a class has nothing that only the standard library knows how to treat, or refuses."""
     members = vars(cls)
     if not (_SPECIAL | _ORDER.keys()).isdisjoint(members):
         return False

@@ -150,7 +150,7 @@ class Settings:
     def to_json(self) -> dict[str, str]:
         """Return all settings under their written names."""
         return {
-            name: _written(getattr(self if owner is Settings else self.section(owner), attribute))  # type: ignore[type-var] # a section
+            name: _format(getattr(self if owner is Settings else self.section(owner), attribute))  # type: ignore[type-var] # a section
             for name, (owner, attribute) in _homes().items()
         }
 
@@ -183,7 +183,7 @@ def _homes() -> dict[str, tuple[type[Settings] | type[Section], str]]:
     return {_camel(name): (owner, name) for owner, name in names}
 
 
-def _written(value: str | bool | Networks) -> str:
+def _format(value: str | bool | Networks) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return value if isinstance(value, str) else ",".join(str(network) for network in value)

@@ -39,6 +39,7 @@ from eastgate import cluster as world
 from eastgate import ir as policy
 from eastgate.api.questions.ends import destination_of, source_of
 from eastgate.api.questions.values import path_values
+from eastgate.dialects import DIALECTS
 from eastgate.ir.attributes import PATH, SENT_PATH, TARGET, URL_PATH
 from eastgate.ir.paths import comparable_path, handed_path, is_respelled, sent_path
 
@@ -81,6 +82,25 @@ def test_importing_the_package_imports_nothing_of_it() -> None:
     assert imported == ["importlib", "typing", "eastgate._version"]
 
 
+def test_type_checkers_and_what_runs_agree_on_the_names() -> None:
+    tree = ast.parse((ROOT / "src" / "eastgate" / "__init__.py").read_text(encoding="utf-8"))
+    (checked,) = (node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")
+    imports = [node for node in checked.body if isinstance(node, ast.ImportFrom)]
+    aliases = {alias.asname: f"{node.module}.{alias.name}" for node in imports for alias in node.names}
+    del aliases[None]  # of the lines with a star
+    del aliases["Settings"]  # defined in `settings`, and imported from `dialects`, which brings sections
+    modules = {name: f"eastgate.{module}.{name}" for name, module in eastgate._MODULES.items() if name != "Settings"}
+    assert aliases == modules
+    brought = {dialect.settings.__module__ for dialect in DIALECTS if dialect.settings is not None}
+    assert {node.module for node in imports if node.names[0].name == "*"} == brought
+
+
+def test_a_name_that_does_not_exist_is_an_attribute_error() -> None:
+    for name in ("Nothing", "nothing", "_nothing"):
+        with pytest.raises(AttributeError, match=f"has no attribute '{name}'"):
+            getattr(eastgate, name)
+
+
 # Types: whatever goes in or comes out is exported, or an object of the world or of the IR, which have packages
 
 EXPORTED = {*eastgate.__all__, *policy.__all__, *world.__all__, "Attribute", "Unknown"}
@@ -89,7 +109,7 @@ PLAIN = {*dir(builtins), *ALIASES, "Iterable", "Mapping", "Sequence", "Iterator"
 PLAIN |= {"Path", "Self", "BinaryIO", "TracebackType", "ClassVar", "SSLContext", "ForwardRef", "timedelta", "S"}
 CONSTRUCTED = {"Authority", "Question", "Settings", "LocalMesh", "MeshOptions", "KnownKeys", "DiscoveredKeys"}
 INTERNAL = {
-    "Authority": {"engine"},
+    "Authority": {"arrive", "enforced_live", "engine"},
     "Document": {"node", "data", "origin"},
     "LocalMesh": {"apply", "change", "emit", "sites"},
     "MeshOptions": {"lifetimes", "source", "tokens", "__init__"},

@@ -15,7 +15,7 @@ import eastgate
 from eastgate.api.reading import read_manifests
 from eastgate.cli import main
 from eastgate.diagnostics import Reporter
-from eastgate.languages.rego import Budget, NoAnswer, Problem, RegoProgram, evaluate, program
+from eastgate.languages.rego import NoAnswer, RegoProgram, StepBudget, UnsupportedModule, evaluate, program
 from eastgate.manifests import Bounds, around, limits, read_nodes
 from eastgate.manifests.files import load
 from eastgate.manifests.watching.changes import _take_snapshot
@@ -335,7 +335,7 @@ def test_a_bomb_has_no_answer(bomb: str) -> None:
 
 @pytest.mark.parametrize("module", UNREADABLE, ids=range(len(UNREADABLE)))
 def test_a_module_beyond_all_measure_is_a_problem(module: str) -> None:
-    assert isinstance(program(module), Problem)
+    assert isinstance(program(module), UnsupportedModule)
 
 
 def _nested(depth: int) -> object:
@@ -351,7 +351,7 @@ def test_an_input_beyond_all_measure_has_no_answer(value: object) -> None:
 
 
 def test_all_rego_of_a_policy_has_one_budget_together() -> None:
-    found, budget = program("allow = true"), Budget()
+    found, budget = program("allow = true"), StepBudget()
     assert isinstance(found, RegoProgram)
     before = budget.left
     assert evaluate(found, {}, 0, budget) == {"allow": True}

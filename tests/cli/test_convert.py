@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from eastgate.cli.convert import _ASSUMPTIONS, _KINDS
-from eastgate.convert import KINDS, Assumption
 from tests.cli.conftest import Cli
 
 POLICY = """
@@ -22,11 +20,6 @@ spec:
   rules: [{authorizationSource: {serviceAccounts: [cart]}}]
 """
 ALLOW, DENY = POLICY.replace("ACTION", "ALLOW"), POLICY.replace("ACTION", "DENY")
-
-
-def test_every_kind_that_the_command_offers_exists() -> None:
-    assert set(_KINDS) == set(KINDS)
-    assert set(_ASSUMPTIONS) == set(Assumption)
 
 
 def test_what_is_converted_can_be_read_again(cli: Cli) -> None:

@@ -33,7 +33,7 @@ def read(api_version: str, kind: str, name: str, namespace: str | None = None, *
     """An object that must be without errors."""
     reporter = Reporter()
     found = interpret(manifest(api_version, kind, name, namespace, **data), reporter)
-    assert reporter.found == []
+    assert reporter.diagnostics == []
     assert found is not None
     return found
 
@@ -42,4 +42,4 @@ def errors(api_version: str, kind: str, name: str, namespace: str | None = None,
     """The findings of an object that must be left out."""
     reporter = Reporter()
     assert interpret(manifest(api_version, kind, name, namespace, **data), reporter) is None
-    return reporter.found
+    return reporter.diagnostics

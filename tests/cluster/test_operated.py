@@ -31,7 +31,7 @@ spec: {serviceAccountName: prometheus-k8s, version: v3.1.0, podMetadata: {labels
 def _world(tmp_path: Path, text: str) -> World:
     (tmp_path / "m.yaml").write_text(text)
     manifests = read_manifests([tmp_path / "m.yaml"])
-    assert manifests.reporter.found == []
+    assert manifests.reporter.diagnostics == []
     return World.of(manifests.objects)
 
 

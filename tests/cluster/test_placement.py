@@ -21,7 +21,7 @@ def test_where_nothing_is_placed_localhost_is_the_pod_itself() -> None:
 
 def test_a_workload_that_is_placed_is_known_to_itself_by_its_address() -> None:
     found = world()
-    found.place({"a/p": "127.64.0.2"})
+    found.assign_addresses({"a/p": "127.64.0.2"})
     placed, other = found.workloads["a/p"], found.workloads["a/q"]
     assert found.itself(placed) == (ip_network("127.64.0.2/32"),)
     assert found.itself(other) == ()
@@ -30,13 +30,13 @@ def test_a_workload_that_is_placed_is_known_to_itself_by_its_address() -> None:
 
 def test_addresses_side_by_side_are_one_network() -> None:
     found = world()
-    found.place({"a/p": "127.64.0.2", "a/q": "127.64.0.3"})
+    found.assign_addresses({"a/p": "127.64.0.2", "a/q": "127.64.0.3"})
     assert list(map(str, found.networks)) == ["127.64.0.2/31"]
-    found.place({"a/p": "127.64.0.2", "a/q": "fd00::1"})
+    found.assign_addresses({"a/p": "127.64.0.2", "a/q": "fd00::1"})
     assert list(map(str, found.networks)) == ["127.64.0.2/32", "fd00::1/128"]
 
 
 def test_placing_tells_what_it_changes() -> None:
     found = world()
-    assert found.place({"a/p": "127.64.0.2"}).changed == {"a/p", "a/q"}
-    assert not found.place({"a/p": "127.64.0.2"})
+    assert found.assign_addresses({"a/p": "127.64.0.2"}).changed == {"a/p", "a/q"}
+    assert not found.assign_addresses({"a/p": "127.64.0.2"})

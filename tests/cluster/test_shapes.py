@@ -142,7 +142,7 @@ def mutants(draw: st.DrawFn, whole: dict[str, Any]) -> dict[str, Any]:
 def findings(shape: Record[None], data: dict[str, Any]) -> list[str]:
     reporter = Reporter()
     Examination(manifest("v1", "X", "x", **data), reporter).examine(shape, data)
-    return [finding.message for finding in reporter.found]
+    return [finding.message for finding in reporter.diagnostics]
 
 
 @pytest.mark.parametrize("kind", OBJECTS)
@@ -179,8 +179,8 @@ def test_a_demand_is_the_same_of_nodes_and_of_plain_data() -> None:
         check(shape, node, Check(reporter, None))
         plain = node.plain()
         assert isinstance(plain, dict)
-        assert [finding.message for finding in reporter.found] == findings(shape, plain)
-        assert [finding.span.underlined for finding in reporter.found if finding.span] == ([at] if at else [])
+        assert [finding.message for finding in reporter.diagnostics] == findings(shape, plain)
+        assert [finding.span.underlined for finding in reporter.diagnostics if finding.span] == ([at] if at else [])
 
 
 def test_a_rule_that_needs_positions_is_no_rule_of_plain_data() -> None:

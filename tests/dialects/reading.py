@@ -32,7 +32,7 @@ def manifest(form: str, spec: str, metadata: str = "{name: p, namespace: shop}")
 def document(text: str) -> Document:
     """The one document of a text."""
     reading = read_text("policy.yaml", text, positioned=dialects.reads)
-    assert reading.reporter.found == []
+    assert reading.reporter.diagnostics == []
     (one,) = reading.documents
     return one
 
@@ -42,7 +42,7 @@ def judge(text: str, settings: Settings = SIDECAR) -> tuple[Policy | None, list[
     reporter = Reporter()
     read = dialects.read_policy(document(text), settings, reporter)
     assert read is None or isinstance(read, Policy)
-    return read, reporter.found
+    return read, reporter.diagnostics
 
 
 def policy(text: str, settings: Settings = SIDECAR) -> Policy:

@@ -44,6 +44,6 @@ def test_no_kind_is_listed_twice() -> None:
 
 
 def test_a_policy_of_no_dialect_is_an_error_and_no_default() -> None:
-    assert registered().of_model(rejected.Policy) is rejected.DIALECT
+    assert registered().of_model(rejected.RejectedPolicy) is rejected.DIALECT
     with pytest.raises(TypeError, match="no dialect that is registered has policies of the type object"):
         registered().of_model(object)

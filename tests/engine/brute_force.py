@@ -23,7 +23,6 @@ from eastgate.ir import (
     And,
     Ask,
     AskAll,
-    Case,
     Chain,
     Computed,
     Deny,
@@ -45,6 +44,7 @@ from eastgate.ir import (
     Present,
     Request,
     Rule,
+    SelectorCase,
     Stage,
     Step,
     Suffix,
@@ -261,7 +261,9 @@ _stage: st.SearchStrategy[Stage] = st.one_of(
     st.builds(AskAll, st.just("ask"), st.lists(st.builds(Ask, _rule, st.sampled_from("xy")), max_size=2).map(tuple)),
 )
 _chain = st.builds(Chain, st.lists(_stage, min_size=1, max_size=3).map(tuple))
-_layer = st.builds(Layer, st.just("l"), _chain, st.lists(st.builds(Case, _predicate, _chain), max_size=2).map(tuple))
+_layer = st.builds(
+    Layer, st.just("l"), _chain, st.lists(st.builds(SelectorCase, _predicate, _chain), max_size=2).map(tuple)
+)
 
 layers = st.lists(_layer, min_size=1, max_size=2).filter(lambda made: _tests(made) > 0 and _tests(made, HEADER) <= 3)
 """Layers that tell apart nothing that the world does not."""

@@ -14,7 +14,6 @@ from eastgate.ir import (
     Answer,
     Ask,
     AskAll,
-    Case,
     Chain,
     Computed,
     Deny,
@@ -37,6 +36,7 @@ from eastgate.ir import (
     Request,
     Rule,
     Ruling,
+    SelectorCase,
     Stage,
     Step,
     Suffix,
@@ -195,7 +195,7 @@ layer = st.builds(
     Layer,
     st.sampled_from(["network", "application"]),
     chain,
-    st.lists(st.builds(Case, predicate, chain), max_size=2).map(tuple),
+    st.lists(st.builds(SelectorCase, predicate, chain), max_size=2).map(tuple),
 )
 layers = st.lists(layer, max_size=3)
 

@@ -8,7 +8,6 @@ from eastgate.engine import reference
 from eastgate.ir import (
     AllowAny,
     And,
-    Case,
     Chain,
     Is,
     Layer,
@@ -20,6 +19,7 @@ from eastgate.ir import (
     Refusal,
     Request,
     Rule,
+    SelectorCase,
     Suffix,
 )
 from eastgate.ir.attributes import HOST, IDENTITY, METHOD, PATH, PORT, header
@@ -47,14 +47,14 @@ def _allowing(*identities: str) -> Chain:
     return Chain((AllowAny("allow", rules, Refusal.FORBIDDEN),))
 
 
-def _routes(number: int, chain: Chain) -> tuple[Case, ...]:
+def _routes(number: int, chain: Chain) -> tuple[SelectorCase, ...]:
     """Routes that look at so much that nobody could try every request."""
 
     def when(place: int) -> Predicate:
         looked_at = (Is(PATH, Suffix(f"{place}.x")), Is(METHOD, _one(f"M{place}")), Is(HOST, Suffix(f".h{place}")))
         return And((*looked_at, *(Is(header(f"k{one}"), _one(f"{place}")) for one in range(5))))
 
-    return tuple(Case(when(place), chain) for place in range(number))
+    return tuple(SelectorCase(when(place), chain) for place in range(number))
 
 
 def test_many_routes_are_decided_where_each_allows() -> None:
@@ -66,7 +66,7 @@ def test_many_routes_are_decided_where_each_allows() -> None:
 
 def test_a_case_that_nothing_can_meet_does_not_refuse_an_encoded_slash() -> None:
     empty = And((Is(IDENTITY, OneOf(frozenset())), Is(PATH, OneOf(frozenset()))))
-    layer = Layer(Placement(None, "inbound"), Chain(()), (Case(empty, Chain(())),))
+    layer = Layer(Placement(None, "inbound"), Chain(()), (SelectorCase(empty, Chain(())),))
     request = Request({PATH: "/a%2fb"})
     assert complete(layer, request).outcome.allowed
     assert reference.decide([layer], request).allowed

@@ -8,7 +8,6 @@ from eastgate.ir import (
     ALWAYS,
     AllowAny,
     And,
-    Case,
     Chain,
     Deny,
     Is,
@@ -21,6 +20,7 @@ from eastgate.ir import (
     Prefix,
     Request,
     Rule,
+    SelectorCase,
     Suffix,
 )
 from eastgate.ir.attributes import HOST, METHOD, PATH, Attribute, header
@@ -109,6 +109,6 @@ def test_many_tests_of_an_unknown_header_do_not_hang(many: int) -> None:
 def test_a_header_that_chooses_among_many_rules_is_answered() -> None:
     """One case for each value, and all of them allow."""
     allowing = Chain((AllowAny("allow", (rule(0),)),))
-    cases = tuple(Case(Is(TEAM, OneOf(frozenset({str(n)}))), allowing) for n in range(500))
+    cases = tuple(SelectorCase(Is(TEAM, OneOf(frozenset({str(n)}))), allowing) for n in range(500))
     completion = complete(Layer(Placement(None, "l"), allowing, cases), Request({}))
     assert completion.outcome.allowed

@@ -82,7 +82,7 @@ few = settings(max_examples=60, deadline=None, suppress_health_check=[HealthChec
 @settings(max_examples=300, deadline=None)
 @given(workload_layer(on_network, FINAL))
 def test_rules_on_callers_and_ports_become_one_table(layer: Layer) -> None:
-    assert isinstance(compile_layers([layer]).finder, table.Table)
+    assert isinstance(compile_layers([layer]).finder, table.VerdictTable)
     check(layer, http=False)
 
 

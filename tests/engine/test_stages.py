@@ -14,7 +14,6 @@ from eastgate.ir import (
     Answer,
     Ask,
     AskAll,
-    Case,
     Chain,
     Deny,
     Effect,
@@ -34,6 +33,7 @@ from eastgate.ir import (
     Request,
     Rule,
     Ruling,
+    SelectorCase,
     Stage,
     Step,
 )
@@ -53,7 +53,7 @@ YES, NO = Ruling(True, 200, "yes"), Ruling(False, 401, "who?")
 ALLOW, FALLBACK = AllowAny("allow", (B,)), AllowAny("closed", ())
 
 
-def layer(name: str, otherwise: Chain, *cases: Case) -> Layer:
+def layer(name: str, otherwise: Chain, *cases: SelectorCase) -> Layer:
     return Layer(Placement(None, name), otherwise, cases)
 
 
@@ -126,10 +126,10 @@ PASS, SHUT = Chain((AllowAny("allow", (B,)),)), Chain((FALLBACK,))
         ([layer("l", PASS), layer("m", PASS)], True),
         ([layer("l", PASS), layer("m", SHUT)], False),
         ([layer("l", SHUT), layer("m", PASS)], False),
-        ([layer("l", SHUT, Case(GET, PASS))], True),
-        ([layer("l", PASS, Case(GET, SHUT))], False),
-        ([layer("l", PASS, Case(POST, SHUT))], True),
-        ([layer("l", SHUT, Case(POST, SHUT), Case(GET, PASS), Case(ALWAYS, SHUT))], True),
+        ([layer("l", SHUT, SelectorCase(GET, PASS))], True),
+        ([layer("l", PASS, SelectorCase(GET, SHUT))], False),
+        ([layer("l", PASS, SelectorCase(POST, SHUT))], True),
+        ([layer("l", SHUT, SelectorCase(POST, SHUT), SelectorCase(GET, PASS), SelectorCase(ALWAYS, SHUT))], True),
         ([], True),
     ],
 )
@@ -197,12 +197,20 @@ ON_80 = Is(PORT, OneOf(frozenset({80})))
         (layer("l", Chain((CLOSING,))), True),
         (layer("l", Chain((ANSWERING,))), False),
         (layer("l", Chain((Deny("deny", (rule("host", And((GET, NEVER))),), Refusal.CLOSED),))), False),
-        (layer("l", Chain((CLOSING,)), Case(ON_80, Chain((ANSWERING,)))), False),
-        (layer("l", Chain((ANSWERING,)), Case(ON_80, Chain((CLOSING,)))), True),
-        (layer("l", Chain((ANSWERING,)), Case(Not(ON_80), Chain((ANSWERING,))), Case(ON_80, Chain((CLOSING,)))), True),
-        (layer("l", Chain((CLOSING,)), Case(And((ON_80, GET)), Chain((CLOSING,)))), False),
-        (layer("l", Chain((CLOSING,)), Case(And((Not(ON_80), GET)), Chain((ANSWERING,)))), True),
-        (layer("l", Chain((ANSWERING,)), Case(Or((ON_80, GET)), Chain((CLOSING,)))), True),
+        (layer("l", Chain((CLOSING,)), SelectorCase(ON_80, Chain((ANSWERING,)))), False),
+        (layer("l", Chain((ANSWERING,)), SelectorCase(ON_80, Chain((CLOSING,)))), True),
+        (
+            layer(
+                "l",
+                Chain((ANSWERING,)),
+                SelectorCase(Not(ON_80), Chain((ANSWERING,))),
+                SelectorCase(ON_80, Chain((CLOSING,))),
+            ),
+            True,
+        ),
+        (layer("l", Chain((CLOSING,)), SelectorCase(And((ON_80, GET)), Chain((CLOSING,)))), False),
+        (layer("l", Chain((CLOSING,)), SelectorCase(And((Not(ON_80), GET)), Chain((ANSWERING,)))), True),
+        (layer("l", Chain((ANSWERING,)), SelectorCase(Or((ON_80, GET)), Chain((CLOSING,)))), True),
     ],
 )
 def test_a_host_that_is_none_is_refused_where_http_is_read(made: Layer, allowed: bool) -> None:

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from eastgate.languages.rego import NoAnswer, Problem, evaluate, program
+from eastgate.languages.rego import NoAnswer, UnsupportedModule, evaluate, program
 from tests.expressions import rego_calls
 from tests.expressions.record import INPUT, REGO_CALLS, REGO_MODULES
 
@@ -27,7 +27,7 @@ _PECULIAR = (
 
 def allowed(module: str) -> object:
     found = program(f"default allow = false\n{module}")
-    if isinstance(found, Problem):
+    if isinstance(found, UnsupportedModule):
         return _NO_ANSWER[0]
     try:
         return evaluate(found, INPUT, _NOW).get("allow")
@@ -65,7 +65,7 @@ def test_a_built_in_function_gives_what_it_gives_in_opa(name: str) -> None:
     compared = 0
     for call in rego_calls.CALLS[name]:
         found = program(f"{rego_calls.HEAD}r = [x | x := {call}]")
-        assert not isinstance(found, Problem), f"{call}: {found}"
+        assert not isinstance(found, UnsupportedModule), f"{call}: {found}"
         try:
             ours = evaluate(found, rego_calls.INPUT, _NOW)["r"]
         except NoAnswer:

@@ -59,7 +59,8 @@ class Answering(Recorder):
         self.pause = pause
         self.uploaded = 0
 
-    async def _serve(self, source: Source, writer: asyncio.StreamWriter) -> None:
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        source = Source(reader)
         try:
             with contextlib.suppress(OSError, Malformed):
                 if self.raw:

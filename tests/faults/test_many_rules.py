@@ -11,7 +11,6 @@ from eastgate.envoy.plan import plan_port
 from eastgate.ir import (
     AllowAny,
     And,
-    Case,
     Chain,
     Computed,
     InNetwork,
@@ -26,6 +25,7 @@ from eastgate.ir import (
     Prefix,
     Refusal,
     Rule,
+    SelectorCase,
     Site,
 )
 from eastgate.ir.attributes import ADDRESS, HOST, IDENTITY, METHOD, PATH, header, query
@@ -139,7 +139,7 @@ def _layer(rules: tuple[Rule, ...], shape: str) -> Layer:
     nothing = Chain((AllowAny("none", (), Refusal.NOT_FOUND),))
     here = Rule(Is(ADDRESS, InNetwork((ip_network(_HERE),))), Origin(PolicyRef("Kind", "n", "here"), 0))
     chain = Chain((AllowAny("allow", (here,), Refusal.FORBIDDEN),))
-    return Layer(Placement(Site.WORKLOAD, "inbound"), nothing, tuple(Case(rule.when, chain) for rule in rules))
+    return Layer(Placement(Site.WORKLOAD, "inbound"), nothing, tuple(SelectorCase(rule.when, chain) for rule in rules))
 
 
 def _enforce(monkeypatch: pytest.MonkeyPatch, tests: list[Predicate], shape: str) -> None:

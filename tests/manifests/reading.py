@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from eastgate.diagnostics import Diagnostic, Reporter
-from eastgate.manifests import Reading, read_text
+from eastgate.manifests import ReadResult, read_text
 from eastgate.manifests.json.nodes import read_json_nodes
 from eastgate.manifests.json.plain import read_plain_json
 from eastgate.manifests.node import Node
 from eastgate.manifests.plain import PlainDocument
-from eastgate.manifests.text import Text, decode
+from eastgate.manifests.text import DecodedText, decode
 from eastgate.manifests.yaml.nodes import read_yaml_node
 from eastgate.manifests.yaml.plain import read_plain_yaml
 
@@ -23,12 +23,12 @@ def always(api_version: str, kind: str) -> bool:
     return True
 
 
-def reading_of(content: str | bytes, name: str = "f.yaml", *, positioned: bool = False) -> Reading:
+def reading_of(content: str | bytes, name: str = "f.yaml", *, positioned: bool = False) -> ReadResult:
     return read_text(name, content, positioned=always if positioned else never)
 
 
 def found(content: str | bytes, name: str = "f.yaml", *, positioned: bool = False) -> list[Diagnostic]:
-    return reading_of(content, name, positioned=positioned).reporter.found
+    return reading_of(content, name, positioned=positioned).reporter.diagnostics
 
 
 def place(finding: Diagnostic) -> tuple[str, int, int, str]:
@@ -41,7 +41,7 @@ def places(content: str | bytes, name: str = "f.yaml") -> list[tuple[str, int, i
     return [place(finding) for finding in found(content, name)]
 
 
-def text_of(content: str | bytes, name: str = "f.yaml") -> Text:
+def text_of(content: str | bytes, name: str = "f.yaml") -> DecodedText:
     text = decode(name, content, Reporter())
     assert text is not None
     return text

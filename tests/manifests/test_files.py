@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from eastgate.diagnostics import Reporter
-from eastgate.manifests import Reading, files_of, limits, read, read_nodes
+from eastgate.manifests import ReadResult, files_of, limits, read, read_nodes
 from eastgate.manifests import text as text_module
 
 from .reading import POD, never
@@ -20,11 +20,11 @@ def _pod(name: str) -> str:
     return POD.replace("name: a", f"name: {name}")
 
 
-def _names(reading: Reading) -> list[str]:
+def _names(reading: ReadResult) -> list[str]:
     return [document.name for document in reading.documents]
 
 
-def _told(reading: Reading) -> list[tuple[str, str, str | None]]:
+def _told(reading: ReadResult) -> list[tuple[str, str, str | None]]:
     return [(finding.code.id, finding.message, finding.help) for finding in reading.reporter]
 
 
@@ -42,7 +42,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_folder_is_read_with_all_below_it_in_order_and_without_what_is_hidden(folder: Path) -> None:
     reading = read(["m"], positioned=never)
     assert _names(reading) == ["a", "b", "c", "d", "z"]
-    assert reading.reporter.found == []
+    assert reading.reporter.diagnostics == []
     assert [document.span.file for document in reading.documents][-2:] == ["m/sub/deeper/d.yaml", "m/z.json"]
 
 
@@ -55,7 +55,7 @@ def test_a_file_is_read_once_however_often_it_is_given(folder: Path) -> None:
     os.link(folder / "m/b.yaml", folder / "m/hard.yaml")
     reading = read(["m/b.yaml", "m", folder / "m/b.yaml", "m/../m"], positioned=never)
     assert _names(reading) == ["b", "a", "c", "d", "z"]
-    assert reading.reporter.found == []
+    assert reading.reporter.diagnostics == []
 
 
 def test_links_that_lead_back_up_end_the_way(folder: Path) -> None:
@@ -166,7 +166,7 @@ def test_a_broken_file_does_not_hide_the_findings_in_others(folder: Path) -> Non
 
 def test_objects_in_different_files_must_differ_too(folder: Path) -> None:
     (folder / "m/b.yaml").write_text(_pod("a"))
-    (finding,) = read(["m"], positioned=never).reporter.found
+    (finding,) = read(["m"], positioned=never).reporter.diagnostics
     assert (str(finding.span), finding.help) == ("m/b.yaml:4:9", "the first one is at m/a.yml:1:1; keep one of them")
 
 

@@ -98,7 +98,7 @@ def test_what_may_be_a_policy_or_decides_what_exists_stops(name: str, tmp_path: 
 
 def test_what_is_left_aside_unread_is_told_where_and_why(tmp_path: Path) -> None:
     folder = _folder(tmp_path, {"x.yaml": "a: [1,\n", "pod.yaml": POD})
-    (finding,) = read_manifests([folder]).reporter.found
+    (finding,) = read_manifests([folder]).reporter.diagnostics
     assert (finding.code.id, finding.is_error) == ("EG1040", False)
     assert finding.message.startswith("left aside, since it has neither `apiVersion` nor `kind`: ")
     assert finding.span is not None
@@ -115,13 +115,13 @@ def test_an_empty_input_that_is_named_is_an_error(content: str, tmp_path: Path) 
     folder = _folder(tmp_path, {"empty.yaml": content, "pod.yaml": POD})
     assert _codes(folder / "empty.yaml") == ["EG1046"]
     assert _codes(folder) == []
-    found = read_manifests(["-"], stdin=io.BytesIO(content.encode())).reporter.found
+    found = read_manifests(["-"], stdin=io.BytesIO(content.encode())).reporter.diagnostics
     assert [(one.code.id, one.message) for one in found] == [("EG1046", "there is nothing in standard input")]
 
 
 def test_an_empty_list_is_not_nothing() -> None:
     text = b"apiVersion: v1\nkind: List\nitems: []\n"
-    assert read_manifests(["-"], stdin=io.BytesIO(text)).reporter.found == []
+    assert read_manifests(["-"], stdin=io.BytesIO(text)).reporter.diagnostics == []
 
 
 @pytest.mark.parametrize(
@@ -146,12 +146,12 @@ def test_a_policy_is_written_once(tmp_path: Path) -> None:
 def test_objects_that_a_cluster_names_have_a_name_each(tmp_path: Path) -> None:
     job = "apiVersion: batch/v1\nkind: Job\nmetadata: {generateName: hook-}\nspec: {template: {spec: {}}}\n"
     manifests = read_manifests([_folder(tmp_path, {"a.yaml": f"{job}---\n{job}"})])
-    assert manifests.reporter.found == []
+    assert manifests.reporter.diagnostics == []
     assert [one.name for one in manifests.objects] == ["hook-xxxx1", "hook-xxxx2"]
 
 
 def test_a_policy_needs_a_name_of_its_own() -> None:
-    found = read_text("f.yaml", POLICY.replace("name: p", "generateName: p-"), positioned=always).reporter.found
+    found = read_text("f.yaml", POLICY.replace("name: p", "generateName: p-"), positioned=always).reporter.diagnostics
     assert [one.code.id for one in found] == ["EG1035"]
 
 
@@ -187,7 +187,7 @@ def test_an_ignore_file_is_for_the_folder_that_it_is_in_and_decides_before_those
     (folder / "a/.eastgateignore").write_text("/x.yaml\n!pod.yaml\n")
     (folder / ".eastgateignore").write_text("pod.yaml\n")
     manifests = read_manifests([folder])
-    assert (manifests.excluded, manifests.reporter.found) == (1, [])
+    assert (manifests.excluded, manifests.reporter.diagnostics) == (1, [])
     assert sorted(one.name for one in manifests.objects) == ["a", "x"]
 
 
@@ -202,7 +202,7 @@ def test_what_is_no_pattern_is_an_error(tmp_path: Path) -> None:
 
 def test_a_folder_of_which_all_is_left_out_is_an_error(tmp_path: Path) -> None:
     folder = _folder(tmp_path, {"pod.yaml": POD})
-    (finding,) = read_manifests([folder], bounds=Bounds.of([folder], exclude=["*"])).reporter.found
+    (finding,) = read_manifests([folder], bounds=Bounds.of([folder], exclude=["*"])).reporter.diagnostics
     assert (finding.code.id, finding.help) == ("EG1003", "1 files are left out by --exclude or .eastgateignore")
 
 

@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from eastgate.diagnostics import Reporter, render_all
-from eastgate.manifests import Plain, Reading, read_nodes_text, read_text
+from eastgate.manifests import Plain, ReadResult, read_nodes_text, read_text
 from eastgate.manifests.yaml.nodes import read_yaml_node
 
 from .reading import always, json_nodes, json_plain, never, reading_of, spans_are_inside, text_of, yaml_node, yaml_plain
@@ -20,7 +20,7 @@ _MANY = settings(max_examples=400, deadline=None)
 _NAMES = st.sampled_from(["f.yaml", "f.json", "<stdin>", "values.yaml"])
 
 
-def _is_sound(reading: Reading) -> None:
+def _is_sound(reading: ReadResult) -> None:
     """What holds of every reading, of whatever text."""
     render_all(reading.reporter)
     for finding in reading.reporter:
@@ -76,7 +76,7 @@ def test_what_the_fast_yaml_reader_accepts_the_precise_one_reads_the_same(conten
         return
     reporter = Reporter()
     node = yaml_node(content, reporter)
-    assert reporter.found == []
+    assert reporter.diagnostics == []
     assert fast.value == (None if node is None else node.plain())
 
 
@@ -88,9 +88,9 @@ def test_what_the_fast_json_reader_accepts_the_precise_one_reads_the_same(conten
     reporter = Reporter()
     nodes = json_nodes(content, reporter)
     if fast is not None:
-        assert reporter.found == []
+        assert reporter.diagnostics == []
         assert [node.plain() for node in nodes] == [fast.value]
-    elif not reporter.found and len(nodes) == 1:
+    elif not reporter.diagnostics and len(nodes) == 1:
         assert json.loads(content) == nodes[0].plain()  # the fast reader was merely careful
 
 
@@ -147,7 +147,7 @@ def test_each_entry_of_a_yaml_list_can_be_read_again_alone(items: list[Plain], f
     for extent, item in zip(fast.items, whole["items"], strict=True):
         reporter = Reporter()
         again = read_yaml_node(text_of(text), *extent, reporter)
-        assert reporter.found == []
+        assert reporter.diagnostics == []
         assert again is not None
         assert repr(again) == repr(item)
 
@@ -155,5 +155,5 @@ def test_each_entry_of_a_yaml_list_can_be_read_again_alone(items: list[Plain], f
 @pytest.mark.parametrize("content", MANIFESTS)
 def test_the_manifests_that_are_damaged_above_are_right(content: str) -> None:
     reading = reading_of(content)
-    assert reading.reporter.found == []
+    assert reading.reporter.diagnostics == []
     assert reading.documents

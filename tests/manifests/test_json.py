@@ -82,7 +82,7 @@ def test_values(written: str, meant: Plain) -> None:
     text = f'{{"key": {written}}}'
     reporter = Reporter()
     (node,) = json_nodes(text, reporter)
-    assert reporter.found == []
+    assert reporter.diagnostics == []
     value = node["key"].plain()
     assert (type(value), repr(value)) == (type(meant), repr(meant))
     fast = json_plain(text)

@@ -121,7 +121,7 @@ def test_a_few_overlays_are_rendered_and_must_not_differ(here: Path) -> None:
 def test_files_that_no_kustomization_names_are_told(here: Path) -> None:
     _write(here / "m", {"kustomization.yaml": _kustomization("pod.yaml"), "pod.yaml": POD, "rendered": PATCH})
     _write(here / "m", {"policy.yaml": POD, "sub/other.yaml": POD})
-    (finding,) = read_manifests(["m"]).reporter.found
+    (finding,) = read_manifests(["m"]).reporter.diagnostics
     assert (finding.code.id, finding.is_error) == ("EG1044", False)
     assert "`m/policy.yaml`, `m/sub/other.yaml`" in finding.message
 
@@ -129,7 +129,7 @@ def test_files_that_no_kustomization_names_are_told(here: Path) -> None:
 def test_a_component_that_nobody_takes_in_is_told(here: Path) -> None:
     component = _kustomization("policy.yaml") + "kind: Component\n"
     _write(here / "m", {"kustomization.yaml": component, "policy.yaml": POD})
-    (finding,) = read_manifests(["m"]).reporter.found
+    (finding,) = read_manifests(["m"]).reporter.diagnostics
     assert (finding.code.id, finding.is_error) == ("EG1044", False)
     assert "`m/policy.yaml`" in finding.message
 

@@ -100,7 +100,7 @@ def test_a_bomb_is_a_finding(bomb_name: str) -> None:
     bomb, code = _BOMBS[bomb_name]
     text = bomb()
     with _counted_calls() as calls:
-        found = reading_of(text, "f.json" if "json" in bomb_name else "f.yaml").reporter.found
+        found = reading_of(text, "f.json" if "json" in bomb_name else "f.yaml").reporter.diagnostics
     assert calls[0] < _MOST_CALLS, "the work is bounded, whatever the text is"
     assert code in [finding.code.id for finding in found]
     assert all(len(finding.message) + len(finding.help or "") < 400 for finding in found)
@@ -146,7 +146,7 @@ def test_as_deep_as_allowed_is_allowed() -> None:
 def test_as_many_aliases_as_allowed_are_allowed() -> None:
     inner = "[" + "x, " * 98 + "x]"  # a hundred nodes
     text = POD + f"a: &a {inner}\nb: [{', '.join(['*a'] * 1000)}]\n"
-    assert reading_of(text).reporter.found == []
+    assert reading_of(text).reporter.diagnostics == []
     (told,) = places(text + "c: *a\n")
     assert told == ("EG1013", 7, 4, "*a")
 

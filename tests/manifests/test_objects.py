@@ -7,7 +7,7 @@ import json
 import pytest
 import yaml
 
-from eastgate.manifests import Document, Plain, Reading, read_nodes_text, read_objects, read_text
+from eastgate.manifests import Document, Plain, ReadResult, read_nodes_text, read_objects, read_text
 from eastgate.manifests.objects import Positioned
 
 from .reading import POD, always, never, reading_of
@@ -52,7 +52,7 @@ _WRITTEN = {
 @pytest.mark.parametrize("text", _WRITTEN.values(), ids=_WRITTEN.keys())
 def test_the_same_objects_come_out_of_every_way_to_write_them(text: str) -> None:
     reading = read_text("f", text, positioned=_policies)
-    assert reading.reporter.found == []
+    assert reading.reporter.diagnostics == []
     assert [(d.kind, d.name, d.node is None, d.data is None) for d in reading.documents] == [
         ("Pod", "a", True, False),
         ("Policy", "p", False, True),
@@ -110,7 +110,7 @@ def test_the_entries_of_a_typed_list_are_of_its_type() -> None:
     )
     for positioned in (always, never):
         reading = read_text("f.json", text, positioned=positioned)
-        assert reading.reporter.found == []
+        assert reading.reporter.diagnostics == []
         assert [(d.api_version, d.kind, d.name) for d in reading.documents] == [
             ("g.io/v1", "Policy", "a"),
             ("g.io/v1", "Policy", "b"),
@@ -135,12 +135,12 @@ def test_what_has_objects_in_its_items_is_a_list_whatever_it_is_called(kind: str
 @pytest.mark.parametrize("items", ["items: []", "items:", "items: null"])
 def test_an_empty_list_is_no_mistake(items: str) -> None:
     reading = reading_of(f"apiVersion: v1\nkind: List\n{items}\n")
-    assert (reading.documents, reading.reporter.found) == ([], [])
+    assert (reading.documents, reading.reporter.diagnostics) == ([], [])
 
 
 def test_lists_inside_each_other_have_an_end() -> None:
     text = "{apiVersion: v1, kind: List, items: [" * 30 + "]}" * 30
-    (finding,) = reading_of(text).reporter.found
+    (finding,) = reading_of(text).reporter.diagnostics
     assert finding.code.id == "EG1014"
 
 
@@ -157,7 +157,7 @@ def test_lists_inside_each_other_have_an_end() -> None:
 )
 def test_what_tools_keep_beside_manifests_is_passed_over_and_counted(name: str, text: str, skipped: int) -> None:
     reading = reading_of(text, name)
-    assert (reading.documents, reading.reporter.found) == ([], [])
+    assert (reading.documents, reading.reporter.diagnostics) == ([], [])
     assert reading.skipped == {name.rpartition("/")[2]: skipped}
 
 
@@ -196,7 +196,7 @@ def test_inline_objects_become_documents_of_a_reading() -> None:
     written = [json.dumps(item, ensure_ascii=False) for item in (_ITEMS[0], _ITEMS[1], _ITEMS[0], {"kind": "Pod"})]
     text = "spec:\n  objects:\n" + "".join(f"  - {item}\n" for item in written)
     (root,) = read_nodes_text("test.yaml", text).nodes
-    into = Reading()
+    into = ReadResult()
     assert read_objects(root["spec"]["objects"], positioned=_policies, into=into) is into
     assert [(d.name, d.node is None) for d in into.documents] == [("a", True), ("p", False)]
     assert str(into.documents[0].span) == "test.yaml:3:5"

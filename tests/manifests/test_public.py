@@ -14,7 +14,7 @@ _MODULES = [m.name for m in pkgutil.walk_packages(sources.__path__, "eastgate.ma
 
 def test_the_package_offers_this_and_nothing_else() -> None:
     assert sources.__all__ == [
-        *["ANYWHERE", "Bounds", "Document", "Kustomized", "Node", "Plain", "Reading", "Roots", "Scalar"],
+        *["ANYWHERE", "Bounds", "Document", "Kustomized", "Node", "Plain", "ReadResult", "Roots", "Scalar"],
         *["around", "files_of", "read", "read_nodes", "read_nodes_text", "read_objects", "read_text"],
     ]
 

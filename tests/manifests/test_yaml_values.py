@@ -37,7 +37,7 @@ from .reading import POD, reading_of, yaml_node, yaml_plain
 def test_a_value_means_what_it_means_to_kubectl(written: str, meant: Plain) -> None:
     reporter = Reporter()
     node = yaml_node(f"key: {written}\n", reporter)
-    assert reporter.found == []
+    assert reporter.diagnostics == []
     assert node is not None
     value = node["key"].plain()
     assert (type(value), value) == (type(meant), meant)
@@ -63,7 +63,7 @@ def test_a_value_means_what_it_means_to_kubectl(written: str, meant: Plain) -> N
 def test_anchors_aliases_and_merges(written: str, meant: Plain) -> None:
     reporter = Reporter()
     node = yaml_node(written, reporter)
-    assert reporter.found == []
+    assert reporter.diagnostics == []
     assert node is not None
     assert node.plain() == meant
 
@@ -130,7 +130,7 @@ def test_a_block_ends_with_its_last_value_and_not_with_the_comments_behind_it() 
 def test_every_line_break_of_yaml_counts_as_one_line(line_break: str) -> None:
     text = line_break.join(["a: 1", "---", "b: 2", "", "c: [x,", "  why]", "...", "d: 4"])
     roots = read_nodes_text("f.yaml", text)
-    assert roots.reporter.found == []
+    assert roots.reporter.diagnostics == []
     assert [root.line for root in roots.nodes] == [1, 3, 8]
     assert str(roots.nodes[1].nearest("c", 1).span) == "f.yaml:6:3"
 
@@ -165,7 +165,7 @@ def test_every_line_break_of_yaml_counts_as_one_line(line_break: str) -> None:
 )
 def test_a_text_is_split_into_its_documents(text: str, values: list[Plain]) -> None:
     roots = read_nodes_text("f.yaml", text)
-    assert roots.reporter.found == []
+    assert roots.reporter.diagnostics == []
     assert [root.plain() for root in roots.nodes] == values
 
 

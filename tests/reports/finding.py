@@ -6,12 +6,12 @@ import re
 
 from eastgate.ir import Request, consents, mentions
 from eastgate.ir.attributes import IDENTITY, MCP_METHOD, MCP_TOOL, MESH_NAME, PORT, Attribute
-from eastgate.reports.effective import Branch, CallerEntry, Destination, Row, Table
+from eastgate.reports.effective import Branch, CallerEntry, Destination, EffectiveTable, Row
 from eastgate.reports.effective.requests import Message
 from eastgate.symbolic.truth import truth
 
 
-def row_of(table: Table, request: Request) -> Row:
+def row_of(table: EffectiveTable, request: Request) -> Row:
     """The one row that a request is in."""
     caller = _caller(table.callers, request)
     destination = _destination(table.destinations, request)

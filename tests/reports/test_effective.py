@@ -17,7 +17,7 @@ from eastgate.ir.paths import is_refused
 from eastgate.reports.cluster import Cluster
 from eastgate.reports.describe.pods import pod_tables
 from eastgate.reports.describe.services import service_table
-from eastgate.reports.effective import Destination, EnforcementPoint, Facts, Table, effective_table
+from eastgate.reports.effective import Destination, EffectiveTable, EnforcementPoint, Facts, effective_table
 from eastgate.settings import DataPlane
 from tests.reports.finding import branch_of, row_of
 from tests.worlds import access_generate, generate, kuadrant_generate, linkerd_generate
@@ -31,7 +31,7 @@ from tests.worlds.test_generated_linkerd import compared, request_of
 PATHS = [path for path in generate.PATHS if not is_refused(path)]
 
 
-def agrees(table: Table, layers: tuple[Layer, ...], request: Request) -> None:
+def agrees(table: EffectiveTable, layers: tuple[Layer, ...], request: Request) -> None:
     row = row_of(table, request)
     if row.cell.too_many:
         return

@@ -17,7 +17,6 @@ from eastgate.ir import (
     Answer,
     Ask,
     AskAll,
-    Case,
     Chain,
     Computed,
     Deny,
@@ -40,6 +39,7 @@ from eastgate.ir import (
     Request,
     Rule,
     Ruling,
+    SelectorCase,
     Stage,
     Step,
 )
@@ -59,7 +59,7 @@ Draw = Callable[[Random], Predicate]
 
 def _layer(random: Random, draw_predicate: Draw) -> Layer:
     cases = tuple(
-        Case(draw_predicate(random), _chain(random, draw_predicate), random.random() < 0.2)
+        SelectorCase(draw_predicate(random), _chain(random, draw_predicate), random.random() < 0.2)
         for _ in range(random.randint(0, 2))
     )
     return Layer(Placement(None, "l"), _chain(random, draw_predicate), cases)
@@ -216,9 +216,9 @@ CLOSES, ANSWERS_HTTP = (
     [
         (Layer(Placement(None, "l"), CLOSES), 81, 200),
         (Layer(Placement(None, "l"), ANSWERS_HTTP), 81, 400),
-        (Layer(Placement(None, "l"), ANSWERS_HTTP, (Case(ON_80, Chain(())),)), 80, 200),
-        (Layer(Placement(None, "l"), ANSWERS_HTTP, (Case(ON_80, Chain(())),)), 81, 400),
-        (Layer(Placement(None, "l"), ANSWERS_HTTP, (Case(ON_80, Chain(())),)), None, 0),
+        (Layer(Placement(None, "l"), ANSWERS_HTTP, (SelectorCase(ON_80, Chain(())),)), 80, 200),
+        (Layer(Placement(None, "l"), ANSWERS_HTTP, (SelectorCase(ON_80, Chain(())),)), 81, 400),
+        (Layer(Placement(None, "l"), ANSWERS_HTTP, (SelectorCase(ON_80, Chain(())),)), None, 0),
         (Layer(Placement(None, "l"), Chain((AllowAny("allow", ()),))), None, 400),
     ],
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from eastgate.dialects.base import Dialect, Kind, reader
 from eastgate.dialects.linting import Linting
-from eastgate.dialects.serving import AGE, Column, Resource, Served, Status
+from eastgate.dialects.serving import AGE, Column, Served, ServedResource, Status
 from tests.toy import codes, meaning, shapes
 from tests.toy.assemble import layers
 from tests.toy.conversions import to_gep
@@ -36,7 +36,7 @@ DIALECT: Dialect[GuestList] = Dialect(
             reader(shapes.GUEST_LIST, meaning.guest_list),
             lambda: (shapes.GUEST_LIST,),
             short="gl",
-            served=Served(Resource("guestlists", Status.CONDITIONS), (Column("App", ".spec.app"), AGE)),
+            served=Served(ServedResource("guestlists", Status.CONDITIONS), (Column("App", ".spec.app"), AGE)),
             locate=meaning.locate,
         ),
     ),

@@ -15,11 +15,12 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
+import eastgate as package
 from eastgate import Authority, Question, dialects
 from eastgate.api.reading import sort_documents
 from eastgate.cli import main
 from eastgate.cli.catalogue import all_codes, chapters
-from eastgate.cli.complete import things
+from eastgate.cli.complete import kinds_and_names
 from eastgate.manifests.reader import read_text
 from eastgate.mesh.calls import make_calls
 from eastgate.mesh.mesh import LocalMesh, MeshOptions
@@ -203,7 +204,12 @@ def test_completions_know_its_names(eastgate: Run) -> None:
     assert "complete" in eastgate("completion", "bash").output
     context = click.Context(click.Command("describe"))
     context.params = {"words": ("gl",), "files": ("party.yaml",)}
-    assert [item.value for item in things(context, click.Argument(["words"]), "c")] == ["cart"]
+    assert [item.value for item in kinds_and_names(context, click.Argument(["words"]), "c")] == ["cart"]
+
+
+def test_its_settings_are_public() -> None:
+    assert {"GuestRefusal", "ToySettings"} <= set(dir(package))
+    assert dialects.public_settings()["ToySettings"] is ToySettings
 
 
 def test_the_catalogue_has_a_chapter_for_it() -> None:

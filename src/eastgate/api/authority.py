@@ -7,7 +7,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, cast
 
 from eastgate import dialects
-from eastgate.api.deciding import Decider, LiveQuestion, Prepared
+from eastgate.api.deciding import Decider, LiveArrivals, LiveQuestion, Prepared
 from eastgate.api.decisions import Decision
 from eastgate.api.questions import Question, QuestionError
 from eastgate.api.reading import FaultReason, ManifestError, Manifests, read_manifests, read_plain
@@ -18,7 +18,6 @@ from eastgate.dialects import Policy
 from eastgate.dialects import rejected as rejection
 from eastgate.engine.engine import Engine
 from eastgate.ir import Attachment, Layer, LiveAnswers, PolicyRef, Request, Stances
-from eastgate.ir.attributes import Attribute
 from eastgate.manifests import Bounds, Document
 from eastgate.settings import Settings, SettingsError
 from eastgate.unread import Handling, UnreadObjects
@@ -42,7 +41,7 @@ class Authority:
         unread: Handling = Handling.ERROR,
         live: bool = False,
     ) -> None:
-        """Raises ManifestError where a manifest has errors: a policy that cannot be understood is never ignored.
+        """Check what was read. Raises ManifestError where a manifest has errors: no policy is ever ignored.
 
         Without `strict`, a policy with errors closes what it targets: `decide` raises QuestionError for a question
         about that, and answers others. `unread` says what becomes of answers that objects of unread kinds could change;
@@ -95,9 +94,9 @@ class Authority:
         return self._engine.policies
 
     @property
-    def rejected(self) -> Sequence[rejection.Policy]:
+    def rejected(self) -> Sequence[rejection.RejectedPolicy]:
         """Return the policies that cannot be read, each of which closes what it targets."""
-        return [policy for policy in self.policies if isinstance(policy, rejection.Policy)]
+        return [policy for policy in self.policies if isinstance(policy, rejection.RejectedPolicy)]
 
     def _assemble(self, attached: Sequence[Attachment[Policy]], stances: Stances) -> list[Layer]:
         return dialects.assemble(attached, self._settings, self._world, stances, self._keys, live=self._asks_servers)
@@ -192,9 +191,9 @@ class Authority:
         kept = [unread for unread in self.unread_objects.objects if _ref_of(unread.document) not in replaced]
         return UnreadObjects([*kept, *news.unread.objects])
 
-    def place(self, addresses: Mapping[str, str]) -> None:
-        """Have these workloads run at these addresses, on one machine: see `LiveWorld.place`."""
-        self._live.place(addresses)
+    def assign_addresses(self, addresses: Mapping[str, str]) -> None:
+        """Have these workloads run at these addresses, on one machine: see `LiveWorld.assign_addresses`."""
+        self._live.assign_addresses(addresses)
 
     # Questions
 
@@ -219,21 +218,28 @@ class Authority:
         """Resolve a question that is to be decided often. Raises QuestionError where it stands for nothing."""
         return Prepared(self._decider, question)
 
-    def enforced(self, question: Question) -> Decision:
-        """Return what proxies do that enforce the policies: what a policy with errors targets is closed."""
-        return self._decider.enforced(question)
+    def enforced(self, question: Question, along: tuple[Point, ...] | None = None) -> Decision:
+        """Return what proxies do that enforce the policies: what a policy with errors targets is closed.
+
+        `along`: of the ways that it may take, those that pass these points are meant, if there are any.
+        """
+        return self._decider.enforced(question, along)
+
+    def arrive(self, live: LiveQuestion) -> LiveArrivals:
+        """Find where a request that is waiting arrives, to decide it there with the answers that authorizers give.
+
+        Raises QuestionError where it cannot be told. What this returns holds until something changes. It is for the
+        packages of this project, and no part of the public API; so is `enforced_live`.
+        """
+        return self._decider.arrive(live)
 
     def enforced_live(self, live: LiveQuestion, answers: LiveAnswers) -> Decision:
-        """Return the same for a request that is waiting, with the answers that authorizers gave so far.
+        """Return what is enforced for a request that is waiting, with the answers that authorizers gave so far.
 
         Raises Pending where one more answer is needed: ask for it, add it, and call this again. Raises QuestionError
         where it cannot be told which policies apply.
         """
-        return self._decider.enforced_live(live, answers)
-
-    def looked_at(self, live: LiveQuestion) -> frozenset[Attribute]:
-        """Return the attributes that can change what is enforced wherever a question leads. Raises QuestionError."""
-        return self._decider.looked_at(live)
+        return self._decider.arrive(live).decide(answers)
 
     def requests(self, question: Question) -> list[Request]:
         """Return the requests that a question stands for, as they are decided."""
@@ -253,7 +259,7 @@ class Authority:
     def unread_objects(self, objects: UnreadObjects) -> None:
         self._decider.unread_objects = objects
 
-    def rejected_at(self, points: Iterable[Point]) -> list[rejection.Policy]:
+    def rejected_at(self, points: Iterable[Point]) -> list[rejection.RejectedPolicy]:
         """Return the policies that cannot be read and that are about some of these points."""
         return self._decider.rejected_at(points)
 

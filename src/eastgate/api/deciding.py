@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
+from typing import TypeAlias
 
 from eastgate import dialects
 from eastgate.api.decisions import Decision, Stop
@@ -11,13 +12,14 @@ from eastgate.api.questions import (
     LABELS_UNKNOWN,
     NOT_CONSIDERED,
     POLICY_REJECTED,
-    Entry,
+    EntryPoint,
     Question,
     QuestionError,
     Resolver,
     Values,
     callers_of,
     ends,
+    message_values,
     request_values,
 )
 from eastgate.api.questions.arrivals import without_http
@@ -28,7 +30,7 @@ from eastgate.dialects import rejected as rejection
 from eastgate.dialects.base import Condition
 from eastgate.engine.compiled import Program
 from eastgate.engine.engine import Engine
-from eastgate.ir import AskAll, Authorizer, Known, LiveAnswers, Request, ask_authorizers, authorizers_in
+from eastgate.ir import AskAll, Authorizer, Known, Layer, LiveAnswers, Request, ask_authorizers, authorizers_in
 from eastgate.ir.attributes import Attribute, header, query
 from eastgate.records import dataclass
 from eastgate.settings import Settings
@@ -42,14 +44,19 @@ from eastgate.unread import (
     standing,
 )
 
-__all__ = ["Decider", "LiveQuestion", "Prepared"]
+__all__ = ["Decider", "LiveArrivals", "LiveQuestion", "Prepared"]
 
 _Decided = tuple["_Crossing", Request, tuple[Program | None, int]]
+_Passed: TypeAlias = (
+    "tuple[tuple[Program, ...], tuple[Layer, ...], Mapping[str, Authorizer], bool, tuple[Attribute, ...], "
+    "tuple[Point, Policy] | None]"
+)
+_MOST_POINTS = 65_536  # sequences of points, that are remembered
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Crossing(Stop):
-    """Where a question leads, with what is asked and looked at there. `uncertain` may target it, or may not.
+    """A point that a question leads to, with the request and the layers there. `uncertain` may target it, or may not.
 
     `asks`: the answer of an authorizer has a say, be it one that we run or not.
     """
@@ -74,7 +81,7 @@ class LiveQuestion:
     """
 
     question: Question
-    entries: tuple[Entry, ...] | None = None
+    entries: tuple[EntryPoint, ...] | None = None
     values: Values = field(default_factory=dict)
     unknown: frozenset[Attribute] = frozenset()
     all_headers: bool = True
@@ -101,10 +108,11 @@ class Decider:
     def _forget(self) -> None:
         """Begin to remember anew what questions lead to."""
         self._version = self.engine.version
-        self._rejections = self.engine.count(rejection.Policy)
+        self._rejections = self.engine.count(rejection.RejectedPolicy)
         self._unconsidered = Unconsidered(rejected=self._rejections)
         self._resolver = Resolver(self._world, self._settings, self._cross)
         self._routing_fields: frozenset[Attribute] | None = None
+        self._passed: dict[tuple[Point, ...], _Passed] = {}
 
     def _follow(self) -> None:
         """Forget what questions lead to where something has changed."""
@@ -128,34 +136,21 @@ class Decider:
         """
         return self.judge(question, self._decide(question))
 
-    def enforced(self, question: Question) -> Decision:
-        """Return what proxies do that enforce the policies: what a policy with errors targets is closed."""
-        return self._answer(question, self._decide(question))
+    def enforced(self, question: Question, along: tuple[Point, ...] | None = None) -> Decision:
+        """Return what proxies do that enforce the policies: what a policy with errors targets is closed.
 
-    def enforced_live(self, live: LiveQuestion, answers: LiveAnswers) -> Decision:
-        """Return what is enforced, with the answers that authorizers gave. Raises Pending where one is missing.
-
-        Raises QuestionError where it cannot be told which policies apply.
+        `along`: of the ways that it may take, those that pass these points are meant, if there are any.
         """
-        decided: list[_Decided] = []
-        for crossing, request in self._live_arrivals(live):
-            if crossing.uncertain is not None:
-                raise _unlabelled(*crossing.uncertain)
-            joined = answers.joined_to(request, crossing.authorizers) if crossing.asks else request
-            verdict = crossing.decide(joined)
-            decided.append((crossing, answers.settled(joined) if crossing.asks else request, verdict))
-            if not verdict[1] & 1:
-                break  # nobody else is asked
-        return self._answer(live.question, decided)
+        decided = self._decide(question)
+        return self._answer(question, [each for each in decided if each[0].points == along] or decided)
 
-    def looked_at(self, live: LiveQuestion) -> frozenset[Attribute]:
-        """Return the attributes that can change what is enforced wherever a question leads."""
-        layers = (layer for crossing, _ in self._live_arrivals(live) for layer in crossing.layers)
-        return frozenset[Attribute]().union(*(layer.looks_at for layer in layers))
-
-    def _live_arrivals(self, live: LiveQuestion) -> Iterator[tuple[_Crossing, Request]]:
-        """Yield the requests that a question stands for, before any authorizer is asked."""
+    def arrive(self, live: LiveQuestion) -> LiveArrivals:
+        """Find where a request that is waiting arrives. Raises QuestionError where it cannot be told."""
         self._follow()
+        return LiveArrivals(self, live, self._version, tuple(self._live_arrivals(live)))
+
+    def _live_arrivals(self, live: LiveQuestion) -> Iterator[tuple[_Crossing, dict[Attribute, Known]]]:
+        """Yield what is known of each request that a question stands for, with where it arrives."""
         question = live.question
         given_values = {**request_values(question), **live.values}
         shared = {name: value for name, value in given_values.items() if name not in live.unknown}
@@ -166,7 +161,11 @@ class Decider:
             for caller in callers:
                 values = {**shared, **caller, **crossing.values}
                 live.leave_out_others(values, crossing.repeatable)
-                yield crossing, Request(values, question.external_auth)
+                yield crossing, values
+
+    def answer(self, question: Question, decided: Sequence[_Decided]) -> Decision:
+        """Answer with the first denial, or with the first arrival where all are allowed."""
+        return self._answer(question, decided)
 
     @property
     def _routed_by(self) -> frozenset[Attribute]:
@@ -178,10 +177,12 @@ class Decider:
             self._routing_fields = frozenset(headers | queries)
         return self._routing_fields
 
-    def rejected_at(self, points: Iterable[Point]) -> list[rejection.Policy]:
+    def rejected_at(self, points: Iterable[Point]) -> list[rejection.RejectedPolicy]:
         """Return the policies that cannot be read and that are about some of these points."""
         attached = (each.policy for point in points for each in self.engine.attached(point))
-        return list({policy.ref: policy for policy in attached if isinstance(policy, rejection.Policy)}.values())
+        return list(
+            {policy.ref: policy for policy in attached if isinstance(policy, rejection.RejectedPolicy)}.values()
+        )
 
     def _decide(self, question: Question) -> list[_Decided]:
         """Decide every request that a question stands for."""
@@ -207,25 +208,42 @@ class Decider:
                 arrivals.append((crossing, request))
         return arrivals
 
-    def _cross(self, entry: Entry) -> _Crossing:
+    def _cross(self, entry: EntryPoint) -> _Crossing:
         """Find what decides where a question leads."""
-        programs = tuple(self.engine.program(point) for point in entry.points)
-        layers = tuple(layer for program in programs for layer in program.layers)
-        looked_at = frozenset[Attribute]().union(*(layer.looks_at for layer in layers))
-        uncertain = ((point, self.engine.uncertain(point)) for point in entry.points)
+        found = self._passed.get(entry.points)
+        if found is None:
+            if len(self._passed) >= _MOST_POINTS:
+                self._passed.clear()
+            found = self._passed[entry.points] = self._pass(entry.points)
+        programs, layers, authorizers, asks, repeatable, uncertain = found
         return _Crossing(
             entry.where,
             entry.points,
             programs,
             layers,
             entry.values,
+            authorizers,
+            asks,
+            repeatable,
+            uncertain,
+            ((entry.where, True),),
+            ((entry.where, False),),
+            entry.hides_http,
+        )
+
+    def _pass(self, points: tuple[Point, ...]) -> _Passed:
+        """Find what decides at points, whatever is known of a request there."""
+        programs = tuple(self.engine.program(point) for point in points)
+        layers = tuple(layer for program in programs for layer in program.layers)
+        looked_at = frozenset[Attribute]().union(*(layer.looks_at for layer in layers))
+        uncertain = ((point, self.engine.uncertain(point)) for point in points)
+        return (
+            programs,
+            layers,
             authorizers_in(layers),
             any(isinstance(stage, AskAll) for layer in layers for chain in layer.chains for stage in chain.stages),
             tuple(attribute for attribute in looked_at if attribute.is_repeatable),
             next(((point, policies[0]) for point, policies in uncertain if policies), None),
-            ((entry.where, True),),
-            ((entry.where, False),),
-            entry.hides_http,
         )
 
     def judge(self, question: Question, decided: Sequence[_Decided]) -> Decision:
@@ -252,7 +270,7 @@ class Decider:
             raise _undecidable(unsure)
         return sure
 
-    def _unsure_of_caller(self, question: Question) -> list[rejection.Policy]:
+    def _unsure_of_caller(self, question: Question) -> list[rejection.RejectedPolicy]:
         """Return what leaves open who the calling pod is: an object of its namespace with errors, or written twice."""
         if not isinstance(ends.source_of(question.source, self._settings), ends.Pod):
             return []
@@ -287,6 +305,59 @@ class Decider:
             for policy in attached
             for condition in dialects.conditions(policy, beside, self._settings, self._world)
         )
+
+
+class LiveArrivals:
+    """Where a request that is waiting arrives, and what is known of it there.
+
+    It can be decided again and again, with more answers and with other messages, until something changes.
+    """
+
+    __slots__ = ("_arrivals", "_decider", "_live", "_version")
+
+    def __init__(
+        self,
+        decider: Decider,
+        live: LiveQuestion,
+        version: int,
+        arrivals: tuple[tuple[_Crossing, dict[Attribute, Known]], ...],
+    ) -> None:
+        self._decider = decider
+        self._live = live
+        self._version = version
+        self._arrivals = arrivals
+
+    @property
+    def is_current(self) -> bool:
+        """Tell whether nothing has changed since."""
+        return self._version == self._decider.engine.version
+
+    @property
+    def looked_at(self) -> frozenset[Attribute]:
+        """Return the attributes that can change what is enforced there."""
+        layers = (layer for crossing, _ in self._arrivals for layer in crossing.layers)
+        return frozenset[Attribute]().union(*(layer.looks_at for layer in layers))
+
+    def decide(self, answers: LiveAnswers, message: Question | None = None) -> Decision:
+        """Return what is enforced, with the answers that authorizers gave. Raises Pending where one is missing.
+
+        `message` is the question with one of several messages. Raises QuestionError where it cannot be told which
+        policies apply.
+        """
+        question, more = (self._live.question, {}) if message is None else (message, message_values(message))
+        decided: list[_Decided] = []
+        for crossing, known in self._arrivals:
+            if crossing.uncertain is not None:
+                raise _unlabelled(*crossing.uncertain)
+            values = {**known, **more}
+            request = without_http(values) if crossing.hides_http else Request(values, question.external_auth)
+            asks = crossing.asks and not crossing.hides_http
+            joined = answers.joined_to(request, crossing.authorizers) if asks else request
+            verdict = crossing.decide(joined)
+            decided.append((crossing, answers.settled(joined) if asks else request, verdict))
+            if not verdict[1] & 1:
+                break  # nobody else is asked
+        return self._decider.answer(question, decided)
 
 
 class Prepared:
@@ -332,19 +403,19 @@ def _leave_out_others(values: dict[Attribute, Known], question: Question, looked
             values[attribute] = None
 
 
-def _undecidable(policies: Sequence[rejection.Policy]) -> QuestionError:
+def _undecidable(policies: Sequence[rejection.RejectedPolicy]) -> QuestionError:
     policy = policies[0]
     causes = [error for rejected in policies for error in rejected.errors]
     is_about = "what it targets" if policy.is_policy else "what it may be about"
     message = f"{policy.ref} cannot be read, so that nothing can be said of {is_about}"
     return QuestionError(
-        POLICY_REJECTED, message, f"mend it ({policy.span.place}), or ask about something else", causes
+        POLICY_REJECTED, message, f"mend it ({policy.span.location}), or ask about something else", causes
     )
 
 
 def _unlabelled(point: Point, policy: Policy) -> QuestionError:
     message = f"{policy.ref} selects by a label that a cluster adds to pods, and {point} is derived from a template"
-    return QuestionError(LABELS_UNKNOWN, message, f"give real Pods, or mend it ({policy.span.place})")
+    return QuestionError(LABELS_UNKNOWN, message, f"give real Pods, or mend it ({policy.span.location})")
 
 
 def _not_considered(decision: Decision) -> QuestionError:

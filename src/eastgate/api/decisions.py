@@ -145,7 +145,7 @@ class Decision:
 
     @property
     def complete(self) -> bool:
-        """Tell whether nothing that was not considered could change the verdict."""
+        """Return whether nothing that was not considered could change the verdict."""
         return not could_change(self.unconsidered, allowed=self.allowed)
 
     @property
@@ -225,7 +225,7 @@ class Decision:
 
     @property
     def is_fully_known(self) -> bool:
-        """Tell whether everything is known of the request that any rule looks at."""
+        """Return whether everything is known of the request that any rule looks at."""
         values = self._request.values
         return all(attribute in values for layer in self.layers for attribute in layer.looks_at)
 
@@ -300,6 +300,6 @@ def _reason(decision: Decision) -> str:
 
 
 def _is_exhausted(decision: Decision) -> bool:
-    """Tell whether the search for a completion that is denied was given up."""
+    """Return whether the search for a completion that is denied was given up."""
     layers = () if decision.is_fully_known else decision.trace().layers
     return bool(layers) and layers[-1].exhausted

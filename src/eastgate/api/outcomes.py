@@ -69,10 +69,10 @@ def examples(decision: Decision, authority: Authority) -> Examples | None:
     """Return examples for a question that is denied because of what it leaves out; None where no allow was found."""
     if decision.allowed or not decision.unknown:
         return None
-    return _Search(decision, authority).examples()
+    return _ExampleSearch(decision, authority).examples()
 
 
-class _Search:
+class _ExampleSearch:
     def __init__(self, decision: Decision, authority: Authority) -> None:
         self._question = decision.question
         self._request = decision.arrival.request

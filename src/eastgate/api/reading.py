@@ -14,7 +14,7 @@ from eastgate.cluster import Manifest, World, WorldObject, interpret
 from eastgate.diagnostics import Diagnostic, Reporter, render_all
 from eastgate.dialects import Policy
 from eastgate.ir import PolicyRef
-from eastgate.manifests import Bounds, Document, Reading, read, read_text
+from eastgate.manifests import Bounds, Document, ReadResult, read, read_text
 from eastgate.records import dataclass
 from eastgate.settings import Settings
 from eastgate.unread import UnreadObjects, unread_object
@@ -59,7 +59,7 @@ class Fault:
 
     @property
     def closes(self) -> bool:
-        """Tell whether it closes what it targets, or may be about."""
+        """Return whether it closes what it targets, or may be about."""
         return self.reason in (FaultReason.POLICY, FaultReason.ROUTE, FaultReason.TWICE)
 
     @property
@@ -103,13 +103,13 @@ class Manifests:
             if reporter.errors:
                 reason = FaultReason.ROUTE if dialects.is_route(document) else FaultReason.OBJECT
                 self.faults.append(Fault(document, reason, reporter.errors))
-        self.reporter.found.extend(self._unreported(reporter))
+        self.reporter.diagnostics.extend(self._unreported(reporter))
 
     def settle(self) -> None:
         """Report what can be said only when everything has been read."""
         if any(dialects.is_examined(policy) for policy in self.policies):
             for policy, finding in dialects.examine(self.policies, self.settings, World.of(self.objects)):
-                self.reporter.found.append(finding)
+                self.reporter.diagnostics.append(finding)
                 if policy is not None and finding.is_error:
                     self._reject(policy, finding)
         self._attribute()
@@ -179,7 +179,7 @@ class Manifests:
 
     def _unreported(self, reporter: Reporter) -> list[Diagnostic]:
         """Return the findings at places of which nothing is reported yet: the first to see a mistake reports it."""
-        if not reporter.found:
+        if not reporter.diagnostics:
             return []
         reported = {(d.span.file, d.span.line, d.span.column) for d in self.reporter if d.span is not None}
         return [d for d in reporter if d.span is None or (d.span.file, d.span.line, d.span.column) not in reported]
@@ -220,7 +220,7 @@ def read_documents(
     on_file: Callable[[int, int], None] | None = None,
     bounds: Bounds | None = None,
     skim: bool = False,
-) -> Reading:
+) -> ReadResult:
     """Read documents as they were written. With `skim`, those of kinds that are not used are only counted."""
     return read(
         paths,
@@ -243,7 +243,7 @@ def read_plain(objects: Sequence[Mapping[str, object]], settings: Settings) -> M
 
 
 def _says_the_same(first: Document, second: Document) -> bool:
-    """Tell whether two documents declare the very same thing to exist; of policies there must be one."""
+    """Return whether two documents declare the very same thing to exist; of policies there must be one."""
     if first.data is None or second.data is None:
         return False
     if dialects.unread(first) is not None:

@@ -244,7 +244,7 @@ class Spelling:
         return meant if meant is not None and not self._is_written(word) else None
 
     def _is_written(self, name: str) -> bool:
-        """Tell whether a policy has the name in its text: it may name more than what it asks of a request."""
+        """Return whether a policy has the name in its text: it may name more than what it asks of a request."""
         word = re.compile(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])")
         spans = (policy.span for policy in self._authority.policies)
         return any(word.search(span.source.line(at)) for span in spans for at in range(span.line, span.end_line + 1))
@@ -282,7 +282,7 @@ class Spelling:
 
     @cached_property
     def _authorizers(self) -> frozenset[str]:
-        """The external authorizers that policies ask."""
+        """Return the external authorizers that policies ask."""
         return frozenset(ask.authorizer for layer in self._layers for ask in layer.asks)
 
 

@@ -42,7 +42,7 @@ _NO_RULE = {"policy": None, "rule": None, "label": None, "file": None, "line": N
 def _stage_to_json(stage: StageTrace) -> dict[str, object]:
     return {
         "stage": stage.stage,
-        "said": stage.said,
+        "said": stage.effect,
         "rules": stage.rules,
         **(origin_to_json(stage.rule.origin) if stage.rule else _NO_RULE),
         "observed": [{**origin_to_json(rule.origin), "would": would} for rule, would in stage.observed],

@@ -11,6 +11,7 @@ from http import HTTPStatus
 from eastgate.api.decisions import Decision
 from eastgate.authorizer.checks import DECISION_HEADER, Answer, Check, Pairs
 from eastgate.authorizer.messages import Reading
+from eastgate.envoy.plan.decisions import verdict_of
 from eastgate.ir import Answer as AuthorizerAnswer
 from eastgate.ir import Pending, RawRequest, Refusal, Reply, Ruling
 from eastgate.ir.attributes import UNKNOWN, Unknown
@@ -114,6 +115,7 @@ class Answers:
             "stage": outcome.stage,
             "policy": decision.policy,
             "rule": decision.rule,
+            "decider": verdict_of(outcome, 0).who,
             "asked": {name: _word(answer) for name, answer in decision.arrival.request.answers.items()},
         }
 

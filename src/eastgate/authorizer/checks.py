@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Final
 
-from eastgate.api.questions import Entry
+from eastgate.api.questions import EntryPoint
 from eastgate.api.questions.ends import UNKNOWN_CALLER
 from eastgate.ir.fields import Headers
 from eastgate.records import dataclass
@@ -21,7 +21,7 @@ OWN_HEADERS: Final = "x-eastgate-"
 """What the names of our own headers begin with. Clients may not send such."""
 
 Pairs = tuple[tuple[str, str], ...]
-Where = str | Entry
+Where = str | EntryPoint
 """Where a request goes: a destination as `--to` names it, or the points of enforcement themselves."""
 
 

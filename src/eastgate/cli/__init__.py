@@ -45,7 +45,7 @@ _VERBS = {
 
 
 class _OneLine(logging.Formatter):
-    """What a library logs, which may repeat what a peer sent."""
+    """The format of what libraries log, which may repeat what a peer sent."""
 
     def format(self, record: logging.LogRecord) -> str:
         return printable(super().format(record))

@@ -11,19 +11,19 @@ import click
 from eastgate.cli.output import fail
 from eastgate.diagnostics import Code, Diagnostic, Severity
 
-__all__ = ["ask", "failed", "known_workloads", "mesh_option"]
+__all__ = ["ask", "failed", "known_gateways", "known_workloads", "mesh_option"]
 
 F = TypeVar("F", bound=Callable[..., object])
 
 
 def mesh_option(command: F) -> F:
-    """Which mesh."""
+    """Add the option that chooses a mesh."""
     option = click.option("--name", default="default", show_default=True, metavar="MESH", help="Name of the mesh.")
     return option(command)
 
 
 def ask(name: str, what: str, output: str, **arguments: Any) -> dict[str, Any]:
-    """The answer of a running mesh; or why there is none, and exit."""
+    """Ask a running mesh. Where it does not answer, say why and exit."""
     from eastgate.mesh.codes import NO_MESH
     from eastgate.mesh.local.control import ControlClient
     from eastgate.mesh.local.errors import LocalMeshError
@@ -40,21 +40,30 @@ def ask(name: str, what: str, output: str, **arguments: Any) -> dict[str, Any]:
 
 
 def failed(answer: dict[str, Any]) -> Diagnostic:
-    """A diagnostic that a mesh told."""
+    """Read a diagnostic that a mesh gave."""
     return Diagnostic(
         Code(answer["code"], "", "", Severity(answer["severity"])), answer["message"], None, answer["help"]
     )
 
 
 def known_workloads(context: click.Context) -> list[dict[str, Any]]:
-    """The workloads of the running mesh, for completion: none where there is no mesh."""
+    """Return the workloads of the running mesh, for completion: none where none runs."""
+    return _known(context, "workloads")
+
+
+def known_gateways(context: click.Context) -> list[dict[str, Any]]:
+    """Return the gateways of the running mesh, for completion."""
+    return _known(context, "gateways")
+
+
+def _known(context: click.Context, what: str) -> list[dict[str, Any]]:
     from eastgate.mesh.local.control import ControlClient
     from eastgate.mesh.local.errors import LocalMeshError
     from eastgate.mesh.local.rundir import find
 
     try:
         client = ControlClient(find(context.params.get("name") or "default").socket("control"))
-        workloads: list[dict[str, Any]] = asyncio.run(client.ask("status"))["workloads"]
+        known: list[dict[str, Any]] = asyncio.run(client.ask("status"))[what]
     except LocalMeshError:
         return []
-    return workloads
+    return known

@@ -50,9 +50,9 @@ def check(output: str, **options: object) -> None:
     if output == "json":
         emit_json({**decision.to_json(), **more.to_json()})
     else:
-        place = f"  ({decision.span.place})" if decision.span else ""
+        location = f"  ({decision.span.location})" if decision.span else ""
         verdict = click.style(decision.stated(more.unread), fg="green" if decision.allowed else "red", bold=True)
-        say("\n".join([f"{verdict}  {printable(decision.reason)}{place}", *more.lines()]))
+        say("\n".join([f"{verdict}  {printable(decision.reason)}{location}", *more.lines()]))
         tell(decision.unconsidered, more.unread)
     sys.exit(status_of(decision, more.unread))
 
@@ -78,7 +78,7 @@ def explain(output: str, **options: object) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _More:
-    """What is said beside the answer: what is probably wrong with the question, what it leaves open, and how far to
+    """The parts beside the answer: what is probably wrong with the question, what it leaves open, and how far to
     tell what was not considered.
     """
 
@@ -88,7 +88,7 @@ class _More:
 
     def to_json(self) -> dict[str, object]:
         return {
-            "warnings": [one.to_json() for one in self.warnings],
+            "warnings": [warning.to_json() for warning in self.warnings],
             "examples": self.examples.to_json() if self.examples is not None else None,
         }
 
@@ -101,11 +101,11 @@ class _More:
 
 def _decide(output: str, options: dict[str, object]) -> tuple[Decision, _More]:
     files, more = options["files"], options["more_files"]
-    config, written = options["config"], options["settings"]
+    config, set_values = options["config"], options["settings"]
     exclude = options["exclude"]
     assert isinstance(exclude, tuple)  # noqa: S101 - click makes it so
-    assert isinstance(files, tuple) and isinstance(more, tuple) and isinstance(written, tuple)  # noqa: S101, PT018
-    settings = settings_from(written, config if isinstance(config, str) else None, output)
+    assert isinstance(files, tuple) and isinstance(more, tuple) and isinstance(set_values, tuple)  # noqa: S101, PT018
+    settings = settings_from(set_values, config if isinstance(config, str) else None, output)
     question = question_from(options, output)
     keys = keys_from(options, output)
     paths = (*files, *more)
@@ -125,7 +125,8 @@ def _decide(output: str, options: dict[str, object]) -> tuple[Decision, _More]:
     try:
         decision = authority.decide(question)
     except QuestionError as error:
-        broken = (found for one in authority.rejected for found in one.errors if found not in error.diagnostics)
+        errors = (own for policy in authority.rejected for own in policy.errors)
+        broken = (diagnostic for diagnostic in errors if diagnostic not in error.diagnostics)
         fail([*error.diagnostics, *broken, *doubts], output)
     if strict and doubts:
         fail(doubts, output)

@@ -14,11 +14,11 @@ from eastgate.manifests import Kustomized
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-__all__ = ["destinations", "matching", "sources", "things"]
+__all__ = ["destinations", "kinds_and_names", "matching", "sources"]
 
 
 def sources(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Service accounts and pods of the manifests, and the other forms."""
+    """Complete service accounts and pods of the manifests, and the other forms."""
     authority = _authority(context)
     words: list[str] = ["anonymous", "sa:", "pod:", "spiffe://", "ip:"]
     if authority is not None:
@@ -30,7 +30,7 @@ def sources(context: click.Context, _parameter: click.Parameter, incomplete: str
 
 
 def destinations(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Pods, Services, Gateways and Backends of the manifests."""
+    """Complete Pods, Services, Gateways and Backends of the manifests."""
     authority = _authority(context)
     words: list[str] = ["pod:", "service:", "gateway:", "backend:"]
     if authority is not None:
@@ -41,8 +41,8 @@ def destinations(context: click.Context, _parameter: click.Parameter, incomplete
     return matching(words, incomplete)
 
 
-def things(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Kinds, and then the names of the kind that is already on the command line."""
+def kinds_and_names(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Complete kinds, and then the names of the kind that is already on the command line."""
     from eastgate.reports.cluster import Cluster  # a completion of other words does without
     from eastgate.reports.describe import KINDS, UnknownKind, names_of
 
@@ -70,7 +70,7 @@ def _authority(context: click.Context) -> Authority | None:
 
 
 def matching(words: Iterable[str], incomplete: str) -> list[CompletionItem]:
-    """The words that begin so. What could not be typed is not offered: a shell shows it as it is."""
+    """Return the words that begin so. What could not be typed is not offered: a shell shows it as it is."""
     from click.shell_completion import CompletionItem
 
     return [CompletionItem(word) for word in words if word.startswith(incomplete) and word.isprintable()]

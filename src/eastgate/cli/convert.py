@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING
 
 import click
 
@@ -14,25 +13,15 @@ from eastgate.cli.options import manifest_options, settings_from
 from eastgate.cli.output import PARTIAL, UNDECIDED, emit, emit_json, fail, say, warn
 from eastgate.cli.progress import progress
 from eastgate.cli.unconsidered import note, unread_option
+from eastgate.convert import KINDS, Assumption, Conversion, Options
+from eastgate.convert import convert as convert_documents
+from eastgate.convert.render import as_json, as_yaml
 from eastgate.diagnostics.printable import printable
 from eastgate.manifests import Bounds
 from eastgate.unread import Handling, Unread, describe_unread, diagnose_unread, is_policy_like
 
-if TYPE_CHECKING:
-    from eastgate.convert import Conversion
-
 __all__ = ["convert"]
 
-_KINDS = (
-    "authorizationpolicy-v1alpha1",
-    "authorizationpolicy-v1alpha2",
-    "xauthorizationpolicy",
-    "istio",
-    "linkerd",
-    "accesspolicy-v0alpha0",
-    "accesspolicy-v1alpha1",
-)
-_ASSUMPTIONS = ("istio-identities", "istio-paths", "istio-hosts", "mcp-base-protocol")
 _LOST = 1
 _EPILOG = (
     "Exits with 0 if nothing was lost, 1 if something was, 2 if the manifests cannot be read, "
@@ -41,7 +30,7 @@ _EPILOG = (
 
 
 @click.command(epilog=_EPILOG)
-@click.option("--to", required=True, type=click.Choice(_KINDS), metavar="KIND", help=f"One of {', '.join(_KINDS)}.")
+@click.option("--to", required=True, type=click.Choice(list(KINDS)), metavar="KIND", help=f"One of {', '.join(KINDS)}.")
 @manifest_options
 @unread_option
 @click.option("-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", show_default=True)
@@ -51,7 +40,7 @@ _EPILOG = (
     "--assume",
     "assumed",
     multiple=True,
-    type=click.Choice(_ASSUMPTIONS),
+    type=click.Choice(list(map(str, Assumption))),
     help="What holds in the mesh and no manifest tells; may be repeated.",
 )
 @click.option("--istio-root-namespace", default="istio-system", show_default=True, metavar="NAME")
@@ -72,9 +61,6 @@ def convert(
     istio_root_namespace: str,
 ) -> None:
     """Write policies as another API has them. What that cannot say is listed, and never becomes wider."""
-    from eastgate.convert import Assumption, Options
-    from eastgate.convert import convert as converted
-
     paths = (*files, *more_files)
     if not paths:
         raise click.UsageError("no manifests: give files or folders with -f")
@@ -83,7 +69,7 @@ def convert(
         bounds = Bounds.of(paths, follow=follow, exclude=exclude)
         reading = read_documents(paths, chosen, stdin=sys.stdin.buffer, on_file=on_file, bounds=bounds)
     options = Options(frozenset(Assumption(name) for name in assumed), istio_root_namespace)
-    manifests, conversion = converted(reading, to, chosen, options)
+    manifests, conversion = convert_documents(reading, to, chosen, options)
     if manifests.reporter.errors:
         fail(manifests.reporter, output)
     if unread == "error" and manifests.unread.objects:
@@ -99,8 +85,6 @@ def convert(
 
 
 def _say(conversion: Conversion, output: str, left_out: Sequence[Unread], *, shown: bool) -> None:
-    from eastgate.convert.render import as_yaml
-
     if output == "json":
         emit_json(
             {
@@ -129,9 +113,7 @@ def _qualified_name(kind: str, namespace: str | None, name: str) -> str:
 
 
 def _write_files(conversion: Conversion, folder: Path, output: str) -> None:
-    """One file for each that was read; two of one name in different folders get numbers."""
-    from eastgate.convert.render import as_json, as_yaml
-
+    """Write one file for each that was read; two of one name in different folders get numbers."""
     by_file: dict[str, list[dict[str, object]]] = {}
     for converted in conversion.written:
         by_file.setdefault(converted.document.span.file, []).append(dict(converted.manifest))

@@ -93,7 +93,7 @@ def crds(
 
 
 def _check_names(asked: Sequence[str], there_are: Sequence[str] | dict[str, str]) -> list[str]:
-    """The kinds that are asked for, in any letter case; all of them where none is."""
+    """Return the kinds that are asked for, in any letter case; all of them where none is."""
     by_name = {kind.lower(): kind for kind in there_are}
     for kind in asked:
         if kind.lower() not in by_name:
@@ -102,7 +102,7 @@ def _check_names(asked: Sequence[str], there_are: Sequence[str] | dict[str, str]
 
 
 def _resource(policy: dict[str, Any]) -> str:
-    """The definition that an admission policy or its binding is about: its name without the version."""
+    """Return the definition that an admission policy or its binding is about: its name without the version."""
     plural, _, group = policy["metadata"]["name"].split(".", 2)
     return f"{plural}.{group}"
 
@@ -139,14 +139,16 @@ def _text(made: list[dict[str, Any]], output: str) -> str:
 
     from eastgate.manifests.yaml_text import PrintableDumper
 
-    class Plain(PrintableDumper):
+    class Anchorless(PrintableDumper):
         """Without anchors: a part that stands in two places is written twice."""
 
         def ignore_aliases(self, _data: object) -> bool:
             return True
 
     return str(
-        yaml.dump_all(made, Dumper=Plain, sort_keys=False, width=_ONE_LINE, allow_unicode=True, explicit_start=True)
+        yaml.dump_all(
+            made, Dumper=Anchorless, sort_keys=False, width=_ONE_LINE, allow_unicode=True, explicit_start=True
+        )
     )
 
 

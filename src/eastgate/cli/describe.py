@@ -31,7 +31,7 @@ _EXIT = (
 
 
 @click.command(epilog=_EXIT)
-@click.argument("words", nargs=-1, required=True, metavar="KIND [NAME]", shell_complete=complete.things)
+@click.argument("words", nargs=-1, required=True, metavar="KIND [NAME]", shell_complete=complete.kinds_and_names)
 @namespace_option
 @inspecting_options
 @strict_option
@@ -48,23 +48,24 @@ def describe(
     cluster = cluster_from((*files, *paths), {**options, "namespace": namespace}, output)
     try:
         with no_collection():
-            found = described(cluster, kind, name, namespace)
+            descriptions = described(cluster, kind, name, namespace)
     except UnknownKind as error:
         raise click.UsageError(str(error)) from None
     except QuestionError as error:
         fail([error.diagnostic], output)
     if output == "json":
-        told = [one.to_json() for one in found]
-        emit_json(told[0] if len(told) == 1 else {"items": told})
+        items = [description.to_json() for description in descriptions]
+        emit_json(items[0] if len(items) == 1 else {"items": items})
     else:
         color = colored()
-        texts = ["\n".join(one.lines(color=color, width=terminal_width())) for one in found]
+        width = terminal_width()
+        texts = ["\n".join(description.lines(color=color, width=width)) for description in descriptions]
         say("\n\n".join(texts) if texts else printable(f"there is no {kind} in the manifests"))
-    sys.exit(_status(cluster, [point for one in found for point in one.points]))
+    sys.exit(_status(cluster, [point for description in descriptions for point in description.points]))
 
 
 def _status(cluster: Cluster, points: Sequence[Point]) -> int:
-    """Whether what was said is all that there is to say."""
+    """Return the exit status: whether the descriptions are complete."""
     authority = cluster.authority
     stands = standing(cluster.unconsidered(points), authority.unread, allowed=True)
     if authority.rejected_at(points) or stands is Standing.UNDECIDED:
@@ -73,7 +74,7 @@ def _status(cluster: Cluster, points: Sequence[Point]) -> int:
 
 
 def _subject(words: tuple[str, ...]) -> tuple[str, str | None, list[str]]:
-    """Kind, name and paths: `pod cart PATH...` or `pod/cart PATH...`."""
+    """Split words into kind, name and paths: `pod cart PATH...` or `pod/cart PATH...`."""
     kind, slash, name = words[0].partition("/")
     if slash:
         return kind, name, list(words[1:])

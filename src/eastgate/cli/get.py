@@ -21,7 +21,7 @@ __all__ = ["get"]
 
 
 @click.command(epilog="Exits with 0, or with 2 if a name is not there or what is listed is broken.")
-@click.argument("words", nargs=-1, required=True, metavar="KIND [NAME]...", shell_complete=complete.things)
+@click.argument("words", nargs=-1, required=True, metavar="KIND [NAME]...", shell_complete=complete.kinds_and_names)
 @namespace_option
 @click.option("-A", "--all-namespaces", is_flag=True, help="All namespaces, which is also what there is without -n.")
 @click.option("-l", "--selector", metavar="LABELS", help="Only what has these labels: app=web,tier in (a, b),!legacy.")
@@ -90,5 +90,5 @@ def _show(listed: Listing, output: str, *, is_single: bool, headers: bool) -> No
 
 
 def _manifests(documents: list[Document], *, is_single: bool) -> object:
-    """A Kubernetes List of what was written; of one name, the object itself, as kubectl does."""
+    """Return a Kubernetes List of what was written; of one name, the object itself, as kubectl does."""
     return manifest(documents[0]) if is_single and len(documents) == 1 else as_list(documents)

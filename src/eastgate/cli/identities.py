@@ -47,7 +47,7 @@ _OPTIONS = (
 
 
 def identity_options(command: F) -> F:
-    """All of them."""
+    """Add the options that choose where certificates come from."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
@@ -55,7 +55,7 @@ def identity_options(command: F) -> F:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identities:
-    """What was asked for."""
+    """The options of the command line about identities."""
 
     ca: str | None
     spire: str | None
@@ -68,18 +68,19 @@ class Identities:
 
     @property
     def stand_ins(self) -> tuple[str, ...]:
-        """The trust domains that are trusted without a bundle: a mesh can speak for them itself."""
-        return tuple(one for one in self.federate if "=" not in one)
+        """Return the trust domains that are trusted without a bundle: a mesh can speak for them itself."""
+        return tuple(domain for domain in self.federate if "=" not in domain)
 
     def source(self, settings: Settings, output: str) -> SvidSource | None:
-        """Where certificates come from; None where it is an authority that ends with the mesh."""
+        """Return where certificates come from; None where it is an authority that ends with the mesh."""
         if self.spire is not None:
             if self.ca is not None or self.federate:
                 _bad("--spire has an authority and a federation of its own", "leave --ca and --federate out", output)
             return self._agent(settings)
         from eastgate.identity import EmbeddedCa, IdentityError, read_bundle
 
-        bundles = {domain: path for domain, equals, path in (one.partition("=") for one in self.federate) if equals}
+        options = (option.partition("=") for option in self.federate)
+        bundles = {domain: path for domain, equals, path in options if equals}
         try:
             source = self._authority(settings)
             for domain, path in bundles.items():
@@ -103,7 +104,7 @@ class Identities:
         return stored_ca(Path(self.ca).expanduser(), settings.trust_domain)
 
     def tokens(self, settings: Settings, output: str) -> TokenIdentity | None:
-        """Whose tokens are believed; None where nobody's are."""
+        """Return whose tokens are believed; None where nobody's are."""
         if self.token_issuer is None and self.token_keys is None:
             return None
         if self.token_issuer is None or self.token_keys is None:

@@ -28,7 +28,7 @@ namespace_option = click.option(
 
 
 def split_paths(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Names, and the paths that follow `-f PATH` without an -f of their own: what exists is a path."""
+    """Split names from the paths that follow `-f PATH` without an -f of their own: what exists is a path."""
     paths = [word for word in words if word == "-" or Path(word).exists()]
     return [word for word in words if word not in paths], paths
 

@@ -98,7 +98,7 @@ def lint(
 
 
 def _prefixes(values: Sequence[str], option: str) -> tuple[str, ...]:
-    """Codes, or the beginnings of codes, separated by commas too."""
+    """Read codes, or the beginnings of codes, separated by commas too."""
     prefixes = tuple(part.strip().upper() for value in values for part in value.split(",") if part.strip())
     for prefix in prefixes:
         if not re.fullmatch(r"E(G\d{0,4})?", prefix):
@@ -109,7 +109,7 @@ def _prefixes(values: Sequence[str], option: str) -> tuple[str, ...]:
 
 
 def _read_only(manifests: Manifests) -> list[Finding]:
-    """Manifests that cannot be understood are not looked at further: what is wrong with them comes first."""
+    """Return what is wrong with manifests that cannot be understood: they are not looked at further."""
     return sorted(
         (Finding.of(diagnostic) for diagnostic in manifests.reporter), key=lambda diagnostic: diagnostic.sort_key
     )

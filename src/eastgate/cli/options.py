@@ -63,7 +63,7 @@ _MORE_FILES = click.argument("more_files", nargs=-1, metavar="[PATH]...", type=c
 
 
 def manifest_options(command: F) -> F:
-    """Where the manifests are, also without -f, and how to read them."""
+    """Add the options for manifests, also without -f, and for reading them."""
     return reading_options(_MORE_FILES(command))
 
 
@@ -81,7 +81,7 @@ exclude_option = click.option(
 
 
 def reading_options(command: F) -> F:
-    """Where the manifests are, and how to read them."""
+    """Add the options for manifests, and for reading them."""
     return _reading_options(_namespace(_kustomizations(command)))
 
 
@@ -91,7 +91,7 @@ def inspecting_options(command: F) -> F:
 
 
 def _namespace(command: F) -> F:
-    """`-n NS` is `--set namespace=NS`."""
+    """Read `-n NS` as `--set namespace=NS`."""
 
     @functools.wraps(command)
     def with_namespace(
@@ -106,12 +106,12 @@ def _namespace(command: F) -> F:
 
 
 def with_default_namespace(settings: tuple[str, ...], namespace: str | None) -> tuple[str, ...]:
-    """The settings of the command line, with the namespace of `-n`."""
+    """Return the settings of the command line, with the namespace of `-n`."""
     return settings if namespace is None else (*settings, f"namespace={namespace}")
 
 
 def _kustomizations(command: F) -> F:
-    """`-k DIR` is a path that is rendered."""
+    """Read `-k DIR` as a path that is rendered."""
 
     @functools.wraps(command)
     def with_kustomizations(
@@ -170,7 +170,7 @@ output_option = click.option(
 
 
 def question_options(command: F) -> F:
-    """The question: from where, to where, and with what."""
+    """Add the options of a question: from where, to where, and with what."""
     return _all(
         click.option(
             "--from",
@@ -216,7 +216,7 @@ def question_options(command: F) -> F:
 
 
 def pairs(values: Sequence[str], option: str, output: str) -> dict[str, str]:
-    """Options of the form key=value."""
+    """Read options of the form key=value."""
     parsed = {}
     for text in values:
         key, equals, value = text.partition("=")
@@ -227,7 +227,7 @@ def pairs(values: Sequence[str], option: str, output: str) -> dict[str, str]:
 
 
 def headers_from(values: Sequence[str], output: str) -> dict[str, list[str]] | None:
-    """All values of each header that `--header` gives; None where it gives none."""
+    """Return all values of each header that `--header` gives; None where it gives none."""
     headers: dict[str, list[str]] = {}
     for header in values:
         for name, value in pairs([header], "--header", output).items():
@@ -236,7 +236,7 @@ def headers_from(values: Sequence[str], output: str) -> dict[str, list[str]] | N
 
 
 def settings_from(values: Sequence[str], config: str | None, output: str) -> Settings:
-    """The settings: the file's, and over them those of the command line."""
+    """Return the settings: the file's, and over them those of the command line."""
     path = Path(config) if config else Path("eastgate.yaml")
     try:
         base = read_config(path, explicit=bool(config)) if config or os.path.lexists(path) else Settings()
@@ -248,7 +248,7 @@ def settings_from(values: Sequence[str], config: str | None, output: str) -> Set
 
 
 def _claim(value: str) -> object:
-    """A claim as it is written; lists and objects are JSON."""
+    """Read a claim as it is written; lists and objects are JSON."""
     if value.startswith(("[", "{")):
         try:
             return json.loads(value)
@@ -258,7 +258,7 @@ def _claim(value: str) -> object:
 
 
 def _token(value: str | None, output: str) -> str | None:
-    """A token, or `@` and a file that holds it, which keeps it out of the list of processes."""
+    """Read a token, or `@` and a file that holds it, which keeps it out of the list of processes."""
     if value is None or not value.startswith("@"):
         return value
     try:
@@ -272,7 +272,7 @@ def _file(path: str | None) -> str | None:
 
 
 def keys_from(options: dict[str, object], output: str) -> KeySource | None:
-    """The keys of token issuers: those that are given, and where there is a token, those that issuers publish."""
+    """Return the keys of token issuers: those given, and where there is a token, those that issuers publish."""
     values = options["jwks"]
     files = pairs([str(value) for value in values], "--jwks", output) if isinstance(values, tuple) else {}
     if not files and options["token"] is None:
@@ -318,12 +318,12 @@ def load_authority(
 
 
 def left_out(files: int) -> str:
-    """How many files patterns left out, in words."""
+    """Say how many files patterns left out."""
     return f"; left out {files} file{'' if files == 1 else 's'}" if files else ""
 
 
 def question_from(options: dict[str, object], output: str) -> Question:
-    """The question that the options of a command ask."""
+    """Return the question that the options of a command ask."""
 
     def text(name: str) -> str | None:
         value = options[name]
@@ -331,7 +331,7 @@ def question_from(options: dict[str, object], output: str) -> Question:
 
     def mapping(name: str, option: str) -> dict[str, str]:
         value = options[name]
-        return pairs([str(one) for one in value], option, output) if isinstance(value, tuple) else {}
+        return pairs([str(pair) for pair in value], option, output) if isinstance(value, tuple) else {}
 
     port = options["port"]
     answers = mapping("external_auth", "--external-auth")

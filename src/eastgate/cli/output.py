@@ -21,14 +21,14 @@ ALLOWED, DENIED, UNDECIDED, PARTIAL = 0, 1, 2, 3
 
 
 def colored(stream: TextIO | None = None) -> bool:
-    """Whether to color: on a terminal, unless NO_COLOR is set."""
+    """Return whether to color: on a terminal, unless NO_COLOR is set."""
     if os.environ.get("NO_COLOR"):
         return False
     return bool(os.environ.get("FORCE_COLOR")) or (stream or sys.stdout).isatty()
 
 
 def terminal_width() -> int | None:
-    """The columns of the terminal that standard output is; None where it is none, and lines are as long as they are."""
+    """Return the columns of the terminal that is standard output; None, for lines of any length, where it is none."""
     import shutil  # it brings every compression along
 
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
@@ -46,12 +46,12 @@ def emit(text: str) -> None:
 
 
 def emit_json(data: object) -> None:
-    """Data on standard output."""
+    """Write data to standard output."""
     emit(json_text(data, indent=2) + "\n")
 
 
 def warn(diagnostics: Iterable[Diagnostic]) -> None:
-    """Diagnostics on standard error."""
+    """Write diagnostics to standard error."""
     if shown := [diagnostic for diagnostic in diagnostics if diagnostic.code.severity is not Severity.INFO]:
         say(render_all(shown, color=colored(sys.stderr)) + "\n", err=True)
 

@@ -13,12 +13,12 @@ _PATIENCE = 1.0
 
 
 @contextmanager
-def progress(what: str) -> Iterator[Callable[[int, int], None] | None]:
-    """Gives a function to call with (done, total); None where nobody would see a bar."""
+def progress(action: str) -> Iterator[Callable[[int, int], None] | None]:
+    """Yield a function to call with (done, total); None where nobody would see a bar."""
     if not sys.stderr.isatty():
         yield None
         return
-    bar = _Bar(what)
+    bar = _Bar(action)
     try:
         yield bar.show
     finally:
@@ -26,8 +26,8 @@ def progress(what: str) -> Iterator[Callable[[int, int], None] | None]:
 
 
 class _Bar:
-    def __init__(self, what: str) -> None:
-        self._what = what
+    def __init__(self, action: str) -> None:
+        self._action = action
         self._start = time.monotonic()
         self._close: Callable[[], None] | None = None
         self._update: Callable[[int, int], None] = lambda _done, _total: None
@@ -45,7 +45,7 @@ class _Bar:
         from rich.progress import Progress
 
         bars = Progress(console=Console(stderr=True), transient=True)
-        task = bars.add_task(self._what, total=total)
+        task = bars.add_task(self._action, total=total)
         bars.start()
         self._close = bars.stop
         self._update = lambda done, total: bars.update(task, completed=done, total=total)

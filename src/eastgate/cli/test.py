@@ -45,7 +45,7 @@ def test(
     tables, reporter = read_tables(paths, settings, follow=follow, unread=handling_of(unread))
     with progress("deciding") as on_case:
         run = run_tables(tables, coverage=coverage or fail_under is not None, strict=strict, on_case=on_case)
-    run.diagnostics[:0] = reporter.found
+    run.diagnostics[:0] = reporter.diagnostics
     warn(run.diagnostics)
     if junit_file is not None:
         Path(junit_file).write_text(junit(run), encoding="utf-8")

@@ -22,20 +22,20 @@ unread_option = click.option(
 
 
 def handling_of(value: object) -> Handling:
-    """What `--unread` says."""
+    """Read the value of `--unread`."""
     return Handling.BY_KIND if value is None else Handling(str(value))
 
 
 def status_of(decision: Decision, handling: Handling) -> int:
-    """The exit status of an answer."""
+    """Return the exit status of an answer."""
     if standing(decision.unconsidered, handling, allowed=decision.allowed) is Standing.PARTIAL:
         return PARTIAL
     return ALLOWED if decision.allowed else DENIED
 
 
-def tell(found: Unconsidered, handling: Handling) -> None:
+def tell(unconsidered: Unconsidered, handling: Handling) -> None:
     """Say what was not considered."""
-    note(describe_unconsidered(found, handling))
+    note(describe_unconsidered(unconsidered, handling))
 
 
 def note(lines: Iterable[str], *, err: bool = False) -> None:

@@ -167,7 +167,7 @@ def _by_number(line: str | None, last: bool, files: tuple[str, ...], name: str, 
 
 
 def _lines(text: str, output: str) -> tuple[list[tuple[str, Observation]], int]:
-    """The lines that tell of decisions, and how many others there are. Without any of the first, exits."""
+    """Return the lines that tell of decisions, and how many others there are. Without any of the first, exits."""
     from eastgate.api.questions import QuestionError
     from eastgate.mesh.access_log import find_record, read_line
     from eastgate.mesh.codes import NOT_A_LOG_LINE
@@ -209,7 +209,7 @@ def _by_files(
     handling: Handling,
     output: str,
 ) -> _Explain:
-    """Lines of a mesh on a laptop do not tell where its workloads are.
+    """Return what explains lines of a log by manifests. Lines of a local mesh do not tell where its workloads are.
 
     Whoever calls from a network of such meshes is taken for a workload, and whom the log calls localhost for the
     workload itself.
@@ -223,7 +223,7 @@ def _by_files(
     authority = load_authority(files, enforced, output, bounds=bounds, strict=True, unread=handling)
     if local:
         itself = (seen for seen in lines if seen.who.startswith(_ITSELF) and seen.source is not None)
-        authority.place({seen.workload: str(seen.source).rpartition(":")[0] for seen in itself})
+        authority.assign_addresses({seen.workload: str(seen.source).rpartition(":")[0] for seen in itself})
     warn(authority.warnings)
 
     def rendered(decision: Decision, color: bool) -> str:

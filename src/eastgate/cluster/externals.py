@@ -39,7 +39,7 @@ class ExternalWorkload:
 
     @property
     def id(self) -> ObjectId:
-        """Which object of the API this is."""
+        """Return which object of the API this is."""
         return ObjectId(EXTERNAL_GROUP, self.kind, self.namespace, self.name)
 
     def as_workload(self, key: str) -> Workload:

@@ -50,7 +50,7 @@ class RoutesFrom(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AllowedRoutes:
-    """Which routes may attach to a listener. No `kinds`, as (group, kind), means all that its protocol carries."""
+    """The routes that may attach to a listener. No `kinds`, as (group, kind), means all that its protocol carries."""
 
     namespaces: RoutesFrom = RoutesFrom.SAME
     selector: Selector | None = None
@@ -125,7 +125,7 @@ class Gateway(Namespaced):
 
     @property
     def id(self) -> ObjectId:
-        """Which object of the API this is."""
+        """Return which object of the API this is."""
         return ObjectId(GATEWAY_GROUP, "Gateway", self.namespace, self.name)
 
 
@@ -167,7 +167,7 @@ class Route:
 
     @property
     def id(self) -> ObjectId:
-        """Which object of the API this is."""
+        """Return which object of the API this is."""
         return ObjectId(GATEWAY_GROUP, self.kind, self.namespace, self.name)
 
 
@@ -190,7 +190,7 @@ class Backend(Namespaced):
 
     @property
     def id(self) -> ObjectId:
-        """Which object of the API this is."""
+        """Return which object of the API this is."""
         return ObjectId(self.group, self.kind, self.namespace, self.name)
 
 
@@ -224,11 +224,11 @@ class ReferenceGrant:
 
     @property
     def id(self) -> ObjectId:
-        """Which object of the API this is."""
+        """Return which object of the API this is."""
         return ObjectId(GATEWAY_GROUP, "ReferenceGrant", self.namespace, self.name)
 
     def allows(self, origin: GrantFrom, group: str, kind: str, name: str) -> bool:
-        """Tell whether this grant lets `origin` refer to that object of the grant's namespace."""
+        """Return whether this grant lets `origin` refer to that object of the grant's namespace."""
         return origin in self.origins and (
             GrantTo(group, kind) in self.destinations or GrantTo(group, kind, name) in self.destinations
         )

@@ -34,7 +34,7 @@ __all__ = ["interpret"]
 
 
 def _has_target(port: Data) -> bool:
-    """Tell whether there is a target: 0 and the empty string are none to Kubernetes."""
+    """Return whether there is a target: 0 and the empty string are none to Kubernetes."""
     target = port.get("targetPort")
     return isinstance(target, bool) or (target != 0 and target != "")
 
@@ -47,7 +47,7 @@ def interpret(manifest: Manifest, reporter: Reporter, namespace: str = "default"
     identity = object_id(manifest.api_version, manifest.kind, manifest.namespace or namespace, manifest.name)
     if identity is None:
         return None
-    before = len(reporter.found)
+    before = len(reporter.diagnostics)
     kind, data = world_kind(identity.group, identity.kind), manifest.data
     examination = Examination(manifest, reporter)
     _check_names(identity, examination)
@@ -56,7 +56,7 @@ def interpret(manifest: Manifest, reporter: Reporter, namespace: str = "default"
     shape, is_fitting = _form(kind, is_old=data.get("apiVersion") == OLD_VERSION)
     if not is_fitting(data):
         examination.examine(shape, data)
-    return _read(kind, data, identity, manifest.span) if len(reporter.found) == before else None
+    return _read(kind, data, identity, manifest.span) if len(reporter.diagnostics) == before else None
 
 
 _METADATA = record({"labels": STRINGS, "annotations": STRINGS})

@@ -19,7 +19,7 @@ from eastgate.cluster.label_index import LabelIndex
 from eastgate.cluster.membership import Membership
 from eastgate.cluster.objects import Namespace, ObjectId, Service, ServiceAccount
 from eastgate.cluster.ownership import Ownership, Slot
-from eastgate.cluster.placement import Placement
+from eastgate.cluster.placement import AssignedAddresses
 from eastgate.cluster.pods import Controller, Pod, Workload
 from eastgate.cluster.secrets import Secret
 from eastgate.cluster.slices import EndpointSlice, Slices
@@ -70,7 +70,7 @@ class Inventory:
 
     def __init__(self) -> None:
         self.objects: dict[ObjectId, WorldObject] = {}
-        self.placement: Placement | None = None
+        self.placement: AssignedAddresses | None = None
         self.namespaces: dict[str, Namespace] = {}
         self.gateways: dict[str, Gateway] = {}
         self.routes: dict[str, Route] = {}

@@ -61,12 +61,12 @@ def world_kind(group: str, kind: str) -> str:
 
 
 def uses(api_version: str, kind: str) -> bool:
-    """Tell whether the world reads objects of this kind; their version does not matter."""
+    """Return whether the world reads objects of this kind; their version does not matter."""
     return canonical_group(group_of(api_version), kind) is not None
 
 
 def uses_kind(kind: str) -> bool:
-    """Tell whether the world reads objects of a kind of this name in some group."""
+    """Return whether the world reads objects of a kind of this name in some group."""
     return kind in _NAMES
 
 

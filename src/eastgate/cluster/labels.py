@@ -41,7 +41,7 @@ _ADDED = frozenset(
 
 
 def is_added_label(key: str) -> bool:
-    """Tell whether controllers and injectors add this label to pods, so that no template shows it."""
+    """Return whether controllers and injectors add this label to pods, so that no template shows it."""
     return key in _ADDED or key.startswith(_INJECTED)
 
 
@@ -63,7 +63,7 @@ class Requirement:
     values: frozenset[str] = frozenset()
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Tell whether an object with these labels meets the requirement."""
+        """Return whether an object with these labels meets the requirement."""
         match self.operator:
             case Operator.IN:
                 return labels.get(self.key) in self.values
@@ -107,13 +107,13 @@ class Selector:
         return cls(frozenset((match_labels or {}).items()), frozenset(expressions))
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Tell whether an object with these labels is selected."""
+        """Return whether an object with these labels is selected."""
         if not self.match_labels <= labels.items():
             return False
         return all(requirement.matches(labels) for requirement in self.expressions)
 
     def may_match(self, labels: Mapping[str, str]) -> bool:
-        """Tell whether it depends on labels that a cluster adds whether pods with these labels are selected."""
+        """Return whether it depends on labels that a cluster adds whether pods with these labels are selected."""
         unknown = {key for key in self.keys if is_added_label(key) and key not in labels}
         if not unknown:
             return False

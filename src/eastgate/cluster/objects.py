@@ -32,7 +32,7 @@ def moment(value: object) -> str | None:
 
 
 class ObjectId(NamedTuple):
-    """Which object of the API this is; `namespace` is empty for a kind that has none."""
+    """The identity of an object of the API; `namespace` is empty for a kind that has none."""
 
     group: str
     kind: str
@@ -71,7 +71,7 @@ class Namespace:
 
     @property
     def id(self) -> ObjectId:
-        """Which object of the API this is."""
+        """Return which object of the API this is."""
         return ObjectId("", "Namespace", "", self.name)
 
 
@@ -98,17 +98,17 @@ class Service(Namespaced):
 
     @property
     def id(self) -> ObjectId:
-        """Which object of the API this is."""
+        """Return which object of the API this is."""
         return ObjectId("", "Service", self.namespace, self.name)
 
     @property
     def selects_pods(self) -> bool:
-        """Tell whether Kubernetes fills it with pods: unlike elsewhere, an empty selector selects nothing here."""
+        """Return whether Kubernetes fills it with pods: unlike elsewhere, an empty selector selects nothing here."""
         return bool(self.selector) and self.type != "ExternalName"
 
     @property
     def takes_endpoints(self) -> bool:
-        """Tell whether somebody else says in EndpointSlices what is behind it."""
+        """Return whether somebody else says in EndpointSlices what is behind it."""
         return not self.selector and self.type != "ExternalName"
 
 
@@ -122,5 +122,5 @@ class ServiceAccount(Namespaced):
 
     @property
     def id(self) -> ObjectId:
-        """Which object of the API this is."""
+        """Return which object of the API this is."""
         return ObjectId("", "ServiceAccount", self.namespace, self.name)

@@ -25,13 +25,13 @@ def pattern_problem(pattern: str) -> str | None:
 
 
 def matches_pattern(pattern: str, text: str) -> bool:
-    """Tell whether an expression matches all of a text. One that is no expression matches nothing."""
+    """Return whether an expression matches all of a text. One that is no expression matches nothing."""
     compiled = _compiled(pattern)
     return not isinstance(compiled, str) and compiled.fullmatch(_bytes(text)) is not None
 
 
 def spans_first_match(pattern: str, text: str) -> bool:
-    """Tell whether the first match of an expression in a text, with alternatives tried in order, is all of it."""
+    """Return whether the first match of an expression in a text, with alternatives tried in order, is all of it."""
     compiled = _compiled(pattern)
     if isinstance(compiled, str):
         return False

@@ -8,7 +8,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, collap
 
 from eastgate.records import dataclass
 
-__all__ = ["LOOPBACK", "Networks", "Placement"]
+__all__ = ["LOOPBACK", "AssignedAddresses", "Networks"]
 
 Networks = tuple[IPv4Network | IPv6Network, ...]
 
@@ -17,7 +17,7 @@ LOOPBACK: Networks = (ip_network("127.0.0.1/32"), ip_network("::1/128"))
 
 
 @dataclass(frozen=True, slots=True)
-class Placement:
+class AssignedAddresses:
     """An address for each workload, by key.
 
     Where workloads are placed they share one machine, and so its loopback addresses: a workload is known to itself by

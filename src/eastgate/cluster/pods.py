@@ -96,7 +96,7 @@ class Pod:
 
     @property
     def id(self) -> ObjectId:
-        """Which object of the API this is."""
+        """Return which object of the API this is."""
         return ObjectId("", "Pod", self.namespace, self.name)
 
 
@@ -124,7 +124,7 @@ class Controller:
 
     @property
     def id(self) -> ObjectId:
-        """Which object of the API this is."""
+        """Return which object of the API this is."""
         kind = API_KINDS.get(self.kind, self.kind)
         return ObjectId(CONTROLLER_KINDS[self.kind], kind, self.namespace, self.name)
 
@@ -159,7 +159,7 @@ class Workload:
 
     @property
     def is_pod(self) -> bool:
-        """Tell whether it is a pod, real or derived: nothing else is meant by a selector of pods."""
+        """Return whether it is a pod, real or derived: nothing else is meant by a selector of pods."""
         return self.kind == "Pod"
 
     def port_named(self, name: str, protocol: str = "TCP") -> int | None:

@@ -40,7 +40,7 @@ class Question:
 
     @property
     def is_bare_message(self) -> bool:
-        """Tell whether it has an MCP message and nothing of HTTP: then it is a POST to `/`, on whichever host."""
+        """Return whether it has an MCP message and nothing of HTTP: then it is a POST to `/`, on whichever host."""
         http = (self.method, self.path, self.host, self.headers)
         return (self.mcp_method is not None or self.tool is not None) and all(part is None for part in http)
 

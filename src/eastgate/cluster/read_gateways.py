@@ -105,7 +105,7 @@ def _requirement_problems(requirement: Data) -> Iterator[Problem]:
 
 
 def _is_selected(namespaces: Data) -> bool:
-    """Elsewhere the selector is ignored."""
+    """Return whether namespaces are selected: otherwise a selector is ignored."""
     return namespaces.get("from") == RoutesFrom.SELECTOR
 
 

@@ -105,7 +105,7 @@ def _metadata(*, cluster_scoped: bool) -> Record[C]:
 
 
 def is_audit(document: Node) -> bool:
-    """Tell whether a policy is to be reported and not enforced."""
+    """Return whether a policy is to be reported and not enforced."""
     annotations = document["metadata"].get("annotations")
     mode = annotations.get(MODE) if annotations is not None else None
     return mode is not None and mode.value == "audit"

@@ -33,7 +33,7 @@ class Secret(Namespaced):
 
     @property
     def id(self) -> ObjectId:
-        """Which object of the API this is."""
+        """Return which object of the API this is."""
         return ObjectId("", "Secret", self.namespace, self.name)
 
 

@@ -50,7 +50,7 @@ class EndpointSlice:
 
     @property
     def id(self) -> ObjectId:
-        """Which object of the API this is."""
+        """Return which object of the API this is."""
         return ObjectId(SLICE_GROUP, "EndpointSlice", self.namespace, self.name)
 
 

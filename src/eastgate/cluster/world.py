@@ -18,7 +18,7 @@ from eastgate.cluster.gateways import Backend, Gateway, GrantFrom, ReferenceGran
 from eastgate.cluster.inventory import Inventory
 from eastgate.cluster.kinds import WorldObject
 from eastgate.cluster.objects import Namespace, ObjectId, Service, ServiceAccount
-from eastgate.cluster.placement import LOOPBACK, Networks, Placement
+from eastgate.cluster.placement import LOOPBACK, AssignedAddresses, Networks
 from eastgate.cluster.pods import Owner, Workload
 from eastgate.cluster.secrets import Secret
 from eastgate.cluster.targets import (
@@ -60,11 +60,11 @@ class World:
         self._watching.append(WeakMethod(tell))
 
     def itself(self, workload: Workload) -> Networks:
-        """From where a workload calls itself: localhost, or its own address where workloads are placed."""
+        """Return from where a workload calls itself: localhost, or its own address where addresses are assigned."""
         return LOOPBACK if self._has.placement is None else self._has.placement.itself(workload.key)
 
     def address_of(self, workload: Workload) -> str | None:
-        """From where a workload calls others; None where nobody knows."""
+        """Return from where a workload calls others; None where nobody knows."""
         placed = self._has.placement.addresses.get(workload.key) if self._has.placement is not None else None
         return placed or next(iter(workload.ips), None)
 
@@ -164,7 +164,7 @@ class World:
                 return frozenset()
 
     def target_matches(self, target: Target, workload: Workload) -> bool:
-        """Tell whether a target means this workload: the same answer as `select`, for one."""
+        """Return whether a target means this workload: the same answer as `select`, for one."""
         if isinstance(target, Everything):
             return target.namespace in (None, workload.namespace)
         if not workload.is_pod:
@@ -238,7 +238,7 @@ class World:
         to_namespace: str,
         to_name: str,
     ) -> bool:
-        """Tell if an object may refer to another: always in its own namespace, elsewhere by a ReferenceGrant there."""
+        """Return whether an object may refer to another: in its own namespace, or by a ReferenceGrant elsewhere."""
         if from_namespace == to_namespace:
             return True
         origin = GrantFrom(from_group, from_kind, from_namespace)
@@ -272,11 +272,11 @@ class LiveWorld(World):
         wanted.update((declared.id, declared) for declared in put)
         return self._tell(self._has.update(wanted))
 
-    def place(self, addresses: Mapping[str, str]) -> Change:
+    def assign_addresses(self, addresses: Mapping[str, str]) -> Change:
         """Have these workloads run at these addresses, and no others run anywhere."""
         if self._has.placement is not None and self._has.placement.addresses == addresses:
             return Change()
-        self._has.placement = Placement(dict(addresses))
+        self._has.placement = AssignedAddresses(dict(addresses))
         return self._tell(Change(changed=frozenset(self.workloads)))
 
     def _tell(self, change: Change) -> Change:

@@ -35,7 +35,7 @@ _SECRET_KEYS = frozenset({"apiKey", "mtls", "x509", "labelSelectors", "sharedSec
 
 
 def to_authorino(items: Sequence[Item], job: Job) -> None:
-    """All AuthPolicies: they may be in each other's way."""
+    """Convert all AuthPolicies together: they may be in each other's way."""
     policies = [item.policy for item in items if isinstance(item.policy, Policy)]
     taken: dict[Policy, list[str]] = {}
     chosen: list[tuple[Item, Policy, list[Gateway]]] = []

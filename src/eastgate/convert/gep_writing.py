@@ -17,7 +17,7 @@ from eastgate.convert.gep_reading import (
     WholeNamespace,
 )
 from eastgate.convert.model import Job, Manifest, metadata_of
-from eastgate.convert.selectors import written
+from eastgate.convert.selectors import write_selector
 from eastgate.dialects.gep3779 import GROUP
 from eastgate.dialects.gep3779.settings import GepSettings
 from eastgate.dialects.gep3779.settings import ServiceTarget as ServiceReading
@@ -48,14 +48,14 @@ def _one_each(gep: Gep, targets: Sequence[_Target], write: Callable[[_Target, st
 def _target_ref(target: _Target) -> Manifest:
     if isinstance(target, TargetedService):
         return {"group": "", "kind": "Service", "name": target.name}
-    return {"group": "", "kind": "Pod", "selector": written(target.selector)}
+    return {"group": "", "kind": "Pod", "selector": write_selector(target.selector)}
 
 
 # 000: v1alpha2
 
 
 def v1alpha2(gep: Gep, job: Job) -> None:
-    """The Implementable draft can say everything that the others can."""
+    """Write the Implementable draft, which can say everything that the others can."""
     spec: Manifest = {
         "targetRefs": [_target_ref(target) for target in gep.targets],
         "action": str(gep.policy.action),
@@ -97,7 +97,7 @@ def _account(caller: Account | WholeNamespace) -> str:
 
 
 def v1alpha1(gep: Gep, job: Job) -> None:
-    """The Provisional draft has one target, and no levels."""
+    """Write the Provisional draft, which has one target, and no levels."""
     if _is_above_l4(gep, job):
         return
 

@@ -15,7 +15,7 @@ from eastgate.convert.gep_writing import resolved
 from eastgate.convert.istio_levels import Aimed, closes, one_level_each
 from eastgate.convert.istio_rules import istio_rules
 from eastgate.convert.model import CONVERTED_FROM, Item, Job, Manifest, metadata_of, origin_of
-from eastgate.convert.selectors import label_sets, written
+from eastgate.convert.selectors import label_sets, write_selector
 from eastgate.dialects.gep3779.settings import GepSettings
 from eastgate.dialects.gep3779.settings import ServiceTarget as ServiceReading
 from eastgate.manifests import Plain
@@ -135,8 +135,8 @@ def _opens_alike(denying: Aimed, other: Aimed) -> bool:
         )
     ):
         return False
-    theirs = [written(target.selector) for target in other.pods]
-    by_pod = {} in theirs or all(written(target.selector) in theirs for target in denying.pods)
+    theirs = [write_selector(target.selector) for target in other.pods]
+    by_pod = {} in theirs or all(write_selector(target.selector) in theirs for target in denying.pods)
     names = {target.name for target in other.services}
     return by_pod and all(target.name in names for target in denying.services)
 

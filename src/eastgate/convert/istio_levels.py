@@ -64,20 +64,20 @@ def one_level_each(aimed: Sequence[Aimed], job: Job) -> list[Aimed]:
     """Return the policies to write, such that no workload gets ALLOW policies of two levels."""
     chosen: list[Aimed] = []
     for namespace in dict.fromkeys(policy.gep.namespace for policy in aimed):
-        here = [policy for policy in aimed if policy.gep.namespace == namespace]
-        chosen += _settled(here, job)
+        of_namespace = [policy for policy in aimed if policy.gep.namespace == namespace]
+        chosen += _settled(of_namespace, job)
     return chosen
 
 
-def _settled(here: Sequence[Aimed], job: Job) -> Iterator[Aimed]:
-    closing = [policy for policy in here if closes(policy.gep, job)]
+def _settled(of_namespace: Sequence[Aimed], job: Job) -> Iterator[Aimed]:
+    closing = [policy for policy in of_namespace if closes(policy.gep, job)]
     joined = [
         pods for pods in dict.fromkeys(policy.selectors for policy in closing) if pods and _can_join(pods, closing)
     ]
     for pods in joined:
         yield _joined([policy for policy in closing if policy.selectors == pods and not policy.gep.denies], job)
     network = [policy for policy in closing if not policy.gep.is_application]
-    for policy in here:
+    for policy in of_namespace:
         if policy in closing and policy.selectors in joined:
             if policy.gep.denies:
                 yield policy

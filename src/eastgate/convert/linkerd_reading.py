@@ -20,10 +20,10 @@ from eastgate.dialects import gep3779
 from eastgate.dialects.gep3779.model import Action, Level
 from eastgate.dialects.linkerd import GROUP
 from eastgate.dialects.linkerd.authorizations import Authorizations
-from eastgate.dialects.linkerd.clients import default_client
+from eastgate.dialects.linkerd.clients import cluster_networks, default_client
 from eastgate.dialects.linkerd.injected import ports_named, probes_with
 from eastgate.dialects.linkerd.model import AuthorizationPolicy, HttpRoute, Resource, Server
-from eastgate.dialects.linkerd.settings import InboundPolicy, LinkerdSettings, cluster_networks
+from eastgate.dialects.linkerd.settings import InboundPolicy, LinkerdSettings
 from eastgate.ir import PolicyRef
 
 __all__ = ["from_linkerd"]
@@ -38,10 +38,10 @@ def from_linkerd(items: Sequence[Item], job: Job, write: Write) -> None:
     for item in items:
         by_namespace.setdefault(item.policy.ref.namespace or "default", []).append(item)
     for namespace, chosen in by_namespace.items():
-        _Inbound(namespace, chosen, job).convert(write)
+        _InboundPort(namespace, chosen, job).convert(write)
 
 
-class _Inbound:
+class _InboundPort:
     def __init__(self, namespace: str, items: Sequence[Item], job: Job) -> None:
         self.namespace, self.items, self.job = namespace, items, job
         self.resources = [item.policy for item in items if isinstance(item.policy, Resource)]

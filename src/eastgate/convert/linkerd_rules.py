@@ -10,7 +10,7 @@ from eastgate.cluster import Selector, account_of
 from eastgate.convert import codes
 from eastgate.convert.gep_reading import Account, Gep, GepRule, NamedCaller, SpiffeIdentity, WholeNamespace
 from eastgate.convert.model import Job, Manifest, metadata_of
-from eastgate.convert.selectors import written
+from eastgate.convert.selectors import write_selector
 from eastgate.dialects.linkerd import GROUP
 from eastgate.manifests import Plain
 
@@ -33,7 +33,7 @@ def _manifest(gep: Gep, job: Job, kind: str, version: str, name: str, spec: Mani
 
 def server_of(gep: Gep, selector: Selector, port: int, job: Job) -> str:
     """Return a Server, closed but for what is authorized."""
-    spec: Manifest = {"podSelector": written(selector), "port": port, "accessPolicy": "deny"}
+    spec: Manifest = {"podSelector": write_selector(selector), "port": port, "accessPolicy": "deny"}
     return _manifest(gep, job, "Server", "v1beta3", f"{gep.name}-{port}", spec)
 
 
@@ -61,7 +61,7 @@ def authorize(gep: Gep, number: int, rule: GepRule, servers: Sequence[str], job:
 
 
 def catch_all(gep: Gep, servers: Sequence[str], job: Job) -> None:
-    """A route for the rest: without it, a Server with routes answers what none of them matches with 404."""
+    """Return a route for the rest: without it, a Server with routes answers what none of them matches with 404."""
     _route(gep, f"{gep.name}-rest", [{"path": {"type": "PathPrefix", "value": "/"}}], servers, job)
 
 

@@ -38,7 +38,7 @@ class _Group:
 
 
 def to_linkerd(items: Sequence[Item], job: Job) -> None:
-    """All policies of a cluster: those on the same pods are written together."""
+    """Convert all policies of a cluster: those on the same pods are written together."""
     groups: list[_Group] = []
     for item in items:
         gep = read(item)

@@ -105,7 +105,7 @@ class Job:
         *,
         help: str | None = None,  # noqa: A002
     ) -> None:
-        """The policy is not converted and has to stay in force."""
+        """Leave a policy unconverted: it has to stay in force."""
         self.lose(code, message, span, help=help)
         if document not in self.kept:
             self.kept.append(document)
@@ -115,7 +115,7 @@ class Job:
         self.written.append(Written(manifest, document))
 
     def reserve(self, kind: str, namespace: str, name: str) -> None:
-        """A name is taken by something that is not converted here."""
+        """Note that a name is taken by something that is not converted here."""
         self._names.add((kind, namespace, name))
 
     def name(self, kind: str, namespace: str, wanted: str) -> str:

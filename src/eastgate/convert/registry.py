@@ -63,15 +63,16 @@ def _to_gep(write: Callable[[Gep, Job], None], version: str, kind: str) -> Targe
     return TargetKind(ways, ((gep3779.GROUP, version, kind),))
 
 
+# Every kind to convert to, in the order of the command's help.
 KINDS: dict[str, TargetKind] = {
     "authorizationpolicy-v1alpha1": _to_gep(gep_writing.v1alpha1, "v1alpha1", _AUTHORIZATION),
     "authorizationpolicy-v1alpha2": _to_gep(gep_writing.v1alpha2, "v1alpha2", _AUTHORIZATION),
     "xauthorizationpolicy": _to_gep(gep_writing.x_v1alpha1, "v1alpha1", "XAuthorizationPolicy"),
+    "istio": TargetKind(((gep3779.Policy, to_istio), (kuadrant.Policy, to_authorino))),
     "linkerd": TargetKind(
         ((gep3779.Policy, to_linkerd),),
         tuple((kind.group, kind.version, kind.kind) for kind in linkerd.DIALECT.kinds),
     ),
-    "istio": TargetKind(((gep3779.Policy, to_istio), (kuadrant.Policy, to_authorino))),
     "accesspolicy-v0alpha0": TargetKind(
         ((accesspolicy.Policy, to_v0alpha0),),
         tuple((group, "v0alpha0", kind) for group in (PROTOTYPE_GROUP, NETWORKING_GROUP) for kind in _ACCESS),

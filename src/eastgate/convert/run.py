@@ -11,7 +11,7 @@ from eastgate.convert.model import Item, Job, Manifest, Options, Written
 from eastgate.convert.registry import KINDS, converters_to, pass_on
 from eastgate.diagnostics import Diagnostic
 from eastgate.dialects import Policy
-from eastgate.manifests import Document, Reading
+from eastgate.manifests import Document, ReadResult
 from eastgate.records import dataclass
 from eastgate.settings import Settings
 
@@ -33,7 +33,7 @@ class Conversion:
 
 
 def convert(
-    reading: Reading, to: str, settings: Settings, options: Options | None = None
+    reading: ReadResult, to: str, settings: Settings, options: Options | None = None
 ) -> tuple[Manifests, Conversion]:
     """Convert the policies that were read. Where manifests have errors (see the first result) nothing is converted."""
     manifests = sort_documents(reading.documents, settings, reading.reporter)

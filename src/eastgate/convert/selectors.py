@@ -7,12 +7,12 @@ from itertools import product
 from eastgate.cluster import Operator, Selector
 from eastgate.manifests import Plain
 
-__all__ = ["label_sets", "may_meet", "written"]
+__all__ = ["label_sets", "may_meet", "write_selector"]
 
 _MOST = 64  # combinations of values, each of which becomes a policy of its own
 
 
-def written(selector: Selector) -> dict[str, Plain]:
+def write_selector(selector: Selector) -> dict[str, Plain]:
     """Return a selector as Kubernetes writes it, in a stable order."""
     plain: dict[str, Plain] = {}
     if selector.match_labels:

@@ -70,16 +70,16 @@ class Diagnostic:
 class Reporter:
     """Collects diagnostics, so that all errors of all documents come out of one run."""
 
-    found: list[Diagnostic] = field(default_factory=list)
+    diagnostics: list[Diagnostic] = field(default_factory=list)
 
     def report(self, code: Code, message: str, span: Span | None = None, *, help: str | None = None) -> None:  # noqa: A002
         """Add one finding."""
-        self.found.append(Diagnostic(code, message, span, help))
+        self.diagnostics.append(Diagnostic(code, message, span, help))
 
     def __iter__(self) -> Iterator[Diagnostic]:
-        return iter(self.found)
+        return iter(self.diagnostics)
 
     @property
     def errors(self) -> list[Diagnostic]:
         """Return the findings that make the input unusable."""
-        return [d for d in self.found if d.is_error]
+        return [d for d in self.diagnostics if d.is_error]

@@ -43,7 +43,7 @@ _SHOWN = {
 
 
 def without_secrets(lines: list[str]) -> list[str]:
-    """The lines, starred out in each document that is a Secret, or has one in it."""
+    """Return the lines, starred out in each document that is a Secret, or has one in it."""
     if not any("Secret" in line for line in lines):
         return lines
     starts = [0, *(number for number, line in enumerate(lines) if number and _SEPARATOR.match(line)), len(lines)]
@@ -59,7 +59,7 @@ def without_secrets(lines: list[str]) -> list[str]:
 
 
 def _items(document: list[str]) -> list[list[str]]:
-    """The lines of a list, object by object, with those around it; where they cannot be told apart, all in one.
+    """Return the lines of a list, object by object, with those around it; where they cannot be told apart, all in one.
 
     What looks like the beginning of an object and has no kind may be a line of a Secret that is not indented, and
     stays with the lines above it.
@@ -91,7 +91,7 @@ def _has_secret(document: list[str]) -> bool:
 
 
 def _is_reference(text: str, match: re.Match[str]) -> bool:
-    """Whether this is the kind of something that is only named here, as by a listener that names its certificate."""
+    """Return whether this is the kind of what is only named here, as by a listener that names its certificate."""
     before = text[text.rfind("\n", 0, match.start()) + 1 : match.start()]
     if before.lstrip().startswith("#"):
         return True
@@ -123,7 +123,7 @@ def _depth(line: str) -> int:
 
 
 def _starred(document: list[str]) -> list[str]:
-    """A document with nothing but the names of the fields that every Secret has, its own name and its labels."""
+    """Return a document with nothing but the names of the fields that every Secret has, its own name and its labels."""
     shown: list[str] = []
     around: list[tuple[int, str]] = []  # the fields around a line, and how far in they stand
     for line in document:
@@ -160,7 +160,7 @@ _QUOTED = regex(r"""(?P<quote>[`"])(?P<text>.*?)(?P=quote)""", re.DOTALL)
 
 
 def without_quotes(sentence: str, shown: str) -> str:
-    """A sentence about a line of a Secret, quoting from there only what is shown of the line."""
+    """Return a sentence about a line of a Secret, quoting from there only what is shown of the line."""
 
     def masked(quoted: re.Match[str]) -> str:
         words = re.findall(r"[-\w]+", quoted["text"])

@@ -26,7 +26,7 @@ class SourceText:
     _hidden: frozenset[int] = field(default=frozenset(), repr=False)
 
     def line(self, number: int) -> str:
-        """The text of a line, counted from 1, without its line break; empty where there is none.
+        """Return the text of a line, counted from 1, without its line break; empty where there is none.
 
         What a Secret holds is not for showing: all but its name, its labels and the names of its fields is starred out.
         """
@@ -39,7 +39,7 @@ class SourceText:
         return self._lines[number - 1] if 0 < number <= len(self._lines) else ""
 
     def hides(self, number: int) -> bool:
-        """Whether something in a line is starred out."""
+        """Return whether something in a line is starred out."""
         self.line(number)
         return number in self._hidden
 
@@ -56,25 +56,25 @@ class Span:
 
     @property
     def file(self) -> str:
-        """The name of the text, as the user gave it."""
+        """Return the name of the text, as the user gave it."""
         return self.source.name
 
     def __str__(self) -> str:
         return f"{printable(self.file)}:{self.line}:{self.column}"
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         """Return file and line, for people."""
         return f"{printable(self.file)}:{self.line}"
 
     def holds(self, other: Span) -> bool:
-        """Whether another stretch begins inside of this one."""
+        """Return whether another stretch begins inside of this one."""
         begins = self.line, self.column
         return self.file == other.file and begins <= (other.line, other.column) < (self.end_line, self.end_column)
 
     @property
     def first_line(self) -> str:
-        """The whole first line that the span touches."""
+        """Return the whole first line that the span touches."""
         return self.source.line(self.line)
 
     @property

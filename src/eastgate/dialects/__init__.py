@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,7 @@ __all__ = [
     "is_examined",
     "is_policy",
     "matters",
+    "public_settings",
     "read_object",
     "read_policy",
     "reads",
@@ -60,6 +62,12 @@ def registered() -> Registry:
 @lru_cache(maxsize=2)
 def _registry(dialects: tuple[Dialect[Any], ...]) -> Registry:
     return Registry((rejected.DIALECT, *dialects))  # what cannot be read comes first
+
+
+def public_settings() -> dict[str, type]:
+    """Return the sections of settings that dialects bring, and the types of their values, by name."""
+    modules = (sys.modules[dialect.settings.__module__] for dialect in DIALECTS if dialect.settings is not None)
+    return {name: getattr(module, name) for module in modules for name in module.__all__}
 
 
 def dialect_of(policy: Policy) -> Dialect[Any]:
@@ -151,7 +159,7 @@ def read_policy(document: Document, settings: Settings, reporter: Reporter) -> P
     return None
 
 
-def reject(document: Document, errors: Sequence[Diagnostic]) -> rejected.Policy:
+def reject(document: Document, errors: Sequence[Diagnostic]) -> rejected.RejectedPolicy:
     """Return the policy that closes what a document with errors targets, or may apply to."""
     registry = registered()
     return rejected.reject(

@@ -216,7 +216,7 @@ def reader(
             Check(collected, settings),
             kind.span if kind is not None else None,
         )
-        reporter.found.extend(sorted(collected, key=_position))
+        reporter.diagnostics.extend(sorted(collected, key=_position))
         return None if collected.errors else meaning(document, root, settings)
 
     return read

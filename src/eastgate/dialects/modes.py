@@ -60,5 +60,5 @@ def refusing(chain: Chain) -> tuple[PolicyRef, ...]:
 
 
 def lets_all_in(chain: Chain) -> bool:
-    """Whether a chain of allow lists lets everybody in."""
+    """Return whether a chain of allow lists lets everybody in."""
     return all(any(arm.when == ALWAYS for arm in stage.accepting) for stage in allow_lists(chain))

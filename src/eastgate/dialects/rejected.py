@@ -25,7 +25,7 @@ from eastgate.unread.locating import content_of, locate_targets
 if TYPE_CHECKING:
     from eastgate.dialects.linting import Linting
 
-__all__ = ["DIALECT", "UNREADABLE", "Policy", "reject", "stays_in_namespace"]
+__all__ = ["DIALECT", "UNREADABLE", "RejectedPolicy", "reject", "stays_in_namespace"]
 
 UNREADABLE = Placement(None, "unreadable")
 
@@ -48,7 +48,7 @@ class Unreadable:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Policy:
+class RejectedPolicy:
     """A policy or an object with errors. Only its name is known, and what it may apply to."""
 
     ref: PolicyRef
@@ -73,7 +73,7 @@ def reject(
     *,
     cluster_scoped: bool,
     is_policy: bool,
-) -> Policy:
+) -> RejectedPolicy:
     """Return the policy that closes what a document with errors may apply to.
 
     `kind` is None where no dialect reads that kind in that version as a policy; `cluster_scoped`: a kind of that name
@@ -82,7 +82,7 @@ def reject(
     namespace = None if cluster_scoped else document.home
     ref = PolicyRef(document.kind, namespace, document.name, document.group)
     targets = _targets(document, errors, kind, cluster_scoped=cluster_scoped, is_policy=is_policy)
-    return Policy(ref, document.span, targets, tuple(errors), is_policy)
+    return RejectedPolicy(ref, document.span, targets, tuple(errors), is_policy)
 
 
 def stays_in_namespace(document: Document) -> bool:
@@ -166,7 +166,7 @@ def _is_within(document: Document, span: Span, *path: str) -> bool:
     return field.line - 1 <= span.line <= field.end_line
 
 
-def _layers(attached: Sequence[Attachment[Policy]], _scene: Scene) -> list[Layer]:
+def _layers(attached: Sequence[Attachment[RejectedPolicy]], _scene: Scene) -> list[Layer]:
     policies = {attachment.policy.ref: attachment.policy for attachment in attached}
     rules = tuple(
         Rule(And(()), Origin(policy.ref, 0, policy.span, derived=Unreadable())) for policy in policies.values()
@@ -174,35 +174,37 @@ def _layers(attached: Sequence[Attachment[Policy]], _scene: Scene) -> list[Layer
     return [Layer(UNREADABLE, Chain((Deny("unreadable", rules, Refusal.CLOSED),)))]
 
 
-def _conditions(policy: Policy, _policies: Sequence[Policy], _settings: Settings, _world: World) -> Sequence[Condition]:
+def _conditions(
+    policy: RejectedPolicy, _policies: Sequence[RejectedPolicy], _settings: Settings, _world: World
+) -> Sequence[Condition]:
     message = policy.errors[0].message if policy.errors else "it cannot be read"
     return (Condition("Accepted", "False", "Invalid", message),)
 
 
-def _rules(policy: Policy) -> list[DescribedRule]:
+def _rules(policy: RejectedPolicy) -> list[DescribedRule]:
     return [
         DescribedRule("CLOSE", (f"it cannot be read: {error.message}",), None, error.span) for error in policy.errors
     ]
 
 
-def _why_idle(_policy: Policy, problem: str | None, selects: bool) -> str:
+def _why_idle(_policy: RejectedPolicy, problem: str | None, selects: bool) -> str:
     return NO_RULES if selects else problem or NOTHING_SELECTED
 
 
-def _modes(layer: Layer, _policies: Sequence[Policy], _stance: Hashable) -> list[LayerMode]:
+def _modes(layer: Layer, _policies: Sequence[RejectedPolicy], _stance: Hashable) -> list[LayerMode]:
     refs = refusing(layer.otherwise)
     return [LayerMode(layer.at, Mode.CLOSED, f"{', '.join(map(str, refs))} cannot be read", refs)]
 
 
-def _lint() -> Linting[Policy]:
+def _lint() -> Linting[RejectedPolicy]:
     from eastgate.dialects.rejected_lint import LINTING
 
     return LINTING
 
 
-DIALECT: Dialect[Policy] = Dialect(
+DIALECT: Dialect[RejectedPolicy] = Dialect(
     name="Rejected",
-    model=Policy,
+    model=RejectedPolicy,
     kinds=(),
     layers=_layers,
     words=Words(

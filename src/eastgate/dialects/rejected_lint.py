@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from eastgate.dialects.linting import Linting, Statements
-from eastgate.dialects.rejected import Policy
+from eastgate.dialects.rejected import RejectedPolicy
 
 __all__ = ["LINTING"]
 
 
-def _statements(_policy: Policy) -> Statements:
+def _statements(_policy: RejectedPolicy) -> Statements:
     return Statements(rules=(), naming=(), targets=(), target_field="targetRefs", allows=False, empty_list=None)
 
 
-LINTING: Linting[Policy] = Linting(
+LINTING: Linting[RejectedPolicy] = Linting(
     statements=_statements,
     blames=lambda _policy, _layer: True,
     readings=(),

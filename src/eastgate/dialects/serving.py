@@ -8,7 +8,7 @@ from typing import Any
 from eastgate.manifests.shapes import Record
 from eastgate.records import dataclass
 
-__all__ = ["ACTION", "AGE", "ATTACHED", "INHERITED", "LEVEL", "TARGETS", "Column", "Resource", "Served", "Status"]
+__all__ = ["ACTION", "AGE", "ATTACHED", "INHERITED", "LEVEL", "TARGETS", "Column", "Served", "ServedResource", "Status"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Status(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Resource:
+class ServedResource:
     """The properties that all versions of a served kind have in common.
 
     `attachment` is how the policy attaches to its targets (GEP-713), for tools that look for such policies. In a kind
@@ -49,7 +49,7 @@ class Served:
     `shape` is needed where files may have other forms than an API server stores.
     """
 
-    resource: Resource
+    resource: ServedResource
     columns: tuple[Column, ...]
     superseded: str | None = None
     shape: Record[Any] | None = None

@@ -22,7 +22,7 @@ __all__ = [
     "NO_RULES",
     "DescribedRule",
     "DescribedTarget",
-    "Tier",
+    "DescribedTier",
     "Words",
     "describe_rule",
     "describe_rules",
@@ -55,7 +55,7 @@ class DescribedRule:
 
 
 @dataclass(frozen=True, slots=True)
-class Tier:
+class DescribedTier:
     """The position of a policy in the order of evaluation of its dialect."""
 
     name: str
@@ -109,7 +109,7 @@ class Words(Generic[P]):
     rules: Callable[[P], Iterable[DescribedRule]]
     why_idle: Callable[[P, str | None, bool], str]
     targets: Callable[[P], Sequence[DescribedTarget] | None] = _have_none
-    tier: Callable[[P], Tier | None] = _have_none
+    tier: Callable[[P], DescribedTier | None] = _have_none
     is_indirect: Callable[[P], bool] = _is_direct
     names: Callable[[P], Iterable[PolicyRef]] = _names_nothing
     count_rules: Callable[[P], int] | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Generic, Never, Protocol, TypeAlias, TypeVar
+from typing import Generic, Never, Protocol, TypeAlias, TypeVar, assert_never
 
 from eastgate.cluster import (
     BackendNamed,
@@ -191,14 +191,20 @@ def _shelf_key(target: Target) -> _ShelfKey:
             return namespace, None
         case GatewayNamed() | RouteNamed() | BackendNamed():
             return target
+        case _:
+            assert_never(target)
 
 
 def _labels(target: Target) -> Iterable[str]:
     match target:
         case PodsMatching(_, selector) | PodsAcross(_, selector):
             return selector.keys
-        case _:
+        case PodsOfService() | PodsOwnedBy() | PodsOfAccount() | PodNamed() | ExternalsMatching() | Everything():
             return ()
+        case GatewayNamed() | RouteNamed() | BackendNamed():
+            return ()
+        case _:
+            assert_never(target)
 
 
 def _may_select(target: Target, workload: Workload, world: World) -> bool:
@@ -208,8 +214,12 @@ def _may_select(target: Target, workload: Workload, world: World) -> bool:
         case PodsAcross(namespaces, pods):
             labels = world.namespace(workload.namespace).labels
             return namespaces.matches(labels) and pods.may_match(workload.labels)
-        case _:
+        case PodsOfService() | PodsOwnedBy() | PodsOfAccount() | PodNamed() | ExternalsMatching() | Everything():
+            return False  # they select by no label of a pod
+        case GatewayNamed() | RouteNamed() | BackendNamed():
             return False
+        case _:
+            assert_never(target)
 
 
 def _name(ref: PolicyRef) -> tuple[str, str, str, str]:

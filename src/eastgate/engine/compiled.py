@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from eastgate.engine.clauses import Filed
 from eastgate.engine.conditions import compile_condition
 from eastgate.engine.search import build_search
-from eastgate.engine.table import Table, build_table
+from eastgate.engine.table import VerdictTable, build_table
 from eastgate.engine.verdicts import PASSED, VerdictNumber, Verdicts
 from eastgate.ir import (
     AllowAny,
@@ -46,7 +46,7 @@ class Function:
     find: _Decide
 
 
-Finder = Table | Function
+Finder = VerdictTable | Function
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
@@ -58,7 +58,7 @@ class Program:
     _verdicts: Verdicts
 
     def decide(self, request: Request) -> VerdictNumber:
-        """Whether a request is allowed: odd is yes."""
+        """Decide a request: an odd number allows it."""
         return self.finder.find(request)
 
     def outcome(self, verdict: VerdictNumber) -> Outcome:
@@ -67,7 +67,7 @@ class Program:
 
 
 def compile_layers(layers: Sequence[Layer]) -> Program:
-    """One program for layers in path order: ALL must allow, the first denial decides."""
+    """Compile layers in path order to one program: ALL must allow, the first denial decides."""
     verdicts = Verdicts()
     compiled = tuple(_compile_layer(layer, verdicts) for layer in layers)
     if not compiled:
@@ -89,7 +89,7 @@ def compile_layers(layers: Sequence[Layer]) -> Program:
 
 
 def _compile_layer(layer: Layer, verdicts: Verdicts) -> Finder:
-    """The layer's tables, for the requests that they can answer; the others are looked at with care."""
+    """Compile a layer to a table where that can answer; requests with unknown attributes are completed."""
     chains = [_steps(layer.name, chain, verdicts) for chain in layer.chains]
 
     def with_care(request: Request) -> VerdictNumber:
@@ -97,7 +97,7 @@ def _compile_layer(layer: Layer, verdicts: Verdicts) -> Finder:
 
     match chains:
         case [[_Search(rules, says)]] if layer.looks_at <= _NETWORK:
-            table = build_table(Filed.of(rules), [_final(said) for said in says], with_care)
+            table = build_table(Filed.of(rules), [_final(verdict) for verdict in says], with_care)
             if table is not None:  # it takes care of unknowns itself, and nothing else is in its way
                 return table
 
@@ -138,22 +138,23 @@ _Step = _Search | Callable[[Request], int]
 
 
 def _steps(layer: str, chain: Chain, verdicts: Verdicts) -> list[_Step]:
-    """The stages of a chain; consecutive ones that one search can answer are one step."""
+    """Compile the stages of a chain; consecutive ones that one search can answer are one step."""
     steps: list[_Step] = []
     rules: list[Predicate] = []
     says: list[int] = []
     enforced = [stage for stage in chain.stages if not isinstance(stage, Observe)]
-    for place, stage in enumerate(enforced, 1):
+    for number, stage in enumerate(enforced, 1):
         if isinstance(stage, AskAll):
             if rules:
                 steps.append(_Search(rules, [*says, _GO_ON]))
                 rules, says = [], []
             steps.append(_compile_asks(layer, stage, verdicts))
             continue
-        found, said, otherwise = _compile_stage(layer, stage, verdicts, last=place == len(enforced))
-        rules += [rule.when for rule in found]
-        says += said
-        if otherwise != _GO_ON or _GO_ON in said:  # else the next stage is asked exactly where no rule matched so far
+        stage_rules, stage_says, otherwise = _compile_stage(layer, stage, verdicts, last=number == len(enforced))
+        rules += [rule.when for rule in stage_rules]
+        says += stage_says
+        # Otherwise the next stage is asked exactly where no rule matched so far.
+        if otherwise != _GO_ON or _GO_ON in stage_says:
             steps.append(_Search(rules, [*says, otherwise]))
             rules, says = [], []
     if rules:
@@ -163,17 +164,17 @@ def _steps(layer: str, chain: Chain, verdicts: Verdicts) -> list[_Step]:
 
 def _compile_chain(steps: Sequence[_Step]) -> _Decide:
     if len(steps) == 1 and isinstance(steps[0], _Search):
-        return _compile_search(_Search(steps[0].rules, [_final(said) for said in steps[0].says]))
+        return _compile_search(_Search(steps[0].rules, [_final(verdict) for verdict in steps[0].says]))
     compiled = [_compile_search(step) if isinstance(step, _Search) else step for step in steps]
 
     def decide(request: Request) -> VerdictNumber:
         accepted = PASSED
         for step in compiled:
-            said = step(request)
-            if said >= 0:
-                return accepted if said == PASSED else said
-            if said != _GO_ON:
-                accepted = ~said
+            verdict = step(request)
+            if verdict >= 0:
+                return accepted if verdict == PASSED else verdict
+            if verdict != _GO_ON:
+                accepted = ~verdict
         return accepted
 
     return decide
@@ -189,15 +190,15 @@ def _never(request: Request) -> VerdictNumber:
     raise AssertionError(f"identity and port must be known: {request}")
 
 
-def _final(said: int) -> VerdictNumber:
+def _final(verdict: int) -> VerdictNumber:
     """Make the verdict of the last step the verdict of the chain."""
-    return PASSED if said == _GO_ON else said if said >= 0 else ~said
+    return PASSED if verdict == _GO_ON else verdict if verdict >= 0 else ~verdict
 
 
 def _compile_stage(
     layer: str, stage: Deny | AllowAny | FirstMatch, verdicts: Verdicts, *, last: bool
 ) -> tuple[Sequence[Rule], Sequence[int], int]:
-    """The rules of a stage, what each says, and what is said when none matches."""
+    """Return the rules of a stage, what each says, and what is said when none matches."""
     match stage:
         case Deny(name, rules, refusal):
             return rules, verdicts.of_rules(False, layer, name, refusal, rules), _GO_ON
@@ -212,7 +213,7 @@ def _compile_stage(
                 Effect.DENY: verdicts.of_rules(False, layer, name, refusal, rules),
                 Effect.PASS: [_GO_ON] * len(rules),
             }
-            says = [by_effect[step.effect][place] for place, step in enumerate(steps)]
+            says = [by_effect[step.effect][index] for index, step in enumerate(steps)]
             by_default = {
                 Effect.ACCEPT: PASSED,
                 Effect.DENY: verdicts.of_rules(False, layer, name, refusal)[0],
@@ -226,12 +227,12 @@ def _compile_asks(layer: str, stage: AskAll, verdicts: Verdicts) -> Callable[[Re
     denied = verdicts.of_rules(False, layer, stage.name, stage.refusal, rules)
     accepted = verdicts.of_rules(True, layer, stage.name, None, rules)
     asks = [
-        (compile_condition(ask.rule.when), ask.authorizer, ask.rule, denied[place], ~accepted[place])
-        for place, ask in enumerate(stage.asks)
+        (compile_condition(ask.rule.when), ask.authorizer, ask.rule, denied[index], ~accepted[index])
+        for index, ask in enumerate(stage.asks)
     ]
 
     def ask_all(request: Request) -> int:
-        said = _GO_ON
+        verdict = _GO_ON
         for applies, authorizer, rule, denial, acceptance in asks:
             if applies(request):
                 answer = request.answers.get(authorizer)
@@ -239,7 +240,7 @@ def _compile_asks(layer: str, stage: AskAll, verdicts: Verdicts) -> Callable[[Re
                     return verdicts.of(Outcome(False, layer, stage.name, rule, answer.status))
                 if not consents(answer):
                     return denial
-                said = acceptance
-        return said
+                verdict = acceptance
+        return verdict
 
     return ask_all

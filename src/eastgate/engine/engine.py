@@ -71,7 +71,7 @@ class Engine(Generic[P]):
         world.watch(self.world_changed)
 
     def decide(self, point: Point, request: Request) -> VerdictNumber:
-        """Whether a request is allowed at a point: odd is yes. The point's program says why."""
+        """Decide a request at a point: an odd number allows it. The point's program says why."""
         try:
             finder = self._finders[point]
         except KeyError:
@@ -95,9 +95,9 @@ class Engine(Generic[P]):
         return program
 
     def _shared(self, workload: Workload, attached: Sequence[Attachment[P]]) -> Program:
-        """The program of a workload's class."""
+        """Return the program of a workload's class."""
         stances = self._stances(workload, attached)
-        same = (stances, *(part for one in attached for part in (one.policy, one.service)))
+        same = (stances, *(part for attachment in attached for part in (attachment.policy, attachment.service)))
         program = self._classes.get(same)
         if program is None:
             program = self._classes[same] = compile_layers(self._assemble(attached, stances))
@@ -112,7 +112,7 @@ class Engine(Generic[P]):
 
     @property
     def policies(self) -> Sequence[P]:
-        """Every policy, in the order of their names."""
+        """Return every policy, in the order of their names."""
         return sorted(self._attachments.policies.values(), key=lambda policy: str(policy.ref))
 
     def count(self, kind: type) -> int:
@@ -120,12 +120,12 @@ class Engine(Generic[P]):
         return self._attachments.types[kind]
 
     def uncertain(self, point: Point) -> list[P]:
-        """The policies that may target a point, or may not: they select by labels that a cluster adds to pods."""
+        """Return the policies that may target a point or not: they select by labels that a cluster adds to pods."""
         workload = self.world.workloads.get(point) if isinstance(point, str) else None
         return self._attachments.uncertain(workload) if workload is not None else []
 
     def attached(self, point: Point) -> tuple[Attachment[P], ...]:
-        """The policies that target a point, in the order of their names."""
+        """Return the policies that target a point, in the order of their names."""
         match point:
             case str():
                 return self._attachments.of(self.world.workloads[point])
@@ -145,7 +145,7 @@ class Engine(Generic[P]):
         return self._forget(self._attachments.remove(ref) | anywhere)
 
     def _anywhere(self, ref: PolicyRef) -> set[Point]:
-        """The gateways, routes and backends, declared or not, that have been looked at, if a policy is about all."""
+        """Return the gateways, routes and backends that were looked at, declared or not, if a policy is about all."""
         policy = self._attachments.policies.get(ref)
         if policy is None or not any(isinstance(target, Everything) for target in policy.targets):
             return set()
@@ -155,7 +155,7 @@ class Engine(Generic[P]):
         return {point for point in self._programs if isinstance(point, NamedPoint)}
 
     def world_changed(self, change: Change) -> frozenset[Point]:
-        """The world has changed, which it tells by itself; the points that this touches are compiled anew."""
+        """Forget the programs that a change of the world touches; return their points. The world calls this itself."""
         touched: set[Point] = set(change.workloads)
         for changed in change.objects:
             if changed.kind in ROUTE_KINDS:  # a workload may have a say in which routes lead to it

@@ -53,7 +53,7 @@ __all__ = ["decide", "holds"]
 
 
 def decide(layers: Sequence[Layer], request: Request) -> Outcome:
-    """ALL layers must allow, in every completion of the request; the first denial decides."""
+    """Decide a request: ALL layers must allow, in every completion; the first denial decides."""
     accepted = Outcome(allowed=True)
     for layer in layers:
         outcomes = [_layer(layer, completion) for completion in _completions(layer, request)]
@@ -195,7 +195,7 @@ def _lets_through(answer: Answer | None) -> bool:
 
 
 def holds(predicate: Predicate, request: Request) -> bool:
-    """Whether the predicate is true of a request in which everything it looks at is known or absent."""
+    """Return whether the predicate is true of a request in which everything it looks at is known or absent."""
     match predicate:
         case And(parts):
             return all(holds(part, request) for part in parts)
@@ -235,7 +235,7 @@ def _in(matcher: Matcher, value: Value) -> bool:
 
 
 def _completions(layer: Layer, request: Request) -> Iterator[Request]:
-    """The request with each unknown attribute that the layer looks at set to every value that could matter."""
+    """Yield the request with each unknown attribute that the layer looks at set to every value that could matter."""
     unknown = sorted(layer.looks_at - request.values.keys())
     asked = [atom for atom in layer.atoms(observed=False) if isinstance(atom, Is)]
     several = {a for a in unknown if a.is_repeatable and any(atom.attribute == a and not atom.joined for atom in asked)}
@@ -274,7 +274,7 @@ def _domain(attribute: Attribute, matchers: list[Matcher]) -> list[Known]:
 
 
 def _several(attribute: Attribute, matchers: list[Matcher]) -> list[Known]:
-    """Nothing, or any set of the values that some matcher tells apart."""
+    """Return None, and every set of the values that some matcher tells apart."""
     told_apart = {}
     for value in _domain(attribute, matchers):
         if isinstance(value, str):
@@ -284,7 +284,7 @@ def _several(attribute: Attribute, matchers: list[Matcher]) -> list[Known]:
 
 
 def _addresses(matchers: Iterable[InNetwork]) -> list[str]:
-    """Every edge of every network: first, last, and the neighbours outside. Nobody else calls from loopback."""
+    """Return every edge of every network: first, last, and the neighbours outside. Nobody else calls from loopback."""
     edges = {"0.0.0.0", "::", "128.0.0.0", "::2"}  # noqa: S104 - addresses as data
     for network in (n for m in matchers for n in m.networks):
         first, last = int(network.network_address), int(network.broadcast_address)

@@ -35,7 +35,7 @@ _COPIES = 4  # of clauses for many, at most, beside each clause for the few
 
 
 def build_search(filed: Filed, says: Sequence[int]) -> Callable[[Request], int]:
-    """Rule i says `says[i]`, and the last is said where none matches. Identity and port must be known."""
+    """Build a search: rule i says `says[i]`, the last is said where none matches. Identity and port must be known."""
     for_anyone = _List(filed.anyone, _search(filed.anyone))
     for_stems = {stem: _narrow(for_anyone, clauses) for stem, clauses in filed.stems.items()}
     exact: dict[object, _Search] = {}
@@ -120,7 +120,7 @@ def _condition(parts: tuple[Predicate, ...]) -> Condition | None:
 
 
 def _telling(rules: Iterable[_Rule]) -> Attribute | None:
-    """The attribute that most rules can be told apart by, if there is one."""
+    """Return the attribute that most rules can be told apart by, if there is one."""
     texts: dict[Attribute, set[object]] = {}
     for _, parts in rules:
         for part in parts:
@@ -131,12 +131,12 @@ def _telling(rules: Iterable[_Rule]) -> Attribute | None:
 
 
 def _attribute(part: Predicate) -> Attribute | None:
-    """The one attribute that a part compares with texts, if that is all it does."""
+    """Return the one attribute that a part compares with texts, if that is all it does."""
     match part:
         case Is(attribute, OneOf() | Prefix() | Suffix(), joined=False):
             return attribute
         case Or(parts):
-            attributes = {_attribute(one) for one in parts}
+            attributes = {_attribute(part) for part in parts}
             return attributes.pop() if len(attributes) == 1 else None
         case _:
             return None
@@ -146,7 +146,7 @@ _Key: TypeAlias = tuple[type[Prefix | Suffix] | None, Value]
 
 
 def _keys(part: Predicate) -> Iterator[_Key]:
-    """Where to file a part of this kind: under ANY of these it is found."""
+    """Yield the keys to file a part of this kind under: it is found under ANY of them."""
     match part:
         case Is(_, OneOf(values)):
             yield from ((None, value) for value in values)
@@ -155,8 +155,8 @@ def _keys(part: Predicate) -> Iterator[_Key]:
         case Is(_, Suffix(text)):
             yield Suffix, text
         case Or(parts):
-            for one in parts:
-                yield from _keys(one)
+            for part in parts:
+                yield from _keys(part)
 
 
 @dataclass(slots=True)

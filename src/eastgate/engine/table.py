@@ -1,6 +1,6 @@
 """Tables, for rules that ask only who and on which port: at most three look-ups, however many rules there are.
 
-    exact identity  ->  what is said, or  port -> what is said
+    exact identity  ->  verdict, or  port -> verdict
     (stem,)         ->  the same, for all accounts of a namespace
     everybody       ->  the same
 
@@ -21,7 +21,7 @@ from eastgate.ir import Request
 from eastgate.ir.service_accounts import accounts_path_of
 from eastgate.records import dataclass
 
-__all__ = ["Table", "build_table"]
+__all__ = ["VerdictTable", "build_table"]
 
 _ROOM = 4096  # ranks that a table may hold, and 16 more for each caller that a rule names
 
@@ -29,7 +29,7 @@ _ByPort = dict[object, int]  # and under None, what holds on all other ports
 _Entry: TypeAlias = int | _ByPort
 
 
-class Table(dict[object, _Entry]):
+class VerdictTable(dict[object, _Entry]):
     """Verdicts by identity and port. `unknown` decides where either is unknown."""
 
     __slots__ = ("anyone", "has_stems", "unknown")
@@ -45,19 +45,19 @@ class Table(dict[object, _Entry]):
         if request.incomplete:
             return self.unknown(request)
         identity = request.identity
-        said = self.get(identity)
-        if said is None:
-            said = self.anyone
+        entry = self.get(identity)
+        if entry is None:
+            entry = self.anyone
             if self.has_stems:
-                said = self.get((accounts_path_of(identity),), said)  # type: ignore[arg-type]
-        if isinstance(said, int):
-            return said
-        on_port = said.get(request.port)
-        return said[None] if on_port is None else on_port
+                entry = self.get((accounts_path_of(identity),), entry)  # type: ignore[arg-type]
+        if isinstance(entry, int):
+            return entry
+        on_port = entry.get(request.port)
+        return entry[None] if on_port is None else on_port
 
 
-def build_table(filed: Filed, says: Sequence[int], unknown: Callable[[Request], int]) -> Table | None:
-    """A table in which rule i says `says[i]`, and where none matches the last.
+def build_table(filed: Filed, says: Sequence[int], unknown: Callable[[Request], int]) -> VerdictTable | None:
+    """Build a table in which rule i says `says[i]`, and where none matches the last.
 
     None where rules ask for more, or where pushing down would cost too much: many callers, and many ports for all.
     """
@@ -67,7 +67,7 @@ def build_table(filed: Filed, says: Sequence[int], unknown: Callable[[Request], 
     try:
         anyone = entries.narrowed(({None: len(says) - 1}, says[-1]), filed.anyone)
         stems = {stem: entries.narrowed(anyone, clauses) for stem, clauses in filed.stems.items()}
-        table = Table(anyone[1], unknown, has_stems=bool(stems))
+        table = VerdictTable(anyone[1], unknown, has_stems=bool(stems))
         for stem, (_, entry) in stems.items():
             table[stem,] = entry
         for identity, clauses in filed.exact.items():
@@ -93,7 +93,7 @@ class _Entries:
     _made: dict[tuple[int, ...], tuple[_ByPort, _Entry]] = field(default_factory=dict)
 
     def narrowed(self, wider: tuple[_ByPort, _Entry], clauses: list[Clause]) -> tuple[_ByPort, _Entry]:
-        """A wider entry with the rules of a narrower one: on each port, the first of them."""
+        """Combine a wider entry with the rules of a narrower one: on each port, the first of them."""
         if not clauses:
             return wider
         key = (id(wider), *map(id, clauses))

@@ -54,10 +54,10 @@ class NearMiss:
 
 @dataclass(frozen=True, slots=True)
 class StageTrace:
-    """The outcome of one stage. `said`: `accepted`, `denied`, `passed` or `observed`."""
+    """The outcome of one stage. `effect`: `accepted`, `denied`, `passed` or `observed`."""
 
     stage: str
-    said: str
+    effect: str
     rule: Rule | None
     rules: int
     observed: tuple[tuple[Rule, str], ...] = ()

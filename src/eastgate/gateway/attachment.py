@@ -20,7 +20,7 @@ def is_http(listener: Listener) -> bool:
 
 
 def is_tls(listener: Listener) -> bool:
-    """Tell whether a listener is chosen by the SNI of a TLS handshake."""
+    """Return whether a listener is chosen by the SNI of a TLS handshake."""
     return listener.protocol.upper() in ("HTTPS", "TLS")
 
 

@@ -103,12 +103,12 @@ class Attribute:
 
     @property
     def is_header(self) -> bool:
-        """Whether it is a request header."""
+        """Return whether it is a request header."""
         return self.name == "header"
 
     @property
     def is_repeatable(self) -> bool:
-        """Whether a request may have it several times, each time with a value of its own."""
+        """Return whether a request may have it several times, each time with a value of its own."""
         return self.name in _REPEATABLE
 
     def __str__(self) -> str:
@@ -147,15 +147,15 @@ MCP_TOOL: Final = Attribute("MCP tool", needs_http=True)
 
 
 def header(name: str) -> Attribute:
-    """A request header; names are compared without letter case."""
+    """Return a request header; names are compared without letter case."""
     return Attribute("header", name.lower(), needs_http=True)
 
 
 def query(name: str) -> Attribute:
-    """A query parameter."""
+    """Return a query parameter."""
     return Attribute("query parameter", name, needs_http=True)
 
 
 def claim(path: str) -> Attribute:
-    """A claim of the verified token."""
+    """Return a claim of the verified token."""
     return Attribute("claim", path, needs_http=True)

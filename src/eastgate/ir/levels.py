@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from eastgate.ir.attributes import PORT
 from eastgate.ir.predicates import ALWAYS, NEVER, Computed, Is, Predicate, mentions, rewrite
-from eastgate.ir.rules import Case, Layer, Observe, Refusal
+from eastgate.ir.rules import Layer, Observe, Refusal, SelectorCase
 
 __all__ = ["at_port", "is_network", "needs_http"]
 
 
 def at_port(layer: Layer, port: int) -> Layer:
     """Return the layer with only those chains that a request to this port can meet."""
-    cases: list[Case] = []
+    cases: list[SelectorCase] = []
     for case in layer.cases:
         when = rewrite(case.when, lambda atom: _at(atom, port))
         if when == ALWAYS:
             return Layer(layer.at, case.chain, tuple(cases))
         if when != NEVER:
-            cases.append(Case(when, case.chain, case.synthetic))
+            cases.append(SelectorCase(when, case.chain, case.synthetic))
     return Layer(layer.at, layer.otherwise, tuple(cases))
 
 

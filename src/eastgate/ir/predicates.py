@@ -170,7 +170,7 @@ def assume(predicate: Predicate, asks: Callable[[Is | Computed], bool], *, held:
 
 
 def atoms(predicate: Predicate) -> Iterator[Is | Computed]:
-    """Every atom, in the order written."""
+    """Yield every atom, in the order written."""
     match predicate:
         case Is() | Computed():
             yield predicate

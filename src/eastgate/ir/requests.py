@@ -57,17 +57,17 @@ class Request:
 
     @property
     def bad_host(self) -> bool:
-        """Whether what stands in the place of the host is none."""
+        """Return whether the host that was sent is none."""
         return BAD_HOST in self.values
 
     @property
     def refused_path(self) -> bool:
-        """Whether servers disagree about the path."""
+        """Return whether servers disagree about the path."""
         return is_refused(self.values.get(PATH))
 
     @property
     def respelled_path(self) -> bool:
-        """Whether patterns may match the path otherwise where a proxy compares it."""
+        """Return whether patterns may match the path otherwise where a proxy compares it."""
         return HANDED_PATH in self.values
 
     def get(self, attribute: Attribute) -> Known | Unknown:

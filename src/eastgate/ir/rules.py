@@ -32,7 +32,6 @@ __all__ = [
     "AllowAny",
     "Ask",
     "AskAll",
-    "Case",
     "Chain",
     "Deny",
     "Effect",
@@ -41,6 +40,7 @@ __all__ = [
     "Observe",
     "Refusal",
     "Rule",
+    "SelectorCase",
     "Stage",
     "Step",
     "rules_of",
@@ -216,7 +216,7 @@ def _looked_at(stages: tuple[Stage, ...]) -> frozenset[Attribute]:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class SelectorCase:
     """One line of a layer's selector. `synthetic`: nobody wrote it, so that a path which is refused just misses it."""
 
     when: Predicate
@@ -230,7 +230,7 @@ class Layer:
 
     at: Placement
     otherwise: Chain
-    cases: tuple[Case, ...] = ()
+    cases: tuple[SelectorCase, ...] = ()
     name: str = field(init=False, compare=False, repr=False)
     selects_by: frozenset[Attribute] = field(init=False, compare=False, repr=False)
     looks_at: frozenset[Attribute] = field(init=False, compare=False, repr=False)

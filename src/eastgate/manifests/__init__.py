@@ -1,7 +1,7 @@
 """Reads manifests: files, folders and standard input become documents that know their lines."""
 
 from eastgate.manifests.bounds import ANYWHERE, Bounds, around
-from eastgate.manifests.document import Document, Reading
+from eastgate.manifests.document import Document, ReadResult
 from eastgate.manifests.inputs import files_of
 from eastgate.manifests.kustomizations import Kustomized
 from eastgate.manifests.node import Node, Plain, Scalar
@@ -15,7 +15,7 @@ __all__ = [
     "Kustomized",
     "Node",
     "Plain",
-    "Reading",
+    "ReadResult",
     "Roots",
     "Scalar",
     "around",

@@ -8,18 +8,18 @@ from eastgate.diagnostics import Diagnostic, Reporter
 from eastgate.diagnostics.spans import Span
 from eastgate.manifests.json.nodes import read_json_nodes
 from eastgate.manifests.node import Node, Plain
-from eastgate.manifests.text import Text
+from eastgate.manifests.text import DecodedText
 from eastgate.manifests.yaml.nodes import read_yaml_node
 from eastgate.records import dataclass
 
-__all__ = ["Document", "Reading", "Stretch"]
+__all__ = ["Document", "ReadResult", "Stretch"]
 
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
     """A part of a text that can be read again alone, and the path from its root to the value that is meant."""
 
-    text: Text
+    text: DecodedText
     is_json: bool
     start: int
     end: int
@@ -93,7 +93,7 @@ class Document:
 
 
 @dataclass(slots=True)
-class Reading:
+class ReadResult:
     """The objects that were read, the findings, and what was left out on purpose."""
 
     documents: list[Document] = field(default_factory=list)

@@ -57,7 +57,7 @@ class Findings:
 
     def stop_with(self, diagnostic: Diagnostic) -> NoReturn:
         """Add a finding that was made elsewhere and read no further."""
-        self._reporter.found.append(diagnostic)
+        self._reporter.diagnostics.append(diagnostic)
         raise StopReading
 
     def too_deep(self, span: Span) -> NoReturn:

@@ -106,7 +106,7 @@ class Inputs:
             self._add(Input(name, explicit=True), identity)
 
     def _add_folder(self, name: str) -> None:
-        before, left_out, nothing = len(self.reporter.found), self.excluded, True
+        before, left_out, nothing = len(self.reporter.diagnostics), self.excluded, True
         above = os.path.dirname(os.path.abspath(name))
         kustomized = len(self._kustomizations)
         if not self.raw and os.path.basename(os.path.abspath(name)) == "templates" and _CHART in _entries(above):
@@ -114,7 +114,7 @@ class Inputs:
         for file, identity in self._walk(name, set(), self._exclusion(name), in_kustomization=False):
             nothing = False
             self._add(Input(file), identity)
-        if nothing and len(self._kustomizations) == kustomized and len(self.reporter.found) == before:
+        if nothing and len(self._kustomizations) == kustomized and len(self.reporter.diagnostics) == before:
             help_ = "manifests end in `.yaml`, `.yml` or `.json`; hidden ones are not read"
             if self.excluded > left_out:
                 help_ = f"{self.excluded - left_out} files are left out by --exclude or {IGNORE_FILE}"

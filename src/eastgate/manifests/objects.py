@@ -7,7 +7,7 @@ from pathlib import PurePath
 
 from eastgate.diagnostics import Reporter
 from eastgate.manifests.codes import DUPLICATE_OBJECT, FIELD_TYPE, TOO_DEEP, UNFINISHED_LIST
-from eastgate.manifests.document import Document, Reading, Stretch
+from eastgate.manifests.document import Document, ReadResult, Stretch
 from eastgate.manifests.findings import shown, suggestion
 from eastgate.manifests.heads import (
     Head,
@@ -23,7 +23,7 @@ from eastgate.manifests.heads import (
 from eastgate.manifests.node import Node, Plain
 from eastgate.manifests.plain import PlainDocument
 from eastgate.manifests.skimming import may_be_manifest
-from eastgate.manifests.text import Text
+from eastgate.manifests.text import DecodedText
 from eastgate.regexes import regex
 
 __all__ = ["Collector", "Matters", "Positioned", "Same", "everything", "never_same"]
@@ -57,7 +57,7 @@ class Collector:
 
     def __init__(
         self,
-        reading: Reading,
+        reading: ReadResult,
         positioned: Positioned,
         matters: Matters = everything,
         same: Same = never_same,
@@ -90,7 +90,7 @@ class Collector:
         self.roots += 1
         self._reading.unused += 1
 
-    def add_plain(self, document: PlainDocument, text: Text, *, is_json: bool) -> None:
+    def add_plain(self, document: PlainDocument, text: DecodedText, *, is_json: bool) -> None:
         """Add what a fast reader has read. Positions are read only for those who want them, and for findings."""
         value = document.value
         if value is None:
@@ -226,7 +226,7 @@ class Collector:
             help_ = f"the first one is in {first.span.file}; choose what to render with -k"
         message = f"{shown(second.kind)} `{shown(where)}` is written twice"
         self._reading.reporter.report(DUPLICATE_OBJECT, message, name_span, help=help_)
-        self._reading.twice.append((second, self._reading.reporter.found[-1]))
+        self._reading.twice.append((second, self._reading.reporter.diagnostics[-1]))
 
 
 def _has_objects(node: Node) -> bool:

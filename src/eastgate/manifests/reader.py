@@ -16,7 +16,7 @@ from eastgate.diagnostics import Diagnostic, Reporter
 from eastgate.diagnostics.printable import printable
 from eastgate.manifests.bounds import Bounds
 from eastgate.manifests.codes import DUPLICATE_KEY, EMPTY_INPUT, LEFT_ASIDE, SEVERAL_IN_ONE
-from eastgate.manifests.document import Reading, Stretch
+from eastgate.manifests.document import ReadResult, Stretch
 from eastgate.manifests.files import STDIN, STDIN_NAME, load
 from eastgate.manifests.inputs import Input, Inputs
 from eastgate.manifests.kustomizations import parts, report_missing
@@ -24,7 +24,7 @@ from eastgate.manifests.node import Node
 from eastgate.manifests.objects import Collector, Matters, Positioned, Same, everything, never_same
 from eastgate.manifests.roots import LOOKS_LIKE_JSON, chunk_nodes, json_nodes
 from eastgate.manifests.skimming import hides_types, hint, may_be_manifest, type_of, types_in
-from eastgate.manifests.text import Text, decode
+from eastgate.manifests.text import DecodedText, decode
 from eastgate.manifests.yaml.chunks import chunks
 from eastgate.manifests.yaml.plain import read_plain_yaml
 
@@ -45,7 +45,7 @@ def read(
     stdin: BinaryIO | None = None,
     on_file: Callable[[int, int], None] | None = None,
     bounds: Bounds | None = None,
-) -> Reading:
+) -> ReadResult:
     """Read the manifests in files, in folders and (as `-`) on standard input.
 
     Without `bounds`, reading stays in the paths that are given: a link in a folder that leads elsewhere is an error.
@@ -55,7 +55,7 @@ def read(
     `same(first, second)` says whether two documents of one object say the same. `namespace` is that of objects which do
     not say theirs. `on_file(done, total)` is called after each file.
     """
-    reading = Reading()
+    reading = ReadResult()
     given = list(paths)
     limits = bounds or Bounds.of(given)
     inputs = Inputs(reading.reporter, limits)
@@ -68,9 +68,9 @@ def read(
             content = rendering.load(entry.name) if entry.kustomized else load(entry.name, stdin, reading.reporter)
             if content is not None:
                 collector.explicit = entry.explicit and not entry.kustomized
-                before = collector.roots + len(reading.reporter.found)
+                before = collector.roots + len(reading.reporter.diagnostics)
                 _collect(_shown(entry), content, collector, reading.reporter)
-                if entry.explicit and collector.roots + len(reading.reporter.found) == before:
+                if entry.explicit and collector.roots + len(reading.reporter.diagnostics) == before:
                     _report_empty(entry, reading.reporter)
             if on_file is not None:
                 on_file(done, len(inputs.entries))
@@ -124,9 +124,9 @@ def read_text(
     matters: Matters = everything,
     explicit: bool = True,
     namespace: str = "default",
-) -> Reading:
+) -> ReadResult:
     """Read the manifests in one text. The name is for findings; one that ends in `.json` means strict JSON."""
-    reading = Reading()
+    reading = ReadResult()
     collector = Collector(reading, positioned, matters, namespace=namespace)
     collector.explicit = explicit
     _collect(name, content, collector, reading.reporter)
@@ -134,10 +134,10 @@ def read_text(
 
 
 def read_objects(
-    nodes: Iterable[Node], *, positioned: Positioned, into: Reading | None = None, namespace: str = "default"
-) -> Reading:
+    nodes: Iterable[Node], *, positioned: Positioned, into: ReadResult | None = None, namespace: str = "default"
+) -> ReadResult:
     """Make documents of objects that stand inside something else, such as the inline objects of a test."""
-    reading = Reading() if into is None else into
+    reading = ReadResult() if into is None else into
     collector = Collector(reading, positioned, namespace=namespace)
     for node in nodes:
         collector.add_node(node, node)
@@ -145,7 +145,7 @@ def read_objects(
 
 
 def _collect(name: str, content: str | bytes, collector: Collector, reporter: Reporter) -> None:
-    before = len(reporter.found)
+    before = len(reporter.diagnostics)
     text = decode(name, content, reporter)
     if text is None:
         return
@@ -153,14 +153,14 @@ def _collect(name: str, content: str | bytes, collector: Collector, reporter: Re
         for start, end in chunks(text.source.text):
             _collect_yaml(text, start, end, collector, reporter)
     text.raw = b""
-    reporter.found[before:] = sorted(reporter.found[before:], key=_line_and_column)
+    reporter.diagnostics[before:] = sorted(reporter.diagnostics[before:], key=_line_and_column)
 
 
 def _line_and_column(finding: Diagnostic) -> tuple[int, int]:
     return (finding.span.line, finding.span.column) if finding.span else (0, 0)
 
 
-def _collect_yaml(text: Text, start: int, end: int, collector: Collector, reporter: Reporter) -> None:
+def _collect_yaml(text: DecodedText, start: int, end: int, collector: Collector, reporter: Reporter) -> None:
     chunk = text.source.text[start:end]
     # libyaml passes over a byte order mark and does not count it, so the offsets of the fast reader would be wrong
     if not text.bad and not chunk.startswith("\ufeff"):
@@ -181,18 +181,18 @@ def _add_nodes(
     nodes: Iterable[tuple[Node, Stretch]], findings: Reporter, source: str, collector: Collector, reporter: Reporter
 ) -> None:
     """Add what was read with positions. Its findings are reported only where it matters."""
-    before = len(reporter.found)
+    before = len(reporter.diagnostics)
     added = [collector.add_node(node, stretch) for node, stretch in nodes]
     several = any(_is_of_head(finding) for finding in findings) and (
         hides_types(source) or any(collector.is_used(*type_) for type_ in types_in(source))
     )
     if several or any(added) or (not added and (collector.explicit or may_be_manifest(source))):
-        reporter.found[before:before] = findings
-    elif not added and findings.found:
-        first = findings.found[0]
+        reporter.diagnostics[before:before] = findings
+    elif not added and findings.diagnostics:
+        first = findings.diagnostics[0]
         message = f"left aside, since it has neither `apiVersion` nor `kind`: {first.message}"
         reporter.report(LEFT_ASIDE, message, first.span, help="leave it out: --exclude, or a line in .eastgateignore")
-    if findings.found:
+    if findings.diagnostics:
         collector.roots += 1
 
 
@@ -204,7 +204,7 @@ def _is_of_head(finding: Diagnostic) -> bool:
     return key in ("apiVersion", "kind", "items") or "\\" in key
 
 
-def _collect_json(text: Text, collector: Collector, reporter: Reporter) -> bool:
+def _collect_json(text: DecodedText, collector: Collector, reporter: Reporter) -> bool:
     """Collect the objects of a text that is JSON; False where it is not."""
     string = text.source.text
     if not text.bad and LOOKS_LIKE_JSON.match(string):

@@ -12,7 +12,7 @@ from eastgate.manifests.document import Stretch
 from eastgate.manifests.files import STDIN, STDIN_NAME, load
 from eastgate.manifests.json.nodes import read_json_nodes
 from eastgate.manifests.node import Node
-from eastgate.manifests.text import Text, decode
+from eastgate.manifests.text import DecodedText, decode
 from eastgate.manifests.yaml.chunks import chunks
 from eastgate.manifests.yaml.nodes import read_yaml_node
 from eastgate.records import dataclass
@@ -53,20 +53,20 @@ def read_nodes_text(name: str, content: str | bytes) -> Roots:
     return roots
 
 
-def chunk_nodes(text: Text, start: int, end: int, reporter: Reporter) -> list[tuple[Node, Stretch]]:
+def chunk_nodes(text: DecodedText, start: int, end: int, reporter: Reporter) -> list[tuple[Node, Stretch]]:
     """Read a chunk of YAML, which may be JSON that YAML does not quite understand (`\\ud83d\\ude00`)."""
     findings = Reporter()
     node = read_yaml_node(text, start, end, findings)
     marker = _JSON_IN_YAML.match(text.source.text, start, end)
-    if findings.found and node is None and marker is not None:
+    if findings.diagnostics and node is None and marker is not None:
         nodes = _json_values(text, marker.end(), end, Reporter())
         if nodes:
             return [(node, Stretch(text, True, *text.extent(node.span))) for node in nodes]
-    reporter.found.extend(findings)
+    reporter.diagnostics.extend(findings)
     return [] if node is None else [(node, Stretch(text, False, start, end))]
 
 
-def json_nodes(text: Text, reporter: Reporter) -> list[Node] | None:
+def json_nodes(text: DecodedText, reporter: Reporter) -> list[Node] | None:
     """Read the values of a JSON text; None where it is not JSON and need not be."""
     string = text.source.text
     is_json = text.source.name.lower().endswith(".json")
@@ -77,11 +77,11 @@ def json_nodes(text: Text, reporter: Reporter) -> list[Node] | None:
     return _json_values(text, 0, len(string), reporter)
 
 
-def _json_values(text: Text, start: int, end: int, reporter: Reporter) -> list[Node] | None:
+def _json_values(text: DecodedText, start: int, end: int, reporter: Reporter) -> list[Node] | None:
     """Read the values of a stretch that looks like JSON; None where it is not, because YAML has brackets too."""
     findings = Reporter()
     nodes = read_json_nodes(text, start, end, findings)
     if any(finding.code in (JSON_SYNTAX, UNCLOSED) for finding in findings):
         return None
-    reporter.found.extend(findings)
+    reporter.diagnostics.extend(findings)
     return nodes

@@ -16,13 +16,13 @@ from eastgate.manifests.codes import NOT_UTF8, TOO_LARGE
 from eastgate.manifests.limits import MAX_BYTES
 from eastgate.regexes import regex
 
-__all__ = ["Text", "decode", "report_too_large"]
+__all__ = ["DecodedText", "decode", "report_too_large"]
 
 _SURROGATE = regex("[\ud800-\udfff]")
 _MOST_BAD = 1000  # a text with more wrong bytes than this is no text
 
 
-class Text:
+class DecodedText:
     """A text under reading: the source that spans point into, and its line table, computed on demand."""
 
     __slots__ = ("_starts", "bad", "raw", "source")
@@ -82,7 +82,7 @@ class Text:
         return True
 
 
-def decode(name: str, content: str | bytes, reporter: Reporter) -> Text | None:
+def decode(name: str, content: str | bytes, reporter: Reporter) -> DecodedText | None:
     """Decode the text of a file; None where it is too large, or so far from UTF-8 that there is nothing to read."""
     if len(content) > MAX_BYTES:
         report_too_large(name, reporter)
@@ -91,7 +91,7 @@ def decode(name: str, content: str | bytes, reporter: Reporter) -> Text | None:
     if text is None:
         raw = raw.removeprefix(b"\xef\xbb\xbf")
         try:
-            return Text(SourceText(name, raw.decode()), raw, {})
+            return DecodedText(SourceText(name, raw.decode()), raw, {})
         except UnicodeDecodeError:
             text = raw.decode("utf-8", "surrogateescape")
     text = text.removeprefix("\ufeff")
@@ -99,7 +99,7 @@ def decode(name: str, content: str | bytes, reporter: Reporter) -> Text | None:
     bad = {match.start(): _describe(match.group()) for match in surrogates}
     if bad:
         text = _SURROGATE.sub("\ufffd", text)
-    result = Text(SourceText(name, text), raw or text.encode(), bad)
+    result = DecodedText(SourceText(name, text), raw or text.encode(), bad)
     if _utf16_help(raw) or len(bad) == _MOST_BAD:
         result.report_bad_bytes(0, len(text), reporter)
         return None

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 
 from eastgate.api.authority import Authority
-from eastgate.api.questions import Entry
+from eastgate.api.questions import EntryPoint
 from eastgate.authorizer.checks import OWN_HEADERS, Answer, Check
 from eastgate.authorizer.deciding import ExternalServices, LiveAuthorizer, Options
 from eastgate.authorizer.grpc_checks import check_of, reply_of, source_of_principal
@@ -23,6 +23,7 @@ from eastgate.authorizer.tool_lists import TOOLS_PATH, answer_tools
 from eastgate.envoy.authz.server import CheckReply, CheckServer, ReceivedCheck
 from eastgate.envoy.config.gateway_filters import LARGEST_MESSAGE
 from eastgate.ir.attributes import BACKEND, PORT
+from eastgate.mesh.access_log import AUTHORIZER
 from eastgate.mesh.enforcement import AuthorizerSockets, Enforcement
 from eastgate.mesh.gateways import find_destination
 from eastgate.regexes import regex
@@ -88,7 +89,7 @@ class MeshAuthorizer:
         check = _with_notes(check_of(received), noted)
         return _named(reply_of(answer := self._live.decide(check, where)), answer)
 
-    def _where(self, target: str) -> Entry | None:
+    def _where(self, target: str) -> EntryPoint | None:
         """Return where a request goes, by what the gateway noted: itself, its port and the destination."""
         named = _TARGET.fullmatch(target)
         if named is None:
@@ -98,7 +99,7 @@ class MeshAuthorizer:
             destination = find_destination(self._enforcement(), node, port, named[3])
         if destination is None:
             return None
-        return Entry(node, destination.points, {PORT: port, BACKEND: destination.backend_key})
+        return EntryPoint(node, destination.points, {PORT: port, BACKEND: destination.backend_key})
 
     # Lists of tools
 
@@ -121,6 +122,5 @@ def _with_notes(check: Check, noted: dict[str, str]) -> Check:
 
 def _named(reply: CheckReply, answer: Answer) -> CheckReply:
     """Return a reply with the decision in the words of a proxy's log."""
-    policy, rule = answer.record.get("policy"), answer.record.get("rule")
-    who = f"{policy}#{rule}" if policy is not None else str(answer.record.get("why") or "open")
+    who = answer.record.get("why") or answer.record.get("decider") or AUTHORIZER
     return replace(reply, decision=f"{answer.status}:{who}")

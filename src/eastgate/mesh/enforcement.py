@@ -16,7 +16,7 @@ from eastgate.api.authority import Authority
 from eastgate.cluster.points import Point
 from eastgate.collection import no_collection
 from eastgate.dialects import Policy
-from eastgate.dialects.rejected import Policy as RejectedPolicy
+from eastgate.dialects.rejected import RejectedPolicy as RejectedPolicy
 from eastgate.engine.compiled import Program
 from eastgate.envoy.config.gateway_filters import gateway_resources
 from eastgate.envoy.config.gateway_port import gateway_port_resources

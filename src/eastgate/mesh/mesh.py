@@ -167,7 +167,8 @@ class LocalMesh:
         self._modes = {node: self._compute_modes(node) for node in self.sites}
         self._report_closures()
         self.report_unconsidered(authority.unread_objects)
-        self.emit(Ready(len(self.sites), len(authority.policies), (time.monotonic() - began) * 1000))
+        took = (time.monotonic() - began) * 1000
+        self.emit(Ready(len(self.sites), len(authority.policies), took, len(self.gateways)))
 
     @property
     def authority(self) -> Authority:
@@ -275,7 +276,7 @@ class LocalMesh:
         of_gateways = {gateway_node(each.namespace, each.name): each for each in world.gateways.values()}
         addresses = self._addresses.assign([*identities, *of_gateways])
         with self.authorizer.lock:
-            authority.place({key: addresses[key] for key in identities})
+            authority.assign_addresses({key: addresses[key] for key in identities})
         sites = {}
         for key in identities:
             bound = self._bind(ports_of(world, world.workloads[key]))

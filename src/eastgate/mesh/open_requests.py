@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from eastgate.api.deciding import LiveQuestion
-from eastgate.api.questions import Entry, Question, QuestionError, arrivals
+from eastgate.api.questions import EntryPoint, Question, QuestionError, arrivals
 from eastgate.envoy.config.matching import NO_NAME, NOBODY
 from eastgate.envoy.config.values import noted_values
 from eastgate.ir import AssumedConsent, Known, Request
@@ -34,7 +34,7 @@ _CLOSING = 3.0  # seconds for a proxy to close connections, before it is asked a
 _REMEMBERED = 100_000
 _FIELDS = (
     *("peer", "source", "token", "method", "host", "path", "asked"),
-    *("destination", "message", "mcpMethod", "mcpName"),
+    *("originalHost", "originalPath", "destination", "message", "mcpMethod", "mcpName"),
 )
 _CLOCK_JUMP = 0.5  # seconds; more, and somebody has set the clock: what began when is not known any more
 
@@ -134,7 +134,7 @@ class OpenRequestMonitor:
         values: dict[Attribute, Known] = {**noted, PORT: port, BACKEND: destination.backend_key}
         if on_record.get("message") in ("read", "none"):
             values |= {MCP_METHOD: on_record.get("mcpMethod"), MCP_TOOL: on_record.get("mcpName")}
-        entry = Entry(node, destination.points, values)
+        entry = EntryPoint(node, destination.points, values)
         live = LiveQuestion(self._question(on_record, node, port), (entry,), values, all_headers=False)
         try:
             return self._enforcement.authority.enforced_live(live, AssumedConsent()).allowed
@@ -148,8 +148,8 @@ class OpenRequestMonitor:
             to=to,
             port=port,
             method=on_record.get("method"),
-            path=on_record.get("path"),
-            host=on_record.get("host"),
+            path=on_record.get("originalPath") or on_record.get("path"),
+            host=on_record.get("originalHost") or on_record.get("host"),
             source_ip=source.rpartition(":")[0].strip("[]") or None,
         )
 

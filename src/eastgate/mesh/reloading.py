@@ -393,7 +393,7 @@ def _changed_at(paths: Iterable[str]) -> float:
     ages = []
     for path in paths:
         with contextlib.suppress(OSError):
-            there = path if os.path.exists(path) else os.path.dirname(path)
-            ages.append(clock - os.stat(there).st_ctime)
+            existing = path if os.path.exists(path) else os.path.dirname(path)
+            ages.append(clock - os.stat(existing).st_ctime)
     age = min(ages, default=0.0)
     return now - age if 0 <= age <= _OLDEST_SAVE else now

@@ -77,7 +77,7 @@ class Cluster:
 
     @property
     def policies(self) -> Sequence[Policy]:
-        """Every policy, sorted by kind, namespace and name."""
+        """Return every policy, sorted by kind, namespace and name."""
         return self._policies
 
     @cached_property
@@ -204,7 +204,7 @@ class Cluster:
 
     @cached_property
     def affected_counts(self) -> dict[PolicyRef, int]:
-        """The number of points that each policy affects, for all policies at once."""
+        """Return the number of points that each policy affects, for all policies at once."""
         counts: dict[PolicyRef, int] = {policy.ref: 0 for policy in self.policies}
         for point in self._every_point():
             effects = self.effects(point)

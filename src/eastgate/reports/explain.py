@@ -75,15 +75,15 @@ class _Explanation:
             yield self.paint(f"  {name}: not reached", _DIM)
 
     def stage(self, stage: StageTrace) -> Iterator[str]:
-        if stage.said == "observed":
+        if stage.effect == "observed":
             for rule, would in stage.observed:
                 yield printable(f"    {stage.stage:<9} {rule.origin} would {would}")
             if not stage.observed:
                 yield f"    {stage.stage:<9} no match {_of(stage.rules)}"
             return
         if stage.rule is not None:
-            yield printable(f"    {stage.stage:<9} {stage.said} by {stage.rule.origin}")
-        elif stage.said == "denied":
+            yield printable(f"    {stage.stage:<9} {stage.effect} by {stage.rule.origin}")
+        elif stage.effect == "denied":
             yield f"    {stage.stage:<9} denied: no rule matches {_of(stage.rules)}"
         else:
             yield f"    {stage.stage:<9} no match {_of(stage.rules)}"
@@ -95,7 +95,7 @@ class _Explanation:
     def ruling(self, ruling: Ruling) -> Iterator[str]:
         """Show what an authorizer evaluated, step by step, and the JSON that it saw."""
         for step in ruling.steps:
-            where = f"  ({step.span.place})" if step.span else ""
+            where = f"  ({step.span.location})" if step.span else ""
             yield printable(f"        {step.kind} {step.name}: {step.verdict}. {step.reason}{where}")
             for seen in step.seen:
                 saw = "nothing" if seen.saw is None else seen.saw

@@ -7,7 +7,7 @@ from eastgate.cluster.gateways import BACKEND_KINDS
 from eastgate.dialects import registered
 from eastgate.records import dataclass
 
-__all__ = ["Word", "matches_kind", "policy_kinds", "word_of"]
+__all__ = ["UnknownKind", "Word", "matches_kind", "policy_kinds", "word_of"]
 
 _SHORT = {
     "po": "pod",
@@ -32,6 +32,10 @@ _SEVERAL: dict[str, frozenset[str]] = {
     "route": frozenset(ROUTE_KINDS),
     "backend": frozenset(BACKEND_KINDS),
 }
+
+
+class UnknownKind(ValueError):  # noqa: N818 - what a person wrote, not what went wrong
+    """A word that stands for no kind which could be meant. The message says which could."""
 
 
 def policy_kinds() -> dict[str, str]:
@@ -66,7 +70,7 @@ def _singular(word: str) -> str:
 
 
 def matches_kind(word: Word, kind: str, group: str) -> bool:
-    """Tell whether a word means this kind of this group."""
+    """Return whether a word means this kind of this group."""
     if word.group is not None and word.group != group:
         return False
     several = registered().policy_kinds if word.kind == "policy" else _SEVERAL.get(word.kind, ())

@@ -75,7 +75,7 @@ def free_port(ports: Iterable[int]) -> int | None:
 
 
 def _texts(matchers: list[Matcher]) -> Iterator[str]:
-    """Each exact text; and for each prefix and suffix a text that has both and otherwise only fresh letters.
+    """Yield each exact text; and for each prefix and suffix a text that has both and otherwise only fresh letters.
 
     What a text shares with prefixes is told by the longest one it has, and likewise for suffixes, so
     prefix + fresh + suffix stands for every text with that longest prefix and that longest suffix.
@@ -98,13 +98,13 @@ def _texts(matchers: list[Matcher]) -> Iterator[str]:
 
 
 def _account_name(matchers: Iterable[Matcher]) -> str:
-    """A name that an account may have and no policy contains."""
+    """Return a name that an account may have and no policy contains."""
     exact = [str(v) for m in matchers if isinstance(m, OneOf) for v in m.values]
     return next(name for name in map("_other{}_".format, count()) if not any(name in text for text in exact))
 
 
 def _addresses(matchers: Iterable[InNetwork]) -> Iterator[str]:
-    """The first address of each stretch between two edges of networks: all of a stretch are alike.
+    """Yield the first address of each stretch between two edges of networks: all of a stretch are alike.
 
     Loopback is none of them: who calls from there is the workload itself, and a question about it says so.
     """

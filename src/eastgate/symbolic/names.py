@@ -43,7 +43,7 @@ def parse_account_name(name: str) -> AccountName | None:
 
 
 class MeshNames:
-    """Which identity has which name in one mesh."""
+    """The names of identities in one mesh."""
 
     def __init__(self, naming: MeshNaming) -> None:
         self.trust_domain = naming.trust_domain

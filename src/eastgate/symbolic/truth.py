@@ -34,7 +34,7 @@ def truth(predicate: Predicate, request: Request) -> bool | None:
 
 
 def _combine(parts: Iterable[Predicate], request: Request, *, decisive: bool) -> bool | None:
-    """And (decisive False) or Or (decisive True) of three-valued parts."""
+    """Combine three-valued parts by And (decisive False) or Or (decisive True)."""
     combined: bool | None = not decisive
     for part in parts:
         held = truth(part, request)

@@ -120,7 +120,7 @@ def _side(unread: Unread, points: tuple[_Located, ...], callers: Callers, world:
 
 
 def _arrives(target: Target, point: _Located, plane: Plane, world: World) -> bool:
-    """Tell whether a target is, or may be, a point of enforcement. The pods of a Gateway are in no manifest."""
+    """Return whether a target is, or may be, a point of enforcement. The pods of a Gateway are in no manifest."""
     if isinstance(point, str):
         workload = world.workloads[point]
         return any(world.target_matches(guarded, workload) for guarded in _at_proxies(target, plane, world))
@@ -224,7 +224,7 @@ def diagnose_unread(objects: Iterable[Unread], handling: Handling) -> Iterator[D
 
 
 def is_policy_like(unread: Unread) -> bool:
-    """Tell whether an object is a policy of the sort that is read: one that says who may call, at proxies."""
+    """Return whether an object is a policy of the sort that is read: one that says who may call, at proxies."""
     return unread.kind.influence is Influence.DENY and unread.kind.plane is not Plane.NETWORK
 
 
@@ -260,5 +260,5 @@ def _does(kind: UnreadKind, side: Side, objects: list[Met]) -> str:
 
 
 def _where(objects: list[Unread]) -> str:
-    places = ", ".join(unread.span.place for unread in objects[:_MOST])
-    return places + (f" and {len(objects) - _MOST} more" if len(objects) > _MOST else "")
+    locations = ", ".join(unread.span.location for unread in objects[:_MOST])
+    return locations + (f" and {len(objects) - _MOST} more" if len(objects) > _MOST else "")

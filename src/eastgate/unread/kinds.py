@@ -109,7 +109,7 @@ def unread_kind(group: str, kind: str) -> UnreadKind | None:
 
 
 def is_unread_name(kind: str) -> bool:
-    """Tell whether a kind of this name is not read, in whichever group."""
+    """Return whether a kind of this name is not read, in whichever group."""
     return any(kind == entry.kind for entry in KINDS) or _TELLING.search(kind) is not None
 
 

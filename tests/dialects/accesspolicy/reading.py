@@ -37,7 +37,7 @@ def judge(text: str, settings: Settings = DEFAULT) -> tuple[Policy | None, list[
     reporter = Reporter()
     read = dialects.read_policy(document(text), settings, reporter)
     assert read is None or isinstance(read, Policy)
-    return read, reporter.found
+    return read, reporter.diagnostics
 
 
 def policy(text: str, settings: Settings = DEFAULT) -> Policy:
@@ -62,4 +62,4 @@ def backend_manifest(mcp: str, form: str = "v0alpha0", kind: str = "XBackend", w
 def judge_backend(text: str) -> tuple[Backend | None, list[Diagnostic]]:
     """The Backend in a text, if there is one, and everything that was said about it."""
     reporter = Reporter()
-    return dialects.read_object(document(text), DEFAULT, reporter), reporter.found
+    return dialects.read_object(document(text), DEFAULT, reporter), reporter.diagnostics

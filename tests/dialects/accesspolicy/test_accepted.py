@@ -6,7 +6,7 @@ import pytest
 
 from eastgate import dialects
 from eastgate.cluster.targets import BackendNamed, GatewayNamed, Target
-from eastgate.dialects.accesspolicy.model import Action, Authorizer
+from eastgate.dialects.accesspolicy.model import Action, AuthorizerReference
 from eastgate.ir import ExternalAuthorizer, ExternalProtocol, PolicyRef
 from tests.dialects.accesspolicy.reading import (
     AUTHORIZER,
@@ -150,7 +150,7 @@ def test_an_authorizer_is_a_service_and_who_refers_to_it(form: str) -> None:
         frozenset({"x-user"}),
         65535,
     )
-    assert authorizer == Authorizer(external, (group, "XAccessPolicy", "prod"))
+    assert authorizer == AuthorizerReference(external, (group, "XAccessPolicy", "prod"))
     assert str(authorizer) == "fraud.security:65535"
 
 

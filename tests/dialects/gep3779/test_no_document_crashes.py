@@ -71,7 +71,7 @@ def read(value: Plain, settings: Settings) -> int:
         policy = dialects.read_policy(one, settings, reporter)
         assert (policy is None) == bool(reporter.errors)
         assert all(found.span is not None and found.help and render(found) for found in reporter)
-        return len(reporter.found)
+        return len(reporter.diagnostics)
     return 0
 
 

@@ -224,7 +224,7 @@ def node(text: str, name: str = "policy.yaml") -> Node:
     """The scheme in a text. In the file it begins in line 5, two columns in."""
     head = "apiVersion: kuadrant.example/v1\nkind: Scheme\nmetadata: {name: s}\nspec:\n"
     reading = read_text(name, head + indent(text.strip("\n") + "\n", "  "), positioned=lambda *_: True)
-    assert reading.reporter.found == []
+    assert reading.reporter.diagnostics == []
     (document,) = reading.documents
     assert document.node is not None
     return without_nulls(document.node)["spec"]
@@ -238,7 +238,7 @@ def judge(text: str) -> tuple[Scheme | None, list[Diagnostic]]:
 def judge_node(scheme: Node) -> tuple[Scheme | None, list[Diagnostic]]:
     reporter = Reporter()
     check(SCHEME, scheme, Check(reporter, Settings()))
-    return (None if reporter.errors else read_scheme(scheme, "shop")), reporter.found
+    return (None if reporter.errors else read_scheme(scheme, "shop")), reporter.diagnostics
 
 
 def scheme(text: str) -> Scheme:

@@ -15,7 +15,7 @@ from eastgate.api.reading import sort_documents
 from eastgate.cluster import GatewayNamed, Manifest, RouteNamed, WorldObject, interpret
 from eastgate.diagnostics import Reporter
 from eastgate.dialects.kuadrant import Policy
-from eastgate.dialects.kuadrant.authorino.model import Anonymous
+from eastgate.dialects.kuadrant.authorino.model import AnonymousAccess
 from eastgate.manifests import read_text
 from eastgate.settings import Settings
 
@@ -156,7 +156,7 @@ def test_what_is_not_written_asks_nothing() -> None:
 def test_a_scheme_looks_for_secrets_in_the_namespace_of_its_policy() -> None:
     (scheme,) = policy_of(policy("p", ROUTE_TARGET, schemes("a.com"))).schemes
     assert scheme.namespace == "shop"
-    assert isinstance(scheme.identities[0].method, Anonymous)
+    assert isinstance(scheme.identities[0].method, AnonymousAccess)
 
 
 @pytest.mark.parametrize("written", ["2024-01-01T00:00:00Z", '"2024-01-01T00:00:00Z"', "2024-01-01T01:00:00+01:00"])

@@ -8,7 +8,7 @@ from eastgate.cluster import Selector
 from eastgate.dialects.kuadrant.authorino.model import (
     X509,
     All,
-    Anonymous,
+    AnonymousAccess,
     AnyOf,
     ApiKeys,
     Authorization,
@@ -21,9 +21,9 @@ from eastgate.dialects.kuadrant.authorino.model import (
     Introspection,
     Json,
     Jwt,
-    Literal,
-    Operator,
+    LiteralValue,
     Pattern,
+    PatternOperator,
     PatternRules,
     Plain,
     PlainResponse,
@@ -40,11 +40,11 @@ from tests.dialects.kuadrant.scheme_texts import NEW, NEW_START, OLD, OLD_START,
 
 STAFF = All(
     (
-        Pattern("auth.identity.groups", Operator.INCL, "staff"),
-        Pattern("auth.identity.email_verified", Operator.EQ, "true"),
+        Pattern("auth.identity.groups", PatternOperator.INCL, "staff"),
+        Pattern("auth.identity.email_verified", PatternOperator.EQ, "true"),
     )
 )
-READS = All((Pattern("request.method", Operator.MATCHES, "^(GET|HEAD)$"),))
+READS = All((Pattern("request.method", PatternOperator.MATCHES, "^(GET|HEAD)$"),))
 
 
 def test_both_styles_are_the_same_scheme() -> None:
@@ -73,7 +73,7 @@ authorization:
     (identity,) = read.identities
     assert identity.method == Jwt("https://my-idp.com/auth/realm")
     assert identity.credentials == Credentials(Where.AUTHORIZATION_HEADER, "Bearer")
-    rule = PatternRules(All((Pattern("auth.identity.group", Operator.EQ, "allowed-users"),)))
+    rule = PatternRules(All((Pattern("auth.identity.group", PatternOperator.EQ, "allowed-users"),)))
     assert read.authorizations == (Authorization("check-claim", rule),)
     assert (read.metadata, read.responses, read.when) == ((), (), None)
     assert (read.unauthenticated, read.unauthorized) == (Denial(), Denial())
@@ -87,7 +87,7 @@ class TestTheWholeOfIt:
         assert idp.credentials == Credentials(Where.COOKIE, "TOKEN")
         assert idp.properties == (
             Property("roles", Selected("auth.identity.realm_access.roles")),
-            Property("source", Literal(["idp", 1]), overwrite=True),
+            Property("source", LiteralValue(["idp", 1]), overwrite=True),
         )
         assert isinstance(keys.method, ApiKeys)
         assert keys.method.secrets.matches({"group": "friends"})
@@ -100,7 +100,7 @@ class TestTheWholeOfIt:
         assert opaque.credentials == Credentials(Where.QUERY, "token")
         assert opaque.cache == Cache(Selected("request.headers.authorization"), 30)
         assert isinstance(proxy.method, Plain)
-        assert rest.method == Anonymous()
+        assert rest.method == AnonymousAccess()
         assert rest.when == All((READS,))
         assert [one.priority for one in (idp, keys, rest)] == [0, 1, 2]
 
@@ -108,41 +108,41 @@ class TestTheWholeOfIt:
         geo, orders, raw = scheme(text).metadata
         assert geo.source.shared_secret == SecretRef("geo", "token")
         assert geo.source.credentials == Credentials(Where.CUSTOM_HEADER, "X-Key")
-        assert geo.source.headers == (Property("Accept", Literal("application/json")),)
+        assert geo.source.headers == (Property("Accept", LiteralValue("application/json")),)
         assert orders.source == HttpCall(
             "http://orders.example/",
             "POST",
-            body_parameters=(Property("id", Selected("auth.identity.sub")), Property("all", Literal(False))),
+            body_parameters=(Property("id", Selected("auth.identity.sub")), Property("all", LiteralValue(False))),
             content_type="application/json",
         )
-        assert (orders.priority, orders.cache) == (1, Cache(Literal("orders"), 60))
+        assert (orders.priority, orders.cache) == (1, Cache(LiteralValue("orders"), 60))
         assert raw.source.body == Selected("Hello, {auth.identity.name}!")
 
     def test_authorization(self, text: str) -> None:
         claims, rego, rbac, endpoint = scheme(text).authorizations
         assert claims.rule == PatternRules(
-            All((STAFF, Pattern("auth.metadata.geo.country", Operator.EXCL, "XX"))),
+            All((STAFF, Pattern("auth.metadata.geo.country", PatternOperator.EXCL, "XX"))),
         )
         assert rego.rule == Rego('allow { input.auth.identity.sub == "jane" }\n', all_values=True)
-        assert rego.when == All((Pattern("auth.identity.anonymous", Operator.NEQ, "true"),))
+        assert rego.when == All((Pattern("auth.identity.anonymous", PatternOperator.NEQ, "true"),))
         assert rbac.rule == SubjectAccess(
             Selected("auth.identity.user.username"),
             ("readers",),
             {
-                "namespace": Literal("shop"),
-                "group": Literal("shop.example"),
-                "resource": Literal("orders"),
+                "namespace": LiteralValue("shop"),
+                "group": LiteralValue("shop.example"),
+                "resource": LiteralValue("orders"),
                 "name": Selected('request.path.@extract:{"sep":"/","pos":2}'),
                 "verb": Selected("request.method.@case:lower"),
             },
         )
-        assert endpoint.rule == SubjectAccess(Literal("jane"))
+        assert endpoint.rule == SubjectAccess(LiteralValue("jane"))
 
     def test_responses(self, text: str) -> None:
         who = Property("who", Selected("auth.identity.sub"))
         assert scheme(text).responses == (
             Response("x-user", PlainResponse(Selected("auth.identity.sub")), "x-user"),
-            Response("data", Json((who, Property("when", Literal({"now": True})))), "x-data", priority=1),
+            Response("data", Json((who, Property("when", LiteralValue({"now": True})))), "x-data", priority=1),
             Response(
                 "limits", Json((Property("user", Selected("auth.identity.sub")),)), "ext_auth_data", in_header=False
             ),
@@ -152,13 +152,13 @@ class TestTheWholeOfIt:
         read = scheme(text)
         location = Property("Location", Selected("https://a.example/login?to={request.path}"))
         assert read.unauthenticated == Denial(302, headers=(location,))
-        assert read.unauthorized == Denial(message=Literal("no"), body=Selected("Not for {auth.identity.sub}"))
+        assert read.unauthorized == Denial(message=LiteralValue("no"), body=Selected("Not for {auth.identity.sub}"))
 
     def test_conditions(self, text: str) -> None:
         assert scheme(text).when == All(
             (
-                Pattern("request.path", Operator.NEQ, "/health"),
-                AnyOf((*READS.parts, All((STAFF, Pattern("request.host", Operator.EQ, ""))))),
+                Pattern("request.path", PatternOperator.NEQ, "/health"),
+                AnyOf((*READS.parts, All((STAFF, Pattern("request.host", PatternOperator.EQ, ""))))),
                 CelPredicate("request.method != 'TRACE'"),
             )
         )
@@ -273,6 +273,6 @@ def test_a_named_set_may_be_referred_to_more_than_once() -> None:
             + "patterns: {p: [{selector: a, operator: eq, value: b}, {predicate: 'true'}]}\nwhen: [{patternRef: p}]\n"
             + f"authorization: {rules % '[{patternRef: p}, {any: [{patternRef: p}]}]'}"
         )
-        named = All((Pattern("a", Operator.EQ, "b"), CelPredicate("true")))
+        named = All((Pattern("a", PatternOperator.EQ, "b"), CelPredicate("true")))
         assert read.when == All((named,))
         assert read.authorizations[0].rule == PatternRules(All((named, AnyOf(named.parts))))

@@ -67,7 +67,7 @@ def judge(text: str, settings: Settings = DEFAULT) -> tuple[Resource | None, lis
     reporter = Reporter()
     read = dialects.read_policy(document(text), settings, reporter)
     assert read is None or isinstance(read, Resource)
-    return read, reporter.found
+    return read, reporter.diagnostics
 
 
 def resource(

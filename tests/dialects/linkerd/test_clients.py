@@ -8,7 +8,7 @@ import pytest
 
 from eastgate.cluster.placement import LOOPBACK
 from eastgate.dialects.linkerd import clients
-from eastgate.dialects.linkerd.settings import InboundPolicy, cluster_networks
+from eastgate.dialects.linkerd.settings import InboundPolicy
 from eastgate.engine.reference import holds
 from eastgate.ir import ALWAYS, NEVER
 from eastgate.ir.attributes import ADDRESS, MESH_NAME
@@ -79,7 +79,7 @@ POLICIES = [
 def test_a_default_policy_looks_at_the_name_the_network_or_both(
     policy: InboundPolicy, expected: tuple[bool, ...]
 ) -> None:
-    predicate = clients.default_client(policy, cluster_networks(DEFAULT))
+    predicate = clients.default_client(policy, clients.cluster_networks(DEFAULT))
     assert predicate is not None
     requests = [call({MESH_NAME: name, ADDRESS: address}) for address in (INSIDE, OUTSIDE) for name in (WEB, None)]
     assert tuple(holds(predicate, request) for request in requests) == expected

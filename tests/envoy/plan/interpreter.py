@@ -246,9 +246,23 @@ class Interpreter:
         assert action is not None, "there is a word for every caller"
         name = _unpack(action, StringValue()).value
         [chain] = [one for one in listener.filter_chains if one.name == name]
-        proxy = _unpack(chain.filters[0].typed_config, tcp_proxy_pb2.TcpProxy())
+        *noting, last = chain.filters
+        seen.state = self._carried(noting, seen.state)
+        proxy = _unpack(last.typed_config, tcp_proxy_pb2.TcpProxy())
         logs = [MessageToDict(one.typed_config)["logFormat"]["jsonFormat"] for one in proxy.access_log]
         return proxy.cluster, next((log["decision"] for log in logs if "decision" in log), "")
+
+    def _carried(self, noting: Any, state: dict[str, str]) -> dict[str, str]:
+        """What the next listener gets: what is noted for it, since all notes go one listener far."""
+        carried: dict[str, str] = {}
+        for filter_ in noting:
+            [notes] = MessageToDict(_unpack(filter_.typed_config, typed_struct_pb2.TypedStruct()).value).values()
+            for note in notes:
+                key, text = note["object_key"], note["format_string"]["text_format_source"]["inline_string"]
+                assert text == f"%FILTER_STATE({key}:PLAIN)%"
+                assert note["factory_key"] == "envoy.hashable_string", "or connections would be shared"
+                carried[key] = state[key]
+        return carried
 
     # Requests
 

@@ -29,7 +29,7 @@ def test_every_trick_is_decided_as_the_engine_decides_it(
         authority = authority_of([*WORLD, *policies], chosen)
     except ManifestError:
         assume(False)
-    authority.place(_PLACES)
+    authority.assign_addresses(_PLACES)
     proxies = interpreters(authority, PODS, list(PORTS))
     for ask in (one.located(_PLACES) for one in asks(sample, 4, 2)):
         said = proxies[ask.pod, ask.port].say(sent_of(ask))

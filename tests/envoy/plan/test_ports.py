@@ -16,7 +16,6 @@ from eastgate.ir import (
     REFUSED_SPELLING,
     AllowAny,
     And,
-    Case,
     Chain,
     Computed,
     Deny,
@@ -33,6 +32,7 @@ from eastgate.ir import (
     Present,
     Refusal,
     Rule,
+    SelectorCase,
     Stage,
 )
 from eastgate.ir.attributes import ADDRESS, IDENTITY, METHOD, PATH, PORT, header
@@ -67,7 +67,7 @@ def _audit(when: Predicate, would: str = "DENY", name: str = "audited") -> Obser
     return Observe("audit", (_rule(when, name),), (would,))
 
 
-def _layer(otherwise: Chain, *cases: Case) -> Layer:
+def _layer(otherwise: Chain, *cases: SelectorCase) -> Layer:
     return Layer(Placement(None, "workload"), otherwise, cases)
 
 
@@ -76,7 +76,7 @@ def _plan(*layers: Layer) -> PortPlan:
 
 
 CLOSES = _permit(refusal=Refusal.CLOSED)
-HTTP_ONLY = _layer(_chain(Deny("deny", (_rule(ALWAYS, "raw"),))), Case(IS_HTTP, _chain(_permit())))
+HTTP_ONLY = _layer(_chain(Deny("deny", (_rule(ALWAYS, "raw"),))), SelectorCase(IS_HTTP, _chain(_permit())))
 
 
 def test_bytes_that_may_be_http_or_not_must_be_allowed_as_both() -> None:
@@ -113,7 +113,7 @@ def test_a_header_that_must_be_there_is_asked_for() -> None:
 
 
 def _http_only(when: Predicate) -> Layer:
-    return _layer(_chain(_permit()), Case(IS_HTTP, _chain(_permit(when))))
+    return _layer(_chain(_permit()), SelectorCase(IS_HTTP, _chain(_permit(when))))
 
 
 def test_a_path_that_is_refused_is_refused_where_some_layer_looks_at_paths() -> None:
@@ -170,7 +170,7 @@ def test_policies_in_audit_mode_have_callers_and_names_too() -> None:
 
 
 def test_where_some_chains_are_audited_the_others_are_not() -> None:
-    plan = _plan(_layer(_chain(_permit()), Case(IS_GET, _chain(_audit(ALWAYS), _permit()))))
+    plan = _plan(_layer(_chain(_permit()), SelectorCase(IS_GET, _chain(_audit(ALWAYS), _permit()))))
     assert plan.requests is not None
     assert plan.requests.audit is not None
     assert plan.requests.audit.nobody == DecisionNode(
@@ -179,7 +179,7 @@ def test_where_some_chains_are_audited_the_others_are_not() -> None:
 
 
 def test_where_http_is_read_a_chain_for_http_is_audited_as_such() -> None:
-    plan = _plan(_layer(_chain(_permit()), Case(IS_HTTP, _chain(_audit(IS_GET), _permit()))))
+    plan = _plan(_layer(_chain(_permit()), SelectorCase(IS_HTTP, _chain(_audit(IS_GET), _permit()))))
     assert plan.requests is not None
     assert plan.requests.audit is not None
     assert plan.requests.audit.nobody == DecisionNode(

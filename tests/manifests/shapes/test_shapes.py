@@ -28,7 +28,7 @@ Said = tuple[Code, str, str, str | None]  # code, message, underlined text, help
 
 def node_of(text: str) -> Node:
     roots = read_nodes_text("test.yaml", text)
-    assert roots.reporter.found == []
+    assert roots.reporter.diagnostics == []
     return roots.nodes[0]
 
 
@@ -229,7 +229,7 @@ def test_a_choice_says_why_a_value_that_one_might_expect_is_not_allowed() -> Non
 def test_check_answers_whether_the_node_itself_fits() -> None:
     to: Check[None] = Check(Reporter(), None)
     assert check(places, node_of("[{}]"), to)  # a list it is; its entry is reported
-    assert len(to.reporter.found) == 1
+    assert len(to.reporter.diagnostics) == 1
     assert not check(places, node_of("{a: b}"), to)
 
 

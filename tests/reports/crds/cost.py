@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from eastgate.languages.cel.syntax import Call, Field, ListOf, Literal, Local, Loop, Node
+from eastgate.languages.cel.syntax import Call, CreateList, Literal, Local, Loop, Node, Select
 from eastgate.languages.cel.upstream import CoreError, parse
 from eastgate.languages.cel.variables import Variables
 
@@ -71,9 +71,9 @@ class _Estimate:
                 return 0
             case Local():
                 return 1
-            case Field():
+            case Select():
                 return (0 if node.tested else 1) + self.cost(node.operand, names)
-            case ListOf():
+            case CreateList():
                 return 10 + sum(self.cost(item, names) for item in node.items)
             case Loop():
                 return self._loop(node, names)
@@ -112,7 +112,7 @@ class _Estimate:
         match node:
             case Literal():
                 return node.length
-            case ListOf(items):
+            case CreateList(items):
                 return len(items)
             case Call("dyn", (argument,)):
                 return self._size(argument, names)
@@ -142,7 +142,7 @@ def _schema(node: Node, names: dict[str, Schema]) -> Schema | None:
     match node:
         case Local():
             return names.get(node.name)
-        case Field():
+        case Select():
             inside = _schema(node.operand, names)
             if inside is None or node.tested:
                 return None
@@ -155,7 +155,7 @@ def _schema(node: Node, names: dict[str, Schema]) -> Schema | None:
 
 
 def _is_list(node: Node, names: dict[str, Schema]) -> bool:
-    return isinstance(node, ListOf) or (_schema(node, names) or {}).get("type") == "array"
+    return isinstance(node, CreateList) or (_schema(node, names) or {}).get("type") == "array"
 
 
 def _entry(schema: Schema) -> Schema:

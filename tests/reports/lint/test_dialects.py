@@ -16,7 +16,7 @@ from eastgate.dialects.linting import Statements
 from eastgate.reports.cluster import Cluster
 from eastgate.reports.describe import describe
 from eastgate.reports.lint import hooks, run
-from eastgate.reports.lint.inventory import Inventory
+from eastgate.reports.lint.inventory import PolicyInventory
 from tests.reports.lint.corpus import HERE
 
 SHOP = HERE.parents[2] / "examples" / "shop"
@@ -52,13 +52,13 @@ def _cluster(path: Path) -> Cluster:
 
 
 def test_each_layer_has_the_dialect_that_made_it() -> None:
-    inventory = Inventory(_cluster(SHOP).authority)
+    inventory = PolicyInventory(_cluster(SHOP).authority)
     for group in inventory.groups:
         assert len(hooks.dialects_by_layer(group, inventory)) == len(group.layers)
 
 
 def test_a_broken_lint_is_seen_in_a_description(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(_inventory: Inventory) -> list[Any]:
+    def broken(_inventory: PolicyInventory) -> list[Any]:
         raise ImportError("broken")
 
     monkeypatch.setattr(run, "CHECKS", (broken,))

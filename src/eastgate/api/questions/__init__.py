@@ -1,7 +1,7 @@
 """Questions: what is asked, the two ends of it, and the requests that it stands for."""
 
 from eastgate.api.questions import ends
-from eastgate.api.questions.arrivals import Arrival, Entry, Resolver, Values, arrivals, callers_of
+from eastgate.api.questions.arrivals import Arrival, EntryPoint, Resolver, Values, arrivals, callers_of
 from eastgate.api.questions.codes import (
     BAD_ATTRIBUTE,
     BAD_DESTINATION,
@@ -13,7 +13,7 @@ from eastgate.api.questions.codes import (
     POLICY_REJECTED,
     QuestionError,
 )
-from eastgate.api.questions.values import request_values
+from eastgate.api.questions.values import message_values, request_values
 from eastgate.cluster.question import Question
 
 __all__ = [
@@ -26,7 +26,7 @@ __all__ = [
     "NOT_DECLARED",
     "POLICY_REJECTED",
     "Arrival",
-    "Entry",
+    "EntryPoint",
     "Question",
     "QuestionError",
     "Resolver",
@@ -34,5 +34,6 @@ __all__ = [
     "arrivals",
     "callers_of",
     "ends",
+    "message_values",
     "request_values",
 ]

@@ -11,6 +11,7 @@ from eastgate.api.questions.codes import BAD_ATTRIBUTE, BAD_SOURCE, NOT_DECLARED
 from eastgate.api.questions.ends import destination_of, source_of
 from eastgate.api.questions.values import request_values
 from eastgate.cluster import (
+    Gateway,
     PodsOfAccount,
     Route,
     Service,
@@ -44,9 +45,10 @@ from eastgate.settings import Settings
 from eastgate.unread import Callers
 
 if TYPE_CHECKING:
-    from eastgate.gateway.journey import Way
+    from eastgate.gateway import RoutingTable
+    from eastgate.gateway.journey import TableOf, Way
 
-__all__ = ["Arrival", "Entry", "Resolver", "Values", "arrivals", "callers_of", "without_http"]
+__all__ = ["Arrival", "EntryPoint", "Resolver", "Values", "arrivals", "callers_of", "without_http"]
 
 T = TypeVar("T")
 Values: TypeAlias = Mapping[Attribute, Known]
@@ -68,7 +70,7 @@ class Arrival:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Entry:
+class EntryPoint:
     """A point where requests arrive, and the attributes that follow from arriving there.
 
     `hides_http`: nothing on the way sees HTTP, whatever a question says of it.
@@ -102,7 +104,7 @@ def arrivals(question: Question, world: World, settings: Settings) -> list[Arriv
     ]
 
 
-def _same(entry: Entry) -> Entry:
+def _same(entry: EntryPoint) -> EntryPoint:
     return entry
 
 
@@ -112,14 +114,15 @@ class Resolver(Generic[T]):
     `make` says what is to be made, once, of each entry.
     """
 
-    __slots__ = ("_callers", "_entries", "_make", "_settings", "_world")
+    __slots__ = ("_callers", "_entries", "_make", "_settings", "_tables", "_world")
 
-    def __init__(self, world: World, settings: Settings, make: Callable[[Entry], T]) -> None:
+    def __init__(self, world: World, settings: Settings, make: Callable[[EntryPoint], T]) -> None:
         self._make = make
         self._world = world
         self._settings = settings
         self._callers: dict[tuple[str, str | None], tuple[Values, ...]] = {}
         self._entries: dict[tuple[str, int | None], tuple[T, ...]] = {}
+        self._tables: dict[Gateway, RoutingTable] = {}
 
     def callers(self, question: Question) -> tuple[Values, ...]:
         """Return what is known of each caller that a question may come from."""
@@ -137,12 +140,23 @@ class Resolver(Generic[T]):
         entries = self._entries.get(key)
         if entries is None:
             to = destination_of(question.to, self._settings)
-            entries = tuple(map(self._make, _entries(question, to, shared, self._world)))
+            entries = tuple(map(self._make, _entries(question, to, shared, self._world, self._table_of)))
             if not isinstance(to, ends.Gateway | ends.Route):  # where that leads depends on the request
                 if len(self._entries) >= _MOST_ENDS:
                     self._entries.clear()
                 self._entries[key] = entries
         return entries
+
+    def _table_of(self, gateway: Gateway) -> RoutingTable:
+        """Return the routes of a Gateway, arranged once."""
+        from eastgate.gateway import RoutingTable  # most questions need no routes
+
+        if self._world.gateways.get(gateway.key) is not gateway:  # nobody declared it: each question has its own
+            return RoutingTable.of(self._world, gateway)
+        table = self._tables.get(gateway)
+        if table is None:
+            table = self._tables[gateway] = RoutingTable.of(self._world, gateway)
+        return table
 
 
 # Who calls
@@ -252,7 +266,9 @@ def _account_named(source: ends.Source, settings: Settings) -> tuple[str, str] |
 # What is called
 
 
-def _entries(question: Question, to: ends.Destination, shared: Values, world: World) -> Iterator[Entry]:
+def _entries(
+    question: Question, to: ends.Destination, shared: Values, world: World, table_of: TableOf
+) -> Iterator[EntryPoint]:
     if question.port is not None and not 1 <= question.port <= 65535:
         raise QuestionError(BAD_ATTRIBUTE, f"port {question.port} is not between 1 and 65535")
     port: Values = {} if question.port is None else {PORT: question.port}
@@ -260,30 +276,30 @@ def _entries(question: Question, to: ends.Destination, shared: Values, world: Wo
     match to:
         case ends.Pod():
             for workload in _workloads(to, world):
-                yield Entry(workload.key, (workload.key,), {**port, SERVICE: None})
+                yield EntryPoint(workload.key, (workload.key,), {**port, SERVICE: None})
         case ends.Service():
             service = _declared("Service", to.key, world.services)
             for workload, values in _behind(service, question.port, world):
-                yield Entry(workload.key, (workload.key,), values)
+                yield EntryPoint(workload.key, (workload.key,), values)
         case ends.Gateway():
             from eastgate.gateway.journey import through_gateway  # most questions need no routes
 
             gateway = _declared("Gateway", to.key, world.gateways)
-            for way in through_gateway(gateway, asked, world, any_host=question.is_bare_message):
+            for way in through_gateway(gateway, asked, world, any_host=question.is_bare_message, table_of=table_of):
                 yield _entry(way, {**port, **_handshake(question)})
         case ends.Backend():
             backend = _declared("Backend", to.key, world.backends)
             point = BackendNamed(backend.namespace, backend.name)
-            yield Entry(f"backend {backend.key}", (point,), {**port, BACKEND: backend.key})
+            yield EntryPoint(f"backend {backend.key}", (point,), {**port, BACKEND: backend.key})
         case ends.Route():
             from eastgate.gateway.journey import through_route
 
-            for way in through_route(_route(to, world), asked, world):
+            for way in through_route(_route(to, world), asked, world, table_of=table_of):
                 yield _entry(way, {**port, **_handshake(question)})
 
 
-def _entry(way: Way, values: Values) -> Entry:
-    return Entry(way.where, way.points, {**values, BACKEND: way.backend}, way.hides_http)
+def _entry(way: Way, values: Values) -> EntryPoint:
+    return EntryPoint(way.where, way.points, {**values, BACKEND: way.backend}, way.hides_http)
 
 
 def _declared(kind: str, key: str, declared: Mapping[str, T]) -> T:

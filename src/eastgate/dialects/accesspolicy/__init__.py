@@ -10,12 +10,12 @@ from eastgate.cluster import Backend
 from eastgate.cluster.gateways import BACKEND_KINDS
 from eastgate.diagnostics import Reporter
 from eastgate.dialects.accesspolicy import codes
-from eastgate.dialects.accesspolicy.model import NETWORKING_GROUP, PROTOTYPE_GROUP, Action, Authorizer, Policy
+from eastgate.dialects.accesspolicy.model import NETWORKING_GROUP, PROTOTYPE_GROUP, Action, AuthorizerReference, Policy
 from eastgate.dialects.accesspolicy.settings import AccessSettings
 from eastgate.dialects.accesspolicy.status import conditions
 from eastgate.dialects.accesspolicy.words import WORDS
 from eastgate.dialects.base import Dialect, Kind, Scene
-from eastgate.dialects.serving import ACTION, AGE, ATTACHED, INHERITED, TARGETS, Column, Resource, Served, Status
+from eastgate.dialects.serving import ACTION, AGE, ATTACHED, INHERITED, TARGETS, Column, Served, ServedResource, Status
 from eastgate.ir import Attachment, Layer
 from eastgate.manifests import Document
 from eastgate.manifests.node import Node
@@ -31,7 +31,7 @@ __all__ = ["DIALECT", "Policy"]
 def _layers(attached: Sequence[Attachment[Policy]], scene: Scene) -> list[Layer]:
     from eastgate.dialects.accesspolicy.assemble import layers  # many folders have no policy for it
 
-    def granted(authorizer: Authorizer) -> bool:
+    def granted(authorizer: AuthorizerReference) -> bool:
         return scene.world.granted(*authorizer.reference)
 
     return layers(attached, scene.settings, granted)
@@ -46,9 +46,11 @@ _SHORT = {"XAccessPolicy": "xap", "XBackend": "xbe"}
 _VERSIONS = ((PROTOTYPE_GROUP, "v0alpha0"), (NETWORKING_GROUP, "v0alpha0"), (NETWORKING_GROUP, "v1alpha1"))
 # The prototype's kinds are nobody else's to define.
 _SERVED = {
-    "XAccessPolicy": Served(Resource("xaccesspolicies", Status.ANCESTORS, INHERITED), (TARGETS, ACTION, *ATTACHED)),
+    "XAccessPolicy": Served(
+        ServedResource("xaccesspolicies", Status.ANCESTORS, INHERITED), (TARGETS, ACTION, *ATTACHED)
+    ),
     "XBackend": Served(
-        Resource("xbackends", Status.CONDITIONS),
+        ServedResource("xbackends", Status.CONDITIONS),
         (
             Column("Service", ".spec.mcp.serviceName"),
             Column("Host", ".spec.mcp.hostname"),

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from eastgate.cluster.targets import GatewayNamed
-from eastgate.dialects.accesspolicy.model import Action, Authorizer, Policy
+from eastgate.dialects.accesspolicy.model import Action, AuthorizerReference, Policy
 from eastgate.dialects.accesspolicy.provenance import AT_BACKEND, AT_GATEWAY, StageName, UnlistedCallerReading
 from eastgate.dialects.accesspolicy.settings import AccessSettings, UnlistedCaller
 from eastgate.ir import (
@@ -21,20 +21,20 @@ from eastgate.ir import (
     AskAll,
     Attachment,
     AuthorizerName,
-    Case,
     Chain,
     Deny,
     Layer,
     Observe,
     Or,
     Refusal,
+    SelectorCase,
     Stage,
 )
 from eastgate.settings import Settings
 
 __all__ = ["layers"]
 
-Granted = Callable[[Authorizer], bool]
+Granted = Callable[[AuthorizerReference], bool]
 
 
 def layers(attached: Sequence[Attachment[Policy]], settings: Settings, granted: Granted) -> list[Layer]:
@@ -57,7 +57,7 @@ def layers(attached: Sequence[Attachment[Policy]], settings: Settings, granted: 
     if unlisted is UnlistedCaller.DENY:
         return [Layer(placement, listed)]
     callers = Or(tuple(caller for policy in allowing for caller in policy.callers))
-    return [Layer(placement, Chain(tuple(before), (reading,)), (Case(callers, listed),))]
+    return [Layer(placement, Chain(tuple(before), (reading,)), (SelectorCase(callers, listed),))]
 
 
 def _observe(audited: list[Policy]) -> list[Stage]:

@@ -8,7 +8,7 @@ from eastgate.dialects.accesspolicy import lint_codes as codes
 from eastgate.dialects.accesspolicy.model import Action, Policy
 from eastgate.dialects.accesspolicy.provenance import UnlistedCallerReading
 from eastgate.dialects.accesspolicy.settings import AccessSettings, UnlistedCaller
-from eastgate.dialects.linting import EmptyList, Linting, Reading, Statements, is_shaped, naming_of
+from eastgate.dialects.linting import EmptyList, Linting, ReadingChoice, Statements, is_shaped, naming_of
 from eastgate.ir import Attachment, Layer
 from eastgate.settings import Settings
 
@@ -41,7 +41,7 @@ LINTING: Linting[Policy] = Linting(
     statements=_statements,
     blames=lambda _policy, _layer: True,
     readings=(
-        Reading(
+        ReadingChoice(
             UnlistedCallerReading.setting,
             codes.READING_UNLISTED_CALLER,
             _other_unlisted_caller,

@@ -11,7 +11,7 @@ from eastgate.cluster.resources import is_audit
 from eastgate.cluster.targets import BackendNamed, GatewayNamed, Target
 from eastgate.diagnostics.spans import Span
 from eastgate.dialects.accesspolicy import attributes
-from eastgate.dialects.accesspolicy.model import Action, Authorizer, Policy
+from eastgate.dialects.accesspolicy.model import Action, AuthorizerReference, Policy
 from eastgate.dialects.accesspolicy.validation import inside
 from eastgate.ir import (
     ALWAYS,
@@ -197,7 +197,7 @@ def _parts(rule: Node, context: _Context) -> Iterable[Part]:
         yield MCP_TOOL, mcp, messages
 
 
-def _authorizer(node: Node, context: _Context) -> Authorizer:
+def _authorizer(node: Node, context: _Context) -> AuthorizerReference:
     backend_ref = node["backendRef"]
     namespace, protocol = backend_ref.get("namespace"), ExternalProtocol(node["protocol"].text)
     path, size = inside(node, "http", "path"), inside(node, "forwardBody", "maxSize")
@@ -211,7 +211,7 @@ def _authorizer(node: Node, context: _Context) -> Authorizer:
         _names(inside(node, protocol.lower(), "allowedResponseHeaders")),
         size.number if size is not None else 0,
     )
-    return Authorizer(external, (context.ref.group, context.ref.kind, context.namespace))
+    return AuthorizerReference(external, (context.ref.group, context.ref.kind, context.namespace))
 
 
 def _names(headers: Node | None) -> frozenset[str]:

@@ -11,7 +11,7 @@ from eastgate.diagnostics.spans import Span
 from eastgate.ir import ExternalAuthorizer, Origin, PolicyRef, Predicate, Rule
 from eastgate.records import dataclass
 
-__all__ = ["NETWORKING_GROUP", "PROTOTYPE_GROUP", "Action", "Authorizer", "Policy"]
+__all__ = ["NETWORKING_GROUP", "PROTOTYPE_GROUP", "Action", "AuthorizerReference", "Policy"]
 
 PROTOTYPE_GROUP = "agentic.prototype.x-k8s.io"  # where the proposal's form lives
 NETWORKING_GROUP = "agentic.networking.x-k8s.io"  # where the API has moved to
@@ -26,7 +26,7 @@ class Action(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Authorizer:
+class AuthorizerReference:
     """A Service that decides for itself. `referrer` is the kind and namespace that a ReferenceGrant must name."""
 
     external: ExternalAuthorizer
@@ -52,7 +52,7 @@ class Policy:
     span: Span
     targets: tuple[Target, ...]
     action: Action
-    asks: tuple[tuple[Rule, Authorizer], ...] = ()
+    asks: tuple[tuple[Rule, AuthorizerReference], ...] = ()
     denies: tuple[Rule, ...] = ()
     allows: tuple[Rule, ...] = ()
     callers: tuple[Predicate, ...] = ()

@@ -19,8 +19,8 @@ from eastgate.dialects.serving import (
     LEVEL,
     TARGETS,
     Column,
-    Resource,
     Served,
+    ServedResource,
     Status,
 )
 from eastgate.manifests.node import Node
@@ -49,7 +49,7 @@ def _closes(policy: Policy) -> bool:
     return not policy.rules and policy.action is Action.ALLOW and policy.tier is Tier.NAMESPACED and not policy.audit
 
 
-_AUTHORIZATION_POLICY = Resource("authorizationpolicies", Status.ANCESTORS, INHERITED)
+_AUTHORIZATION_POLICY = ServedResource("authorizationpolicies", Status.ANCESTORS, INHERITED)
 
 _KINDS: tuple[Kind[Policy], ...] = (
     Kind(
@@ -85,7 +85,7 @@ _KINDS: tuple[Kind[Policy], ...] = (
         lambda: (shapes.X_V1ALPHA1,),
         short="xauthzpol",
         served=Served(
-            Resource("xauthorizationpolicies", Status.ANCESTORS, INHERITED), (TARGETS, ACTION, LEVEL, *ATTACHED)
+            ServedResource("xauthorizationpolicies", Status.ANCESTORS, INHERITED), (TARGETS, ACTION, LEVEL, *ATTACHED)
         ),
     ),
     Kind(
@@ -96,7 +96,7 @@ _KINDS: tuple[Kind[Policy], ...] = (
         lambda: (shapes.CLUSTER_POLICY,),
         short="cauthzpol",
         served=Served(
-            Resource("clusterauthorizationpolicies", Status.CONDITIONS),
+            ServedResource("clusterauthorizationpolicies", Status.CONDITIONS),
             (
                 Column("Tier", ".spec.tier"),
                 Column("Priority", ".spec.priority", "integer"),

@@ -16,7 +16,6 @@ from eastgate.dialects.gep3779.settings import DenyOnly, GepSettings, ServiceTar
 from eastgate.ir import (
     AllowAny,
     Attachment,
-    Case,
     Chain,
     Deny,
     Effect,
@@ -27,6 +26,7 @@ from eastgate.ir import (
     OneOf,
     Reading,
     Refusal,
+    SelectorCase,
     Stage,
     Step,
 )
@@ -60,7 +60,7 @@ def _layer(level: Level, attached: list[Attachment[Policy]], settings: Settings)
         placement,
         _chain(level, by_pod, settings),
         tuple(
-            Case(
+            SelectorCase(
                 Is(SERVICE, OneOf(frozenset({service}))),
                 _chain(
                     level,

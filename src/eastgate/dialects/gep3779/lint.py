@@ -10,7 +10,7 @@ from eastgate.dialects.gep3779 import lint_codes as codes
 from eastgate.dialects.gep3779.model import Action, Policy
 from eastgate.dialects.gep3779.provenance import PLACEMENTS, DenyOnlyReading
 from eastgate.dialects.gep3779.settings import DenyOnly, GepSettings, ServiceTarget
-from eastgate.dialects.linting import Linting, Reading, Statements, is_shaped, naming_of
+from eastgate.dialects.linting import Linting, ReadingChoice, Statements, is_shaped, naming_of
 from eastgate.ir import Attachment, Layer
 from eastgate.settings import MeshMode, Settings
 
@@ -60,14 +60,14 @@ LINTING: Linting[Policy] = Linting(
     statements=_statements,
     blames=_blames,
     readings=(
-        Reading(
+        ReadingChoice(
             DenyOnlyReading.setting,
             codes.READING_DENY_ONLY,
             _other_deny_only,
             shapes=_is_deny_only,
             concerns=lambda attachment: attachment.policy.action is Action.DENY,
         ),
-        Reading(
+        ReadingChoice(
             "serviceTarget",
             codes.READING_SERVICE_TARGET,
             _other_service_target,

@@ -18,8 +18,8 @@ def _rules(policy: Policy) -> list[DescribedRule]:
     return describe_rules(str(policy.action), policy.rules)
 
 
-def _tier(policy: Policy) -> words.Tier | None:
-    return words.Tier(str(policy.tier), policy.priority) if policy.tier is not Tier.NAMESPACED else None
+def _tier(policy: Policy) -> words.DescribedTier | None:
+    return words.DescribedTier(str(policy.tier), policy.priority) if policy.tier is not Tier.NAMESPACED else None
 
 
 def _why_idle(policy: Policy, problem: str | None, selects: bool) -> str:

@@ -13,7 +13,7 @@ from eastgate.dialects.kuadrant.nulls import WIDENING, without_nulls
 from eastgate.dialects.kuadrant.settings import KuadrantSettings
 from eastgate.dialects.kuadrant.status import conditions, examine
 from eastgate.dialects.kuadrant.words import WORDS
-from eastgate.dialects.serving import AGE, INHERITED, Column, Resource, Served, Status
+from eastgate.dialects.serving import AGE, INHERITED, Column, Served, ServedResource, Status
 from eastgate.manifests import Document
 from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import Record
@@ -65,7 +65,7 @@ DIALECT: Dialect[Policy] = Dialect(
             _shapes,
             short="authpol",
             served=Served(
-                Resource("authpolicies", Status.CONDITIONS, INHERITED, WIDENING),
+                ServedResource("authpolicies", Status.CONDITIONS, INHERITED, WIDENING),
                 (
                     Column("Target", ".spec.targetRef.kind"),
                     Column("Target Name", ".spec.targetRef.name"),

@@ -36,7 +36,6 @@ from eastgate.ir import (
     AllowAny,
     And,
     Attachment,
-    Case,
     Chain,
     Is,
     Layer,
@@ -50,6 +49,7 @@ from eastgate.ir import (
     Refusal,
     Rule,
     ScopeKind,
+    SelectorCase,
     Stage,
     Unroutable,
 )
@@ -141,32 +141,32 @@ class _Inbound:
 
     # Cases: the last of them is for all other requests to the port
 
-    def _cases(self, port: _Port) -> Iterator[Case]:
+    def _cases(self, port: _Port) -> Iterator[SelectorCase]:
         match port.protocol:
             case Protocol.OPAQUE | Protocol.TLS:
-                yield Case(ALWAYS, self._chain(port, Refusal.CLOSED))
+                yield SelectorCase(ALWAYS, self._chain(port, Refusal.CLOSED))
             case Protocol.GRPC:
                 yield from self._routed_cases(port, "GRPCRoute")
             case Protocol.HTTP_1 | Protocol.HTTP_2:
                 yield from self._routed_cases(port, "HTTPRoute")
             case Protocol.UNKNOWN:
                 if not self._allows_all(port) or self._routes(port, "HTTPRoute"):
-                    yield Case(_NOT_HTTP, self._chain(port, Refusal.CLOSED))
+                    yield SelectorCase(_NOT_HTTP, self._chain(port, Refusal.CLOSED))
                 yield from self._routed_cases(port, "HTTPRoute")
 
-    def _routed_cases(self, port: _Port, kind: str) -> Iterator[Case]:
+    def _routed_cases(self, port: _Port, kind: str) -> Iterator[SelectorCase]:
         routes = self._routes(port, kind)
         if routes:
             chains = {route: self._chain(port, Refusal.FORBIDDEN, route=route) for route in routes}
             for case in route_cases(routes, self.predicates):
-                yield Case(case.when, chains[case.route])
+                yield SelectorCase(case.when, chains[case.route])
             no_route = AllowAny(Unroutable.NO_INBOUND_ROUTE, (), Refusal.NOT_FOUND)
-            yield Case(ALWAYS, Chain((no_route,), self._readings, port.scope(ScopeKind.UNROUTED)))
+            yield SelectorCase(ALWAYS, Chain((no_route,), self._readings, port.scope(ScopeKind.UNROUTED)))
             return
         if kind == "HTTPRoute" and port.probed and self._probe_networks and not self._allows_all(port):
             asks = (Is(METHOD, OneOf(frozenset({"GET"}))), Is(self.predicates.path, OneOf(frozenset(port.probed))))
-            yield Case(And(asks), self._chain(port, Refusal.FORBIDDEN, probe=True), synthetic=True)
-        yield Case(ALWAYS, self._chain(port, Refusal.FORBIDDEN))
+            yield SelectorCase(And(asks), self._chain(port, Refusal.FORBIDDEN, probe=True), synthetic=True)
+        yield SelectorCase(ALWAYS, self._chain(port, Refusal.FORBIDDEN))
 
     @property
     def _readings(self) -> tuple[Reading, ...]:

@@ -11,10 +11,10 @@ from eastgate.dialects.linkerd.clients import in_networks
 from eastgate.dialects.linkerd.model import (
     GROUP,
     AuthorizationPolicy,
+    ClientRequirement,
     InboundRoute,
     MeshTLSAuthentication,
     NetworkAuthentication,
-    Requirement,
     Resource,
     Server,
     ServerAuthorization,
@@ -81,7 +81,7 @@ class Authorizations:
             parts.append(part)
         return Rule(all_of(conditions), replace(policy.origin, parts=tuple(parts)))
 
-    def _resolve(self, requirement: Requirement) -> tuple[Predicate | UnresolvedReference, _Part]:
+    def _resolve(self, requirement: ClientRequirement) -> tuple[Predicate | UnresolvedReference, _Part]:
         if not isinstance(requirement.when, PolicyRef):
             return requirement.when, (requirement.attribute, requirement.span)
         match self._authentications.get(requirement.when):

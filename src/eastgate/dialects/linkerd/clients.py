@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from ipaddress import IPv4Network, IPv6Network
 
-from eastgate.dialects.linkerd.settings import InboundPolicy
+from eastgate.dialects.linkerd.settings import InboundPolicy, LinkerdSettings
 from eastgate.ir import ALWAYS, And, InNetwork, Is, Not, OneOf, Predicate, Prefix, Present, Suffix, any_of
 from eastgate.ir.attributes import ADDRESS, MESH_NAME
-from eastgate.settings import Networks
+from eastgate.settings import Networks, Settings
 
-__all__ = ["ANY_NAME", "default_client", "in_network_except", "in_networks", "with_identities"]
+__all__ = ["ANY_NAME", "cluster_networks", "default_client", "in_network_except", "in_networks", "with_identities"]
 
 Network = IPv4Network | IPv6Network
 
@@ -32,6 +32,11 @@ def with_identities(identities: Iterable[str]) -> Predicate:
     return any_of(parts)
 
 
+def cluster_networks(settings: Settings) -> Networks:
+    """Return the networks of the cluster, with those of the machine that stands for one."""
+    return (*settings.section(LinkerdSettings).linkerd_cluster_networks, *settings.local_networks)
+
+
 def in_networks(networks: Networks) -> Predicate:
     """Match clients in ANY of these networks; every client where the networks cover all addresses."""
     everywhere = {4, 6} <= {network.version for network in networks if network.prefixlen == 0}
@@ -44,9 +49,9 @@ def in_network_except(network: Network, exceptions: Networks) -> Predicate:
     return And((inside, Not(Is(ADDRESS, InNetwork(exceptions))))) if exceptions else inside
 
 
-def default_client(policy: InboundPolicy, cluster_networks: Networks) -> Predicate | None:
+def default_client(policy: InboundPolicy, networks_of_cluster: Networks) -> Predicate | None:
     """Match the clients that a default policy allows; None where it allows none."""
-    cluster = in_networks(cluster_networks)
+    cluster = in_networks(networks_of_cluster)
     match policy:
         case InboundPolicy.ALL_UNAUTHENTICATED | InboundPolicy.AUDIT:
             return ALWAYS

@@ -14,7 +14,7 @@ from eastgate.dialects.linkerd.lint_servers import inbound_layer, ports_of, serv
 from eastgate.dialects.linkerd.model import AuthorizationPolicy
 from eastgate.dialects.linkerd.settings import InboundPolicy
 from eastgate.dialects.linting import Context, Finding, Group, enumerated, locating
-from eastgate.dialects.linting.nearest import near
+from eastgate.dialects.linting.nearest import nearest_name
 from eastgate.ir import Known, Request
 from eastgate.ir.attributes import IDENTITY, MESH_NAME, METHOD, PATH, PORT, SENT_PATH, Attribute
 from eastgate.ir.paths import comparable_path
@@ -67,7 +67,7 @@ def check_annotations(context: Context) -> Iterator[Finding]:
     holders += [(workload.key, workload.annotations.get(_DEFAULT_POLICY), workload.span) for workload in workloads]
     for key, policy, span in holders:
         if policy is not None and policy not in set(InboundPolicy):
-            close = near(policy, list(InboundPolicy))
+            close = nearest_name(policy, list(InboundPolicy))
             message = f"`{policy}` is no default policy: it is ignored"
             help_ = f"did you mean {close}?" if close else f"write one of {', '.join(InboundPolicy)}"
             yield Finding(codes.DEFAULT_POLICY, message, locating.annotation(span, _DEFAULT_POLICY), help_, (key,))

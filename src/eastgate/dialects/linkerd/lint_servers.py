@@ -12,7 +12,7 @@ from eastgate.dialects.linkerd.model import AuthorizationPolicy, Server, ServerA
 from eastgate.dialects.linkerd.provenance import INBOUND
 from eastgate.dialects.linting import Context, Finding, Group, enumerated, locating
 from eastgate.dialects.linting.codes import CONTRADICTION, NO_SUCH_TARGET
-from eastgate.dialects.linting.nearest import near
+from eastgate.dialects.linting.nearest import nearest_name
 from eastgate.dialects.linting.ports import unexposed_ports
 from eastgate.dialects.linting.targets import missing_target, target_span
 from eastgate.ir import Layer, PolicyRef
@@ -124,7 +124,7 @@ def check_server_authorizations(context: Context) -> Iterator[Finding]:
         if isinstance(policy.server, str):
             names = {server.ref.name for server in namespace_servers}
             if policy.server not in names:
-                close = near(policy.server, names)
+                close = nearest_name(policy.server, names)
                 message = f"{policy.ref} is for Server {policy.server}, which no manifest declares"
                 help_ = f"did you mean {close}?" if close else "declare the Server, or name another"
                 span = locating.at(policy.span, "spec", "server", "name")
@@ -145,7 +145,7 @@ def check_references(context: Context) -> Iterator[Finding]:
             wanted = requirement.when
             if isinstance(wanted, PolicyRef) and wanted not in context.by_ref:
                 names = context.names.get((wanted.group, wanted.kind, wanted.namespace or ""), set())
-                close = near(wanted.name, names)
+                close = nearest_name(wanted.name, names)
                 elsewhere = next((r for r in context.by_ref if (r.kind, r.name) == (wanted.kind, wanted.name)), None)
                 help_ = f"did you mean {close}?" if close else f"declare {wanted.kind} {wanted.namespace}/{wanted.name}"
                 if close is None and elsewhere is not None:

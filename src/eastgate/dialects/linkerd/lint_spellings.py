@@ -15,9 +15,8 @@ from eastgate.cluster.question import Question
 from eastgate.diagnostics.spans import Span
 from eastgate.dialects.linkerd import lint_codes as codes
 from eastgate.dialects.linkerd.lint_servers import inbound_layer
-from eastgate.dialects.linting import Context, Decider, Finding, Group, locating
+from eastgate.dialects.linting import Context, Finding, Group, GroupDecider, locating
 from eastgate.ir import (
-    Case,
     Chain,
     Computed,
     Is,
@@ -28,6 +27,7 @@ from eastgate.ir import (
     Prefix,
     Request,
     Rule,
+    SelectorCase,
     any_of,
     atoms,
 )
@@ -66,8 +66,8 @@ class _Bypass:
 class _Planes:
     """The policies of a group as Linkerd's own proxies decide them, and as ours do."""
 
-    native: Decider
-    ours: Decider
+    native: GroupDecider
+    ours: GroupDecider
 
 
 def check_spellings(context: Context) -> Iterator[Finding]:
@@ -101,7 +101,7 @@ def _route_of(chain: Chain) -> PolicyRef | None:
 # Requests that take another route
 
 
-def _find_bypass(case: Case, native: Layer, ours: Layer, context: Context) -> _Bypass | None:
+def _find_bypass(case: SelectorCase, native: Layer, ours: Layer, context: Context) -> _Bypass | None:
     find_caller = cache(partial(_find_caller, context, case.chain))
     ports = sorted(_values(case, PORT))
     for port, other in ((port, other) for port in ports[:1] for other in native.cases):
@@ -150,7 +150,9 @@ def _rules(chain: Chain) -> Iterable[Rule]:
     return (arm.rule for stage in allow_lists(chain) for arm in stage.accepting)
 
 
-def _request(case: Case, other: Case, fixed: Mapping[Attribute, Known], looked_at: Iterable[Attribute]) -> Request:
+def _request(
+    case: SelectorCase, other: SelectorCase, fixed: Mapping[Attribute, Known], looked_at: Iterable[Attribute]
+) -> Request:
     """Build a request with all values that the two cases ask for, and none that only other cases ask for."""
     values: dict[Attribute, Known] = {**dict.fromkeys(looked_at), METHOD: "GET"}
     if HOST in values:
@@ -164,7 +166,7 @@ def _request(case: Case, other: Case, fixed: Mapping[Attribute, Known], looked_a
     return Request({**values, **fixed})
 
 
-def _values(case: Case, attribute: Attribute) -> set[int]:
+def _values(case: SelectorCase, attribute: Attribute) -> set[int]:
     matchers = [atom.matcher for atom in atoms(case.when) if isinstance(atom, Is) and atom.attribute == attribute]
     values = [value for matcher in matchers if isinstance(matcher, OneOf) for value in matcher.values]
     return {value for value in values if isinstance(value, int)}
@@ -173,7 +175,7 @@ def _values(case: Case, attribute: Attribute) -> set[int]:
 # Spellings
 
 
-def _spellings(case: Case, other: Case) -> Iterator[tuple[str, str]]:
+def _spellings(case: SelectorCase, other: SelectorCase) -> Iterator[tuple[str, str]]:
     """Yield paths of one case, each with another spelling that may be one of the other."""
     for path in _paths(case):
         ways = [f"/{path}", f"/.{path}", f"/%{ord(path[1]):02X}{path[2:]}" if len(path) > 1 else "//"]
@@ -183,7 +185,7 @@ def _spellings(case: Case, other: Case) -> Iterator[tuple[str, str]]:
         yield from ((path, bypass) for bypass in ways if comparable_path(bypass) == path)
 
 
-def _paths(case: Case) -> Iterator[str]:
+def _paths(case: SelectorCase) -> Iterator[str]:
     """Yield paths of one of our cases, in their canonical form."""
     for atom in atoms(case.when):
         if isinstance(atom, Is) and atom.attribute == PATH:
@@ -201,7 +203,7 @@ def _guess_paths(atom: Computed, pattern: str) -> Iterator[str]:
         yield from (f"{stem}{more}" for more in _GUESSES if atom.holds({PATH: f"{stem}{more}"}))
 
 
-def _prefixes(case: Case) -> Iterator[str]:
+def _prefixes(case: SelectorCase) -> Iterator[str]:
     for atom in atoms(case.when):
         if isinstance(atom, Is) and atom.attribute == SENT_PATH and isinstance(atom.matcher, Prefix):
             yield atom.matcher.text

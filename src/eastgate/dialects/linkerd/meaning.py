@@ -21,16 +21,16 @@ from eastgate.dialects.linkerd import clients
 from eastgate.dialects.linkerd.model import (
     GROUP,
     AuthorizationPolicy,
+    ClientRequirement,
     MeshTLSAuthentication,
     NetworkAuthentication,
     Protocol,
-    Requirement,
     Server,
     ServerAuthorization,
     TargetRef,
 )
 from eastgate.dialects.linkerd.refs import canonical_kind
-from eastgate.dialects.linkerd.settings import InboundPolicy, cluster_networks
+from eastgate.dialects.linkerd.settings import InboundPolicy
 from eastgate.dialects.linkerd.values import network_of
 from eastgate.ir import ALWAYS, NEVER, Is, Origin, PolicyRef, Predicate, Present, Rule, all_of, any_of
 from eastgate.ir.attributes import ADDRESS, MESH_NAME, Attribute
@@ -118,7 +118,9 @@ def server_authorization(document: Document, root: Node, settings: Settings) -> 
     name, networks = chosen.get("name"), client.get("networks")
     who = _client(client, ref.namespace or "", settings)
     anywhere = networks is None or not list(networks)
-    where = clients.in_networks(cluster_networks(settings)) if networks is None or anywhere else _networks(networks)
+    where = (
+        clients.in_networks(clients.cluster_networks(settings)) if networks is None or anywhere else _networks(networks)
+    )
     looked_at = ((ADDRESS, networks), (MESH_NAME, client.get("meshTLS")))
     parts = tuple((attribute, node.span) for attribute, node in looked_at if node is not None)
     origin = Origin(ref, 0, client.span, parts)
@@ -184,14 +186,14 @@ def _targets(target: TargetRef, namespace: str) -> tuple[Target, ...]:
             return (PodsOwnedBy(namespace, kind, target.name),)
 
 
-def _requirement(ref: Node, own_namespace: str, settings: Settings) -> Requirement:
+def _requirement(ref: Node, own_namespace: str, settings: Settings) -> ClientRequirement:
     _, kind = canonical_kind(ref)
     namespace = where.text if (where := ref.get("namespace")) is not None else own_namespace
     if kind == "ServiceAccount":
         name = settings.mesh_name(namespace, ref["name"].text)
-        return Requirement(ref.span, MESH_NAME, clients.with_identities([name]))
+        return ClientRequirement(ref.span, MESH_NAME, clients.with_identities([name]))
     attribute: Attribute = MESH_NAME if kind == "MeshTLSAuthentication" else ADDRESS
-    return Requirement(ref.span, attribute, PolicyRef(kind, namespace, ref["name"].text, GROUP))
+    return ClientRequirement(ref.span, attribute, PolicyRef(kind, namespace, ref["name"].text, GROUP))
 
 
 # Authentications

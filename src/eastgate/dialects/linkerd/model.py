@@ -19,12 +19,12 @@ __all__ = [
     "INBOUND_KINDS",
     "WORKLOAD_KINDS",
     "AuthorizationPolicy",
+    "ClientRequirement",
     "HttpRoute",
     "InboundRoute",
     "MeshTLSAuthentication",
     "NetworkAuthentication",
     "Protocol",
-    "Requirement",
     "Resource",
     "Server",
     "ServerAuthorization",
@@ -87,7 +87,7 @@ class Server(Resource):
 
 
 @dataclass(frozen=True, slots=True)
-class Requirement:
+class ClientRequirement:
     """A condition on the client: a predicate, or a reference to the authentication that has it."""
 
     span: Span
@@ -131,7 +131,7 @@ class AuthorizationPolicy(Resource):
     """An authorization of clients that meet ALL requirements; of everybody if there are none."""
 
     target: TargetRef
-    requirements: tuple[Requirement, ...]
+    requirements: tuple[ClientRequirement, ...]
     refs_span: Span
 
     @property

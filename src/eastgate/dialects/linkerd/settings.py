@@ -5,9 +5,9 @@ from __future__ import annotations
 from enum import StrEnum
 
 from eastgate.records import dataclass
-from eastgate.settings import Networks, Section, Settings, networks
+from eastgate.settings import Networks, Section, networks
 
-__all__ = ["InboundPolicy", "LinkerdSettings", "cluster_networks"]
+__all__ = ["InboundPolicy", "LinkerdSettings"]
 
 
 class InboundPolicy(StrEnum):
@@ -32,8 +32,3 @@ class LinkerdSettings(Section):
     linkerd_default_policy: InboundPolicy = InboundPolicy.ALL_UNAUTHENTICATED
     linkerd_cluster_networks: Networks = _PRIVATE
     linkerd_probe_networks: Networks = _EVERYWHERE
-
-
-def cluster_networks(settings: Settings) -> Networks:
-    """Return the networks of the cluster, with those of the machine that stands for one."""
-    return (*settings.section(LinkerdSettings).linkerd_cluster_networks, *settings.local_networks)

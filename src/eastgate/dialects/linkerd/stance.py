@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from eastgate.cluster import HttpProbe, Workload
 from eastgate.diagnostics.spans import Span
 from eastgate.dialects.base import Scene
+from eastgate.dialects.linkerd.clients import cluster_networks
 from eastgate.dialects.linkerd.injected import injected_ports, injected_probes
 from eastgate.dialects.linkerd.model import INBOUND_KINDS, InboundRoute, Resource, is_server
-from eastgate.dialects.linkerd.settings import InboundPolicy, LinkerdSettings, cluster_networks
+from eastgate.dialects.linkerd.settings import InboundPolicy, LinkerdSettings
 from eastgate.dialects.linkerd.values import is_port
 from eastgate.ir import Attachment
 from eastgate.records import dataclass

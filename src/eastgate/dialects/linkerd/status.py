@@ -9,8 +9,8 @@ from eastgate.dialects.base import Condition
 from eastgate.dialects.linkerd.model import (
     GROUP,
     AuthorizationPolicy,
+    ClientRequirement,
     HttpRoute,
-    Requirement,
     Resource,
     Server,
     ServerAuthorization,
@@ -94,5 +94,5 @@ def _references(policy: Resource, policies: Sequence[Resource]) -> Iterator[Cond
         yield Condition("ResolvedRefs", "True", "ResolvedRefs", "the authentications that it names exist")
 
 
-def _refers(requirement: Requirement) -> bool:
+def _refers(requirement: ClientRequirement) -> bool:
     return isinstance(requirement.when, PolicyRef)

@@ -3,14 +3,14 @@
 A dialect's own checks need nothing else of lint.
 """
 
-from eastgate.dialects.linting.context import Check, Context, Decider, Group, enumerated, subject_of
+from eastgate.dialects.linting.context import Check, Context, Group, GroupDecider, enumerated, subject_of
 from eastgate.dialects.linting.findings import Finding
 from eastgate.dialects.linting.hooks import (
     EmptyList,
     Fallback,
     Linting,
     Naming,
-    Reading,
+    ReadingChoice,
     Statements,
     is_shaped,
     naming_of,
@@ -19,14 +19,14 @@ from eastgate.dialects.linting.hooks import (
 __all__ = [
     "Check",
     "Context",
-    "Decider",
     "EmptyList",
     "Fallback",
     "Finding",
     "Group",
+    "GroupDecider",
     "Linting",
     "Naming",
-    "Reading",
+    "ReadingChoice",
     "Statements",
     "enumerated",
     "is_shaped",

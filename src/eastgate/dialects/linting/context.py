@@ -14,7 +14,7 @@ from eastgate.ir import Attachment, Chain, Layer, PolicyRef, Predicate, Request,
 from eastgate.records import dataclass
 from eastgate.settings import Settings
 
-__all__ = ["Check", "Context", "Decider", "Group", "Workloads", "enumerated", "subject_of"]
+__all__ = ["Check", "Context", "Group", "GroupDecider", "Workloads", "enumerated", "subject_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Decider:
+class GroupDecider:
     """The layers of a group under other settings, and whether they allow a request."""
 
     layers: tuple[Layer, ...]
@@ -125,7 +125,7 @@ class Context(Workloads, Protocol):
         """Return whether a layer may allow a partial request."""
         ...
 
-    def under(self, group: Group, settings: Settings) -> Decider:
+    def under(self, group: Group, settings: Settings) -> GroupDecider:
         """Assemble a group under other settings."""
         ...
 

@@ -19,7 +19,7 @@ from eastgate.ir.attributes import IDENTITY, MESH_NAME, Attribute
 from eastgate.records import dataclass
 from eastgate.settings import Settings
 
-__all__ = ["EmptyList", "Fallback", "Linting", "Naming", "Reading", "Statements", "is_shaped", "naming_of"]
+__all__ = ["EmptyList", "Fallback", "Linting", "Naming", "ReadingChoice", "Statements", "is_shaped", "naming_of"]
 
 P = TypeVar("P", bound=Policy)
 
@@ -60,7 +60,7 @@ class Statements:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading(Generic[P]):
+class ReadingChoice(Generic[P]):
     """A setting that chooses one of two readings of a specification.
 
     `other` returns the settings of the other reading. `shapes` returns whether the setting matters to the layers and
@@ -97,7 +97,7 @@ class Linting(Generic[P]):
 
     statements: Callable[[P], Statements]
     blames: Callable[[Policy, Layer], bool]
-    readings: tuple[Reading[P], ...]
+    readings: tuple[ReadingChoice[P], ...]
     fallback: Fallback | None
     checks: tuple[Check, ...]
     codes: tuple[ModuleType, ...]

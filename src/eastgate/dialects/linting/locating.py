@@ -14,14 +14,14 @@ from eastgate.diagnostics.spans import SourceText, Span
 from eastgate.manifests.document import Stretch
 from eastgate.manifests.json.nodes import read_json_nodes
 from eastgate.manifests.node import Node
-from eastgate.manifests.text import Text
+from eastgate.manifests.text import DecodedText
 
 __all__ = ["annotation", "at", "name_of", "root_of", "scalar"]
 
 
 @lru_cache(maxsize=64)
-def _text(source: SourceText) -> Text:
-    return Text(source, b"", {})
+def _text(source: SourceText) -> DecodedText:
+    return DecodedText(source, b"", {})
 
 
 @lru_cache(maxsize=512)

@@ -6,12 +6,12 @@ from collections.abc import Collection
 
 from eastgate.diagnostics import did_you_mean
 
-__all__ = ["misspelt", "near", "some"]
+__all__ = ["corrected_name", "list_some", "nearest_name"]
 
 _MOST = 300
 
 
-def near(word: str, names: Collection[str]) -> str | None:
+def nearest_name(word: str, names: Collection[str]) -> str | None:
     """Return the name that was most likely meant."""
     likely = sorted(names)
     if len(likely) > _MOST:
@@ -26,9 +26,9 @@ def _is_alike(name: str, word: str) -> bool:
     return name[:2] == word[:2] or name[-2:] == word[-2:]
 
 
-def misspelt(word: str, names: Collection[str]) -> str | None:
+def corrected_name(word: str, names: Collection[str]) -> str | None:
     """Return the name that a word misspells by a letter or two; `web-2` does not misspell `web-1`."""
-    close = near(word, names)
+    close = nearest_name(word, names)
     if close is None or min(len(word), len(close)) < 4 or _letters(word) == _letters(close):
         return None
     return close if _distance(word.casefold(), close.casefold()) <= (1 if len(close) < 6 else 2) else None
@@ -52,7 +52,7 @@ def _distance(word: str, other: str) -> int:
     return rows[-1][-1]
 
 
-def some(names: Collection[str]) -> str:
+def list_some(names: Collection[str]) -> str:
     """List a few of the names."""
     ordered = sorted(names)
     return ", ".join(ordered[:5]) + (", .." if len(ordered) > 5 else "")

@@ -10,7 +10,7 @@ from eastgate.dialects.base import Policy
 from eastgate.dialects.linting import codes
 from eastgate.dialects.linting.context import Workloads, enumerated
 from eastgate.dialects.linting.findings import Finding
-from eastgate.dialects.linting.nearest import some
+from eastgate.dialects.linting.nearest import list_some
 
 __all__ = ["unexposed_ports"]
 
@@ -36,16 +36,16 @@ def unexposed_ports(
     exposed = {*numbers, *names, *(port for workload in selected for port in also(workload))}
     for port, find_span in ports:
         if port not in exposed:
-            message = f"{policy.ref} is about port {port}, which {_who(selected)} not expose"
+            message = f"{policy.ref} is about port {port}, which {_name_with_verb(selected)} not expose"
             suggestions = {str(number) for number in numbers}
-            help_ = f"write one of {some(suggestions | (names if isinstance(port, str) else set()))}"
+            help_ = f"write one of {list_some(suggestions | (names if isinstance(port, str) else set()))}"
             mapped = _service_port(port, selected, workloads)
             if mapped is not None:
                 help_ = f"{port} is the port of Service {mapped[0]}; write that of its pods, {mapped[1]}"
             yield Finding(codes.PORT_NOT_EXPOSED, message, find_span(), help_, (str(policy.ref), *keys[:3]))
 
 
-def _who(selected: list[Workload]) -> str:
+def _name_with_verb(selected: list[Workload]) -> str:
     return f"{enumerated([workload.key for workload in selected])} {'does' if len(selected) == 1 else 'do'}"
 
 

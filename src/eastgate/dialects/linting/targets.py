@@ -8,7 +8,7 @@ from eastgate.diagnostics.spans import Span
 from eastgate.dialects.base import Policy
 from eastgate.dialects.linting import codes, locating
 from eastgate.dialects.linting.findings import Finding
-from eastgate.dialects.linting.nearest import near
+from eastgate.dialects.linting.nearest import nearest_name
 
 __all__ = ["missing_target", "target_span"]
 
@@ -34,7 +34,7 @@ def target_span(policy: Policy, field: str, number: int, name: str = "") -> Span
 def _suggestion(namespace: str, name: str, declared: Iterable[str]) -> str | None:
     keys = list(declared)
     names = [key.partition("/")[2] for key in keys if key.startswith(f"{namespace}/")]
-    close = near(name, names)
+    close = nearest_name(name, names)
     if close:
         return f"did you mean {close}?"
     elsewhere = next((key for key in keys if key.endswith(f"/{name}")), None)

@@ -8,7 +8,7 @@ them. Removing a chain closes the connections on it, and no others.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 from hashlib import blake2b
 from itertools import groupby
 from typing import Any
@@ -16,11 +16,22 @@ from typing import Any
 from envoy.config.listener.v3 import listener_components_pb2, listener_pb2
 from google.protobuf.wrappers_pb2 import StringValue
 
+from eastgate.envoy.config.inbound_listener import note
 from eastgate.envoy.config.inbound_port import NETWORK, InboundPort
 from eastgate.envoy.config.logs import denial_log, unreachable_log
-from eastgate.envoy.config.matching import NO_CALLER, UNFIT, by_protocol, caller_matcher, with_fit_certificate
+from eastgate.envoy.config.matching import (
+    ADDRESS_KEY,
+    NO_CALLER,
+    PEER_KEY,
+    SNI_KEY,
+    SOURCE_KEY,
+    UNFIT,
+    by_protocol,
+    caller_matcher,
+    with_fit_certificate,
+)
 from eastgate.envoy.config.packing import pack
-from eastgate.envoy.config.typed import Plain, filter_, message, typed
+from eastgate.envoy.config.typed import Plain, filter_, message, struct, typed
 from eastgate.envoy.plan import ByCaller, Node, PortPlan, ProxyVerdict
 from eastgate.envoy.plan.combining import either
 from eastgate.envoy.plan.decisions import NOT_ENFORCED
@@ -120,7 +131,8 @@ class _Chains:
 
     def _name_allowing_chain(self, name: str, leads_to: str) -> str:
         if name not in self._chains:
-            self._chains[name] = self._filter_chain(name, self._forwarding_filter(leads_to))
+            noted = [_noting_filter(sni=bool(self._inbound.handshakes))] if leads_to == "requests" else []
+            self._chains[name] = self._filter_chain(name, *noted, self._forwarding_filter(leads_to))
         return name
 
     def name_closing_chain(self, verdict: ProxyVerdict) -> str:
@@ -131,13 +143,27 @@ class _Chains:
             self._chains[name] = self._filter_chain(name, _closing_filter(inbound.workload, inbound.port, verdict.name))
         return name
 
-    def _filter_chain(self, name: str, proxy: Any) -> Any:
-        return listener_components_pb2.FilterChain(name=name, filters=[proxy])
+    def _filter_chain(self, name: str, *filters: Any) -> Any:
+        return listener_components_pb2.FilterChain(name=name, filters=filters)
 
     def _forwarding_filter(self, leads_to: str) -> Any:
         if leads_to not in self._filters:
             self._filters[leads_to] = _build_forwarding(leads_to, self._inbound.workload, self._inbound.port)
         return self._filters[leads_to]
+
+
+@cache
+def _noting_filter(*, sni: bool) -> Any:
+    """Note what is known of a caller for the listener that reads HTTP. Only who it is goes further.
+
+    What goes further is part of what connections to the application are told apart by: those of one identity share
+    them, and no others.
+    """
+    keys = (ADDRESS_KEY, SOURCE_KEY, *((SNI_KEY,) if sni else ()))
+    notes = [note(key, f"%FILTER_STATE({key}:PLAIN)%") for key in keys]
+    notes.append(note(PEER_KEY, f"%FILTER_STATE({PEER_KEY}:PLAIN)%") | {"shared_with_upstream": "TRANSITIVE"})
+    config = struct(f"{NETWORK}.set_filter_state.v3.Config", on_new_connection=notes)
+    return message(listener_components_pb2.Filter, filter_("caller", config))
 
 
 @lru_cache(maxsize=4096)

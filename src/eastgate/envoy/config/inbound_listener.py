@@ -14,7 +14,7 @@ from eastgate.envoy.config.rbac import AUDIT, CONNECTIONS, filter_name
 from eastgate.envoy.config.secrets import OPTIONAL_TRUST
 from eastgate.envoy.config.typed import ADS, Plain, discovered, filter_, message, struct, typed
 
-__all__ = ["inbound_listener"]
+__all__ = ["inbound_listener", "note"]
 
 _HANDSHAKE = "15s"  # for all of it, once it is known to be one
 _SVID, _TRUST = "svid", "trust"  # the names of secrets
@@ -123,18 +123,18 @@ def _host(address: str) -> Plain:
 
 def _outer(inbound: InboundPort, identity: str, *, tls: bool) -> list[Plain]:
     when = "on_downstream_tls_handshake" if tls else "on_new_connection"
-    note = [
-        _note(PEER_KEY, identity),
-        _note(ADDRESS_KEY, "%DOWNSTREAM_DIRECT_REMOTE_ADDRESS_WITHOUT_PORT%"),
-        _note(SOURCE_KEY, "%DOWNSTREAM_DIRECT_REMOTE_ADDRESS%"),
+    notes = [
+        note(PEER_KEY, identity),
+        note(ADDRESS_KEY, "%DOWNSTREAM_DIRECT_REMOTE_ADDRESS_WITHOUT_PORT%"),
+        note(SOURCE_KEY, "%DOWNSTREAM_DIRECT_REMOTE_ADDRESS%"),
     ]
     if inbound.handshakes:
-        note.append(_note(SNI_KEY, "%REQUESTED_SERVER_NAME%"))
+        notes.append(note(SNI_KEY, "%REQUESTED_SERVER_NAME%"))
     if tls:
-        note.append(_note(CERTIFICATE_KEY, CERTIFICATE) | {"shared_with_upstream": "ONCE"})
+        notes.append(note(CERTIFICATE_KEY, CERTIFICATE))
     late: Plain = {"upstream_connect_mode": "ON_DOWNSTREAM_TLS_HANDSHAKE", "max_early_data_bytes": 8192} if tls else {}
     return [
-        filter_("caller", struct(f"{NETWORK}.set_filter_state.v3.Config", **{when: note})),
+        filter_("caller", struct(f"{NETWORK}.set_filter_state.v3.Config", **{when: notes})),
         *(discovered(filter_name(inbound.port, which), f"{NETWORK}.rbac.v3.RBAC") for which in (CONNECTIONS, AUDIT)),
         filter_(
             "proxy",
@@ -149,11 +149,13 @@ def _outer(inbound: InboundPort, identity: str, *, tls: bool) -> list[Plain]:
     ]
 
 
-def _note(key: str, text: str) -> Plain:
-    """Note a text in filter state. It is hashable, or Envoy would let callers share connections behind it."""
+def note(key: str, text: str) -> Plain:
+    """Note a text in filter state, for the next listener. It is hashable, or Envoy would let callers share connections
+    to that.
+    """
     return {
         "object_key": key,
         "factory_key": "envoy.hashable_string",
-        "shared_with_upstream": "TRANSITIVE",
+        "shared_with_upstream": "ONCE",
         "format_string": {"text_format_source": {"inline_string": text}},
     }

@@ -48,7 +48,7 @@ def then(first: Node, second: Node) -> Node:
     if isinstance(first, ProxyVerdict):
         if first.is_final:
             return first
-        return _named(second, first.who) if first.who != UNOPPOSED_NAME else second
+        return _name_verdicts(second, first.who) if first.who != UNOPPOSED_NAME else second
     if isinstance(second, DecisionNode) and not any(end.is_unopposed for end in _ends(second)):
         return choice(_finals(flatten(first)), second)
     ends = len(_ends(first)) * len(_ends(second))
@@ -68,10 +68,12 @@ def or_else(first: Node, second: Node) -> Node:
     return choice(((when, or_else(node, second)) for when, node in first.tests), or_else(first.otherwise, second))
 
 
-def _named(node: Node, who: str) -> Node:
+def _name_verdicts(node: Node, who: str) -> Node:
     if isinstance(node, ProxyVerdict):
         return ProxyVerdict(True, 200, who) if node.is_unopposed else node
-    return choice(((when, _named(inner, who)) for when, inner in node.tests), _named(node.otherwise, who))
+    return choice(
+        ((when, _name_verdicts(inner, who)) for when, inner in node.tests), _name_verdicts(node.otherwise, who)
+    )
 
 
 def _finals(entries: list[Entry[ProxyVerdict]]) -> Iterator[Entry[ProxyVerdict]]:

@@ -56,7 +56,7 @@ def _is_exact(atom: Is | Computed) -> bool:
 
 
 def _sees(atom: Is | Computed, attribute: Attribute) -> bool:
-    """Whether Envoy shows all values of an attribute that the test tells from others."""
+    """Return whether Envoy shows all values of an attribute that the test tells from others."""
     if not attribute.is_header:
         return True
     if attribute.key in _ENVOYS_HEADERS or attribute.key.startswith("x-envoy-"):

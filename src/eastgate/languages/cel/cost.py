@@ -14,16 +14,16 @@ from typing import Final
 
 from eastgate.languages.cel.syntax import (
     Call,
-    Entry,
-    Field,
+    CreateList,
+    CreateStruct,
     HasEntry,
     HasVariable,
-    ListOf,
     Literal,
     Local,
     Loop,
+    MapEntry,
     Node,
-    Record,
+    Select,
     Variable,
 )
 from eastgate.records import dataclass
@@ -85,16 +85,16 @@ def _measure(node: Node, scope: Mapping[str, _Size]) -> tuple[int, _Size]:
     match node:
         case Literal():
             return 1, _Size(node.length)
-        case Variable() | Entry():
+        case Variable() | MapEntry():
             return 1, _TEXT
         case HasVariable() | HasEntry():
             return 1, _SCALAR
         case Local(name):
             return 1, scope.get(name, _SCALAR)
-        case Field(operand):
+        case Select(operand):
             steps, size = _measure(operand, scope)
             return steps + 1, size.of_one
-        case ListOf(items) | Record(items):
+        case CreateList(items) | CreateStruct(items):
             measured = [_measure(item, scope) for item in items]
             element = _largest(size for _, size in measured) if measured else _SCALAR
             return 1 + sum(steps for steps, _ in measured), _Size(len(items), element)

@@ -22,7 +22,18 @@ from eastgate.languages.cel.cost import MAX_STEPS, _measure, _Size
 from eastgate.languages.cel.expression import _unreadable
 from eastgate.languages.cel.problems import CelProblem, translate
 from eastgate.languages.cel.runtime import CelEvaluationError, in_plain_words
-from eastgate.languages.cel.syntax import Call, Field, ListOf, Literal, Local, Loop, Node, Record, _children, walk
+from eastgate.languages.cel.syntax import (
+    Call,
+    CreateList,
+    CreateStruct,
+    Literal,
+    Local,
+    Loop,
+    Node,
+    Select,
+    _children,
+    walk,
+)
 from eastgate.languages.cel.variables import Variables
 from eastgate.records import dataclass
 
@@ -117,7 +128,7 @@ def _checked(text: str, roots: tuple[str, ...]) -> tuple[Any, Node]:
     environment = _environment(roots)
     compiled = environment.compile(text)
     checked = upstream._unpacked(compiled, checked_pb2.CheckedExpr())
-    reader = upstream._Reader(Variables(), checked.source_info.positions, checked.type_map)
+    reader = upstream._TreeReader(Variables(), checked.source_info.positions, checked.type_map)
     tree = reader.read(checked.expr, frozenset())
     return (environment.deserialize(upstream._packed(checked)) if rewrite(checked) else compiled), tree
 
@@ -148,7 +159,7 @@ def _path(node: Node, roots: tuple[str, ...]) -> Path | None:
     match node:
         case Local(name, bound=False) if name in roots:
             return (name,)
-        case Field(operand, name) | Call(_, (operand, Literal(str(name)))):
+        case Select(operand, name) | Call(_, (operand, Literal(str(name)))):
             if isinstance(node, Call) and node.function not in _LOOKUPS:
                 return None
             before = _path(operand, roots)
@@ -242,12 +253,12 @@ def _most_text(node: Node, scope: Mapping[str, int]) -> int:
             return node.length
         case Local(name, bound):
             return scope.get(name, _TEXT) if bound else _TEXT
-        case ListOf(items) | Record(items):
+        case CreateList(items) | CreateStruct(items):
             return sum((_most_text(item, scope) for item in items), 0)
         case Call():
             return _most_of_call(node, scope)
         case Loop():
-            turns = len(node.over.items) if isinstance(node.over, ListOf) else _TURNS
+            turns = len(node.over.items) if isinstance(node.over, CreateList) else _TURNS
             over = _most_text(node.over, scope)
             inner = {**scope, **dict.fromkeys(node.names, max(over // max(turns, 1), _TEXT)), node.accumulator: 0}
             return _most_text(node.start, scope) + turns * _most_text(node.step, inner)

@@ -14,8 +14,8 @@ from eastgate.languages.cel.cost import MAX_STEPS, most_steps
 from eastgate.languages.cel.lower import lower, negate
 from eastgate.languages.cel.presence import stray_presence, with_presence_tests
 from eastgate.languages.cel.problems import CelProblem, translate, underlined
-from eastgate.languages.cel.runtime import CelEvaluationError, Program, fitting
-from eastgate.languages.cel.syntax import Call, Entry, HasEntry, HasVariable, Literal, Node, Variable, walk
+from eastgate.languages.cel.runtime import CelEvaluationError, CelProgram, fitting
+from eastgate.languages.cel.syntax import Call, HasEntry, HasVariable, Literal, MapEntry, Node, Variable, walk
 from eastgate.languages.cel.variables import VariableKind, Variables, presence_of
 from eastgate.records import dataclass
 
@@ -39,7 +39,7 @@ class Expression:
     lowered: Predicate | None
     lowered_or_error: Predicate | None
     _reads: _Reads = field(repr=False)
-    _program: Program = field(repr=False, compare=False)
+    _program: CelProgram = field(repr=False, compare=False)
 
     def evaluate(self, values: Mapping[Attribute, Value | None]) -> bool:
         """Return the answer for a request whose attributes are known, or None where they are absent.
@@ -147,7 +147,7 @@ def _unwanted(text: str, checked: upstream.Checked, variables: Variables) -> Cel
                 start, end = underlined(text, path, at)
                 example = f'write `{path}["name"]`, `"name" in {path}` or `has({path}.name)`'
                 return CelProblem(f"`{path}` can only be asked for a name written out", start, end, example)
-            case Entry(key=key) | HasEntry(key=key) if "\0" in key:
+            case MapEntry(key=key) | HasEntry(key=key) if "\0" in key:
                 return CelProblem("a name that is looked up cannot have a NUL in it", 0, len(text))
             case Call("matches", (_, pattern), at=at) if not isinstance(pattern, Literal):
                 return CelProblem("the pattern of `matches` must be written out", *underlined(text, "matches", at))
@@ -171,7 +171,7 @@ def _reads(tree: Node, variables: Variables) -> _Reads:
             case HasVariable(path):
                 declared = variables.attribute(path)
                 tests[presence_of(path)] = declared[0] if declared else None
-            case Entry(map_, key) | HasEntry(map_, key):
+            case MapEntry(map_, key) | HasEntry(map_, key):
                 maps.setdefault(map_, {})[key] = variables.maps[map_](key)
     return _Reads(
         tuple(read.values()), tuple(tests.items()), tuple((path, tuple(of.items())) for path, of in maps.items())

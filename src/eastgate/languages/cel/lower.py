@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from eastgate.ir.attributes import Attribute
 from eastgate.ir.matchers import Matcher, OneOf, Prefix, Present, Suffix, Value
 from eastgate.ir.predicates import ALWAYS, NEVER, And, Computed, Is, Not, Or, Predicate
-from eastgate.languages.cel.syntax import Call, Entry, HasEntry, HasVariable, ListOf, Literal, Node, Variable
+from eastgate.languages.cel.syntax import Call, CreateList, HasEntry, HasVariable, Literal, MapEntry, Node, Variable
 from eastgate.languages.cel.variables import VariableKind, Variables
 from eastgate.records import dataclass
 
@@ -69,15 +69,15 @@ def _call(function: str, arguments: tuple[Node, ...], variables: Variables) -> L
             return _inverse(lower(part, variables))
         case "_&&_", parts:
             lowered = [lower(part, variables) for part in parts]
-            return Lowered(_every(part.true for part in lowered), _some(part.false for part in lowered))
+            return Lowered(_every(part.true for part in lowered), _lower_any(part.false for part in lowered))
         case "_||_", parts:
             lowered = [lower(part, variables) for part in parts]
-            return Lowered(_some(part.true for part in lowered), _every(part.false for part in lowered))
+            return Lowered(_lower_any(part.true for part in lowered), _every(part.false for part in lowered))
         case "_==_", (value, Literal() as literal) | (Literal() as literal, value):
             return _one_of(value, (literal,), variables)
         case "_!=_", (value, Literal() as literal) | (Literal() as literal, value):
             return _inverse(_one_of(value, (literal,), variables))
-        case "@in", (value, ListOf(items)):
+        case "@in", (value, CreateList(items)):
             return _one_of(value, items, variables)
         case "startsWith", (value, Literal(str(text))):
             return _matching(value, Prefix(text), variables)
@@ -114,7 +114,7 @@ def _attribute(node: Node, variables: Variables) -> tuple[Attribute, VariableKin
     match node:
         case Variable(path):
             return variables.attribute(path)
-        case Entry(map_, key):
+        case MapEntry(map_, key):
             return variables.maps[map_](key), VariableKind.TEXT
         case _:
             return None
@@ -138,7 +138,7 @@ def _every(parts: Iterable[Predicate | None]) -> Predicate | None:
     return _all(lowered) if len(lowered) == len(parts) else None
 
 
-def _some(parts: Iterable[Predicate | None]) -> Predicate | None:
+def _lower_any(parts: Iterable[Predicate | None]) -> Predicate | None:
     """Return ANY of them; a part that no predicate says does not matter beside one that always holds."""
     parts = tuple(parts)
     if ALWAYS in parts:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from eastgate.languages.cel.problems import CelProblem, unknown_variable
-from eastgate.languages.cel.syntax import Field, HasVariable, Local, Node, walk
+from eastgate.languages.cel.syntax import HasVariable, Local, Node, Select, walk
 from eastgate.languages.cel.variables import Variables, presence_of
 
 __all__ = ["stray_presence", "with_presence_tests"]
@@ -19,7 +19,7 @@ __all__ = ["stray_presence", "with_presence_tests"]
 def with_presence_tests(text: str, tree: Node, variables: Variables) -> str | CelProblem:
     """Replace tests of variables by hidden variables."""
     for node in walk(tree):
-        if not (isinstance(node, Field) and node.tested):
+        if not (isinstance(node, Select) and node.tested):
             continue
         path = _dotted(node)
         if path is None or path not in variables:
@@ -46,7 +46,7 @@ def _dotted(node: Node) -> str | None:
     match node:
         case Local(name, bound=False):
             return name
-        case Field(operand, name):
+        case Select(operand, name):
             path = _dotted(operand)
             return None if path is None else f"{path}.{name}"
         case _:

@@ -9,14 +9,14 @@ from typing import Protocol
 
 from eastgate.languages.cel.variables import VariableKind
 
-__all__ = ["CelEvaluationError", "Program", "fitting", "in_plain_words"]
+__all__ = ["CelEvaluationError", "CelProgram", "fitting", "in_plain_words"]
 
 
 class CelEvaluationError(Exception):
     """The expression has no answer for this request. It must not allow, and it must not skip a deny."""
 
 
-class Program(Protocol):
+class CelProgram(Protocol):
     """A compiled expression."""
 
     def run(self, data: Mapping[str, object]) -> bool:

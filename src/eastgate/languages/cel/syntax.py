@@ -8,16 +8,16 @@ from eastgate.records import dataclass
 
 __all__ = [
     "Call",
-    "Entry",
-    "Field",
+    "CreateList",
+    "CreateStruct",
     "HasEntry",
     "HasVariable",
-    "ListOf",
     "Literal",
     "Local",
     "Loop",
+    "MapEntry",
     "Node",
-    "Record",
+    "Select",
     "Variable",
     "walk",
 ]
@@ -48,7 +48,7 @@ class HasVariable:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class MapEntry:
     """`request.headers["x"]` or `request.headers.x`: a name looked up in a map that the dialect declares."""
 
     map: str
@@ -72,7 +72,7 @@ class Local:
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class Select:
     """A field of a value that the expression made itself; `tested`: inside `has()`."""
 
     operand: Node
@@ -92,14 +92,14 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class ListOf:
+class CreateList:
     """A list written out."""
 
     items: tuple[Node, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class CreateStruct:
     """A map or message written out: keys and values, one after the other."""
 
     items: tuple[Node, ...]
@@ -118,7 +118,7 @@ class Loop:
     result: Node
 
 
-Node = Literal | Variable | HasVariable | Entry | HasEntry | Local | Field | Call | ListOf | Record | Loop
+Node = Literal | Variable | HasVariable | MapEntry | HasEntry | Local | Select | Call | CreateList | CreateStruct | Loop
 
 
 def walk(node: Node) -> Iterator[Node]:
@@ -130,9 +130,9 @@ def walk(node: Node) -> Iterator[Node]:
 
 def _children(node: Node) -> tuple[Node, ...]:
     match node:
-        case Field(operand=operand):
+        case Select(operand=operand):
             return (operand,)
-        case Call(arguments=parts) | ListOf(items=parts) | Record(items=parts):
+        case Call(arguments=parts) | CreateList(items=parts) | CreateStruct(items=parts):
             return parts
         case Loop():
             return (node.over, node.start, node.condition, node.step, node.result)

@@ -14,16 +14,16 @@ from typing import Any
 from eastgate.languages.cel.runtime import CelEvaluationError, in_plain_words
 from eastgate.languages.cel.syntax import (
     Call,
-    Entry,
-    Field,
+    CreateList,
+    CreateStruct,
     HasEntry,
     HasVariable,
-    ListOf,
     Literal,
     Local,
     Loop,
+    MapEntry,
     Node,
-    Record,
+    Select,
     Variable,
 )
 from eastgate.languages.cel.variables import Variables, presence_of
@@ -57,7 +57,7 @@ def parse(text: str, variables: Variables) -> Node | CoreError:
     try:
         compiled = _environment(variables).compile(text, disable_check=True)
         parsed = _unpacked(compiled, syntax_pb2.ParsedExpr())
-        return _Reader(variables, parsed.source_info.positions, {}).read(parsed.expr, frozenset())
+        return _TreeReader(variables, parsed.source_info.positions, {}).read(parsed.expr, frozenset())
     except Exception as error:  # the core raises bare RuntimeErrors, protobuf its own; none of them may pass
         return _core_error(error)
 
@@ -70,7 +70,7 @@ def check(text: str, variables: Variables) -> Checked | CoreError:
     try:
         compiled = environment.compile(text)
         checked = _unpacked(compiled, checked_pb2.CheckedExpr())
-        reader = _Reader(variables, checked.source_info.positions, checked.type_map)
+        reader = _TreeReader(variables, checked.source_info.positions, checked.type_map)
         tree = reader.read(checked.expr, frozenset())
         if reader.respelled:
             compiled = environment.deserialize(_packed(checked))
@@ -144,7 +144,7 @@ def _is_scalar(type_: Any) -> bool:
     return type_ is not None and (type_.primitive in (1, 2, 3, 4) or type_.well_known in (2, 3))
 
 
-class _Reader:
+class _TreeReader:
     """Turns the protobuf tree into ours, and respells the names looked up in maps as the request spells them."""
 
     def __init__(self, variables: Variables, positions: Mapping[int, int], types: Any) -> None:
@@ -166,11 +166,11 @@ class _Reader:
             case "call_expr":
                 return self._call(expr, bound)
             case "list_expr":
-                return ListOf(self._all(expr.list_expr.elements, bound))
+                return CreateList(self._all(expr.list_expr.elements, bound))
             case "struct_expr":
                 entries = expr.struct_expr.entries
                 keys = [entry.map_key for entry in entries if entry.HasField("map_key")]
-                return Record(self._all([*keys, *(entry.value for entry in entries)], bound))
+                return CreateStruct(self._all([*keys, *(entry.value for entry in entries)], bound))
             case "comprehension_expr":
                 return self._loop(expr.comprehension_expr, bound)
             case kind:
@@ -197,8 +197,8 @@ class _Reader:
         operand = self.read(select.operand, bound)
         if isinstance(operand, Variable) and operand.path in self._variables.maps:
             select.field = self._spelled(operand.path, select.field)
-            return (HasEntry if select.test_only else Entry)(operand.path, select.field)
-        return Field(operand, select.field, select.test_only, self._at(expr))
+            return (HasEntry if select.test_only else MapEntry)(operand.path, select.field)
+        return Select(operand, select.field, select.test_only, self._at(expr))
 
     def _call(self, expr: Any, bound: frozenset[str]) -> Node:
         call = expr.call_expr
@@ -207,7 +207,7 @@ class _Reader:
         match call.function, arguments:
             case ("_[_]", (Variable(path), Literal(str(key)))) if path in self._variables.maps:
                 parts[1].const_expr.string_value = self._spelled(path, key)
-                return Entry(path, parts[1].const_expr.string_value)
+                return MapEntry(path, parts[1].const_expr.string_value)
             case ("@in", (Literal(str(key)), Variable(path))) if path in self._variables.maps:
                 parts[0].const_expr.string_value = self._spelled(path, key)
                 return HasEntry(path, parts[0].const_expr.string_value)

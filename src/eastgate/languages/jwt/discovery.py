@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import field
 from typing import TYPE_CHECKING
 
-from eastgate.languages.jwt.fetch import Fetcher, checked_url
+from eastgate.languages.jwt.fetch import DocumentFetcher, checked_url
 from eastgate.languages.jwt.keys import Keys, NoKeysError
 from eastgate.languages.jwt.sources import KeySource, KeysUnavailable
 from eastgate.languages.jwt.strict_json import Json
@@ -30,7 +30,7 @@ class _Withdrawn(KeysUnavailable):
 
 
 @dataclass(slots=True)
-class _Held:
+class _CachedKeys:
     """The cached keys of one URL. One thread at a time fetches them."""
 
     keys: Keys | None = None
@@ -66,8 +66,8 @@ class _FetchedKeys:
         self._usable_for = usable_for
         self._min_interval = min_interval
         self._clock = clock
-        self._fetcher = Fetcher(timeout, tls)
-        self._held: dict[str, _Held] = {}
+        self._fetcher = DocumentFetcher(timeout, tls)
+        self._held: dict[str, _CachedKeys] = {}
 
     def keys(self, issuer_url: str) -> Keys:
         """Return the keys, fetched if they are not fresh."""
@@ -93,13 +93,14 @@ class _FetchedKeys:
                 self._fetch(issuer_url, held)
             return self._usable(held)
 
-    def _of(self, issuer_url: str) -> _Held:
-        return self._held.get(issuer_url) or self._held.setdefault(issuer_url, _Held())  # atomic: threads share a lock
+    def _of(self, issuer_url: str) -> _CachedKeys:
+        known = self._held.get(issuer_url)
+        return known or self._held.setdefault(issuer_url, _CachedKeys())  # atomic: threads share a lock
 
-    def _age(self, held: _Held) -> float:
+    def _age(self, held: _CachedKeys) -> float:
         return self._clock() - held.fetched
 
-    def _fetch(self, issuer_url: str, held: _Held) -> None:
+    def _fetch(self, issuer_url: str, held: _CachedKeys) -> None:
         now = self._clock()
         if held.tried is not None and now - held.tried < self._min_interval:
             return
@@ -115,7 +116,7 @@ class _FetchedKeys:
         except KeysUnavailable as problem:
             held.problem = str(problem)
 
-    def _usable(self, held: _Held) -> Keys:
+    def _usable(self, held: _CachedKeys) -> Keys:
         keys = held.keys
         if keys is None or self._age(held) >= self._usable_for:
             raise KeysUnavailable(held.problem)

@@ -12,10 +12,10 @@ from eastgate.languages.jwt.strict_json import Json, JsonProblem, read_object
 if TYPE_CHECKING:
     import ssl
 
-__all__ = ["Fetcher", "checked_url"]
+__all__ = ["DocumentFetcher", "checked_url"]
 
 
-class Fetcher:
+class DocumentFetcher:
     """Reads documents. `timeout` bounds a document as a whole, in seconds."""
 
     def __init__(self, timeout: float, tls: ssl.SSLContext | None = None) -> None:

@@ -11,32 +11,34 @@ from dataclasses import replace
 from functools import lru_cache
 
 from eastgate.languages.rego.compiling import RegoProgram, compile_module
-from eastgate.languages.rego.evaluating import Budget, NoAnswer, evaluate_program
+from eastgate.languages.rego.evaluating import NoAnswer, StepBudget, evaluate_program
 from eastgate.languages.rego.parser import parse
-from eastgate.languages.rego.syntax import Problem, Rule, Scalar
+from eastgate.languages.rego.syntax import RegoRule, Scalar, UnsupportedModule
 from eastgate.languages.rego.values import from_json, to_json
 
-__all__ = ["Budget", "NoAnswer", "Problem", "RegoProgram", "evaluate", "program"]
+__all__ = ["NoAnswer", "RegoProgram", "StepBudget", "UnsupportedModule", "evaluate", "program"]
 
 
 @lru_cache(maxsize=256)
-def program(module: str, version: int = 0, default: str | None = None) -> RegoProgram | Problem:
+def program(module: str, version: int = 0, default: str | None = None) -> RegoProgram | UnsupportedModule:
     """Compile a module without its `package` line, or return what is wrong with it."""
     try:
         parsed = parse(module, version)
         if default is not None:
-            parsed = replace(parsed, rules=(Rule(default, None, None, Scalar(False), (), default=True), *parsed.rules))
+            parsed = replace(
+                parsed, rules=(RegoRule(default, None, None, Scalar(False), (), default=True), *parsed.rules)
+            )
         return compile_module(parsed)
-    except Problem as problem:
+    except UnsupportedModule as problem:
         return problem
     except RecursionError:
-        return Problem("the module is nested too deeply")
+        return UnsupportedModule("the module is nested too deeply")
 
 
-def evaluate(program: RegoProgram, input_: object, now: int, budget: Budget | None = None) -> dict[str, object]:
+def evaluate(program: RegoProgram, input_: object, now: int, budget: StepBudget | None = None) -> dict[str, object]:
     """Return the values of all rules that have one, as JSON. `now`: nanoseconds since 1970. Raises NoAnswer."""
     try:
-        values = evaluate_program(program, from_json(input_), now, budget or Budget())
+        values = evaluate_program(program, from_json(input_), now, budget or StepBudget())
         return {name: to_json(value) for name, value in values.items()}
     except RecursionError:
         raise NoAnswer("it is too deep") from None

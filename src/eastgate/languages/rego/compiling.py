@@ -25,20 +25,20 @@ from eastgate.languages.rego.syntax import (
     Call,
     Collect,
     Every,
-    Is,
+    Holds,
     Literal,
     Module,
-    Not,
+    Negated,
     ObjectOf,
-    Problem,
     Ref,
-    Rule,
+    RegoRule,
     Scalar,
     SetOf,
     Some,
     SomeIn,
     Term,
     Unify,
+    UnsupportedModule,
     Var,
     With,
     children,
@@ -76,7 +76,7 @@ Names = frozenset[str]
 class RegoProgram:
     """The rules of a module by name."""
 
-    rules: Mapping[str, tuple[Rule, ...]]
+    rules: Mapping[str, tuple[RegoRule, ...]]
 
     @property
     def documents(self) -> Iterator[str]:
@@ -85,55 +85,55 @@ class RegoProgram:
 
 
 def compile_module(module: Module) -> RegoProgram:
-    """Compile a module. Raises Problem."""
-    grouped: dict[str, list[Rule]] = {}
+    """Compile a module. Raises UnsupportedModule."""
+    grouped: dict[str, list[RegoRule]] = {}
     for rule in module.rules:
         grouped.setdefault(rule.name, []).append(rule)
     for name, rules in grouped.items():
         _check_kinds(name, rules)
         if name in module.imports or name in (INPUT, DATA):
-            raise Problem(f"{name} is the name of a rule and of an import")
+            raise UnsupportedModule(f"{name} is the name of a rule and of an import")
     resolver = _Resolver(module, grouped)
     resolved = {name: tuple(resolver.rule(rule) for rule in rules) for name, rules in grouped.items()}
     check_recursion(resolved)
     return RegoProgram(resolved)
 
 
-def _arity(rule: Rule) -> int | None:
+def _arity(rule: RegoRule) -> int | None:
     return None if rule.arguments is None else len(rule.arguments)
 
 
-def _check_kinds(name: str, rules: list[Rule]) -> None:
+def _check_kinds(name: str, rules: list[RegoRule]) -> None:
     kinds = {(_arity(rule), rule.key is not None, rule.is_set) for rule in rules if not rule.default}
     if len(kinds) > 1:
-        raise Problem(f"the rules named {name} are of different kinds")
+        raise UnsupportedModule(f"the rules named {name} are of different kinds")
     if sum(rule.default for rule in rules) > 1:
-        raise Problem(f"{name} has more than one default")
+        raise UnsupportedModule(f"{name} has more than one default")
     if any(rule.default for rule in rules) and any(rule.key is not None or rule.arguments for rule in rules):
-        raise Problem(f"{name} has a default, which only a rule with one value can have")
+        raise UnsupportedModule(f"{name} has a default, which only a rule with one value can have")
 
 
 # Names
 
 
 class _Resolver:
-    def __init__(self, module: Module, rules: Mapping[str, list[Rule]]) -> None:
+    def __init__(self, module: Module, rules: Mapping[str, list[RegoRule]]) -> None:
         self._imports = module.imports
         self._version = module.version
         self._arities = {name: _arity(each[0]) for name, each in rules.items()}
         self._types = {name: rule_type(each) for name, each in rules.items()}
         self._fresh = 0
 
-    def rule(self, rule: Rule) -> Rule:
+    def rule(self, rule: RegoRule) -> RegoRule:
         """Resolve a rule and order its body."""
         try:
             return self._rule(rule)
-        except Problem as problem:
+        except UnsupportedModule as problem:
             if str(problem).startswith(("the variable", "line")):
-                raise Problem(f"{problem}, in the rule {rule.name}") from None
+                raise UnsupportedModule(f"{problem}, in the rule {rule.name}") from None
             raise
 
-    def _rule(self, rule: Rule, scope: dict[str, str] | None = None) -> Rule:
+    def _rule(self, rule: RegoRule, scope: dict[str, str] | None = None) -> RegoRule:
         if scope is None:  # the rules after `else` have the arguments of the first
             names = {name for term in rule.arguments or () for name in variables(term)}
             scope = {name: self._new(name) for name in sorted(names)}
@@ -174,25 +174,25 @@ class _Resolver:
         for literal in body:
             early = above & set(_declared_names(literal))
             if early:
-                raise Problem(f"the variable {min(early)} is used before it is declared")
+                raise UnsupportedModule(f"the variable {min(early)} is used before it is declared")
             above |= _free_names(literal)
             plain = literal.literal if isinstance(literal, With) else literal
             if isinstance(plain, Assign):
                 if not is_target(plain.target) or never_equal(plain.target, plain.value):
-                    raise Problem("the target of `:=` must be a variable, or an array or object of them")
+                    raise UnsupportedModule("the target of `:=` must be a variable, or an array or object of them")
                 if own := variables(plain.target) & variables(plain.value):
-                    raise Problem(f"the variable {min(own)} is used before it is declared")
+                    raise UnsupportedModule(f"the variable {min(own)} is used before it is declared")
             names += _declared_names(literal)
         assigned = [name for name in names if not _is_wildcard(name)]
         twice = {name for name in assigned if assigned.count(name) > 1}
         once = {name for literal in body if isinstance(literal, Some) for name in literal.names}
         unused = once - {name for literal in body for name in _mentioned_names(literal)}
         if unused:
-            raise Problem(f"the variable {min(unused)} is declared and not used")
+            raise UnsupportedModule(f"the variable {min(unused)} is declared and not used")
         if twice:
-            raise Problem(f"the variable {min(twice)} is declared twice")
+            raise UnsupportedModule(f"the variable {min(twice)} is declared twice")
         if self._version and not {INPUT, DATA}.isdisjoint(names):
-            raise Problem("a variable cannot be named input or data")
+            raise UnsupportedModule("a variable cannot be named input or data")
         return {**scope, **{name: self._new(name) for name in assigned}}
 
     def _body(self, body: Body, scope: Mapping[str, str]) -> tuple[Body, dict[str, str]]:
@@ -203,7 +203,7 @@ class _Resolver:
         return tuple(
             part
             for literal in body
-            for part in self._hoist(self._literal(literal, scope), isinstance(_negated_part(literal), Is))
+            for part in self._hoist(self._literal(literal, scope), isinstance(_negated_part(literal), Holds))
         )
 
     def _hoist(self, literal: Literal, is_term: bool) -> Iterator[Literal]:
@@ -212,17 +212,17 @@ class _Resolver:
             yield literal
             return
         parts, rest = hoist(negated, is_term, self._new)
-        for part in (*parts, Not(rest)):
+        for part in (*parts, Negated(rest)):
             yield With(part, literal.changes) if isinstance(literal, With) else part
 
     def _literal(self, literal: Literal, scope: Mapping[str, str]) -> Literal:
         match literal:
-            case Is(Call("print")):
-                return Is(Scalar(True))  # OPA takes it away where nobody listens
-            case Is(Call(name, arguments)) if self._has_output(name, len(arguments)):
+            case Holds(Call("print")):
+                return Holds(Scalar(True))  # OPA takes it away where nobody listens
+            case Holds(Call(name, arguments)) if self._has_output(name, len(arguments)):
                 return self._literal(Unify(arguments[-1], Call(name, arguments[:-1])), scope)
-            case Is(term):
-                return Is(self._check_types(self._term(term, scope)))
+            case Holds(term):
+                return Holds(self._check_types(self._term(term, scope)))
             case Unify(left, right):
                 resolved = Unify(self._term(left, scope), self._term(right, scope))
                 self._check_types(Call("equal", (resolved.left, resolved.right)))
@@ -240,12 +240,12 @@ class _Resolver:
                     name for condition in body for name in _mentioned_names(condition)
                 }
                 if unused:
-                    raise Problem(f"the variable {min(unused)} is declared and not used")
+                    raise UnsupportedModule(f"the variable {min(unused)} is declared and not used")
                 inner, _ = self._body(body, {**scope, **names})
                 keyed_by = None if key is None else Var(names[key.name])
                 return Every(keyed_by, Var(names[value.name]), self._term(source, scope), inner)
-            case Not(inner_literal):
-                return Not(self._literal(inner_literal, scope))
+            case Negated(inner_literal):
+                return Negated(self._literal(inner_literal, scope))
             case With(inner_literal, changes):
                 changed = tuple((path, self._term(term, scope)) for path, term in changes)
                 return With(self._literal(inner_literal, scope), changed)
@@ -257,14 +257,14 @@ class _Resolver:
 
     def _check_types(self, term: Term) -> Term:
         if problem := type_problem(term, self._types):
-            raise Problem(problem)
+            raise UnsupportedModule(problem)
         return term
 
     def _term(self, term: Term, scope: Mapping[str, str]) -> Term:
         match term:
             case Scalar():
                 if term.odd:
-                    raise Problem(f"write {term.value} without a fraction and an exponent")
+                    raise UnsupportedModule(f"write {term.value} without a fraction and an exponent")
                 return term
             case Var(name):
                 return _check_package(self._variable(name, scope))
@@ -297,7 +297,7 @@ class _Resolver:
             return self._imports[name]
         if name in self._arities:
             if self._arities[name] is not None:
-                raise Problem(f"the function {name} must be called")
+                raise UnsupportedModule(f"the function {name} must be called")
             return Var(RULE + name)
         return Var(name)
 
@@ -305,30 +305,30 @@ class _Resolver:
         expected = self._arities[name] if name in self._arities else ARITIES.get(name)
         if expected is None:
             if name in self._arities:
-                raise Problem(f"the rule {name} is no function")
-            raise Problem(f"the built-in function {name} is not supported")
+                raise UnsupportedModule(f"the rule {name} is no function")
+            raise UnsupportedModule(f"the built-in function {name} is not supported")
         if self._version and name in _DEPRECATED and name not in self._arities:
-            raise Problem(f"version 1 has no built-in function {name}")
+            raise UnsupportedModule(f"version 1 has no built-in function {name}")
         if len(arguments) != expected:
-            raise Problem(f"the function {name} takes {expected} arguments, not {len(arguments)}")
+            raise UnsupportedModule(f"the function {name} takes {expected} arguments, not {len(arguments)}")
         call = Call(name, arguments)
         return call if name in self._arities else self._check_types(call)
 
 
 def _check_package(term: Term) -> Term:
-    """Return the term. Raises Problem where it may be in the module's own package, whose rules are below `data` too."""
+    """Return the term. Raises UnsupportedModule where it may be in the package of the module itself, below `data`."""
     match term:
         case Ref(Var("data"), (Scalar(str() as first), *_)) if first != _AUTHORINO:
             return term
         case Var("data") | Ref(Var("data")):
-            raise Problem("`data` holds the rules of the module too: use their names")
+            raise UnsupportedModule("`data` holds the rules of the module too: use their names")
     return term
 
 
 def _negated_part(literal: Literal) -> Literal | None:
     """Return what stands after the `not` of a literal."""
     plain = literal.literal if isinstance(literal, With) else literal
-    return plain.literal if isinstance(plain, Not) else None
+    return plain.literal if isinstance(plain, Negated) else None
 
 
 def _declared_names(literal: Literal) -> list[str]:
@@ -370,9 +370,9 @@ def _is_wildcard(name: str) -> bool:
 # Order
 
 
-def _unsafe_variable(names: Iterable[str]) -> Problem:
+def _unsafe_variable(names: Iterable[str]) -> UnsupportedModule:
     shown = min(name.partition("#")[0] for name in names)
-    return Problem(f"the variable {'_' if _is_wildcard(shown) else shown} has no value")
+    return UnsupportedModule(f"the variable {'_' if _is_wildcard(shown) else shown} has no value")
 
 
 def _order(body: Body, bound: Names) -> tuple[Body, Names]:
@@ -384,7 +384,7 @@ def _order(body: Body, bound: Names) -> tuple[Body, Names]:
         for at, literal in enumerate(left):
             tried += 1
             if tried > MAX_TRIED:
-                raise Problem("a body has too many conditions that need what comes after them")
+                raise UnsupportedModule("a body has too many conditions that need what comes after them")
             given = _bound_by(literal, bound)
             if _needed(literal) <= bound | given and _shared_variables(literal, outside) <= bound:
                 ready = bound
@@ -409,7 +409,7 @@ def _needed(literal: Literal) -> Names:
 def _split_references(literal: Literal, given: Names) -> Iterator[Literal]:
     """Yield the literal, after references that give values to variables which it uses elsewhere too."""
     inside = literal.literal if isinstance(literal, With) else literal
-    if not isinstance(inside, Is | Unify | Assign) or not any(_occurrences(inside, name) > 1 for name in given):
+    if not isinstance(inside, Holds | Unify | Assign) or not any(_occurrences(inside, name) > 1 for name in given):
         yield literal
         return
     references: list[tuple[str, Ref]] = []
@@ -434,8 +434,8 @@ def _split_references(literal: Literal, given: Names) -> Iterator[Literal]:
 
     rest: Literal
     match inside:
-        case Is(term):
-            rest = Is(pull_out(term))
+        case Holds(term):
+            rest = Holds(pull_out(term))
         case Unify(left, right):
             rest = Unify(pull_out(left), pull_out(right))
         case Assign(target, value):
@@ -476,7 +476,7 @@ def _all_variables(closure: Collect | Every) -> set[str]:
 def _bound_by(literal: Literal, bound: Names) -> Names:
     """Return the variables that a literal gives values to."""
     match literal:
-        case Is(term):
+        case Holds(term):
             return _bound_by_references(term, bound)
         case Unify(left, right):
             given = _bound_by_references(left, bound) | _bound_by_references(right, bound)
@@ -531,8 +531,8 @@ def _bound_by_references(term: Term | Literal, bound: Names) -> Names:
 def _order_bodies(node: Literal, bound: Names) -> Literal:
     """Return the literal with the bodies inside it ordered too."""
     match node:
-        case Is(term):
-            return Is(_order_term(term, bound))
+        case Holds(term):
+            return Holds(_order_term(term, bound))
         case Unify(left, right):
             return Unify(_order_term(left, bound), _order_term(right, bound))
         case Assign(target, value):
@@ -542,8 +542,8 @@ def _order_bodies(node: Literal, bound: Names) -> Literal:
         case Every(key, value, source, body):
             names = frozenset(variable.name for variable in (key, value) if variable is not None)
             return Every(key, value, _order_term(source, bound), _order(body, bound | names)[0])
-        case Not(inner):
-            return Not(_order_bodies(inner, bound))
+        case Negated(inner):
+            return Negated(_order_bodies(inner, bound))
         case With(inner, changes):
             changed = tuple((path, _order_term(term, bound)) for path, term in changes)
             return With(_order_bodies(inner, bound), changed)
@@ -565,7 +565,7 @@ def _order_term(term: Term, bound: Names) -> Term:
         case Collect(kind, key, value, body):
             body, after = _order(body, bound)
             heads: list[Term] = [value, *([] if key is None else [key])]
-            ordered_heads, after = _order(tuple(Is(part) for part in heads), after)
+            ordered_heads, after = _order(tuple(Holds(part) for part in heads), after)
             del ordered_heads
             return Collect(
                 kind,

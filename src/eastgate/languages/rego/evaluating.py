@@ -22,12 +22,12 @@ from eastgate.languages.rego.syntax import (
     Call,
     Collect,
     Every,
-    Is,
+    Holds,
     Literal,
-    Not,
+    Negated,
     ObjectOf,
     Ref,
-    Rule,
+    RegoRule,
     Scalar,
     SetOf,
     Some,
@@ -40,7 +40,7 @@ from eastgate.languages.rego.syntax import (
 from eastgate.languages.rego.values import EMPTY_OBJECT, Object, Set, Value, compare, identity
 from eastgate.records import dataclass
 
-__all__ = ["Budget", "NoAnswer", "evaluate_program"]
+__all__ = ["NoAnswer", "StepBudget", "evaluate_program"]
 
 Bindings: TypeAlias = Mapping[str, Value]
 
@@ -53,7 +53,7 @@ class NoAnswer(Exception):  # noqa: N818 - an answer of sorts, which denies
 
 
 @dataclass(slots=True)
-class Budget:
+class StepBudget:
     """The work that an evaluation may still do."""
 
     left: int = MAX_STEPS
@@ -67,9 +67,9 @@ class Budget:
             raise NoAnswer("it takes too long")
 
 
-def evaluate_program(program: RegoProgram, input_: Value, now: int, budget: Budget) -> dict[str, Value]:
+def evaluate_program(program: RegoProgram, input_: Value, now: int, budget: StepBudget) -> dict[str, Value]:
     """Return the values of all rules that have one. `now`: nanoseconds since 1970. Raises NoAnswer."""
-    run = _Run(program, input_, budget, now)
+    run = _Evaluation(program, input_, budget, now)
     try:
         documents = ((name, run.document(name)) for name in program.documents)
         return {name: value[0] for name, value in documents if value is not None}
@@ -80,10 +80,10 @@ def evaluate_program(program: RegoProgram, input_: Value, now: int, budget: Budg
 
 
 @dataclass(slots=True)
-class _Run:
+class _Evaluation:
     program: RegoProgram
     input: Value
-    budget: Budget
+    budget: StepBudget
     now: int
     _documents: dict[str, tuple[tuple[Value] | None, int]] = field(default_factory=dict)
 
@@ -99,7 +99,7 @@ class _Run:
             self.budget.errors += self._documents[name][1]
         return self._documents[name][0]
 
-    def _document(self, rules: tuple[Rule, ...]) -> tuple[Value] | None:
+    def _document(self, rules: tuple[RegoRule, ...]) -> tuple[Value] | None:
         if rules[0].is_set:
             return (self._charge(Set(key for rule in rules for key, _ in self._partial(rule))),)
         if rules[0].key is not None:
@@ -110,7 +110,7 @@ class _Run:
             value = self._one_value(iter([(default, {})]))
         return value
 
-    def _partial(self, rule: Rule) -> Iterator[tuple[Value, Value]]:
+    def _partial(self, rule: RegoRule) -> Iterator[tuple[Value, Value]]:
         for bindings in self._solutions(rule.body, {}):
             for key, bound in self._values(rule.key or Scalar(None), bindings):
                 if rule.value is None:
@@ -127,7 +127,7 @@ class _Run:
                 raise NoAnswer("an object has two values for one key")
         return Object(pairs_by_key.values())
 
-    def _one_value(self, tried: Iterator[tuple[Rule, Bindings]]) -> tuple[Value] | None:
+    def _one_value(self, tried: Iterator[tuple[RegoRule, Bindings]]) -> tuple[Value] | None:
         """Return the one value that all rules give which hold."""
         result: tuple[Value] | None = None
         for rule, bindings in tried:
@@ -137,7 +137,7 @@ class _Run:
                 result = (value,)
         return result
 
-    def _rule_values(self, rule: Rule | None, bindings: Bindings) -> Iterator[Value]:
+    def _rule_values(self, rule: RegoRule | None, bindings: Bindings) -> Iterator[Value]:
         while rule is not None:
             any_ = False
             for solution in self._solutions(rule.body, bindings):
@@ -149,7 +149,7 @@ class _Run:
             rule = rule.otherwise
 
     def _function(self, name: str, arguments: tuple[Value, ...]) -> tuple[Value] | None:
-        def tried() -> Iterator[tuple[Rule, Bindings]]:
+        def tried() -> Iterator[tuple[RegoRule, Bindings]]:
             for rule in self.program.rules[name]:
                 for bindings in self._match_all(rule.arguments or (), arguments, {}):
                     yield rule, bindings
@@ -168,7 +168,7 @@ class _Run:
     def _solve(self, literal: Literal, bindings: Bindings) -> Iterator[Bindings]:
         self.budget.spend()
         match literal:
-            case Is(term):
+            case Holds(term):
                 yield from (bound for value, bound in self._values(term, bindings) if value is not False)
             case Unify(left, right):
                 yield from self._unify(left, right, bindings)
@@ -181,18 +181,18 @@ class _Run:
                 yield from self._some_in(literal, bindings)
             case Every():
                 yield from self._every(literal, bindings)
-            case Not(inner_literal):
+            case Negated(inner_literal):
                 if not self._ever_holds(inner_literal, bindings):
                     yield bindings
             case With(inner_literal, changes):
                 yield from self._with(inner_literal, changes, bindings)
 
-    def _some_in(self, some: SomeIn, bindings: Bindings) -> Iterator[Bindings]:
-        for collection, bound in self._values(some.source, bindings):
+    def _some_in(self, literal: SomeIn, bindings: Bindings) -> Iterator[Bindings]:
+        for collection, bound in self._values(literal.source, bindings):
             for name, value in _entries(collection):
                 self.budget.spend()
-                for inner in [bound] if some.key is None else self._match(some.key, name, bound):
-                    yield from self._match(some.value, value, inner)
+                for inner in [bound] if literal.key is None else self._match(literal.key, name, bound):
+                    yield from self._match(literal.value, value, inner)
 
     def _ever_holds(self, literal: Literal, bindings: Bindings) -> bool:
         before = self.budget.errors
@@ -223,7 +223,7 @@ class _Run:
             if replacement is None:
                 return
             changed = _replace_at(changed, path, replacement[0])
-        yield from _Run(self.program, changed, self.budget, self.now)._solve(literal, bindings)
+        yield from _Evaluation(self.program, changed, self.budget, self.now)._solve(literal, bindings)
 
     # Terms
 

@@ -9,7 +9,7 @@ from eastgate.languages.rego.syntax import (
     Assign,
     Call,
     Collect,
-    Is,
+    Holds,
     Literal,
     ObjectOf,
     Ref,
@@ -29,12 +29,12 @@ def hoist(negated: Literal, is_term: bool, new: Callable[[str], str]) -> tuple[l
     before = _Before(new)
     rest = negated
     match negated:
-        case Is(Call("equal", (left, right))):
-            rest = Is(Call("equal", (before.inside(left), before.inside(right))))
-        case Is(Call(name, arguments)):
-            rest = Is(Call(name, before.all(arguments)))
-        case Is(term):
-            rest = Is(before.inside(term))
+        case Holds(Call("equal", (left, right))):
+            rest = Holds(Call("equal", (before.inside(left), before.inside(right))))
+        case Holds(Call(name, arguments)):
+            rest = Holds(Call(name, before.all(arguments)))
+        case Holds(term):
+            rest = Holds(before.inside(term))
         case Unify(output, Call(name, arguments)) if is_term:  # it was written as one argument more
             rest = Unify(before.apart(output), Call(name, before.all(arguments)))
         case Unify(left, right):

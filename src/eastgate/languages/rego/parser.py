@@ -17,20 +17,20 @@ from eastgate.languages.rego.syntax import (
     Call,
     Collect,
     Every,
-    Is,
+    Holds,
     Literal,
     Module,
-    Not,
+    Negated,
     ObjectOf,
-    Problem,
     Ref,
-    Rule,
+    RegoRule,
     Scalar,
     SetOf,
     Some,
     SomeIn,
     Term,
     Unify,
+    UnsupportedModule,
     Var,
     With,
 )
@@ -73,7 +73,7 @@ class _Token:
 
 
 def parse(module: str, version: int = 0) -> Module:
-    """Parse a module without its `package` line. `version`: of the language, 0 or 1. Raises Problem."""
+    """Parse a module without its `package` line. `version`: of the language, 0 or 1. Raises UnsupportedModule."""
     return _Parser(tuple(_tokens(module)), version).module()
 
 
@@ -82,7 +82,7 @@ def _tokens(module: str) -> Iterator[_Token]:
     while at < len(module):
         match = _TOKEN.match(module, at)
         if match is None:
-            raise Problem(f"line {line}: {module[at]!r} cannot stand in a module")
+            raise UnsupportedModule(f"line {line}: {module[at]!r} cannot stand in a module")
         at = match.end()
         kind, text = str(match.lastgroup), match[0]
         if kind == "newline":
@@ -137,7 +137,7 @@ class _Parser:
         return False
 
     def _skip_later(self, keyword: str) -> bool:
-        """Skip a keyword of version 1. Raises Problem where nothing makes it one."""
+        """Skip a keyword of version 1. Raises UnsupportedModule where nothing makes it one."""
         if self._is(keyword) and keyword not in self._keywords:
             raise self._problem(f"`{keyword}` needs `import future.keywords.{keyword}`, or version v1")
         return self._skip(keyword)
@@ -147,8 +147,8 @@ class _Parser:
             raise self._problem(f"{text!r} must stand here, not {self._now.text!r}")
         return self._take()
 
-    def _problem(self, message: str) -> Problem:
-        return Problem(f"line {self._now.line}: {message}")
+    def _problem(self, message: str) -> UnsupportedModule:
+        return UnsupportedModule(f"line {self._now.line}: {message}")
 
     def _name(self) -> str:
         if self._now.kind != "name" or self._now.text in _RESERVED:
@@ -159,7 +159,7 @@ class _Parser:
 
     def module(self) -> Module:
         imports: dict[str, Ref] = {}
-        rules: list[Rule] = []
+        rules: list[RegoRule] = []
         self._find_keywords()
         while self._now.kind != "end":
             if self._is("import"):
@@ -203,7 +203,7 @@ class _Parser:
             raise self._problem(f"there are two imports named {alias}")
         imports[alias] = Ref(Var(head), tuple(map(Scalar, path)))
 
-    def _rule(self) -> list[Rule]:
+    def _rule(self) -> list[RegoRule]:
         default = self._skip("default")
         name = self._name()
         if self._is("."):
@@ -223,7 +223,7 @@ class _Parser:
             key = self._term()
         if self._skip("=", ":="):
             value = self._term()
-        rule = Rule(name, arguments, key, value, (), default=default)
+        rule = RegoRule(name, arguments, key, value, (), default=default)
         if default:
             if value is None or key is not None or not _is_constant(value):
                 raise self._problem("a default is written `default name = value`, with a value that is written out")
@@ -235,14 +235,14 @@ class _Parser:
             raise self._problem("a part of a set is written `name contains value`")
         return [self._with_value(parsed) for parsed in rules]
 
-    def _with_value(self, rule: Rule) -> Rule:
+    def _with_value(self, rule: RegoRule) -> RegoRule:
         """Return a rule with the value true, if it is no part of a set and has none."""
         rest = None if rule.otherwise is None else self._with_value(rule.otherwise)
         if rule.key is None and rule.value is None:
             return replace(rule, value=Scalar(True), otherwise=rest)
         return replace(rule, otherwise=rest)
 
-    def _bodies(self, rule: Rule, *, listed: bool) -> list[Rule]:
+    def _bodies(self, rule: RegoRule, *, listed: bool) -> list[RegoRule]:
         if self._skip_later("if"):
             if rule.key is not None and rule.value is None and not listed:  # `name[key] if` is an object's member
                 rule = replace(rule, value=Scalar(True))
@@ -277,7 +277,7 @@ class _Parser:
         after = self._tokens[at]
         return after.fresh or after.text in ("else", "}", ";")
 
-    def _else(self, rule: Rule) -> Rule | None:
+    def _else(self, rule: RegoRule) -> RegoRule | None:
         if not self._skip("else"):
             return None
         value = self._term() if self._skip("=", ":=") else None
@@ -323,9 +323,9 @@ class _Parser:
     def _literal(self) -> Literal:
         if self._skip("not"):
             negated = self._plain_literal()
-            if not isinstance(negated, Is | Unify):
+            if not isinstance(negated, Holds | Unify):
                 raise self._problem("`not` takes a term or a comparison")
-            literal: Literal = Not(negated)
+            literal: Literal = Negated(negated)
         else:
             literal = self._plain_literal()
         changes: list[tuple[tuple[str, ...], Term]] = []
@@ -348,7 +348,7 @@ class _Parser:
 
     def _plain_literal(self) -> Literal:
         if self._is("some"):
-            return self._some()
+            return self._parse_some()
         if self._skip_later("every"):
             return self._every()
         left = self._term()
@@ -356,9 +356,9 @@ class _Parser:
             return Assign(left, self._term())
         if self._skip("="):
             return Unify(left, self._term())
-        return Is(left)
+        return Holds(left)
 
-    def _some(self) -> Literal:
+    def _parse_some(self) -> Literal:
         self._expect("some")
         first = self._level(1)
         second = self._level(1) if self._skip(",") else None

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from eastgate.languages.rego.syntax import RULE, Call, Collect, Every, Problem, Rule, Var, children
+from eastgate.languages.rego.syntax import RULE, Call, Collect, Every, RegoRule, UnsupportedModule, Var, children
 
 __all__ = ["check_recursion"]
 
 
-def check_recursion(rules: Mapping[str, tuple[Rule, ...]]) -> None:
-    """Raise Problem where a rule depends on itself."""
+def check_recursion(rules: Mapping[str, tuple[RegoRule, ...]]) -> None:
+    """Raise UnsupportedModule where a rule depends on itself."""
     uses = {name: {use for rule in each for use in _uses(rule)} & rules.keys() for name, each in rules.items()}
     done: set[str] = set()
 
     def visit(name: str, above: tuple[str, ...]) -> None:
         if name in above:
-            raise Problem(f"the rule {name} depends on itself")
+            raise UnsupportedModule(f"the rule {name} depends on itself")
         if name in done:
             return
         for use in uses[name]:
@@ -30,7 +30,7 @@ def check_recursion(rules: Mapping[str, tuple[Rule, ...]]) -> None:
 def _uses(node: object) -> Iterator[str]:
     """Return the names of rules that a rule, term or literal refers to."""
     match node:
-        case Rule():
+        case RegoRule():
             parts: Iterable[object] = (*(node.arguments or ()), node.key, node.value, *node.body, node.otherwise)
         case Var(name):
             if name.startswith(RULE):

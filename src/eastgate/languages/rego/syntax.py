@@ -18,20 +18,20 @@ __all__ = [
     "Call",
     "Collect",
     "Every",
-    "Is",
+    "Holds",
     "Literal",
     "Module",
-    "Not",
+    "Negated",
     "ObjectOf",
-    "Problem",
     "Ref",
-    "Rule",
+    "RegoRule",
     "Scalar",
     "SetOf",
     "Some",
     "SomeIn",
     "Term",
     "Unify",
+    "UnsupportedModule",
     "Var",
     "With",
     "children",
@@ -46,7 +46,7 @@ DATA: Final = "data"
 RULE: Final = "rule "  # what the name of a variable begins with that stands for a rule of the module
 
 
-class Problem(Exception):  # noqa: N818 - what is wrong with a module, in words for its author
+class UnsupportedModule(Exception):  # noqa: N818 - what is wrong with a module, in words for its author
     """The module cannot be evaluated as OPA would."""
 
 
@@ -116,7 +116,7 @@ Term: TypeAlias = Scalar | Var | Ref | Call | Array | SetOf | ObjectOf | Collect
 
 
 @dataclass(frozen=True, slots=True)
-class Is:
+class Holds:
     """A term that must be there and not be false."""
 
     term: Term
@@ -166,7 +166,7 @@ class Every:
 
 
 @dataclass(frozen=True, slots=True)
-class Not:
+class Negated:
     """Holds where the literal never does."""
 
     literal: Literal
@@ -180,12 +180,12 @@ class With:
     changes: tuple[tuple[tuple[str, ...], Term], ...]
 
 
-Literal: TypeAlias = Is | Unify | Assign | Some | SomeIn | Every | Not | With
+Literal: TypeAlias = Holds | Unify | Assign | Some | SomeIn | Every | Negated | With
 Body: TypeAlias = tuple[Literal, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class RegoRule:
     """One head with one body, and what is tried `otherwise`. `arguments`: of a function; `key`: of a partial rule."""
 
     name: str
@@ -193,7 +193,7 @@ class Rule:
     key: Term | None
     value: Term | None
     body: Body
-    otherwise: Rule | None = None
+    otherwise: RegoRule | None = None
     default: bool = False
 
     @property
@@ -205,7 +205,7 @@ class Rule:
 class Module:
     """Rules, the names of paths below `input` and `data` that imports give, and the version of the language."""
 
-    rules: tuple[Rule, ...]
+    rules: tuple[RegoRule, ...]
     imports: dict[str, Ref]
     version: int = 0
 
@@ -221,7 +221,7 @@ def children(node: Term | Literal) -> Iterator[Term | Literal]:
         case ObjectOf(pairs):
             for pair in pairs:
                 yield from pair
-        case Is(term):
+        case Holds(term):
             yield term
         case Unify(left, right) | Assign(left, right):
             yield left
@@ -230,7 +230,7 @@ def children(node: Term | Literal) -> Iterator[Term | Literal]:
             yield from (key, value, source) if key is not None else (value, source)
         case Every(source=source):
             yield source
-        case Not(literal):
+        case Negated(literal):
             yield literal
         case With(literal, changes):
             yield literal

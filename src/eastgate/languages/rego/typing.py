@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 
 from eastgate.languages.rego.builtins import ACCEPTED, RESULTS
-from eastgate.languages.rego.syntax import RULE, Array, Call, Collect, ObjectOf, Ref, Rule, Scalar, SetOf, Term, Var
+from eastgate.languages.rego.syntax import RULE, Array, Call, Collect, ObjectOf, Ref, RegoRule, Scalar, SetOf, Term, Var
 
 __all__ = ["rule_type", "type_problem"]
 
@@ -16,13 +16,13 @@ _COMPARED = ("equal", "neq", "lt", "lte", "gt", "gte")
 _FLAT = ("null", "boolean", "number", "string")
 
 
-def rule_type(rules: Iterable[Rule]) -> str | None:
+def rule_type(rules: Iterable[RegoRule]) -> str | None:
     """Return the type that the rules of one name give; None where that is not known, or they give several."""
     types = {type_ for rule in rules for type_ in _given_types(rule)}
     return types.pop() if len(types) == 1 else None
 
 
-def _given_types(rule: Rule) -> Iterator[str | None]:
+def _given_types(rule: RegoRule) -> Iterator[str | None]:
     if rule.key is not None:
         yield "set" if rule.is_set else "object"
     else:

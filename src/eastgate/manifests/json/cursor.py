@@ -10,7 +10,7 @@ from eastgate.diagnostics import Reporter
 from eastgate.diagnostics.spans import Span
 from eastgate.manifests.codes import JSON_SYNTAX, UNCLOSED
 from eastgate.manifests.findings import Findings, shown, suggestion
-from eastgate.manifests.text import Text
+from eastgate.manifests.text import DecodedText
 from eastgate.regexes import regex
 
 __all__ = ["Cursor"]
@@ -25,7 +25,7 @@ class Cursor:
 
     __slots__ = ("_line", "_starts", "end", "findings", "open", "position", "string", "text")
 
-    def __init__(self, text: Text, start: int, end: int) -> None:
+    def __init__(self, text: DecodedText, start: int, end: int) -> None:
         self.text = text
         self.string = text.source.text
         self.position = start
@@ -47,8 +47,8 @@ class Cursor:
         match = _WORD.match(self.string, self.position, self.end)
         return match.group() if match else ""
 
-    def place(self, offset: int) -> tuple[int, int]:
-        """Line and column of an offset that is not before those asked for earlier."""
+    def line_and_column(self, offset: int) -> tuple[int, int]:
+        """Return line and column of an offset that is not before those asked for earlier."""
         starts, line = self._starts, self._line
         while line + 1 < len(starts) and starts[line + 1] <= offset:
             line += 1

@@ -9,7 +9,7 @@ from eastgate.manifests.json.cursor import Cursor
 from eastgate.manifests.json.scalars import read_bare, read_string
 from eastgate.manifests.limits import MAX_DEPTH
 from eastgate.manifests.node import Node, Scalar
-from eastgate.manifests.text import Text
+from eastgate.manifests.text import DecodedText
 from eastgate.regexes import regex
 
 __all__ = ["read_json_nodes"]
@@ -17,7 +17,7 @@ __all__ = ["read_json_nodes"]
 _NEXT_OBJECT = regex(r"\n(?=\{)")
 
 
-def read_json_nodes(text: Text, start: int, end: int, reporter: Reporter) -> list[Node]:
+def read_json_nodes(text: DecodedText, start: int, end: int, reporter: Reporter) -> list[Node]:
     """Read the values in a stretch of a text, one behind the other. Unreadable ones are reported and left out."""
     nodes: list[Node] = []
     if text.report_bad_bytes(start, end, reporter):
@@ -57,12 +57,12 @@ def _value(cursor: Cursor, depth: int) -> Node:
         if depth > MAX_DEPTH:
             cursor.findings.too_deep(cursor.span(start, start + 1))
         return _object(cursor, depth) if sign == "{" else _array(cursor, depth)
-    line, column = cursor.place(min(start, cursor.end - 1))
+    line, column = cursor.line_and_column(min(start, cursor.end - 1))
     return _node(cursor, read_string(cursor) if sign == '"' else read_bare(cursor), line, column)
 
 
 def _object(cursor: Cursor, depth: int) -> Node:
-    line, column = cursor.place(cursor.position)
+    line, column = cursor.line_and_column(cursor.position)
     entries: dict[str, Node] = {}
     keys: dict[str, Node] = {}
     more = _enter(cursor, "}")
@@ -83,7 +83,7 @@ def _object(cursor: Cursor, depth: int) -> Node:
 
 
 def _array(cursor: Cursor, depth: int) -> Node:
-    line, column = cursor.place(cursor.position)
+    line, column = cursor.line_and_column(cursor.position)
     items: list[Node] = []
     more = _enter(cursor, "]")
     while more:
@@ -96,19 +96,19 @@ def _array(cursor: Cursor, depth: int) -> Node:
 def _key(cursor: Cursor) -> Node:
     if cursor.peek() != '"':
         cursor.wrong("a key must be a string in double quotes")
-    line, column = cursor.place(cursor.position)
+    line, column = cursor.line_and_column(cursor.position)
     return _node(cursor, read_string(cursor), line, column)
 
 
 def _enter(cursor: Cursor, closing: str) -> bool:
-    """Past an opening bracket: whether an entry follows."""
+    """Go past an opening bracket; return whether an entry follows."""
     cursor.open.append(cursor.position)
     cursor.position += 1
     return cursor.peek() != closing
 
 
 def _another(cursor: Cursor, closing: str) -> bool:
-    """Behind an entry: whether one more follows."""
+    """Go past an entry; return whether one more follows."""
     sign = cursor.peek()
     if sign == closing:
         return False
@@ -123,7 +123,7 @@ def _another(cursor: Cursor, closing: str) -> bool:
 
 
 def _leave(cursor: Cursor) -> None:
-    """Past a closing bracket."""
+    """Go past a closing bracket."""
     cursor.open.pop()
     cursor.position += 1
 
@@ -136,5 +136,5 @@ def _node(
     keys: dict[str, Node] | None = None,
 ) -> Node:
     """Return a node that ends before the cursor."""
-    end_line, last_column = cursor.place(cursor.position - 1)
+    end_line, last_column = cursor.line_and_column(cursor.position - 1)
     return Node(value, cursor.text.source, line, column, end_line, last_column + 1, keys)

@@ -60,7 +60,7 @@ def _keys(value: dict[str, Plain] | list[Plain], depth: int) -> int:
 
 
 def _most_keys(raw: bytes) -> int:
-    """At least the number of keys in the text: the quotes with a `:` behind them, except escaped ones.
+    """Return an upper bound of the keys in the text: the quotes with a `:` behind them, except escaped ones.
 
     A key can end in an escaped backslash, whose quote only looks escaped; then nothing is proven (-1).
     """

@@ -45,5 +45,5 @@ def whole(pattern: str) -> str:
 
 
 def any_case(*words: str) -> str:
-    """Any of some words, in any mixture of small and capital letters."""
+    """Return a pattern of some words, in any mixture of small and capital letters."""
     return "|".join("".join(f"[{letter.upper()}{letter.lower()}]" for letter in word) for word in words)

@@ -175,7 +175,7 @@ def check(shape: Shape[C], node: Node, to: Check[C], at: Span | None = None) -> 
     if isinstance(shape, Anything):
         return True
     if node.value is None:
-        return _nothing(f"expected {_what(shape)}, found nothing", node, to, "remove the entry, or write its value")
+        return _nothing(f"expected {_describe(shape)}, found nothing", node, to, "remove the entry, or write its value")
     match shape:
         case Text():
             return _check_text(shape, node, to)
@@ -193,7 +193,7 @@ def check(shape: Shape[C], node: Node, to: Check[C], at: Span | None = None) -> 
             return _check_record(shape, node, to, at or node.span)
 
 
-def _what(shape: Shape[C]) -> str:
+def _describe(shape: Shape[C]) -> str:
     match shape:
         case Choice(options):
             return enumerated(options, "or")
@@ -209,7 +209,7 @@ def _nothing(message: str, node: Node, to: Check[C], help: str) -> bool:  # noqa
 
 
 def _wrong_type(shape: Shape[C], node: Node, to: Check[C], help: str) -> bool:  # noqa: A002
-    to.report(codes.WRONG_TYPE, f"expected {_what(shape)}, found {node.kind}", node, help=help)
+    to.report(codes.WRONG_TYPE, f"expected {_describe(shape)}, found {node.kind}", node, help=help)
     return False
 
 
@@ -242,15 +242,15 @@ def _check_whole(shape: Whole, node: Node, to: Check[C]) -> bool:
 
 def _check_choice(shape: Choice, node: Node, to: Check[C]) -> bool:
     if not isinstance(node.value, str):
-        return _wrong_type(shape, node, to, f"write {_what(shape)}")
+        return _wrong_type(shape, node, to, f"write {_describe(shape)}")
     value = node.value
     any_case = shape.any_case and value.isascii()  # or the Kelvin sign would be a K
     if value in shape.options or (any_case and value.lower() in {option.lower() for option in shape.options}):
         return True
     near = did_you_mean(value, shape.options)
-    way_out = f"did you mean `{near}`?" if near else f"write {_what(shape)}"
+    way_out = f"did you mean `{near}`?" if near else f"write {_describe(shape)}"
     code, help_ = shape.reasons.get(value.upper(), (shape.code, way_out))
-    to.report(code, f"{quoted(value)} is not {_what(shape)}", node, help=help_)
+    to.report(code, f"{quoted(value)} is not {_describe(shape)}", node, help=help_)
     return False
 
 

@@ -17,7 +17,7 @@ from eastgate.manifests.codes import (
     YAML_SYNTAX,
 )
 from eastgate.manifests.findings import shown
-from eastgate.manifests.text import Text
+from eastgate.manifests.text import DecodedText
 from eastgate.manifests.yaml.parser import READER_ERROR, LibyamlError
 from eastgate.manifests.yaml.trouble import Trouble
 from eastgate.regexes import regex
@@ -36,7 +36,7 @@ _NO_SPACE_AFTER_COLON = regex(r"\s*(?:- )?[\w./-]+:[^\s/:]")
 _Finding = Callable[[Trouble], Diagnostic]
 
 
-def explain(error: Exception, text: Text, chunk: str, start: int) -> Diagnostic:
+def explain(error: Exception, text: DecodedText, chunk: str, start: int) -> Diagnostic:
     """Translate an error in the chunk that starts at an offset of the text."""
     first_line, column = text.position(start)
     padding = column - 1  # the spaces that keep the chunk in its column
@@ -70,7 +70,7 @@ def template_finding(span: Span) -> Diagnostic | None:
     return None
 
 
-def _control_character(text: Text, chunk: str, base: int) -> Diagnostic:
+def _control_character(text: DecodedText, chunk: str, base: int) -> Diagnostic:
     match = _FORBIDDEN.search(chunk)
     assert match is not None  # noqa: S101 - libyaml has found one
     code = ord(match.group())

@@ -17,7 +17,7 @@ from eastgate.manifests.codes import (
 from eastgate.manifests.findings import Findings, StopReading, shown, suggestion
 from eastgate.manifests.limits import MAX_ALIASED_NODES, MAX_DEPTH, MAX_DIRECTIVES
 from eastgate.manifests.node import Node, Scalar
-from eastgate.manifests.text import Text
+from eastgate.manifests.text import DecodedText
 from eastgate.manifests.yaml.errors import explain, template_finding
 from eastgate.manifests.yaml.parser import (
     ALIAS,
@@ -52,7 +52,7 @@ class _Anchored:
     height: int
 
 
-def read_yaml_node(text: Text, start: int, end: int, reporter: Reporter) -> Node | None:
+def read_yaml_node(text: DecodedText, start: int, end: int, reporter: Reporter) -> Node | None:
     """Read the document in a stretch of a text; None where it is empty or unreadable (then a finding says why)."""
     if text.report_bad_bytes(start, end, reporter):
         return None
@@ -61,18 +61,18 @@ def read_yaml_node(text: Text, start: int, end: int, reporter: Reporter) -> Node
     # is indented like the others.
     chunk = " " * (column - 1) + text.source.text[start:end]
     try:
-        return _Reader(text, chunk, line, Findings(reporter)).document()
+        return _NodeReader(text, chunk, line, Findings(reporter)).document()
     except StopReading:
         return None
     except LIBYAML_ERROR as error:
-        reporter.found.append(explain(error, text, chunk, start))
+        reporter.diagnostics.append(explain(error, text, chunk, start))
         return None
 
 
-class _Reader:
+class _NodeReader:
     """Reads one document. Recursion is bounded by `MAX_DEPTH`, through aliases as well."""
 
-    def __init__(self, text: Text, chunk: str, first_line: int, findings: Findings) -> None:
+    def __init__(self, text: DecodedText, chunk: str, first_line: int, findings: Findings) -> None:
         self._chunk = chunk
         self._source = text.source
         self._first_line = first_line

@@ -37,7 +37,7 @@ class _UnusualError(Exception):
     """The document needs the precise reader."""
 
 
-class _Reader:
+class _PlainReader:
     """Reads one document; `items` tells where the entries of its top-level `items` stand in the chunk."""
 
     __slots__ = ("_end", "_get", "items")
@@ -134,6 +134,6 @@ def read_plain_yaml(chunk: str, offset: int) -> PlainDocument | None:
     if chunk.count("%TAG") > MAX_DIRECTIVES:
         return None
     try:
-        return _Reader(chunk).document(offset)
+        return _PlainReader(chunk).document(offset)
     except (_UnusualError, LIBYAML_ERROR, NoNumberError):
         return None

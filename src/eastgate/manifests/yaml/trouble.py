@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from eastgate.diagnostics.spans import Span
-from eastgate.manifests.text import Text
+from eastgate.manifests.text import DecodedText
 from eastgate.manifests.yaml.parser import Mark
 from eastgate.records import dataclass
 from eastgate.regexes import regex
@@ -18,7 +18,7 @@ _FAR = 20  # blank lines that are looked across
 class Trouble:
     """An error in one chunk of a text."""
 
-    text: Text
+    text: DecodedText
     chunk: str
     base: int  # the offset in the text that index 0 of the chunk stands for
     first_line: int

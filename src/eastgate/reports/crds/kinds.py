@@ -7,7 +7,7 @@ from typing import Any
 
 from eastgate.dialects import registered
 from eastgate.dialects.base import Kind
-from eastgate.dialects.serving import Column, Resource, Served
+from eastgate.dialects.serving import Column, Served, ServedResource
 from eastgate.manifests.shapes import Record
 from eastgate.records import dataclass
 
@@ -32,7 +32,7 @@ class Definition:
     kind: str
     short: str | None
     cluster_scoped: bool
-    resource: Resource
+    resource: ServedResource
     versions: tuple[Version, ...]
 
 

@@ -61,11 +61,11 @@ class SchemaContext:
         return replace(self, around=(*self.around, shape))
 
     def keeps_null(self, name: str, of: Field[Any]) -> bool:
-        """Tell whether a null is kept, to be refused: a required field that is dropped is missed anyway."""
+        """Return whether a null is kept, to be refused: a required field that is dropped is missed anyway."""
         return not of.required and (self.widening is None or name in self.widening)
 
     def refuses_null(self, name: str, of: Field[Any]) -> bool:
-        """Tell whether a null that is kept is an error."""
+        """Return whether a null that is kept is an error."""
         return self.keeps_null(name, of) and (self.widening is not None or not isinstance(of.shape, Anything))
 
 
@@ -93,7 +93,7 @@ def _schema(shape: Shape[Any], context: SchemaContext) -> Schema:
             return {"type": "boolean"}
         case ListOf():
             most = {"maxItems": shape.served} if shape.served else {}
-            return {"type": "array"} | most | {"items": structural(shape.item, _what(shape.item), context)}
+            return {"type": "array"} | most | {"items": structural(shape.item, _describe(shape.item), context)}
         case MapOf():
             most = {"maxProperties": shape.served} if shape.served else {}
             return (
@@ -186,10 +186,10 @@ def _demands(shape: Shape[Any]) -> Schema:
 
 def sentence(of: Field[Any]) -> str | None:
     """Return what a field means; where its shape has no such text, what it is."""
-    return of.about or _what(of.shape)
+    return of.about or _describe(of.shape)
 
 
-def _what(shape: Shape[Any]) -> str | None:
+def _describe(shape: Shape[Any]) -> str | None:
     if isinstance(shape, Record) and shape.about:
         return shape.about
     match shape:

@@ -14,7 +14,8 @@ from eastgate.ir import Request
 from eastgate.reports.cluster import Cluster
 from eastgate.reports.columns import columns
 from eastgate.reports.describe.findings import findings_field
-from eastgate.reports.describe.model import Description, Field, list_field, value_field
+from eastgate.reports.describe.gateway_enforcement import enforcement_field
+from eastgate.reports.describe.model import DescribedField, Description, list_field, value_field
 from eastgate.reports.describe.tables import inherited_field, points_field, span_data
 from eastgate.reports.describe.ways import ways_field
 
@@ -63,9 +64,10 @@ def describe_gateway(cluster: Cluster, gateway: Gateway) -> Description:
             ),
             inherited_field(cluster, cluster.attached(point)),
             _policies(cluster, [point, *_points(ways)]),
+            enforcement_field(cluster, gateway),
             ways_field(cluster, ways, ways_of),
             findings_field(cluster, {f"Gateway/{gateway.key}"}),
-            Field("source", "Source", span_data(gateway.span), ()),
+            DescribedField("source", "Source", span_data(gateway.span), ()),
         ),
         (point, *_points(ways)),
     )
@@ -106,7 +108,7 @@ def describe_route(cluster: Cluster, route: Route) -> Description:
             _policies(cluster, [*([point] if is_routed else []), *_points(ways)]),
             ways_field(cluster, ways, ways_of),
             findings_field(cluster, {route.key}),
-            Field("source", "Source", span_data(route.span), ()),
+            DescribedField("source", "Source", span_data(route.span), ()),
         ),
         (*([point] if is_routed else []), *_points(ways)),
     )
@@ -140,7 +142,7 @@ def describe_backend(cluster: Cluster, backend: Backend) -> Description:
             _policies(cluster, [point]),
             ways_field(cluster, [way], lambda _request: [way]),
             findings_field(cluster, {f"{backend.kind}/{backend.key}"}),
-            Field("source", "Source", span_data(backend.span), ()),
+            DescribedField("source", "Source", span_data(backend.span), ()),
         ),
         (point,),
     )
@@ -168,5 +170,5 @@ def _points(ways: Iterable[Way]) -> list[NamedPoint]:
     return sorted(points, key=lambda point: (order.index(type(point)), str(point)))
 
 
-def _policies(cluster: Cluster, points: Iterable[NamedPoint]) -> Field:
+def _policies(cluster: Cluster, points: Iterable[NamedPoint]) -> DescribedField:
     return points_field(cluster, {point: cluster.attached(point) for point in dict.fromkeys(points)})

@@ -11,14 +11,14 @@ from eastgate.cluster.points import Point
 from eastgate.records import dataclass
 from eastgate.reports.columns import Line, lay_out
 
-__all__ = ["Description", "Field", "list_field", "shorten", "value_field"]
+__all__ = ["DescribedField", "Description", "list_field", "shorten", "value_field"]
 
 _BOLD, _RESET = "\033[1m", "\033[0m"
 _MOST = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class DescribedField:
     """One thing to say: its name in JSON and in text, the data, and the lines. Without lines, text leaves it out."""
 
     key: str
@@ -28,23 +28,23 @@ class Field:
     block: bool = False  # the lines stand below the title, even if there is one
 
 
-def value_field(key: str, title: str, data: object, text: str | None = None) -> Field:
+def value_field(key: str, title: str, data: object, text: str | None = None) -> DescribedField:
     """Make a field of one line; without a value, it is data only."""
     line = text if text is not None else "" if data is None else str(data)
-    return Field(key, title, data, (line,) if line else ())
+    return DescribedField(key, title, data, (line,) if line else ())
 
 
-def list_field(key: str, title: str, data: object, lines: Iterable[Line], *, none: str = "<none>") -> Field:
+def list_field(key: str, title: str, data: object, lines: Iterable[Line], *, none: str = "<none>") -> DescribedField:
     """Make a field of several lines; `none` is shown where there are none."""
     shown = tuple(lines)
-    return Field(key, title, data, shown or (none,), block=bool(shown))
+    return DescribedField(key, title, data, shown or (none,), block=bool(shown))
 
 
 @dataclass(frozen=True, slots=True)
 class Description:
     """A description in fields. `points` are the points of enforcement whose callers it lists."""
 
-    fields: tuple[Field, ...]
+    fields: tuple[DescribedField, ...]
     points: tuple[Point, ...] = ()
 
     def to_json(self) -> dict[str, object]:

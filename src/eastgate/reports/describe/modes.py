@@ -33,12 +33,12 @@ class ShownMode:
 
     @property
     def layer(self) -> str:
-        """The name of the layer."""
+        """Return the name of the layer."""
         return str(self.at)
 
     @property
     def level(self) -> str:
-        """The level of the layer; nothing where it is of no level."""
+        """Return the level of the layer; nothing where it is of no level."""
         return "" if self.at.site is None else self.at.level
 
     def to_json(self) -> dict[str, object]:

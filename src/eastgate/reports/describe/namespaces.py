@@ -8,7 +8,7 @@ from eastgate.ir import PolicyRef
 from eastgate.reports.cluster import Cluster
 from eastgate.reports.columns import columns
 from eastgate.reports.describe.findings import findings_field
-from eastgate.reports.describe.model import Description, Field, list_field, shorten, value_field
+from eastgate.reports.describe.model import DescribedField, Description, list_field, shorten, value_field
 from eastgate.reports.describe.modes import modes, summary
 from eastgate.reports.describe.policies import does_text
 from eastgate.reports.describe.tables import labels_text, policies_on, policy_data, span_data
@@ -41,7 +41,7 @@ def describe_namespace(cluster: Cluster, name: str) -> Description:
         (
             value_field("kind", "Kind", "Namespace"),
             value_field("name", "Name", name),
-            Field("declared", "Declared", name in world.namespaces, ()),
+            DescribedField("declared", "Declared", name in world.namespaces, ()),
             list_field("labels", "Labels", dict(sorted(namespace.labels.items())), labels_text(namespace.labels)),
             list_field(
                 "annotations",
@@ -54,7 +54,7 @@ def describe_namespace(cluster: Cluster, name: str) -> Description:
             list_field("open", "Open workloads", open_ones, shorten(open_ones)),
             _policies(cluster, name),
             findings_field(cluster, {f"Namespace/{name}"}),
-            Field("source", "Source", span_data(namespace.span), ()),
+            DescribedField("source", "Source", span_data(namespace.span), ()),
         ),
         tuple(str(workload["key"]) for workload in workloads),
     )
@@ -71,7 +71,7 @@ def _workload(cluster: Cluster, key: str) -> dict[str, object]:
     }
 
 
-def _policies(cluster: Cluster, name: str) -> Field:
+def _policies(cluster: Cluster, name: str) -> DescribedField:
     data: list[dict[str, object]] = []
     rows = []
     acting: set[PolicyRef] = set()

@@ -10,7 +10,7 @@ from eastgate.ir.predicates import Is, Predicate, atoms
 from eastgate.reports.cluster import Cluster
 from eastgate.reports.columns import columns
 from eastgate.reports.describe.findings import findings_field
-from eastgate.reports.describe.model import Description, Field, list_field, value_field
+from eastgate.reports.describe.model import DescribedField, Description, list_field, value_field
 from eastgate.reports.describe.modes import modes, stances_of, summary
 from eastgate.reports.describe.tables import (
     effective_field,
@@ -20,7 +20,7 @@ from eastgate.reports.describe.tables import (
     policies_on,
     span_data,
 )
-from eastgate.reports.effective import EnforcementPoint, Facts, Table, destinations_at, effective_table
+from eastgate.reports.effective import EffectiveTable, EnforcementPoint, Facts, destinations_at, effective_table
 
 __all__ = ["declared_ports", "describe_pod", "pod_tables"]
 
@@ -35,8 +35,8 @@ def describe_pod(cluster: Cluster, workload: Workload) -> Description:
             value_field(
                 "key", "Key", workload.key, "" if workload.key == f"{workload.namespace}/{workload.name}" else None
             ),
-            Field("derived", "Derived", workload.derived, ()),
-            Field("owners", "Owners", [list(owner) for owner in workload.owners], ()),
+            DescribedField("derived", "Derived", workload.derived, ()),
+            DescribedField("owners", "Owners", [list(owner) for owner in workload.owners], ()),
             *_identity(cluster, workload),
             list_field("labels", "Labels", dict(sorted(workload.labels.items())), labels_text(workload.labels)),
             value_field("ips", "IPs", list(workload.ips), ", ".join(workload.ips)),
@@ -47,7 +47,7 @@ def describe_pod(cluster: Cluster, workload: Workload) -> Description:
             _modes(cluster, workload),
             effective_field(pod_tables(cluster, workload)),
             findings_field(cluster, {workload.key, f"Pod/{workload.key}"}),
-            Field("source", "Source", span_data(workload.span), ()),
+            DescribedField("source", "Source", span_data(workload.span), ()),
         ),
         (workload.key,),
     )
@@ -59,10 +59,10 @@ def _kind(workload: Workload) -> str:
     return workload.kind
 
 
-def _identity(cluster: Cluster, workload: Workload) -> list[Field]:
+def _identity(cluster: Cluster, workload: Workload) -> list[DescribedField]:
     if not workload.is_pod:
         return [
-            Field("serviceAccount", "Service Account", None, ()),
+            DescribedField("serviceAccount", "Service Account", None, ()),
             value_field("identity", "Identity", workload.mesh_name),
             _mesh_name(cluster, workload),
         ]
@@ -74,17 +74,17 @@ def _identity(cluster: Cluster, workload: Workload) -> list[Field]:
     ]
 
 
-def _mesh_name(cluster: Cluster, workload: Workload) -> Field:
+def _mesh_name(cluster: Cluster, workload: Workload) -> DescribedField:
     """Return the name that a dialect with names of its own has for the workload, where it applies to it."""
     stances = stances_of(cluster, workload)
     for dialect in registered().dialects:
         if dialect.words.mesh_name is not None and (not workload.is_pod or dialect.name in stances):
             name = dialect.words.mesh_name(workload, cluster.authority.settings)
             return value_field("meshName", f"{dialect.name} Name", name)
-    return Field("meshName", "Name in the mesh", None, ())
+    return DescribedField("meshName", "Name in the mesh", None, ())
 
 
-def _ports(workload: Workload) -> Field:
+def _ports(workload: Workload) -> DescribedField:
     ports = [{"number": port.number, "name": port.name, "protocol": port.protocol} for port in workload.ports]
     text = (f"{port.number}/{port.protocol}" + (f" ({port.name})" if port.name else "") for port in workload.ports)
     return value_field("ports", "Ports", ports, ", ".join(text) or "<none>")
@@ -94,12 +94,12 @@ def declared_ports(workload: Workload) -> list[int]:
     return [port.number for port in workload.ports]
 
 
-def _services(cluster: Cluster, workload: Workload) -> Field:
+def _services(cluster: Cluster, workload: Workload) -> DescribedField:
     keys = cluster.authority.world.services_of(workload.key)
     return value_field("services", "Services", list(keys), ", ".join(keys) or "<none>")
 
 
-def _modes(cluster: Cluster, workload: Workload) -> Field:
+def _modes(cluster: Cluster, workload: Workload) -> DescribedField:
     shown = modes(cluster, workload)
     rows = [
         [[f"{mode.layer} ({mode.where})" if mode.where else mode.layer], [str(mode.mode)], [mode.why]] for mode in shown
@@ -108,7 +108,7 @@ def _modes(cluster: Cluster, workload: Workload) -> Field:
     return list_field("mode", "Mode", data, columns(None, rows))
 
 
-def pod_tables(cluster: Cluster, workload: Workload) -> list[tuple[str, Table]]:
+def pod_tables(cluster: Cluster, workload: Workload) -> list[tuple[str, EffectiveTable]]:
     """Return the tables of who may reach its ports: one for each Service that some rule names, and one for none."""
     layers = cluster.layers(workload.key)
     addressed: list[str | None] = [None]

@@ -24,7 +24,7 @@ from eastgate.cluster.targets import (
 )
 from eastgate.diagnostics.spans import Span
 from eastgate.dialects import Policy, dialect_of
-from eastgate.dialects.words import NO_ACTION, DescribedRule, DescribedTarget, Tier
+from eastgate.dialects.words import NO_ACTION, DescribedRule, DescribedTarget, DescribedTier
 from eastgate.ir import Origin
 from eastgate.manifests import Document
 from eastgate.manifests.node import Node
@@ -82,13 +82,13 @@ def level_of(policy: Policy) -> str:
     return dialect_of(policy).words.level(policy)
 
 
-def tier_of(policy: Policy) -> Tier | None:
+def tier_of(policy: Policy) -> DescribedTier | None:
     """Return the tier of a policy, if it has one."""
     return dialect_of(policy).words.tier(policy)
 
 
 def is_indirect(policy: Policy) -> bool:
-    """Tell whether a policy is attached more widely than it applies, so that the matched terms say nothing about it."""
+    """Return whether a policy is attached more widely than it applies, so that matched terms say nothing about it."""
     return dialect_of(policy).words.is_indirect(policy)
 
 

@@ -10,7 +10,7 @@ from eastgate.dialects.words import NO_ACTION
 from eastgate.reports.cluster import Cluster
 from eastgate.reports.columns import columns
 from eastgate.reports.describe.findings import findings_field
-from eastgate.reports.describe.model import Description, Field, list_field, shorten, value_field
+from eastgate.reports.describe.model import DescribedField, Description, list_field, shorten, value_field
 from eastgate.reports.describe.policies import action_of, level_of, rules_in_words, targets_of, tier_of, why_idle
 from eastgate.reports.describe.tables import span_data
 from eastgate.reports.effective import span_text
@@ -52,7 +52,7 @@ def describe_policy(cluster: Cluster, policy: Policy) -> Description:
     )
 
 
-def _rules(cluster: Cluster, policy: Policy) -> Field:
+def _rules(cluster: Cluster, policy: Policy) -> DescribedField:
     rules = rules_in_words(policy, cluster.authority.settings)
     data = [
         {
@@ -72,7 +72,7 @@ def _no_rules(policy: Policy) -> str:
     return "<none>: it allows nothing" if action_of(policy) == "ALLOW" else "<none>"
 
 
-def _affects(cluster: Cluster, policy: Policy) -> Field:
+def _affects(cluster: Cluster, policy: Policy) -> DescribedField:
     affected = cluster.affected(policy)
     if affected:
         audited = " (observed only)" if policy.audit else ""
@@ -96,12 +96,16 @@ def _why_not(cluster: Cluster, policy: Policy) -> str:
     return why_idle(policy, problem, selects=bool(cluster.points(policy)))
 
 
-def _references(cluster: Cluster, policy: Policy) -> Field:
+def _references(cluster: Cluster, policy: Policy) -> DescribedField:
     refers = [str(ref) for ref in policy.references]
     referred = [str(referrer.ref) for referrer in cluster.referring(policy.ref)]
     lines = [*(f"to {ref}" for ref in refers), *(f"from {ref}" for ref in referred)]
     data = {"to": refers, "from": referred}
-    return list_field("references", "References", data, lines) if lines else Field("references", "References", data, ())
+    return (
+        list_field("references", "References", data, lines)
+        if lines
+        else DescribedField("references", "References", data, ())
+    )
 
 
 def conditions_of(cluster: Cluster, policy: Policy) -> list[Condition]:
@@ -110,7 +114,7 @@ def conditions_of(cluster: Cluster, policy: Policy) -> list[Condition]:
     return dialects.conditions(policy, cluster.beside(policy), authority.settings, authority.world)
 
 
-def _status(cluster: Cluster, policy: Policy) -> Field:
+def _status(cluster: Cluster, policy: Policy) -> DescribedField:
     conditions = conditions_of(cluster, policy)
     rows = [[[condition.type], [condition.status], [condition.reason], [condition.message]] for condition in conditions]
     data = {"conditions": [dict(condition.to_json()) for condition in conditions]}

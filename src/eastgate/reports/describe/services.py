@@ -8,10 +8,10 @@ from eastgate.ir.attributes import PORT, SERVICE
 from eastgate.reports.cluster import Cluster
 from eastgate.reports.columns import columns
 from eastgate.reports.describe.findings import findings_field
-from eastgate.reports.describe.model import Description, Field, list_field, shorten, value_field
+from eastgate.reports.describe.model import DescribedField, Description, list_field, shorten, value_field
 from eastgate.reports.describe.modes import modes, summary
 from eastgate.reports.describe.tables import effective_field, labels_text, policies_on, span_data
-from eastgate.reports.effective import Destination, EnforcementPoint, Facts, Table, effective_table
+from eastgate.reports.effective import Destination, EffectiveTable, EnforcementPoint, Facts, effective_table
 
 __all__ = ["describe_service", "service_table"]
 
@@ -33,13 +33,13 @@ def describe_service(cluster: Cluster, service: Service) -> Description:
             _differences(cluster, pods),
             _effective(cluster, service, pods),
             findings_field(cluster, {service.key, f"Service/{service.key}"}),
-            Field("source", "Source", span_data(service.span), ()),
+            DescribedField("source", "Source", span_data(service.span), ()),
         ),
         tuple(pod.key for pod in pods),
     )
 
 
-def _ports(cluster: Cluster, service: Service, pods: list[Workload]) -> Field:
+def _ports(cluster: Cluster, service: Service, pods: list[Workload]) -> DescribedField:
     data: list[dict[str, object]] = []
     rows = []
     for port in service.ports:
@@ -66,7 +66,7 @@ def _targets(cluster: Cluster, service: Service, port: ServicePort, pods: list[W
     return {pod.key: cluster.authority.world.target_ports(service, port.port, pod) for pod in pods}
 
 
-def _differences(cluster: Cluster, pods: list[Workload]) -> Field:
+def _differences(cluster: Cluster, pods: list[Workload]) -> DescribedField:
     """Group the pods that decide alike; a Service should have no more than one group."""
     groups: dict[int, list[Workload]] = {}
     for pod in pods:
@@ -82,14 +82,14 @@ def _differences(cluster: Cluster, pods: list[Workload]) -> Field:
     return list_field("groups", "Pods that decide alike", data, lines)
 
 
-def _effective(cluster: Cluster, service: Service, pods: list[Workload]) -> Field:
+def _effective(cluster: Cluster, service: Service, pods: list[Workload]) -> DescribedField:
     table = service_table(cluster, service, pods)
     if table is None:
         return list_field("effective", "Effective", [], [], none="there is nothing behind it to reach")
     return effective_field([("", table)])
 
 
-def service_table(cluster: Cluster, service: Service, pods: list[Workload]) -> Table | None:
+def service_table(cluster: Cluster, service: Service, pods: list[Workload]) -> EffectiveTable | None:
     """Return the table of who may reach its ports: a port is allowed only where every pod behind it allows."""
     destinations = [
         Destination(name, tuple(points), (port.port,))

@@ -12,17 +12,17 @@ from eastgate.cluster import CONTROLLER_KINDS, ROUTE_KINDS
 from eastgate.diagnostics import did_you_mean
 from eastgate.reports.cluster import Cluster
 from eastgate.reports.describe.gateways import describe_backend, describe_gateway, describe_route
-from eastgate.reports.describe.model import Description, Field
+from eastgate.reports.describe.model import DescribedField, Description
 from eastgate.reports.describe.namespaces import describe_namespace
 from eastgate.reports.describe.pods import describe_pod
 from eastgate.reports.describe.policy import describe_policy
 from eastgate.reports.describe.services import describe_service
-from eastgate.reports.kinds import Word, policy_kinds, word_of
+from eastgate.reports.kinds import UnknownKind, Word, policy_kinds, word_of
 from eastgate.unread import list_unconsidered
 
 T = TypeVar("T")
 
-__all__ = ["KINDS", "UnknownKind", "describe", "names_of"]
+__all__ = ["KINDS", "describe", "names_of"]
 
 KINDS = ("pod", "service", "gateway", "route", "backend", "namespace", "policy")
 _CONTROLLERS = {kind.lower(): kind for kind in CONTROLLER_KINDS}
@@ -30,17 +30,6 @@ _ROUTES = {kind.lower() for kind in ROUTE_KINDS}
 
 # A thing that can be described: its namespace, its name, and how to describe it.
 Candidate = tuple[str | None, str, Callable[[], Description]]
-
-
-class UnknownKind(ValueError):  # noqa: N818 - what a person wrote, not what went wrong
-    """A word that is no kind of thing which can be described."""
-
-    def __init__(self, kind: str) -> None:
-        near = did_you_mean(kind.lower(), [*KINDS, *policy_kinds()])
-        super().__init__(
-            f"`{kind}` is no kind that can be described"
-            + (f"; did you mean {near}?" if near else f": write {', '.join(KINDS)}, or the kind of a policy")
-        )
 
 
 def describe(cluster: Cluster, kind: str, name: str | None, namespace: str | None) -> list[Description]:
@@ -62,7 +51,7 @@ def _add_unconsidered(cluster: Cluster, description: Description) -> Description
     unconsidered = cluster.unconsidered(description.points)
     lines = tuple(list_unconsidered(unconsidered, cluster.authority.unread))
     data = [met.to_json() for met in unconsidered.met]
-    fields = (*description.fields, Field("unconsidered", "Not considered", data, lines, block=True))
+    fields = (*description.fields, DescribedField("unconsidered", "Not considered", data, lines, block=True))
     return replace(description, fields=fields)
 
 
@@ -72,7 +61,7 @@ def names_of(cluster: Cluster, kind: str, namespace: str | None = None) -> list[
 
 
 def _is_name_of(text: str, word: Word, candidate: Candidate) -> bool:
-    """Tell whether a text is a candidate's name, with or without its namespace; of a policy, also with its kind."""
+    """Return whether a text is a candidate's name, with or without its namespace; of a policy, also with its kind."""
     namespace, name, _ = candidate
     bare = name.rpartition("/")[2]
     names = {name, bare, f"{namespace}/{bare}"}
@@ -112,7 +101,13 @@ def _candidates(cluster: Cluster, word: Word, text: str) -> Iterator[Candidate]:
         yield from _routes(cluster, word)
         yield from _policies(cluster, word)
     else:
-        raise UnknownKind(text)
+        raise UnknownKind(_explain_unknown(text))
+
+
+def _explain_unknown(kind: str) -> str:
+    near = did_you_mean(kind.lower(), [*KINDS, *policy_kinds()])
+    hint = f"; did you mean {near}?" if near else f": write {', '.join(KINDS)}, or the kind of a policy"
+    return f"`{kind}` is no kind that can be described{hint}"
 
 
 def _sorted(declared: Mapping[str, T]) -> list[T]:

@@ -11,7 +11,7 @@ from eastgate.dialects import Policy
 from eastgate.ir import PolicyRef
 from eastgate.reports.cluster import Cluster
 from eastgate.reports.columns import Line, columns, indent_lines
-from eastgate.reports.describe.model import Field, list_field
+from eastgate.reports.describe.model import DescribedField, list_field
 from eastgate.reports.describe.policies import (
     action_of,
     does_text,
@@ -21,7 +21,7 @@ from eastgate.reports.describe.policies import (
     targets_of,
     tier_of,
 )
-from eastgate.reports.effective import Table, span_text, table_text, table_to_json
+from eastgate.reports.effective import EffectiveTable, span_text, table_text, table_to_json
 
 __all__ = [
     "effect_of",
@@ -51,7 +51,7 @@ def labels_text(labels: Mapping[str, str]) -> list[str]:
     return [f"{key}={value}" for key, value in sorted(labels.items())]
 
 
-def inherited_field(cluster: Cluster, policies: Sequence[Policy], workload: Workload | None = None) -> Field:
+def inherited_field(cluster: Cluster, policies: Sequence[Policy], workload: Workload | None = None) -> DescribedField:
     """Make the draft's `InheritedPolicies` table; of a policy with several targets, those that select the workload."""
     rows: list[tuple[str, str, str, str]] = []
     for policy in policies:
@@ -62,7 +62,7 @@ def inherited_field(cluster: Cluster, policies: Sequence[Policy], workload: Work
     rows = list(dict.fromkeys(rows))
     data = [dict(zip(("type", "name", "targetKind", "targetExpression"), row, strict=True)) for row in rows]
     if not rows:
-        return Field("inheritedPolicies", "InheritedPolicies", data, ("<none>",))
+        return DescribedField("inheritedPolicies", "InheritedPolicies", data, ("<none>",))
     body = [[[cell] for cell in row] for row in (_RULE, *rows)]
     return list_field("inheritedPolicies", "InheritedPolicies", data, columns(_HEADERS, body, least=_WIDTHS))
 
@@ -86,7 +86,7 @@ def policies_on(cluster: Cluster, workload: Workload) -> list[Policy]:
     ]
 
 
-def policies_field(cluster: Cluster, policies: Sequence[Policy], workload: Workload) -> Field:
+def policies_field(cluster: Cluster, policies: Sequence[Policy], workload: Workload) -> DescribedField:
     """List each policy on a workload, with what it does and which terms of its selector matched."""
     world = cluster.authority.world
     labels = world.namespace(workload.namespace).labels
@@ -128,7 +128,7 @@ def policy_data(policy: Policy) -> dict[str, object]:
     }
 
 
-def points_field(cluster: Cluster, by_point: Mapping[NamedPoint, Sequence[Policy]]) -> Field:
+def points_field(cluster: Cluster, by_point: Mapping[NamedPoint, Sequence[Policy]]) -> DescribedField:
     """List the policies at each of several points."""
     data: dict[str, object] = {}
     lines: list[str] = []
@@ -144,7 +144,7 @@ def points_field(cluster: Cluster, by_point: Mapping[NamedPoint, Sequence[Policy
     return list_field("policies", "Policies", data, lines)
 
 
-def effective_field(tables: Iterable[tuple[str, Table]], *, title: str = "PORT") -> Field:
+def effective_field(tables: Iterable[tuple[str, EffectiveTable]], *, title: str = "PORT") -> DescribedField:
     """Make the field of the effective table; of several tables, each below a line that says what it is about."""
     titled = list(tables)
     data: list[dict[str, object]] = []

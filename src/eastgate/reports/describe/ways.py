@@ -14,7 +14,7 @@ from eastgate.gateway.journey import Way
 from eastgate.ir import Is, Matcher, OneOf, Request, Suffix
 from eastgate.ir.attributes import BACKEND, HOST, SNI
 from eastgate.reports.cluster import Cluster
-from eastgate.reports.describe.model import Field, list_field
+from eastgate.reports.describe.model import DescribedField, list_field
 from eastgate.reports.describe.tables import effective_field
 from eastgate.reports.effective import Destination, EnforcementPoint, Facts, effective_table
 
@@ -24,7 +24,7 @@ _FRESH = "other--host"  # a label that nobody has
 _HOSTS = frozenset({HOST, SNI})
 
 
-def ways_field(cluster: Cluster, ways: list[Way], ways_of: Callable[[Request], list[Way]]) -> Field:
+def ways_field(cluster: Cluster, ways: list[Way], ways_of: Callable[[Request], list[Way]]) -> DescribedField:
     """Make the effective table of some ways; `ways_of` returns those that a request may take."""
     layers = [layer for way in ways for point in way.points for layer in cluster.layers(point)]
     asked = (atom for layer in layers for atom in layer.atoms(observed=False))

@@ -6,9 +6,9 @@ from eastgate.reports.effective.render import span_text, table_text, table_to_js
 from eastgate.reports.effective.table import (
     Cell,
     Destination,
+    EffectiveTable,
     EnforcementPoint,
     Row,
-    Table,
     destinations_at,
     effective_table,
 )
@@ -19,11 +19,11 @@ __all__ = [
     "CallerEntry",
     "Cell",
     "Destination",
+    "EffectiveTable",
     "Ending",
     "EnforcementPoint",
     "Facts",
     "Row",
-    "Table",
     "destinations_at",
     "effective_table",
     "span_text",

@@ -50,12 +50,12 @@ class CallerEntry:
 
     @property
     def is_exact(self) -> bool:
-        """Whether this is one identity, and not a group of them."""
+        """Return whether this is one identity, and not a group of them."""
         return self.kind in _EXACT
 
     @property
     def order(self) -> tuple[int, str]:
-        """The key by which tables sort callers."""
+        """Return the key by which tables sort callers."""
         return _ORDER[self.kind], self.name
 
 

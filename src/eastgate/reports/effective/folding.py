@@ -28,12 +28,12 @@ class Ending:
 
     @property
     def is_unopposed(self) -> bool:
-        """Whether nothing was in the way."""
+        """Return whether nothing was in the way."""
         return self.allowed and self.origin is None
 
     @property
     def is_default(self) -> bool:
-        """Whether it is refused, and by no rule."""
+        """Return whether it is refused, and by no rule."""
         return not self.allowed and self.origin is None
 
 

@@ -13,7 +13,7 @@ from eastgate.ir import ALWAYS, Origin
 from eastgate.reports.columns import Line, Lines, columns
 from eastgate.reports.effective.callers import CallerEntry
 from eastgate.reports.effective.folding import Branch
-from eastgate.reports.effective.table import Cell, Destination, Row, Table
+from eastgate.reports.effective.table import Cell, Destination, EffectiveTable, Row
 from eastgate.reports.effective.words import callers_text, condition_text, messages_text, ports_text
 
 __all__ = ["by_text", "destination_text", "span_text", "table_text", "table_to_json"]
@@ -25,7 +25,7 @@ _WIDTH = 60  # of a verdict with its conditions
 _MESSAGES = 36  # of the messages of a row
 
 
-def table_text(table: Table, *, title: str = "PORT", whole: bool = False) -> list[Line]:
+def table_text(table: EffectiveTable, *, title: str = "PORT", whole: bool = False) -> list[Line]:
     """Render the table, bounded to what a person reads; `whole`: all of it."""
     most = len(table.rows) if whole else _MOST_ROWS
     headers = ["FROM", title, "MESSAGE", "VERDICT", "BY"]
@@ -41,7 +41,7 @@ def table_text(table: Table, *, title: str = "PORT", whole: bool = False) -> lis
     return lines
 
 
-def _block(rows: list[Row], table: Table, *, whole: bool) -> list[Lines]:
+def _block(rows: list[Row], table: EffectiveTable, *, whole: bool) -> list[Lines]:
     """Render the rows of the same callers, who are shown once."""
     block: list[Lines] = [_bounded(callers_text(rows[0].callers, table.callers), whole=whole, most=_MOST_CALLERS)]
     block += [[], [], [], []]
@@ -67,7 +67,7 @@ def _bounded(entries: list[str], *, whole: bool, most: int) -> list[str]:
     return entries if whole or len(entries) <= most else [*entries[:most], f"... and {len(entries) - most} more"]
 
 
-def destination_text(destinations: Sequence[Destination], table: Table) -> str:
+def destination_text(destinations: Sequence[Destination], table: EffectiveTable) -> str:
     """Describe the destinations of one row in a few words."""
     names = [destination.name for destination in destinations if destination.name]
     if names:
@@ -139,7 +139,7 @@ def span_text(span: Span | None) -> str:
 # Plain data
 
 
-def table_to_json(table: Table) -> list[dict[str, object]]:
+def table_to_json(table: EffectiveTable) -> list[dict[str, object]]:
     """Return every row, without bounds."""
     return [
         {

@@ -21,7 +21,7 @@ from eastgate.symbolic.callers import CallerCell, CallerCells
 from eastgate.symbolic.listing import TooManyEntries, in_sequence
 from eastgate.symbolic.partial import ArmIndex, Facts
 
-__all__ = ["Cell", "Destination", "EnforcementPoint", "Row", "Table", "destinations_at", "effective_table"]
+__all__ = ["Cell", "Destination", "EffectiveTable", "EnforcementPoint", "Row", "destinations_at", "effective_table"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Cell:
 
     @property
     def verdict(self) -> str:
-        """`allow` or `deny`; `if` where that depends on conditions."""
+        """Return `allow` or `deny`; `if` where that depends on conditions."""
         if self.too_many:
             return "if"
         allowed = {branch.end.allowed for branch in self.branches}
@@ -71,7 +71,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class EffectiveTable:
     """All rows; every caller and every request is in exactly one."""
 
     rows: tuple[Row, ...]
@@ -95,7 +95,7 @@ def _atoms(layers: Iterable[Layer]) -> list[Is | Computed]:
     return list(dict.fromkeys(chain.from_iterable(layer.atoms(observed=False) for layer in layers)))
 
 
-def effective_table(destinations: Sequence[Destination], settings: Settings) -> Table:
+def effective_table(destinations: Sequence[Destination], settings: Settings) -> EffectiveTable:
     """Return the table of some destinations."""
     layers = {
         id(layer): layer for destination in destinations for point in destination.points for layer in point.layers
@@ -122,7 +122,7 @@ def effective_table(destinations: Sequence[Destination], settings: Settings) -> 
         )
         for row in _merge(outcome, destinations, kinds)
     ]
-    return Table(tuple(rows), shown(cells), tuple(destinations), tuple(kinds))
+    return EffectiveTable(tuple(rows), shown(cells), tuple(destinations), tuple(kinds))
 
 
 def _cells(
@@ -162,5 +162,5 @@ def _merge(
         by_cell: dict[Cell, list[Message]] = {}
         for message, cell in zip(kinds, of_messages, strict=True):
             by_cell.setdefault(cell, []).append(message)
-        for cell, ones in by_cell.items():
-            yield tuple(together), tuple(ones), cell
+        for cell, merged in by_cell.items():
+            yield tuple(together), tuple(merged), cell

@@ -12,7 +12,7 @@ from eastgate.reports.get import rows
 from eastgate.reports.get.manifests import as_list, manifest
 from eastgate.reports.get.model import Listed, Listing
 from eastgate.reports.get.selectors import BadSelector, parse_selector
-from eastgate.reports.kinds import Word, policy_kinds, word_of
+from eastgate.reports.kinds import UnknownKind, Word, policy_kinds, word_of
 
 __all__ = [
     "KINDS",
@@ -41,10 +41,6 @@ _BUILDERS: dict[str, Callable[[Cluster, Word], Listing]] = {
 }
 _KNOWN = {kind.lower() for kind in (*CONTROLLER_KINDS, "ReferenceGrant", "Secret", "ServiceAccount")}
 KINDS = ("policies", "workloads", "pods", "services", "gateways", "routes", "backends", "namespaces")
-
-
-class UnknownKind(ValueError):  # noqa: N818 - what a person wrote, not what went wrong
-    """A word that no manifest and no policy has for a kind."""
 
 
 def listing(

@@ -33,7 +33,7 @@ class Listed:
 
     @property
     def full_name(self) -> str:
-        """The name that `-o name` prints: `kind.group/name`, as kubectl does."""
+        """Return the name that `-o name` prints: `kind.group/name`, as kubectl does."""
         return f"{self.kind.lower()}{'.' + self.group if self.group else ''}/{self.name}"
 
 

@@ -190,7 +190,7 @@ def routes(cluster: Cluster, word: Word) -> Listing:
 
 
 def _is_other_route(document: Document, word: Word) -> bool:
-    """Tell whether it is a route of a policy API, which has parents of its own."""
+    """Return whether it is a route of a policy API, which has parents of its own."""
     kind, group = document.kind, document.group
     return kind in ROUTE_KINDS and (group, kind) in _other_routes() and matches_kind(word, kind, group)
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from eastgate.dialects.linting import Finding, codes, locating
-from eastgate.dialects.linting.nearest import misspelt, near, some
-from eastgate.reports.lint.inventory import Inventory, Policy
+from eastgate.dialects.linting.nearest import corrected_name, list_some, nearest_name
+from eastgate.reports.lint.inventory import Policy, PolicyInventory
 from eastgate.reports.lint.statements import Caller, callers
 
 __all__ = ["find_unknown_callers"]
 
 
-def find_unknown_callers(inventory: Inventory) -> Iterator[Finding]:
+def find_unknown_callers(inventory: PolicyInventory) -> Iterator[Finding]:
     """Report every client that a policy names and that does not exist here."""
     exists: dict[tuple[str | None, ...], bool] = {}
     for policy in inventory.policies:
@@ -26,8 +26,8 @@ def find_unknown_callers(inventory: Inventory) -> Iterator[Finding]:
                     yield finding
 
 
-def _is_known(caller: Caller, inventory: Inventory) -> bool:
-    """Tell whether a caller can exist here."""
+def _is_known(caller: Caller, inventory: PolicyInventory) -> bool:
+    """Return whether a caller can exist here."""
     if caller.trust_domain not in (None, inventory.settings.trust_domain):
         return False
     if caller.namespace is None:
@@ -37,7 +37,7 @@ def _is_known(caller: Caller, inventory: Inventory) -> bool:
     return caller.account in ("*", "default") or caller.account in inventory.accounts.get(caller.namespace, ())
 
 
-def _finding(caller: Caller, policy: Policy, inventory: Inventory) -> Finding | None:
+def _finding(caller: Caller, policy: Policy, inventory: PolicyInventory) -> Finding | None:
     if caller.trust_domain not in (None, inventory.settings.trust_domain):
         return _foreign(caller, policy, inventory)
     if caller.namespace is not None and caller.namespace not in inventory.namespaces:
@@ -45,9 +45,9 @@ def _finding(caller: Caller, policy: Policy, inventory: Inventory) -> Finding | 
     return _no_account(caller, policy, inventory)
 
 
-def _foreign(caller: Caller, policy: Policy, inventory: Inventory) -> Finding:
+def _foreign(caller: Caller, policy: Policy, inventory: PolicyInventory) -> Finding:
     own = inventory.settings.trust_domain
-    close = misspelt(caller.trust_domain or "", [own])
+    close = corrected_name(caller.trust_domain or "", [own])
     span = locating.scalar(policy.span, caller.span, caller.spellings)
     if close is not None:
         message = f"the trust domain of {caller.identity} is almost, but not quite, {own}"
@@ -57,9 +57,9 @@ def _foreign(caller: Caller, policy: Policy, inventory: Inventory) -> Finding:
     return Finding(codes.FOREIGN_TRUST_DOMAIN, message, span, help_, (str(policy.ref),))
 
 
-def _no_namespace(caller: Caller, policy: Policy, inventory: Inventory) -> Finding | None:
+def _no_namespace(caller: Caller, policy: Policy, inventory: PolicyInventory) -> Finding | None:
     name = caller.namespace or ""
-    close = misspelt(name, inventory.namespaces)
+    close = corrected_name(name, inventory.namespaces)
     exact, *others = caller.spellings
     span = locating.scalar(policy.span, caller.span, (exact, name, *others))
     if close is not None:
@@ -71,12 +71,14 @@ def _no_namespace(caller: Caller, policy: Policy, inventory: Inventory) -> Findi
     return Finding(codes.NO_SUCH_NAMESPACE, message, span, f"add namespace {name} to the manifests", (str(policy.ref),))
 
 
-def _no_account(caller: Caller, policy: Policy, inventory: Inventory) -> Finding | None:
+def _no_account(caller: Caller, policy: Policy, inventory: PolicyInventory) -> Finding | None:
     namespace, name = caller.namespace or "", caller.account or ""
     if namespace not in inventory.declaring_accounts:
         return None
-    close = near(name, inventory.accounts.get(namespace, ()))
+    close = nearest_name(name, inventory.accounts.get(namespace, ()))
     message = f"there is no service account {namespace}/{name}"
-    help_ = f"did you mean {close}?" if close else f"declare it, or name one of {some(inventory.accounts[namespace])}"
+    help_ = (
+        f"did you mean {close}?" if close else f"declare it, or name one of {list_some(inventory.accounts[namespace])}"
+    )
     span = locating.scalar(policy.span, caller.span, caller.spellings)
     return Finding(codes.NO_SUCH_ACCOUNT, message, span, help_, (str(policy.ref),))

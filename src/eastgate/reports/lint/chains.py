@@ -49,7 +49,7 @@ def _arms(stage: Stage) -> list[Arm]:
 
 
 def _is_ranked(stage: Stage) -> bool:
-    """Tell whether the order of the rules of a stage counts."""
+    """Return whether the order of the rules of a stage counts."""
     return any(ordered.ranked for ordered in order_stage(stage))
 
 
@@ -69,13 +69,13 @@ class Analysis:
 
     @cached_property
     def _free_port(self) -> int:
-        """A port that no rule names."""
+        """Return a port that no rule names."""
         asked = (atom for atom in self.chain.atoms(observed=False) if isinstance(atom, Is))
         taken = ports_named(atom.matcher for atom in asked if atom.attribute == PORT)
         return next((port for port in range(65535, 0, -1) if port not in taken), 65535)
 
     def is_reached_by(self, candidate: ChainRule, witness: Request) -> bool:
-        """Tell whether a request that a rule matches reaches it: no earlier rule decides it."""
+        """Return whether a request that a rule matches reaches it: no earlier rule decides it."""
         request = complete_with_others(witness.values, self._looked_at, self._free_port).assuming(witness.assumed)
         if self._deciding_rule(self._program_before(candidate.stage), request) is not None:
             return False
@@ -103,7 +103,7 @@ class Analysis:
         return program.outcome(program.decide(request)).rule
 
     def decides_before(self, candidate: ChainRule, rule: Rule) -> bool:
-        """Tell whether a rule decides before the candidate, and is not one of the same stage with the same effect."""
+        """Return whether a rule decides before the candidate, and is not one of the same stage with the same effect."""
         stage = self.chain.stages[candidate.stage]
         if _is_ranked(stage):
             return True

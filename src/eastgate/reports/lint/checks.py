@@ -8,7 +8,7 @@ from typing import TypeAlias
 from eastgate.dialects.linting import Finding
 from eastgate.reports.lint.callers import find_unknown_callers
 from eastgate.reports.lint.gateways import find_unprotected
-from eastgate.reports.lint.inventory import Inventory
+from eastgate.reports.lint.inventory import PolicyInventory
 from eastgate.reports.lint.layers import find_disagreements
 from eastgate.reports.lint.lockout import find_closed_points
 from eastgate.reports.lint.readings import find_audit_changes, find_reading_differences
@@ -18,7 +18,7 @@ from eastgate.reports.lint.targets import find_empty_targets
 
 __all__ = ["CHECKS"]
 
-Check: TypeAlias = Callable[[Inventory], Iterable[Finding]]
+Check: TypeAlias = Callable[[PolicyInventory], Iterable[Finding]]
 
 CHECKS: tuple[Check, ...] = (
     find_empty_targets,  # EG6001, EG6002, EG6007: targets that lead to nothing, and labels that look misspelt

@@ -6,9 +6,9 @@ import shlex
 from collections.abc import Sequence
 
 from eastgate.api.questions import Question
-from eastgate.dialects.linting import Decider, Group
+from eastgate.dialects.linting import Group, GroupDecider
 from eastgate.ir import Chain, Layer, Predicate, Request
-from eastgate.reports.lint.inventory import Inventory
+from eastgate.reports.lint.inventory import PolicyInventory
 from eastgate.reports.lint.possible import can_allow, chains_for
 from eastgate.reports.lint.samples import sources
 from eastgate.reports.lint.solving import is_possible
@@ -18,16 +18,16 @@ from eastgate.symbolic.witnesses import GaveUp, witness
 __all__ = ["CheckContext", "command"]
 
 
-class CheckContext(Inventory):
+class CheckContext(PolicyInventory):
     """The inventory of the general checks, and answers to what a `Context` can be asked."""
 
-    def under(self, group: Group, settings: Settings) -> Decider:
+    def under(self, group: Group, settings: Settings) -> GroupDecider:
         """Assemble a group under other settings."""
         program = self.assembled(group, group.attached, settings)
-        return Decider(program.layers, lambda request: bool(program.decide(request) & 1))
+        return GroupDecider(program.layers, lambda request: bool(program.decide(request) & 1))
 
     def is_possible(self, predicate: Predicate) -> bool:
-        """Tell whether any request meets a predicate; True where that is too hard to find out."""
+        """Return whether any request meets a predicate; True where that is too hard to find out."""
         return is_possible(predicate)
 
     def witness(self, wanted: Predicate, avoided: Sequence[Predicate]) -> Request | None:
@@ -42,7 +42,7 @@ class CheckContext(Inventory):
         return chains_for(layer, request)
 
     def can_allow(self, layer: Layer, request: Request) -> bool:
-        """Tell whether a layer may allow a request of which only a part is known."""
+        """Return whether a layer may allow a request of which only a part is known."""
         return can_allow(layer, request)
 
     def requests(self, question: Question) -> list[Request]:

@@ -11,12 +11,12 @@ from eastgate.cluster.points import NamedPoint
 from eastgate.dialects.linting import Finding, codes, enumerated, locating, subject_of
 from eastgate.gateway.model import rules_of
 from eastgate.reports.lint.context import command
-from eastgate.reports.lint.inventory import Inventory
+from eastgate.reports.lint.inventory import PolicyInventory
 
 __all__ = ["find_unprotected"]
 
 
-def find_unprotected(inventory: Inventory) -> Iterator[Finding]:
+def find_unprotected(inventory: PolicyInventory) -> Iterator[Finding]:
     """Report routes and Backends without any policy on their way, where others of the same Gateway have one."""
     guarded = {target for policy in inventory.policies if not policy.audit for target in policy.targets}
     reported: set[str] = set()
@@ -34,7 +34,7 @@ def find_unprotected(inventory: Inventory) -> Iterator[Finding]:
                 yield _open(route, open_ways, gateway)
 
 
-def _routes(gateway: Gateway, inventory: Inventory) -> list[Route]:
+def _routes(gateway: Gateway, inventory: PolicyInventory) -> list[Route]:
     wanted = (GATEWAY_GROUP, "Gateway", gateway.namespace, gateway.name)
     return [
         route

@@ -8,9 +8,9 @@ from typing import Any
 from eastgate.diagnostics import Code
 from eastgate.dialects import Policy, dialect_of, registered
 from eastgate.dialects.base import Dialect, Scene
-from eastgate.dialects.linting import Check, Linting, Reading, Statements, codes
+from eastgate.dialects.linting import Check, Linting, ReadingChoice, Statements, codes
 from eastgate.ir import Attachment
-from eastgate.reports.lint.inventory import Group, Inventory
+from eastgate.reports.lint.inventory import Group, PolicyInventory
 
 __all__ = [
     "dialects_by_layer",
@@ -48,7 +48,7 @@ def lint_codes() -> dict[str, Code]:
 # At a point
 
 
-def dialects_by_layer(group: Group, inventory: Inventory) -> list[Dialect[Any]]:
+def dialects_by_layer(group: Group, inventory: PolicyInventory) -> list[Dialect[Any]]:
     """Return the dialect of each layer of a group."""
     by_layer = inventory.dialects_by_layer.get(group.first)
     if by_layer is None:
@@ -56,7 +56,7 @@ def dialects_by_layer(group: Group, inventory: Inventory) -> list[Dialect[Any]]:
     return by_layer
 
 
-def _dialects_by_layer(group: Group, inventory: Inventory) -> list[Dialect[Any]]:
+def _dialects_by_layer(group: Group, inventory: PolicyInventory) -> list[Dialect[Any]]:
     stances = dict(inventory.stances(group, group.attached, inventory.settings))
     present = [dialect for dialect in registered().dialects if dialect.name in stances or _own(dialect, group.attached)]
     if len(present) == 1:
@@ -67,7 +67,7 @@ def _dialects_by_layer(group: Group, inventory: Inventory) -> list[Dialect[Any]]
     return [dialect for dialect in present for _ in dialect.assemble(group.attached, scenes[dialect.name])]
 
 
-def policies_to_blame(group: Group, index: int, inventory: Inventory) -> list[Policy]:
+def policies_to_blame(group: Group, index: int, inventory: PolicyInventory) -> list[Policy]:
     """Return the policies in force because of which a layer allows nothing, those that allow first."""
     blames, layer = dialects_by_layer(group, inventory)[index].lint().blames, group.layers[index]
     enforced = dict.fromkeys(attachment.policy for attachment in group.attached if not attachment.policy.audit)
@@ -75,7 +75,7 @@ def policies_to_blame(group: Group, index: int, inventory: Inventory) -> list[Po
     return sorted(policies, key=lambda policy: (not statements_of(policy).allows, str(policy.ref)))
 
 
-def readings_at(group: Group) -> Iterator[tuple[Reading[Any], list[Policy]]]:
+def readings_at(group: Group) -> Iterator[tuple[ReadingChoice[Any], list[Policy]]]:
     """Return the readings that matter at a group, each with the policies in force that it concerns."""
     for dialect in registered().dialects:
         own = _own(dialect, group.attached)

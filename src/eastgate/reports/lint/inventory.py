@@ -23,14 +23,14 @@ from eastgate.engine.compiled import Program, compile_layers
 from eastgate.ir import Attachment, PolicyRef, Rule, Stances
 from eastgate.settings import Settings
 
-__all__ = ["Group", "Inventory", "Labels", "Policy", "collect_labels"]
+__all__ = ["Group", "Labels", "Policy", "PolicyInventory", "collect_labels"]
 
 Labels = dict[str, set[str]]  # the values of each key
 
 _DESTINATIONS = {GatewayNamed: "gateway", RouteNamed: "route", BackendNamed: "backend"}  # how questions name them
 
 
-class Inventory:
+class PolicyInventory:
     """The policies of an authority, the points where they are enforced, and what exists around them."""
 
     def __init__(self, authority: Authority) -> None:
@@ -48,22 +48,22 @@ class Inventory:
 
     @cached_property
     def policies(self) -> Sequence[Policy]:
-        """Every policy, in the order of their names."""
+        """Return every policy, in the order of their names."""
         return self.authority.policies
 
     @cached_property
     def by_ref(self) -> dict[PolicyRef, Policy]:
-        """Every policy by its name."""
+        """Return every policy by its name."""
         return {policy.ref: policy for policy in self.policies}
 
     @cached_property
     def groups(self) -> list[Group]:
-        """The classes of workloads that some layer guards, and the other points that policies target."""
+        """Return the classes of workloads that some layer guards, and the other points that policies target."""
         return [*self._workload_groups(), *self._named_groups()]
 
     @property
     def workload_groups(self) -> Iterator[Group]:
-        """The classes of workloads."""
+        """Return the classes of workloads."""
         return (group for group in self.groups if group.is_workload)
 
     def _workload_groups(self) -> Iterator[Group]:
@@ -118,7 +118,7 @@ class Inventory:
 
     @cached_property
     def _documents(self) -> dict[int, list[tuple[int, int, str]]]:
-        """Of each source, by its identity, the lines of its documents."""
+        """Return the lines of the documents of each source, by its identity."""
         by_source: dict[int, list[tuple[int, int, str]]] = {}
         spans = [(policy.span, str(policy.ref)) for policy in self.policies]
         objects = self.world.objects.items()
@@ -131,7 +131,7 @@ class Inventory:
 
     @cached_property
     def workloads_of(self) -> dict[PolicyRef, list[str]]:
-        """The workloads that a policy is attached to, by its name."""
+        """Return the workloads that a policy is attached to, by its name."""
         keys: dict[PolicyRef, list[str]] = {}
         for group in self.workload_groups:
             for ref in {attachment.policy.ref for attachment in group.attached}:
@@ -148,7 +148,7 @@ class Inventory:
 
     @cached_property
     def accounts(self) -> dict[str, set[str]]:
-        """The service accounts that are declared or in use, by namespace."""
+        """Return the service accounts that are declared or in use, by namespace."""
         names: dict[str, set[str]] = {}
         for account in self.world.service_accounts.values():
             names.setdefault(account.namespace, set()).add(account.name)
@@ -159,12 +159,12 @@ class Inventory:
 
     @cached_property
     def declaring_accounts(self) -> frozenset[str]:
-        """The namespaces of which some service account is declared."""
+        """Return the namespaces of which some service account is declared."""
         return frozenset(account.namespace for account in self.world.service_accounts.values())
 
     @cached_property
     def workloads_in(self) -> dict[str, list[Workload]]:
-        """The pods of each namespace."""
+        """Return the pods of each namespace."""
         pods: dict[str, list[Workload]] = {}
         for workload in self.world.workloads.values():
             if workload.is_pod:
@@ -179,7 +179,7 @@ class Inventory:
 
     @cached_property
     def names(self) -> dict[tuple[str, str, str], set[str]]:
-        """The names of policies and routes by group, kind and namespace."""
+        """Return the names of policies and routes by group, kind and namespace."""
         names: dict[tuple[str, str, str], set[str]] = {}
         for policy in self.policies:
             ref = policy.ref
@@ -190,7 +190,7 @@ class Inventory:
 
     @cached_property
     def namespaces(self) -> frozenset[str]:
-        """Every namespace in which there is anything, or that is declared."""
+        """Return every namespace in which there is anything, or that is declared."""
         names = set(self.world.namespaces_in_use())
         names |= {identity.namespace for identity in self.world.objects if identity.namespace}
         names |= {policy.ref.namespace for policy in self.policies if policy.ref.namespace}

@@ -15,16 +15,15 @@ from eastgate.cluster import (
     Workload,
 )
 from eastgate.dialects.linting import Finding, codes, locating
-from eastgate.dialects.linting.nearest import misspelt as misspelling
-from eastgate.dialects.linting.nearest import near, some
-from eastgate.reports.lint.inventory import Inventory, Labels, Policy, collect_labels
+from eastgate.dialects.linting.nearest import corrected_name, list_some, nearest_name
+from eastgate.reports.lint.inventory import Labels, Policy, PolicyInventory, collect_labels
 
 __all__ = ["Selecting", "find_misspelt_labels", "suggest_labels"]
 
 Selecting: TypeAlias = PodsMatching | PodsAcross | PodsOfService | ExternalsMatching  # by labels
 
 
-def suggest_labels(target: Selecting, inventory: Inventory) -> str | None:
+def suggest_labels(target: Selecting, inventory: PolicyInventory) -> str | None:
     """Suggest the labels that a selector which selects nothing was most likely meant to have."""
     match target:
         case PodsMatching(namespace, selector):
@@ -46,7 +45,7 @@ def suggest_labels(target: Selecting, inventory: Inventory) -> str | None:
             return _suggestion(selector, _labels_of(others))
 
 
-def find_misspelt_labels(policy: Policy, target: Selecting, inventory: Inventory) -> Iterator[Finding]:
+def find_misspelt_labels(policy: Policy, target: Selecting, inventory: PolicyInventory) -> Iterator[Finding]:
     """Report values of a selector that no label has, and that resemble one which some label has."""
     if not isinstance(target, PodsMatching) or not target.selector.expressions:
         return
@@ -56,13 +55,13 @@ def find_misspelt_labels(policy: Policy, target: Selecting, inventory: Inventory
         labels = labels or inventory.labels_in(target.namespace)
         if requirement.operator in (Operator.IN, Operator.NOT_IN):
             for value in sorted(requirement.values - labels.get(requirement.key, set())):
-                close = misspelling(value, labels.get(requirement.key, set()) - requirement.values)
+                close = corrected_name(value, labels.get(requirement.key, set()) - requirement.values)
                 if close is not None:
                     message = f"no workload has the label {requirement.key}: {value}, and some have {close}"
                     span = locating.scalar(policy.span, None, [value])
                     yield Finding(codes.TYPO, message, span, f"did you mean {close}?", (str(policy.ref),))
         if requirement.key not in labels and requirement.operator is not Operator.EXISTS:
-            close = misspelling(requirement.key, labels)
+            close = corrected_name(requirement.key, labels)
             if close is not None:
                 message = f"no workload has a label {requirement.key}, and some have {close}"
                 span = locating.scalar(policy.span, None, [requirement.key])
@@ -72,14 +71,14 @@ def find_misspelt_labels(policy: Policy, target: Selecting, inventory: Inventory
 def _suggestion(selector: Selector, labels: Labels) -> str | None:
     for key, value in selector.equalities:
         if key not in labels:
-            close = near(key, labels)
+            close = nearest_name(key, labels)
             if close is not None:
                 return f"no label is called {key}; did you mean {close}?"
         elif value not in labels[key]:
-            close = near(value, labels[key])
+            close = nearest_name(value, labels[key])
             if close is not None:
                 return f"nothing is labelled {key}: {value}; did you mean {key}: {close}?"
-            return f"the values of {key} are {some(labels[key])}"
+            return f"the values of {key} are {list_some(labels[key])}"
     return None
 
 

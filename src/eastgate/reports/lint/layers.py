@@ -12,7 +12,7 @@ from eastgate.ir import Chain, Layer, Request, Rule
 from eastgate.ir.attributes import IDENTITY, MESH_NAME, PORT
 from eastgate.reports.lint.context import command
 from eastgate.reports.lint.hooks import dialects_by_layer
-from eastgate.reports.lint.inventory import Group, Inventory
+from eastgate.reports.lint.inventory import Group, PolicyInventory
 from eastgate.reports.lint.possible import can_allow, chains_for
 from eastgate.reports.lint.statements import Caller, callers_in
 from eastgate.symbolic.stages import allow_lists
@@ -23,7 +23,7 @@ __all__ = ["find_disagreements"]
 _MOST_RULES = 200  # of one layer
 
 
-def find_disagreements(inventory: Inventory) -> Iterator[Finding]:
+def find_disagreements(inventory: PolicyInventory) -> Iterator[Finding]:
     """Report one example for each rule whose clients a layer of another dialect denies."""
     for group in inventory.workload_groups:
         if len(group.layers) < 2:
@@ -35,7 +35,7 @@ def find_disagreements(inventory: Inventory) -> Iterator[Finding]:
                 yield from _refused(group, other, layer, inventory)
 
 
-def _refused(group: Group, layer: Layer, other: Layer, inventory: Inventory) -> Iterator[Finding]:
+def _refused(group: Group, layer: Layer, other: Layer, inventory: PolicyInventory) -> Iterator[Finding]:
     ports = [port.number for port in inventory.workload(group.first).ports]
     for rule in _allowing(layer)[:_MOST_RULES]:
         for caller in _accounts(rule, inventory):
@@ -59,21 +59,21 @@ def _allowing(layer: Layer) -> list[Rule]:
     return list({(rule.origin.policy, rule.origin.index): rule for rule in rules}.values())
 
 
-def _accounts(rule: Rule, inventory: Inventory) -> list[Caller]:
+def _accounts(rule: Rule, inventory: PolicyInventory) -> list[Caller]:
     accounts = [
         caller for caller in callers_in(rule.when, None, inventory.settings) if caller.account not in (None, "*")
     ]
     return [caller for caller in accounts if caller.trust_domain == inventory.settings.trust_domain][:3]
 
 
-def _request(caller: Caller, port: int, inventory: Inventory) -> Request:
+def _request(caller: Caller, port: int, inventory: PolicyInventory) -> Request:
     namespace, account = caller.namespace or "", caller.account or ""
     identity = service_account_id(inventory.settings.trust_domain, namespace, account)
     return Request({IDENTITY: identity, MESH_NAME: inventory.settings.mesh_name(namespace, account), PORT: port})
 
 
 def _matches(rule: Rule, layer: Layer, request: Request) -> bool:
-    """Tell whether it is this rule that lets the client in, on this port."""
+    """Return whether it is this rule that lets the client in, on this port."""
     return any(
         candidate.origin == rule.origin and truth(candidate.when, request) is not False
         for chain in chains_for(layer, request)
@@ -86,7 +86,7 @@ def _listed(chain: Chain) -> Iterator[Rule]:
     return (arm.rule for stage in allow_lists(chain) for arm in stage.accepting)
 
 
-def _exposing(group: Group, port: int, inventory: Inventory) -> list[str]:
+def _exposing(group: Group, port: int, inventory: PolicyInventory) -> list[str]:
     """Return the workloads of a class that declare a port; what else they declare may differ."""
     return [key for key in group.members if any(declared.number == port for declared in inventory.workload(key).ports)]
 

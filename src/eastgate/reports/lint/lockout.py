@@ -11,7 +11,7 @@ from eastgate.ir.attributes import PORT
 from eastgate.reports.lint.chains import Analysis, rules_in
 from eastgate.reports.lint.context import command
 from eastgate.reports.lint.hooks import policies_to_blame
-from eastgate.reports.lint.inventory import Group, Inventory, Policy
+from eastgate.reports.lint.inventory import Group, Policy, PolicyInventory
 from eastgate.reports.lint.possible import admits_clients, chains_for
 from eastgate.symbolic.stages import allow_lists
 from eastgate.symbolic.witnesses import GaveUp, witness
@@ -19,7 +19,7 @@ from eastgate.symbolic.witnesses import GaveUp, witness
 __all__ = ["find_closed_points"]
 
 
-def find_closed_points(inventory: Inventory) -> Iterator[Finding]:
+def find_closed_points(inventory: PolicyInventory) -> Iterator[Finding]:
     """Report every point with a layer that allows nothing at all."""
     for group in inventory.groups:
         closed = next((i for i, layer in enumerate(group.layers) if _is_closed(layer, group, inventory)), None)
@@ -27,7 +27,7 @@ def find_closed_points(inventory: Inventory) -> Iterator[Finding]:
             yield _finding(policies_to_blame(group, closed, inventory), group, inventory)
 
 
-def _is_closed(layer: Layer, group: Group, inventory: Inventory) -> bool:
+def _is_closed(layer: Layer, group: Group, inventory: PolicyInventory) -> bool:
     ports: list[int] = []
     if group.is_workload:
         ports = sorted({port.number for key in group.members[:50] for port in inventory.workload(key).ports})
@@ -58,7 +58,7 @@ def _allows_nothing(layer: Layer, chain: Chain) -> bool:
         return False
 
 
-def _finding(policies: list[Policy], group: Group, inventory: Inventory) -> Finding:
+def _finding(policies: list[Policy], group: Group, inventory: PolicyInventory) -> Finding:
     names = ", ".join(str(policy.ref) for policy in policies) or "the default policy"
     message = (
         f"nothing can reach {group.text}: {names} {'applies' if len(policies) < 2 else 'apply'}, and nothing allows"

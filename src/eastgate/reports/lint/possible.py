@@ -22,5 +22,5 @@ def can_allow(layer: Layer, request: Request) -> bool:
 
 
 def admits_clients(rule: Rule) -> bool:
-    """Tell whether a rule is about clients, and not just about the workload itself or the kubelet."""
+    """Return whether a rule is about clients, and not just about the workload itself or the kubelet."""
     return rule.origin.kind not in (RuleKind.ITSELF, RuleKind.PROBE)

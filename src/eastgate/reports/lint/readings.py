@@ -10,19 +10,19 @@ from dataclasses import replace
 from typing import Any
 
 from eastgate.api.questions import Question
-from eastgate.dialects.linting import Finding, Reading, codes, enumerated, locating
+from eastgate.dialects.linting import Finding, ReadingChoice, codes, enumerated, locating
 from eastgate.engine.compiled import Program
 from eastgate.ir import Known, Request
 from eastgate.ir.attributes import ADDRESS, PORT, Attribute
 from eastgate.reports.lint.context import command
 from eastgate.reports.lint.hooks import readings_at
-from eastgate.reports.lint.inventory import Group, Inventory, Policy
+from eastgate.reports.lint.inventory import Group, Policy, PolicyInventory
 from eastgate.reports.lint.samples import sample_questions
 
 __all__ = ["find_audit_changes", "find_reading_differences"]
 
 
-def find_reading_differences(inventory: Inventory) -> Iterator[Finding]:
+def find_reading_differences(inventory: PolicyInventory) -> Iterator[Finding]:
     """Report each point at which another reading would decide a request otherwise."""
     for group in inventory.groups:
         for reading, concerned in readings_at(group):
@@ -30,7 +30,7 @@ def find_reading_differences(inventory: Inventory) -> Iterator[Finding]:
 
 
 def _reading(
-    group: Group, inventory: Inventory, reading: Reading[Any], concerned: Sequence[Policy]
+    group: Group, inventory: PolicyInventory, reading: ReadingChoice[Any], concerned: Sequence[Policy]
 ) -> Iterator[Finding]:
     other = reading.other(inventory.settings)
     difference = _difference(group, inventory.assembled(group, group.attached, other), inventory)
@@ -54,7 +54,7 @@ def _verdict(allowed: bool) -> str:
     return "allowed" if allowed else "denied"
 
 
-def _difference(group: Group, other: Program, inventory: Inventory) -> tuple[Question, bool] | None:
+def _difference(group: Group, other: Program, inventory: PolicyInventory) -> tuple[Question, bool] | None:
     """Find a question that the two programs decide differently, and return it with the present verdict."""
     looked_at = frozenset[Attribute]().union(
         *(layer.looks_at for layers in (group.layers, other.layers) for layer in layers)
@@ -77,7 +77,7 @@ def _without_unknowns(request: Request, looked_at: frozenset[Attribute]) -> Requ
 # Audited policies
 
 
-def find_audit_changes(inventory: Inventory) -> Iterator[Finding]:
+def find_audit_changes(inventory: PolicyInventory) -> Iterator[Finding]:
     """Report what each audited policy would change, by one example."""
     for policy in inventory.policies:
         if not policy.audit:
@@ -99,7 +99,7 @@ def find_audit_changes(inventory: Inventory) -> Iterator[Finding]:
             yield Finding(codes.AUDIT_WOULD_CHANGE, message, span, help_, subjects, command(question))
 
 
-def _change(group: Group, policy: Policy, enforced: Policy, inventory: Inventory) -> tuple[Question, bool] | None:
+def _change(group: Group, policy: Policy, enforced: Policy, inventory: PolicyInventory) -> tuple[Question, bool] | None:
     attached = [
         replace(attachment, policy=enforced) if attachment.policy is policy else attachment
         for attachment in group.attached

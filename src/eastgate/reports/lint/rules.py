@@ -12,13 +12,13 @@ from eastgate.ir import And, Computed, Is, Not, OneOf, Or, Predicate, Rule, atom
 from eastgate.ir.attributes import PORT
 from eastgate.manifests.node import Node
 from eastgate.reports.lint.hooks import statements_of
-from eastgate.reports.lint.inventory import Inventory, Policy
+from eastgate.reports.lint.inventory import Policy, PolicyInventory
 from eastgate.reports.lint.solving import is_possible
 
 __all__ = ["find_impossible_rules", "find_unexposed_ports"]
 
 
-def find_impossible_rules(inventory: Inventory) -> Iterator[Finding]:
+def find_impossible_rules(inventory: PolicyInventory) -> Iterator[Finding]:
     """Report rules with an empty list, or with conditions that exclude each other."""
     for policy in inventory.policies:
         statements = statements_of(policy)
@@ -58,7 +58,7 @@ def _every(predicate: Predicate) -> Iterator[Predicate]:
 
 
 def _is_empty(predicate: Predicate) -> bool:
-    """Tell whether a predicate is the meaning of an empty list, which matches nothing."""
+    """Return whether a predicate is the meaning of an empty list, which matches nothing."""
     match predicate:
         case Or(parts):
             return all(_is_empty(part) for part in parts)
@@ -89,7 +89,7 @@ def _empty_node(document: Span, within: Span | None) -> Span | None:
 # Ports
 
 
-def find_unexposed_ports(inventory: Inventory) -> Iterator[Finding]:
+def find_unexposed_ports(inventory: PolicyInventory) -> Iterator[Finding]:
     """Report ports in rules that none of the workloads declares."""
     for policy in inventory.policies:
         rules = statements_of(policy).rules

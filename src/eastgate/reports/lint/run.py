@@ -12,7 +12,7 @@ from eastgate.dialects.linting import Finding
 from eastgate.reports.lint.checks import CHECKS
 from eastgate.reports.lint.context import CheckContext
 from eastgate.reports.lint.hooks import own_checks
-from eastgate.reports.lint.inventory import Inventory
+from eastgate.reports.lint.inventory import PolicyInventory
 from eastgate.reports.lint.suppression import drop_suppressed
 from eastgate.unread import diagnose_unread
 
@@ -32,7 +32,7 @@ def lint(authority: Authority, manifests: Manifests | None = None) -> list[Findi
 
 def _findings(context: CheckContext, manifests: Manifests | None) -> Iterator[Finding]:
     authority = context.authority
-    warnings = authority.warnings if manifests is None else manifests.reporter.found
+    warnings = authority.warnings if manifests is None else manifests.reporter.diagnostics
     yield from (Finding.of(warning, context.subjects_at(warning.span)) for warning in warnings)
     unread = diagnose_unread(authority.unread_objects.objects, authority.unread)
     yield from (Finding.of(diagnostic) for diagnostic in unread)
@@ -41,7 +41,7 @@ def _findings(context: CheckContext, manifests: Manifests | None) -> Iterator[Fi
         yield from (_name_backends(finding, context) for finding in check(context))
 
 
-def _name_backends(finding: Finding, inventory: Inventory) -> Finding:
+def _name_backends(finding: Finding, inventory: PolicyInventory) -> Finding:
     """Name Backends as they are declared: those of all kinds are enforced as one."""
     if not any(subject.startswith("Backend/") for subject in finding.subjects):
         return finding

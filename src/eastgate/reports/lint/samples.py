@@ -8,7 +8,7 @@ from itertools import product
 from eastgate.api.questions import Arrival, Question, QuestionError, arrivals
 from eastgate.ir import Is, OneOf, Prefix, Rule, atoms, rules_of
 from eastgate.ir.attributes import MCP_TOOL, METHOD, PATH, PORT, Attribute
-from eastgate.reports.lint.inventory import Group, Inventory
+from eastgate.reports.lint.inventory import Group, PolicyInventory
 from eastgate.reports.lint.statements import callers
 
 __all__ = ["sample_questions", "sources"]
@@ -16,7 +16,7 @@ __all__ = ["sample_questions", "sources"]
 _MOST = 12  # of each kind
 
 
-def sample_questions(group: Group, inventory: Inventory) -> Iterator[tuple[Question, Arrival]]:
+def sample_questions(group: Group, inventory: PolicyInventory) -> Iterator[tuple[Question, Arrival]]:
     """Yield questions about the first member of a group, with the requests that arrive there."""
     values = _values(group)
     http: list[dict[str, str]] = [{}]
@@ -36,7 +36,7 @@ def sample_questions(group: Group, inventory: Inventory) -> Iterator[tuple[Quest
             continue
 
 
-def sources(group: Group, inventory: Inventory) -> list[str]:
+def sources(group: Group, inventory: PolicyInventory) -> list[str]:
     """Return a neighbour, the callers that the policies name, and a caller without an identity."""
     accounts: dict[str, None] = {}
     own = inventory.workload(group.first) if group.is_workload else None
@@ -57,7 +57,7 @@ def sources(group: Group, inventory: Inventory) -> list[str]:
 
 
 def _destinations(
-    group: Group, inventory: Inventory, values: dict[Attribute, list[object]]
+    group: Group, inventory: PolicyInventory, values: dict[Attribute, list[object]]
 ) -> list[tuple[str, int | None]]:
     if not group.is_workload:
         return [(group.destination, None)]

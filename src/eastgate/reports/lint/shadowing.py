@@ -15,7 +15,7 @@ from eastgate.ir import Derived, PolicyRef, Rule, RuleKind
 from eastgate.records import dataclass
 from eastgate.reports.lint.chains import Analysis, ChainRule, rules_in
 from eastgate.reports.lint.hooks import linting_of
-from eastgate.reports.lint.inventory import Group, Inventory
+from eastgate.reports.lint.inventory import Group, PolicyInventory
 from eastgate.symbolic.witnesses import GaveUp, witness
 
 __all__ = ["find_shadowed_rules"]
@@ -36,7 +36,7 @@ class _Verdict:
     where: Group
 
 
-def find_shadowed_rules(inventory: Inventory) -> Iterator[Finding]:
+def find_shadowed_rules(inventory: PolicyInventory) -> Iterator[Finding]:
     """Report rules that are decided before, covered by another, or duplicated."""
     needed: set[RuleKey] = set()
     idle: dict[RuleKey, list[_Verdict]] = {}
@@ -63,7 +63,7 @@ def _judge_chain(group: Group, analysis: Analysis, needed: set[RuleKey], idle: d
 
 
 def _is_authored(rule: Rule) -> bool:
-    """Tell whether a rule is one of a policy, and not a default that follows from it."""
+    """Return whether a rule is one of a policy, and not a default that follows from it."""
     return rule.origin.policy is not None and rule.origin.kind not in (RuleKind.FALLBACK, RuleKind.UNCOVERED)
 
 
@@ -110,7 +110,7 @@ def _minimize(candidate: ChainRule, rules: Sequence[Rule], analysis: Analysis) -
     return tuple(kept)
 
 
-def _findings(verdicts: list[_Verdict], inventory: Inventory) -> Iterator[Finding]:
+def _findings(verdicts: list[_Verdict], inventory: PolicyInventory) -> Iterator[Finding]:
     """Report a rule that is needed nowhere. It never matches only if others come first wherever it is."""
     never = all(verdict.before for verdict in verdicts)
     verdicts = [verdict for verdict in verdicts if verdict.before == never]
@@ -139,7 +139,7 @@ def _findings(verdicts: list[_Verdict], inventory: Inventory) -> Iterator[Findin
         yield Finding(codes.REDUNDANT, message, rule.origin.span, f"{where}; remove it, or narrow the other", subjects)
 
 
-def _fallback(rule: Rule, inventory: Inventory) -> Fallback:
+def _fallback(rule: Rule, inventory: PolicyInventory) -> Fallback:
     """Return how its dialect reports rules that an object adds by itself."""
     policy = inventory.policy_of(rule)
     fallback = linting_of(policy).fallback if policy is not None else None
@@ -149,7 +149,7 @@ def _fallback(rule: Rule, inventory: Inventory) -> Fallback:
 
 
 def _is_later(rule: Rule, others: Sequence[Rule]) -> bool:
-    """Tell whether it comes after another, by file and line, and then by name: only the later of two is reported."""
+    """Return whether it comes after another, by file and line, and then by name: only the later of two is reported."""
     return any(_order(rule) > _order(other) for other in others)
 
 

@@ -30,7 +30,7 @@ class Caller:
 
     @property
     def spellings(self) -> tuple[str, ...]:
-        """The ways to write it, the most exact first."""
+        """Return the ways to write it, the most exact first."""
         if self.namespace is None or self.account is None:
             return (self.identity,)
         if self.account == "*":

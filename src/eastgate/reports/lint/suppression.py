@@ -19,7 +19,7 @@ from eastgate.dialects.linting import Finding, codes, locating
 from eastgate.records import dataclass
 from eastgate.regexes import regex
 from eastgate.reports.lint.hooks import lint_codes
-from eastgate.reports.lint.inventory import Inventory
+from eastgate.reports.lint.inventory import PolicyInventory
 
 __all__ = ["ANNOTATION", "drop_suppressed"]
 
@@ -45,7 +45,7 @@ class _Annotations:
     findings: list[Finding] = field(default_factory=list)
 
 
-def drop_suppressed(findings: Iterable[Finding], inventory: Inventory) -> Iterator[Finding]:
+def drop_suppressed(findings: Iterable[Finding], inventory: PolicyInventory) -> Iterator[Finding]:
     """Leave out the findings that are suppressed, and add what is wrong with suppressions."""
     annotations = _Annotations()
     for document, keys in _documents(inventory):
@@ -59,8 +59,8 @@ def drop_suppressed(findings: Iterable[Finding], inventory: Inventory) -> Iterat
             yield _unused(suppression)
 
 
-def _is_suppressed(finding: Finding, suppressions: list[_Suppression], inventory: Inventory) -> bool:
-    """Tell whether a finding is suppressed: by a policy or an object alone, or by all of its workloads."""
+def _is_suppressed(finding: Finding, suppressions: list[_Suppression], inventory: PolicyInventory) -> bool:
+    """Return whether a finding is suppressed: by a policy or an object alone, or by all of its workloads."""
     matching = [item for item in suppressions if item.code == finding.code.id and _is_about(finding, item)]
     if not matching:
         return False
@@ -81,7 +81,7 @@ def _is_about(finding: Finding, suppression: _Suppression) -> bool:
     return span is not None and span.source is document.source and document.line <= span.line <= document.end_line
 
 
-def _documents(inventory: Inventory) -> Iterator[tuple[Span, frozenset[str]]]:
+def _documents(inventory: PolicyInventory) -> Iterator[tuple[Span, frozenset[str]]]:
     """List the policies and objects whose file mentions the annotation, and the keys that they go by."""
     for policy in inventory.policies:
         if _is_mentioned(policy.span.source):
@@ -97,7 +97,7 @@ def _documents(inventory: Inventory) -> Iterator[tuple[Span, frozenset[str]]]:
 
 @lru_cache(maxsize=4096)
 def _is_mentioned(source: SourceText) -> bool:
-    """Tell whether the annotation is anywhere in a file; there are far fewer files than objects."""
+    """Return whether the annotation is anywhere in a file; there are far fewer files than objects."""
     return ANNOTATION in source.text
 
 

@@ -21,17 +21,17 @@ from eastgate.cluster import (
 )
 from eastgate.diagnostics.spans import Span
 from eastgate.dialects.linting import Finding, codes
-from eastgate.dialects.linting.nearest import near
+from eastgate.dialects.linting.nearest import nearest_name
 from eastgate.dialects.linting.targets import missing_target, target_span
 from eastgate.records import dataclass
 from eastgate.reports.lint.hooks import statements_of
-from eastgate.reports.lint.inventory import Inventory, Policy
+from eastgate.reports.lint.inventory import Policy, PolicyInventory
 from eastgate.reports.lint.labels import Selecting, find_misspelt_labels, suggest_labels
 
 __all__ = ["find_empty_targets"]
 
 
-def find_empty_targets(inventory: Inventory) -> Iterator[Finding]:
+def find_empty_targets(inventory: PolicyInventory) -> Iterator[Finding]:
     """Report every target that does not exist or selects nothing."""
     for policy in inventory.policies:
         statements = statements_of(policy)
@@ -52,7 +52,7 @@ class _Field:
         return target_span(self.policy, self.name, self.number, name)
 
 
-def _target(field: _Field, target: Target, inventory: Inventory) -> Iterator[Finding]:
+def _target(field: _Field, target: Target, inventory: PolicyInventory) -> Iterator[Finding]:
     world = inventory.world
     match target:
         case PodsOfService(namespace, name) if f"{namespace}/{name}" not in world.services:
@@ -80,7 +80,7 @@ def _missing(field: _Field, kind: str, namespace: str, name: str, declared: Iter
     return missing_target(field.policy, field.span(name), kind, namespace, name, declared)
 
 
-def _no_workload(field: _Field, target: PodsOwnedBy | PodsOfAccount | PodNamed, inventory: Inventory) -> Finding:
+def _no_workload(field: _Field, target: PodsOwnedBy | PodsOfAccount | PodNamed, inventory: PolicyInventory) -> Finding:
     policy, world = field.policy, inventory.world
     match target:
         case PodsOwnedBy(namespace, kind, name):
@@ -92,12 +92,12 @@ def _no_workload(field: _Field, target: PodsOwnedBy | PodsOfAccount | PodNamed, 
             kind = "Pod"
             names = {w.name for w in world.workloads.values() if w.namespace == namespace and not w.derived}
     message = f"{policy.ref} targets {kind} {namespace}/{name}, and no workload is of it"
-    close = near(name, names - {name})
+    close = nearest_name(name, names - {name})
     help_ = f"did you mean {close}?" if close else f"declare {kind} {namespace}/{name}, or name another"
     return Finding(codes.NO_SUCH_TARGET, message, field.span(name), help_, (str(policy.ref),))
 
 
-def _nothing(field: _Field, target: Selecting, inventory: Inventory) -> Iterator[Finding]:
+def _nothing(field: _Field, target: Selecting, inventory: PolicyInventory) -> Iterator[Finding]:
     if not inventory.world.workloads:
         return  # then nothing is selected by anything
     policy = field.policy

@@ -37,12 +37,12 @@ class Coverage:
 
     @property
     def missing(self) -> list[Origin]:
-        """The rules that no case exercised, in the order of file and line."""
+        """Return the rules that no case exercised, in the order of file and line."""
         return [self.rules[key] for key in sorted(self.rules.keys() - self.exercised)]
 
     @property
     def percent(self) -> float:
-        """The percentage of rules that were exercised; 100 where there are none."""
+        """Return the percentage of rules that were exercised; 100 where there are none."""
         covered = len(self.rules) - len(self.missing)
         return 100.0 * covered / len(self.rules) if self.rules else 100.0
 

@@ -51,7 +51,7 @@ def read_tables(
         nodes = list(filter(_is_meant_as_table, roots.nodes))
         broken = roots.reporter.errors
         if nodes or Path(file) in given or _names_a_table(broken):
-            reporter.found.extend(roots.reporter)  # a broken document beside a table may itself be meant as one
+            reporter.diagnostics.extend(roots.reporter)  # a broken document beside a table may itself be meant as one
             tables.extend([_unreadable_table(file, broken, base)] if broken else [])
         bounds = ANYWHERE if follow else around(file)
         tables.extend(_table(node, Path(file), base, bounds, unread, reporter) for node in nodes)
@@ -65,7 +65,7 @@ def read_tables(
 
 
 def _names_a_table(broken: Iterable[Diagnostic]) -> bool:
-    """Tell whether a text that could not be parsed seems to be a table."""
+    """Return whether a text that could not be parsed seems to be a table."""
     return any(error.span is not None and _A_TABLE.search(error.span.source.text) for error in broken)
 
 
@@ -83,7 +83,7 @@ def _is_table(node: Node) -> bool:
 
 
 def _is_meant_as_table(node: Node) -> bool:
-    """Tell whether a document is meant as a table, whatever kind it has."""
+    """Return whether a document is meant as a table, whatever kind it has."""
     kind = node.nearest("kind").value
     if _is_table(node) or (isinstance(kind, str) and did_you_mean(kind, (KIND,))):
         return True
@@ -96,7 +96,7 @@ def _table(node: Node, file: Path, base: Settings, bounds: Bounds, handling: Han
     check(DECISION_TEST, node, Check(diagnostics, None))
     if not _is_table(node):
         span = node.nearest("kind").span if "kind" in node else next(iter(node.keys.values()), node).span
-        diagnostics.found.insert(
+        diagnostics.diagnostics.insert(
             0, Diagnostic(NOT_A_TABLE, f"this has cases, and is no {KIND}", span, f"write kind: {KIND}")
         )
     version = node.get("apiVersion")
@@ -112,7 +112,7 @@ def _table(node: Node, file: Path, base: Settings, bounds: Bounds, handling: Han
             )
         except SettingsError as error:
             diagnostics.report(BAD_SETTING, str(error), settings_node.span if settings_node else node.span)
-    reporter.found.extend(diagnostics)
+    reporter.diagnostics.extend(diagnostics)
     if diagnostics.errors:
         name = node.nearest("metadata", "name").value
         return _unreadable_table(name if isinstance(name, str) else str(file), diagnostics.errors, base, node.span)

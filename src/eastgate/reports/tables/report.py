@@ -22,7 +22,7 @@ def text(run: Run, *, verbose: bool = False, color: bool = False) -> Iterator[st
     """Yield failures (and with `verbose` everything), the uncovered rules, and last one line that counts."""
     for result in run.results:
         if not result.passed:
-            yield printable(f"FAIL {result.span.place} {result.table.name}: {result.name}")
+            yield printable(f"FAIL {result.span.location} {result.table.name}: {result.name}")
             yield printable(f"     {result.problem}")
             if result.cites:
                 yield printable(f"     it checks: {result.cites}")
@@ -30,7 +30,7 @@ def text(run: Run, *, verbose: bool = False, color: bool = False) -> Iterator[st
             yield printable(f"ok   {result.table.name}: {result.name}")
         if result.passed and result.decision is not None and result.table.unread is Handling.WARN:
             yield from (
-                printable(f"note {result.span.place} {line}")
+                printable(f"note {result.span.location} {line}")
                 for line in describe_unconsidered(result.decision.unconsidered)
             )
     if run.coverage is not None:
@@ -45,7 +45,7 @@ def _coverage(coverage: Coverage) -> Iterator[str]:
     missing = coverage.missing
     for origin in missing:
         span = origin.span
-        yield printable(f"not exercised: {origin}") + (f" ({span.place})" if span else "")
+        yield printable(f"not exercised: {origin}") + (f" ({span.location})" if span else "")
     yield f"coverage: {len(coverage.rules) - len(missing)} of {len(coverage.rules)} rules ({coverage.percent:.1f} %)"
 
 
@@ -102,6 +102,6 @@ def junit(run: Run) -> str:
             )
             if result.problem is not None:
                 problem = printable(result.problem)
-                ET.SubElement(case, "failure", message=problem).text = f"{result.span.place}: {problem}"
+                ET.SubElement(case, "failure", message=problem).text = f"{result.span.location}: {problem}"
     ET.indent(root)
     return ET.tostring(root, encoding="unicode", xml_declaration=True)

@@ -42,7 +42,7 @@ class Result:
 
     @property
     def passed(self) -> bool:
-        """Whether it is as expected."""
+        """Return whether it is as expected."""
         return self.problem is None
 
 
@@ -56,17 +56,17 @@ class Run:
 
     @property
     def passed(self) -> int:
-        """The number of results that are as expected."""
+        """Return the number of results that are as expected."""
         return sum(1 for result in self.results if result.passed)
 
     @property
     def failed(self) -> int:
-        """The number of results that are not. A table that cannot be read is one of them."""
+        """Return the number of results that are not. A table that cannot be read is one of them."""
         return len(self.results) - self.passed
 
     @property
     def unread(self) -> int:
-        """The number of tables that cannot be read."""
+        """Return the number of tables that cannot be read."""
         return sum(1 for result in self.results if result.table.problem is not None)
 
 

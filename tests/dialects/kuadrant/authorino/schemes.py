@@ -16,14 +16,14 @@ from eastgate.dialects.kuadrant.authorino.facts import RequestFacts, Services
 from eastgate.dialects.kuadrant.authorino.judgement import Judgement
 from eastgate.dialects.kuadrant.authorino.model import (
     All,
-    Anonymous,
+    AnonymousAccess,
     ApiKeys,
     Authorization,
     Condition,
     Credentials,
     Identity,
-    Operator,
     Pattern,
+    PatternOperator,
     PatternRules,
     Scheme,
 )
@@ -67,7 +67,7 @@ def nothing_known() -> RequestFacts:
 def pattern(text: str) -> Pattern:
     """`selector operator value`, as a person reads it."""
     selector, operator, value = (*text.split(" ", 2), "")[:3]
-    return Pattern(selector, Operator(operator), value)
+    return Pattern(selector, PatternOperator(operator), value)
 
 
 def rule(condition: Condition | str, name: str = "rule", **more: Any) -> Authorization:
@@ -80,7 +80,7 @@ def scheme(*authorizations: Authorization, identities: Iterable[Identity] = (), 
 
 
 def everybody(name: str = "everybody", **more: Any) -> Identity:
-    return Identity(name, Anonymous(), **more)
+    return Identity(name, AnonymousAccess(), **more)
 
 
 def api_keys(name: str = "keys", credentials: Credentials | None = None, **more: Any) -> Identity:

@@ -9,7 +9,7 @@ import pytest
 
 from eastgate.dialects.kuadrant.authorino.authorization_json import AuthorizationJson
 from eastgate.dialects.kuadrant.authorino.conditions import evaluate_condition
-from eastgate.dialects.kuadrant.authorino.model import Operator, Pattern
+from eastgate.dialects.kuadrant.authorino.model import Pattern, PatternOperator
 from eastgate.dialects.kuadrant.authorino.outcomes import ERRS, FAILS, HOLDS
 
 RECORDED = json.loads(Path(__file__).with_name("authorino_patterns.json").read_text("utf-8"))
@@ -17,8 +17,8 @@ LETTERS = {HOLDS: "T", FAILS: "F", ERRS: "E"}
 
 
 @pytest.mark.parametrize("selector", RECORDED["outcomes"])
-@pytest.mark.parametrize("operator", list(Operator))
-def test_patterns_come_out_as_in_authorino(selector: str, operator: Operator) -> None:
+@pytest.mark.parametrize("operator", list(PatternOperator))
+def test_patterns_come_out_as_in_authorino(selector: str, operator: PatternOperator) -> None:
     document = AuthorizationJson(RECORDED["document"], RECORDED["document"], {}, {})
     found = [
         LETTERS[evaluate_condition(Pattern(selector, operator, value), document).outcomes]

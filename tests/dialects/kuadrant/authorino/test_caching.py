@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from eastgate.dialects.kuadrant.authorino.caching import AnswerCache
 from eastgate.dialects.kuadrant.authorino.evaluate import evaluate
 from eastgate.dialects.kuadrant.authorino.facts import RequestFacts, Review, Services
+from eastgate.dialects.kuadrant.authorino.fetching import HttpFetcher
 from eastgate.dialects.kuadrant.authorino.judgement import Judgement
 from eastgate.dialects.kuadrant.authorino.model import (
     Authorization,
@@ -14,14 +15,13 @@ from eastgate.dialects.kuadrant.authorino.model import (
     HttpCall,
     Identity,
     Introspection,
-    Literal,
+    LiteralValue,
     Metadata,
     Scheme,
     Selected,
     SubjectAccess,
     TokenReview,
 )
-from tests.dialects.kuadrant.authorino.fetching import HttpFetcher
 from tests.dialects.kuadrant.authorino.schemes import Reply, backend, request, scheme
 from tests.languages.jwt.mint import NOW
 
@@ -126,7 +126,7 @@ def test_metadata_and_authorization_are_kept_as_well() -> None:
     with backend() as server:
         server.replies["/more"] = Reply({"plan": "gold"})
         found = scheme(
-            Authorization("sar", SubjectAccess(Literal("alice")), cache=BY_USER),
+            Authorization("sar", SubjectAccess(LiteralValue("alice")), cache=BY_USER),
             metadata=(Metadata("more", HttpCall(f"{server.url}/more"), cache=BY_USER),),
         )
         services = Services(reviewer=reviewer, fetcher=HttpFetcher(), cache=AnswerCache())

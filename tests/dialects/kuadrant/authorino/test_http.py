@@ -12,19 +12,19 @@ import pytest
 
 from eastgate.dialects.kuadrant.authorino.evaluate import evaluate
 from eastgate.dialects.kuadrant.authorino.facts import Services
+from eastgate.dialects.kuadrant.authorino.fetching import HttpFetcher
 from eastgate.dialects.kuadrant.authorino.model import (
     Credentials,
     HttpCall,
     Identity,
     Introspection,
-    Literal,
+    LiteralValue,
     Metadata,
     Property,
     SecretRef,
     Selected,
     Where,
 )
-from tests.dialects.kuadrant.authorino.fetching import HttpFetcher
 from tests.dialects.kuadrant.authorino.schemes import (
     NAMESPACE,
     Backend,
@@ -147,7 +147,7 @@ def test_metadata_is_fetched_with_what_is_known_of_the_request(server: Backend) 
     server.replies["/users/alice"] = Reply({"plan": "gold"})
     call = HttpCall(
         server.url + "/users/{request.headers.x-user}?m={request.method}",
-        headers=(Property("x-path", Selected("request.url_path")), Property("x-n", Literal(7))),
+        headers=(Property("x-path", Selected("request.url_path")), Property("x-n", LiteralValue(7))),
         shared_secret=SecretRef("shared", "word"),
     )
     allowed, _ = with_metadata(server, call, "auth.metadata.more.plan eq gold")

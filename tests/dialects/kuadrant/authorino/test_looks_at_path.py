@@ -14,7 +14,7 @@ from eastgate.dialects.kuadrant.authorino.facts import RequestFacts
 from eastgate.dialects.kuadrant.authorino.model import (
     X509,
     All,
-    Anonymous,
+    AnonymousAccess,
     AnyOf,
     ApiKeys,
     Authorization,
@@ -28,11 +28,11 @@ from eastgate.dialects.kuadrant.authorino.model import (
     Introspection,
     Json,
     Jwt,
-    Literal,
+    LiteralValue,
     Metadata,
-    Operator,
     Part,
     Pattern,
+    PatternOperator,
     PatternRules,
     Plain,
     PlainResponse,
@@ -49,22 +49,22 @@ from eastgate.dialects.kuadrant.authorino.paths import PATH_OF_REQUEST
 from eastgate.ir.attributes import UNKNOWN
 
 HOST = Selected("request.host")
-PATTERN = Pattern("request.host", Operator.EQ, "a")
+PATTERN = Pattern("request.host", PatternOperator.EQ, "a")
 CALL = HttpCall("https://a.example/{request.host}")
 RULES = PatternRules(PATTERN)
 # Of each kind of part one that does not look at the path.
 PARTS: tuple[Part, ...] = (
-    *(Literal("path"), HOST, CelExpression("request.host")),
+    *(LiteralValue("path"), HOST, CelExpression("request.host")),
     *(PATTERN, CelPredicate("true"), All(), AnyOf()),
     *(Credentials(), SecretRef("a", "b"), Jwt("https://a.example"), ApiKeys(Selector()), X509(Selector())),
-    *(TokenReview(), Introspection("https://a.example"), Plain("request.host"), Anonymous()),
-    *(Property("a", HOST), Cache(HOST), Identity("a", Anonymous()), CALL, Metadata("a", CALL)),
+    *(TokenReview(), Introspection("https://a.example"), Plain("request.host"), AnonymousAccess()),
+    *(Property("a", HOST), Cache(HOST), Identity("a", AnonymousAccess()), CALL, Metadata("a", CALL)),
     *(RULES, Rego("allow = true"), SubjectAccess(HOST, resource={"verb": HOST}), Authorization("a", RULES)),
     *(PlainResponse(HOST), Json(()), Response("a", PlainResponse(HOST), "a"), Denial(), Scheme("shop", ("*",))),
 )
 
 PATH = Selected("request.path")
-LOOKS = Pattern("request.path", Operator.EQ, "/")
+LOOKS = Pattern("request.path", PatternOperator.EQ, "/")
 NAMED = (Property("a", HOST), Property("a", PATH))
 # Of each field with expressions a value that looks at the path.
 LOOKING: dict[str, object] = {
@@ -114,7 +114,7 @@ LOOKING: dict[str, object] = {
 STEPS = ("Identity", "Metadata", "Authorization", "Response")
 # Fields without expressions.
 CONSTANTS = {
-    "Literal.value",
+    "LiteralValue.value",
     *("Pattern.operator", "Pattern.value"),
     "AnyOf.apart",
     *("Credentials.where", "Credentials.key", "SecretRef.name", "SecretRef.key"),
@@ -162,14 +162,14 @@ ELSEWHERE = ("request.host", "request.query", "request.headers.x-path", "auth.id
 
 @pytest.mark.parametrize("selector", REACHING)
 def test_a_selector_looks_at_the_path_if_it_can_reach_it(selector: str) -> None:
-    assert Pattern(selector, Operator.EQ, "a").looks_at_path
+    assert Pattern(selector, PatternOperator.EQ, "a").looks_at_path
     assert Selected(selector).looks_at_path
     assert Selected(f"a {{{selector}}}").looks_at_path
 
 
 @pytest.mark.parametrize("selector", ELSEWHERE)
 def test_a_selector_that_leads_elsewhere_does_not_look_at_the_path(selector: str) -> None:
-    assert not Pattern(selector, Operator.EQ, "/path").looks_at_path
+    assert not Pattern(selector, PatternOperator.EQ, "/path").looks_at_path
     assert not Selected(selector).looks_at_path
     assert not Selected(f"path {{{selector}}}").looks_at_path
 

@@ -16,7 +16,7 @@ from eastgate.dialects.kuadrant.authorino.model import (
     Denial,
     Identity,
     Json,
-    Literal,
+    LiteralValue,
     Plain,
     PlainResponse,
     Property,
@@ -154,10 +154,10 @@ def test_a_single_identity_says_its_reason_plainly() -> None:
 def test_a_denial_can_be_made_over() -> None:
     login = Denial(
         302,
-        Literal("Please log in"),
+        LiteralValue("Please log in"),
         (
             Property("Location", Selected("https://login.example/?back={request.path}")),
-            Property("X-Odd", Literal("a\nb")),
+            Property("X-Odd", LiteralValue("a\nb")),
         ),
         CelExpression("'sorry, ' + request.method"),
     )
@@ -178,11 +178,11 @@ def test_a_denial_can_be_made_over() -> None:
 def test_the_service_behind_is_told_only_if_allowed() -> None:
     told = (
         Response("user", PlainResponse(Selected("auth.identity.metadata.name")), "x-user"),
-        Response("json", Json((Property("b", Literal(1)), Property("a", Selected("request.method")))), "x-json"),
+        Response("json", Json((Property("b", LiteralValue(1)), Property("a", Selected("request.method")))), "x-json"),
         Response("meta", Json((Property("n", Selected("auth.response.user")),)), "ext", in_header=False, priority=1),
-        Response("skipped", PlainResponse(Literal("x")), "x-skipped", when=FAILS),
+        Response("skipped", PlainResponse(LiteralValue("x")), "x-skipped", when=FAILS),
         Response("broken", PlainResponse(CelExpression("request.headers.nope")), "x-broken"),
-        Response("lines", PlainResponse(Literal("a\r\nx-admin: true")), "x-lines"),
+        Response("lines", PlainResponse(LiteralValue("a\r\nx-admin: true")), "x-lines"),
     )
     found = evaluate(scheme(identities=[api_keys()], responses=told), ALICE, SERVICES)
     assert found.response_headers == {"x-user": "alice", "x-json": '{"a":"GET","b":1}'}
@@ -193,7 +193,7 @@ def test_the_service_behind_is_told_only_if_allowed() -> None:
 
 
 def test_an_error_in_the_condition_of_a_response_denies() -> None:
-    told = Response("user", PlainResponse(Literal("x")), "x-user", when=ERRS)
+    told = Response("user", PlainResponse(LiteralValue("x")), "x-user", when=ERRS)
     assert not evaluate(scheme(responses=(told,)), request(), Services()).allowed
 
 
@@ -203,14 +203,14 @@ def test_an_error_in_the_condition_of_a_response_denies() -> None:
 @pytest.mark.parametrize(
     ("properties", "condition", "status"),
     [
-        ((Property("role", Literal("admin")),), "auth.identity.role eq admin", 200),
+        ((Property("role", LiteralValue("admin")),), "auth.identity.role eq admin", 200),
         ((Property("role", Selected("auth.identity.metadata.name")),), "auth.identity.role eq alice", 200),
-        ((Property("metadata", Literal("x")),), "auth.identity.metadata.name eq alice", 200),
-        ((Property("metadata", Literal("x"), overwrite=True),), "auth.identity.metadata eq x", 200),
+        ((Property("metadata", LiteralValue("x")),), "auth.identity.metadata.name eq alice", 200),
+        ((Property("metadata", LiteralValue("x"), overwrite=True),), "auth.identity.metadata eq x", 200),
         ((Property("role", CelExpression("request.method")),), "auth.identity.role eq GET", 200),
         ((Property("role", CelExpression("request.nope")),), "request.method eq GET", 401),
         ((Property("role", CelExpression("syntax error")),), "request.method eq GET", 401),
-        ((Property("a", Literal(1)), Property("b", Selected("auth.identity.a"))), "auth.identity.b eq ", 200),
+        ((Property("a", LiteralValue(1)), Property("b", Selected("auth.identity.a"))), "auth.identity.b eq ", 200),
         ((Property("role", Selected("user-{request.method}")),), "auth.identity.role eq user-GET", 200),
     ],
 )
@@ -220,7 +220,7 @@ def test_identities_are_extended(properties: tuple[Property, ...], condition: st
 
 
 def test_what_is_not_an_object_cannot_be_extended() -> None:
-    plain = Identity("plain", Plain("request.method"), properties=(Property("a", Literal(1)),))
+    plain = Identity("plain", Plain("request.method"), properties=(Property("a", LiteralValue(1)),))
     assert evaluate(scheme(identities=[plain]), request(), Services()).status == 401
 
 
@@ -278,14 +278,14 @@ def test_kubernetes_tokens_are_reviewed(token: str, audiences: tuple[str, ...], 
     assert trail(evaluate(guarded, facts, Services(reviewer=Server(away=True))))[0] == ("kube", "error")
 
 
-RESOURCE: dict[str, Value] = {"resource": Literal("pods"), "verb": Selected("request.method.@case:lower")}
+RESOURCE: dict[str, Value] = {"resource": LiteralValue("pods"), "verb": Selected("request.method.@case:lower")}
 
 
 @pytest.mark.parametrize(
     ("access", "spec", "verdict"),
     [
         (
-            SubjectAccess(Literal("alice"), ("dev",)),
+            SubjectAccess(LiteralValue("alice"), ("dev",)),
             {"user": "alice", "groups": ["dev"], "nonResourceAttributes": {"path": "/orders?x=1", "verb": "get"}},
             "accepted",
         ),

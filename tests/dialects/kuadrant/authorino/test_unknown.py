@@ -20,9 +20,9 @@ from eastgate.dialects.kuadrant.authorino.model import (
     CelPredicate,
     Condition,
     Identity,
-    Literal,
-    Operator,
+    LiteralValue,
     Pattern,
+    PatternOperator,
     PatternRules,
     Plain,
     PlainResponse,
@@ -174,8 +174,8 @@ def test_unknown_properties_make_an_identity_unknown() -> None:
 def test_unknown_responses_are_left_out() -> None:
     told = (
         Response("a", PlainResponse(Selected("request.headers.x")), "x-a"),
-        Response("b", PlainResponse(Literal("b")), "x-b", when=MAYBE),
-        Response("c", PlainResponse(Literal("c")), "x-c"),
+        Response("b", PlainResponse(LiteralValue("b")), "x-b", when=MAYBE),
+        Response("c", PlainResponse(LiteralValue("c")), "x-c"),
     )
     found = asked(scheme(responses=told))
     assert (found.allowed, found.response_headers) == (True, {"x-c": "c"})
@@ -189,13 +189,13 @@ SELECTORS = ("request.headers.a", "request.headers.b", "request.method", "auth.i
 leaves: st.SearchStrategy[Condition] = st.builds(
     Pattern,
     st.sampled_from(SELECTORS),
-    st.sampled_from([Operator.EQ, Operator.NEQ, Operator.INCL, Operator.EXCL]),
+    st.sampled_from([PatternOperator.EQ, PatternOperator.NEQ, PatternOperator.INCL, PatternOperator.EXCL]),
     st.sampled_from((*VALUES, "true", "GET")),
 ) | st.sampled_from(
     [
         CelPredicate("request.headers.a == '1'"),
         CelPredicate("!has(request.headers.b)"),
-        Pattern("a", Operator.MATCHES, "("),
+        Pattern("a", PatternOperator.MATCHES, "("),
     ]
 )
 conditions: st.SearchStrategy[Condition] = st.recursive(
@@ -211,7 +211,7 @@ identities = st.builds(
     lambda at, when, role: everybody(f"i{at}", priority=at, when=when, properties=(Property("role", role),)),
     st.integers(0, 2),
     maybe,
-    st.sampled_from([Literal("1"), Literal("2"), Selected("request.headers.a")]),
+    st.sampled_from([LiteralValue("1"), LiteralValue("2"), Selected("request.headers.a")]),
 )
 rules = st.lists(st.tuples(conditions, maybe), max_size=3).map(
     lambda found: tuple(

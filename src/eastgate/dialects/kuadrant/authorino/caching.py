@@ -18,7 +18,7 @@ __all__ = ["AnswerCache", "ask_cached"]
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
+class _CachedAnswer:
     answer: Found
     until: float
 
@@ -29,7 +29,7 @@ class AnswerCache:
     def __init__(self, size: int = 10_000, clock: Callable[[], float] = time.monotonic) -> None:
         self._size = size
         self._clock = clock
-        self._held: OrderedDict[tuple[object, ...], _Held] = OrderedDict()
+        self._held: OrderedDict[tuple[object, ...], _CachedAnswer] = OrderedDict()
         self._lock = threading.Lock()
 
     def get(self, key: tuple[object, ...]) -> Found | None:
@@ -49,7 +49,7 @@ class AnswerCache:
         if seconds <= 0:
             return
         with self._lock:
-            self._held[key] = _Held(answer, self._clock() + seconds)
+            self._held[key] = _CachedAnswer(answer, self._clock() + seconds)
             self._held.move_to_end(key)
             while len(self._held) > self._size:
                 self._held.popitem(last=False)

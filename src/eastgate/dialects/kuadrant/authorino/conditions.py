@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from eastgate.dialects.kuadrant.authorino.authorization_json import AuthorizationJson
 from eastgate.dialects.kuadrant.authorino.gjson import Selection, TooMuch, select
-from eastgate.dialects.kuadrant.authorino.model import All, AnyOf, CelPredicate, Condition, Operator, Pattern
+from eastgate.dialects.kuadrant.authorino.model import All, AnyOf, CelPredicate, Condition, Pattern, PatternOperator
 from eastgate.dialects.kuadrant.authorino.outcomes import (
     ANYTHING,
     EITHER,
@@ -96,7 +96,7 @@ def _outcomes(condition: Condition, document: AuthorizationJson, seen: list[Seen
 
 
 def _pattern(pattern: Pattern, document: AuthorizationJson) -> _PartOutcome:
-    if pattern.operator is Operator.MATCHES and (problem := regex_problem(pattern.value)):
+    if pattern.operator is PatternOperator.MATCHES and (problem := regex_problem(pattern.value)):
         return _PartOutcome(ERRS, f"{pattern.value!r} is not a regular expression: {problem}.")
     path = lead(pattern.selector)
     if unknown := touched((path,), document.unknown):
@@ -117,15 +117,15 @@ def _pattern(pattern: Pattern, document: AuthorizationJson) -> _PartOutcome:
 
 def _holds(pattern: Pattern, selection: Selection) -> bool:
     match pattern.operator:
-        case Operator.EQ:
+        case PatternOperator.EQ:
             return selection.text == pattern.value
-        case Operator.NEQ:
+        case PatternOperator.NEQ:
             return selection.text != pattern.value
-        case Operator.INCL:
+        case PatternOperator.INCL:
             return pattern.value in selection.texts
-        case Operator.EXCL:
+        case PatternOperator.EXCL:
             return pattern.value not in selection.texts
-        case Operator.MATCHES:
+        case PatternOperator.MATCHES:
             search = _compiled(pattern.value)
             return not isinstance(search, str) and search(_bytes(selection.text)) is not None
 

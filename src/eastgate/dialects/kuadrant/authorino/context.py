@@ -8,7 +8,7 @@ from eastgate.dialects.kuadrant.authorino.authorization_json import Authorizatio
 from eastgate.dialects.kuadrant.authorino.facts import RequestFacts, Services
 from eastgate.dialects.kuadrant.authorino.model import Scheme
 from eastgate.dialects.kuadrant.authorino.secrecy import Secrets
-from eastgate.languages.rego import Budget
+from eastgate.languages.rego import StepBudget
 from eastgate.records import dataclass
 
 __all__ = ["Evaluation"]
@@ -23,5 +23,5 @@ class Evaluation:
     services: Services
     document: AuthorizationJson
     secrets: Secrets
-    patience: Budget = field(default_factory=Budget)
+    patience: StepBudget = field(default_factory=StepBudget)
     """The steps that all Rego of the scheme may take together."""

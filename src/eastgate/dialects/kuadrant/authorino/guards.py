@@ -15,8 +15,8 @@ from eastgate.dialects.kuadrant.authorino.model import (
     AnyOf,
     CelPredicate,
     Condition,
-    Operator,
     Pattern,
+    PatternOperator,
     PatternRules,
     Scheme,
 )
@@ -70,7 +70,7 @@ def _leaves(condition: Condition) -> Iterator[Pattern | CelPredicate]:
 
 def _may_err(condition: Pattern | CelPredicate) -> str | None:
     match condition:
-        case Pattern(operator=Operator.MATCHES, value=value) if regex_problem(value):
+        case Pattern(operator=PatternOperator.MATCHES, value=value) if regex_problem(value):
             return f"`{value}` is not a regular expression"
         case CelPredicate(text):
             return f"`{text}` fails where something that it looks at is missing"

@@ -12,7 +12,7 @@ from eastgate.dialects.kuadrant.authorino.caching import ask_cached
 from eastgate.dialects.kuadrant.authorino.context import Evaluation
 from eastgate.dialects.kuadrant.authorino.facts import ServerResponse, Unavailable
 from eastgate.dialects.kuadrant.authorino.findings import Broken, Finding, Found, NotKnown, Refused
-from eastgate.dialects.kuadrant.authorino.model import HttpCall, Literal, Metadata, Selected, Where
+from eastgate.dialects.kuadrant.authorino.model import HttpCall, LiteralValue, Metadata, Selected, Where
 from eastgate.dialects.kuadrant.authorino.values import properties, resolve, stringified
 from eastgate.http import origin
 from eastgate.languages.jwt.strict_json import JsonProblem, read_object
@@ -66,7 +66,7 @@ def _request(
     call: HttpCall, evaluation: Evaluation
 ) -> tuple[str, dict[str, str], bytes | None] | Refused | NotKnown | Broken:
     """Return the address, the headers and the body, or what keeps them from being known."""
-    url = resolve(Selected(call.url) if "{" in call.url else Literal(call.url), evaluation.document)
+    url = resolve(Selected(call.url) if "{" in call.url else LiteralValue(call.url), evaluation.document)
     if not isinstance(url, Found):
         return url
     address = str(url.value)

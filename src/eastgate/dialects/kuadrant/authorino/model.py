@@ -31,7 +31,7 @@ from eastgate.records import dataclass
 __all__ = [
     "X509",
     "All",
-    "Anonymous",
+    "AnonymousAccess",
     "AnyOf",
     "ApiKeys",
     "Authorization",
@@ -46,11 +46,11 @@ __all__ = [
     "Introspection",
     "Json",
     "Jwt",
-    "Literal",
+    "LiteralValue",
     "Metadata",
-    "Operator",
     "Part",
     "Pattern",
+    "PatternOperator",
     "PatternRules",
     "Plain",
     "PlainResponse",
@@ -100,7 +100,7 @@ def _look_at_path(*parts: Part | None) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Literal(Constant):
+class LiteralValue(Constant):
     """A literal value: any JSON."""
 
     value: object = field(hash=False)
@@ -128,13 +128,13 @@ class CelExpression(Part):
         return _reach_path(cel_mentions(self.text))
 
 
-Value: TypeAlias = Literal | Selected | CelExpression
+Value: TypeAlias = LiteralValue | Selected | CelExpression
 
 
 # Conditions
 
 
-class Operator(enum.StrEnum):
+class PatternOperator(enum.StrEnum):
     """The comparison of a pattern."""
 
     EQ = "eq"
@@ -149,7 +149,7 @@ class Pattern(Part):
     """A selected value, compared with a value."""
 
     selector: str
-    operator: Operator
+    operator: PatternOperator
     value: str
     span: Span | None = field(default=None, compare=False)
 
@@ -275,11 +275,11 @@ class Plain(Part):
 
 
 @dataclass(frozen=True, slots=True)
-class Anonymous(Constant):
+class AnonymousAccess(Constant):
     """No credential: everybody is recognized."""
 
 
-Method: TypeAlias = Jwt | ApiKeys | X509 | TokenReview | Introspection | Plain | Anonymous
+Method: TypeAlias = Jwt | ApiKeys | X509 | TokenReview | Introspection | Plain | AnonymousAccess
 
 
 @dataclass(frozen=True, slots=True)

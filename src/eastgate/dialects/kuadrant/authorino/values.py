@@ -9,7 +9,7 @@ from typing import TypeAlias
 from eastgate.dialects.kuadrant.authorino.authorization_json import AuthorizationJson
 from eastgate.dialects.kuadrant.authorino.findings import Broken, Found, NotKnown
 from eastgate.dialects.kuadrant.authorino.gjson import TooMuch, fill, is_template, select
-from eastgate.dialects.kuadrant.authorino.model import CelExpression, Literal, Property, Selected, Value
+from eastgate.dialects.kuadrant.authorino.model import CelExpression, LiteralValue, Property, Selected, Value
 from eastgate.dialects.kuadrant.authorino.paths import Path, selected_mentions, touched
 from eastgate.languages.cel import CelEvaluationError, CelProblem, compile_document_cel
 
@@ -21,7 +21,7 @@ _Evaluate: TypeAlias = Callable[[dict[str, object]], object]
 def resolve(value: Value, document: AuthorizationJson) -> Found | NotKnown | Broken:
     """Return the value in this document."""
     match value:
-        case Literal(constant):
+        case LiteralValue(constant):
             return Found(constant, constant)
         case Selected(path):
             evaluate = fill if is_template(path) else _selected

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from eastgate.diagnostics import did_you_mean
-from eastgate.dialects.kuadrant.authorino.model import Operator
+from eastgate.dialects.kuadrant.authorino.model import PatternOperator
 from eastgate.dialects.kuadrant.schemes import codes
 from eastgate.dialects.kuadrant.schemes.expressions import cel_condition, regular_expression
 from eastgate.dialects.kuadrant.schemes.validation import Checking, not_empty
@@ -32,7 +32,7 @@ _NEAR = {
     **dict.fromkeys(("=~", "~", "REGEX", "MATCH", "REGEXP"), "matches"),
 }
 _OPERATOR = Choice(
-    tuple(Operator),
+    tuple(PatternOperator),
     codes.OPERATOR,
     reasons={word: (codes.OPERATOR, f"write {operator}") for word, operator in _NEAR.items()}
     | {
@@ -61,18 +61,18 @@ def _pattern(node: Node, to: Checking) -> None:
     if missing:
         message = f"a condition needs {' and '.join(missing)}"
         to.report(codes.CONDITION, message, node, help=_EXAMPLE)
-    elif operator is not None and _is_idle(Operator(operator.text), value):
+    elif operator is not None and _is_idle(PatternOperator(operator.text), value):
         message = f"`{operator.text}` needs `value`"
         to.report(codes.CONDITION, message, value or operator, help="write value: ..")
-    elif operator is not None and value is not None and operator.text == Operator.MATCHES:
+    elif operator is not None and value is not None and operator.text == PatternOperator.MATCHES:
         regular_expression(value, to)
 
 
-def _is_idle(operator: Operator, value: Node | None) -> bool:
+def _is_idle(operator: PatternOperator, value: Node | None) -> bool:
     """Return whether nothing is compared: an empty text can be equal, but every text contains it."""
-    if operator is Operator.MATCHES:
+    if operator is PatternOperator.MATCHES:
         return value is None or not value.text
-    return value is None and operator not in (Operator.EQ, Operator.NEQ)
+    return value is None and operator not in (PatternOperator.EQ, PatternOperator.NEQ)
 
 
 _SOME = not_empty(codes.CONDITION, "there is no condition in the list", _EXAMPLE)

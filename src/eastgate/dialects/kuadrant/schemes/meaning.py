@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from eastgate.dialects.kuadrant.authorino.model import (
     X509,
-    Anonymous,
+    AnonymousAccess,
     ApiKeys,
     Authorization,
     AuthorizationRule,
@@ -147,7 +147,7 @@ def _method(entry: Node) -> Method:
         case "plain":
             return Plain(_text(_first(method, "authJSON", "selector")))
         case _:
-            return Anonymous()
+            return AnonymousAccess()
 
 
 _METHODS = {

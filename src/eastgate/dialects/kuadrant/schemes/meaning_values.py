@@ -11,9 +11,9 @@ from eastgate.dialects.kuadrant.authorino.model import (
     CelExpression,
     CelPredicate,
     Condition,
-    Literal,
-    Operator,
+    LiteralValue,
     Pattern,
+    PatternOperator,
     Property,
     Selected,
     Value,
@@ -42,7 +42,7 @@ def value_of(node: Node) -> Value:
         return Selected(selected.text)
     if "expression" in node:
         return CelExpression(node["expression"].text)
-    return Literal(node["value"].plain())
+    return LiteralValue(node["value"].plain())
 
 
 def optional_value(node: Node | None) -> Value | None:
@@ -94,5 +94,5 @@ def _condition(node: Node, patterns: Patterns) -> Condition:
         apart = tuple(member["patternRef"].span for member, parts in members if len(parts) > 1)
         return AnyOf(tuple(part for _, parts in members for part in parts), apart)
     value = node.get("value")
-    operator = Operator(node["operator"].text)
+    operator = PatternOperator(node["operator"].text)
     return Pattern(node["selector"].text, operator, value.text if value is not None else "", node.span)

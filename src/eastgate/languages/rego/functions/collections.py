@@ -106,13 +106,13 @@ def object_get(value: Object, key: Value, default: Value) -> Value:
     if not isinstance(key, tuple):
         entry = value.get(key)
         return default if entry is None else entry[0]
-    here: Value = value
+    current: Value = value
     for part in key:
-        step = _step(here, part)
+        step = _step(current, part)
         if step is None:
             return default
-        here = step[0]
-    return here
+        current = step[0]
+    return current
 
 
 def _step(value: Value, key: Value) -> tuple[Value] | None:

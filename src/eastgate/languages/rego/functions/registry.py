@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from eastgate.languages.rego.values import Object, Set, Value
 
-__all__ = ["MAX_ITEMS", "MAX_TEXT", "REGISTERED", "Bounded", "Failed", "Function", "function", "integer", "type_of"]
+__all__ = ["MAX_ITEMS", "MAX_TEXT", "REGISTERED", "Bounded", "BuiltIn", "Failed", "function", "integer", "type_of"]
 
 MAX_ITEMS: Final = 10_000
 MAX_TEXT: Final = 1 << 20
@@ -22,7 +22,7 @@ class Bounded(Exception):  # noqa: N818 - there is no answer
     """The function would take too much, or may differ from OPA's. The message repeats no value."""
 
 
-class Function(NamedTuple):
+class BuiltIn(NamedTuple):
     """A function, and the types that it takes and gives; None: any."""
 
     accepts: tuple[frozenset[str] | None, ...]
@@ -30,7 +30,7 @@ class Function(NamedTuple):
     call: Callable[..., Value]
 
 
-REGISTERED: Final[dict[str, Function]] = {}
+REGISTERED: Final[dict[str, BuiltIn]] = {}
 
 
 def function(name: str, *accepts: str, result: str | None = None) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -49,7 +49,7 @@ def function(name: str, *accepts: str, result: str | None = None) -> Callable[[C
                 raise Bounded("it makes a collection that is too large")
             return answer
 
-        REGISTERED[name] = Function(types, result, checked)
+        REGISTERED[name] = BuiltIn(types, result, checked)
         return call
 
     return register

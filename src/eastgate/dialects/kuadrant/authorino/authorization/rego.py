@@ -9,7 +9,7 @@ from eastgate.dialects.kuadrant.authorino.context import Evaluation
 from eastgate.dialects.kuadrant.authorino.findings import Broken, Finding, Found, NotKnown, Refused
 from eastgate.dialects.kuadrant.authorino.model import Rego
 from eastgate.dialects.kuadrant.authorino.paths import prune, rego_mentions, touched
-from eastgate.languages.rego import NoAnswer, Problem, RegoProgram, evaluate, program
+from eastgate.languages.rego import NoAnswer, RegoProgram, UnsupportedModule, evaluate, program
 from eastgate.regexes import regex
 
 __all__ = ["MAX_MODULE", "by_rego", "rego_problem"]
@@ -22,7 +22,7 @@ _PACKAGE: Final = regex(r"\A[\t\n\f\r ]*package[ \t]+[\w.\[\]\"-]+[ \t\r]*(?:#[^
 def by_rego(rego: Rego, evaluation: Evaluation) -> Finding:
     """Return whether the module allows. Whatever goes wrong in it, it does not."""
     program = _program(rego.module, rego.version)
-    if isinstance(program, Problem):
+    if isinstance(program, UnsupportedModule):
         return Broken(f"The Rego module cannot be understood: {program}.")
     mentions = rego_mentions(rego.module)
     if unknown := touched(mentions, evaluation.document.unknown):
@@ -41,16 +41,16 @@ def by_rego(rego: Rego, evaluation: Evaluation) -> Finding:
 def rego_problem(module: str, version: int = 0) -> str | None:
     """Return what keeps a text from being a module that can be evaluated, for the author; None where nothing does."""
     program = _program(module, version)
-    return str(program) if isinstance(program, Problem) else None
+    return str(program) if isinstance(program, UnsupportedModule) else None
 
 
 @lru_cache(maxsize=256)
-def _program(module: str, version: int) -> RegoProgram | Problem:
+def _program(module: str, version: int) -> RegoProgram | UnsupportedModule:
     if len(module) > MAX_MODULE:
-        return Problem(f"the module has {len(module)} characters, and at most {MAX_MODULE} are allowed")
+        return UnsupportedModule(f"the module has {len(module)} characters, and at most {MAX_MODULE} are allowed")
     cleaned = _TAKEN_AWAY.sub("", module)
     if cleaned != _PACKAGE.sub("", module, count=1):
-        return Problem(
+        return UnsupportedModule(
             "Authorino takes away every `package` with the rest of its line and the white space before it; "
             "write it once, on a line of its own with nothing before it"
         )

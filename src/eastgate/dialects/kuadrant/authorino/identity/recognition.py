@@ -14,7 +14,7 @@ from eastgate.dialects.kuadrant.authorino.identity.json_web_tokens import by_tok
 from eastgate.dialects.kuadrant.authorino.identity.reviews import by_review
 from eastgate.dialects.kuadrant.authorino.model import (
     X509,
-    Anonymous,
+    AnonymousAccess,
     ApiKeys,
     Identity,
     Introspection,
@@ -58,7 +58,7 @@ def _recognize(identity: Identity, evaluation: Evaluation) -> Finding:
             return by_introspection(introspection, identity.credentials, evaluation)
         case Plain(selector):
             return _plain(selector, evaluation)
-        case Anonymous():
+        case AnonymousAccess():
             return Found({"anonymous": True}, {"anonymous": True}, "Everybody is accepted.")
 
 
