@@ -10,6 +10,15 @@ from tests.agents.running import AgentMesh
 
 
 @pytest.fixture(scope="session")
-def agents(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AgentMesh]:
+def _running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AgentMesh]:
     with AgentMesh(tmp_path_factory.mktemp("agents")) as running:
         yield running
+
+
+@pytest.fixture
+def agents(_running: AgentMesh) -> Iterator[AgentMesh]:
+    """The mesh, whose authorizer allows everything at first. Sessions are closed after each test."""
+    _running.behave("allow")
+    yield _running
+    _running.behave("allow")
+    _running.close_agents()

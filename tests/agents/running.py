@@ -150,6 +150,7 @@ class Agent:
         return str(result["text"])
 
     def close(self) -> None:
+        """Close the session. Raises Denied, also where it has ended already."""
         self.process.tell("close", session=self.session).result()
 
 
@@ -165,6 +166,7 @@ class AgentMesh(Processes):
         self._agents: dict[int, AgentProcess] = {}
         self._tunnels: dict[str, int] = {}
         self._leading: list[asyncio.Server] = []
+        self._open: list[Agent] = []
         self.events: list[MeshEvent] = []
         self._manifests = self.folder / "manifests.yaml"
         self._world = world({name: self.ports[name] for name in OUTSIDE})
@@ -254,6 +256,11 @@ class AgentMesh(Processes):
         """Return what the authorizer was asked."""
         return _lines(self._asked)
 
+    @property
+    def asked_tools(self) -> list[tuple[str, str]]:
+        """Return the calls of tools that the authorizer was shown, and by which protocol. Clients send more than calls."""
+        return [(each["protocol"], each["tool"]) for each in self.asked if each["tool"] is not None]
+
     def forget(self) -> None:
         """Forget what was asked and what arrived so far."""
         for log in (self._asked, self._log):
@@ -278,7 +285,19 @@ class AgentMesh(Processes):
             python = self._python_1 if sdk.version == 1 else Path(sys.executable)
             process = self._agents[sdk.version] = AgentProcess(python, self.folder / f"agent-{sdk.version}.log")
         url = f"http://127.0.0.1:{self.tunnel(account)}/mcp"
-        return Agent(process, process.tell("open", url=url, host=f"{host}.example", mode=sdk.mode).result())
+        arrived = len(self.arrived)
+        session = process.tell("open", url=url, host=f"{host}.example", mode=sdk.mode).result()
+        agent = Agent(process, session)
+        self._open.append(agent)
+        if sdk.mode == "legacy":  # what a client sends by itself after the handshake
+            self.wait_until(lambda: _is_settled(self.arrived[arrived:], stream=host != "stateless"))
+        return agent
+
+    def close_agents(self) -> None:
+        """Close all sessions."""
+        while self._open:
+            with suppress(Denied):
+                self._open.pop().close()
 
     def tunnel(self, account: str) -> int:
         """Return a port of loopback that leads to the gateway, as this account."""
@@ -316,6 +335,11 @@ async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
         while data := await reader.read(1 << 16):
             writer.write(data)
             await writer.drain()
+
+
+def _is_settled(arrived: Sequence[dict[str, Any]], *, stream: bool) -> bool:
+    streamed = not stream or any(each["http"] == "GET" for each in arrived)
+    return streamed and any(each["method"] == "notifications/initialized" for each in arrived)
 
 
 def _listens(port: int) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 
 import pytest
 
@@ -12,13 +11,6 @@ from tests.agents.running import MODERN, OLD, SDKS, AgentMesh, Denied, Sdk
 from tests.programs.agent_authorizer import SECRET
 
 PROTOCOLS = ("GRPC", "HTTP")
-
-
-@pytest.fixture(autouse=True)
-def _well_behaved(agents: AgentMesh) -> Iterator[None]:
-    agents.behave("allow")
-    yield
-    agents.behave("allow")
 
 
 @pytest.mark.parametrize("sdk", SDKS, ids=str)
@@ -33,11 +25,9 @@ def test_an_authorizer_decides_by_the_arguments_of_a_call(agents: AgentMesh, pro
     with pytest.raises(Denied, match=r"^forbidden$"):
         agent.call("add", a=1000, b=2)
     assert agents.called == ["maths/add"]
-    tools_asked = [asked["tool"] for asked in agents.asked if asked["tool"] is not None]
-    assert tools_asked == ["add", "add"]
+    assert [tool for _, tool in agents.asked_tools] == ["add", "add"]
     principals = {asked["principal"] for asked in agents.asked}
     assert principals == ({"spiffe://cluster.local/ns/prod/sa/writer"} if protocol == "GRPC" else {""})
-    agent.close()
 
 
 def test_an_authorizer_is_asked_about_matching_sources_only(agents: AgentMesh) -> None:
@@ -64,19 +54,18 @@ def test_the_authorizer_of_a_backend_is_never_asked_about_what_the_gateway_denie
     for tool in ("sub", "mul"):
         with pytest.raises(Denied):
             agent.call(tool, a=1, b=2)
-    assert agents.asked == []
+    assert agents.asked_tools == []
     assert agent.call("add", a=1, b=2) == "maths 3"
-    assert [asked["tool"] for asked in agents.asked] == ["add"]
+    assert agents.asked_tools == [("HTTP", "add")]
     agents.enforce(asks("ask-gateway", GATEWAY, "writer", "GRPC", body=True), at_backend)
     agents.forget()
     agents.behave("small")
     with pytest.raises(Denied):
         agent.call("add", a=1000, b=2)
-    assert [asked["protocol"] for asked in agents.asked] == ["gRPC"]
+    assert agents.asked_tools == [("gRPC", "add")]
     agents.forget()
     assert agent.call("add", a=1, b=2) == "maths 3"
-    assert [asked["protocol"] for asked in agents.asked] == ["gRPC", "HTTP"]
-    agent.close()
+    assert agents.asked_tools == [("gRPC", "add"), ("HTTP", "add")]
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -102,7 +91,6 @@ def test_an_authorizer_that_breaks_or_lies_lets_nobody_in(
     agents.behave("allow")
     for agent in sessions.values():
         assert agent.call("add", a=1, b=2) == "maths 3", "the session goes on"
-        agent.close()
 
 
 def test_an_authorizer_that_is_slow_lets_nobody_in(agents: AgentMesh) -> None:

@@ -14,7 +14,6 @@ ALL = ["add", "long", "count", "wait", "whoami", "dream"]
 @pytest.mark.parametrize("sdk", SDKS, ids=str)
 @pytest.mark.parametrize("asked", [False, True], ids=["decided", "asked"])
 def test_progress_and_long_answers_arrive(agents: AgentMesh, sdk: Sdk, asked: bool) -> None:
-    agents.behave("allow")
     asking = (asks("ask", GATEWAY, "writer", "GRPC"),) if asked else ()
     agents.enforce(tools("all", backend("maths"), {"writer": ALL}), *asking)
     agent = agents.agent("writer", "maths", sdk)
@@ -22,8 +21,7 @@ def test_progress_and_long_answers_arrive(agents: AgentMesh, sdk: Sdk, asked: bo
     assert agent.call("add", a=1, b=2) == "maths 3", "while it counts"
     assert counting.result()["text"] == "counted"
     assert counting.progress == list(range(30))
-    assert len(agent.call("long", size=3_000_000)) == 3_000_000
-    agent.close()
+    assert len(agent.call("long", size=900_000)) == 900_000
 
 
 @pytest.mark.parametrize("sdk", [LEGACY, OLD], ids=str)
@@ -33,7 +31,6 @@ def test_a_server_asks_its_client_and_is_answered(agents: AgentMesh, sdk: Sdk) -
     agent = agents.agent("writer", "maths", sdk)
     assert agent.call("whoami") == "erin"
     assert agent.call("dream") == "a dream of sheep"
-    agent.close()
 
 
 @pytest.mark.parametrize("sdk", SDKS, ids=str)
@@ -49,7 +46,6 @@ def test_a_tool_that_is_taken_away_is_gone_for_open_sessions(agents: AgentMesh, 
     assert agent.tools() == ["add"]
     assert agent.call("add", a=2, b=3) == "maths 5"
     assert agents.called == ["maths/add"]
-    agent.close()
 
 
 @pytest.mark.parametrize("sdk", SDKS, ids=str)
@@ -58,7 +54,6 @@ def test_a_tool_that_is_taken_away_is_gone_for_open_sessions(agents: AgentMesh, 
 def test_a_call_that_runs_ends_when_its_tool_is_taken_away(
     agents: AgentMesh, sdk: Sdk, by: str, asked: bool
 ) -> None:
-    agents.behave("allow")
     asking = (asks("ask", GATEWAY, "writer", "GRPC"),) if asked else ()
     everything = tools("some", backend("maths"), {"writer": ["add", "wait"]})
     agents.enforce(everything, *asking)

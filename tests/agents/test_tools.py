@@ -37,7 +37,6 @@ def test_an_agent_sees_and_calls_its_tools_of_each_server_and_no_others(agents: 
                 with pytest.raises(Denied, match=r"^forbidden$"):
                     agent.call(tool, **arguments)
         assert agents.called == [f"{server}/{tool}" for tool in _in_order(seen, server)]
-        agent.close()
 
 
 def _in_order(seen: list[str], server: str) -> list[str]:
@@ -48,7 +47,6 @@ def _denial(agents: AgentMesh, account: str, server: str, sdk: Sdk, tool: str, *
     agent = agents.agent(account, server, sdk)
     with pytest.raises(Denied) as raised:
         agent.call(tool, **arguments)
-    agent.close()
     return raised.value
 
 
@@ -74,7 +72,6 @@ def test_a_call_is_denied_at_either_level_by_each_kind_of_policy(
         assert (raised.value.code, raised.value.message, raised.value.data) == (-32001, "forbidden", None)
         assert agent.call("add", a=2, b=2) == "maths 4", "the session goes on"
         assert agents.called == ["maths/add", "maths/add"]
-        agent.close()
 
 
 @pytest.mark.parametrize("sdk", SDKS, ids=str)
@@ -90,12 +87,10 @@ def test_an_unlisted_caller_is_denied_or_proceeds_as_the_setting_says(agents: Ag
     stranger = agents.agent("stranger", "maths", sdk)
     assert len(stranger.tools()) == 8
     assert stranger.call("mul", a=2, b=3) == "maths 6"
-    stranger.close()
     writer = agents.agent("writer", "maths", sdk)
     assert writer.tools() == ["add"]
     with pytest.raises(Denied, match=r"^forbidden$"):
         writer.call("mul", a=2, b=3)
-    writer.close()
     agents.enforce(*policies, tools("at-maths", backend("maths"), {"writer": ["add"]}), unlistedCaller="proceed")
     assert len(agents.agent("stranger", "notes", sdk).tools()) == 3
 
@@ -106,7 +101,6 @@ def test_without_policies_a_gateway_shows_everything(agents: AgentMesh, sdk: Sdk
     agent = agents.agent("stranger", "notes", sdk)
     assert agent.tools() == ["add", "read", "wipe"]
     assert agent.call("wipe") == "wiped"
-    agent.close()
 
 
 @pytest.mark.parametrize("sdk", SDKS, ids=str)
@@ -122,7 +116,6 @@ def test_servers_outside_of_the_cluster_are_guarded_alike(agents: AgentMesh, ser
     with pytest.raises(Denied, match=r"^forbidden$"):
         writer.call("mul", a=1, b=2)
     assert writer.call("add", a=1, b=3) == "maths 4"
-    writer.close()
     with pytest.raises(Denied, match=r"^forbidden$"):
         agents.agent("reader", server, sdk)
     assert {call.partition("/")[2] for call in agents.called} == {"add", "count"}

@@ -137,6 +137,13 @@ class Handler(BaseHTTPRequestHandler):
         """Log nothing."""
 
 
+class QuietServer(ThreadingHTTPServer):
+    """A server that does not report clients that go away."""
+
+    def handle_error(self, *_: object) -> None:
+        """Report nothing."""
+
+
 def serve(folder: Path, grpc_port: int, http_port: int) -> None:
     """Serve until the process is stopped."""
     authorizer = Handler.authorizer = Authorizer(folder)
@@ -146,7 +153,7 @@ def serve(folder: Path, grpc_port: int, http_port: int) -> None:
     server.add_generic_rpc_handlers((service,))
     server.add_insecure_port(f"127.0.0.1:{grpc_port}")
     server.start()
-    ThreadingHTTPServer(("127.0.0.1", http_port), Handler).serve_forever()
+    QuietServer(("127.0.0.1", http_port), Handler).serve_forever()
 
 
 if __name__ == "__main__":

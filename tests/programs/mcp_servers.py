@@ -112,11 +112,13 @@ def _application(kind: str) -> Any:
 def _logged(application: Any, kind: str, log: Path) -> Any:
     async def call(scope: Any, receive: Any, send: Any) -> None:
         body = b""
+        if scope["type"] == "http" and scope["method"] != "POST":
+            _write(log, kind, scope["method"], body)
 
         async def received() -> Any:
             nonlocal body
             message = await receive()
-            if message["type"] == "http.request":
+            if message["type"] == "http.request" and scope["method"] == "POST":
                 body += message.get("body", b"")
                 if not message.get("more_body"):
                     _write(log, kind, scope["method"], body)

@@ -84,8 +84,8 @@ class Destination:
     """One backend of one rule, or what answers in its place; `points` are those on the way, the Gateway first.
 
     `backend_key`: the backend of agents that it leads to, if it is one. `prefix`: the part of the path that the rule's
-    match names, where a filter replaces it. `reads_messages`: policies on the way look at MCP messages.
-    `filters_tools`: they tell tools apart.
+    match names, where a filter replaces it. `reads_messages`: policies on the way look at MCP messages, or deny some to
+    a backend of agents, whose clients are then answered with the id of theirs. `filters_tools`: they tell tools apart.
     """
 
     id: str
@@ -303,8 +303,9 @@ class _GatewayPlanner:
         key: str | None,
         prefix: str | None = None,
     ) -> Destination:
-        looks_at = frozenset().union(*(layer.looks_at for point in points for layer in self._layers_at(point)))
-        reads, tells = bool(looks_at & _MCP), MCP_TOOL in looks_at
+        layers = [layer for point in points for layer in self._layers_at(point)]
+        looks_at = frozenset().union(*(layer.looks_at for layer in layers))
+        reads, tells = bool(looks_at & _MCP or (key is not None and layers)), MCP_TOOL in looks_at
         return Destination(name, weight, points, routed, backend, key, prefix, reads, tells)
 
     # Deciding
