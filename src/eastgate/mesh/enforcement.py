@@ -37,7 +37,7 @@ from eastgate.mesh.closures import TRUST, Closure, Closures, closing_of
 from eastgate.mesh.gateway_tls import handshakes_of, secrets_of
 from eastgate.mesh.gateways import GatewaySite, legs_of, plan_gateway, ports_of_gateway
 from eastgate.mesh.sites import ProxySite, identity_of, known_identities, upstreams
-from eastgate.settings import OpenRequests
+from eastgate.settings import McpDenials, OpenRequests
 from eastgate.symbolic.callers import CallerCell
 
 __all__ = ["AuthorizerSockets", "Enforcement"]
@@ -202,6 +202,7 @@ class Enforcement:
         legs: list[Leg] = []
         self._closures.keep(node, site.ports)
         ends_requests = self.authority.settings.open_requests is OpenRequests.END
+        answers_messages = self.authority.settings.mcp_denials is McpDenials.JSON_RPC
         gateway = world.gateways[site.key]
         groups = ports_of_gateway(world, gateway)
         for port, bound in sorted(site.ports.items()):
@@ -220,7 +221,7 @@ class Enforcement:
                 self._ended.get((node, port), Counter()),
             )
             decisive = [*gateway_resources(plan, self._session_key, self.tokens), *secrets_of(groups[port], world)]
-            resources = list(gateway_port_resources(inbound, plan, of_port, decisive))
+            resources = list(gateway_port_resources(inbound, plan, of_port, decisive, answers_messages))
             published += self._closures.guard(node, port, resources, trust, closing_of(inbound))
             legs += of_port
         return [*published, *leg_resources(legs, site.address)]

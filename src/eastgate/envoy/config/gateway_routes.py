@@ -106,7 +106,7 @@ def leg_resources(legs: Iterable[Leg], source: str) -> Iterator[XdsResource]:
 def _external(name: str, to: ExternalHost, *, http2: bool) -> XdsResource:
     endpoint = {"endpoint": {"address": {"socket_address": {"address": to.host, "port_value": to.port}}}}
     config: Plain = {
-        "type": "STRICT_DNS",
+        "type": "LOGICAL_DNS",
         "dns_lookup_family": "ALL",  # whichever of its addresses answers first
         "load_assignment": {"cluster_name": name, "endpoints": [{"lb_endpoints": [endpoint]}]},
         **(options(HTTP2) if http2 else {}),
