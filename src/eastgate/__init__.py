@@ -87,6 +87,7 @@ if TYPE_CHECKING:
     from eastgate.manifests import Bounds as Bounds
     from eastgate.manifests import Document as Document
     from eastgate.mesh.events import MeshEvent as MeshEvent
+    from eastgate.mesh.gateways import GatewaySite as GatewaySite
     from eastgate.mesh.mesh import LocalMesh as LocalMesh
     from eastgate.mesh.mesh import MeshOptions as MeshOptions
     from eastgate.reports.describe import DescribedField as DescribedField
@@ -141,6 +142,7 @@ _NAMES = {
     "engine.trace": ("LayerTrace", "Missed", "NearMiss", "StageTrace", "Trace"),
     "reports.lint": ("Finding",),
     "mesh.events": ("MeshEvent",),
+    "mesh.gateways": ("GatewaySite",),
     "mesh.mesh": ("LocalMesh", "MeshOptions"),
     "diagnostics.spans": ("SourceText", "Span"),
     "ir": ("Layer", "Origin", "Outcome", "PolicyRef", "Refusal", "Reply", "Request", "Rule", "Ruling"),

@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Any
 
 from eastgate.api.authority import Authority
-from eastgate.authorizer.external import Address, ExternalAuthorizers
+from eastgate.authorizer.external import ExternalAuthorizers, ServiceAddress
 from eastgate.cluster import World
 from eastgate.cluster.points import Point
 from eastgate.cluster.targets import BackendNamed, GatewayNamed, RouteNamed
@@ -317,7 +317,7 @@ class LocalMesh:
         }
         await wait_until_listening(wanted, timeout)
 
-    def _address_of_authorizer(self, authorizer: ExternalAuthorizer) -> Address | None:
+    def _address_of_authorizer(self, authorizer: ExternalAuthorizer) -> ServiceAddress | None:
         """Return where an external authorizer is reached: the application of a pod behind its Service."""
         world = self.authority.world
         service = world.services.get(f"{authorizer.namespace}/{authorizer.service}")
@@ -327,7 +327,7 @@ class LocalMesh:
             for number in world.target_ports(service, authorizer.port, world.workloads[key]):
                 app = self.sites[key].apps.get(number)
                 if app is not None and app.port:  # what is built in answers everybody, and decides nothing
-                    return Address(app.host, app.port)
+                    return ServiceAddress(app.host, app.port)
         return None
 
     def _bind(self, ports: Iterable[int]) -> dict[int, int]:

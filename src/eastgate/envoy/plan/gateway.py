@@ -30,7 +30,7 @@ from eastgate.envoy.plan.vantage import AT_GATEWAY
 from eastgate.gateway import BackendRef, Candidate, ListenerGroup, Routed
 from eastgate.gateway.hostnames import Host
 from eastgate.gateway.journey import beyond
-from eastgate.ir import Computed, Is, Layer, Not, OneOf, Predicate, Refusal, Unroutable, atoms
+from eastgate.ir import AuthorizerName, Computed, Is, Layer, Not, OneOf, Predicate, Refusal, Unroutable, atoms
 from eastgate.ir.attributes import BACKEND, HOST, MCP_METHOD, MCP_TOOL, SNI, Attribute
 from eastgate.ir.paths import comparable_path, is_sensitive
 from eastgate.records import dataclass
@@ -45,7 +45,7 @@ __all__ = [
     "UNCLEAR_ROUTE",
     "Destination",
     "GatewayPlan",
-    "Stream",
+    "TlsStream",
     "plan_destinations",
     "plan_gateway_port",
 ]
@@ -86,6 +86,7 @@ class Destination:
     `backend_key`: the backend of agents that it leads to, if it is one. `prefix`: the part of the path that the rule's
     match names, where a filter replaces it. `reads_messages`: policies on the way look at MCP messages, or deny some to
     a backend of agents, whose clients are then answered with the id of theirs. `filters_tools`: they tell tools apart.
+    `shows_body`: the authorizer is shown bodies, and waits for them.
     """
 
     id: str
@@ -97,6 +98,7 @@ class Destination:
     prefix: str | None = None
     reads_messages: bool = False
     filters_tools: bool = False
+    shows_body: bool = False
 
     @property
     def title(self) -> str:
@@ -122,7 +124,7 @@ class Destination:
 
 
 @dataclass(frozen=True, slots=True)
-class Stream:
+class TlsStream:
     """TLS that is passed through: where connections with a name in their handshake go, and whether they may."""
 
     hostname: Host
@@ -144,7 +146,7 @@ class GatewayPlan:
     routing: Node
     rules: Mapping[str, tuple[Destination, ...]]
     fields: tuple[RequestField, ...]
-    streams: tuple[Stream, ...] = ()
+    streams: tuple[TlsStream, ...] = ()
 
     @property
     def destinations(self) -> Iterator[Destination]:
@@ -224,7 +226,7 @@ class _GatewayPlanner:
 
     # TLS that is passed through
 
-    def _streams(self) -> Iterator[Stream]:
+    def _streams(self) -> Iterator[TlsStream]:
         for host in self._group.streams():
             destinations: tuple[Destination, ...] = ()
             verdict = _NO_STREAM
@@ -233,7 +235,7 @@ class _GatewayPlanner:
                 destinations = tuple(self._destinations(f"{routed.route.namespace}/{routed.route.name}", routed, None))
                 verdicts = [self._stream_verdict(destination) for destination in destinations]
                 verdict = next((each for each in verdicts if not each.allowed), verdicts[0])
-            yield Stream(host.hostname, destinations, verdict)
+            yield TlsStream(host.hostname, destinations, verdict)
 
     def _stream_verdict(self, destination: Destination) -> ProxyVerdict:
         """Decide about bytes of which nothing is known, and whose caller shows no certificate here."""
@@ -304,9 +306,12 @@ class _GatewayPlanner:
         prefix: str | None = None,
     ) -> Destination:
         layers = [layer for point in points for layer in self._layers_at(point)]
-        looks_at = frozenset().union(*(layer.looks_at for layer in layers))
-        reads, tells = bool(looks_at & _MCP or (key is not None and layers)), MCP_TOOL in looks_at
-        return Destination(name, weight, points, routed, backend, key, prefix, reads, tells)
+        looks_at = frozenset[Attribute]().union(*(layer.looks_at for layer in layers))
+        looks, tells = bool(looks_at & _MCP), MCP_TOOL in looks_at
+        reads = looks or (key is not None and bool(layers))
+        asked = (ask.authorizer for layer in layers for ask in layer.asks)
+        shows = looks or any(isinstance(name, AuthorizerName) and name.external.max_body > 0 for name in asked)
+        return Destination(name, weight, points, routed, backend, key, prefix, reads, tells, shows)
 
     # Deciding
 
