@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import http.client
 import itertools
 import json
 import os
@@ -11,8 +12,9 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Coroutine, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -30,7 +32,7 @@ from tests.programs.processes import Processes, free_port
 
 T = TypeVar("T")
 PROGRAMS = Path(__file__).parents[1] / "programs"
-OUTSIDE = {"json": "maths-json", "stateless": "maths-stateless", "old": "maths"}  # by host: the kind of the server
+OUTSIDE = {"json": "maths-json", "stateless": "maths-stateless", "old": "maths", "batches": "batches"}  # by host: the kind of the server
 _LINE = 1 << 24
 
 
@@ -75,9 +77,18 @@ class Answer:
         self.progress.append(line["progress"])
         return self.progress[-1]
 
+    def is_moving(self, seconds: float) -> bool:
+        """Return whether there is progress, waiting for it so long."""
+        try:
+            return "progress" in self._lines.get(timeout=seconds)
+        except queue.Empty:
+            return False
+
     def result(self) -> Any:
         """Wait for the end. Raises Denied."""
+        end = time.monotonic() + PATIENCE
         while "progress" in (line := self._lines.get(timeout=PATIENCE)):
+            assert time.monotonic() < end, "it does not end"
             self.progress.append(line["progress"])
         if "error" in line:
             raise Denied(line["error"])
@@ -298,6 +309,16 @@ class AgentMesh(Processes):
         while self._open:
             with suppress(Denied):
                 self._open.pop().close()
+
+    def post(self, account: str, host: str, message: object, **headers: str) -> tuple[int, Any, str]:
+        """Post a message without any SDK, and return the status, what was answered, and its type."""
+        sent = {"content-type": "application/json", "accept": "application/json, text/event-stream", **headers}
+        connection = http.client.HTTPConnection("127.0.0.1", self.tunnel(account), timeout=PATIENCE)
+        with closing(connection):
+            connection.request("POST", "/mcp", json.dumps(message), {"host": f"{host}.example", **sent})
+            response = connection.getresponse()
+            body, kind = response.read().decode(), response.getheader("content-type", "")
+        return response.status, json.loads(body) if kind == "application/json" else body, kind
 
     def tunnel(self, account: str) -> int:
         """Return a port of loopback that leads to the gateway, as this account."""

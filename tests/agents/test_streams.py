@@ -6,7 +6,7 @@ import pytest
 
 from eastgate.mesh.events import Noted
 from tests.agents.manifests import GATEWAY, asks, backend, denied, tools
-from tests.agents.running import LEGACY, OLD, SDKS, AgentMesh, Denied, Sdk
+from tests.agents.running import LEGACY, OLD, SDKS, AgentMesh, Answer, Denied, Sdk
 
 ALL = ["add", "long", "count", "wait", "whoami", "dream"]
 
@@ -21,7 +21,7 @@ def test_progress_and_long_answers_arrive(agents: AgentMesh, sdk: Sdk, asked: bo
     assert agent.call("add", a=1, b=2) == "maths 3", "while it counts"
     assert counting.result()["text"] == "counted"
     assert counting.progress == list(range(30))
-    assert len(agent.call("long", size=900_000)) == 900_000
+    assert len(agent.call("long", size=400_000)) == 400_000
 
 
 @pytest.mark.parametrize("sdk", [LEGACY, OLD], ids=str)
@@ -65,7 +65,15 @@ def test_a_call_that_runs_ends_when_its_tool_is_taken_away(
         agents.enforce(everything, denied("not", GATEWAY, {"writer": ["wait"]}), *asking)
     else:
         agents.enforce(tools("some", backend("maths"), {"writer": ["add"]}), *asking)
-    with pytest.raises(Denied):
-        waiting.result()
+    _wait_for_the_end(agents, waiting, sdk)
     noted = [event.message for event in agents.events[events:] if isinstance(event, Noted)]
     assert any("sa:prod/writer" in text and "not allowed any more" in text for text in noted)
+
+
+def _wait_for_the_end(agents: AgentMesh, waiting: Answer, sdk: Sdk) -> None:
+    """Wait until a call ends. A client of 1.x never learns of that: it waits for a stream that nobody continues."""
+    if sdk.version > 1:
+        with pytest.raises(Denied):
+            waiting.result()
+        return
+    agents.wait_until(lambda: not waiting.is_moving(0.5))

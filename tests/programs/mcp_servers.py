@@ -3,6 +3,7 @@
     maths       add, sub, mul, long (a long answer), count (reports progress), wait (until it is cancelled),
                 whoami (asks the client's user), dream (asks the client's model)
     notes       add, read, wipe
+    batches     no server of the SDK: lists `add` and `wipe` for every message, also of a batch, with status 201
     ...-json    the same, with answers in JSON;   ...-stateless   the same, without sessions
 
 Every HTTP request that arrives is a line of JSON in LOG: the server, the HTTP method, and the method and the tool of
@@ -97,7 +98,23 @@ def _notes(tool: Callable[[], Callable[[Any], Any]]) -> None:
 _TOOLS = {"maths": _maths, "notes": _notes}
 
 
+async def _batches(_scope: Any, receive: Any, send: Any) -> None:
+    body = b""
+    while (message := await receive())["type"] == "http.request":
+        body += message["body"]
+        if not message["more_body"]:
+            break
+    asked = json.loads(body)
+    result = {"tools": [{"name": "add", "inputSchema": {}}, {"name": "wipe", "inputSchema": {}}]}
+    answers = [{"jsonrpc": "2.0", "id": each["id"], "result": result} for each in (asked if isinstance(asked, list) else [asked])]
+    headers = [(b"content-type", b"application/json")]
+    await send({"type": "http.response.start", "status": 201, "headers": headers})
+    await send({"type": "http.response.body", "body": json.dumps(answers if isinstance(asked, list) else answers[0]).encode()})
+
+
 def _application(kind: str) -> Any:
+    if kind == "batches":
+        return _batches
     name, *how = kind.split("-")
     options: dict[str, Any] = {
         "json_response": "json" in how,

@@ -80,7 +80,7 @@ class Enforcement:
         self._shared: WeakKeyDictionary[PortPlan, tuple[XdsResource, ...]] = WeakKeyDictionary()
         self._outbound: dict[str, tuple[XdsResource, ...]] = {}
         self._identities: frozenset[str] = frozenset()
-        self.changes: Counter[str] = Counter()  # how often the resources of a proxy changed
+        self.changes: Counter[str] = Counter()  # how often what a proxy enforces changed, or may have
         self._ended: dict[tuple[str, int], Counter[str]] = {}
 
     # What changes
@@ -186,7 +186,8 @@ class Enforcement:
 
     def _publish(self, nodes: Iterable[str]) -> None:
         for node in nodes:
-            if self.store.put(node, self._build(node)):
+            # What a gateway leaves to the authorizer is decided otherwise now, also where its resources are the same.
+            if self.store.put(node, self._build(node)) or node in self.gateways:
                 self.changes[node] += 1
 
     def _build(self, node: str) -> list[XdsResource]:
