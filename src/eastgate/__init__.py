@@ -104,6 +104,7 @@ if TYPE_CHECKING:
     from eastgate.reports.tables.coverage import Coverage as Coverage
     from eastgate.settings import DataPlane as DataPlane
     from eastgate.settings import MeshMode as MeshMode
+    from eastgate.settings import McpDenials as McpDenials
     from eastgate.settings import OpenRequests as OpenRequests
     from eastgate.settings import Section as Section
     from eastgate.settings import Settings as Settings
@@ -160,7 +161,7 @@ _NAMES = {
         "SpiffeId",
     ),
     "api.reading": ("Fault", "FaultReason", "ManifestError", "Manifests", "read_manifests"),
-    "settings": ("DataPlane", "MeshMode", "OpenRequests", "Section", "SettingsError"),
+    "settings": ("DataPlane", "McpDenials", "MeshMode", "OpenRequests", "Section", "SettingsError"),
     "manifests": ("Bounds", "Document"),
     "reports.tables": ("Case", "Rejection", "Result", "Run", "Table"),
     "reports.tables.coverage": ("Coverage",),

@@ -27,6 +27,7 @@ class GivenCheck:
     sni: str | None = None
     address: str | None = "10.1.2.3"
     body: GivenBody | None = None
+    is_without_body: bool = False
 
 
 def service(protocol: ExternalProtocol, **how: object) -> AuthorizerName:

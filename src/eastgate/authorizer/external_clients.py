@@ -64,6 +64,8 @@ class AskedCheck(Protocol):
     def address(self) -> str | None: ...
     @property
     def body(self) -> AskedBody | None: ...
+    @property
+    def is_without_body(self) -> bool: ...
 
 
 class AskingDenied(Exception):  # noqa: N818 - carries the answer
@@ -130,6 +132,8 @@ class ServiceClient:
         if self._external.max_body == 0:
             return None
         body = check.body
+        if check.is_without_body:
+            return b""
         if body is None:
             raise AskingDenied("it would be shown the body, which is not known")
         if not body.complete or len(body.content) > self._external.max_body:

@@ -37,7 +37,7 @@ from eastgate.mesh.closures import TRUST, Closure, Closures, closing_of
 from eastgate.mesh.gateway_tls import handshakes_of, secrets_of
 from eastgate.mesh.gateways import GatewaySite, legs_of, plan_gateway, ports_of_gateway
 from eastgate.mesh.sites import ProxySite, identity_of, known_identities, upstreams
-from eastgate.settings import OpenRequests
+from eastgate.settings import McpDenials, OpenRequests
 from eastgate.symbolic.callers import CallerCell
 
 __all__ = ["AuthorizerSockets", "Enforcement"]
@@ -80,7 +80,7 @@ class Enforcement:
         self._shared: WeakKeyDictionary[PortPlan, tuple[XdsResource, ...]] = WeakKeyDictionary()
         self._outbound: dict[str, tuple[XdsResource, ...]] = {}
         self._identities: frozenset[str] = frozenset()
-        self.changes: Counter[str] = Counter()  # how often the resources of a proxy changed
+        self.changes: Counter[str] = Counter()  # how often what a proxy enforces changed, or may have
         self._ended: dict[tuple[str, int], Counter[str]] = {}
 
     # What changes
@@ -186,7 +186,8 @@ class Enforcement:
 
     def _publish(self, nodes: Iterable[str]) -> None:
         for node in nodes:
-            if self.store.put(node, self._build(node)):
+            # What a gateway leaves to the authorizer is decided otherwise now, also where its resources are the same.
+            if self.store.put(node, self._build(node)) or node in self.gateways:
                 self.changes[node] += 1
 
     def _build(self, node: str) -> list[XdsResource]:
@@ -202,6 +203,7 @@ class Enforcement:
         legs: list[Leg] = []
         self._closures.keep(node, site.ports)
         ends_requests = self.authority.settings.open_requests is OpenRequests.END
+        answers_messages = self.authority.settings.mcp_denials is McpDenials.JSON_RPC
         gateway = world.gateways[site.key]
         groups = ports_of_gateway(world, gateway)
         for port, bound in sorted(site.ports.items()):
@@ -223,7 +225,7 @@ class Enforcement:
                 *gateway_resources(plan, self._session_key, self.tokens),
                 *secrets_of(gateway, groups[port], world),
             ]
-            resources = list(gateway_port_resources(inbound, plan, of_port, decisive))
+            resources = list(gateway_port_resources(inbound, plan, of_port, decisive, answers_messages))
             published += self._closures.guard(node, port, resources, trust, closing_of(inbound))
             legs += of_port
         return [*published, *leg_resources(legs, site.address)]

@@ -130,6 +130,12 @@ local function filter_tools(handle)
   handle:headers():replace("content-length", tostring(handle:body(true):setBytes(filtered)))
 end
 
+-- Whether an answer may hold a list of tools; that to a batch may, whatever is in the batch.
+local function may_list(state, status)
+  local asked = state:get("eastgate.mcp.method") == "tools/list" or state:get("eastgate.message") == "batch"
+  return asked and status:sub(1, 1) == "2" and status ~= "202" and status ~= "204"
+end
+
 function envoy_on_response(handle)
   local info, headers = handle:streamInfo(), handle:headers()
   local state, decided = info:filterState(), info:dynamicMetadata():get("envoy.filters.http.rbac")
@@ -138,8 +144,7 @@ function envoy_on_response(handle)
   if destination.backend and bound.give(headers, peer_of(state), destination.backend) == "bad" then
     return fail(handle, "the server gave a session id that cannot be used")
   end
-  if not destination.tools or state:get("eastgate.mcp.method") ~= "tools/list" then return end
-  if headers:get(":status") ~= "200" then return end
+  if not destination.tools or not may_list(state, headers:get(":status")) then return end
   if headers:get("content-encoding") then return fail(handle, "the list of tools cannot be read") end
   if not pcall(filter_tools, handle) then fail(handle, "the list of tools cannot be shown") end
 end

@@ -108,7 +108,7 @@ def _external(name: str, to: ExternalHost, *, http2: bool) -> XdsResource:
     endpoint = {"endpoint": {"address": {"socket_address": {"address": to.host, "port_value": to.port}}}}
     config: Plain = {
         "type": "LOGICAL_DNS",
-        "dns_lookup_family": "ALL",
+        "dns_lookup_family": "ALL",  # whichever of its addresses answers first
         "load_assignment": {"cluster_name": name, "endpoints": [{"lb_endpoints": [endpoint]}]},
         **(options(HTTP2) if http2 else {}),
     }

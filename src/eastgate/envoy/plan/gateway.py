@@ -84,8 +84,9 @@ class Destination:
     """One backend of one rule, or what answers in its place; `points` are those on the way, the Gateway first.
 
     `backend_key`: the backend of agents that it leads to, if it is one. `prefix`: the part of the path that the rule's
-    match names, where a filter replaces it. `reads_messages`: policies on the way look at MCP messages.
-    `filters_tools`: they tell tools apart. `shows_body`: the authorizer is shown bodies, and waits for them.
+    match names, where a filter replaces it. `reads_messages`: policies on the way look at MCP messages, or deny some to
+    a backend of agents, whose clients are then answered with the id of theirs. `filters_tools`: they tell tools apart.
+    `shows_body`: the authorizer is shown bodies, and waits for them.
     """
 
     id: str
@@ -307,9 +308,10 @@ class _GatewayPlanner:
     ) -> Destination:
         layers = [layer for point in points for layer in self._layers_at(point)]
         looks_at = frozenset[Attribute]().union(*(layer.looks_at for layer in layers))
-        reads, tells = bool(looks_at & _MCP), MCP_TOOL in looks_at
+        looks, tells = bool(looks_at & _MCP), MCP_TOOL in looks_at
+        reads = looks or (key is not None and bool(layers))
         asked = (ask.authorizer for layer in layers for ask in layer.asks)
-        shows = reads or any(isinstance(name, AuthorizerName) and name.external.max_body > 0 for name in asked)
+        shows = looks or any(isinstance(name, AuthorizerName) and name.external.max_body > 0 for name in asked)
         return Destination(name, weight, points, routed, backend, key, prefix, reads, tells, shows)
 
     # Deciding
