@@ -23,6 +23,7 @@ from eastgate.mesh.local.echo import EchoServer
 from eastgate.mesh.mesh import LocalMesh, MeshOptions
 from eastgate.settings import Settings
 from tests.mesh.local.calling import call
+from tests.mesh.running import runtime_folder
 from tests.programs.oidc_issuer import OidcIssuer
 
 TOYSTORE = Path(__file__).parents[2] / "examples" / "toystore" / "manifests"
@@ -64,7 +65,7 @@ class Clock:
 class ToyStore:
     """The running store."""
 
-    def __init__(self, folder: Path, issuer: OidcIssuer | None, application: EchoServer) -> None:
+    def __init__(self, folder: Path, application: EchoServer) -> None:
         self.folder = folder
         self.application = application
         self.clock = Clock()
@@ -73,7 +74,6 @@ class ToyStore:
         options = MeshOptions(name=f"toys-{os.getpid()}", apps={POD: SocketAddress(application.path)})
         self.mesh = LocalMesh(self.read, None, options)
         self.mesh.listen(self.events.append)
-        self.issuer = issuer
 
     def read(self, settings: Settings) -> Authority:
         """Read the manifests as they are now."""
@@ -102,6 +102,7 @@ class ToyStore:
         host: str = "admin",
         method: str = "GET",
         headers: Mapping[str, str] | None = None,
+        tls: ssl.SSLContext | None = None,
     ) -> Called:
         """Make a request at the gateway."""
         name = f"{host}.toystore.com"
@@ -109,7 +110,7 @@ class ToyStore:
         if authorization is not None:
             given.append(("authorization", authorization))
         return await call(
-            self.target(name), tls=client_context(), request=HttpRequest(method, path, tuple(given)), timeout=30
+            self.target(name), tls=tls or client_context(), request=HttpRequest(method, path, tuple(given)), timeout=30
         )
 
     async def staff(self, token: str) -> int:
@@ -124,7 +125,7 @@ class ToyStore:
         """Return the decisions of a proxy that were not returned before, once there are any."""
         while True:
             decided = [event.observation for event in self.events if isinstance(event, Decided)]
-            if observations := [each for each in decided if each.workload == at]:
+            if observations := [each for each in decided if each.workload == at and each.level == "request"]:
                 self.events.clear()
                 return observations
             await asyncio.sleep(0.01)
@@ -150,11 +151,12 @@ async def toy_store(folder: Path, issuer: OidcIssuer | None = None) -> AsyncIter
     """Run the store from manifests in a folder, which is made if there is none."""
     if not folder.exists():
         write_manifests(folder, issuer.url if issuer is not None else None)
-    application = EchoServer(f"{os.environ['XDG_RUNTIME_DIR']}/toystore.sock", POD, 8000)
-    await application.start()
-    try:
-        store = ToyStore(folder, issuer, application)
-        async with store.mesh:
-            yield store
-    finally:
-        await application.stop()
+    with runtime_folder() as sockets:
+        application = EchoServer(f"{sockets}/toystore.sock", POD, 8000)
+        await application.start()
+        try:
+            store = ToyStore(folder, application)
+            async with store.mesh:
+                yield store
+        finally:
+            await application.stop()
