@@ -300,9 +300,11 @@ def test_a_client_certificate_is_an_identity(tmp_path: Path) -> None:
         return f"apiVersion: v1\nkind: Secret\nmetadata: {metadata}\ndata: {{tls.crt: {held}}}\n"
 
     async def do(store: ToyStore) -> None:
-        bundles = store.mesh.certificates.bundles
         await store.edit("route-policy.yaml", with_scheme)
-        tls = await store.mesh.certificates.context("spiffe://cluster.local/ns/toystore/sa/agent")
+        agent = "spiffe://cluster.local/ns/toystore/sa/agent"
+        tls = await store.mesh.certificates.context(agent)
+        chain = (await store.mesh.certificates.hold(agent)).chain
+        authority = chain[chain.rindex("-----BEGIN CERTIFICATE") :]  # the next above the client's
 
         async def statuses() -> list[int]:
             with_certificate = await store.send("/", host="mtls", tls=tls)
@@ -310,7 +312,7 @@ def test_a_client_certificate_is_an_identity(tmp_path: Path) -> None:
             return [with_certificate.status, (await store.send("/", host="mtls", headers=forged)).status]
 
         assert await statuses() == [401, 401]
-        await store.edit("authority.yaml", lambda _: secret(bundles.pem(bundles.own)))
+        await store.edit("authority.yaml", lambda _: secret(authority))
         assert await statuses() == [200, 401]
         (store.folder / "authority.yaml").unlink()
         await store.apply()
