@@ -30,7 +30,19 @@ from eastgate.envoy.plan.vantage import AT_GATEWAY
 from eastgate.gateway import BackendRef, Candidate, ListenerGroup, Routed
 from eastgate.gateway.hostnames import Host
 from eastgate.gateway.journey import beyond
-from eastgate.ir import Computed, Is, Layer, Not, OneOf, Predicate, Refusal, Unroutable, atoms, authorizers_in
+from eastgate.ir import (
+    AuthorizerName,
+    Computed,
+    Is,
+    Layer,
+    Not,
+    OneOf,
+    Predicate,
+    Refusal,
+    Unroutable,
+    atoms,
+    authorizers_in,
+)
 from eastgate.ir.attributes import BACKEND, HOST, MCP_METHOD, MCP_TOOL, SNI, Attribute
 from eastgate.ir.paths import comparable_path, is_sensitive
 from eastgate.records import dataclass
@@ -85,7 +97,8 @@ class Destination:
 
     `backend_key`: the backend of agents that it leads to, if it is one. `prefix`: the part of the path that the rule's
     match names, where a filter replaces it. `reads_messages`: policies on the way look at MCP messages.
-    `filters_tools`: they tell tools apart. `asks_schemes`: they have schemes, which may look at certificates.
+    `filters_tools`: they tell tools apart. `shows_body`: the authorizer is shown bodies, and waits for them.
+    `asks_schemes`: they have schemes, which may look at certificates.
     """
 
     id: str
@@ -97,6 +110,7 @@ class Destination:
     prefix: str | None = None
     reads_messages: bool = False
     filters_tools: bool = False
+    shows_body: bool = False
     asks_schemes: bool = False
 
     @property
@@ -305,10 +319,12 @@ class _GatewayPlanner:
         prefix: str | None = None,
     ) -> Destination:
         layers = [layer for point in points for layer in self._layers_at(point)]
-        looks_at = frozenset().union(*(layer.looks_at for layer in layers))
+        looks_at = frozenset[Attribute]().union(*(layer.looks_at for layer in layers))
         reads, tells = bool(looks_at & _MCP), MCP_TOOL in looks_at
-        asks = bool(authorizers_in(layers))
-        return Destination(name, weight, points, routed, backend, key, prefix, reads, tells, asks)
+        asked = (ask.authorizer for layer in layers for ask in layer.asks)
+        shows = reads or any(isinstance(name, AuthorizerName) and name.external.max_body > 0 for name in asked)
+        schemes = bool(authorizers_in(layers))
+        return Destination(name, weight, points, routed, backend, key, prefix, reads, tells, shows, schemes)
 
     # Deciding
 
