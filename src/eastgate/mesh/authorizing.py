@@ -120,6 +120,8 @@ def _with_notes(check: ProxyCheck, noted: dict[str, str]) -> ProxyCheck:
         source=source_of_principal(noted.get("x-eastgate-source", "")),
         address=noted.get("x-eastgate-address") or None,
         certificate=noted.get("x-eastgate-certificate") or None,
+        sni=noted.get("x-eastgate-sni", ""),
+        scheme="https" if "x-eastgate-sni" in noted else "http",
         headers={name: values for name, values in check.headers.items() if not name.startswith(OWN_HEADERS)},
     )
 

@@ -26,6 +26,12 @@ local function target_of(state, destination)
   return GATEWAY .. " " .. destination .. " " .. sni_of(state)
 end
 
+-- Returns what the listener noted of a handshake; Envoy writes "-" for what was not there.
+local function named(state, key)
+  local value = state:get(key)
+  return (value and value ~= "-") and value or ""
+end
+
 -- Routing
 
 local function draw(destinations)
@@ -100,7 +106,11 @@ function envoy_on_request(handle)
   headers:replace("x-eastgate-target", target_of(state, id))
   headers:replace("x-eastgate-source", peer)
   headers:replace("x-eastgate-address", state:get("eastgate.address") or "")
-  if TLS then headers:replace("x-forwarded-proto", "https") end
+  if TLS then
+    headers:replace("x-forwarded-proto", "https")
+    headers:replace("x-eastgate-sni", sni_of(state))
+    if destination.schemes then headers:replace("x-eastgate-certificate", named(state, "eastgate.certificate")) end
+  end
   handle:clearRouteCache()
 end
 
@@ -123,6 +133,7 @@ local function filter_tools(handle)
     ["x-eastgate-target"] = target_of(state, state:get("eastgate.destination")),
     ["x-eastgate-source"] = peer_of(state),
     ["x-eastgate-address"] = state:get("eastgate.address") or "",
+    ["x-eastgate-sni"] = sni_of(state),
     ["x-eastgate-host"] = state:get("eastgate.authority") or "",
     ["x-eastgate-path"] = state:get("eastgate.path") or "/",
   }, body:getBytes(0, body:length()), 5000)

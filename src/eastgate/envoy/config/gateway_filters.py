@@ -114,7 +114,11 @@ def _weighted(destination: Destination) -> str:
 
 def _described(destination: Destination) -> str:
     """Say what is done at a destination. MCP servers have sessions; messages are read where policies look at them."""
-    flags = {"messages": destination.reads_messages, "tools": destination.filters_tools}
+    flags = {
+        "messages": destination.reads_messages,
+        "tools": destination.filters_tools,
+        "schemes": destination.asks_schemes,
+    }
     parts = [f"{name} = true" for name, holds in flags.items() if holds]
     if destination.reads_messages and destination.backend_key is not None:
         parts.append(f"backend = {literal(destination.backend_key)}")

@@ -21,7 +21,7 @@ __all__ = ["ExternalHost", "Leg", "authorizer_resources", "gateway_routes", "leg
 _DESTINATION = "x-eastgate-destination"
 _NOT_DONE = {"status": 500, "body": {"inline_string": "the gateway cannot do what the route says\n"}}
 _NO_SERVER = {"status": 503, "body": {"inline_string": "no server is behind the route\n"}}
-_CARRIED = ("address", "certificate", "destination", "source", "target")  # to the authorizer, and no further
+_CARRIED = ("address", "certificate", "destination", "sni", "source", "target")  # to the authorizer, and no further
 
 
 @dataclass(frozen=True, slots=True)
