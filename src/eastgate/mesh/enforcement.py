@@ -219,7 +219,10 @@ class Enforcement:
                 tuple(handshakes_of(gateway, groups[port], plan.streams, by_destination, world)),
                 self._ended.get((node, port), Counter()),
             )
-            decisive = [*gateway_resources(plan, self._session_key, self.tokens), *secrets_of(groups[port], world)]
+            decisive = [
+                *gateway_resources(plan, self._session_key, self.tokens),
+                *secrets_of(gateway, groups[port], world),
+            ]
             resources = list(gateway_port_resources(inbound, plan, of_port, decisive))
             published += self._closures.guard(node, port, resources, trust, closing_of(inbound))
             legs += of_port

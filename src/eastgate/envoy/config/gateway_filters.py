@@ -43,6 +43,7 @@ __all__ = [
     "LARGEST_MESSAGE",
     "OWN_HEADERS",
     "TOOLS",
+    "asking",
     "gateway_filters",
     "gateway_resources",
     "json_rpc_reply",
@@ -50,7 +51,7 @@ __all__ = [
 
 AUTHORIZER, TOOLS = "authorizer", "tools"  # the clusters of the authorizer: what it decides, and lists of tools
 OWN_HEADERS = "x-eastgate-"  # headers that carry what was noted to the authorizer
-_ROUTE, _STEER = "route", "steer"
+_ROUTE, _STEER, _ASK = "route", "steer", "ask"  # the names of filters
 LARGEST_MESSAGE = 1 << 20  # bytes
 _PATIENCE = "30s"  # with the authorizer, which waits for others
 _CEL = "envoy.extensions.access_loggers.filters.cel.v3.ExpressionFilter"
@@ -142,7 +143,7 @@ def _ask_filter() -> Plain:
         "value": {"string_match": {"exact": ASK.name}},
     }
     return filter_(
-        "ask",
+        _ASK,
         typed(
             f"{HTTP}.ext_authz.v3.ExtAuthz",
             transport_api_version="V3",
@@ -158,6 +159,14 @@ def _ask_filter() -> Plain:
             clear_route_cache=False,
         ),
     )
+
+
+def asking(destination: Destination) -> Plain:
+    """Return what a route says of asking: without a need for bodies, a request that goes on for ever is not held up."""
+    if destination.shows_body:
+        return {}
+    without = typed(f"{HTTP}.ext_authz.v3.ExtAuthzPerRoute", check_settings={"disable_request_body_buffering": True})
+    return {"typed_per_filter_config": {_ASK: without}}
 
 
 def json_rpc_reply() -> Plain:

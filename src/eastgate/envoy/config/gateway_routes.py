@@ -8,7 +8,7 @@ from envoy.config.route.v3 import route_pb2
 
 from eastgate.cluster import Redirect, UrlRewrite
 from eastgate.envoy.config.clusters import HTTP2, SocketAddress, Upstream, cluster_resource, options, service_resources
-from eastgate.envoy.config.gateway_filters import AUTHORIZER, TOOLS
+from eastgate.envoy.config.gateway_filters import AUTHORIZER, TOOLS, asking
 from eastgate.envoy.config.packing import serialize
 from eastgate.envoy.config.route_filters import header_changes, redirect_action, rewrite_action, timeouts
 from eastgate.envoy.config.typed import Plain, filter_, message, typed
@@ -73,7 +73,7 @@ def gateway_routes(port: int, legs: Iterable[Leg]) -> XdsResource:
 def _route(leg: Leg) -> Plain:
     destination = leg.destination
     chosen = {"name": _DESTINATION, "string_match": {"exact": destination.id}}
-    route: Plain = {"match": {"prefix": "/", "headers": [chosen]}}
+    route: Plain = {"match": {"prefix": "/", "headers": [chosen]}, **asking(destination)}
     if destination.unsupported:
         return route | {"direct_response": _NOT_DONE}
     redirect = next((each for each in destination.filters if isinstance(each, Redirect)), None)
@@ -106,7 +106,8 @@ def leg_resources(legs: Iterable[Leg], source: str) -> Iterator[XdsResource]:
 def _external(name: str, to: ExternalHost, *, http2: bool) -> XdsResource:
     endpoint = {"endpoint": {"address": {"socket_address": {"address": to.host, "port_value": to.port}}}}
     config: Plain = {
-        "type": "STRICT_DNS",
+        "type": "LOGICAL_DNS",
+        "dns_lookup_family": "ALL",
         "load_assignment": {"cluster_name": name, "endpoints": [{"lb_endpoints": [endpoint]}]},
         **(options(HTTP2) if http2 else {}),
     }

@@ -69,9 +69,10 @@ def _path_change(path: PathModifier | None, prefix: str | None) -> Plain:
         return {}
     if not path.prefix:
         return _regex("^[^?#]*", _literal(path.value))
-    stem = path.value.rstrip("/")
-    written = f"^{spell_path(prefix)}(/[^?#]*)?" if prefix else "^(/[^?#]*)"
-    return _regex(written, f"{_literal(stem)}\\1" if stem else "\\1")
+    stem, matched = path.value.rstrip("/"), spell_path(prefix or "")
+    if not stem:
+        return _regex(f"^{matched}/?([^?#]*)", r"/\1")
+    return _regex(f"^{matched}(/[^?#]*)?", rf"{_literal(stem)}\1")
 
 
 def _regex(pattern: str, substitution: str) -> Plain:

@@ -30,7 +30,7 @@ from eastgate.envoy.plan.vantage import AT_GATEWAY
 from eastgate.gateway import BackendRef, Candidate, ListenerGroup, Routed
 from eastgate.gateway.hostnames import Host
 from eastgate.gateway.journey import beyond
-from eastgate.ir import Computed, Is, Layer, Not, OneOf, Predicate, Refusal, Unroutable, atoms
+from eastgate.ir import AuthorizerName, Computed, Is, Layer, Not, OneOf, Predicate, Refusal, Unroutable, atoms
 from eastgate.ir.attributes import BACKEND, HOST, MCP_METHOD, MCP_TOOL, SNI, Attribute
 from eastgate.ir.paths import comparable_path, is_sensitive
 from eastgate.records import dataclass
@@ -85,7 +85,7 @@ class Destination:
 
     `backend_key`: the backend of agents that it leads to, if it is one. `prefix`: the part of the path that the rule's
     match names, where a filter replaces it. `reads_messages`: policies on the way look at MCP messages.
-    `filters_tools`: they tell tools apart.
+    `filters_tools`: they tell tools apart. `shows_body`: the authorizer is shown bodies, and waits for them.
     """
 
     id: str
@@ -97,6 +97,7 @@ class Destination:
     prefix: str | None = None
     reads_messages: bool = False
     filters_tools: bool = False
+    shows_body: bool = False
 
     @property
     def title(self) -> str:
@@ -303,9 +304,12 @@ class _GatewayPlanner:
         key: str | None,
         prefix: str | None = None,
     ) -> Destination:
-        looks_at = frozenset().union(*(layer.looks_at for point in points for layer in self._layers_at(point)))
+        layers = [layer for point in points for layer in self._layers_at(point)]
+        looks_at = frozenset[Attribute]().union(*(layer.looks_at for layer in layers))
         reads, tells = bool(looks_at & _MCP), MCP_TOOL in looks_at
-        return Destination(name, weight, points, routed, backend, key, prefix, reads, tells)
+        asked = (ask.authorizer for layer in layers for ask in layer.asks)
+        shows = reads or any(isinstance(name, AuthorizerName) and name.external.max_body > 0 for name in asked)
+        return Destination(name, weight, points, routed, backend, key, prefix, reads, tells, shows)
 
     # Deciding
 
