@@ -1,9 +1,9 @@
 """The HTTP filters of a gateway's port.
 
-mcp            reads the message in a request
 attributes...  notes what is looked at, as at a sidecar
 route          names the rule that routing chooses; it decides nothing
-steer          draws a destination of that rule, notes it and the message, and leads the request there
+steer          draws a destination of that rule, reads the message, notes both, and leads the request there; filters lists
+               of tools in answers
 requests       decides
 ask            asks the authorizer, where `requests` leaves the decision to it
 """
