@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import random
 import signal
 import socket
 import ssl
@@ -13,7 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -23,11 +24,20 @@ from eastgate.mesh.local.binary import find_envoy
 from tests.attacks import frames
 from tests.authorizer.worlds import POD_ADDRESS
 from tests.patience import PATIENCE
-from tests.programs import Processes, free_port
+from tests.programs import Processes
 
 __all__ = ["Application", "Authorizer", "Envoy", "Response", "running_application"]
 
 CA = EmbeddedCa("cluster.local")
+
+
+def free_port() -> int:
+    """Return a port that nobody listens on, and that no outgoing connection is given while nobody does."""
+    while True:
+        port = random.randrange(15_000, 30_000)  # noqa: S311 - no secret
+        with socket.socket() as trial, suppress(OSError):
+            trial.bind(("127.0.0.1", port))
+            return port
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +199,7 @@ _LISTENER = """
               mutations:
                 request_mutations:
                 - remove: x-verified-peer
+                - remove: x-authz-to
                 - append:
                     header: {{key: x-verified-peer, value: "%DOWNSTREAM_PEER_URI_SAN%"}}
                     append_action: OVERWRITE_IF_EXISTS_OR_ADD

@@ -107,6 +107,7 @@ def test_the_log_has_the_policy_and_the_client_has_not() -> None:
         (call("agent", DUPLICATE), False, []),
         (call("agent", b"[" + message("tools/call", "read") + b"," + message("tools/call", "list") + b"]"), True, []),
         (call("agent", b"[" + message("tools/call", "read") + b"," + message("tools/call", "write") + b"]"), False, []),
+        (call("agent", path="/%6Dcp"), True, []),  # looked at with care, and still nobody is asked
         (call("agent", method="GET", body=None), True, []),
         (call("agent", host="other.example"), False, []),
         (call("agent", source="unknown"), False, ["front.prod:9000", "back.prod:9000"]),

@@ -88,6 +88,7 @@ def test_headers_of_the_proxy_are_not_those_of_the_client() -> None:
         (HttpOptions(original=True), request(("x-original-method", "PUT"), ("x-original-uri", "/z")), "/z"),
         (HttpOptions(original=True), request(), None),
         (HttpOptions(), request(("host", "another.example")), None),
+        (HttpOptions(to="x-to"), request(("x-to", "pod:a/b"), ("x-to", "pod:a/c")), None),
     ],
 )
 def test_which_request_it_is(options: HttpOptions, sent: HttpRequest, path: str | None) -> None:

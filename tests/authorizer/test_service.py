@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import threading
@@ -18,7 +20,8 @@ import grpc
 import pytest
 
 from eastgate.envoy.authz.health import NOT_SERVING, SERVING
-from tests.authorizer.proxies import Application, Authorizer, Envoy, kill_hard, running_application
+from eastgate.identity import client_context
+from tests.authorizer.proxies import CA, Application, Authorizer, Envoy, kill_hard, running_application
 from tests.authorizer.test_deciding import message
 from tests.authorizer.worlds import MANIFESTS
 from tests.patience import PATIENCE
@@ -297,8 +300,50 @@ def test_several_processes(tmp_path: Path) -> None:
         authorizer.manifests.write_text(MANIFESTS.replace("paths: [/reviews/*]", "paths: [/ratings]"))
         authorizer.wait_until(lambda: sum(record.get("event") == "reloaded" for record in authorizer.log) == 2)
         assert {reviews(authorizer) for _ in range(20)} == {403}
+        assert authorizer.process is not None
+        children = Path(f"/proc/{authorizer.process.pid}/task/{authorizer.process.pid}/children")
+        before = children.read_text().split()
+        os.kill(int(before[0]), signal.SIGKILL)
+        authorizer.wait_until(lambda: any(record.get("event") == "process ended" for record in authorizer.log))
+        authorizer.wait_until(lambda: len({*children.read_text().split()} - {before[0]}) == 2)
+        authorizer.wait_until(lambda: sum(record.get("event") == "listening" for record in authorizer.log) == 3)
+        assert {reviews(authorizer) for _ in range(20)} == {403}
         assert authorizer.stop() == 0
     assert not authorizer.http_socket.exists()
+
+
+def test_tls_with_certificates_of_proxies(tmp_path: Path) -> None:
+    server, proxy = (CA.issue(f"spiffe://cluster.local/ns/edge/sa/{name}") for name in ("server", "proxy"))
+    pem, roots = tmp_path / "server.pem", tmp_path / "roots.pem"
+    pem.write_text(server.chain + server.private_key)
+    roots.write_text(CA.bundles.pem("cluster.local"))
+    files = ("--tls-certificate", str(pem), "--tls-key", str(pem), "--tls-client-ca", str(roots))
+    with Authorizer(tmp_path, MANIFESTS, *files) as authorizer:
+        headers = {"host": "reviews", "x-verified-peer": WEB, "x-authz-to": "pod:shop/reviews"}
+        context = client_context(proxy, CA.bundles)
+        connection = http.client.HTTPSConnection("127.0.0.1", authorizer.http, timeout=PATIENCE, context=context)
+        connection.request("HEAD", "/check/admin", headers=headers)
+        refused = connection.getresponse()
+        assert (refused.status, refused.read()) == (403, b"")
+        connection.request("GET", "/check/reviews/1", headers=headers)
+        assert connection.getresponse().status == 200
+        connection.close()
+        stranger = ssl.create_default_context(cadata=roots.read_text())
+        stranger.check_hostname = False
+        stranger.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+        without = http.client.HTTPSConnection("127.0.0.1", authorizer.http, timeout=PATIENCE, context=stranger)
+        try:
+            without.request("GET", "/check/reviews/1", headers=headers)
+            status = without.getresponse().status
+        except OSError:
+            status = 0
+        without.close()
+        assert status == 0
+        pair = grpc.ssl_channel_credentials(roots.read_bytes(), proxy.private_key.encode(), proxy.chain.encode())
+        with grpc.secure_channel(f"127.0.0.1:{authorizer.grpc}", pair) as channel:
+            check: Any = channel.unary_unary("/grpc.health.v1.Health/Check")
+            with pytest.raises(grpc.RpcError):  # its certificate has no name of a host, and gRPC wants one
+                check(b"", timeout=2)
 
 
 def test_nginx_asks_with_headers(tmp_path: Path) -> None:

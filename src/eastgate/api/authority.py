@@ -7,7 +7,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, cast
 
 from eastgate import dialects
-from eastgate.api.deciding import Decider, LiveQuestion, Prepared
+from eastgate.api.deciding import Decider, LiveArrivals, LiveQuestion, Prepared
 from eastgate.api.decisions import Decision
 from eastgate.api.questions import Question, QuestionError
 from eastgate.api.reading import FaultReason, ManifestError, Manifests, read_manifests, read_plain
@@ -18,7 +18,6 @@ from eastgate.dialects import Policy
 from eastgate.dialects import rejected as rejection
 from eastgate.engine.engine import Engine
 from eastgate.ir import Attachment, Layer, LiveAnswers, PolicyRef, Request, Stances
-from eastgate.ir.attributes import Attribute
 from eastgate.manifests import Bounds, Document
 from eastgate.settings import Settings, SettingsError
 from eastgate.unread import Handling, UnreadObjects
@@ -223,17 +222,21 @@ class Authority:
         """Return what proxies do that enforce the policies: what a policy with errors targets is closed."""
         return self._decider.enforced(question)
 
+    def arrive(self, live: LiveQuestion) -> LiveArrivals:
+        """Find where a request that is waiting arrives, to decide it there with the answers that authorizers give.
+
+        Raises QuestionError where it cannot be told. What this returns holds until something changes. It is for the
+        packages of this project, and no part of the public API; so is `enforced_live`.
+        """
+        return self._decider.arrive(live)
+
     def enforced_live(self, live: LiveQuestion, answers: LiveAnswers) -> Decision:
-        """Return the same for a request that is waiting, with the answers that authorizers gave so far.
+        """Return what is enforced for a request that is waiting, with the answers that authorizers gave so far.
 
         Raises Pending where one more answer is needed: ask for it, add it, and call this again. Raises QuestionError
         where it cannot be told which policies apply.
         """
-        return self._decider.enforced_live(live, answers)
-
-    def looked_at(self, live: LiveQuestion) -> frozenset[Attribute]:
-        """Return the attributes that can change what is enforced wherever a question leads. Raises QuestionError."""
-        return self._decider.looked_at(live)
+        return self._decider.arrive(live).decide(answers)
 
     def requests(self, question: Question) -> list[Request]:
         """Return the requests that a question stands for, as they are decided."""

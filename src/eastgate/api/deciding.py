@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
+from typing import TypeAlias
 
 from eastgate import dialects
 from eastgate.api.decisions import Decision, Stop
@@ -18,6 +19,7 @@ from eastgate.api.questions import (
     Values,
     callers_of,
     ends,
+    message_values,
     request_values,
 )
 from eastgate.api.questions.arrivals import without_http
@@ -28,8 +30,8 @@ from eastgate.dialects import rejected as rejection
 from eastgate.dialects.base import Condition
 from eastgate.engine.compiled import Program
 from eastgate.engine.engine import Engine
-from eastgate.ir import AskAll, Authorizer, Known, LiveAnswers, Request, ask_authorizers, authorizers_in
-from eastgate.ir.attributes import Attribute, header, query
+from eastgate.ir import AskAll, Authorizer, Known, Layer, LiveAnswers, Request, ask_authorizers, authorizers_in
+from eastgate.ir.attributes import PORT, Attribute, header, query
 from eastgate.records import dataclass
 from eastgate.settings import Settings
 from eastgate.unread import (
@@ -42,9 +44,14 @@ from eastgate.unread import (
     standing,
 )
 
-__all__ = ["Decider", "LiveQuestion", "Prepared"]
+__all__ = ["Decider", "LiveArrivals", "LiveQuestion", "Prepared"]
 
 _Decided = tuple["_Crossing", Request, tuple[Program | None, int]]
+_Passed: TypeAlias = (
+    "tuple[tuple[Program, ...], tuple[Layer, ...], Mapping[str, Authorizer], bool, tuple[Attribute, ...], "
+    "tuple[Point, Policy] | None, frozenset[Attribute]]"
+)
+_MOST_POINTS = 65_536  # sequences of points, that are remembered
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,6 +69,7 @@ class _Crossing(Stop):
     allowed_way: tuple[tuple[str, bool], ...]
     denied_way: tuple[tuple[str, bool], ...]
     hides_http: bool
+    looked_at: frozenset[Attribute]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +113,7 @@ class Decider:
         self._unconsidered = Unconsidered(rejected=self._rejections)
         self._resolver = Resolver(self._world, self._settings, self._cross)
         self._routing_fields: frozenset[Attribute] | None = None
+        self._passed: dict[tuple[Point, ...], _Passed] = {}
 
     def _follow(self) -> None:
         """Forget what questions lead to where something has changed."""
@@ -132,30 +141,13 @@ class Decider:
         """Return what proxies do that enforce the policies: what a policy with errors targets is closed."""
         return self._answer(question, self._decide(question))
 
-    def enforced_live(self, live: LiveQuestion, answers: LiveAnswers) -> Decision:
-        """Return what is enforced, with the answers that authorizers gave. Raises Pending where one is missing.
-
-        Raises QuestionError where it cannot be told which policies apply.
-        """
-        decided: list[_Decided] = []
-        for crossing, request in self._live_arrivals(live):
-            if crossing.uncertain is not None:
-                raise _unlabelled(*crossing.uncertain)
-            joined = answers.joined_to(request, crossing.authorizers) if crossing.asks else request
-            verdict = crossing.decide(joined)
-            decided.append((crossing, answers.settled(joined) if crossing.asks else request, verdict))
-            if not verdict[1] & 1:
-                break  # nobody else is asked
-        return self._answer(live.question, decided)
-
-    def looked_at(self, live: LiveQuestion) -> frozenset[Attribute]:
-        """Return the attributes that can change what is enforced wherever a question leads."""
-        layers = (layer for crossing, _ in self._live_arrivals(live) for layer in crossing.layers)
-        return frozenset[Attribute]().union(*(layer.looks_at for layer in layers))
-
-    def _live_arrivals(self, live: LiveQuestion) -> Iterator[tuple[_Crossing, Request]]:
-        """Yield the requests that a question stands for, before any authorizer is asked."""
+    def arrive(self, live: LiveQuestion) -> LiveArrivals:
+        """Find where a request that is waiting arrives. Raises QuestionError where it cannot be told."""
         self._follow()
+        return LiveArrivals(self, live, self._version, tuple(self._live_arrivals(live)))
+
+    def _live_arrivals(self, live: LiveQuestion) -> Iterator[tuple[_Crossing, dict[Attribute, Known]]]:
+        """Yield what is known of each request that a question stands for, with where it arrives."""
         question = live.question
         given_values = {**request_values(question), **live.values}
         shared = {name: value for name, value in given_values.items() if name not in live.unknown}
@@ -166,7 +158,13 @@ class Decider:
             for caller in callers:
                 values = {**shared, **caller, **crossing.values}
                 live.leave_out_others(values, crossing.repeatable)
-                yield crossing, Request(values, question.external_auth)
+                if PORT not in values and PORT not in crossing.looked_at:
+                    values[PORT] = None  # whatever it is, and what is known is decided faster
+                yield crossing, values
+
+    def answer(self, question: Question, decided: Sequence[_Decided]) -> Decision:
+        """Answer with the first denial, or with the first arrival where all are allowed."""
+        return self._answer(question, decided)
 
     @property
     def _routed_by(self) -> frozenset[Attribute]:
@@ -211,23 +209,42 @@ class Decider:
 
     def _cross(self, entry: EntryPoint) -> _Crossing:
         """Find what decides where a question leads."""
-        programs = tuple(self.engine.program(point) for point in entry.points)
-        layers = tuple(layer for program in programs for layer in program.layers)
-        looked_at = frozenset[Attribute]().union(*(layer.looks_at for layer in layers))
-        uncertain = ((point, self.engine.uncertain(point)) for point in entry.points)
+        found = self._passed.get(entry.points)
+        if found is None:
+            if len(self._passed) >= _MOST_POINTS:
+                self._passed.clear()
+            found = self._passed[entry.points] = self._pass(entry.points)
+        programs, layers, authorizers, asks, repeatable, uncertain, looked_at = found
         return _Crossing(
             entry.where,
             entry.points,
             programs,
             layers,
             entry.values,
+            authorizers,
+            asks,
+            repeatable,
+            uncertain,
+            ((entry.where, True),),
+            ((entry.where, False),),
+            entry.hides_http,
+            looked_at,
+        )
+
+    def _pass(self, points: tuple[Point, ...]) -> _Passed:
+        """Find what decides at points, whatever is known of a request there."""
+        programs = tuple(self.engine.program(point) for point in points)
+        layers = tuple(layer for program in programs for layer in program.layers)
+        looked_at = frozenset[Attribute]().union(*(layer.looks_at for layer in layers))
+        uncertain = ((point, self.engine.uncertain(point)) for point in points)
+        return (
+            programs,
+            layers,
             authorizers_in(layers),
             any(isinstance(stage, AskAll) for layer in layers for chain in layer.chains for stage in chain.stages),
             tuple(attribute for attribute in looked_at if attribute.is_repeatable),
             next(((point, policies[0]) for point, policies in uncertain if policies), None),
-            ((entry.where, True),),
-            ((entry.where, False),),
-            entry.hides_http,
+            looked_at,
         )
 
     def judge(self, question: Question, decided: Sequence[_Decided]) -> Decision:
@@ -289,6 +306,58 @@ class Decider:
             for policy in attached
             for condition in dialects.conditions(policy, beside, self._settings, self._world)
         )
+
+
+class LiveArrivals:
+    """Where a request that is waiting arrives, and what is known of it there.
+
+    It can be decided again and again, with more answers and with other messages, until something changes.
+    """
+
+    __slots__ = ("_arrivals", "_decider", "_live", "_version")
+
+    def __init__(
+        self,
+        decider: Decider,
+        live: LiveQuestion,
+        version: int,
+        arrivals: tuple[tuple[_Crossing, dict[Attribute, Known]], ...],
+    ) -> None:
+        self._decider = decider
+        self._live = live
+        self._version = version
+        self._arrivals = arrivals
+
+    @property
+    def is_current(self) -> bool:
+        """Tell whether nothing has changed since."""
+        return self._version == self._decider.engine.version
+
+    @property
+    def looked_at(self) -> frozenset[Attribute]:
+        """Return the attributes that can change what is enforced there."""
+        return frozenset[Attribute]().union(*(crossing.looked_at for crossing, _ in self._arrivals))
+
+    def decide(self, answers: LiveAnswers, message: Question | None = None) -> Decision:
+        """Return what is enforced, with the answers that authorizers gave. Raises Pending where one is missing.
+
+        `message` is the question with one of several messages. Raises QuestionError where it cannot be told which
+        policies apply.
+        """
+        question, more = (self._live.question, {}) if message is None else (message, message_values(message))
+        decided: list[_Decided] = []
+        for crossing, known in self._arrivals:
+            if crossing.uncertain is not None:
+                raise _unlabelled(*crossing.uncertain)
+            values = {**known, **more}
+            request = without_http(values) if crossing.hides_http else Request(values, question.external_auth)
+            asks = crossing.asks and not crossing.hides_http
+            joined = answers.joined_to(request, crossing.authorizers) if asks else request
+            verdict = crossing.decide(joined)
+            decided.append((crossing, answers.settled(joined) if asks else request, verdict))
+            if not verdict[1] & 1:
+                break  # nobody else is asked
+        return self._decider.answer(question, decided)
 
 
 class Prepared:

@@ -9,11 +9,11 @@ from typing import Final
 
 from eastgate.records import dataclass
 
-__all__ = ["BadAddress", "ListenAddress", "listen"]
+__all__ = ["SOCKET_MODE", "BadAddress", "ListenAddress", "listen", "remove_stale"]
 
 _UNIX: Final = "unix:"
 _BACKLOG: Final = 1024
-_MODE: Final = 0o660  # whoever may not write to a unix socket cannot connect
+SOCKET_MODE: Final = 0o660  # whoever may not write to a unix socket cannot connect
 
 
 class BadAddress(ValueError):  # noqa: N818 - says what it is
@@ -61,7 +61,7 @@ def listen(address: ListenAddress, *, shared: bool) -> socket.socket:
             remove_stale(address.path)
             listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             listening.bind(address.path)
-            os.chmod(address.path, _MODE)
+            os.chmod(address.path, SOCKET_MODE)
         else:
             family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
             listening = socket.socket(family, socket.SOCK_STREAM)

@@ -14,13 +14,13 @@ from contextlib import AbstractContextManager
 from typing import Protocol
 
 from eastgate.api.authority import Authority
-from eastgate.api.deciding import LiveQuestion
+from eastgate.api.deciding import LiveArrivals, LiveQuestion
 from eastgate.api.decisions import Decision
 from eastgate.api.questions import Question, QuestionError
 from eastgate.api.questions.ends import ServiceAccount
 from eastgate.authorizer.answering import Answers
 from eastgate.authorizer.checks import Answer, Check, Where
-from eastgate.authorizer.locating import Nowhere, destinations_of, port_of
+from eastgate.authorizer.locating import GatewaysByHost, Nowhere, destinations_of, port_of
 from eastgate.authorizer.messages import Reading, read_check
 from eastgate.cluster import dns_label_problem, dns_subdomain_problem
 from eastgate.ir import Answer as AuthorizerAnswer
@@ -73,6 +73,7 @@ class LiveAuthorizer:
         self.options = options or Options()
         self._authority = authority
         self._external = external
+        self._gateways = GatewaysByHost()
 
     @property
     def authority(self) -> Authority:
@@ -129,11 +130,17 @@ class LiveAuthorizer:
         if where is not None and not isinstance(where, str):
             question = _question(check, source, where.where, check.port)
             return [LiveQuestion(question, (where,), unknown=unknown, all_headers=check.all_headers)]
-        destinations = (where,) if where is not None else destinations_of(check, self.options.to, world)
+        destinations = (
+            (where,) if where is not None else destinations_of(check, self.options.to, world, self._gateways_for)
+        )
         return [
             LiveQuestion(_question(check, source, to, port_of(check, to, world)), None, {}, unknown, check.all_headers)
             for to in destinations
         ]
+
+    def _gateways_for(self, host: str | None) -> tuple[str, ...]:
+        authority = self._authority
+        return self._gateways.find(host, authority.world, (id(authority), authority.engine.version))
 
 
 class OpenCheck:
@@ -146,6 +153,7 @@ class OpenCheck:
         self._gathered = GatheredAnswers()
         self._pending: Pending | None = None
         self._reading: Reading | None = None
+        self._arrived: tuple[Authority | None, list[tuple[LiveQuestion, LiveArrivals]]] = (None, [])
         self._began = time.monotonic()
         options = authorizer.options
         self._answers = Answers(check, plain=options.plain_denials, keeps_own=options.own_proxies)
@@ -193,22 +201,30 @@ class OpenCheck:
         if self._reading is None:
             self._reading = read_check(self._check, self._looks_at_messages)
         with authorizer.lock:
-            decisions = self._decide(authorizer.questions(self._check, self._where), self._reading)
+            decisions = self._decide(self._arrive(), self._reading)
             return self._answers.of(decisions, self._reading)
 
     def _looks_at_messages(self) -> bool:
-        authorizer = self._authorizer
-        with authorizer.lock:
-            questions = authorizer.questions(self._check, self._where)
-            return any(not _MESSAGE.isdisjoint(authorizer.authority.looked_at(live)) for live in questions)
+        with self._authorizer.lock:
+            return any(not _MESSAGE.isdisjoint(arrivals.looked_at) for _, arrivals in self._arrive())
 
-    def _decide(self, questions: Sequence[LiveQuestion], reading: Reading) -> list[Decision]:
+    def _arrive(self) -> list[tuple[LiveQuestion, LiveArrivals]]:
+        """Find where the request arrives, once more only after a change. Whoever calls holds the lock."""
+        authority = self._authorizer.authority
+        authority_then, arrived = self._arrived
+        if authority_then is not authority or not all(arrivals.is_current for _, arrivals in arrived):
+            questions = self._authorizer.questions(self._check, self._where)
+            arrived = [(live, authority.arrive(live)) for live in questions]
+            self._arrived = (authority, arrived)
+        return arrived
+
+    def _decide(self, arrived: Sequence[tuple[LiveQuestion, LiveArrivals]], reading: Reading) -> list[Decision]:
         """Decide every message at every destination, up to the first denial. Raises Pending."""
         decisions: list[Decision] = []
         for message in reading.messages:
-            for live in questions:
-                asked = message.about(live) if message is not None else live
-                decision = self._authorizer.authority.enforced_live(asked, self._gathered)
+            for live, arrivals in arrived:
+                asked = message.about(live.question) if message is not None else None
+                decision = arrivals.decide(self._gathered, asked)
                 decisions.append(decision)
                 if not decision.allowed:
                     return decisions

@@ -63,7 +63,7 @@ def check_of_http(request: HttpRequest, options: HttpOptions) -> Check | None:
     else:
         path = path[len(options.prefix) :] or "/"
     hosts = request.values("host")
-    if len(hosts) > 1:
+    if len(hosts) > 1 or (options.to is not None and len(request.values(options.to)) > 1):
         return None
     headers: dict[str, list[str]] = {}
     for name, value in request.headers:

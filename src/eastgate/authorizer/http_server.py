@@ -20,6 +20,7 @@ __all__ = ["HttpLimits", "HttpProtocol", "HttpRequest", "HttpResponse", "HttpSer
 _LOG = logging.getLogger(__name__)
 _LINES: Final = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus}
 _MOST_HEADERS: Final = 256
+_WITHOUT_BODY: Final = frozenset({204, 304})
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,19 +217,20 @@ class HttpProtocol(asyncio.Protocol):
         except Exception:
             _LOG.exception("a request could not be answered")
             response = HttpResponse(500)
+        bare = request.method == "HEAD"
         if isinstance(response, HttpResponse):
-            self._write(response, stays)
+            self._write(response, stays, bare=bare)
         else:
-            self._answering = asyncio.ensure_future(self._answer_later(response, stays))
+            self._answering = asyncio.ensure_future(self._answer_later(response, stays, bare))
 
-    async def _answer_later(self, coming: Awaitable[HttpResponse], stays: bool) -> None:
+    async def _answer_later(self, coming: Awaitable[HttpResponse], stays: bool, bare: bool) -> None:
         try:
             response = await coming
         except Exception:
             _LOG.exception("a request could not be answered")
             response = HttpResponse(500)
         self._answering = None
-        self._write(response, stays and not self._server.draining)
+        self._write(response, stays and not self._server.draining, bare=bare)
         self._answer_waiting()
 
     def _answer_waiting(self) -> None:
@@ -238,14 +240,16 @@ class HttpProtocol(asyncio.Protocol):
                 return
         self._read(paused=False)
 
-    def _write(self, response: HttpResponse, stays: bool) -> None:
+    def _write(self, response: HttpResponse, stays: bool, *, bare: bool = False) -> None:
+        """Write a response; `bare`: without its body, which nobody would read as one."""
         if self._transport is None or not self._is_open:
             return
+        body = b"" if bare or response.status in _WITHOUT_BODY else response.body
         line = _LINES.get(response.status) or f"HTTP/1.1 {response.status} \r\n".encode()
         head = "".join(f"{name}: {value}\r\n" for name, value in response.headers)
         closing = "" if stays else "connection: close\r\n"
-        end = f"{head}{closing}content-length: {len(response.body)}\r\n\r\n"
-        self._transport.write(line + end.encode("utf-8", "replace") + response.body)
+        end = f"{head}{closing}content-length: {len(body)}\r\n\r\n"
+        self._transport.write(line + end.encode("utf-8", "replace") + body)
         if stays:
             self._set_timer(self._limits.idle)
         else:

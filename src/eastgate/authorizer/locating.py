@@ -6,7 +6,7 @@ came in by the address of a pod, the pod's policies are asked as well as the Gat
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from eastgate.api.questions.ends import Gateway, Pod
 from eastgate.authorizer.checks import Check
@@ -14,20 +14,24 @@ from eastgate.cluster import Route, World
 from eastgate.gateway.attachment import attached_routes, distinct_listeners, is_http
 from eastgate.gateway.hostnames import comparable, hostnames_of
 
-__all__ = ["Nowhere", "destinations_of", "port_of"]
+__all__ = ["GatewaysByHost", "Nowhere", "destinations_of", "port_of"]
+
+_MOST_HOSTS = 4096  # that are remembered
 
 
 class Nowhere(Exception):  # noqa: N818 - says what is known
     """Nobody can tell where a request goes."""
 
 
-def destinations_of(check: Check, default: str | None, world: World) -> tuple[str, ...]:
+def destinations_of(
+    check: Check, default: str | None, world: World, gateways_for: Callable[[str | None], tuple[str, ...]]
+) -> tuple[str, ...]:
     """Return where a request goes, in the words of `--to`: ALL must allow it. Raises Nowhere."""
     if check.to is not None:
         return (check.to,)
     if default is not None:
         return (default,)
-    gateways = tuple(_gateways_for(check.host, world))
+    gateways = gateways_for(check.host)
     if len(gateways) > 1:
         raise Nowhere(f"the Gateways {' and '.join(gateways)} take its host")
     pod = world.by_ip(check.destination[0]) if check.destination is not None else None
@@ -37,10 +41,27 @@ def destinations_of(check: Check, default: str | None, world: World) -> tuple[st
     return destinations
 
 
-def _gateways_for(host: str | None, world: World) -> Iterator[str]:
-    """Yield the Gateways that have a route for a host."""
-    if host is None:
-        return
+class GatewaysByHost:
+    """Finds the Gateways that have a route for a host, and remembers them until something changes."""
+
+    def __init__(self) -> None:
+        self._version: object = None
+        self._by_host: dict[str, tuple[str, ...]] = {}
+
+    def find(self, host: str | None, world: World, version: object) -> tuple[str, ...]:
+        """Return the Gateways for a host, in the words of `--to`. `version` is another one after each change."""
+        if host is None:
+            return ()
+        if version != self._version or len(self._by_host) >= _MOST_HOSTS:
+            self._version = version
+            self._by_host.clear()
+        gateways = self._by_host.get(host)
+        if gateways is None:
+            gateways = self._by_host[host] = tuple(_gateways_for(host, world))
+        return gateways
+
+
+def _gateways_for(host: str, world: World) -> Iterator[str]:
     names = frozenset(hostnames_of(comparable(host)))
     for gateway in world.gateways.values():
         listeners = [listener for listener in distinct_listeners(gateway) if is_http(listener)]
@@ -59,15 +80,17 @@ def _takes(route: Route, names: frozenset[str | None]) -> bool:
 def port_of(check: Check, to: str, world: World) -> int | None:
     """Return the port of the destination, where it is known.
 
-    A proxy that stands for a Gateway often listens on another port than the Gateway's; then the port is unknown, and
-    every listener counts.
+    A proxy that stands for a Gateway often listens on another port than the Gateway's. Then it is the only one that the
+    Gateway has; where it has several the port is unknown, and every listener counts.
     """
-    if check.port is not None or check.destination is None:
+    if check.port is not None:
         return check.port
-    port = check.destination[1]
+    port = check.destination[1] if check.destination is not None else None
     kind, _, name = to.partition(":")
     if kind == "pod":
         return port
     gateway = world.gateways.get(name) if kind == "gateway" else None
-    is_listener = gateway is not None and any(listener.port == port for listener in gateway.listeners)
-    return port if is_listener else None
+    ports = {listener.port for listener in gateway.listeners} if gateway is not None else set()
+    if port in ports:
+        return port
+    return ports.pop() if len(ports) == 1 else None

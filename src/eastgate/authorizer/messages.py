@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from eastgate.api.deciding import LiveQuestion
+from eastgate.api.questions import Question
 from eastgate.authorizer.checks import WITHOUT_BODY, Check
 from eastgate.mcp.messages import Kind, Message, read_messages
 from eastgate.mcp.problems import BadMessage
@@ -23,10 +23,9 @@ class CheckedMessage:
 
     message: Message
 
-    def about(self, live: LiveQuestion) -> LiveQuestion:
+    def about(self, question: Question) -> Question:
         """Return the question with this message."""
-        method = self.message.method or RESPONSE
-        return replace(live, question=replace(live.question, mcp_method=method, tool=self.message.name))
+        return replace(question, mcp_method=self.message.method or RESPONSE, tool=self.message.name)
 
 
 @dataclass(frozen=True, slots=True)

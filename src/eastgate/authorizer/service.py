@@ -19,7 +19,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from eastgate.api.authority import Authority
-from eastgate.authorizer.addresses import BadAddress, ListenAddress, listen, remove_stale
+from eastgate.authorizer.addresses import SOCKET_MODE, BadAddress, ListenAddress, listen, remove_stale
 from eastgate.authorizer.answering import refuse
 from eastgate.authorizer.checks import Answer, Check, Where
 from eastgate.authorizer.deciding import ExternalServices, LiveAuthorizer, OpenCheck, Options
@@ -223,6 +223,8 @@ class AuthorizerService:
                 remove_stale(own.path)
             tls = options.tls if not own.path else None
             port = server.listen(own.grpc, None if tls is None else _credentials(tls))
+            if own.path:
+                Path(own.path).chmod(SOCKET_MODE)
         except (OSError, RuntimeError) as error:
             raise BadAddress(f"nothing can listen on {own}: {error}") from None
         return str(own) if own.path else f"{own.host}:{port}"

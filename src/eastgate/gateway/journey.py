@@ -6,7 +6,7 @@ its own; a question is allowed only if every way is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from eastgate.cluster import (
     GATEWAY_GROUP,
@@ -21,13 +21,16 @@ from eastgate.cluster import (
 from eastgate.cluster.gateways import BACKEND_KINDS
 from eastgate.cluster.points import DeadEnd, NamedPoint, Point
 from eastgate.cluster.targets import BackendNamed, GatewayNamed, RouteNamed
-from eastgate.gateway import BackendRef, Routed, possible_routes
+from eastgate.gateway import BackendRef, Routed, RoutingTable
 from eastgate.gateway.hostnames import comparable, hostnames_of
 from eastgate.ir import Request, Unroutable
 from eastgate.ir.attributes import HOST, PORT, SNI, UNKNOWN
 from eastgate.records import dataclass
 
 __all__ = ["Way", "beyond", "through_gateway", "through_route"]
+
+
+TableOf = Callable[[Gateway], RoutingTable]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,17 +54,25 @@ class Way:
 
 
 def through_gateway(
-    gateway: Gateway, request: Request, world: World, *, any_host: bool = False, route: Route | None = None
+    gateway: Gateway,
+    request: Request,
+    world: World,
+    *,
+    any_host: bool = False,
+    route: Route | None = None,
+    table_of: TableOf | None = None,
 ) -> Iterator[Way]:
     """Yield every way that the request may take, the likeliest first.
 
     `any_host`: the question is about whichever hosts there are, so that others lead nowhere is not held against it, nor
     that others lead to where no HTTP is seen.
     `route`: it is about the requests that take this route; where it cannot be taken, there is no way.
+    `table_of` returns the table of a gateway, for whoever keeps tables.
     """
     entrance = GatewayNamed(gateway.namespace, gateway.name)
     seen: set[tuple[tuple[Point, ...], str | None]] = set()
-    routes = possible_routes(world, gateway, request)
+    table = RoutingTable.of(world, gateway) if table_of is None else table_of(gateway)
+    routes = table.possible(request)
     if any_host:
         somewhere = tuple(routed for routed in routes if routed is not None)
         routes = tuple(routed for routed in somewhere if not routed.is_stream) or somewhere or routes
@@ -77,7 +88,7 @@ def through_gateway(
                 yield Way(f"gateway {gateway.key}", points, backend, leads_to, hides_http)
 
 
-def through_route(route: Route, request: Request, world: World) -> Iterator[Way]:
+def through_route(route: Route, request: Request, world: World, *, table_of: TableOf | None = None) -> Iterator[Way]:
     """Yield every way on which the request may take a route: through each Gateway that the route is attached to.
 
     A Gateway that nobody declared is taken for one that lets everything in; of a route that asks for none, only the
@@ -86,7 +97,7 @@ def through_route(route: Route, request: Request, world: World) -> Iterator[Way]
     parents = [parent for parent in route.parents if (parent.group, parent.kind) == (GATEWAY_GROUP, "Gateway")]
     for parent in parents:
         gateway = world.gateways.get(f"{parent.namespace}/{parent.name}") or _assumed(parent, route, request)
-        yield from through_gateway(gateway, request, world, route=route)
+        yield from through_gateway(gateway, request, world, route=route, table_of=table_of)
     if not parents:
         guarded = _named(route) if _means(route, request) else DeadEnd(Unroutable.NO_ROUTE)
         yield Way(f"route {route.namespace}/{route.name}", (guarded,), hides_http=_is_stream(route))

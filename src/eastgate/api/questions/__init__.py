@@ -13,7 +13,7 @@ from eastgate.api.questions.codes import (
     POLICY_REJECTED,
     QuestionError,
 )
-from eastgate.api.questions.values import request_values
+from eastgate.api.questions.values import message_values, request_values
 from eastgate.cluster.question import Question
 
 __all__ = [
@@ -34,5 +34,6 @@ __all__ = [
     "arrivals",
     "callers_of",
     "ends",
+    "message_values",
     "request_values",
 ]

@@ -11,6 +11,7 @@ from eastgate.api.questions.codes import BAD_ATTRIBUTE, BAD_SOURCE, NOT_DECLARED
 from eastgate.api.questions.ends import destination_of, source_of
 from eastgate.api.questions.values import request_values
 from eastgate.cluster import (
+    Gateway,
     PodsOfAccount,
     Route,
     Service,
@@ -44,7 +45,8 @@ from eastgate.settings import Settings
 from eastgate.unread import Callers
 
 if TYPE_CHECKING:
-    from eastgate.gateway.journey import Way
+    from eastgate.gateway import RoutingTable
+    from eastgate.gateway.journey import TableOf, Way
 
 __all__ = ["Arrival", "EntryPoint", "Resolver", "Values", "arrivals", "callers_of", "without_http"]
 
@@ -112,7 +114,7 @@ class Resolver(Generic[T]):
     `make` says what is to be made, once, of each entry.
     """
 
-    __slots__ = ("_callers", "_entries", "_make", "_settings", "_world")
+    __slots__ = ("_callers", "_entries", "_make", "_settings", "_tables", "_world")
 
     def __init__(self, world: World, settings: Settings, make: Callable[[EntryPoint], T]) -> None:
         self._make = make
@@ -120,6 +122,7 @@ class Resolver(Generic[T]):
         self._settings = settings
         self._callers: dict[tuple[str, str | None], tuple[Values, ...]] = {}
         self._entries: dict[tuple[str, int | None], tuple[T, ...]] = {}
+        self._tables: dict[Gateway, RoutingTable] = {}
 
     def callers(self, question: Question) -> tuple[Values, ...]:
         """Return what is known of each caller that a question may come from."""
@@ -137,12 +140,23 @@ class Resolver(Generic[T]):
         entries = self._entries.get(key)
         if entries is None:
             to = destination_of(question.to, self._settings)
-            entries = tuple(map(self._make, _entries(question, to, shared, self._world)))
+            entries = tuple(map(self._make, _entries(question, to, shared, self._world, self._table_of)))
             if not isinstance(to, ends.Gateway | ends.Route):  # where that leads depends on the request
                 if len(self._entries) >= _MOST_ENDS:
                     self._entries.clear()
                 self._entries[key] = entries
         return entries
+
+    def _table_of(self, gateway: Gateway) -> RoutingTable:
+        """Return the routes of a Gateway, arranged once."""
+        from eastgate.gateway import RoutingTable  # most questions need no routes
+
+        if self._world.gateways.get(gateway.key) is not gateway:  # nobody declared it: each question has its own
+            return RoutingTable.of(self._world, gateway)
+        table = self._tables.get(gateway)
+        if table is None:
+            table = self._tables[gateway] = RoutingTable.of(self._world, gateway)
+        return table
 
 
 # Who calls
@@ -252,7 +266,9 @@ def _account_named(source: ends.Source, settings: Settings) -> tuple[str, str] |
 # What is called
 
 
-def _entries(question: Question, to: ends.Destination, shared: Values, world: World) -> Iterator[EntryPoint]:
+def _entries(
+    question: Question, to: ends.Destination, shared: Values, world: World, table_of: TableOf
+) -> Iterator[EntryPoint]:
     if question.port is not None and not 1 <= question.port <= 65535:
         raise QuestionError(BAD_ATTRIBUTE, f"port {question.port} is not between 1 and 65535")
     port: Values = {} if question.port is None else {PORT: question.port}
@@ -269,7 +285,7 @@ def _entries(question: Question, to: ends.Destination, shared: Values, world: Wo
             from eastgate.gateway.journey import through_gateway  # most questions need no routes
 
             gateway = _declared("Gateway", to.key, world.gateways)
-            for way in through_gateway(gateway, asked, world, any_host=question.is_bare_message):
+            for way in through_gateway(gateway, asked, world, any_host=question.is_bare_message, table_of=table_of):
                 yield _entry(way, {**port, **_handshake(question)})
         case ends.Backend():
             backend = _declared("Backend", to.key, world.backends)
@@ -278,7 +294,7 @@ def _entries(question: Question, to: ends.Destination, shared: Values, world: Wo
         case ends.Route():
             from eastgate.gateway.journey import through_route
 
-            for way in through_route(_route(to, world), asked, world):
+            for way in through_route(_route(to, world), asked, world, table_of=table_of):
                 yield _entry(way, {**port, **_handshake(question)})
 
 

@@ -33,7 +33,7 @@ from eastgate.ir.hosts import comparable_host, is_host
 from eastgate.ir.paths import comparable_path, handed_path, is_respelled, sent_path
 from eastgate.regexes import regex
 
-__all__ = ["path_values", "request_values"]
+__all__ = ["message_values", "path_values", "request_values"]
 
 Values = dict[Attribute, Known]
 
@@ -44,7 +44,7 @@ def request_values(question: Question) -> Values:
     """Return what is known of every request that a question stands for. Raises QuestionError for what none can have."""
     values = _http(question)
     if question.mcp_method is not None or question.tool is not None:
-        values |= _message(question)
+        values |= message_values(question)
     elif question.method in _WITHOUT_BODY:
         values |= _NO_MESSAGE
     if question.claims is not None:
@@ -105,8 +105,8 @@ _WITHOUT_BODY = frozenset({"GET", "HEAD", "DELETE", "OPTIONS"})  # they bring no
 _WITH_NAME = ("tools/call", "prompts/get", "resources/read", "resources/subscribe", "resources/unsubscribe")
 
 
-def _message(question: Question) -> Values:
-    """Return what an MCP message says."""
+def message_values(question: Question) -> Values:
+    """Return what the MCP message of a question says."""
     values: Values = {MCP_METHOD: question.mcp_method or "tools/call"}
     if question.tool is not None or values[MCP_METHOD] not in _WITH_NAME:
         values[MCP_TOOL] = question.tool

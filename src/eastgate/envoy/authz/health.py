@@ -16,11 +16,15 @@ NOT_SERVING: Final = b"\x08\x02"
 _SERVICE_UNKNOWN: Final = b"\x08\x03"
 _SERVICE_FIELD: Final = 0x0A
 _LOOK_AGAIN: Final = 0.2  # seconds
-_MOST_WATCHERS: Final = 4
 
 
-def health_handlers(is_serving: Callable[[], bool], services: Set[str]) -> dict[str, grpc.RpcMethodHandler[Any, Any]]:
-    """Return the methods of the health service. `services` are those that share one health; empty: the whole server."""
+def health_handlers(
+    is_serving: Callable[[], bool], services: Set[str], most_watchers: int
+) -> dict[str, grpc.RpcMethodHandler[Any, Any]]:
+    """Return the methods of the health service. `services` are those that share one health; empty: the whole server.
+
+    Whoever watches holds a thread, so that only so many can.
+    """
     watchers: list[object] = []
 
     def status() -> bytes:
@@ -35,7 +39,7 @@ def health_handlers(is_serving: Callable[[], bool], services: Set[str]) -> dict[
         if _service(request) not in services:
             yield _SERVICE_UNKNOWN
             return
-        if len(watchers) >= _MOST_WATCHERS:  # each holds a thread
+        if len(watchers) >= most_watchers:
             context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "too many watch")
         watchers.append(context)
         try:

@@ -183,7 +183,9 @@ class CheckServer:
         )
         handlers = (
             grpc.method_handlers_generic_handler(SERVICE, {"Check": handler}),
-            grpc.method_handlers_generic_handler(HEALTH_SERVICE, health_handlers(self._health, {"", SERVICE})),
+            grpc.method_handlers_generic_handler(
+                HEALTH_SERVICE, health_handlers(self._health, {"", SERVICE}, threads // 4)
+            ),
         )
         self._server.add_generic_rpc_handlers(handlers)
 

@@ -1,0 +1,113 @@
+"""Where a request goes is what the operator says; else what its host and the proxy's address leave no doubt of."""
+
+from __future__ import annotations
+
+from io import BytesIO
+
+import pytest
+
+from eastgate.api.authority import Authority
+from eastgate.api.reading import read_manifests
+from eastgate.authorizer.checks import Check
+from eastgate.authorizer.locating import GatewaysByHost, Nowhere, destinations_of, port_of
+from eastgate.cluster import World
+from eastgate.settings import Settings
+
+MANIFESTS = """
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: one, namespace: prod}
+spec: {gatewayClassName: x, listeners: [{name: a, port: 80, protocol: HTTP}]}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: two, namespace: prod}
+spec:
+  gatewayClassName: x
+  listeners:
+  - {name: a, port: 80, protocol: HTTP, hostname: "*.two.example"}
+  - {name: b, port: 8080, protocol: HTTP, hostname: "*.two.example"}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: one, namespace: prod}
+spec:
+  parentRefs: [{name: one}]
+  hostnames: [one.example, both.two.example]
+  rules: [{backendRefs: [{name: x, port: 80}]}]
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: two, namespace: prod}
+spec: {parentRefs: [{name: two}], rules: [{backendRefs: [{name: x, port: 80}]}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: cart, namespace: shop}
+spec: {containers: [{name: app}]}
+status: {podIP: 10.0.0.5}
+"""
+
+
+@pytest.fixture(scope="module")
+def world() -> World:
+    return Authority(read_manifests(["-"], Settings(), stdin=BytesIO(MANIFESTS.encode()))).world
+
+
+def located(check: Check, world: World, default: str | None = None) -> tuple[str, ...]:
+    gateways = GatewaysByHost()
+    return destinations_of(check, default, world, lambda host: gateways.find(host, world, 1))
+
+
+POD = ("10.0.0.5", 8080)
+
+
+@pytest.mark.parametrize(
+    ("check", "default", "destinations"),
+    [
+        (Check(to="pod:a/b", host="one.example"), "gateway:c/d", ("pod:a/b",)),
+        (Check(host="one.example"), "gateway:c/d", ("gateway:c/d",)),
+        (Check(host="one.example"), None, ("gateway:prod/one",)),
+        (Check(host="ONE.example.:8443"), None, ("gateway:prod/one",)),
+        (Check(host="a.two.example"), None, ("gateway:prod/two",)),
+        (Check(host="both.two.example"), None, None),
+        (Check(host="both.two.example", destination=POD), None, None),
+        (Check(host="other.example"), None, None),
+        (Check(host="other.example", destination=POD), None, ("pod:shop/cart",)),
+        (Check(host="one.example", destination=POD), None, ("gateway:prod/one", "pod:shop/cart")),
+        (Check(destination=POD), None, ("pod:shop/cart",)),
+        (Check(destination=("10.0.0.6", 80)), None, None),
+        (Check(), None, None),
+    ],
+)
+def test_destinations(check: Check, default: str | None, destinations: tuple[str, ...] | None, world: World) -> None:
+    if destinations is None:
+        with pytest.raises(Nowhere):
+            located(check, world, default)
+    else:
+        assert located(check, world, default) == destinations
+
+
+@pytest.mark.parametrize(
+    ("check", "to", "port"),
+    [
+        (Check(port=9), "gateway:prod/two", 9),
+        (Check(destination=POD), "pod:shop/cart", 8080),
+        (Check(), "pod:shop/cart", None),
+        (Check(destination=POD), "gateway:prod/one", 80),
+        (Check(), "gateway:prod/one", 80),
+        (Check(destination=POD), "gateway:prod/two", 8080),
+        (Check(destination=("10.0.0.9", 10_000)), "gateway:prod/two", None),
+        (Check(destination=POD), "service:shop/cart", None),
+        (Check(), "gateway:prod/none", None),
+    ],
+)
+def test_ports(check: Check, to: str, port: int | None, world: World) -> None:
+    assert port_of(check, to, world) == port
+
+
+def test_what_was_found_is_remembered_until_something_changes(world: World) -> None:
+    gateways = GatewaysByHost()
+    assert gateways.find("one.example", world, 1) == ("gateway:prod/one",)
+    assert gateways.find("one.example", World(), 1) == ("gateway:prod/one",)
+    assert gateways.find("one.example", World(), 2) == ()
