@@ -82,7 +82,7 @@ class Eastgate(Engine):
                 *(sys.executable, "-m", "eastgate", "authorizer", "-f", str(self.folder)),
                 *("--grpc", f"127.0.0.1:{self.ports[GRPC]}", "--http", f"127.0.0.1:{self.ports[HTTP]}"),
                 *("--admin", f"127.0.0.1:{admin}", "--to", f"gateway:{NAMESPACE}/edge", "--log", "denied"),
-                *("--path-prefix", "/check", "--all-headers"),
+                "--all-headers",
             ],
         )
         self._processes.wait_until(lambda: _accepts(admin))

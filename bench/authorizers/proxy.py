@@ -52,7 +52,6 @@ def _asking(cluster: str, protocol: str) -> Plain:
         allowed_headers={"patterns": [{"safe_regex": {"regex": ".*"}}]},
         http_service={
             "server_uri": upstream,
-            "path_prefix": "/check",
             "authorization_response": {"allowed_upstream_headers": every},
         },
     )

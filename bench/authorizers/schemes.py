@@ -1,6 +1,6 @@
 """What is decided, in the words of each authorizer: a host for each scheme, and requests with the answer to each.
 
-Every request is a GET of `/`, since the HTTP interface of Authorino sees no path.
+Every request is a GET of `/check`, the only path that the HTTP interface of Authorino answers.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def _denied(scheme: str, status: int, *headers: tuple[str, str]) -> Probe:
 
 def _request(scheme: str, headers: Iterable[tuple[str, str]]) -> bytes:
     lines = [
-        "GET / HTTP/1.1",
+        "GET /check HTTP/1.1",
         f"host: {scheme}.example",
         "user-agent: bench/1.0",
         "accept: */*",
