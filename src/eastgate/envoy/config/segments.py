@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from eastgate.envoy.plan import Node, ProxyVerdict
 from eastgate.envoy.plan.gateway import DESTINATION
-from eastgate.ir import ALWAYS, And, Is, OneOf, Or, Predicate, all_of
+from eastgate.ir import ALWAYS, And, Is, OneOf, Or, Predicate, all_of, any_of
 from eastgate.ir.attributes import MCP_METHOD, MCP_TOOL, Attribute
 from eastgate.records import dataclass
 
@@ -39,7 +39,7 @@ Segment: TypeAlias = list[Test] | TestMap
 
 def segments(tests: Sequence[Test]) -> list[Segment]:
     """Return the parts of a list of tests, in order; at least one."""
-    parts = [part for test in tests for part in _split(test)]
+    parts = [part for test in _reachable(tests) for part in _split(test)]
     runs: list[tuple[Attribute | None, list[Test]]] = []
     for part in parts:
         attribute = _mapped(part[0])
@@ -57,6 +57,20 @@ def segments(tests: Sequence[Test]) -> list[Segment]:
         else:
             joined.append(list(run))
     return joined if maps else [list(tests)]
+
+
+def _reachable(tests: Sequence[Test]) -> Iterator[Test]:
+    """Yield the tests without alternatives that an earlier test has too, which then has decided.
+
+    Every rule for the tools of an agent also has the messages that any client needs: without them, only tools are left.
+    """
+    decided: set[Predicate] = set()
+    for when, inner in tests:
+        alternatives = when.parts if isinstance(when, Or) else (when,)
+        left = [part for part in alternatives if part not in decided]
+        decided.update(left)
+        if left:
+            yield (when if len(left) == len(alternatives) else any_of(left)), inner
 
 
 def _split(test: Test) -> Iterator[Test]:
