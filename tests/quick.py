@@ -26,6 +26,7 @@ REAL = (
     "authorizer/test_service.py",
     "cli/test_broken_saves.py",
     "cli/test_call.py",
+    "cli/test_call_gateways.py",
     "cli/test_identities.py",
     "cli/test_lazy.py",
     "cli/test_openness.py",

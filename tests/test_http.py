@@ -152,3 +152,25 @@ def test_a_proxy_is_used_only_where_that_is_asked_for(monkeypatch: pytest.Monkey
             client.request("GET", f"https://127.0.0.1:{listener.getsockname()[1]}/", {})
         hangs_up.join(10)
     assert not isinstance(failed.value.cause, ConnectionRefusedError), "a proxy was asked"
+
+
+def test_a_server_that_closes_without_saying_so_is_asked_again_on_a_new_connection() -> None:
+    """HTTP/1.1 lets a server that was told `Connection: close` leave that out of its answer."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            ends = []
+            for _ in range(3):
+                end, _ = listener.accept()
+                end.recv(65536)
+                end.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+                ends.append(end)  # open still: only what is sent on another connection is answered
+            for end in ends:
+                end.close()
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        client = HttpClient(5)
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
+        assert [client.request("GET", url, {}).body for _ in range(3)] == [b"ok"] * 3
+        thread.join()

@@ -14,7 +14,7 @@ from eastgate.records import dataclass
 if TYPE_CHECKING:
     import ssl
 
-    from urllib3 import HTTPConnectionPool, PoolManager
+    from urllib3 import PoolManager
     from urllib3.response import BaseHTTPResponse
 
 __all__ = [
@@ -89,7 +89,6 @@ class HttpClient:
         self._timeout = timeout
         self._tls = tls
         self._proxy_https = proxy_https
-        self._managers: dict[str | None, PoolManager] = {}
 
     def request(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None = None) -> HttpResponse:
         """Return the response, of whatever status; raises `RequestFailed`. `split_url` must take the URL."""
@@ -123,9 +122,10 @@ class HttpClient:
         for name, value in headers.items():
             sent[name] = value  # replaces one that is spelled in other cases
         sent["Connection"] = "close"
+        parts = urlsplit(url)
+        manager = self._manager(parts)
         try:
-            parts = urlsplit(url)
-            response = self._pool(parts).urlopen(
+            response = manager.connection_from_host(parts.hostname or "", parts.port, parts.scheme).urlopen(
                 method,
                 (parts.path or "/") + (f"?{parts.query}" if parts.query else ""),
                 body=body,
@@ -144,15 +144,15 @@ class HttpClient:
             raise RequestFailed(Failure.UNREACHABLE, url, cause=_root(error)) from error
         except (OSError, HTTPError, HTTPException, ValueError) as error:
             raise RequestFailed(Failure.BROKEN, url, cause=error) from error
+        finally:
+            manager.clear()
 
-    def _pool(self, parts: SplitResult) -> HTTPConnectionPool:
-        """Return the connections to the server of a URL."""
-        host = parts.hostname or ""
-        proxy = self._proxy(host) if parts.scheme == "https" and self._proxy_https else None
-        manager = self._managers.get(proxy)
-        if manager is None:
-            manager = self._managers.setdefault(proxy, self._manager(proxy))
-        return manager.connection_from_host(host, parts.port, parts.scheme)
+    def _trusted(self) -> ssl.SSLContext:
+        if self._tls is None:
+            import ssl
+
+            self._tls = ssl.create_default_context()
+        return self._tls
 
     def _proxy(self, host: str) -> str | None:
         from urllib.request import getproxies, proxy_bypass
@@ -162,13 +162,19 @@ class HttpClient:
             return None
         return proxy if "://" in proxy else f"http://{proxy}"
 
-    def _manager(self, proxy: str | None) -> PoolManager:
-        import ssl
+    def _manager(self, parts: SplitResult) -> PoolManager:
+        """Return what connects to the server of a URL, for one request.
+
+        A connection is not used again: a server closes it once it has answered, and need not say so.
+        """
         from urllib.parse import unquote
 
         from urllib3 import PoolManager, ProxyManager, make_headers
 
-        tls = self._tls or ssl.create_default_context()
+        if parts.scheme != "https":
+            return PoolManager()
+        tls = self._trusted()
+        proxy = self._proxy(parts.hostname or "") if self._proxy_https else None
         if proxy is None:
             return PoolManager(ssl_context=tls)
         at = urlsplit(proxy)

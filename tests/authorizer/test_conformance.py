@@ -11,7 +11,7 @@ import pytest
 
 from eastgate.api.authority import Authority
 from eastgate.api.questions import Question, QuestionError
-from eastgate.authorizer.checks import Body, Check
+from eastgate.authorizer.checks import Body, ProxyCheck
 from eastgate.authorizer.deciding import LiveAuthorizer
 from eastgate.ir import Answer, Reply
 from eastgate.mcp.messages import read_messages
@@ -31,7 +31,7 @@ class Given:
     def __init__(self, question: Question) -> None:
         self._answers = question.external_auth
 
-    def ask(self, name: str, check: Check) -> Answer:  # noqa: ARG002
+    def ask(self, name: str, check: ProxyCheck) -> Answer:  # noqa: ARG002
         return self._answers.get(name, Reply.ERROR)
 
 
@@ -40,9 +40,9 @@ def completed(question: Question) -> Question:
     return replace(question, method="POST", path="/") if question.is_bare_message else question
 
 
-def check_of(question: Question) -> Check:
+def check_of(question: Question) -> ProxyCheck:
     method = question.mcp_method or ("tools/call" if question.tool is not None else None)
-    check = Check(
+    check = ProxyCheck(
         question.source,
         question.method,
         question.path,

@@ -32,6 +32,57 @@ def test_a_request_is_allowed_where_it_was_passed_on_whatever_became_of_its_answ
     assert seen.allowed == allowed
 
 
+_RULE = "AccessPolicy.agentic/prod/asks#0"
+
+
+@pytest.mark.parametrize(
+    ("authorizer", "details", "flags", "status", "decision"),
+    [
+        (f"200:{_RULE}", "via_upstream", None, 200, f"200:{_RULE}"),
+        (f"200:{_RULE}", "upstream_reset_before_response_started{timeout}", "UC", 503, f"200:{_RULE}"),
+        (f"403:{_RULE}", "ext_authz_denied", "UAEX", 403, f"403:{_RULE}"),
+        (f"403:{_RULE}", "ext_authz_denied", "UAEX", 200, f"403:{_RULE}"),  # told as a JSON-RPC error
+        (None, "via_upstream", None, 200, "200:authorizer"),
+        (None, "ext_authz_denied", "UAEX", 403, "403:authorizer"),
+        (None, "ext_authz_denied", "UAEX", 200, "403:authorizer"),
+        (None, "ext_authz_error", "UAEX", 503, "503:authorizer-without-answer"),
+        (None, "downstream_remote_disconnect", "DC", 0, "0:proxy/downstream_remote_disconnect"),
+        (f"200:{_RULE}", "downstream_remote_disconnect", "DC", 0, f"200:{_RULE}"),
+    ],
+)
+def test_of_what_was_left_to_an_authorizer_its_decision_counts(
+    authorizer: str | None, details: str, flags: str | None, status: int, decision: str
+) -> None:
+    line = {**_LINE, "decision": "200:ask", "authorizer": authorizer, "details": details, "flags": flags}
+    seen = read_record({**line, "status": status})
+    assert seen is not None
+    assert (seen.decision, seen.asked) == (decision, True)
+    assert seen.allowed == decision.startswith("200:")
+
+
+def test_a_consent_does_not_count_where_something_refused_after_it() -> None:
+    line = {**_LINE, "decision": "200:ask", "authorizer": f"200:{_RULE}", "details": "ext_authz_error", "flags": "UAEX"}
+    seen = read_record({**line, "status": 503})
+    assert seen is not None
+    assert not seen.allowed
+
+
+@pytest.mark.parametrize(("status", "allowed"), [(301, True), (302, True), (500, False), (503, False)])
+def test_of_what_a_gateway_answers_itself_only_a_redirect_is_allowed(status: int, allowed: bool) -> None:
+    seen = read_record({**_LINE, "decision": _ALLOWED, "details": "direct_response", "status": status})
+    assert seen is not None
+    assert seen.allowed == allowed
+
+
+def test_a_gateway_logs_where_it_led_a_request_and_how_it_came() -> None:
+    line = {**_LINE, "workload": "gateway:prod/gw", "decision": _ALLOWED, "details": "via_upstream"}
+    rewritten = {"host": "inside", "path": "/v2", "originalHost": "outside", "originalPath": "/v1"}
+    seen = read_record({**line, **rewritten, "destination": "d", "mcpMethod": "tools/call", "tool": "add"})
+    assert seen is not None
+    assert (seen.host, seen.path, seen.destination) == ("outside", "/v1", "d")
+    assert (seen.mcp_method, seen.tool) == ("tools/call", "add")
+
+
 def test_the_same_source_elsewhere_is_another_connection() -> None:
     """A client may call from one address and port to several workloads at once."""
     mesh = LocalMesh(lambda _: pytest.fail("nothing is read"))

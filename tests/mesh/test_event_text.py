@@ -12,7 +12,7 @@ from eastgate.api.authority import load
 from eastgate.mesh.access_log import Observation, read_record
 from eastgate.mesh.deciders import Deciders, describe_handshake
 from eastgate.mesh.event_text import EventText
-from eastgate.mesh.events import Changes, Decided, Enforced, Noted, NotEnforced, PartlyEnforced
+from eastgate.mesh.events import Changes, Decided, Enforced, Noted, NotEnforced, PartlyEnforced, Ready
 from eastgate.mesh.history import Repeats
 from eastgate.mesh.modes import PortMode
 from tests.mesh.running import SHOP
@@ -43,15 +43,27 @@ def teller() -> EventText:
     ],
 )
 def test_who_decided(who: str, text: str) -> None:
-    assert Deciders().find("shop/cart", who, AUTHORITY).text == text
+    assert Deciders().find(["shop/cart"], who, AUTHORITY).text == text
+
+
+@pytest.mark.parametrize(
+    ("gateways", "line"),
+    [
+        (0, "ready: 2 workloads, 1 policy, in 30 ms"),
+        (1, "ready: 2 workloads, 1 gateway, 1 policy, in 30 ms"),
+        (2, "ready: 2 workloads, 2 gateways, 1 policy, in 30 ms"),
+    ],
+)
+def test_gateways_are_counted_where_there_are_any(teller: EventText, gateways: int, line: str) -> None:
+    assert teller.line(Ready(2, 1, 30.0, gateways)) == line
 
 
 def test_a_rule_is_named_with_its_line() -> None:
     name = "AuthorizationPolicy.gateway.networking.x-k8s.io/shop/cart-from-web#0"
-    decider = Deciders().find("shop/cart", name, AUTHORITY)
+    decider = Deciders().find(["shop/cart"], name, AUTHORITY)
     assert decider.position == f"{SHOP}/policies.yaml:11"
     assert (decider.policy, decider.rule) == ("AuthorizationPolicy/shop/cart-from-web", 0)
-    assert Deciders().find("shop/unknown", name, AUTHORITY).position == ""
+    assert Deciders().find([], name, AUTHORITY).position == ""
 
 
 @pytest.mark.parametrize(

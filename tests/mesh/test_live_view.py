@@ -42,6 +42,7 @@ def shown(*events: MeshEvent, verbose: bool = False, height: int = 40, width: in
     """The screen after these events."""
     mesh = SimpleNamespace(
         sites=dict.fromkeys("abc"),
+        gateways={},
         authority=AUTHORITY,
         options=MeshOptions(name="shop"),
     )

@@ -40,5 +40,5 @@ SUBJECTS = {
     ),
     "symbolic": Subject("eastgate.symbolic", ("tests/symbolic", "tests/engine", "tests/envoy/plan", "tests/reports")),
     "envoy": Subject("eastgate.envoy.plan", ("tests/envoy/plan", "tests/reports")),
-    "config": Subject("eastgate.envoy.config", ("tests/envoy/config", "tests/envoy/plan", "tests/mesh")),
+    "config": Subject("eastgate.envoy.config", ("tests/envoy/config", "tests/envoy/plan")),
 }

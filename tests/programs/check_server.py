@@ -32,11 +32,16 @@ def _with_header(name: str, value: str, *, append: bool = False) -> CheckRespons
 def _denied(code: int, body: str = "no entry") -> CheckResponse:
     response = CheckResponse()
     response.status.code = 7
-    response.denied_response.status.code = code  # type: ignore[assignment]
+    response.denied_response.status.code = code
     response.denied_response.body = body
     option = response.denied_response.headers.add()
     option.header.key, option.header.value = "WWW-Authenticate", "Bearer"
     return response
+
+
+def _written(response: CheckResponse) -> bytes:
+    written: bytes = response.SerializeToString()
+    return written
 
 
 class Behaviour:
@@ -63,24 +68,24 @@ class Behaviour:
         }
         if path == "/slow":
             time.sleep(1.5)
-            return ALLOWED.SerializeToString()
+            return _written(ALLOWED)
         if path == "/garbage":
             return b"\xff\xff\xff"
         if path == "/contradiction":
             response = _denied(403)
             response.status.code = 0
-            return response.SerializeToString()
+            return _written(response)
         if path == "/abort":
             context.abort(grpc.StatusCode.INTERNAL, "broken")
         if path.startswith("/status/"):
-            return _denied(int(path.rpartition("/")[2])).SerializeToString()
-        return answers.get(path, lambda: _denied(403))().SerializeToString()
+            return _written(_denied(int(path.rpartition("/")[2])))
+        return _written(answers.get(path, lambda: _denied(403))())
 
 
 def serve(port: int, folder: Path | None) -> None:
     """Serve until the process is stopped."""
     server = grpc.server(ThreadPoolExecutor(8))
-    handler = grpc.unary_unary_rpc_method_handler(Behaviour())
+    handler: grpc.RpcMethodHandler[bytes, bytes] = grpc.unary_unary_rpc_method_handler(Behaviour())
     service = grpc.method_handlers_generic_handler("envoy.service.auth.v3.Authorization", {"Check": handler})
     server.add_generic_rpc_handlers((service,))
     address = f"127.0.0.1:{port}"

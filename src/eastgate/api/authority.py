@@ -218,9 +218,12 @@ class Authority:
         """Resolve a question that is to be decided often. Raises QuestionError where it stands for nothing."""
         return Prepared(self._decider, question)
 
-    def enforced(self, question: Question) -> Decision:
-        """Return what proxies do that enforce the policies: what a policy with errors targets is closed."""
-        return self._decider.enforced(question)
+    def enforced(self, question: Question, along: tuple[Point, ...] | None = None) -> Decision:
+        """Return what proxies do that enforce the policies: what a policy with errors targets is closed.
+
+        `along`: of the ways that it may take, those that pass these points are meant, if there are any.
+        """
+        return self._decider.enforced(question, along)
 
     def arrive(self, live: LiveQuestion) -> LiveArrivals:
         """Find where a request that is waiting arrives, to decide it there with the answers that authorizers give.

@@ -137,9 +137,13 @@ class Decider:
         """
         return self.judge(question, self._decide(question))
 
-    def enforced(self, question: Question) -> Decision:
-        """Return what proxies do that enforce the policies: what a policy with errors targets is closed."""
-        return self._answer(question, self._decide(question))
+    def enforced(self, question: Question, along: tuple[Point, ...] | None = None) -> Decision:
+        """Return what proxies do that enforce the policies: what a policy with errors targets is closed.
+
+        `along`: of the ways that it may take, those that pass these points are meant, if there are any.
+        """
+        decided = self._decide(question)
+        return self._answer(question, [each for each in decided if each[0].points == along] or decided)
 
     def arrive(self, live: LiveQuestion) -> LiveArrivals:
         """Find where a request that is waiting arrives. Raises QuestionError where it cannot be told."""

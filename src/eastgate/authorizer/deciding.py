@@ -19,9 +19,9 @@ from eastgate.api.decisions import Decision
 from eastgate.api.questions import Question, QuestionError
 from eastgate.api.questions.ends import ServiceAccount
 from eastgate.authorizer.answering import Answers
-from eastgate.authorizer.checks import Answer, Check, Where
+from eastgate.authorizer.checks import ProxyAnswer, ProxyCheck, Where
 from eastgate.authorizer.locating import GatewaysByHost, Nowhere, destinations_of, port_of
-from eastgate.authorizer.messages import Reading, read_check
+from eastgate.authorizer.messages import MessageReading, read_check
 from eastgate.cluster import dns_label_problem, dns_subdomain_problem
 from eastgate.ir import Answer as AuthorizerAnswer
 from eastgate.ir import AssumedConsent, GatheredAnswers, Pending
@@ -30,7 +30,7 @@ from eastgate.ir.service_accounts import account_of
 from eastgate.records import dataclass
 from eastgate.settings import Settings
 
-__all__ = ["ExternalServices", "LiveAuthorizer", "OpenCheck", "Options"]
+__all__ = ["CheckOptions", "ExternalServices", "LiveAuthorizer", "OpenCheck"]
 
 _LOG = logging.getLogger(__name__)
 _MOST_ASKED = 64  # authorizers that one check may need
@@ -39,13 +39,13 @@ _MOST_ASKED = 64  # authorizers that one check may need
 class ExternalServices(Protocol):
     """Asks authorizers that run elsewhere. It never raises for anything that such a service does."""
 
-    def ask(self, name: str, check: Check) -> AuthorizerAnswer:
+    def ask(self, name: str, check: ProxyCheck) -> AuthorizerAnswer:
         """Ask the service of that name about a check."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class CheckOptions:
     """What the operator chose. `to` is where requests go that do not say it; `seconds` is the time for one decision.
 
     `plain_denials`: a denied MCP request gets a plain refusal, and no JSON-RPC error. `own_proxies`: the proxies are
@@ -67,10 +67,10 @@ class LiveAuthorizer:
         authority: Authority,
         lock: AbstractContextManager[object],
         external: ExternalServices,
-        options: Options | None = None,
+        options: CheckOptions | None = None,
     ) -> None:
         self.lock = lock
-        self.options = options or Options()
+        self.options = options or CheckOptions()
         self._authority = authority
         self._external = external
         self._gateways = GatewaysByHost()
@@ -91,19 +91,19 @@ class LiveAuthorizer:
         """Return what asks the authorizers elsewhere."""
         return self._external
 
-    def begin(self, check: Check, where: Where | None = None) -> Answer | OpenCheck:
+    def begin(self, check: ProxyCheck, where: Where | None = None) -> ProxyAnswer | OpenCheck:
         """Decide a check as far as that needs nobody else; else return what is open, which `finish` decides.
 
         `where` says where the request goes, instead of the check. Never raises, and never allows by an error.
         """
         return OpenCheck(self, check, where).advance()
 
-    def decide(self, check: Check, where: Where | None = None) -> Answer:
+    def decide(self, check: ProxyCheck, where: Where | None = None) -> ProxyAnswer:
         """Decide a check, and wait for the authorizers that it needs. Never raises, and never allows by an error."""
         answer = self.begin(check, where)
         return answer.finish() if isinstance(answer, OpenCheck) else answer
 
-    def may_call(self, check: Check, tool: str, where: Where | None = None) -> bool:
+    def may_call(self, check: ProxyCheck, tool: str, where: Where | None = None) -> bool:
         """Return whether the rules let the caller of a check call a tool there. Authorizers are taken to consent."""
         try:
             with self.lock:
@@ -119,7 +119,7 @@ class LiveAuthorizer:
         except (Nowhere, QuestionError):
             return False
 
-    def questions(self, check: Check, where: Where | None) -> list[LiveQuestion]:
+    def questions(self, check: ProxyCheck, where: Where | None) -> list[LiveQuestion]:
         """Return the questions that a check asks, each about one destination; whoever calls holds the lock.
 
         Raises Nowhere where nobody can tell where the request goes.
@@ -146,19 +146,19 @@ class LiveAuthorizer:
 class OpenCheck:
     """A check that is being decided, with the answers that authorizers gave so far."""
 
-    def __init__(self, authorizer: LiveAuthorizer, check: Check, where: Where | None) -> None:
+    def __init__(self, authorizer: LiveAuthorizer, check: ProxyCheck, where: Where | None) -> None:
         self._authorizer = authorizer
         self._check = check
         self._where = where
         self._gathered = GatheredAnswers()
         self._pending: Pending | None = None
-        self._reading: Reading | None = None
+        self._reading: MessageReading | None = None
         self._arrived: tuple[Authority | None, list[tuple[LiveQuestion, LiveArrivals]]] = (None, [])
         self._began = time.monotonic()
         options = authorizer.options
         self._answers = Answers(check, plain=options.plain_denials, keeps_own=options.own_proxies)
 
-    def advance(self) -> Answer | OpenCheck:
+    def advance(self) -> ProxyAnswer | OpenCheck:
         """Evaluate with the answers so far: return the answer, or itself where one more authorizer must be asked."""
         try:
             return self._evaluate()
@@ -173,7 +173,7 @@ class OpenCheck:
             _LOG.exception("a check could not be decided")
             return self._answers.refuse(500, "error", type(error).__name__)
 
-    def finish(self) -> Answer:
+    def finish(self) -> ProxyAnswer:
         """Ask the authorizers that are needed, one after the other, and return the answer."""
         for _ in range(_MOST_ASKED):
             if self._pending is None:
@@ -196,7 +196,7 @@ class OpenCheck:
             _LOG.exception("the authorizer %s could not be asked", pending.name)
             return self._answers.broken(pending)
 
-    def _evaluate(self) -> Answer:
+    def _evaluate(self) -> ProxyAnswer:
         authorizer = self._authorizer
         if self._reading is None:
             self._reading = read_check(self._check, self._looks_at_messages)
@@ -218,7 +218,7 @@ class OpenCheck:
             self._arrived = (authority, arrived)
         return arrived
 
-    def _decide(self, arrived: Sequence[tuple[LiveQuestion, LiveArrivals]], reading: Reading) -> list[Decision]:
+    def _decide(self, arrived: Sequence[tuple[LiveQuestion, LiveArrivals]], reading: MessageReading) -> list[Decision]:
         """Decide every message at every destination, up to the first denial. Raises Pending."""
         decisions: list[Decision] = []
         for message in reading.messages:
@@ -242,7 +242,7 @@ def _caller(source: str, settings: Settings) -> str:
     return ServiceAccount(namespace, name)
 
 
-def _question(check: Check, source: str, to: str, port: int | None) -> Question:
+def _question(check: ProxyCheck, source: str, to: str, port: int | None) -> Question:
     return Question(
         source=source,
         to=to,

@@ -12,18 +12,14 @@ from eastgate.authorizer.external_http import HttpConnections, HttpReply
 from eastgate.authorizer.external_tunnel import TlsTunnel
 from eastgate.envoy.authz.client import AuthorizationClient, CheckedRequest
 from eastgate.ir import ExternalAuthorizer, ExternalProtocol, Refusal, Ruling
-from eastgate.ir.fields import Headers, header_values
+from eastgate.ir.fields import Headers, header_values, steers_proxy
 from eastgate.records import dataclass
 
 __all__ = ["AskedBody", "AskedCheck", "AskingDenied", "Limits", "ServiceClient", "client_of"]
 
 _TOO_LARGE: Final = 413
-_OURS: Final = ("x-eastgate-", "x-envoy-")  # no authorizer may set what steers the proxy
-_OF_TRANSPORT: Final = frozenset(
-    {"connection", "content-encoding", "content-length", "content-type", "date", "expect", "host", "keep-alive"}
-    | {"proxy-connection", "server", "te", "trailer", "transfer-encoding", "upgrade"}
-)
-_NOT_FORWARDED: Final = _OF_TRANSPORT - {"content-encoding", "content-type", "date"}
+_OWN: Final = "x-eastgate-"  # what our proxies tell each other is for nobody else
+_OF_TRANSPORT: Final = frozenset({"content-encoding", "content-type", "date", "expect", "server"})
 _FOR_CLIENTS: Final = frozenset({"content-type", "location", "retry-after", "set-cookie", "www-authenticate"})
 
 
@@ -164,7 +160,7 @@ class _HttpClient(ServiceClient):
         headers = [("host", host), ("content-length", str(len(body or b"")))]
         allowed = self._external.allowed_headers | {"authorization"}
         for name, values in header_values(check.headers).items():
-            if name in allowed and name not in _NOT_FORWARDED and not name.startswith((":", _OURS[0])):
+            if name in allowed and name != "expect" and not steers_proxy(name):
                 headers += ((name, value) for value in values)
         target = self._external.path.rstrip("/") + path
         reply = self._connections.exchange(method, target, headers, body or b"", deadline)
@@ -207,7 +203,7 @@ def _text(body: bytes) -> str:
 
 
 def _may_be_set(name: str) -> bool:
-    return name not in _OF_TRANSPORT and not name.startswith((":", *_OURS))
+    return name not in _OF_TRANSPORT and not steers_proxy(name)
 
 
 class _GrpcClient(ServiceClient):
@@ -225,7 +221,7 @@ class _GrpcClient(ServiceClient):
         sent = {
             name: ",".join(values)
             for name, values in header_values(check.headers).items()
-            if name != "host" and not name.startswith(_OURS[0])
+            if name != "host" and not name.startswith(_OWN)
         }
         length = sent.get("content-length", "")
         sent |= {":authority": host, ":method": method, ":path": path, ":scheme": scheme}

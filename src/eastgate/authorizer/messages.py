@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from eastgate.api.questions import Question
-from eastgate.authorizer.checks import WITHOUT_BODY, Check
+from eastgate.authorizer.checks import WITHOUT_BODY, ProxyCheck
 from eastgate.mcp.messages import Kind, Message, read_messages
 from eastgate.mcp.problems import BadMessage
 from eastgate.records import dataclass
 
-__all__ = ["NOTHING_READ", "RESPONSE", "CheckedMessage", "Reading", "read_check"]
+__all__ = ["NOTHING_READ", "RESPONSE", "CheckedMessage", "MessageReading", "read_check"]
 
 RESPONSE = "notifications/response"
 """What a response to a request of the server is decided as: nobody wrote rules for them, and they need a way."""
@@ -29,7 +29,7 @@ class CheckedMessage:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class MessageReading:
     """The messages of a check; None stands for whatever the body may be. ALL must be allowed.
 
     `problem`: there is a body, and it cannot be read as messages. `is_batch`: they came in an array.
@@ -46,20 +46,20 @@ class Reading:
         return tuple(message.id for message in messages if message.kind is Kind.REQUEST and message.id is not None)
 
 
-NOTHING_READ = Reading()
+NOTHING_READ = MessageReading()
 
 
-def read_check(check: Check, is_looked_at: Callable[[], bool]) -> Reading:
+def read_check(check: ProxyCheck, is_looked_at: Callable[[], bool]) -> MessageReading:
     """Read the messages of a check where policies look at them. What cannot be read is unknown."""
     if check.method in WITHOUT_BODY:
         return NOTHING_READ
     if check.mcp_method is not None:
-        return Reading((CheckedMessage(Message(check.mcp_method, check.mcp_name, None, Kind.REQUEST)),))
+        return MessageReading((CheckedMessage(Message(check.mcp_method, check.mcp_name, None, Kind.REQUEST)),))
     body = check.body
     if body is None or not body.complete or not body.content or not is_looked_at():
         return NOTHING_READ
     try:
         messages = read_messages(body.content)
     except BadMessage as error:
-        return Reading(problem=str(error.problem))
-    return Reading(tuple(map(CheckedMessage, messages)), is_batch=body.content.lstrip()[:1] == b"[")
+        return MessageReading(problem=str(error.problem))
+    return MessageReading(tuple(map(CheckedMessage, messages)), is_batch=body.content.lstrip()[:1] == b"[")

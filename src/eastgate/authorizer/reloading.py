@@ -94,7 +94,7 @@ class PolicyFiles:
         return any(is_being_written(path) for path in stamps(self.watched, self.bounds))
 
     def _authority(self, manifests: Manifests, *, strict: bool) -> Authority:
-        authority = Authority(manifests, keys=self._keys, strict=strict, unread=self._unread)
+        authority = Authority(manifests, keys=self._keys, strict=strict, unread=self._unread, live=True)
         world = authority.world
         unconsidered = manifests.unread.about(world.workloads, Callers(anybody=True), world)
         if standing(unconsidered, self._unread, allowed=True) is Standing.UNDECIDED:

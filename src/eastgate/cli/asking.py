@@ -11,7 +11,7 @@ import click
 from eastgate.cli.output import fail
 from eastgate.diagnostics import Code, Diagnostic, Severity
 
-__all__ = ["ask", "failed", "known_workloads", "mesh_option"]
+__all__ = ["ask", "failed", "known_gateways", "known_workloads", "mesh_option"]
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -48,13 +48,22 @@ def failed(answer: dict[str, Any]) -> Diagnostic:
 
 def known_workloads(context: click.Context) -> list[dict[str, Any]]:
     """Return the workloads of the running mesh, for completion: none where none runs."""
+    return _known(context, "workloads")
+
+
+def known_gateways(context: click.Context) -> list[dict[str, Any]]:
+    """Return the gateways of the running mesh, for completion."""
+    return _known(context, "gateways")
+
+
+def _known(context: click.Context, what: str) -> list[dict[str, Any]]:
     from eastgate.mesh.local.control import ControlClient
     from eastgate.mesh.local.errors import LocalMeshError
     from eastgate.mesh.local.rundir import find
 
     try:
         client = ControlClient(find(context.params.get("name") or "default").socket("control"))
-        workloads: list[dict[str, Any]] = asyncio.run(client.ask("status"))["workloads"]
+        known: list[dict[str, Any]] = asyncio.run(client.ask("status"))[what]
     except LocalMeshError:
         return []
-    return workloads
+    return known

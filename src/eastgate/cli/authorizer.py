@@ -155,7 +155,7 @@ def _supervise(options: ServiceOptions, log: DecisionLog) -> int:
 
 def _service_options(options: Mapping[str, Any]) -> ServiceOptions:
     from eastgate.authorizer.addresses import ListenAddress
-    from eastgate.authorizer.deciding import Options
+    from eastgate.authorizer.deciding import CheckOptions
     from eastgate.authorizer.http_checks import HttpOptions
     from eastgate.authorizer.service import ServiceOptions, TlsFiles
 
@@ -180,7 +180,7 @@ def _service_options(options: Mapping[str, Any]) -> ServiceOptions:
         tools=tools,
         admin=ListenAddress.of(options["admin"]) if options["admin"] else None,
         tls=tls,
-        checks=Options(options["to"], options["timeout"], options["plain_denials"]),
+        checks=CheckOptions(options["to"], options["timeout"], options["plain_denials"]),
         from_http=HttpOptions(
             options["path_prefix"].rstrip("/"),
             named["trust_header"],

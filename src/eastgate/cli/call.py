@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import base64
+import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from eastgate.cli.asking import ask, known_workloads, mesh_option
+from eastgate.cli.asking import ask, known_gateways, known_workloads, mesh_option
 from eastgate.cli.complete import matching
 from eastgate.cli.options import BAD_OPTION, headers_from, output_option
 from eastgate.cli.output import ALLOWED, DENIED, UNDECIDED, colored, emit_json, fail, say
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["call"]
 
 DISAGREE = 3
+_LONGEST_RESULT = 2000
 UNANSWERED = 4
 _EXIT = (
     "Exits with 0 if it was allowed and answered, 1 if it was denied, 2 if it could not be made, "
@@ -45,7 +48,8 @@ def _sources(context: click.Context, _parameter: click.Parameter, incomplete: st
 
 def _destinations(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     names = [f"pod:{workload['workload']}" for workload in known_workloads(context)]
-    return matching([*names, "service:"], incomplete)
+    gateways = [str(gateway["gateway"]) for gateway in known_gateways(context)]
+    return matching([*names, "service:", *gateways, "route:", "backend:"], incomplete)
 
 
 @click.command(epilog=_EXIT)
@@ -58,7 +62,11 @@ def _destinations(context: click.Context, _parameter: click.Parameter, incomplet
     help="sa:NS/NAME, pod:NS/NAME, spiffe://.., ip:ADDRESS or anonymous.",
 )
 @click.option(
-    "--to", required=True, metavar="DST", shell_complete=_destinations, help="pod:NS/NAME or service:NS/NAME."
+    "--to",
+    required=True,
+    metavar="DST",
+    shell_complete=_destinations,
+    help="pod:, service:, gateway:, route: or backend:, and NS/NAME.",
 )
 @click.option("--port", type=int, help="Destination port; not needed where there is one only.")
 @click.argument("positional", metavar="[PATH]", required=False)
@@ -68,6 +76,11 @@ def _destinations(context: click.Context, _parameter: click.Parameter, incomplet
 @click.option("--header", "headers", multiple=True, metavar="K=V", help="A header; may be repeated.")
 @click.option("--source-ip", metavar="ADDRESS", help="Call from this address, in 127.0.0.0/8.")
 @click.option("--data", metavar="TEXT|@FILE", help="The body; @- is standard input.")
+@click.option("--tool", help="Call this MCP tool through a gateway.")
+@click.option("--arguments", metavar="JSON", help="The arguments of the tool.")
+@click.option("--mcp-method", metavar="METHOD", help="Make this MCP request through a gateway, such as tools/list.")
+@click.option("--mcp-params", metavar="JSON", help="The parameters of that request.")
+@click.option("--mcp-version", metavar="DATE", help="Speak this version of MCP; by default the newest that is known.")
 @click.option("--raw", is_flag=True, help="Send the data as it is, without HTTP.")
 @click.option("--repeat", type=click.IntRange(1, 10_000), default=1, metavar="N", help="Make the call N times.")
 @click.option("--timeout", type=click.FloatRange(0.01, 60), default=5.0, show_default=True, help="In seconds.")
@@ -84,35 +97,47 @@ def call(
     headers: tuple[str, ...],
     source_ip: str | None,
     data: str | None,
+    tool: str | None,
+    arguments: str | None,
+    mcp_method: str | None,
+    mcp_params: str | None,
+    mcp_version: str | None,
     raw: bool,
     repeat: int,
     timeout: float,
     name: str,
     output: str,
 ) -> None:
-    """Make a real mTLS call through the running mesh; say what the proxy did, and why."""
+    """Make a real mTLS call through the running mesh; say what the proxy did, and why.
+
+    Through a gateway it may be an MCP request: --tool speaks the whole protocol, and shows the result.
+    """
     if positional is not None and path is not None and positional != path:
         raise click.UsageError(f"two paths: {positional} and {path}")
     body = _data(data, output)
-    arguments: dict[str, Any] = {
+    mcp = _mcp_request(tool, arguments, mcp_method, mcp_params, mcp_version, output)
+    if mcp is not None and (raw or data is not None or method is not None):
+        raise click.UsageError("an MCP request has its own method and body: leave out --method, --data and --raw")
+    asked: dict[str, Any] = {
         "source": source,
         "to": to,
         "port": port,
         "source_ip": source_ip,
         "body": base64.b64encode(body).decode(),
         "raw": raw,
+        "mcp": mcp,
         "timeout": timeout,
         "color": colored() and output != "json",
     }
     if not raw:
-        arguments |= {"path": positional or path, "host": host, "method": method or ("POST" if body else None)}
-        arguments["headers"] = headers_from(headers, output)
+        asked |= {"path": positional or path, "host": host, "method": method or ("POST" if body else None)}
+        asked["headers"] = headers_from(headers, output)
     elif positional or path or host or method or headers:
         raise click.UsageError("--raw sends bytes: it has no path, method, host or headers")
     made: list[dict[str, Any]] = []
     explained: set[tuple[object, ...]] = set()
     for _ in range(repeat):
-        answer = ask(name, "call", output, explain=True, **arguments)
+        answer = ask(name, "call", output, explain=True, **asked)
         for call_made in answer["calls"]:
             made.append(call_made)
             if output != "json":
@@ -142,6 +167,42 @@ def _data(text: str | None, output: str) -> bytes:
         fail([Diagnostic(BAD_OPTION, f"cannot read `{text[1:]}`: {error.strerror}")], output)
 
 
+def _mcp_request(
+    tool: str | None,
+    arguments: str | None,
+    method: str | None,
+    params: str | None,
+    version: str | None,
+    output: str,
+) -> dict[str, Any] | None:
+    """The MCP request that the options ask for, if they do."""
+    if tool is None and method is None:
+        if arguments is not None or params is not None or version is not None:
+            raise click.UsageError("there is no MCP request: give --tool or --mcp-method")
+        return None
+    if tool is None:
+        if arguments is not None:
+            raise click.UsageError("--arguments are those of a --tool; other requests have --mcp-params")
+        return {"method": method, "params": _object(params, "--mcp-params", output), "version": version}
+    if method not in (None, "tools/call") or params is not None:
+        raise click.UsageError("--tool calls a tool: leave out --mcp-method and --mcp-params")
+    given = {"name": tool, "arguments": _object(arguments, "--arguments", output)}
+    return {"method": "tools/call", "params": given, "version": version}
+
+
+def _object(text: str | None, option: str, output: str) -> dict[str, Any]:
+    if text is None:
+        return {}
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        way_out = f"""write {option} '{{"a": 1}}'"""
+        fail([Diagnostic(BAD_OPTION, f"`{text}` is no JSON object", None, way_out)], output)
+    return value
+
+
 def _describe_call(call: dict[str, Any], *, why: bool) -> str:
     verdict = call["verdict"] if call["made"] else "not made"
     if _unanswered(call):
@@ -150,13 +211,18 @@ def _describe_call(call: dict[str, Any], *, why: bool) -> str:
     came = str(call["status"]) if call["status"] else call["error"] or "no answer"
     lines = [f"{painted}  " + printable(f"{came}  {call['at']}  {call['milliseconds']:.0f} ms")]
     proxy, engine = call["proxy"], call["engine"]
+    if call["mcp"] is not None:
+        lines[0] += printable(f"  {_sum_up_mcp(call['mcp'])}")
     if not why:
         return lines[0]
+    if call["way"]:
+        lines.append(printable(f"  way:    {call['way']}"))
     if proxy is not None:
         lines.append(printable(f"  proxy:  {proxy['verdict']}: {proxy['reason']}{_position(proxy)}"))
     else:
         lines.append("  proxy:  it logged nothing")
     lines.append(printable(f"  engine: {engine['verdict']}: {engine['reason']}{_position(engine)}"))
+    lines += _describe_mcp(call)
     if call["note"]:
         lines.append(printable(f"  note:   {call['note']}"))
     if not call["agrees"]:
@@ -165,6 +231,28 @@ def _describe_call(call: dict[str, Any], *, why: bool) -> str:
     if call.get("explanation"):
         lines += ["", call["explanation"], ""]
     return "\n".join(lines)
+
+
+def _sum_up_mcp(mcp: dict[str, Any]) -> str:
+    if mcp["error"] is not None:
+        return f"{mcp['method']}: error {mcp['error']['code']}: {mcp['error']['message']}"
+    return f"{mcp['method']}: {mcp['problem'] or 'result'}"
+
+
+def _describe_mcp(call: dict[str, Any]) -> Iterator[str]:
+    """The steps of an MCP request, if there are several, and its result."""
+    mcp = call["mcp"]
+    if mcp is None:
+        return
+    if len(call["steps"]) > 1:
+        steps = (f"{step['mcpMethod'] or step['method']} {step['status'] or 'no answer'}" for step in call["steps"])
+        yield printable(f"  steps:  {', '.join(steps)}")
+    if mcp["result"] is not None:
+        yield printable(f"  result: {_shorten(json.dumps(mcp['result'], ensure_ascii=False))}")
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= _LONGEST_RESULT else f"{text[:_LONGEST_RESULT]}… (all of it: -o json)"
 
 
 def _position(proxy: dict[str, Any]) -> str:

@@ -108,7 +108,7 @@ def _run(session: Session, output: str, verbose: bool) -> None:
 
     def started(mesh: LocalMesh) -> None:
         nonlocal proxies
-        proxies = len(mesh.sites)
+        proxies = len(mesh.nodes)
         errors = (error for rejected in mesh.authority.rejected for error in rejected.errors)
         warn([*mesh.authority.warnings, *errors])
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 from urllib.parse import parse_qsl
 
-__all__ = ["BLANKS", "Headers", "each_header", "header_values", "query_of", "query_values"]
+__all__ = ["BLANKS", "Headers", "each_header", "header_values", "query_of", "query_values", "steers_proxy"]
 
 BLANKS = " \t"  # around the value of a header they are not part of it
 Headers: TypeAlias = Mapping[str, str | Sequence[str]]
@@ -14,6 +14,18 @@ Headers: TypeAlias = Mapping[str, str | Sequence[str]]
 # These words in `Connection` name no header that a proxy takes away; proxies refuse a request that names the others.
 _NOT_NAMED = frozenset({"close", "connection", "http2-settings", "keep-alive", "te", "upgrade"})
 _NOT_NAMED |= {"x-forwarded-for", "x-forwarded-host", "x-forwarded-proto"}
+
+
+def steers_proxy(name: str) -> bool:
+    """Return whether a header decides where or how a proxy sends a request on: no authorizer may set or remove it."""
+    lowered = name.lower()
+    return lowered in _OF_CONNECTION or lowered.startswith((":", "x-eastgate-", "x-envoy-"))
+
+
+_OF_CONNECTION = frozenset(
+    {"connection", "content-length", "host", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding"}
+    | {"upgrade"}
+)
 
 
 def each_header(headers: Headers) -> Iterator[tuple[str, str]]:

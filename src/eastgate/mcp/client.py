@@ -23,7 +23,17 @@ from eastgate.mcp.sse import read_events
 from eastgate.mcp.strict_json import Json, decode_text, read_json
 from eastgate.records import dataclass
 
-__all__ = ["Answer", "Conversation", "Outcome", "Post", "RpcError", "call_tool", "converse", "list_tools"]
+__all__ = [
+    "Answer",
+    "Conversation",
+    "Outcome",
+    "Post",
+    "RpcError",
+    "call_tool",
+    "converse",
+    "list_tools",
+    "make_request",
+]
 
 MAX_PAGES = 100
 """The most pages of a list that are asked for."""
@@ -104,6 +114,11 @@ def call_tool(name: str, arguments: Mapping[str, Json], version: str | None = No
 def list_tools(version: str | None = None) -> Conversation:
     """Ask for all pages of the list of tools. The result has the tools of all of them."""
     return _converse("tools/list", {}, version)
+
+
+def make_request(method: str, params: Mapping[str, Json], version: str | None = None) -> Conversation:
+    """Make a request of any method."""
+    return _converse(method, dict(params), version)
 
 
 def _converse(method: str, params: dict[str, Json], version: str | None) -> Conversation:

@@ -6,20 +6,33 @@ Commands get single lines, in whatever text they come: `find_record` finds the r
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from eastgate.api.questions import QuestionError
 from eastgate.envoy.config.matching import NO_NAME, NOBODY
+from eastgate.envoy.plan.decisions import ASK
 from eastgate.mesh.codes import NO_DECISION, NOT_A_LOG_LINE
 from eastgate.records import dataclass
 
-__all__ = ["UNREACHABLE", "Observation", "find_record", "read_line", "read_record", "rule_of"]
+__all__ = [
+    "AUTHORIZER",
+    "NO_ANSWER",
+    "UNREACHABLE",
+    "Observation",
+    "find_record",
+    "read_line",
+    "read_record",
+    "rule_of",
+]
 
+AUTHORIZER = "authorizer"  # the decider of what it decided without saying by which rule
+NO_ANSWER = "authorizer-without-answer"  # the decider of what was to be left to an authorizer that did not answer
 UNREACHABLE = "unreachable"  # the decider of an allowed connection that no application accepted
 # Flags of requests that ended before their answer did: by the client, or by a time limit.
 _ENDED_EARLY = {"DC", "DT", "SI"}
+_BY_AUTHORIZER = "UAEX"  # the flag of requests that the authorizer did not allow; others with a U are of the upstream
 _RECORDS = ("request", "denial", "connection", "unreachable", "handshake", "check")
 _DECODER = json.JSONDecoder()
 _SHOWN = 60
@@ -29,7 +42,9 @@ _SHOWN = 60
 class Observation:
     """A decision of a proxy, as its access log has it. `decision` is the name of the verdict: a status and its decider.
 
-    `level`: a connection, a request, or a handshake that failed.
+    `level`: a connection, a request, or a handshake that failed. `workload` is a workload, or a gateway as questions
+    name it; only a gateway has a `destination`, where its routes lead the request, and reads MCP messages. `asked`:
+    the decision is that of the authorizer.
     """
 
     level: str
@@ -46,6 +61,10 @@ class Observation:
     path: str | None = None
     audit: tuple[str, ...] = ()
     detail: str | None = None
+    destination: str | None = None
+    mcp_method: str | None = None
+    tool: str | None = None
+    asked: bool = False
 
     @property
     def who(self) -> str:
@@ -105,8 +124,11 @@ def _request(record: Mapping[str, Any]) -> Observation:
     details = str(record.get("details") or "")
     decision = str(record.get("decision") or "")
     flags = str(record.get("flags") or "")
-    reached = details.startswith("via_upstream") or "U" in flags or not _ENDED_EARLY.isdisjoint(flags.split(","))
-    allowed = reached and decision.startswith("200:")
+    reached = details.startswith("via_upstream") or _reached_upstream(flags.split(",")) or _is_redirect(record, details)
+    asked = decision == ASK.name
+    if asked:
+        decision = str(record.get("authorizer") or "") or _unnamed_decision(record, details, reached=reached)
+    allowed = decision.startswith("200:") and (reached or not _ENDED_EARLY.isdisjoint(flags.split(",")))
     if not allowed and (not decision or decision.startswith("200:")):
         decision = f"{record.get('status') or 0}:proxy/{details or 'closed'}"  # it is no policy that refused it
     return Observation(
@@ -120,11 +142,35 @@ def _request(record: Mapping[str, Any]) -> Observation:
         time=str(record.get("time", "")),
         status=int(record.get("status") or 0),
         method=record.get("method"),
-        host=record.get("host"),
-        path=record.get("path"),
+        host=record.get("originalHost") or record.get("host"),
+        path=record.get("originalPath") or record.get("path"),
         audit=_audit(record),
         detail=details or None,
+        destination=record.get("destination"),
+        mcp_method=record.get("mcpMethod"),
+        tool=record.get("tool"),
+        asked=asked,
     )
+
+
+def _reached_upstream(flags: Sequence[str]) -> bool:
+    """Return whether a request without an answer of the application was passed on to it."""
+    return _BY_AUTHORIZER not in flags and any("U" in flag for flag in flags)
+
+
+def _is_redirect(record: Mapping[str, Any], details: str) -> bool:
+    """Return whether a route of a gateway has answered as it should: with a redirect."""
+    return details == "direct_response" and 300 <= int(record.get("status") or 0) < 400
+
+
+def _unnamed_decision(record: Mapping[str, Any], details: str, *, reached: bool) -> str:
+    """Return the decision of an authorizer that did not name any; empty where it is not known to have decided."""
+    if reached:
+        return f"200:{AUTHORIZER}"
+    if details == "ext_authz_denied":
+        status = int(record.get("status") or 0)
+        return f"{status if status >= 400 else 403}:{AUTHORIZER}"
+    return f"{record.get('status') or 503}:{NO_ANSWER}" if details == "ext_authz_error" else ""
 
 
 def _peer(record: Mapping[str, Any]) -> str | None:
@@ -198,6 +244,10 @@ def _read_event(record: Mapping[str, Any]) -> Observation:
         path=record["path"],
         audit=tuple(record["audit"]),
         detail=record["detail"],
+        destination=record.get("destination"),
+        mcp_method=record.get("mcpMethod"),
+        tool=record.get("tool"),
+        asked=bool(record.get("asked")),
     )
 
 

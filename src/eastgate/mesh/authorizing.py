@@ -15,14 +15,15 @@ from types import TracebackType
 
 from eastgate.api.authority import Authority
 from eastgate.api.questions import EntryPoint
-from eastgate.authorizer.checks import OWN_HEADERS, Answer, Check
-from eastgate.authorizer.deciding import ExternalServices, LiveAuthorizer, Options
+from eastgate.authorizer.checks import OWN_HEADERS, ProxyAnswer, ProxyCheck
+from eastgate.authorizer.deciding import CheckOptions, ExternalServices, LiveAuthorizer
 from eastgate.authorizer.grpc_checks import check_of, reply_of, source_of_principal
-from eastgate.authorizer.http_server import HttpRequest, HttpResponse, HttpServer
+from eastgate.authorizer.http_server import HttpServer, ServedRequest, ServedResponse
 from eastgate.authorizer.tool_lists import TOOLS_PATH, answer_tools
 from eastgate.envoy.authz.server import CheckReply, CheckServer, ReceivedCheck
 from eastgate.envoy.config.gateway_filters import LARGEST_MESSAGE
 from eastgate.ir.attributes import BACKEND, PORT
+from eastgate.mesh.access_log import AUTHORIZER
 from eastgate.mesh.enforcement import AuthorizerSockets, Enforcement
 from eastgate.mesh.gateways import find_destination
 from eastgate.regexes import regex
@@ -73,7 +74,7 @@ class MeshAuthorizer:
         """Decide by another authority from now on."""
         with self.lock:
             if self._live is None:
-                options = Options(seconds=30.0, plain_denials=True, own_proxies=True)
+                options = CheckOptions(seconds=30.0, plain_denials=True, own_proxies=True)
                 self._live = LiveAuthorizer(authority, self.lock, self._external, options)
             else:
                 self._live.replace(authority, self._external)
@@ -102,13 +103,13 @@ class MeshAuthorizer:
 
     # Lists of tools
 
-    def _filter(self, request: HttpRequest) -> HttpResponse:
+    def _filter(self, request: ServedRequest) -> ServedResponse:
         if request.target != TOOLS_PATH or self._live is None:
-            return HttpResponse(404)
+            return ServedResponse(404)
         return answer_tools(request, self._live, self._where)
 
 
-def _with_notes(check: Check, noted: dict[str, str]) -> Check:
+def _with_notes(check: ProxyCheck, noted: dict[str, str]) -> ProxyCheck:
     """Return a check with what the gateway knows of the caller, and without the headers that say so."""
     return replace(
         check,
@@ -119,8 +120,7 @@ def _with_notes(check: Check, noted: dict[str, str]) -> Check:
     )
 
 
-def _named(reply: CheckReply, answer: Answer) -> CheckReply:
+def _named(reply: CheckReply, answer: ProxyAnswer) -> CheckReply:
     """Return a reply with the decision in the words of a proxy's log."""
-    policy, rule = answer.record.get("policy"), answer.record.get("rule")
-    who = f"{policy}#{rule}" if policy is not None else str(answer.record.get("why") or "open")
+    who = answer.record.get("why") or answer.record.get("decider") or AUTHORIZER
     return replace(reply, decision=f"{answer.status}:{who}")

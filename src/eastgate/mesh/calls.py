@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
 from collections.abc import Mapping
 from dataclasses import replace
-from types import TracebackType
 
-from eastgate.api.decisions import Decision
 from eastgate.api.questions import (
     BAD_ATTRIBUTE,
     BAD_DESTINATION,
@@ -17,69 +13,41 @@ from eastgate.api.questions import (
     Question,
     QuestionError,
     arrivals,
+    ends,
 )
 from eastgate.ir.attributes import ADDRESS, IDENTITY, MESH_NAME, PORT, SOURCE_WORKLOAD
 from eastgate.ir.fields import each_header
-from eastgate.mesh.access_log import Observation
-from eastgate.mesh.events import Decided, MeshEvent
-from eastgate.mesh.local.connection import Called, Connection, HttpRequest, Target, problem
-from eastgate.mesh.local.http1 import Malformed
+from eastgate.mesh.call_results import CallResult
+from eastgate.mesh.calling import Client, make_call
+from eastgate.mesh.gateway_calls import GatewayCaller, McpRequest
+from eastgate.mesh.local.connection import HttpRequest, Target
 from eastgate.mesh.mesh import LocalMesh
-from eastgate.records import dataclass
 from eastgate.symbolic.names import MeshNames
 
-__all__ = ["CallResult", "Client", "client_of", "make_calls"]
+__all__ = ["CallResult", "McpRequest", "client_of", "make_calls"]
 
-_LOG_TIMEOUT = 15.0  # seconds that a proxy may take to write its line; on a busy machine it takes its time
 _TIMEOUT = 5.0
 
 
-@dataclass(frozen=True, slots=True)
-class Client:
-    """The identity, or none, and the source address from which a call is made."""
-
-    identity: str | None
-    address: str
-
-
-@dataclass(frozen=True, slots=True)
-class CallResult:
-    """A call that was made: the response, what the proxy logged, and what the engine decides."""
-
-    question: Question
-    at: str
-    called: Called
-    observation: Observation | None
-    decision: Decision
-
-    @property
-    def allowed(self) -> bool:
-        """Return whether the proxy let it through. Where it logged nothing, only a 200 counts as allowed."""
-        return self.observation.allowed if self.observation is not None else self.called.status == 200
-
-    @property
-    def answered(self) -> bool:
-        """Return whether the application answered, rather than the proxy for it."""
-        observation = self.observation
-        by_proxy = (
-            observation is not None
-            and observation.allowed
-            and not (observation.detail or "via_upstream").startswith("via_upstream")
-        )
-        return self.called.status != 0 and not by_proxy
-
-    @property
-    def agrees(self) -> bool:
-        return self.allowed == self.decision.allowed
-
-
 async def make_calls(
-    mesh: LocalMesh, question: Question, *, body: bytes = b"", raw: bool = False, timeout: float = _TIMEOUT
+    mesh: LocalMesh,
+    question: Question,
+    *,
+    body: bytes = b"",
+    raw: bool = False,
+    mcp: McpRequest | None = None,
+    timeout: float = _TIMEOUT,
 ) -> list[CallResult]:
-    """Call every workload that the question leads to. Raises QuestionError where it leads nowhere.
+    """Call every workload, or gateway, that the question leads to. Raises QuestionError where it leads nowhere.
 
-    `raw`: connect and send the body as it is, instead of an HTTP request.
+    `raw`: connect and send the body as it is, instead of an HTTP request. `mcp`: speak MCP with the server.
     """
+    if isinstance(ends.destination_of(question.to, mesh.settings), ends.Gateway | ends.Route | ends.Backend):
+        return await _call_gateways(mesh, question, body, raw, mcp, timeout)
+    if mcp is not None:
+        raise QuestionError(
+            BAD_DESTINATION, f"{question.to} is no gateway", "MCP is spoken with gateway:, route: or backend:"
+        )
     asked = _complete(question, raw)
     world = mesh.authority.world
     made: list[CallResult] = []
@@ -101,11 +69,30 @@ async def make_calls(
         request: HttpRequest | bytes = (
             body if raw else _request(call_question, body, f"{pod.name}.{pod.namespace}:{port}")
         )
-        called, observation = await _call(mesh, client, Target(site.address, site.ports[port]), request, timeout)
+        called, observation = await make_call(mesh, client, Target(site.address, site.ports[port]), request, timeout)
         made.append(
             CallResult(call_question, f"{workload}:{port}", called, observation, mesh.authority.enforced(call_question))
         )
     return made
+
+
+async def _call_gateways(
+    mesh: LocalMesh, question: Question, body: bytes, raw: bool, mcp: McpRequest | None, timeout: float
+) -> list[CallResult]:
+    if raw:
+        raise QuestionError(BAD_DESTINATION, f"{question.to} reads HTTP", "leave out --raw")
+    made: list[CallResult] = []
+    for caller in _callers(mesh, question):
+        asked = replace(question, source=_canonical(question.source, mesh), source_ip=caller.address)
+        calling = GatewayCaller(mesh, caller, timeout)
+        made += [await calling.call(entrance, body, mcp) for entrance in calling.entrances(asked, mcp)]
+    return made
+
+
+def _callers(mesh: LocalMesh, question: Question) -> list[Client]:
+    """Return the clients that a question stands for."""
+    every = arrivals(question, mesh.authority.world, mesh.settings)
+    return list(dict.fromkeys(client_of(mesh, arrival) for arrival in every))
 
 
 def _complete(question: Question, raw: bool) -> Question:
@@ -158,66 +145,3 @@ def _canonical(source: str, mesh: LocalMesh) -> str:
 def _request(question: Question, body: bytes, host: str) -> HttpRequest:
     headers = [("host", question.host or host), *each_header(question.headers or {})]
     return HttpRequest(question.method or "GET", question.path or "/", tuple(headers), body)
-
-
-async def _call(
-    mesh: LocalMesh, client: Client, target: Target, request: HttpRequest | bytes, timeout: float
-) -> tuple[Called, Observation | None]:
-    began = time.monotonic()
-    tls = await mesh.certificates.context(client.identity) if client.identity is not None else None
-    with _Observations(mesh) as observations:
-        source = None
-        try:
-            connection = await Connection.open(target, tls=tls, source_address=client.address, timeout=timeout)
-            source = "{}:{}".format(*connection.local_address)
-            try:
-                await connection.send(request)
-                if isinstance(request, HttpRequest):
-                    called = await connection.response(timeout)
-                else:
-                    called = await connection.raw(timeout, len(request) or 1)
-            finally:  # a proxy tells of a connection when it has ended, also on the side of the application
-                await connection.close(reset=True)
-        except (OSError, EOFError, Malformed) as error:
-            called = Called(0, error=problem(error))
-        called = replace(called, elapsed_ms=(time.monotonic() - began) * 1000)
-        observation = await observations.wait_for(source)
-        if observation is None and not called.bytes_received and called.error is None:
-            called = replace(called, status=0, error=problem(TimeoutError()))  # it is unknown whether it was allowed
-        return called, observation
-
-
-class _Observations:
-    """The decisions that proxies log while a call is made."""
-
-    def __init__(self, mesh: LocalMesh) -> None:
-        self._mesh = mesh
-        self._by_source: dict[str, Observation] = {}
-        self._arrived = asyncio.Event()
-
-    def __enter__(self) -> _Observations:
-        self._stop = self._mesh.listen(self._on_event)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stop()
-
-    def _on_event(self, event: MeshEvent) -> None:
-        if isinstance(event, Decided) and event.observation.source is not None:
-            self._by_source.setdefault(event.observation.source, event.observation)
-            self._arrived.set()
-
-    async def wait_for(self, source: str | None) -> Observation | None:
-        """Return what was logged about the connection from this address; None where that is nothing."""
-        if source is None:
-            return None
-        try:
-            async with asyncio.timeout(_LOG_TIMEOUT):
-                while source not in self._by_source:
-                    self._arrived.clear()
-                    await self._arrived.wait()
-        except TimeoutError:
-            return None
-        return self._by_source[source]

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from weakref import WeakKeyDictionary
 
 from eastgate.api.authority import Authority
+from eastgate.cluster.points import Point
 from eastgate.engine.compiled import Program
 from eastgate.envoy.plan.decisions import name_of
 from eastgate.envoy.plan.fields import UNCLEAR
-from eastgate.ir import REFUSED_HOST, REFUSED_SPELLING, Origin, rules_of
-from eastgate.mesh.access_log import UNREACHABLE, Observation
+from eastgate.envoy.plan.gateway import Destination
+from eastgate.ir import REFUSED_HOST, REFUSED_SPELLING, Origin, Unroutable, rules_of
+from eastgate.mesh.access_log import AUTHORIZER, NO_ANSWER, UNREACHABLE, Observation
+from eastgate.mesh.destinations import Destinations, dead_end_of
 from eastgate.records import dataclass
 from eastgate.settings import Settings
 from eastgate.symbolic.names import MeshNames
@@ -32,6 +35,30 @@ _HANDSHAKES = (
     ("NO_SHARED_CIPHER", "caller and proxy have no cipher in common"),
     ("NO_SHARED_GROUP", "caller and proxy have no key exchange in common"),
 )
+_REASONS: dict[str, str] = {
+    "open": "nothing is in the way",
+    UNREACHABLE: "it was let in, and the application cannot be reached",
+    "encoded-slash": "the path has an encoded slash or backslash",
+    "unfit-certificate": (
+        "its certificate is not for clients (extended key usage), or too weak (SHA-1, a short RSA key)"
+    ),
+    UNCLEAR: "what policies look at cannot be read for certain: a header or query parameter has too many values",
+    REFUSED_HOST: "the host is no host with a port up to 65535",
+    REFUSED_SPELLING: "the path has characters as %XX that need not be, where it is compared with a pattern",
+    "unread-message": "the MCP message cannot be read for certain, and policies look at it",
+    "unclear-route": "what routes look at cannot be read for certain",
+    "unknown-destination": "the routes changed while it was on its way",
+    AUTHORIZER: "the authorizer, which named no rule",
+    NO_ANSWER: "the authorizer did not answer",
+    "cannot-be-enforced": "closed: a policy here cannot be enforced",
+}
+_NO_RULE = "none-of-"
+_DEAD_ENDS = {
+    Unroutable.NO_ROUTE: "no route takes it",
+    Unroutable.NO_BACKEND: "its route has no backend",
+    Unroutable.REFERENCE_NOT_GRANTED: "its route may not name that backend: no ReferenceGrant allows it",
+    Unroutable.BACKEND_NOT_DECLARED: "no manifest declares the backend of its route",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +82,24 @@ class Deciders:
 
     def __init__(self) -> None:
         self._rules: WeakKeyDictionary[Program, dict[str, Origin]] = WeakKeyDictionary()
+        self._destinations = Destinations()
 
     def decider_of(self, observation: Observation, authority: Authority) -> DecidedBy:
         """Return what decided. The rule may have been removed since, and then only its name is known."""
-        return self.find(observation.workload, observation.who, authority, observation.detail)
+        destination = self._destinations.find(observation, authority)
+        dead_end = dead_end_of(destination)
+        if dead_end is not None and observation.who.startswith(_NO_RULE):
+            return DecidedBy(_DEAD_ENDS.get(dead_end.why, str(dead_end)))
+        if destination is not None and observation.who == "proxy/direct_response":
+            return DecidedBy(_describe_closed(destination))
+        points = self._destinations.points(observation, authority)
+        return self.find(points, observation.who, authority, observation.detail)
 
-    def find(self, workload: str, who: str, authority: Authority, detail: str | None = None) -> DecidedBy:
-        """Return what a verdict at a workload is named after."""
-        origin = self._rules_at(workload, authority).get(who)
+    def find(self, points: Sequence[Point], who: str, authority: Authority, detail: str | None = None) -> DecidedBy:
+        """Return what a verdict is named after: a rule at one of these points, or a reason."""
+        origin = next(
+            (rules[who] for point in reversed(points) if who in (rules := self._rules_at(point, authority))), None
+        )
         if origin is not None:
             span = origin.span
             return DecidedBy(
@@ -79,10 +116,8 @@ class Deciders:
             return DecidedBy(f"{policy} rule {index}", policy, int(index))
         return DecidedBy(_describe_decider(who, detail))
 
-    def _rules_at(self, workload: str, authority: Authority) -> dict[str, Origin]:
-        if workload not in authority.world.workloads:
-            return {}
-        program = authority.engine.program(workload)
+    def _rules_at(self, point: Point, authority: Authority) -> dict[str, Origin]:
+        program = authority.engine.program(point)
         rules = self._rules.get(program)
         if rules is None:
             rules = self._rules[program] = {name_of(origin, 0): origin for origin in _origins(program)}
@@ -96,25 +131,18 @@ def _origins(program: Program) -> Iterator[Origin]:
                 yield from (rule.origin for rule in rules_of(stage))
 
 
+def _describe_closed(destination: Destination) -> str:
+    """Describe why a gateway has answered in the place of a server."""
+    if destination.unsupported:
+        return f"the route is closed: the gateway cannot do all that it says ({', '.join(destination.unsupported)})"
+    return "no server is behind the route"
+
+
 def _describe_decider(who: str, detail: str | None) -> str:
-    if who == "open":
-        return "nothing is in the way"
-    if who == UNREACHABLE:
-        return "it was let in, and the application cannot be reached"
     if who == "handshake":
         return f"TLS handshake: {describe_handshake(detail)}"
-    if who == "encoded-slash":
-        return "the path has an encoded slash or backslash"
-    if who == "unfit-certificate":
-        return "its certificate is not for clients (extended key usage), or too weak (SHA-1, a short RSA key)"
-    if who == UNCLEAR:
-        return "what policies look at cannot be read for certain: a header or query parameter has too many values"
-    if who == REFUSED_HOST:
-        return "the host is no host with a port up to 65535"
-    if who == REFUSED_SPELLING:
-        return "the path has characters as %XX that need not be, where it is compared with a pattern"
-    if who == "cannot-be-enforced":
-        return "closed: a policy here cannot be enforced"
+    if who in _REASONS:
+        return _REASONS[who]
     if unmatched := re.fullmatch(r"none-of-(\d+)", who):
         number = int(unmatched[1])
         return (

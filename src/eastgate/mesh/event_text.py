@@ -14,7 +14,7 @@ from eastgate.mesh.deciders import DecidedBy, Deciders, caller_name
 from eastgate.mesh.events import BrokenChange, Decided, Enforced, MeshEvent, Noted, NotEnforced, PartlyEnforced, Ready
 from eastgate.mesh.modes import PortMode
 
-__all__ = ["EventText", "describe_call", "describe_changes", "format_milliseconds"]
+__all__ = ["EventText", "describe_call", "describe_changes", "describe_size", "format_milliseconds"]
 
 _SHOWN = 8  # names of workloads in a line
 
@@ -67,6 +67,10 @@ class EventText:
             "method": observation.method,
             "host": observation.host,
             "path": observation.path,
+            "destination": observation.destination,
+            "mcpMethod": observation.mcp_method,
+            "tool": observation.tool,
+            "asked": observation.asked,
             "decision": observation.decision,
             "policy": decider.policy,
             "rule": decider.rule,
@@ -80,9 +84,8 @@ class EventText:
     def line(self, event: MeshEvent, *, color: bool = False) -> str:
         """Render an event as one line, with diagnostics in full below it."""
         match event:
-            case Ready(workloads, policies, took):
-                counts = f"{_count(workloads, 'workload')}, {_count(policies, 'policy')}"
-                return f"ready: {counts}, in {format_milliseconds(took)}"
+            case Ready(workloads, policies, took, gateways):
+                return f"ready: {describe_size(workloads, gateways, policies)}, in {format_milliseconds(took)}"
             case Decided(observation, number):
                 return self._decided_line(observation, number)
             case Enforced(took):
@@ -111,10 +114,17 @@ class EventText:
 
 
 def describe_call(observation: Observation) -> str:
-    """Describe what was called: method and path, or the level."""
+    """Describe what was called: method and path, with the MCP message of a gateway, or the level."""
     if observation.level == "request":
-        return f"{observation.method or '?'} {observation.path or '?'}"
+        http = f"{observation.method or '?'} {observation.path or '?'}"
+        return " ".join([http, *(part for part in (observation.mcp_method, observation.tool) if part)])
     return observation.level
+
+
+def describe_size(workloads: int, gateways: int, policies: int) -> str:
+    """Describe how many things a mesh has."""
+    counts = [(workloads, "workload"), *([(gateways, "gateway")] if gateways else []), (policies, "policy")]
+    return ", ".join(_count(number, noun) for number, noun in counts)
 
 
 def format_milliseconds(took: float) -> str:
@@ -179,5 +189,5 @@ def _describe_touched(touched: tuple[str, ...]) -> str:
 
 
 def _count(number: int, noun: str) -> str:
-    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    plural = f"{noun[:-1]}ies" if noun.endswith("cy") else f"{noun}s"
     return f"{number} {noun if number == 1 else plural}"

@@ -32,6 +32,7 @@ class Ready:
     workloads: int
     policies: int
     milliseconds: float
+    gateways: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,17 +9,20 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import asdict, fields
 
 from eastgate.api.questions import Question, QuestionError
+from eastgate.envoy.server.status import ProxyStatus
 from eastgate.mesh.access_log import Observation, find_record, read_line
-from eastgate.mesh.calls import CallResult, make_calls
+from eastgate.mesh.call_results import CallResult, McpResult
+from eastgate.mesh.calls import McpRequest, make_calls
 from eastgate.mesh.codes import NO_NUMBER
 from eastgate.mesh.event_text import EventText
 from eastgate.mesh.events import MeshEvent
+from eastgate.mesh.gateways import GatewaySite, gateway_identity
 from eastgate.mesh.local.control import ControlFailed, Handler, Message
 from eastgate.mesh.mesh import LocalMesh
 from eastgate.mesh.sites import ProxySite, identity_of
 from eastgate.mesh.why import Explain, explain_observation
 
-__all__ = ["Handlers", "application_of", "status_of", "workload_to_json"]
+__all__ = ["Handlers", "application_of", "gateway_to_json", "policies_behind", "status_of", "workload_to_json"]
 
 _MOST_QUEUED = 10_000
 _LONGEST_CALL = 60.0
@@ -56,7 +59,9 @@ class Handlers:
         question, body, timeout = _question(arguments), _body(arguments), _timeout(arguments)
         raw, explained, color = (bool(arguments.get(name)) for name in ("raw", "explain", "color"))
         try:
-            made = await make_calls(self._mesh, question, body=body, raw=raw, timeout=timeout)
+            made = await make_calls(
+                self._mesh, question, body=body, raw=raw, mcp=_mcp_request(arguments), timeout=timeout
+            )
         except QuestionError as error:
             return {"failed": error.diagnostic.to_json()}
         return {"calls": [self._call_to_json(call, explained, color) for call in made]}
@@ -79,6 +84,9 @@ class Handlers:
             "agrees": call.agrees or handshake or not made,
             "note": self._describe_oddity(call, observation),
             "body": called.body.decode("utf-8", "replace"),
+            "way": call.destination.title if call.destination is not None else None,
+            "mcp": _mcp_to_json(call.mcp) if call.mcp is not None else None,
+            "steps": [_step_to_json(step) for step in call.steps],
         }
         if explained:
             message["explanation"] = None if handshake else self._explain(decision, color)
@@ -94,6 +102,8 @@ class Handlers:
         closure = self._mesh.enforcement.closed.get((workload, int(port)))
         if closure is not None:
             return str(closure)
+        if call.is_beyond_engine and call.allowed != call.decision.allowed:
+            return _describe_difference(call)
         if observation is not None and observation.allowed and not call.answered:
             came = call.called.error or f"the proxy answered {call.called.status} in its place"
             return f"the proxy let it through, and the application did not answer: {came}"
@@ -165,32 +175,62 @@ class Handlers:
 def status_of(mesh: LocalMesh) -> Message:
     """Return the state of the mesh as plain data."""
     proxies = {proxy.node: proxy for proxy in mesh.server.proxies()}
-    workloads = []
-    for key in sorted(mesh.sites):
-        proxy = proxies.get(key)
-        connected = proxy.connected_since if proxy is not None else None
-        workload = workload_to_json(mesh, mesh.sites[key])
-        workload["proxy"] = {
-            "connected": connected.isoformat() if connected is not None else None,
-            "accepted": proxy is not None and proxy.settled and not proxy.rejected,
-            "rejected": [
-                {
-                    "name": resource.name,
-                    "message": resource.rejection.message,
-                    "policies": sorted(resource.rejection.policies),
-                }
-                for resource in (proxy.rejected if proxy is not None else ())
-                if resource.rejection is not None
-            ],
-        }
-        workloads.append(workload)
+    workloads = [
+        {**workload_to_json(mesh, mesh.sites[key]), "proxy": _proxy_to_json(proxies.get(key))}
+        for key in sorted(mesh.sites)
+    ]
+    gateways = [
+        {**gateway_to_json(mesh, mesh.gateways[node]), "proxy": _proxy_to_json(proxies.get(node))}
+        for node in sorted(mesh.gateways)
+    ]
     return {
         "name": mesh.options.name,
         "policies": len(mesh.authority.policies),
         "settings": mesh.settings.to_json(),
         "workloads": workloads,
+        "gateways": gateways,
         "notEnforced": [asdict(closure) for _, closure in sorted(mesh.enforcement.closed.items())],
     }
+
+
+def _proxy_to_json(proxy: ProxyStatus | None) -> Message:
+    connected = proxy.connected_since if proxy is not None else None
+    return {
+        "connected": connected.isoformat() if connected is not None else None,
+        "accepted": proxy is not None and proxy.settled and not proxy.rejected,
+        "rejected": [
+            {
+                "name": resource.name,
+                "message": resource.rejection.message,
+                "policies": sorted(resource.rejection.policies),
+            }
+            for resource in (proxy.rejected if proxy is not None else ())
+            if resource.rejection is not None
+        ],
+    }
+
+
+def gateway_to_json(mesh: LocalMesh, site: GatewaySite) -> Message:
+    return {
+        "gateway": site.node,
+        "address": site.address,
+        "ports": {str(port): bound for port, bound in sorted(site.ports.items())},
+        "identity": gateway_identity(site.gateway, mesh.settings),
+        "policies": sorted(policies_behind(mesh, site)),
+    }
+
+
+def policies_behind(mesh: LocalMesh, site: GatewaySite) -> frozenset[str]:
+    """Return the policies at a gateway, its routes and their backends."""
+    points = {
+        point
+        for port in site.ports
+        for destination in mesh.enforcement.gateway_plan(site.node, port).destinations
+        for point in destination.points
+    }
+    return frozenset(
+        str(attachment.policy.ref) for point in points for attachment in mesh.authority.engine.attached(point)
+    )
 
 
 def workload_to_json(mesh: LocalMesh, site: ProxySite) -> Message:
@@ -209,6 +249,52 @@ def application_of(site: ProxySite, port: int) -> str:
     """Return what answers at a port: an address of the user's, or `built-in`."""
     app = site.apps[port]
     return "built-in" if app.host.startswith("/") else f"{app.host}:{app.port}"
+
+
+def _describe_difference(call: CallResult) -> str:
+    """Describe what a gateway knows beyond the engine."""
+    if call.observation is not None and call.observation.asked:
+        return "an authorizer was asked, whose answer the engine does not know"
+    if call.destination is not None and call.destination.unsupported:
+        undone = ", ".join(call.destination.unsupported)
+        return f"the gateway closes this route, since it cannot do all that it says: {undone}"
+    return "the policies allow it, and the gateway has no server to lead it to"
+
+
+def _mcp_to_json(result: McpResult) -> Message:
+    error = result.error
+    return {
+        "method": result.method,
+        "version": result.version,
+        "result": dict(result.result) if result.result is not None else None,
+        "error": {"code": error.code, "message": error.message, "data": error.data} if error is not None else None,
+        "problem": result.problem,
+    }
+
+
+def _step_to_json(step: CallResult) -> Message:
+    question = step.question
+    return {
+        "method": question.method,
+        "mcpMethod": question.mcp_method,
+        "tool": question.tool,
+        "status": step.called.status,
+        "verdict": "allow" if step.allowed else "deny",
+        "agrees": step.agrees,
+        "decision": step.observation.decision if step.observation is not None else None,
+    }
+
+
+def _mcp_request(arguments: Message) -> McpRequest | None:
+    given = arguments.get("mcp")
+    if given is None:
+        return None
+    if not isinstance(given, dict) or not isinstance(given.get("method"), str):
+        raise ControlFailed("an MCP request has a `method`")
+    params, version = given.get("params") or {}, given.get("version")
+    if not isinstance(params, dict) or not isinstance(version, str | None):
+        raise ControlFailed("the `params` of an MCP request are an object, and its `version` is text")
+    return McpRequest(given["method"], params, version)
 
 
 def _question(arguments: Message) -> Question:

@@ -15,7 +15,7 @@ from rich.text import Text
 from eastgate.diagnostics.printable import printable
 from eastgate.mesh.access_log import Observation
 from eastgate.mesh.deciders import DecidedBy
-from eastgate.mesh.event_text import EventText, describe_call, format_milliseconds
+from eastgate.mesh.event_text import EventText, describe_call, describe_size, format_milliseconds
 from eastgate.mesh.events import BrokenChange, Decided, Enforced, MeshEvent, Noted, NotEnforced, PartlyEnforced, Ready
 from eastgate.mesh.history import Repeats
 from eastgate.mesh.local.rundir import DEFAULT_NAME
@@ -131,7 +131,8 @@ class LiveView:
 
     def _header(self) -> Text:
         mesh = self._mesh
-        rest = f"  {len(mesh.sites)} workloads, {len(mesh.authority.policies)} policies, revision {self._changes}  "
+        size = describe_size(len(mesh.sites), len(mesh.gateways), len(mesh.authority.policies))
+        rest = f"  {size}, revision {self._changes}  "
         return Text.assemble((mesh.options.name, "bold"), rest, self._last_call, no_wrap=True, overflow="ellipsis")
 
     def _table(self, rows: int, width: int) -> Table | Text:

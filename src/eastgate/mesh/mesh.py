@@ -167,7 +167,8 @@ class LocalMesh:
         self._modes = {node: self._compute_modes(node) for node in self.sites}
         self._report_closures()
         self.report_unconsidered(authority.unread_objects)
-        self.emit(Ready(len(self.sites), len(authority.policies), (time.monotonic() - began) * 1000))
+        took = (time.monotonic() - began) * 1000
+        self.emit(Ready(len(self.sites), len(authority.policies), took, len(self.gateways)))
 
     @property
     def authority(self) -> Authority:

@@ -34,7 +34,7 @@ _CLOSING = 3.0  # seconds for a proxy to close connections, before it is asked a
 _REMEMBERED = 100_000
 _FIELDS = (
     *("peer", "source", "token", "method", "host", "path", "asked"),
-    *("destination", "message", "mcpMethod", "mcpName"),
+    *("originalHost", "originalPath", "destination", "message", "mcpMethod", "mcpName"),
 )
 _CLOCK_JUMP = 0.5  # seconds; more, and somebody has set the clock: what began when is not known any more
 
@@ -148,8 +148,8 @@ class OpenRequestMonitor:
             to=to,
             port=port,
             method=on_record.get("method"),
-            path=on_record.get("path"),
-            host=on_record.get("host"),
+            path=on_record.get("originalPath") or on_record.get("path"),
+            host=on_record.get("originalHost") or on_record.get("host"),
             source_ip=source.rpartition(":")[0].strip("[]") or None,
         )
 

@@ -12,7 +12,8 @@ from eastgate.api.questions import Question, QuestionError
 from eastgate.diagnostics.printable import composed, json_text, printable
 from eastgate.mesh.event_text import EventText
 from eastgate.mesh.events import Decided, MeshEvent, Noted
-from eastgate.mesh.handlers import application_of, status_of
+from eastgate.mesh.gateways import GatewaySite, gateway_identity
+from eastgate.mesh.handlers import application_of, policies_behind, status_of
 from eastgate.mesh.history import Repeats
 from eastgate.mesh.live_view import LiveView, workload_table
 from eastgate.mesh.local.rundir import DEFAULT_NAME
@@ -70,6 +71,7 @@ class TextScreen:
             self._console.width = max(self._console.width, _LOG_WIDTH)
         try:
             rows = [_row(mesh, mesh.sites[key]) for key in sorted(mesh.sites)]
+            rows += [_gateway_row(mesh, mesh.gateways[node]) for node in sorted(mesh.gateways)]
             self._console.print(workload_table(rows, self._console.width))
         except BrokenPipeError:
             self._out.report_lost()
@@ -115,12 +117,21 @@ def _is_shown(event: MeshEvent, verbose: bool) -> bool:
 
 
 def _row(mesh: LocalMesh, site: ProxySite) -> tuple[str, str, str, str, str]:
-    ports = [f"{bound}" if bound == port else f"{bound} (for {port})" for port, bound in sorted(site.ports.items())]
-    address = ", ".join(f"{site.address}:{port}" if not index else f":{port}" for index, port in enumerate(ports))
     apps = list(dict.fromkeys(application_of(site, port) for port in sorted(site.apps)))
     policies = len(mesh.authority.engine.attached(site.workload))
     identity = identity_of(mesh.authority.world.workloads[site.workload], mesh.settings)
-    return site.workload, address or site.address, ", ".join(apps) or "none", identity or "none", str(policies)
+    return site.workload, _address(site), ", ".join(apps) or "none", identity or "none", str(policies)
+
+
+def _gateway_row(mesh: LocalMesh, site: GatewaySite) -> tuple[str, str, str, str, str]:
+    identity, policies = gateway_identity(site.gateway, mesh.settings), policies_behind(mesh, site)
+    return site.node, _address(site), "gateway", identity, str(len(policies))
+
+
+def _address(site: ProxySite | GatewaySite) -> str:
+    ports = [f"{bound}" if bound == port else f"{bound} (for {port})" for port, bound in sorted(site.ports.items())]
+    address = ", ".join(f"{site.address}:{port}" if not index else f":{port}" for index, port in enumerate(ports))
+    return address or site.address
 
 
 def example_call(mesh: LocalMesh) -> str | None:

@@ -11,8 +11,9 @@ from eastgate.diagnostics.printable import printable
 from eastgate.envoy.plan.decisions import UNOPPOSED_NAME, name_of, policy_name
 from eastgate.ir import Request, is_network
 from eastgate.ir.attributes import query
-from eastgate.mesh.access_log import UNREACHABLE, Observation, rule_of
+from eastgate.mesh.access_log import AUTHORIZER, NO_ANSWER, UNREACHABLE, Observation, rule_of
 from eastgate.mesh.deciders import DecidedBy, Deciders, caller_name, describe_handshake
+from eastgate.mesh.destinations import Destinations, gateway_of
 from eastgate.records import dataclass
 from eastgate.regexes import regex
 
@@ -24,6 +25,14 @@ Explain = Callable[[Decision, bool], str]
 _GREEN, _RED, _YELLOW, _RESET = "\033[1;32m", "\033[1;31m", "\033[1;33m", "\033[0m"
 _QUERY = query("").name
 _NONE = regex(r"none-of-\d+")
+_AT_GATEWAY = "gateways decide requests, not connections: look for the lines of the requests on it"
+_BY_PROXY = {
+    "cannot-be-enforced": "the port was closed, because a policy there cannot be enforced as it is written",
+    "unread-message": "the gateway refuses messages that it cannot read for certain, whatever the policies say of them",
+    "unclear-route": "the gateway refuses what it cannot route for certain, whatever the policies say of it",
+    "unknown-destination": "the routes were changing",
+    NO_ANSWER: "the authorizer did not answer, so that it was refused",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +45,16 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """An explained decision. A failed handshake has no `decision`: no policy was evaluated."""
+    """An explained decision. A failed handshake has no `decision`: no policy was evaluated.
+
+    `way`: the route and the backend that a gateway has led the request to.
+    """
 
     observation: Observation
     decider: DecidedBy
     decision: Decision | None
     comparison: Comparison
+    way: str | None = None
 
     def text(self, explain: Explain, *, color: bool = False) -> str:
         """Render the logged decision, how it compares with today, and the explanation."""
@@ -55,6 +68,8 @@ class Why:
             f"the log: {head}"
             + printable(f"{at} by {observation.workload}:{observation.port}: {self.decider.text}{position}")
         ]
+        if self.way is not None:
+            lines.append(f"  way:   {printable(self.way)}")
         if self.decision is None:
             return "\n".join([*lines, f"  {words}"])
         shown = f"{_YELLOW}{words}{_RESET}" if color and words.startswith("changed") else words
@@ -74,6 +89,11 @@ class Why:
                 "reason": self.decider.text,
                 "file": self.decider.file,
                 "line": self.decider.line,
+                "destination": self.observation.destination,
+                "way": self.way,
+                "mcpMethod": self.observation.mcp_method,
+                "tool": self.observation.tool,
+                "asked": self.observation.asked,
             },
             "holds": self.comparison.holds,
             "standing": self.comparison.words,
@@ -88,27 +108,52 @@ def explain_observation(observation: Observation, authority: Authority) -> Why:
     decider = Deciders().decider_of(observation, authority)
     if observation.level == "handshake":
         return Why(observation, decider, None, Comparison(None, _handshake(observation)))
-    decision = _decide_today(observation, authority.enforced(_question_of(observation, authority)))
-    return Why(observation, decider, decision, _compare(observation, decider, decision, authority))
+    if observation.level == "connection" and gateway_of(observation.workload, authority.world) is not None:
+        return Why(observation, decider, None, Comparison(None, _AT_GATEWAY))
+    destinations = Destinations()
+    destination = destinations.find(observation, authority)
+    along = destination.points if destination is not None else None
+    decision = _decide_today(observation, authority.enforced(_question_of(observation, authority), along))
+    if observation.destination is not None and destination is None:
+        comparison = Comparison(None, "changed since: the routes that led it there are others today")
+        return Why(observation, decider, decision, comparison)
+    attached = frozenset(
+        policy_name(attachment.policy.ref)
+        for point in destinations.points(observation, authority)
+        for attachment in authority.engine.attached(point)
+    )
+    comparison = _compare(observation, decider, decision, authority, attached)
+    way = destination.title if destination is not None else None
+    return Why(observation, decider, decision, comparison, way)
 
 
 def _question_of(observation: Observation, authority: Authority) -> Question:
     """Return the question that a proxy has answered. Headers are not in its log, so they are unknown."""
-    workload = authority.world.workloads.get(observation.workload)
-    if workload is None:
-        raise QuestionError(
-            NOT_DECLARED, f"no manifest declares the workload {observation.workload}", "give the manifests of that mesh"
-        )
     address = observation.source.rpartition(":")[0].strip("[]") if observation.source else None
     return Question(
         source=caller_name(observation.peer, authority.settings),
-        to=f"pod:{workload.namespace}/{workload.name}",
+        to=_asked_of(observation, authority),
         port=observation.port,
         method=observation.method,
         path=observation.path,
         host=observation.host,
+        mcp_method=observation.mcp_method,
+        tool=observation.tool,
         source_ip=address or None,
     )
+
+
+def _asked_of(observation: Observation, authority: Authority) -> str:
+    """Return the workload or gateway of a proxy, as questions name it."""
+    if gateway_of(observation.workload, authority.world) is not None:
+        return observation.workload
+    workload = authority.world.workloads.get(observation.workload)
+    if workload is None:
+        kind = "" if ":" in observation.workload else "the workload "
+        raise QuestionError(
+            NOT_DECLARED, f"no manifest declares {kind}{observation.workload}", "give the manifests of that mesh"
+        )
+    return f"pod:{workload.namespace}/{workload.name}"
 
 
 def _handshake(observation: Observation) -> str:
@@ -134,19 +179,23 @@ def _decide_today(observation: Observation, decision: Decision) -> Decision:
     return decision.narrowed(layers, request)
 
 
-def _compare(observation: Observation, decider: DecidedBy, decision: Decision, authority: Authority) -> Comparison:
+def _compare(
+    observation: Observation, decider: DecidedBy, decision: Decision, authority: Authority, attached: frozenset[str]
+) -> Comparison:
     if observation.who.startswith("proxy/"):
         return Comparison(None, "the proxy answered by itself, before any policy was asked or after all had allowed it")
-    if observation.who == "cannot-be-enforced":
-        return Comparison(None, "the port was closed, because a policy there cannot be enforced as it is written")
+    if observation.who in _BY_PROXY:
+        return Comparison(None, _BY_PROXY[observation.who])
     verdict_name = _verdict_name(decision)
     logged_name = _NONE.sub("none", observation.who)
-    if observation.allowed == decision.allowed and logged_name in (verdict_name, UNREACHABLE):
+    if observation.allowed == decision.allowed and logged_name in (verdict_name, UNREACHABLE, AUTHORIZER):
         return Comparison(True, "the manifests still say so")
+    if observation.asked:
+        return Comparison(None, "the authorizer decided, with what it knows and the log does not tell")
     unknown = sorted({str(a) for layer in decision.trace(nearest=0).layers for a, _ in layer.assumed})
     if unknown and not decision.allowed:
         return Comparison(None, f"it depends on what the log does not tell: {', '.join(unknown)}")
-    changed = _describe_removed(observation, decider, authority)
+    changed = _describe_removed(observation, decider, authority, attached)
     if observation.allowed != decision.allowed:
         was, now = ("allowed", "denied") if observation.allowed else ("denied", "allowed")
         return Comparison(False, f"changed since: it was {was}, and is {now} by the manifests of today{changed}")
@@ -163,15 +212,15 @@ def _verdict_name(decision: Decision) -> str:
     return (outcome.stage or "encoded-slash") if outcome.is_unasked else "none"
 
 
-def _describe_removed(observation: Observation, decider: DecidedBy, authority: Authority) -> str:
-    """Describe what became of the policy that the line names."""
+def _describe_removed(
+    observation: Observation, decider: DecidedBy, authority: Authority, attached: frozenset[str]
+) -> str:
+    """Describe what became of the policy that the line names; `attached` are those that are in force there today."""
     policy, rule = rule_of(observation.decision)
     if policy is None:
         return ""
     if policy not in {policy_name(other.ref) for other in authority.policies}:
         return f" ({decider.policy} is gone)"
-    if policy not in {
-        policy_name(attachment.policy.ref) for attachment in authority.engine.attached(observation.workload)
-    }:
+    if policy not in attached:
         return f" ({decider.policy} does not target it any more)"
     return f" ({decider.policy} has no rule {rule} any more)" if decider.file is None else ""

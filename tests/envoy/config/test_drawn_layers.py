@@ -24,6 +24,7 @@ from eastgate.ir import (
     Deny,
     InNetwork,
     Is,
+    Known,
     Layer,
     Not,
     OneOf,
@@ -40,12 +41,27 @@ from eastgate.ir import (
     Suffix,
     known,
 )
-from eastgate.ir.attributes import ADDRESS, HOST, IDENTITY, METHOD, PATH, PORT, header, query
-from eastgate.ir.paths import comparable_path
+from eastgate.ir.attributes import (
+    ADDRESS,
+    HANDED_PATH,
+    HOST,
+    IDENTITY,
+    MESH_NAME,
+    METHOD,
+    PATH,
+    PORT,
+    Attribute,
+    header,
+    query,
+)
+from eastgate.ir.hosts import comparable_host
+from eastgate.ir.paths import comparable_path, handed_path, is_respelled
 from eastgate.regexes import regex
+from eastgate.symbolic.names import MeshNames
 from tests.envoy.plan.interpreter import Interpreter, Sent
 
 SETTINGS = Settings.from_mapping({"trustDomain": "td"})
+NAMES = MeshNames(SETTINGS)
 X, Y, FOREIGN, DEEP = (
     "spiffe://td/ns/a/sa/x",
     "spiffe://td/ns/b/sa/y",
@@ -53,7 +69,20 @@ X, Y, FOREIGN, DEEP = (
     "spiffe://td/ns/a/sa/x/deeper",
 )
 PEERS, ADDRESSES = [X, Y, FOREIGN, DEEP, None], ["10.0.0.1", "192.168.0.1"]
-TARGETS = ["/", "//", "/a", "/a/b", "/ab", "/x.png", "/a?team=red", "/a?team=blue&team=red"]
+TARGETS = [
+    "/",
+    "//",
+    "/a",
+    "/a/b",
+    "/ab",
+    "/x.png",
+    "/a?team=red",
+    "/a?team=blue&team=red",
+    "/u%40me",
+    "/u@me",
+    "/a%2fb",
+]
+HOSTS = ["h", "H:80", "b.example."]
 TEAMS = [(), ("red",), ("blue", "red"), ("",)]
 TEAM, QUERY = header("x-team"), query("team")
 
@@ -71,14 +100,21 @@ def _pattern(text: str) -> Computed:
 
 ON_CONNECTIONS: list[Predicate] = [
     ALWAYS,
-    *(Is(IDENTITY, matcher) for matcher in (_one_of(X), _one_of(Y, FOREIGN), AccountsOf("td", "a"), Present())),
+    *(
+        Is(IDENTITY, matcher)
+        for matcher in (_one_of(X), _one_of(Y, FOREIGN), _one_of(DEEP), AccountsOf("td", "a"), Present())
+    ),
     Is(ADDRESS, InNetwork((ip_network("10.0.0.0/8"),))),
     Not(Is(IDENTITY, AccountsOf("td", "b"))),
+    Or((Is(IDENTITY, _one_of(FOREIGN)), Is(MESH_NAME, Suffix(".serviceaccount.identity.linkerd.td")))),
 ]
 ON_REQUESTS: list[Predicate] = [
-    *(Is(METHOD, matcher) for matcher in (_one_of("GET"), _one_of("GET", "PUT"), Prefix("P"), Present())),
-    *(Is(PATH, matcher) for matcher in (_one_of("/"), _one_of("/a", "/ab"), Prefix("/a"), Suffix(".png"), Prefix(""))),
-    *(_pattern(text) for text in ("/", "/a.*", "/+", "//", "/?a?")),
+    *(Is(METHOD, matcher) for matcher in (_one_of("GET"), _one_of("GET", "PUT"), Prefix("P"), Suffix("T"), Present())),
+    *(
+        Is(PATH, matcher)
+        for matcher in (_one_of("/"), _one_of("/a", "/u@me"), Prefix("/u@"), Suffix(".png"), Prefix(""))
+    ),
+    *(_pattern(text) for text in ("/", "/a.*", "/+", "//", "/?a?", "/.*@.*")),
     *(Is(HOST, matcher) for matcher in (_one_of("h"), Suffix(".example"))),
     *(Is(TEAM, matcher) for matcher in (_one_of("red"), _one_of("red", "blue"), Prefix("b"), Suffix("d"), Present())),
     Is(QUERY, _one_of("red")),
@@ -93,7 +129,7 @@ def _draw(random: Random) -> Predicate:
     return And(tuple(parts))
 
 
-def _rules(random: Random, predicates: list[Predicate]) -> tuple[Rule, ...]:
+def _rules(predicates: list[Predicate]) -> tuple[Rule, ...]:
     return tuple(
         Rule(predicate, Origin(PolicyRef("P", "n", f"p{number}"), number))
         for number, predicate in enumerate(predicates)
@@ -101,12 +137,12 @@ def _rules(random: Random, predicates: list[Predicate]) -> tuple[Rule, ...]:
 
 
 def _layers(random: Random) -> list[Layer]:
-    connections = _rules(random, random.sample(ON_CONNECTIONS, 3))
+    connections = _rules(random.sample(ON_CONNECTIONS, 3))
     first = Chain((AllowAny("allow", connections, Refusal.CLOSED),))
     second = Chain(
         (
-            Deny("deny", _rules(random, [_draw(random) for _ in range(2)]), Refusal.NOT_FOUND),
-            AllowAny("allow", _rules(random, [ALWAYS if random.random() < 0.2 else _draw(random) for _ in range(6)])),
+            Deny("deny", _rules([_draw(random) for _ in range(2)]), Refusal.NOT_FOUND),
+            AllowAny("allow", _rules([ALWAYS if random.random() < 0.2 else _draw(random) for _ in range(6)])),
         )
     )
     return [Layer(Placement(None, "network"), first), Layer(Placement(None, "application"), second)]
@@ -116,30 +152,54 @@ def _request(sent: Sent) -> Request:
     teams = [value for name, value in sent.headers if name == "x-team"]
     _, _, asked = sent.target.partition("?")
     queries = [pair.partition("=")[2] for pair in asked.split("&") if pair]
-    return Request(
-        {
-            IDENTITY: sent.peer,
-            PORT: 80,
-            ADDRESS: sent.address,
-            METHOD: sent.method,
-            HOST: sent.host,
-            PATH: comparable_path(sent.target),
-            TEAM: known(teams),
-            QUERY: known(queries),
-        }
-    )
+    handed = handed_path(sent.target)
+    on_connection: dict[Attribute, Known] = {
+        IDENTITY: sent.peer,
+        MESH_NAME: NAMES.mesh_name(sent.peer) if sent.peer is not None else None,
+        PORT: 80,
+        ADDRESS: sent.address,
+    }
+    on_request: dict[Attribute, Known] = {
+        METHOD: sent.method,
+        HOST: comparable_host(sent.host),
+        PATH: comparable_path(sent.target),
+        TEAM: known(teams),
+        QUERY: known(queries),
+        **({HANDED_PATH: handed} if is_respelled(handed) else {}),
+    }
+    return Request({**on_connection, **(on_request if sent.method is not None else {})})
 
 
-@pytest.mark.parametrize("seed", range(12))
+def _interpreter(layers: list[Layer]) -> Interpreter:
+    plan = plan_port(layers, 80, SETTINGS, [X, FOREIGN, DEEP])
+    assert plan.refused is None
+    inbound = InboundPort("a/p0", "127.0.0.1", 80, 80)
+    return Interpreter(list(inbound_resources(inbound, plan, SocketAddress("/app"), shared_resources(plan))), 80)
+
+
+@pytest.mark.parametrize("seed", range(20))
 def test_what_is_emitted_means_what_the_layers_mean(seed: int) -> None:
     random = Random(seed)  # noqa: S311
     layers = _layers(random)
-    plan = plan_port(layers, 80, SETTINGS, [X])
-    assert plan.refused is None
-    inbound = InboundPort("a/p0", "127.0.0.1", 80, 80)
-    interpreter = Interpreter(list(inbound_resources(inbound, plan, SocketAddress("/app"), shared_resources(plan))), 80)
-    every = list(product(PEERS, ADDRESSES, ["GET", "PUT"], TARGETS, ["h", "b.example"], TEAMS))
+    interpreter = _interpreter(layers)
+    every = list(product(PEERS, ADDRESSES, ["GET", "PUT"], TARGETS, HOSTS, TEAMS))
     for peer, address, method, target, host, teams in random.sample(every, 60):
         sent = Sent(peer, address, method, target, host, tuple(("x-team", team) for team in teams))
         said, expected = interpreter.say(sent), reference.decide(layers, _request(sent))
         assert (said.allowed, said.status) == (expected.allowed, expected.status), (sent, said, expected)
+    for peer, address in product(PEERS, ADDRESSES):
+        raw = Sent(peer, address)
+        assert not interpreter.say(raw).allowed or reference.decide(layers, _request(raw)).allowed
+
+
+@pytest.mark.parametrize(
+    ("denied", "peer", "allowed"), [([], X, True), ([], Y, False), ([ON_REQUESTS[0]], X, False), ([ALWAYS], X, False)]
+)
+def test_bytes_come_in_where_no_rule_on_requests_may_deny_them(
+    denied: list[Predicate], peer: str, allowed: bool
+) -> None:
+    layers = [
+        Layer(Placement(None, "network"), Chain((AllowAny("allow", _rules([ON_CONNECTIONS[1]]), Refusal.CLOSED),))),
+        Layer(Placement(None, "application"), Chain((Deny("deny", _rules(denied)),))),
+    ]
+    assert _interpreter(layers).say(Sent(peer, "10.0.0.1")).allowed is allowed

@@ -144,7 +144,7 @@ def test_nothing_that_is_remembered_holds_the_token() -> None:
 def test_the_least_recently_used_give_way() -> None:
     remembered = VerifiedTokens(2)
     issued = keys("p256")
-    verified = VerifiedToken(CLAIMS, {}, None)
+    verified = VerifiedToken({"sub": "erin"}, {}, None)
     for name in ("a", "b"):
         remembered.put(name, ISSUER, issued, EXPECTED, NOW, verified)
     assert remembered.get("a", ISSUER, issued, EXPECTED, NOW) is verified

@@ -10,6 +10,7 @@ from eastgate.envoy.config.gateway_filters import OWN_HEADERS, gateway_filters, 
 from eastgate.envoy.config.gateway_routes import Leg, gateway_routes
 from eastgate.envoy.config.inbound_port import InboundPort
 from eastgate.envoy.config.listeners import outer_listeners
+from eastgate.envoy.config.logs import GATEWAY_FIELDS
 from eastgate.envoy.config.packing import serialize
 from eastgate.envoy.config.request_listener import build_request_listener
 from eastgate.envoy.plan.gateway import GatewayPlan
@@ -34,5 +35,5 @@ def gateway_port_resources(
 def _request_listener(inbound: InboundPort, reads_messages: bool) -> XdsResource:
     filters = gateway_filters(inbound)
     replies = [json_rpc_reply()] if reads_messages else []
-    listener = build_request_listener(inbound, filters, replies, (OWN_HEADERS,))
+    listener = build_request_listener(inbound, filters, replies, (OWN_HEADERS,), GATEWAY_FIELDS)
     return XdsResource(LISTENER, f"requests/{inbound.port}", serialize(listener))

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from eastgate.envoy.config.matching import (
     DESTINATION_KEY,
     MCP_METHOD_KEY,
     MCP_NAME_KEY,
     MESSAGE_KEY,
+    PATH_KEY,
     PEER_KEY,
     SOURCE_KEY,
     TOKEN_KEY,
@@ -15,7 +19,15 @@ from eastgate.envoy.config.rbac import AUDIT, CONNECTIONS
 from eastgate.envoy.config.typed import Plain, filter_, typed
 from eastgate.envoy.config.values import ALL_KEY
 
-__all__ = ["connection_log", "denial_log", "handshake_log", "open_request_log", "request_log", "unreachable_log"]
+__all__ = [
+    "GATEWAY_FIELDS",
+    "connection_log",
+    "denial_log",
+    "handshake_log",
+    "open_request_log",
+    "request_log",
+    "unreachable_log",
+]
 
 _DECIDED = "%DYNAMIC_METADATA(envoy.filters.http.rbac:{}_effective_policy_id)%"
 _PEER_FIELDS = {
@@ -23,6 +35,21 @@ _PEER_FIELDS = {
     "peer": f"%FILTER_STATE({PEER_KEY}:PLAIN)%",
     "source": f"%FILTER_STATE({SOURCE_KEY}:PLAIN)%",
 }
+_ORIGINAL = {  # filters of routes rewrite host and path
+    "originalHost": "%FILTER_STATE(eastgate.authority:PLAIN)%",
+    "originalPath": f"%FILTER_STATE({PATH_KEY}:PLAIN)%",
+}
+GATEWAY_FIELDS: Mapping[str, str] = MappingProxyType(
+    {
+        **_ORIGINAL,
+        "destination": f"%FILTER_STATE({DESTINATION_KEY}:PLAIN)%",
+        "mcpMethod": f"%FILTER_STATE({MCP_METHOD_KEY}:PLAIN)%",
+        "tool": f"%FILTER_STATE({MCP_NAME_KEY}:PLAIN)%",
+        "authorizer": "%DYNAMIC_METADATA(envoy.filters.http.ext_authz:decision)%",
+    }
+)
+"""What the requests of gateways have beside those of workloads. `authorizer`: what it decided, named as a verdict."""
+_NO_FIELDS: Mapping[str, str] = MappingProxyType({})
 
 
 def _stdout(record: str, workload: str, port: int, fields: dict[str, str]) -> list[Plain]:
@@ -45,7 +72,8 @@ def open_request_log(workload: str, port: int) -> list[Plain]:
         "path": "%PATH(NQ:PATH)%",
         "decision": _DECIDED.format("enforced"),
         "asked": f"%FILTER_STATE({ALL_KEY}:PLAIN)%",
-        "destination": f"%FILTER_STATE({DESTINATION_KEY}:PLAIN)%",  # of a gateway, as is what follows
+        **_ORIGINAL,  # of a gateway, as is what follows
+        "destination": f"%FILTER_STATE({DESTINATION_KEY}:PLAIN)%",
         "message": f"%FILTER_STATE({MESSAGE_KEY}:PLAIN)%",
         "mcpMethod": f"%FILTER_STATE({MCP_METHOD_KEY}:PLAIN)%",
         "mcpName": f"%FILTER_STATE({MCP_NAME_KEY}:PLAIN)%",
@@ -53,8 +81,8 @@ def open_request_log(workload: str, port: int) -> list[Plain]:
     return _filter_by_type(_stdout("open", workload, port, fields), "DownstreamPeriodic")
 
 
-def request_log(workload: str, port: int) -> list[Plain]:
-    """Log each HTTP request, when it ends."""
+def request_log(workload: str, port: int, more: Mapping[str, str] = _NO_FIELDS) -> list[Plain]:
+    """Log each HTTP request, when it ends, with `more` fields."""
     log = _stdout(
         "request",
         workload,
@@ -69,6 +97,7 @@ def request_log(workload: str, port: int) -> list[Plain]:
             "milliseconds": "%DURATION%",
             "decision": _DECIDED.format("enforced"),
             "audit": _DECIDED.format("shadow"),
+            **more,
         },
     )
     return _filter_by_type(log, "DownstreamEnd")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from envoy.config.listener.v3 import listener_pb2
@@ -46,11 +46,15 @@ def requests_filter(inbound: InboundPort) -> Plain:
 
 
 def build_request_listener(
-    inbound: InboundPort, filters: list[Plain], replies: Iterable[Plain] = (), own_headers: tuple[str, ...] = ()
+    inbound: InboundPort,
+    filters: list[Plain],
+    replies: Iterable[Plain] = (),
+    own_headers: tuple[str, ...] = (),
+    logged: Mapping[str, str] | None = None,
 ) -> Any:
     """Build a listener with these HTTP filters before the router, and mappers of replies before the usual ones.
 
-    `own_headers` are prefixes of headers that no client may send.
+    `own_headers` are prefixes of headers that no client may send. `logged` are further fields of its log.
     """
     manager = typed(
         f"{NETWORK}.http_connection_manager.v3.HttpConnectionManager",
@@ -66,7 +70,7 @@ def build_request_listener(
         **TIMEOUTS,
         http_protocol_options={"accept_http_10": True},
         upgrade_configs=[{"upgrade_type": "websocket"}],
-        **_logs(inbound),
+        **_logs(inbound, logged or {}),
         local_reply_config={"mappers": [*replies, *(_reply(status, *reply) for status, reply in _REPLIES.items())]},
         http_filters=[*filters, filter_("router", typed(f"{HTTP}.router.v3.Router", suppress_envoy_headers=True))],
         rds={"config_source": ADS, "route_config_name": f"requests/{inbound.port}"},
@@ -76,8 +80,8 @@ def build_request_listener(
     return message(listener_pb2.Listener, plain)
 
 
-def _logs(inbound: InboundPort) -> Plain:
-    log = request_log(inbound.workload, inbound.port)
+def _logs(inbound: InboundPort, more: Mapping[str, str]) -> Plain:
+    log = request_log(inbound.workload, inbound.port, more)
     if not inbound.logs_open_requests:
         return {"access_log": log}
     options = {"access_log_flush_interval": _OPEN}

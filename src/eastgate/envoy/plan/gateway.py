@@ -46,6 +46,7 @@ __all__ = [
     "Destination",
     "GatewayPlan",
     "Stream",
+    "plan_destinations",
     "plan_gateway_port",
 ]
 
@@ -96,6 +97,15 @@ class Destination:
     prefix: str | None = None
     reads_messages: bool = False
     filters_tools: bool = False
+
+    @property
+    def title(self) -> str:
+        """Return the route, the rule and the backend, for people."""
+        routed, backend = self.routed, self.backend
+        if routed is None:
+            return "no route"
+        rule = f"{routed.route.kind} {routed.route.namespace}/{routed.route.name} rule {routed.rule}"
+        return f"{rule} -> {backend.kind} {backend.namespace}/{backend.name}" if backend is not None else rule
 
     @property
     def filters(self) -> tuple[RouteFilter, ...]:
@@ -160,6 +170,14 @@ def plan_gateway_port(
         return _GatewayPlanner(gateway, group, layers_at, world, settings, known).plan()
 
 
+def plan_destinations(
+    gateway: GatewayNamed, group: ListenerGroup, layers_at: LayersAt, world: World, settings: Settings
+) -> dict[str, Destination]:
+    """Return the destinations of a port by their ids, without what is decided there."""
+    planner = _GatewayPlanner(gateway, group, layers_at, world, settings, ())
+    return {destination.id: destination for destination in planner.destinations()}
+
+
 class _GatewayPlanner:
     def __init__(
         self,
@@ -181,6 +199,10 @@ class _GatewayPlanner:
         self._flows: dict[tuple[Point, str | None], list[Flow]] = {}
         self._combined: dict[tuple[int, ...], tuple[Sequence[Node], Node]] = {}  # with what keeps the ids
         self._readable: dict[int, tuple[Node, Node]] = {}
+
+    def destinations(self) -> list[Destination]:
+        self._routing()
+        return [*(destination for of_rule in self._rules.values() for destination in of_rule), self._nowhere()]
 
     def plan(self) -> GatewayPlan:
         routing = self._routing()

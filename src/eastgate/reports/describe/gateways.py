@@ -14,6 +14,7 @@ from eastgate.ir import Request
 from eastgate.reports.cluster import Cluster
 from eastgate.reports.columns import columns
 from eastgate.reports.describe.findings import findings_field
+from eastgate.reports.describe.gateway_enforcement import enforcement_field
 from eastgate.reports.describe.model import DescribedField, Description, list_field, value_field
 from eastgate.reports.describe.tables import inherited_field, points_field, span_data
 from eastgate.reports.describe.ways import ways_field
@@ -63,6 +64,7 @@ def describe_gateway(cluster: Cluster, gateway: Gateway) -> Description:
             ),
             inherited_field(cluster, cluster.attached(point)),
             _policies(cluster, [point, *_points(ways)]),
+            enforcement_field(cluster, gateway),
             ways_field(cluster, ways, ways_of),
             findings_field(cluster, {f"Gateway/{gateway.key}"}),
             DescribedField("source", "Source", span_data(gateway.span), ()),

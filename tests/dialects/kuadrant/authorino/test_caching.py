@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from eastgate.dialects.kuadrant.authorino.caching import AnswerCache
 from eastgate.dialects.kuadrant.authorino.evaluate import evaluate
 from eastgate.dialects.kuadrant.authorino.facts import RequestFacts, Review, Services
+from eastgate.dialects.kuadrant.authorino.fetching import HttpFetcher
 from eastgate.dialects.kuadrant.authorino.judgement import Judgement
 from eastgate.dialects.kuadrant.authorino.model import (
     Authorization,
@@ -21,7 +22,6 @@ from eastgate.dialects.kuadrant.authorino.model import (
     SubjectAccess,
     TokenReview,
 )
-from tests.dialects.kuadrant.authorino.fetching import HttpFetcher
 from tests.dialects.kuadrant.authorino.schemes import Reply, backend, request, scheme
 from tests.languages.jwt.mint import NOW
 

@@ -12,6 +12,7 @@ import pytest
 
 from eastgate.dialects.kuadrant.authorino.evaluate import evaluate
 from eastgate.dialects.kuadrant.authorino.facts import Services
+from eastgate.dialects.kuadrant.authorino.fetching import HttpFetcher
 from eastgate.dialects.kuadrant.authorino.model import (
     Credentials,
     HttpCall,
@@ -24,7 +25,6 @@ from eastgate.dialects.kuadrant.authorino.model import (
     Selected,
     Where,
 )
-from tests.dialects.kuadrant.authorino.fetching import HttpFetcher
 from tests.dialects.kuadrant.authorino.schemes import (
     NAMESPACE,
     Backend,

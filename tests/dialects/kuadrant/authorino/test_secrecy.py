@@ -11,6 +11,7 @@ import pytest
 
 from eastgate.dialects.kuadrant.authorino.evaluate import evaluate
 from eastgate.dialects.kuadrant.authorino.facts import RequestFacts, Services
+from eastgate.dialects.kuadrant.authorino.fetching import HttpFetcher
 from eastgate.dialects.kuadrant.authorino.model import (
     Authorization,
     CelExpression,
@@ -37,7 +38,6 @@ from eastgate.dialects.kuadrant.authorino.model import (
     Where,
 )
 from eastgate.languages.jwt import KnownKeys
-from tests.dialects.kuadrant.authorino.fetching import HttpFetcher
 from tests.dialects.kuadrant.authorino.schemes import (
     Backend,
     Reply,

@@ -24,7 +24,7 @@ from eastgate.dialects.kuadrant.authorino.model import (
 )
 from eastgate.ir import RawRequest, Request, Ruling
 from eastgate.ir.attributes import ADDRESS, AUTHORITY, IDENTITY, METHOD, TARGET, UNKNOWN, Attribute, Unknown
-from eastgate.ir.fields import header_values
+from eastgate.ir.fields import header_values, steers_proxy
 from eastgate.records import dataclass
 
 if TYPE_CHECKING:
@@ -74,8 +74,10 @@ class SchemeAuthorizer:
 def _withheld(scheme: Scheme, judged: Judgement) -> tuple[str, ...]:
     """Return the headers that the scheme vouches for and has not made: what a client sends there is not to arrive."""
     made = {name.lower() for name in judged.response_headers}
+    if not judged.allowed or len(made) == len(scheme.responses):
+        return ()
     names = dict.fromkeys(response.key for response in scheme.responses if response.in_header)
-    return tuple(name for name in names if name.lower() not in made) if judged.allowed else ()
+    return tuple(name for name in names if name.lower() not in made and not steers_proxy(name))
 
 
 # The facts of a request

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
 
+from eastgate.dialects.kuadrant.authorino.addresses import url_problem
 from eastgate.dialects.kuadrant.authorino.facts import ServerResponse, Unavailable
-from eastgate.http import MAX_BYTES, MAX_REDIRECTS, Failure, HttpClient, RequestFailed, origin, split_url
+from eastgate.http import MAX_BYTES, MAX_REDIRECTS, Failure, HttpClient, RequestFailed
 
 if TYPE_CHECKING:
     import ssl
 
-__all__ = ["HttpFetcher", "origin", "url_problem"]
+__all__ = ["HttpFetcher"]
 
 
 class HttpFetcher:
@@ -30,20 +31,6 @@ class HttpFetcher:
         except RequestFailed as failed:
             raise Unavailable(f"{_without_secrets(failed.url)} {_explain(failed)}") from None
         return ServerResponse(response.status, response.body, response.content_type)
-
-
-def url_problem(url: str) -> str | None:
-    """Return what keeps a text from being an address to ask, in words that follow "the address"."""
-    parts = split_url(url)
-    if parts is None:
-        return "is not a URL"
-    if parts.scheme not in ("http", "https"):
-        return "is neither http nor https"
-    if not parts.hostname or parts.port == 0:
-        return "names no server"
-    if "@" in parts.netloc:
-        return "has a user name in it"
-    return None
 
 
 def _explain(failed: RequestFailed) -> str:

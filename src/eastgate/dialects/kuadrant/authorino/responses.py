@@ -19,6 +19,7 @@ from eastgate.dialects.kuadrant.authorino.model import (
     Value,
 )
 from eastgate.dialects.kuadrant.authorino.values import properties, resolve, stringified
+from eastgate.ir.fields import steers_proxy
 
 __all__ = ["REASON_HEADER", "build_response", "challenges", "customize_denial"]
 
@@ -26,7 +27,9 @@ REASON_HEADER = "X-Ext-Auth-Reason"
 
 
 def build_response(response: Response, evaluation: Evaluation) -> Finding:
-    """Build a response. A header that would need more than one line is not made."""
+    """Build a response. A header that would need more than one line is not made, nor one that steers the proxy."""
+    if response.in_header and steers_proxy(response.key):
+        return Broken("Its header is for the proxy, and not for a policy to set.")
     finding = ask_cached(
         evaluation.services.cache,
         response.cache,

@@ -1,0 +1,81 @@
+"""The results of calls: what came back, what the proxy logged, and what the engine decides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from eastgate.api.decisions import Decision
+from eastgate.api.questions import Question
+from eastgate.envoy.plan.gateway import Destination
+from eastgate.mcp.client import RpcError
+from eastgate.mcp.strict_json import Json
+from eastgate.mesh.access_log import Observation
+from eastgate.mesh.local.connection import Called
+from eastgate.records import dataclass
+
+__all__ = ["CallResult", "McpResult"]
+
+_BY_PROXY = "proxy/"
+_ANSWERED = ("via_upstream", "direct_response")  # how the details begin where an answer is that of the application
+
+
+@dataclass(frozen=True, slots=True)
+class McpResult:
+    """What an MCP request came to: a result, an error, or a `problem` with the answer, which is neither."""
+
+    method: str
+    version: str | None
+    result: Mapping[str, Json] | None = None
+    error: RpcError | None = None
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CallResult:
+    """A call that was made: the response, what the proxy logged, and what the engine decides.
+
+    A gateway leads it to a `destination`. An MCP request has a result, and takes several `steps`, of which this is the
+    one that counts: the first that was denied, or the request itself.
+    """
+
+    question: Question
+    at: str
+    called: Called
+    observation: Observation | None
+    decision: Decision
+    destination: Destination | None = None
+    mcp: McpResult | None = None
+    steps: tuple[CallResult, ...] = ()
+
+    @property
+    def allowed(self) -> bool:
+        """Return whether the proxy let it through. Where it logged nothing, only a 200 counts as allowed."""
+        return self.observation.allowed if self.observation is not None else self.called.status == 200
+
+    @property
+    def answered(self) -> bool:
+        """Return whether the application answered, rather than the proxy for it."""
+        observation = self.observation
+        by_proxy = (
+            observation is not None
+            and observation.allowed
+            and not (observation.detail or "via_upstream").startswith(_ANSWERED)
+        )
+        return self.called.status != 0 and not by_proxy
+
+    @property
+    def agrees(self) -> bool:
+        """Return whether proxy and engine decide alike, as far as both know the same, in every step."""
+        return (self.allowed == self.decision.allowed or self.is_beyond_engine) and all(
+            step.agrees for step in self.steps
+        )
+
+    @property
+    def is_beyond_engine(self) -> bool:
+        """Return whether the engine does not know what decided: an authorizer's answer, or that a route is closed."""
+        observation = self.observation
+        if observation is None or self.destination is None:
+            return False
+        if not observation.allowed and observation.who.startswith(_BY_PROXY):
+            return True
+        return observation.asked and any(layer.asks for layer in self.decision.layers)

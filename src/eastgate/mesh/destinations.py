@@ -1,0 +1,83 @@
+"""Finds where a gateway has led a request, by the destination that its log names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from weakref import WeakKeyDictionary
+
+from eastgate.api.authority import Authority
+from eastgate.api.questions import ends
+from eastgate.cluster import Gateway, World
+from eastgate.cluster.points import DeadEnd, Point
+from eastgate.cluster.targets import GatewayNamed
+from eastgate.dialects import Policy
+from eastgate.engine.engine import Engine
+from eastgate.envoy.plan.gateway import Destination, plan_destinations
+from eastgate.mesh.access_log import Observation
+from eastgate.mesh.gateways import ports_of_gateway
+from eastgate.records import dataclass
+
+__all__ = ["Destinations", "dead_end_of", "gateway_of"]
+
+_PREFIX = f"{ends.Gateway.kind}:"
+
+
+@dataclass(slots=True)
+class _Known:
+    """The destinations of each port of a gateway, for one version of an engine."""
+
+    version: int
+    ports: dict[tuple[str, int], Mapping[str, Destination]]
+
+
+class Destinations:
+    """Finds destinations, and remembers those of an authority until something changes."""
+
+    def __init__(self) -> None:
+        self._known: WeakKeyDictionary[Engine[Policy], _Known] = WeakKeyDictionary()
+
+    def find(self, observation: Observation, authority: Authority) -> Destination | None:
+        """Return the destination of a request; None where there is none of that name, or not any more."""
+        if observation.destination is None:
+            return None
+        return self._at(observation.workload, observation.port, authority).get(observation.destination)
+
+    def points(self, observation: Observation, authority: Authority) -> tuple[Point, ...]:
+        """Return the points of enforcement that a request has passed, as far as they are known."""
+        gateway = gateway_of(observation.workload, authority.world)
+        if gateway is None:
+            return (observation.workload,) if observation.workload in authority.world.workloads else ()
+        destination = self.find(observation, authority)
+        return destination.points if destination is not None else (GatewayNamed(gateway.namespace, gateway.name),)
+
+    def _at(self, node: str, port: int, authority: Authority) -> Mapping[str, Destination]:
+        engine = authority.engine
+        known = self._known.get(engine)
+        if known is None or known.version != engine.version:
+            known = self._known[engine] = _Known(engine.version, {})
+        if (node, port) not in known.ports:
+            known.ports[node, port] = _destinations_at(node, port, authority)
+        return known.ports[node, port]
+
+
+def _destinations_at(node: str, port: int, authority: Authority) -> Mapping[str, Destination]:
+    world = authority.world
+    gateway = gateway_of(node, world)
+    group = ports_of_gateway(world, gateway).get(port) if gateway is not None else None
+    if gateway is None or group is None:
+        return {}
+    named = GatewayNamed(gateway.namespace, gateway.name)
+    return plan_destinations(
+        named, group, lambda point: authority.engine.program(point).layers, world, authority.settings
+    )
+
+
+def gateway_of(node: str, world: World) -> Gateway | None:
+    """Return the gateway that a proxy is; None where it is that of a workload."""
+    return world.gateways.get(node.removeprefix(_PREFIX)) if node.startswith(_PREFIX) else None
+
+
+def dead_end_of(destination: Destination | None) -> DeadEnd | None:
+    """Return why a destination leads nowhere; None where it leads somewhere, or is not known."""
+    end = destination.points[-1] if destination is not None else None
+    return end if isinstance(end, DeadEnd) else None
