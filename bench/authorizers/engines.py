@@ -81,8 +81,8 @@ class Eastgate(Engine):
             [
                 *(sys.executable, "-m", "eastgate", "authorizer", "-f", str(self.folder)),
                 *("--grpc", f"127.0.0.1:{self.ports[GRPC]}", "--http", f"127.0.0.1:{self.ports[HTTP]}"),
-                *("--admin", f"127.0.0.1:{admin}", "--to", f"gateway:{NAMESPACE}/edge", "--log", "denied"),
-                "--all-headers",
+                *("--admin", f"127.0.0.1:{admin}", "--to", f"gateway:{NAMESPACE}/edge", "--log", "none"),
+                *("--all-headers", "--trust-header", "x-verified-peer"),
             ],
         )
         self._processes.wait_until(lambda: _accepts(admin))

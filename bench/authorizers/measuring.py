@@ -57,7 +57,9 @@ class Lane:
         return {**lane, **columns, "rates": [each.rate for each in self.rounds]}
 
 
-def measure(engines: Iterable[str], schemes: Iterable[str] | None, rounds: int, seconds: float, tokens: int) -> list[Any]:
+def measure(
+    engines: Iterable[str], rounds: int, seconds: float, tokens: int, schemes: Iterable[str] | None = None
+) -> list[dict[str, Any]]:
     """Run all of it; return a dict for each lane. Raises MismatchError where two answers differ."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="eg-")))

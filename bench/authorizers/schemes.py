@@ -10,12 +10,24 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["CACHED", "NAMESPACE", "Credentials", "Probe", "auth_configs", "manifests", "probes", "rego_modules", "secrets"]
+__all__ = [
+    "CACHED",
+    "NAMESPACE",
+    "SCHEMES",
+    "Credentials",
+    "Probe",
+    "auth_configs",
+    "manifests",
+    "probes",
+    "rego_modules",
+    "secrets",
+]
 
 Manifest = dict[str, Any]
 
 NAMESPACE = "bench"
 CACHED = "cached"  # JWT once more, which Authorino remembers
+SCHEMES = ("allow", "JWT, warm", CACHED, "JWT, cold", "API key", "CEL", "Rego")
 _KEYS = 100  # API keys in Secrets
 _GROUP, _TEAM = "staff", "blue"
 _LABELS = {"app": "bench"}
