@@ -142,7 +142,7 @@ class Opa(Engine):
         (self.folder / "config.yaml").write_text(json.dumps({"plugins": {"envoy_ext_authz_grpc": plugin}}))
         self.ports = {GRPC: port}
         self._processes = self._stack.enter_context(Processes(self.folder))
-        command = [str(find("opa-envoy")), "run", "--server", "--disable-telemetry", "--log-level", "error"]
+        command = [str(find("opa-envoy")), "run", "--server", "--skip-version-check", "--log-level", "error"]
         command += ["--addr", f"127.0.0.1:{free_port()}", "--config-file", str(self.folder / "config.yaml")]
         self._run(self._processes, [*command, str(self.folder / "bench.rego")], {"HOME": os.environ.get("HOME", "/")})
         self._processes.wait_until(lambda: _accepts(port))

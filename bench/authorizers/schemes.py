@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 __all__ = [
+    "AUDIENCE",
     "CACHED",
     "NAMESPACE",
     "SCHEMES",
@@ -29,7 +30,7 @@ NAMESPACE = "bench"
 CACHED = "cached"  # JWT once more, which Authorino remembers
 SCHEMES = ("allow", "JWT, warm", CACHED, "JWT, cold", "API key", "CEL", "Rego")
 _KEYS = 100  # API keys in Secrets
-_GROUP, _TEAM = "staff", "blue"
+AUDIENCE, _GROUP, _TEAM = "bench", "staff", "blue"
 _LABELS = {"app": "bench"}
 _CEL = "request.method == 'GET' && request.headers['x-team'] == 'blue'"
 _REGO = """\
@@ -221,10 +222,12 @@ allow := verdict if {{
 default judged := {{"allowed": false, "http_status": 401}}
 
 judged := {{"allowed": allowed, "http_status": 403}} if {{
-    [true, _, claims] := io.jwt.decode_verify(trim_prefix(http.headers.authorization, "Bearer "), {{
+    [valid, _, claims] := io.jwt.decode_verify(trim_prefix(http.headers.authorization, "Bearer "), {{
         "cert": {keys},
         "iss": {json.dumps(credentials.issuer)},
+        "aud": "{AUDIENCE}",
     }})
+    valid
     allowed := object.get(claims, "group", "") == {json.dumps(_GROUP)}
 }}
 
