@@ -11,7 +11,21 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from bench import analysis, asking, authorizers, enforcement, folders, gateway, labels, load, memory, narrow, plot, startup, tables
+from bench import (
+    analysis,
+    asking,
+    authorizers,
+    enforcement,
+    folders,
+    gateway,
+    labels,
+    load,
+    memory,
+    narrow,
+    plot,
+    startup,
+    tables,
+)
 from bench.change import Change
 from bench.growing import KINDS, SIZES, Growing, sizes
 from bench.lanes import MismatchError

@@ -47,7 +47,6 @@ def run(*, quick: bool) -> Iterator[Section]:
 def _has_programs(engine: str) -> bool:
     """Build what an authorizer needs, while there is a network; tell whether that was possible."""
     import pytest
-
     from tests.programs import find
 
     try:
@@ -85,7 +84,9 @@ def section_of(measured: list[dict[str, Any]]) -> Section:
     lanes = {(lane["authorizer"], lane["protocol"], lane["scheme"]): lane for lane in measured}
     peers = [name for name in (AUTHORINO, OPA) if any(name == authorizer for authorizer, _, _ in lanes)]
     columns = [f"{name} {unit}" for name in (EASTGATE, *peers) for unit in ("req/s", "p50", "p99", "us")]
-    section = Section("Authorizers behind Envoy", _MEASURED, ("protocol", "scheme", *columns, *(f"times {name}" for name in peers)))
+    section = Section(
+        "Authorizers behind Envoy", _MEASURED, ("protocol", "scheme", *columns, *(f"times {name}" for name in peers))
+    )
     for protocol in (GRPC, HTTP):
         for scheme in SCHEMES:
             section.rows.append([protocol, scheme, *_row(lanes, protocol, scheme, peers)])

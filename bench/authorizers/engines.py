@@ -11,9 +11,10 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
+from tests.programs import Processes, find, free_port
+
 from bench.authorizers.schemes import CACHED, NAMESPACE, Credentials, auth_configs, manifests, rego_modules, secrets
 from bench.enforcement.envoys import OTHERS, UNDER_TEST, on_cores
-from tests.programs import Processes, find, free_port
 
 __all__ = ["AUTHORINO", "EASTGATE", "GRPC", "HTTP", "OPA", "PROGRAMS", "Engine", "engine"]
 
@@ -106,7 +107,7 @@ class Authorino(Engine):
                 with on_cores(UNDER_TEST):
                     before = set(self.pids)
                     super()._run_authorino()
-                    engine._pids = [pid for pid in self.pids if pid not in before]  # noqa: SLF001
+                    engine._pids = [pid for pid in self.pids if pid not in before]
 
         self.ports = {GRPC: 50051, HTTP: 5001}
         with on_cores(OTHERS):

@@ -52,7 +52,9 @@ class Lane:
 
     def result(self) -> dict[str, Any]:
         """Return medians of the rounds, and the rate of each."""
-        columns = {name: median(getattr(each, name) for each in self.rounds) for name in ("rate", "cpu_us", "p50", "p99")}
+        columns = {
+            name: median(getattr(each, name) for each in self.rounds) for name in ("rate", "cpu_us", "p50", "p99")
+        }
         lane = {"authorizer": self.engine.name, "protocol": self.protocol, "scheme": self.scheme}
         return {**lane, **columns, "rates": [each.rate for each in self.rounds]}
 

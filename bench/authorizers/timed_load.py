@@ -13,7 +13,7 @@ from statistics import quantiles
 
 from bench.enforcement.load import answer
 
-__all__ = ["TimedLoad", "Timed", "ask"]
+__all__ = ["Timed", "TimedLoad", "ask"]
 
 _CHUNK = 1 << 16
 _PATIENCE = 30.0

@@ -78,7 +78,14 @@ def _public(key: rsa.RSAPrivateKey) -> dict[str, str]:
 
 
 def _token(key: rsa.RSAPrivateKey, issuer: str, group: str, number: int) -> str:
-    claims = {"iss": issuer, "sub": f"user-{number}", "aud": AUDIENCE, "exp": _FAR, "iat": 1_700_000_000, "group": group}
+    claims = {
+        "iss": issuer,
+        "sub": f"user-{number}",
+        "aud": AUDIENCE,
+        "exp": _FAR,
+        "iat": 1_700_000_000,
+        "group": group,
+    }
     parts = ({"alg": "RS256", "kid": _KID, "typ": "JWT"}, claims)
     signed = ".".join(_base64(json.dumps(part).encode()) for part in parts)
     return f"{signed}.{_base64(key.sign(signed.encode(), padding.PKCS1v15(), SHA256()))}"

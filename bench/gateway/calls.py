@@ -86,9 +86,9 @@ class ToolCalls:
         section = Section(
             "Gateway: calls of tools",
             "MCP calls (tools/call) per second through a gateway, on open connections with mTLS, and CPU us of its "
-            "Envoy for each: one worker on a core of its own, before a server on a unix socket that answers at once. Medians of "
-            "rounds in turns. The last rule allows; denied: a tool that no rule names. of none: part of the throughput "
-            "of the same gateway, with the same listeners, which reads and notes messages and has no rules that "
+            "Envoy for each: one worker on a core of its own, before a server on a unix socket that answers at once. "
+            "Medians of rounds in turns. The last rule allows; denied: a tool that no rule names. of none: part of the "
+            "throughput of the same gateway, with the same listeners, which reads and notes messages and has no rules that "
             "decide, in the same round. of no MCP policy: part of that of a gateway at which no policy looks at "
             "messages, so that none is read.",
             ("shape of the rules", "rules", "calls/s", "us", "of none", "of no MCP policy", "denied/s", "of none"),

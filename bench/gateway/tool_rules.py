@@ -16,7 +16,19 @@ from eastgate.api.reading import read_manifests
 from eastgate.cluster import service_account_id
 from eastgate.settings import Settings
 
-__all__ = ["AGENTS", "GATEWAY", "HOST", "LEVELS", "RULES", "SETTINGS", "SHAPES", "TOOLS", "agent", "authority_of", "call"]
+__all__ = [
+    "AGENTS",
+    "GATEWAY",
+    "HOST",
+    "LEVELS",
+    "RULES",
+    "SETTINGS",
+    "SHAPES",
+    "TOOLS",
+    "agent",
+    "authority_of",
+    "call",
+]
 
 T = TypeVar("T")
 Manifest = dict[str, Any]
