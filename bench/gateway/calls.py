@@ -14,7 +14,7 @@ from bench.enforcement.load import Load, Measured, accepts
 from bench.enforcement.origin import Way
 from bench.enforcement.plane import Plane
 from bench.gateway.ports import NODE, ruled, unruled
-from bench.gateway.tool_rules import AGENTS, SHAPES, agent, call
+from bench.gateway.tool_rules import AGENTS, SHAPES, TWO_LEVELS, agent, call
 from bench.report import Section, Target
 from eastgate.envoy.server.resources import XdsResource
 
@@ -88,8 +88,8 @@ class ToolCalls:
             "MCP calls (tools/call) per second through a gateway, on open connections with mTLS, and CPU us of its "
             "Envoy for each: one worker on a core of its own, before a server on a unix socket that answers at once. "
             "Medians of rounds in turns. The last rule allows; denied: a tool that no rule names. of none: part of the "
-            "throughput of the same gateway, with the same listeners, which reads and notes messages and has no rules that "
-            "decide, in the same round. of no MCP policy: part of that of a gateway at which no policy looks at "
+            "throughput of the same gateway, with the same listeners, which reads and notes messages and has no rules "
+            "that decide, in the same round. of no MCP policy: part of that of a gateway at which no policy looks at "
             "messages, so that none is read.",
             ("shape of the rules", "rules", "calls/s", "us", "of none", "of no MCP policy", "denied/s", "of none"),
         )
@@ -140,7 +140,7 @@ def _cases(sizes: tuple[int, ...], shapes: tuple[str, ...]) -> Iterator[Case]:
     port = _FIRST_PORT + 2
     for shape in shapes:
         for rules in sizes:
-            last = (rules // 2 if shape == SHAPES[-1] else rules) - 1
+            last = (rules // 2 if shape in TWO_LEVELS else rules) - 1
             yield Case(shape, rules, ALLOWED, port, agent(shape, last), call(last))
             yield Case(shape, rules, DENIED, port, agent(shape, last), call(rules + 1))
             port += 1

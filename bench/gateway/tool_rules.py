@@ -16,19 +16,7 @@ from eastgate.api.reading import read_manifests
 from eastgate.cluster import service_account_id
 from eastgate.settings import Settings
 
-__all__ = [
-    "AGENTS",
-    "GATEWAY",
-    "HOST",
-    "LEVELS",
-    "RULES",
-    "SETTINGS",
-    "SHAPES",
-    "TOOLS",
-    "agent",
-    "authority_of",
-    "call",
-]
+__all__ = ["AGENTS", "GATEWAY", "HOST", "SETTINGS", "SHAPES", "TWO_LEVELS", "agent", "authority_of", "call"]
 
 T = TypeVar("T")
 Manifest = dict[str, Any]
@@ -36,10 +24,12 @@ Manifest = dict[str, Any]
 SETTINGS = Settings(trust_domain=TRUST_DOMAIN).enforced()
 GATEWAY = ("bench", "agents")
 HOST = "mcp.example"
-AGENTS, RULES, TOOLS, LEVELS = "many agents", "one agent, many rules", "one agent, ten tools a rule", "both levels"
-SHAPES: Final = (AGENTS, RULES, TOOLS, LEVELS)
+AGENTS, RULES, TOOLS = "many agents", "one agent, many rules", "one agent, ten tools a rule"
+LEVELS, OWN_LEVELS = "many agents, two levels", "one agent, two levels"
+SHAPES: Final = (AGENTS, RULES, TOOLS, LEVELS, OWN_LEVELS)
 """A rule with one tool for each agent; all rules for one agent, with one tool each, or with ten, the most that a rule
-may have; a rule for each agent at the Gateway, and the same again at the backend."""
+may have; half of the rules at the Gateway and the same again at the backend, for many agents or for one."""
+TWO_LEVELS: Final = {LEVELS: AGENTS, OWN_LEVELS: RULES}
 _MOST = 10  # rules of a policy, and tools of a rule, by the specification
 _GROUP = "agentic.prototype.x-k8s.io"
 
@@ -91,9 +81,9 @@ def _world(port: int) -> Iterator[Manifest]:
 
 
 def _policies(shape: str, count: int) -> Iterator[Manifest]:
-    if shape == LEVELS:
+    if shape in TWO_LEVELS:
         target = {"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": GATEWAY[1]}
-        yield from _targeting(target, _rules(AGENTS, count // 2), "gateway")
+        yield from _targeting(target, _rules(TWO_LEVELS[shape], count // 2), "gateway")
         count -= count // 2
     target = {"group": _GROUP, "kind": "XBackend", "name": "server"}
     yield from _targeting(target, _rules(shape, count), "backend")
