@@ -191,8 +191,8 @@ def _denied(name: str) -> list[tuple[str, Mapping[str, Any]]]:
 
 
 # `narrow` may call add and no other tool. `broad` may do everything but call rm, by a denial at the Gateway, and wipe,
-# by one at the backends; so may `asked`, about whom the gateways ask an authorizer, which always consents. `free` may do
-# everything.
+# by one at the backends; so may `asked`, about whom the gateways ask an authorizer, which always consents. `free` may
+# do everything.
 _OPEN = (("narrow", only("add")), ("broad", None), ("asked", None), ("free", None))
 POLICIES: list[Manifest] = [
     *(

@@ -136,14 +136,12 @@ def bodies(tool: str) -> Iterator[tuple[str, bytes]]:
     yield "nothing", b""
 
 
-def requests(tool: str) -> Iterator[tuple[str, bytes]]:
+def requests(tool: str) -> Iterator[tuple[str, bytes]]:  # noqa: C901 - a list
     """Yield whole requests whose headers say that the body is something else than it looks like."""
     call, other = (json.dumps(tool_message(name)).encode() for name in (tool, ALLOWED))
     packed = gzip.compress(call)
-    seven = (
-        other[:-1]
-        + f',"x":"+ACIALAAi-method+ACI-:+ACI-tools/call+ACI-,+ACI-params+ACI-:{{+ACI-name+ACI-:+ACI-{tool}+ACI-}}"}}'.encode()
-    )
+    hidden = f"+ACI-,+ACI-method+ACI-:+ACI-tools/call+ACI-,+ACI-params+ACI-:{{+ACI-name+ACI-:+ACI-{tool}+ACI-}}"
+    seven = other[:-1] + f',"x":"{hidden}"}}'.encode()
 
     def made(body: bytes, *headers: tuple[str, str], **more: object) -> bytes:
         return request(body, *headers, **more).encode("")  # type: ignore[arg-type]

@@ -11,9 +11,10 @@ import pytest
 
 from eastgate.api.authority import Authority
 from eastgate.api.questions import Question, QuestionError
-from eastgate.authorizer.checks import Body, Check
+from eastgate.authorizer.checks import Body, ProxyCheck
 from eastgate.authorizer.deciding import LiveAuthorizer
 from eastgate.ir import Answer, Reply
+from eastgate.ir.paths import respelled_path
 from eastgate.mcp.messages import read_messages
 from eastgate.mcp.problems import BadMessage
 from eastgate.reports.tables import read_tables
@@ -31,7 +32,7 @@ class Given:
     def __init__(self, question: Question) -> None:
         self._answers = question.external_auth
 
-    def ask(self, name: str, check: Check) -> Answer:  # noqa: ARG002
+    def ask(self, name: str, check: ProxyCheck) -> Answer:  # noqa: ARG002
         return self._answers.get(name, Reply.ERROR)
 
 
@@ -40,9 +41,14 @@ def completed(question: Question) -> Question:
     return replace(question, method="POST", path="/") if question.is_bare_message else question
 
 
-def check_of(question: Question) -> Check:
+def as_handed_on(question: Question) -> Question:
+    """The same, from a proxy that goes up by plain dot segments before it asks: what it asks about was encoded."""
+    return question if question.path is None else replace(question, path=respelled_path(question.path))
+
+
+def check_of(question: Question) -> ProxyCheck:
     method = question.mcp_method or ("tools/call" if question.tool is not None else None)
-    check = Check(
+    check = ProxyCheck(
         question.source,
         question.method,
         question.path,
@@ -81,7 +87,7 @@ def test_checks_are_decided_as_questions(path: Path) -> None:
             continue
         authority = Authority(manifests, keys=_keys(table), strict=False)
         for case in table.cases:
-            question = completed(case.question)
+            question = as_handed_on(completed(case.question))
             if question.claims is not None or question.token is not None:
                 continue  # a check brings a token in its headers
             live = LiveAuthorizer(authority, Lock(), Given(question)).decide(check_of(question))

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from eastgate.authorizer.checks import DECISION_HEADER, Answer, Body, Check
-from eastgate.authorizer.deciding import OpenCheck, Options
+from eastgate.authorizer.checks import DECISION_HEADER, Body, ProxyAnswer, ProxyCheck
+from eastgate.authorizer.deciding import CheckOptions, OpenCheck
 from eastgate.ir import Reply, Ruling
 from tests.authorizer.worlds import POD_ADDRESS, Services, live_authorizer
 
 WEB = "spiffe://cluster.local/ns/shop/sa/web"
-REVIEWS = Check(
+REVIEWS = ProxyCheck(
     source=WEB,
     method="GET",
     path="/reviews/1?key=secret",
@@ -31,8 +31,8 @@ def message(method: str, name: str | None = None, **more: object) -> bytes:
 DUPLICATE = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"write","name":"read"}}'
 
 
-def call(account: str, content: bytes = message("tools/call", "read"), **changes: object) -> Check:
-    check = Check(
+def call(account: str, content: bytes = message("tools/call", "read"), **changes: object) -> ProxyCheck:
+    check = ProxyCheck(
         source=f"sa:prod/{account}",
         method="POST",
         path="/mcp",
@@ -115,7 +115,7 @@ def test_the_log_has_the_policy_and_the_client_has_not() -> None:
         (call("agent", body=None, mcp_method="tools/call", mcp_name="write"), False, []),
     ],
 )  # fmt: skip
-def test_tools(check: Check, allowed: bool, asked: list[str]) -> None:
+def test_tools(check: ProxyCheck, allowed: bool, asked: list[str]) -> None:
     services = Services()
     assert live_authorizer(services).decide(check).allowed is allowed
     assert services.asked == asked
@@ -142,7 +142,7 @@ def test_the_backends_authorizer_is_not_asked_for_what_the_gateway_denies(
 
 def test_a_check_that_needs_nobody_is_answered_at_once() -> None:
     authorizer = live_authorizer()
-    assert isinstance(authorizer.begin(call("agent")), Answer)
+    assert isinstance(authorizer.begin(call("agent")), ProxyAnswer)
     waiting = authorizer.begin(call("auditor"))
     assert isinstance(waiting, OpenCheck)
     assert waiting.finish().allowed
@@ -160,7 +160,9 @@ def test_a_denied_message_gets_a_json_rpc_error_with_its_id() -> None:
     assert answer.status == 403
     assert json.loads(answer.body)["id"] == 7
     assert ("content-type", "application/json") in answer.client_headers
-    plain = live_authorizer(options=Options(plain_denials=True)).decide(call("agent", message("tools/call", "write")))
+    plain = live_authorizer(options=CheckOptions(plain_denials=True)).decide(
+        call("agent", message("tools/call", "write"))
+    )
     assert plain.body == b""
 
 
@@ -175,7 +177,7 @@ def test_a_message_that_cannot_be_read_is_a_bad_request() -> None:
     [({"authorization": "APIKEY KEY-OF-ALICE"}, 200), ({"authorization": "APIKEY wrong"}, 401), ({}, 401)],
 )
 def test_schemes(headers: dict[str, str], status: int) -> None:
-    check = Check("anonymous", "GET", "/", "toys.example", headers, http_protocol="HTTP/1.1")
+    check = ProxyCheck("anonymous", "GET", "/", "toys.example", headers, http_protocol="HTTP/1.1")
     answer = live_authorizer().decide(check)
     assert (answer.allowed, answer.status) == (status == 200, status)
 
@@ -204,7 +206,7 @@ def test_a_header_that_cannot_be_sent_denies() -> None:
 
 def test_time_for_a_decision_is_limited() -> None:
     services = Services()
-    answer = live_authorizer(services, Options(seconds=-1)).decide(call("auditor"))
+    answer = live_authorizer(services, CheckOptions(seconds=-1)).decide(call("auditor"))
     assert (answer.status, answer.record["why"]) == (503, "timeout")
     assert services.asked == []
 
@@ -215,3 +217,22 @@ def test_tools_that_may_be_called() -> None:
     assert [tool for tool in ("read", "list", "write") if authorizer.may_call(listing, tool)] == ["read"]
     assert services.asked == []
     assert not authorizer.may_call(replace(listing, host="nowhere.example"), "read")
+
+
+def test_a_service_that_must_be_waited_for_is_not_asked_by_whoever_cannot_wait() -> None:
+    services = Services()
+    waiting = live_authorizer(services).begin(call("auditor"))
+    assert isinstance(waiting, OpenCheck)
+    assert waiting.finish_at_once() is None
+    assert services.asked == []
+    assert waiting.finish().allowed
+    assert len(services.asked) == len(set(services.asked)) == 2
+
+
+def test_a_scheme_is_evaluated_at_once_where_it_asks_no_server() -> None:
+    check = ProxyCheck("unknown", "GET", "/", "toys.example", {"authorization": "APIKEY KEY-OF-ALICE"})
+    waiting = live_authorizer(live=True).begin(check)
+    assert isinstance(waiting, OpenCheck)
+    answer = waiting.finish_at_once()
+    assert answer is not None
+    assert answer.allowed

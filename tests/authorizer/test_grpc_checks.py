@@ -8,7 +8,7 @@ import pytest
 from envoy.service.auth.v3.external_auth_pb2 import CheckRequest
 from google.protobuf.json_format import MessageToDict, ParseDict
 
-from eastgate.authorizer.checks import Answer, Body, Check
+from eastgate.authorizer.checks import Body, ProxyAnswer, ProxyCheck
 from eastgate.authorizer.grpc_checks import check_of, reply_of
 from eastgate.envoy.authz.health import NOT_SERVING, SERVING, health_handlers
 from eastgate.envoy.authz.server import read_check, write_reply
@@ -19,7 +19,7 @@ WEB = "spiffe://cluster.local/ns/shop/sa/web"
 WHOLE = {"x-envoy-auth-partial-body": "false"}
 
 
-def asked(http: dict[str, Any], **attributes: Any) -> Check:
+def asked(http: dict[str, Any], **attributes: Any) -> ProxyCheck:
     return check_of(read_check(ParseDict({"attributes": {"request": {"http": http}, **attributes}}, CheckRequest())))
 
 
@@ -55,7 +55,7 @@ def test_the_request() -> None:
         destination={"address": {"socket_address": {"address": "10.0.0.8", "port_value": 443}}},
         tls_session={"sni": "shop.example"},
     )
-    assert check == Check(
+    assert check == ProxyCheck(
         "anonymous",
         "GET",
         "/a?b=c",
@@ -119,10 +119,12 @@ def test_bodies(http: dict[str, Any], body: Body | None) -> None:
 
 
 def test_answers() -> None:
-    allowed = MessageToDict(write_reply(reply_of(Answer(True, 200, "1", (("x-user", "ana"),), ("x-role",)))))
+    allowed = MessageToDict(write_reply(reply_of(ProxyAnswer(True, 200, "1", (("x-user", "ana"),), ("x-role",)))))
     option = {"header": {"key": "x-user", "value": "ana"}, "appendAction": "OVERWRITE_IF_EXISTS_OR_ADD"}
     assert allowed["okResponse"] == {"headers": [option], "headersToRemove": ["x-role"]}
-    denied = write_reply(reply_of(Answer(False, 401, "1", client_headers=(("www-authenticate", "x"),), body=b"no")))
+    denied = write_reply(
+        reply_of(ProxyAnswer(False, 401, "1", client_headers=(("www-authenticate", "x"),), body=b"no"))
+    )
     assert denied.status.code == 7
     assert denied.denied_response.status.code == 401
     assert (denied.denied_response.headers[0].header.key, denied.denied_response.body) == ("www-authenticate", "no")

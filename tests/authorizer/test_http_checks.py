@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from eastgate.authorizer.checks import Answer
+from eastgate.authorizer.checks import ProxyAnswer
 from eastgate.authorizer.forwarded_certificates import identities_in
 from eastgate.authorizer.http_checks import HttpOptions, check_of_http, response_of
-from eastgate.authorizer.http_server import HttpRequest
+from eastgate.authorizer.http_server import ServedRequest
 
 WEB = "spiffe://cluster.local/ns/shop/sa/web"
 OTHER = "spiffe://cluster.local/ns/shop/sa/other"
 
 
-def request(*headers: tuple[str, str], target: str = "/a?b=c", body: bytes = b"") -> HttpRequest:
-    return HttpRequest("GET", target, "1.1", (("host", "shop.example"), *headers), body, None)
+def request(*headers: tuple[str, str], target: str = "/a?b=c", body: bytes = b"") -> ServedRequest:
+    return ServedRequest("GET", target, "1.1", (("host", "shop.example"), *headers), body, None)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_headers_of_the_proxy_are_not_those_of_the_client() -> None:
         (HttpOptions(to="x-to"), request(("x-to", "pod:a/b"), ("x-to", "pod:a/c")), None),
     ],
 )
-def test_which_request_it_is(options: HttpOptions, sent: HttpRequest, path: str | None) -> None:
+def test_which_request_it_is(options: HttpOptions, sent: ServedRequest, path: str | None) -> None:
     check = check_of_http(sent, options)
     assert (None if check is None else check.path) == path
 
@@ -106,8 +106,8 @@ def test_a_body_is_whole_where_the_proxy_says_so(partial: list[str], complete: b
 
 
 def test_answers() -> None:
-    allowed = response_of(Answer(True, 200, "1", (("x-user", "ana"),), ("x-role", "x-eastgate-a")))
+    allowed = response_of(ProxyAnswer(True, 200, "1", (("x-user", "ana"),), ("x-role", "x-eastgate-a")))
     assert allowed.status == 200
     assert allowed.headers == (("x-user", "ana"), ("x-envoy-auth-headers-to-remove", "x-role,x-eastgate-a"))
-    denied = response_of(Answer(False, 401, "1", client_headers=(("www-authenticate", "x"),), body=b"no"))
+    denied = response_of(ProxyAnswer(False, 401, "1", client_headers=(("www-authenticate", "x"),), body=b"no"))
     assert (denied.status, denied.headers, denied.body) == (401, (("www-authenticate", "x"),), b"no")

@@ -8,7 +8,7 @@ import pytest
 
 from eastgate.api.authority import Authority
 from eastgate.api.reading import read_manifests
-from eastgate.authorizer.checks import Check
+from eastgate.authorizer.checks import ProxyCheck
 from eastgate.authorizer.locating import GatewaysByHost, Nowhere, destinations_of, port_of
 from eastgate.cluster import World
 from eastgate.settings import Settings
@@ -54,7 +54,7 @@ def world() -> World:
     return Authority(read_manifests(["-"], Settings(), stdin=BytesIO(MANIFESTS.encode()))).world
 
 
-def located(check: Check, world: World, default: str | None = None) -> tuple[str, ...]:
+def located(check: ProxyCheck, world: World, default: str | None = None) -> tuple[str, ...]:
     gateways = GatewaysByHost()
     return destinations_of(check, default, world, lambda host: gateways.find(host, world, 1))
 
@@ -65,22 +65,24 @@ POD = ("10.0.0.5", 8080)
 @pytest.mark.parametrize(
     ("check", "default", "destinations"),
     [
-        (Check(to="pod:a/b", host="one.example"), "gateway:c/d", ("pod:a/b",)),
-        (Check(host="one.example"), "gateway:c/d", ("gateway:c/d",)),
-        (Check(host="one.example"), None, ("gateway:prod/one",)),
-        (Check(host="ONE.example.:8443"), None, ("gateway:prod/one",)),
-        (Check(host="a.two.example"), None, ("gateway:prod/two",)),
-        (Check(host="both.two.example"), None, None),
-        (Check(host="both.two.example", destination=POD), None, None),
-        (Check(host="other.example"), None, None),
-        (Check(host="other.example", destination=POD), None, ("pod:shop/cart",)),
-        (Check(host="one.example", destination=POD), None, ("gateway:prod/one", "pod:shop/cart")),
-        (Check(destination=POD), None, ("pod:shop/cart",)),
-        (Check(destination=("10.0.0.6", 80)), None, None),
-        (Check(), None, None),
+        (ProxyCheck(to="pod:a/b", host="one.example"), "gateway:c/d", ("pod:a/b",)),
+        (ProxyCheck(host="one.example"), "gateway:c/d", ("gateway:c/d",)),
+        (ProxyCheck(host="one.example"), None, ("gateway:prod/one",)),
+        (ProxyCheck(host="ONE.example.:8443"), None, ("gateway:prod/one",)),
+        (ProxyCheck(host="a.two.example"), None, ("gateway:prod/two",)),
+        (ProxyCheck(host="both.two.example"), None, None),
+        (ProxyCheck(host="both.two.example", destination=POD), None, None),
+        (ProxyCheck(host="other.example"), None, None),
+        (ProxyCheck(host="other.example", destination=POD), None, ("pod:shop/cart",)),
+        (ProxyCheck(host="one.example", destination=POD), None, ("gateway:prod/one", "pod:shop/cart")),
+        (ProxyCheck(destination=POD), None, ("pod:shop/cart",)),
+        (ProxyCheck(destination=("10.0.0.6", 80)), None, None),
+        (ProxyCheck(), None, None),
     ],
 )
-def test_destinations(check: Check, default: str | None, destinations: tuple[str, ...] | None, world: World) -> None:
+def test_destinations(
+    check: ProxyCheck, default: str | None, destinations: tuple[str, ...] | None, world: World
+) -> None:
     if destinations is None:
         with pytest.raises(Nowhere):
             located(check, world, default)
@@ -91,18 +93,18 @@ def test_destinations(check: Check, default: str | None, destinations: tuple[str
 @pytest.mark.parametrize(
     ("check", "to", "port"),
     [
-        (Check(port=9), "gateway:prod/two", 9),
-        (Check(destination=POD), "pod:shop/cart", 8080),
-        (Check(), "pod:shop/cart", None),
-        (Check(destination=POD), "gateway:prod/one", 80),
-        (Check(), "gateway:prod/one", 80),
-        (Check(destination=POD), "gateway:prod/two", 8080),
-        (Check(destination=("10.0.0.9", 10_000)), "gateway:prod/two", None),
-        (Check(destination=POD), "service:shop/cart", None),
-        (Check(), "gateway:prod/none", None),
+        (ProxyCheck(port=9), "gateway:prod/two", 9),
+        (ProxyCheck(destination=POD), "pod:shop/cart", 8080),
+        (ProxyCheck(), "pod:shop/cart", None),
+        (ProxyCheck(destination=POD), "gateway:prod/one", 80),
+        (ProxyCheck(), "gateway:prod/one", 80),
+        (ProxyCheck(destination=POD), "gateway:prod/two", 8080),
+        (ProxyCheck(destination=("10.0.0.9", 10_000)), "gateway:prod/two", None),
+        (ProxyCheck(destination=POD), "service:shop/cart", None),
+        (ProxyCheck(), "gateway:prod/none", None),
     ],
 )
-def test_ports(check: Check, to: str, port: int | None, world: World) -> None:
+def test_ports(check: ProxyCheck, to: str, port: int | None, world: World) -> None:
     assert port_of(check, to, world) == port
 
 

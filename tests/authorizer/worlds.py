@@ -7,8 +7,8 @@ from threading import Lock
 
 from eastgate.api.authority import Authority
 from eastgate.api.reading import read_manifests
-from eastgate.authorizer.checks import Check
-from eastgate.authorizer.deciding import LiveAuthorizer, Options
+from eastgate.authorizer.checks import ProxyCheck
+from eastgate.authorizer.deciding import CheckOptions, LiveAuthorizer
 from eastgate.ir import Answer, Reply
 from eastgate.settings import Settings
 
@@ -132,7 +132,7 @@ class Services:
         self.answers = answers
         self.asked: list[str] = []
 
-    def ask(self, name: str, check: Check) -> Answer:  # noqa: ARG002
+    def ask(self, name: str, check: ProxyCheck) -> Answer:  # noqa: ARG002
         self.asked.append(name)
         answer = self.answers.get(name.partition(".")[0], Reply.ALLOW)
         if isinstance(answer, str) and answer == "raises":
@@ -140,6 +140,8 @@ class Services:
         return answer
 
 
-def live_authorizer(services: Services | None = None, options: Options | None = None) -> LiveAuthorizer:
+def live_authorizer(
+    services: Services | None = None, options: CheckOptions | None = None, *, live: bool = False
+) -> LiveAuthorizer:
     manifests = read_manifests(["-"], Settings().enforced(), stdin=BytesIO(MANIFESTS.encode()))
-    return LiveAuthorizer(Authority(manifests), Lock(), services or Services(), options)
+    return LiveAuthorizer(Authority(manifests, live=live), Lock(), services or Services(), options)

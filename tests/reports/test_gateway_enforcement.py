@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from eastgate.api.authority import load
 from eastgate.reports.cluster import Cluster
@@ -10,7 +11,7 @@ from eastgate.reports.describe import describe
 from tests.mesh.agents import AGENTS, ASKING, POLICIES
 
 
-def _enforcement(folder: Path) -> tuple[list[str], dict[str, dict[str, object]]]:
+def _enforcement(folder: Path) -> tuple[list[str], dict[str, dict[str, Any]]]:
     for name, text in (("agents", AGENTS), ("policies", POLICIES), ("asking", ASKING)):
         (folder / f"{name}.yaml").write_text(text)
     (described,) = describe(Cluster(load(folder)), "gateway", "gw", "prod")
@@ -30,14 +31,14 @@ def test_policies_are_listed_with_who_enforces_them(tmp_path: Path) -> None:
         "    backend/access  by the gateway's Envoy",
         "      XAccessPolicy/prod/at-backend",
     ]
-    [at_gateway, at_backend] = entries["HTTPRoute/prod/maths#0"]["layers"]  # type: ignore[misc]
+    [at_gateway, at_backend] = entries["HTTPRoute/prod/maths#0"]["layers"]
     assert (at_gateway["enforcedBy"], at_backend["enforcedBy"]) == ("envoy", "envoy")
 
 
 def test_what_asks_an_authorizer_says_whom(tmp_path: Path) -> None:
     lines, entries = _enforcement(tmp_path)
     assert "    backend/access  by the gateway's Envoy, and by the authorizer where rules ask: consent.prod:80" in lines
-    [_, at_backend] = entries["HTTPRoute/prod/asking#0"]["layers"]  # type: ignore[misc]
+    [_, at_backend] = entries["HTTPRoute/prod/asking#0"]["layers"]
     assert (at_backend["enforcedBy"], at_backend["asks"]) == ("both", ["consent.prod:80"])
 
 

@@ -31,7 +31,7 @@ from eastgate.dialects.base import Condition
 from eastgate.engine.compiled import Program
 from eastgate.engine.engine import Engine
 from eastgate.ir import AskAll, Authorizer, Known, Layer, LiveAnswers, Request, ask_authorizers, authorizers_in
-from eastgate.ir.attributes import Attribute, header, query
+from eastgate.ir.attributes import IDENTITY, PORT, Attribute, header, query
 from eastgate.records import dataclass
 from eastgate.settings import Settings
 from eastgate.unread import (
@@ -49,7 +49,7 @@ __all__ = ["Decider", "LiveArrivals", "LiveQuestion", "Prepared"]
 _Decided = tuple["_Crossing", Request, tuple[Program | None, int]]
 _Passed: TypeAlias = (
     "tuple[tuple[Program, ...], tuple[Layer, ...], Mapping[str, Authorizer], bool, tuple[Attribute, ...], "
-    "tuple[Point, Policy] | None]"
+    "tuple[Point, Policy] | None, frozenset[Attribute]]"
 )
 _MOST_POINTS = 65_536  # sequences of points, that are remembered
 
@@ -69,6 +69,7 @@ class _Crossing(Stop):
     allowed_way: tuple[tuple[str, bool], ...]
     denied_way: tuple[tuple[str, bool], ...]
     hides_http: bool
+    looked_at: frozenset[Attribute]
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +162,8 @@ class Decider:
             for caller in callers:
                 values = {**shared, **caller, **crossing.values}
                 live.leave_out_others(values, crossing.repeatable)
+                if PORT not in values and PORT not in crossing.looked_at:
+                    values[PORT] = None  # whatever it is, and what is known is decided faster
                 yield crossing, values
 
     def answer(self, question: Question, decided: Sequence[_Decided]) -> Decision:
@@ -215,7 +218,7 @@ class Decider:
             if len(self._passed) >= _MOST_POINTS:
                 self._passed.clear()
             found = self._passed[entry.points] = self._pass(entry.points)
-        programs, layers, authorizers, asks, repeatable, uncertain = found
+        programs, layers, authorizers, asks, repeatable, uncertain, looked_at = found
         return _Crossing(
             entry.where,
             entry.points,
@@ -229,6 +232,7 @@ class Decider:
             ((entry.where, True),),
             ((entry.where, False),),
             entry.hides_http,
+            looked_at,
         )
 
     def _pass(self, points: tuple[Point, ...]) -> _Passed:
@@ -244,6 +248,7 @@ class Decider:
             any(isinstance(stage, AskAll) for layer in layers for chain in layer.chains for stage in chain.stages),
             tuple(attribute for attribute in looked_at if attribute.is_repeatable),
             next(((point, policies[0]) for point, policies in uncertain if policies), None),
+            looked_at,
         )
 
     def judge(self, question: Question, decided: Sequence[_Decided]) -> Decision:
@@ -335,8 +340,7 @@ class LiveArrivals:
     @property
     def looked_at(self) -> frozenset[Attribute]:
         """Return the attributes that can change what is enforced there."""
-        layers = (layer for crossing, _ in self._arrivals for layer in crossing.layers)
-        return frozenset[Attribute]().union(*(layer.looks_at for layer in layers))
+        return frozenset[Attribute]().union(*(crossing.looked_at for crossing, _ in self._arrivals))
 
     def decide(self, answers: LiveAnswers, message: Question | None = None) -> Decision:
         """Return what is enforced, with the answers that authorizers gave. Raises Pending where one is missing.
@@ -353,7 +357,8 @@ class LiveArrivals:
             request = without_http(values) if crossing.hides_http else Request(values, question.external_auth)
             asks = crossing.asks and not crossing.hides_http
             joined = answers.joined_to(request, crossing.authorizers) if asks else request
-            verdict = crossing.decide(joined)
+            is_asked = IDENTITY in values or IDENTITY in crossing.looked_at  # else what is known is decided faster
+            verdict = crossing.decide(joined if is_asked else joined.with_value(IDENTITY, None))
             decided.append((crossing, answers.settled(joined) if asks else request, verdict))
             if not verdict[1] & 1:
                 break  # nobody else is asked

@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from http import HTTPStatus
 
 from eastgate.api.decisions import Decision
-from eastgate.authorizer.checks import DECISION_HEADER, Answer, Check, Pairs
-from eastgate.authorizer.messages import Reading
+from eastgate.authorizer.checks import DECISION_HEADER, Pairs, ProxyAnswer, ProxyCheck
+from eastgate.authorizer.messages import MessageReading
 from eastgate.envoy.plan.decisions import verdict_of
 from eastgate.ir import Answer as AuthorizerAnswer
 from eastgate.ir import Pending, RawRequest, Refusal, Reply, Ruling
@@ -29,14 +29,13 @@ _FORBIDDEN = -32001
 class Answers:
     """Makes the answer to one check."""
 
-    def __init__(self, check: Check, *, plain: bool, keeps_own: bool = False) -> None:
+    def __init__(self, check: ProxyCheck, *, plain: bool, keeps_own: bool = False) -> None:
         self._check = check
         self._keeps_own = keeps_own
         self._plain = plain
         self.id = secrets.token_hex(8)
 
-    @property
-    def raw(self) -> RawRequest:
+    def raw(self, *, may_wait: bool) -> RawRequest:
         """Return what authorizers may look at beside the request of the rules."""
         check = self._check
         body, size = _body(check)
@@ -50,6 +49,7 @@ class Answers:
             size=size,
             extensions=check.extensions,
             explain=False,
+            may_wait=may_wait,
         )
 
     def broken(self, pending: Pending) -> AuthorizerAnswer:
@@ -58,7 +58,7 @@ class Answers:
             return Reply.ERROR
         return Ruling(False, Refusal.FORBIDDEN, "it could not be evaluated")
 
-    def of(self, decisions: Sequence[Decision], reading: Reading) -> Answer:
+    def of(self, decisions: Sequence[Decision], reading: MessageReading) -> ProxyAnswer:
         """Return the answer: allowed where all decisions are, else what the denial says."""
         decision = next((decision for decision in decisions if not decision.allowed), decisions[-1])
         record = self._record(decision, reading)
@@ -71,7 +71,7 @@ class Answers:
             if not all(map(_is_header, headers.values())):
                 return self.refuse(500, "error", "an authorizer gave a header that cannot be sent")
             gone = tuple(name for name in removed if name.lower() not in headers)
-            return Answer(True, 200, self.id, tuple(headers.values()), gone, record={**record, **_ALLOWED})
+            return ProxyAnswer(True, 200, self.id, tuple(headers.values()), gone, record={**record, **_ALLOWED})
         status = _status(decision.status)
         if reading.problem is not None and status == Refusal.FORBIDDEN:
             status = Refusal.BAD_REQUEST.value
@@ -86,21 +86,21 @@ class Answers:
         headers: Pairs,
         body: bytes,
         record: Mapping[str, object],
-        reading: Reading,
-    ) -> Answer:
+        reading: MessageReading,
+    ) -> ProxyAnswer:
         rpc = b"" if self._plain else _rpc_error(status, reading)
         if rpc:
             kept = tuple((name, value) for name, value in headers if name.lower() not in _OF_BODY)
             headers, body = (*kept, ("content-type", "application/json")), rpc
         denied = {**record, "verdict": "deny", "status": status}
         client_headers = (*headers, (DECISION_HEADER, self.id))
-        return Answer(False, status, self.id, client_headers=client_headers, body=body, record=denied)
+        return ProxyAnswer(False, status, self.id, client_headers=client_headers, body=body, record=denied)
 
-    def refuse(self, status: int, why: str, text: str) -> Answer:
+    def refuse(self, status: int, why: str, text: str) -> ProxyAnswer:
         """Return a denial that no policy made: `why` is for machines, `text` for whoever reads the log."""
         return refuse(self._check, status, why, text, self.id)
 
-    def _record(self, decision: Decision, reading: Reading) -> dict[str, object]:
+    def _record(self, decision: Decision, reading: MessageReading) -> dict[str, object]:
         question, outcome = decision.question, decision.outcome
         messages = [(each.message.method, each.message.name) for each in reading.messages if each is not None]
         return {
@@ -120,7 +120,7 @@ class Answers:
         }
 
 
-def _body(check: Check) -> tuple[str | Unknown | None, int | None]:
+def _body(check: ProxyCheck) -> tuple[str | Unknown | None, int | None]:
     """Return the text of the body and its size, as far as they are known. Without a body the text is None."""
     body = check.body
     if body is None or not body.complete:
@@ -135,14 +135,14 @@ _ALLOWED: Mapping[str, object] = {"verdict": "allow", "status": 200}
 _OF_BODY = frozenset({"content-type", "content-length", "content-encoding", "transfer-encoding"})
 
 
-def refuse(check: Check, status: int, why: str, text: str, decision_id: str | None = None) -> Answer:
+def refuse(check: ProxyCheck, status: int, why: str, text: str, decision_id: str | None = None) -> ProxyAnswer:
     """Return a denial that no policy made."""
     own_id = decision_id or secrets.token_hex(8)
     record = {**_record_of(check, own_id), "verdict": "deny", "status": status, "why": why, "reason": text}
-    return Answer(False, status, own_id, client_headers=((DECISION_HEADER, own_id),), record=record)
+    return ProxyAnswer(False, status, own_id, client_headers=((DECISION_HEADER, own_id),), record=record)
 
 
-def _record_of(check: Check, decision_id: str) -> dict[str, object]:
+def _record_of(check: ProxyCheck, decision_id: str) -> dict[str, object]:
     return {
         "eastgate": "check",
         "id": decision_id,
@@ -180,7 +180,7 @@ def _is_header(header: tuple[str, str]) -> bool:
     return _NAME.fullmatch(name) is not None and _VALUE.fullmatch(value) is not None
 
 
-def _rpc_error(status: int, reading: Reading) -> bytes:
+def _rpc_error(status: int, reading: MessageReading) -> bytes:
     """Return JSON-RPC errors for the requests that wait; nothing where none does."""
     error = {"code": _RPC_CODES.get(status, _FORBIDDEN), "message": _phrase(status)}
     if reading.problem is not None:

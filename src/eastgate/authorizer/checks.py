@@ -12,7 +12,7 @@ from eastgate.ir.fields import Headers, header_values
 from eastgate.mcp.requests import OVERRIDES
 from eastgate.records import dataclass
 
-__all__ = ["DECISION_HEADER", "OWN_HEADERS", "WITHOUT_BODY", "Answer", "Body", "Check", "Where"]
+__all__ = ["DECISION_HEADER", "OWN_HEADERS", "WITHOUT_BODY", "Body", "ProxyAnswer", "ProxyCheck", "Where"]
 
 DECISION_HEADER: Final = "x-eastgate-decision"
 WITHOUT_BODY: Final = frozenset({"GET", "HEAD", "DELETE", "OPTIONS"})
@@ -36,7 +36,7 @@ class Body:
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class ProxyCheck:
     """A request that waits at a proxy. What is None is unknown.
 
     `source` is the caller as `--from` names it. `to` and `port` say where the request goes, by the word of whoever
@@ -90,7 +90,7 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ProxyAnswer:
     """The decision on a check, as a proxy carries it out.
 
     Of an allowed request the application gets `upstream_headers`, each instead of what the client sent under that name,

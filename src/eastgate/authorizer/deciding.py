@@ -11,6 +11,7 @@ import logging
 import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Protocol
 
 from eastgate.api.authority import Authority
@@ -19,18 +20,19 @@ from eastgate.api.decisions import Decision
 from eastgate.api.questions import Question, QuestionError
 from eastgate.api.questions.ends import ServiceAccount
 from eastgate.authorizer.answering import Answers
-from eastgate.authorizer.checks import WITHOUT_BODY, Answer, Check, Where
+from eastgate.authorizer.checks import WITHOUT_BODY, ProxyAnswer, ProxyCheck, Where
 from eastgate.authorizer.locating import GatewaysByHost, Nowhere, destinations_of, port_of
-from eastgate.authorizer.messages import Reading, read_check
+from eastgate.authorizer.messages import MessageReading, read_check
 from eastgate.cluster import dns_label_problem, dns_subdomain_problem
 from eastgate.ir import Answer as AuthorizerAnswer
-from eastgate.ir import AssumedConsent, GatheredAnswers, Pending
+from eastgate.ir import AssumedConsent, GatheredAnswers, Pending, WouldWait
 from eastgate.ir.attributes import MCP_METHOD, MCP_TOOL, header
+from eastgate.ir.paths import respelled_path
 from eastgate.ir.service_accounts import account_of
 from eastgate.records import dataclass
 from eastgate.settings import Settings
 
-__all__ = ["ExternalServices", "LiveAuthorizer", "OpenCheck", "Options"]
+__all__ = ["CheckOptions", "ExternalServices", "LiveAuthorizer", "OpenCheck"]
 
 _LOG = logging.getLogger(__name__)
 _MOST_ASKED = 64  # authorizers that one check may need
@@ -39,13 +41,13 @@ _MOST_ASKED = 64  # authorizers that one check may need
 class ExternalServices(Protocol):
     """Asks authorizers that run elsewhere. It never raises for anything that such a service does."""
 
-    def ask(self, name: str, check: Check) -> AuthorizerAnswer:
+    def ask(self, name: str, check: ProxyCheck) -> AuthorizerAnswer:
         """Ask the service of that name about a check."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class CheckOptions:
     """What the operator chose. `to` is where requests go that do not say it; `seconds` is the time for one decision.
 
     `plain_denials`: a denied MCP request gets a plain refusal, and no JSON-RPC error. `own_proxies`: the proxies are
@@ -67,10 +69,10 @@ class LiveAuthorizer:
         authority: Authority,
         lock: AbstractContextManager[object],
         external: ExternalServices,
-        options: Options | None = None,
+        options: CheckOptions | None = None,
     ) -> None:
         self.lock = lock
-        self.options = options or Options()
+        self.options = options or CheckOptions()
         self._authority = authority
         self._external = external
         self._gateways = GatewaysByHost()
@@ -91,19 +93,19 @@ class LiveAuthorizer:
         """Return what asks the authorizers elsewhere."""
         return self._external
 
-    def begin(self, check: Check, where: Where | None = None) -> Answer | OpenCheck:
+    def begin(self, check: ProxyCheck, where: Where | None = None) -> ProxyAnswer | OpenCheck:
         """Decide a check as far as that needs nobody else; else return what is open, which `finish` decides.
 
         `where` says where the request goes, instead of the check. Never raises, and never allows by an error.
         """
         return OpenCheck(self, check, where).advance()
 
-    def decide(self, check: Check, where: Where | None = None) -> Answer:
+    def decide(self, check: ProxyCheck, where: Where | None = None) -> ProxyAnswer:
         """Decide a check, and wait for the authorizers that it needs. Never raises, and never allows by an error."""
         answer = self.begin(check, where)
         return answer.finish() if isinstance(answer, OpenCheck) else answer
 
-    def may_call(self, check: Check, tool: str, where: Where | None = None) -> bool:
+    def may_call(self, check: ProxyCheck, tool: str, where: Where | None = None) -> bool:
         """Return whether the rules let the caller of a check call a tool there. Authorizers are taken to consent."""
         try:
             with self.lock:
@@ -119,7 +121,7 @@ class LiveAuthorizer:
         except (Nowhere, QuestionError):
             return False
 
-    def questions(self, check: Check, where: Where | None) -> list[LiveQuestion]:
+    def questions(self, check: ProxyCheck, where: Where | None) -> list[LiveQuestion]:
         """Return the questions that a check asks, each about one destination; whoever calls holds the lock.
 
         Raises Nowhere where nobody can tell where the request goes.
@@ -148,19 +150,19 @@ class LiveAuthorizer:
 class OpenCheck:
     """A check that is being decided, with the answers that authorizers gave so far."""
 
-    def __init__(self, authorizer: LiveAuthorizer, check: Check, where: Where | None) -> None:
+    def __init__(self, authorizer: LiveAuthorizer, check: ProxyCheck, where: Where | None) -> None:
         self._authorizer = authorizer
         self._check = check
         self._where = where
         self._gathered = GatheredAnswers()
         self._pending: Pending | None = None
-        self._reading: Reading | None = None
+        self._reading: MessageReading | None = None
         self._arrived: tuple[Authority | None, list[tuple[LiveQuestion, LiveArrivals]]] = (None, [])
         self._began = time.monotonic()
         options = authorizer.options
         self._answers = Answers(check, plain=options.plain_denials, keeps_own=options.own_proxies)
 
-    def advance(self) -> Answer | OpenCheck:
+    def advance(self) -> ProxyAnswer | OpenCheck:
         """Evaluate with the answers so far: return the answer, or itself where one more authorizer must be asked."""
         try:
             return self._evaluate()
@@ -175,33 +177,50 @@ class OpenCheck:
             _LOG.exception("a check could not be decided")
             return self._answers.refuse(500, "error", type(error).__name__)
 
-    def finish(self) -> Answer:
-        """Ask the authorizers that are needed, one after the other, and return the answer."""
+    def finish_at_once(self) -> ProxyAnswer | None:
+        """Ask the authorizers that are needed if each can answer at once; else `finish` has to go on."""
+        try:
+            return self.finish(may_wait=False)
+        except WouldWait:
+            return None
+
+    def finish(self, *, may_wait: bool = True) -> ProxyAnswer:
+        """Ask the authorizers that are needed, one after the other, and return the answer.
+
+        Without `may_wait`, WouldWait is raised where one would have to be waited for, which was not asked yet.
+        """
         for _ in range(_MOST_ASKED):
             if self._pending is None:
                 break
             if time.monotonic() - self._began > self._authorizer.options.seconds:
                 return self._answers.refuse(503, "timeout", "an authorizer took too long")
-            pending, self._pending = self._pending, None
-            self._gathered.add(pending, self._ask(pending))
+            self._gathered.add(self._pending, self._ask(self._pending, may_wait=may_wait))
+            self._pending = None
             answer = self.advance()
             if not isinstance(answer, OpenCheck):
                 return answer
         return self._answers.refuse(503, "error", "it needs too many authorizers")
 
-    def _ask(self, pending: Pending) -> AuthorizerAnswer:
+    def _ask(self, pending: Pending, *, may_wait: bool) -> AuthorizerAnswer:
         try:
-            if pending.authorizer is None:
-                return self._authorizer.external.ask(pending.name, self._check)
-            return pending.authorizer.answer(pending.request, self._answers.raw)
+            if pending.authorizer is not None:
+                return pending.authorizer.answer(pending.request, self._answers.raw(may_wait=may_wait))
+            if not may_wait:
+                raise WouldWait
+            return self._authorizer.external.ask(pending.name, self._check)
+        except WouldWait:
+            raise
         except Exception:  # an authorizer that breaks does not consent
             _LOG.exception("the authorizer %s could not be asked", pending.name)
             return self._answers.broken(pending)
 
-    def _evaluate(self) -> Answer:
+    def _evaluate(self) -> ProxyAnswer:
         authorizer = self._authorizer
         if self._reading is None:
-            self._reading = read_check(self._check, self._looks_at_messages)
+            strict = authorizer.options.own_proxies
+            self._reading = read_check(self._check, self._looks_at_messages, strict=strict)
+            if self._reading.problem is not None:
+                self._arrived = (None, [])  # nothing is known of the message
         with authorizer.lock:
             decisions = self._decide(self._arrive(), self._reading)
             return self._answers.of(decisions, self._reading)
@@ -216,11 +235,13 @@ class OpenCheck:
         authority_then, arrived = self._arrived
         if authority_then is not authority or not all(arrivals.is_current for _, arrivals in arrived):
             questions = self._authorizer.questions(self._check, self._where)
+            if self._reading is not None and self._reading.problem is not None:  # it may be any, whatever the method
+                questions = [replace(live, unknown=live.unknown | _MESSAGE) for live in questions]
             arrived = [(live, authority.arrive(live)) for live in questions]
             self._arrived = (authority, arrived)
         return arrived
 
-    def _decide(self, arrived: Sequence[tuple[LiveQuestion, LiveArrivals]], reading: Reading) -> list[Decision]:
+    def _decide(self, arrived: Sequence[tuple[LiveQuestion, LiveArrivals]], reading: MessageReading) -> list[Decision]:
         """Decide every message at every destination, up to the first denial. Raises Pending."""
         decisions: list[Decision] = []
         for message in reading.messages:
@@ -244,13 +265,13 @@ def _caller(source: str, settings: Settings) -> str:
     return ServiceAccount(namespace, name)
 
 
-def _question(check: Check, source: str, to: str, port: int | None) -> Question:
+def _question(check: ProxyCheck, source: str, to: str, port: int | None) -> Question:
     return Question(
         source=source,
         to=to,
         port=port,
         method=check.method,
-        path=check.path,
+        path=respelled_path(check.path) if check.path is not None else None,
         host=check.host,
         sni=check.sni,
         headers=check.headers,

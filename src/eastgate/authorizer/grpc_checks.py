@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from eastgate.api.questions.ends import ANONYMOUS
-from eastgate.authorizer.checks import Answer, Body, Check
+from eastgate.authorizer.checks import Body, ProxyAnswer, ProxyCheck
 from eastgate.envoy.authz.server import CheckReply, ReceivedCheck
 from eastgate.ir.spiffe import spiffe_problem
 
@@ -14,7 +14,7 @@ __all__ = ["check_of", "reply_of", "source_of_principal"]
 _FROM_METADATA = "metadata"
 
 
-def check_of(received: ReceivedCheck) -> Check:
+def check_of(received: ReceivedCheck) -> ProxyCheck:
     """Return the check that an Envoy asks for.
 
     Of its extensions, `to` and `port` say where the request goes; `mcp: metadata` says that what Envoy's own filter
@@ -24,7 +24,7 @@ def check_of(received: ReceivedCheck) -> Check:
     mcp_method, mcp_name = _message(received.mcp) if extensions.get("mcp") == _FROM_METADATA else (None, None)
     joined = () if received.exact_headers else (name for name, (value,) in received.headers.items() if "," in value)
     port = extensions.get("port", "")
-    return Check(
+    return ProxyCheck(
         source=source_of_principal(received.principal),
         method=received.method or None,
         path=received.path or None,
@@ -59,7 +59,7 @@ def _message(mcp: Mapping[str, object]) -> tuple[str | None, str | None]:
     return method if isinstance(method, str) else None, name if isinstance(name, str) else None
 
 
-def reply_of(answer: Answer) -> CheckReply:
+def reply_of(answer: ProxyAnswer) -> CheckReply:
     """Return an answer as an Envoy gets it."""
     return CheckReply(
         answer.allowed,

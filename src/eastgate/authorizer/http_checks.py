@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import Final
 
 from eastgate.api.questions.ends import ANONYMOUS, UNKNOWN_CALLER
-from eastgate.authorizer.checks import Answer, Body, Check
+from eastgate.authorizer.checks import Body, ProxyAnswer, ProxyCheck
 from eastgate.authorizer.forwarded_certificates import identities_in
 from eastgate.authorizer.grpc_checks import source_of_principal
-from eastgate.authorizer.http_server import HttpRequest, HttpResponse
+from eastgate.authorizer.http_server import ServedRequest, ServedResponse
 from eastgate.records import dataclass
 
 __all__ = ["HttpOptions", "check_of_http", "response_of"]
@@ -50,7 +50,7 @@ class HttpOptions:
         return frozenset(named | ({"x-original-uri", "x-original-method"} if self.original else set()))
 
 
-def check_of_http(request: HttpRequest, options: HttpOptions) -> Check | None:
+def check_of_http(request: ServedRequest, options: HttpOptions) -> ProxyCheck | None:
     """Return the check that a proxy asks for; None where it cannot be told which request it is about."""
     method, path = request.method, request.target
     if options.original:
@@ -69,7 +69,7 @@ def check_of_http(request: HttpRequest, options: HttpOptions) -> Check | None:
     for name, value in request.headers:
         if name not in _OF_THE_HOP and name not in options.own:
             headers.setdefault(name, []).append(value)
-    return Check(
+    return ProxyCheck(
         source=_source(request, options),
         method=method,
         path=path,
@@ -83,12 +83,12 @@ def check_of_http(request: HttpRequest, options: HttpOptions) -> Check | None:
     )
 
 
-def _single(request: HttpRequest, name: str | None) -> str | None:
+def _single(request: ServedRequest, name: str | None) -> str | None:
     values = request.values(name) if name is not None else []
     return values[0] if len(values) == 1 else None
 
 
-def _source(request: HttpRequest, options: HttpOptions) -> str:
+def _source(request: ServedRequest, options: HttpOptions) -> str:
     if options.identity is None:
         return UNKNOWN_CALLER
     values = request.values(options.identity)
@@ -100,14 +100,14 @@ def _source(request: HttpRequest, options: HttpOptions) -> str:
     return source_of_principal(identities[0]) if len(identities) == 1 else ANONYMOUS
 
 
-def _is_complete(request: HttpRequest) -> bool:
+def _is_complete(request: ServedRequest) -> bool:
     """Tell whether the body is all of it: a proxy that may send a part says each time which it is."""
     return request.values(_PARTIAL) == ["false"]
 
 
-def response_of(answer: Answer) -> HttpResponse:
+def response_of(answer: ProxyAnswer) -> ServedResponse:
     """Return an answer as a proxy gets it: 200 with headers for the application, or the response for the client."""
     if answer.allowed:
         removed = ((_REMOVED, ",".join(answer.upstream_removed)),) if answer.upstream_removed else ()
-        return HttpResponse(200, (*answer.upstream_headers, *removed))
-    return HttpResponse(answer.status, answer.client_headers, answer.body)
+        return ServedResponse(200, (*answer.upstream_headers, *removed))
+    return ServedResponse(answer.status, answer.client_headers, answer.body)

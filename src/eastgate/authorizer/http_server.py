@@ -15,7 +15,7 @@ import httptools
 
 from eastgate.records import dataclass
 
-__all__ = ["HttpLimits", "HttpProtocol", "HttpRequest", "HttpResponse", "HttpServer"]
+__all__ = ["HttpLimits", "HttpProtocol", "HttpServer", "ServedRequest", "ServedResponse"]
 
 _LOG = logging.getLogger(__name__)
 _LINES: Final = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus}
@@ -35,7 +35,7 @@ class HttpLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class HttpRequest:
+class ServedRequest:
     """A request. Names of headers are in lower case; they come in order, and may repeat."""
 
     method: str
@@ -51,7 +51,7 @@ class HttpRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class HttpResponse:
+class ServedResponse:
     """A response. Its length and whether the connection stays are added."""
 
     status: int
@@ -59,7 +59,7 @@ class HttpResponse:
     body: bytes = b""
 
 
-Handler = Callable[[HttpRequest], HttpResponse | Awaitable[HttpResponse]]
+Handler = Callable[[ServedRequest], ServedResponse | Awaitable[ServedResponse]]
 
 
 class HttpServer:
@@ -99,7 +99,7 @@ class HttpProtocol(asyncio.Protocol):
         self._peer: str | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._answering: asyncio.Task[None] | None = None
-        self._waiting: list[tuple[HttpRequest, bool]] = []
+        self._waiting: list[tuple[ServedRequest, bool]] = []
         self._is_open = True
         self._begin()
 
@@ -188,7 +188,7 @@ class HttpProtocol(asyncio.Protocol):
         """Answer the request, after those before it."""
         if not self._is_open:
             return
-        request = HttpRequest(
+        request = ServedRequest(
             self._parser.get_method().decode("latin-1"),
             self._target.decode("utf-8", "replace"),
             self._parser.get_http_version(),
@@ -211,24 +211,24 @@ class HttpProtocol(asyncio.Protocol):
 
     # Answers
 
-    def _answer(self, request: HttpRequest, stays: bool) -> None:
+    def _answer(self, request: ServedRequest, stays: bool) -> None:
         try:
             response = self._server.handler(request)
         except Exception:
             _LOG.exception("a request could not be answered")
-            response = HttpResponse(500)
+            response = ServedResponse(500)
         bare = request.method == "HEAD"
-        if isinstance(response, HttpResponse):
+        if isinstance(response, ServedResponse):
             self._write(response, stays, bare=bare)
         else:
             self._answering = asyncio.ensure_future(self._answer_later(response, stays, bare))
 
-    async def _answer_later(self, coming: Awaitable[HttpResponse], stays: bool, bare: bool) -> None:
+    async def _answer_later(self, coming: Awaitable[ServedResponse], stays: bool, bare: bool) -> None:
         try:
             response = await coming
         except Exception:
             _LOG.exception("a request could not be answered")
-            response = HttpResponse(500)
+            response = ServedResponse(500)
         self._answering = None
         self._write(response, stays and not self._server.draining, bare=bare)
         self._answer_waiting()
@@ -240,7 +240,7 @@ class HttpProtocol(asyncio.Protocol):
                 return
         self._read(paused=False)
 
-    def _write(self, response: HttpResponse, stays: bool, *, bare: bool = False) -> None:
+    def _write(self, response: ServedResponse, stays: bool, *, bare: bool = False) -> None:
         """Write a response; `bare`: without its body, which nobody would read as one."""
         if self._transport is None or not self._is_open:
             return
@@ -259,7 +259,7 @@ class HttpProtocol(asyncio.Protocol):
     def _refuse(self, status: int) -> None:
         """Answer what cannot be read, and close."""
         if self._is_open:
-            self._write(HttpResponse(status), stays=False)
+            self._write(ServedResponse(status), stays=False)
 
     def _read(self, *, paused: bool) -> None:
         transport = self._transport

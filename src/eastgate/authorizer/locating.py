@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from eastgate.api.questions.ends import Gateway, Pod
-from eastgate.authorizer.checks import Check
+from eastgate.authorizer.checks import ProxyCheck
 from eastgate.cluster import Route, World
 from eastgate.gateway.attachment import attached_routes, distinct_listeners, is_http
 from eastgate.gateway.hostnames import comparable, hostnames_of
@@ -24,7 +24,7 @@ class Nowhere(Exception):  # noqa: N818 - says what is known
 
 
 def destinations_of(
-    check: Check, default: str | None, world: World, gateways_for: Callable[[str | None], tuple[str, ...]]
+    check: ProxyCheck, default: str | None, world: World, gateways_for: Callable[[str | None], tuple[str, ...]]
 ) -> tuple[str, ...]:
     """Return where a request goes, in the words of `--to`: ALL must allow it. Raises Nowhere."""
     if check.to is not None:
@@ -77,7 +77,7 @@ def _takes(route: Route, names: frozenset[str | None]) -> bool:
     return any(name in names for name in {comparable(hostname) for hostname in route.hostnames} or {None})
 
 
-def port_of(check: Check, to: str, world: World) -> int | None:
+def port_of(check: ProxyCheck, to: str, world: World) -> int | None:
     """Return the port of the destination, where it is known.
 
     A proxy that stands for a Gateway often listens on another port than the Gateway's. Then it is the only one that the

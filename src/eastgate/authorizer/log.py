@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import BinaryIO
 
-from eastgate.authorizer.checks import Answer
+from eastgate.authorizer.checks import ProxyAnswer
 
 __all__ = ["DecisionLog", "Logged"]
 
@@ -30,7 +30,7 @@ class DecisionLog:
         self._logged = logged
         self._lock = threading.Lock()
 
-    def decided(self, answer: Answer, protocol: str, seconds: float) -> None:
+    def decided(self, answer: ProxyAnswer, protocol: str, seconds: float) -> None:
         """Write a decision."""
         if self._logged is Logged.ALL or (self._logged is Logged.DENIED and not answer.allowed):
             record = {**answer.record, "protocol": protocol, "milliseconds": round(seconds * 1000, 3)}

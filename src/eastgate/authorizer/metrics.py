@@ -7,7 +7,7 @@ import os
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 
-from eastgate.authorizer.checks import Answer
+from eastgate.authorizer.checks import ProxyAnswer
 
 __all__ = ["SHARED_FOLDER", "AuthorizerMetrics"]
 
@@ -50,7 +50,7 @@ class AuthorizerMetrics:
         self._by_answer: dict[tuple[str, int], Counter] = {}
         self._by_protocol = {name: self._seconds.labels(name) for name in ("grpc", "http")}
 
-    def count(self, protocol: str, answer: Answer, seconds: float) -> None:
+    def count(self, protocol: str, answer: ProxyAnswer, seconds: float) -> None:
         """Count an answer."""
         key = (protocol, answer.status)
         counter = self._by_answer.get(key)

@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING
 from eastgate.api.authority import Authority
 from eastgate.authorizer.addresses import SOCKET_MODE, BadAddress, ListenAddress, listen, remove_stale
 from eastgate.authorizer.answering import refuse
-from eastgate.authorizer.checks import Answer, Check, Where
-from eastgate.authorizer.deciding import ExternalServices, LiveAuthorizer, OpenCheck, Options
+from eastgate.authorizer.checks import ProxyAnswer, ProxyCheck, Where
+from eastgate.authorizer.deciding import CheckOptions, ExternalServices, LiveAuthorizer
 from eastgate.authorizer.http_checks import HttpOptions, check_of_http, response_of
-from eastgate.authorizer.http_server import HttpLimits, HttpRequest, HttpResponse, HttpServer
+from eastgate.authorizer.http_server import HttpLimits, HttpServer, ServedRequest, ServedResponse
 from eastgate.authorizer.log import DecisionLog
 from eastgate.authorizer.metrics import AuthorizerMetrics
 from eastgate.authorizer.reloading import PolicyFiles, Reload, follow_files
@@ -75,7 +75,7 @@ class ServiceOptions:
     tools: ListenAddress | None = None
     admin: ListenAddress | None = None
     tls: TlsFiles | None = None
-    checks: Options = Options()
+    checks: CheckOptions = CheckOptions()
     from_http: HttpOptions = HttpOptions()
     threads: int = 16
     open_checks: int = 256
@@ -178,7 +178,7 @@ class AuthorizerService:
     @contextlib.asynccontextmanager
     async def _serve(
         self,
-        handler: Callable[[HttpRequest], HttpResponse | Awaitable[HttpResponse]],
+        handler: Callable[[ServedRequest], ServedResponse | Awaitable[ServedResponse]],
         address: ListenAddress,
         limits: HttpLimits,
         tls: ssl.SSLContext | None = None,
@@ -237,34 +237,37 @@ class AuthorizerService:
 
     # HTTP
 
-    def answer_http(self, request: HttpRequest) -> HttpResponse | Awaitable[HttpResponse]:
+    def answer_http(self, request: ServedRequest) -> ServedResponse | Awaitable[ServedResponse]:
         """Answer a check over HTTP: at once where it needs nobody else."""
         began = time.perf_counter()
         check = check_of_http(request, self.options.from_http)
         if check is None:
-            refused = Check(method=request.method, path=request.target)
+            refused = ProxyCheck(method=request.method, path=request.target)
             text = "which request it is about cannot be told"
             return response_of(self._noted("http", refuse(refused, 403, "unreadable", text), began))
-        answer = self.authorizer.begin(check)
-        if isinstance(answer, Answer):
+        waiting = self.authorizer.begin(check)
+        answer = waiting if isinstance(waiting, ProxyAnswer) else waiting.finish_at_once()
+        if answer is not None:
             return response_of(self._noted("http", answer, began))
         if self._open >= self.options.open_checks:
             overload = refuse(check, 503, "overload", "too many checks are open")
             return response_of(self._noted("http", overload, began))
-        return self._finish(check, answer, began)
+        self._open += 1  # before anything else is read
+        coming = asyncio.get_running_loop().run_in_executor(self._pool, waiting.finish)
+        coming.add_done_callback(self._finished)
+        return self._finish(check, coming, began)
 
-    async def _finish(self, check: Check, waiting: OpenCheck, began: float) -> HttpResponse:
-        self._open += 1
+    def _finished(self, _coming: asyncio.Future[ProxyAnswer]) -> None:
+        self._open -= 1
+
+    async def _finish(self, check: ProxyCheck, coming: asyncio.Future[ProxyAnswer], began: float) -> ServedResponse:
         try:
-            coming = asyncio.get_running_loop().run_in_executor(self._pool, waiting.finish)
             answer = await asyncio.wait_for(coming, self.options.checks.seconds)
         except TimeoutError:
             answer = refuse(check, 503, "timeout", "an authorizer took too long")
-        finally:
-            self._open -= 1
         return response_of(self._noted("http", answer, began))
 
-    def _noted(self, protocol: str, answer: Answer, began: float) -> Answer:
+    def _noted(self, protocol: str, answer: ProxyAnswer, began: float) -> ProxyAnswer:
         seconds = time.perf_counter() - began
         self.metrics.count(protocol, answer, seconds)
         self._log.decided(answer, protocol, seconds)
@@ -272,7 +275,7 @@ class AuthorizerService:
 
     # What is not about checks
 
-    def _answer_own(self, request: HttpRequest) -> HttpResponse | Awaitable[HttpResponse]:
+    def _answer_own(self, request: ServedRequest) -> ServedResponse | Awaitable[ServedResponse]:
         if request.target.partition("?")[0] == TOOLS_PATH:
             return answer_tools(request, self.authorizer, self.where_of)
         return self._answer_admin(request)
@@ -280,16 +283,18 @@ class AuthorizerService:
     where_of: Callable[[str], Where | None] = staticmethod(lambda _target: None)
     """Returns where a target of our own gateways leads; None where there is no such target."""
 
-    def _answer_admin(self, request: HttpRequest) -> HttpResponse:
+    def _answer_admin(self, request: ServedRequest) -> ServedResponse:
         match request.target.partition("?")[0]:
             case "/healthz":
-                return HttpResponse(200, body=b"ok\n")
+                return ServedResponse(200, body=b"ok\n")
             case "/readyz":
-                return HttpResponse(200, body=b"ready\n") if self._is_ready else HttpResponse(503, body=b"not ready\n")
+                return (
+                    ServedResponse(200, body=b"ready\n") if self._is_ready else ServedResponse(503, body=b"not ready\n")
+                )
             case "/metrics" if request.method == "GET":
-                return HttpResponse(200, (("content-type", _METRICS_TYPE),), self.metrics.text())
+                return ServedResponse(200, (("content-type", _METRICS_TYPE),), self.metrics.text())
             case _:
-                return HttpResponse(404)
+                return ServedResponse(404)
 
 
 def _credentials(tls: TlsFiles) -> grpc.ServerCredentials:

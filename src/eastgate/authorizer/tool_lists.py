@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from eastgate.authorizer.checks import Check, Where
+from eastgate.authorizer.checks import ProxyCheck, Where
 from eastgate.authorizer.deciding import LiveAuthorizer
 from eastgate.authorizer.grpc_checks import source_of_principal
-from eastgate.authorizer.http_server import HttpRequest, HttpResponse
+from eastgate.authorizer.http_server import ServedRequest, ServedResponse
 from eastgate.mcp.problems import BadMessage
 from eastgate.mcp.tool_lists import filter_tools
 
@@ -18,31 +18,32 @@ _PREFIX = "x-eastgate-"
 
 
 def answer_tools(
-    request: HttpRequest, authorizer: LiveAuthorizer, where_of: Callable[[str], Where | None] = lambda _: None
-) -> HttpResponse:
+    request: ServedRequest, authorizer: LiveAuthorizer, where_of: Callable[[str], Where | None] = lambda _: None
+) -> ServedResponse:
     """Return a server's answer without the tools that the caller may not call; 502 where it cannot be read.
 
     The body and its content-type are those of the server's answer. Headers say what was asked: x-eastgate-source (a
-    SPIFFE ID; empty: none), -host, -method, -path, and where it went: -to, or -target, which `where_of` knows.
+    SPIFFE ID; empty: none), -host, -method, -path, -sni, and where it went: -to, or -target, which `where_of` knows.
     """
     given = {name.removeprefix(_PREFIX): value for name, value in request.headers if name.startswith(_PREFIX)}
     where = where_of(given["target"]) if "target" in given else None
     types = request.values("content-type")
     if request.method != "POST" or "source" not in given or len(types) != 1:
-        return HttpResponse(400)
+        return ServedResponse(400)
     if "target" in given and where is None:
-        return HttpResponse(404)
-    check = Check(
+        return ServedResponse(404)
+    check = ProxyCheck(
         source=source_of_principal(given["source"]),
         method=given.get("method", "POST"),
         path=given.get("path", "/"),
         host=given.get("host"),
         address=given.get("address"),
+        sni=given.get("sni"),
         all_headers=False,
         to=given.get("to"),
     )
     try:
         filtered = filter_tools(request.body, types[0], lambda tool: authorizer.may_call(check, tool, where))
     except BadMessage:
-        return HttpResponse(502)
-    return HttpResponse(200, (("content-type", types[0]),), filtered)
+        return ServedResponse(502)
+    return ServedResponse(200, (("content-type", types[0]),), filtered)

@@ -15,14 +15,15 @@ from types import TracebackType
 
 from eastgate.api.authority import Authority
 from eastgate.api.questions import EntryPoint
-from eastgate.authorizer.checks import OWN_HEADERS, Answer, Check
-from eastgate.authorizer.deciding import ExternalServices, LiveAuthorizer, Options
+from eastgate.authorizer.checks import OWN_HEADERS, ProxyAnswer, ProxyCheck
+from eastgate.authorizer.deciding import CheckOptions, ExternalServices, LiveAuthorizer
 from eastgate.authorizer.grpc_checks import check_of, reply_of, source_of_principal
-from eastgate.authorizer.http_server import HttpRequest, HttpResponse, HttpServer
+from eastgate.authorizer.http_server import HttpServer, ServedRequest, ServedResponse
 from eastgate.authorizer.tool_lists import TOOLS_PATH, answer_tools
 from eastgate.envoy.authz.server import CheckReply, CheckServer, ReceivedCheck
 from eastgate.envoy.config.gateway_filters import LARGEST_MESSAGE
-from eastgate.ir.attributes import BACKEND, PORT
+from eastgate.ir.attributes import BACKEND, PORT, SNI
+from eastgate.ir.hosts import comparable_host
 from eastgate.mesh.access_log import AUTHORIZER
 from eastgate.mesh.enforcement import AuthorizerSockets, Enforcement
 from eastgate.mesh.gateways import find_destination
@@ -32,7 +33,7 @@ __all__ = ["MeshAuthorizer"]
 
 _THREADS, _WAITING = 16, 1024
 _GRACE = 1.0  # seconds
-_TARGET = regex(r"(gateway:[^: ]+):([0-9]+) (.+)")
+_TARGET = regex(r"(gateway:[^: ]+):([0-9]+) ([^ ]+)(?: (.*))?")
 _UNKNOWN = CheckReply(allowed=False, status=403)
 
 
@@ -74,7 +75,7 @@ class MeshAuthorizer:
         """Decide by another authority from now on."""
         with self.lock:
             if self._live is None:
-                options = Options(seconds=30.0, plain_denials=True, own_proxies=True)
+                options = CheckOptions(seconds=30.0, plain_denials=True, own_proxies=True)
                 self._live = LiveAuthorizer(authority, self.lock, self._external, options)
             else:
                 self._live.replace(authority, self._external)
@@ -90,7 +91,9 @@ class MeshAuthorizer:
         return _named(reply_of(answer := self._live.decide(check, where)), answer)
 
     def _where(self, target: str) -> EntryPoint | None:
-        """Return where a request goes, by what the gateway noted: itself, its port and the destination."""
+        """Return where a request goes, by what the gateway noted: itself, its port, the destination, and the name in
+        the handshake.
+        """
         named = _TARGET.fullmatch(target)
         if named is None:
             return None
@@ -99,28 +102,31 @@ class MeshAuthorizer:
             destination = find_destination(self._enforcement(), node, port, named[3])
         if destination is None:
             return None
-        return EntryPoint(node, destination.points, {PORT: port, BACKEND: destination.backend_key})
+        sni = comparable_host(named[4]) if named[4] else None
+        return EntryPoint(node, destination.points, {PORT: port, BACKEND: destination.backend_key, SNI: sni})
 
     # Lists of tools
 
-    def _filter(self, request: HttpRequest) -> HttpResponse:
+    def _filter(self, request: ServedRequest) -> ServedResponse:
         if request.target != TOOLS_PATH or self._live is None:
-            return HttpResponse(404)
+            return ServedResponse(404)
         return answer_tools(request, self._live, self._where)
 
 
-def _with_notes(check: Check, noted: dict[str, str]) -> Check:
+def _with_notes(check: ProxyCheck, noted: dict[str, str]) -> ProxyCheck:
     """Return a check with what the gateway knows of the caller, and without the headers that say so."""
     return replace(
         check,
         source=source_of_principal(noted.get("x-eastgate-source", "")),
         address=noted.get("x-eastgate-address") or None,
         certificate=noted.get("x-eastgate-certificate") or None,
+        sni=noted.get("x-eastgate-sni", ""),
+        scheme="https" if "x-eastgate-sni" in noted else "http",
         headers={name: values for name, values in check.headers.items() if not name.startswith(OWN_HEADERS)},
     )
 
 
-def _named(reply: CheckReply, answer: Answer) -> CheckReply:
+def _named(reply: CheckReply, answer: ProxyAnswer) -> CheckReply:
     """Return a reply with the decision in the words of a proxy's log."""
     who = answer.record.get("why") or answer.record.get("decider") or AUTHORIZER
     return replace(reply, decision=f"{answer.status}:{who}")

@@ -11,7 +11,20 @@ from eastgate.cluster import World
 from eastgate.cluster.gateways import GrantFrom, GrantTo, ReferenceGrant
 from eastgate.dialects.accesspolicy import Policy
 from eastgate.dialects.accesspolicy.settings import AccessSettings, UnlistedCaller
-from eastgate.ir import AllowAny, AskAll, Attachment, Chain, Deny, Layer, Observe, Refusal, Rule, Stage
+from eastgate.ir import (
+    AllowAny,
+    AskAll,
+    Attachment,
+    AuthorizerName,
+    Chain,
+    Deny,
+    ExternalProtocol,
+    Layer,
+    Observe,
+    Refusal,
+    Rule,
+    Stage,
+)
 from eastgate.settings import Settings
 from tests.dialects.accesspolicy.reading import BACKEND, CHECKOUT, GATEWAY, PROTOTYPE, manifest, policy
 
@@ -188,3 +201,18 @@ def test_an_authorizer_in_another_namespace_needs_a_grant_there(world: World, gr
     stages = told(layer(ELSEWHERE, world=world).otherwise)
     sound = "external-auth: elsewhere fraud.security:9000"
     assert stages == [sound if granted else "external-auth-not-granted: elsewhere"]
+
+
+def test_one_service_that_is_asked_in_two_ways_is_two_authorizers_of_one_name() -> None:
+    other = today(
+        "h",
+        "action: ExternalAuth\n"
+        "externalAuth: {protocol: HTTP, http: {path: /check}, backendRef: {name: fraud, port: 9000}}",
+    )
+    first, second = (ask.authorizer for ask in layer(E, other).asks)
+    assert isinstance(first, AuthorizerName)
+    assert isinstance(second, AuthorizerName)
+    assert (first.external.protocol, second.external.path) == (ExternalProtocol.GRPC, "/check")
+    assert str(first) == str(second) == "fraud.prod:9000"
+    assert first != second
+    assert {"fraud.prod:9000": "allow"}[first] == {"fraud.prod:9000": "allow"}[second]

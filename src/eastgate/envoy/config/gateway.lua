@@ -19,6 +19,23 @@ local function peer_of(state)
   return token and #token <= LONGEST_IDENTITY and token:sub(1, #TOKENS) == TOKENS and token or "none"
 end
 
+-- Returns the name in the handshake; empty where there is none. What cannot be a host is as good as none.
+local function sni_of(state)
+  local name = state:get("eastgate.sni") or "-"
+  return name ~= "-" and name:match("^[%w._-]+$") or ""
+end
+
+-- Returns where a request goes, and by which name in the handshake it came, for the authorizer.
+local function target_of(state, destination)
+  return GATEWAY .. " " .. destination .. " " .. sni_of(state)
+end
+
+-- Returns what the listener noted of a handshake; Envoy writes "-" for what was not there.
+local function named(state, key)
+  local value = state:get(key)
+  return (value and value ~= "-") and value or ""
+end
+
 -- Routing
 
 local function draw(destinations)
@@ -84,7 +101,8 @@ function envoy_on_request(handle)
   local headers, state = handle:headers(), handle:streamInfo():filterState()
   local peer = peer_of(state)
   if destination.backend then
-    state_of_message = take_session(headers, peer, destination.backend) or state_of_message
+    local refused = take_session(headers, peer, destination.backend)
+    if refused == "bad-session" or state_of_message ~= "unread" then state_of_message = refused or state_of_message end
     headers:remove("last-event-id")  -- it would replay answers that were meant for a request of before
   end
   if destination.tools then headers:remove("accept-encoding") end
@@ -92,11 +110,15 @@ function envoy_on_request(handle)
   state:set("eastgate.destination", "envoy.string", id)
   state:set("eastgate.authority", "envoy.string", headers:get(":authority") or "")
   headers:replace("x-eastgate-destination", id)
-  headers:replace("x-eastgate-target", GATEWAY .. " " .. id)
+  headers:replace("x-eastgate-target", target_of(state, id))
   headers:replace("x-eastgate-source", peer)
   headers:replace("x-eastgate-address", state:get("eastgate.address") or "")
   headers:replace(":scheme", TLS and "https" or "http")
   headers:replace("x-forwarded-proto", TLS and "https" or "http")
+  if TLS then
+    headers:replace("x-eastgate-sni", sni_of(state))
+    if destination.schemes then headers:replace("x-eastgate-certificate", named(state, "eastgate.certificate")) end
+  end
   handle:clearRouteCache()
 end
 
@@ -118,14 +140,21 @@ local function filter_tools(handle)
   local answered, filtered = handle:httpCall("tools", {
     [":method"] = "POST", [":path"] = "/tools", [":authority"] = "authorizer",
     ["content-type"] = handle:headers():get("content-type") or "",
-    ["x-eastgate-target"] = GATEWAY .. " " .. state:get("eastgate.destination"),
+    ["x-eastgate-target"] = target_of(state, state:get("eastgate.destination")),
     ["x-eastgate-source"] = peer_of(state),
     ["x-eastgate-address"] = state:get("eastgate.address") or "",
+    ["x-eastgate-sni"] = sni_of(state),
     ["x-eastgate-host"] = state:get("eastgate.authority") or "",
     ["x-eastgate-path"] = state:get("eastgate.path") or "/",
   }, body:getBytes(0, body:length()), 5000)
   if answered[":status"] ~= "200" or not filtered then return fail(handle, "the list of tools cannot be shown") end
   handle:headers():replace("content-length", tostring(handle:body(true):setBytes(filtered)))
+end
+
+-- Whether an answer may hold a list of tools; that to a batch may, whatever is in the batch.
+local function may_list(state, status)
+  local asked = state:get("eastgate.mcp.method") == "tools/list" or state:get("eastgate.message") == "batch"
+  return asked and status:sub(1, 1) == "2"
 end
 
 function envoy_on_response(handle)
@@ -136,9 +165,7 @@ function envoy_on_response(handle)
   if destination.backend and bound.give(headers, peer_of(state), scope_of(destination.backend)) == "bad" then
     return fail(handle, "the server gave a session id that cannot be used")
   end
-  local may_list = state:get("eastgate.mcp.method") == "tools/list" or state:get("eastgate.message") == "batch"
-  if not destination.tools or not may_list then return end
-  if headers:get(":status"):sub(1, 1) ~= "2" then return end
+  if not destination.tools or not may_list(state, headers:get(":status")) then return end
   if headers:get("content-encoding") then return fail(handle, "the list of tools cannot be read") end
   if not pcall(filter_tools, handle) then fail(handle, "the list of tools cannot be shown") end
 end

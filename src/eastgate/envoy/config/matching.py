@@ -203,7 +203,7 @@ def _domain(name: str | None) -> str:
 
 
 def with_fit_certificate(matcher: Any, leaf: Leaf, trust_domain: str | None = None) -> Any:
-    """Build a matcher that denies unfit certificates, weak, of authorities or not for clients, before `matcher` decides.
+    """Build a matcher that denies unfit certificates, weak, of authorities or not for clients, before another decides.
 
     `trust_domain`: nobody of another one is known here, whoever has signed the certificate.
     """
@@ -305,7 +305,7 @@ def _write_node(to: OnMatch, node: Node, leaf: Leaf) -> None:
 
 def _write_tests(to: Any, node: DecisionNode[ProxyVerdict], leaf: Leaf) -> None:
     """Write tests in order: as lists, and where many compare one attribute with texts, as maps."""
-    *before, last = segments(node.tests)
+    *before, last = segments(node.tests, node.otherwise)
     for segment in before:
         _write_segment(to, segment, leaf)
         to = to.on_no_match.matcher

@@ -29,6 +29,7 @@ from eastgate.dialects.kuadrant.authorino.paths import (
 from eastgate.records import dataclass
 
 __all__ = [
+    "METHOD_NAMES",
     "X509",
     "All",
     "AnonymousAccess",
@@ -281,6 +282,17 @@ class AnonymousAccess(Constant):
 
 Method: TypeAlias = Jwt | ApiKeys | X509 | TokenReview | Introspection | Plain | AnonymousAccess
 
+METHOD_NAMES: dict[type[Method], str] = {
+    Jwt: "Jwt",
+    ApiKeys: "ApiKeys",
+    X509: "X509",
+    TokenReview: "TokenReview",
+    Introspection: "Introspection",
+    Plain: "Plain",
+    AnonymousAccess: "Anonymous",
+}
+"""What descriptions call the ways to identify a caller."""
+
 
 @dataclass(frozen=True, slots=True)
 class Property(Part):
@@ -510,3 +522,15 @@ class Scheme(Part):
             self.unauthenticated,
             self.unauthorized,
         )
+
+    @property
+    def is_quick(self) -> bool:
+        """Return whether it asks no server but for keys of issuers, and computes nothing that could take long."""
+        return (
+            not self.metadata
+            and all(isinstance(identity.method, _QUICK_METHODS) for identity in self.identities)
+            and all(isinstance(authorization.rule, PatternRules) for authorization in self.authorizations)
+        )
+
+
+_QUICK_METHODS = (Jwt, ApiKeys, Plain, AnonymousAccess)
