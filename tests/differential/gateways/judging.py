@@ -201,7 +201,7 @@ def _difference_of_location(
     path = _rewritten(ask, destination)
     scheme = redirect.scheme or ("https" if ask.is_tls else "http")
     port = redirect.port or (_USUAL_PORTS[redirect.scheme] if redirect.scheme else ask.port)
-    host = redirect.hostname or ask.http.hosts.partition(":")[0]
+    host = redirect.hostname or re.sub(r":[0-9]*$", "", ask.http.hosts)
     is_usual = redirect.hostname is not None and port == _USUAL_PORTS[scheme]
     wanted = f"{scheme}://{host}{'' if is_usual else f':{port}'}{path}"
     location = answer.header("location")
