@@ -45,12 +45,34 @@ class Server(Application):
         super().__init__(path)
         self.name = name
 
+    def status(self, arrived: Arrived) -> int:
+        """As servers of MCP do it: what wants no answer is accepted."""
+        is_message = arrived.body.startswith((b"[", b"{"))
+        return 202 if is_message and not _responses(arrived.body) else 200
+
     def answer(self, arrived: Arrived) -> tuple[tuple[tuple[str, str], ...], bytes]:
-        if b'"tools/list"' not in arrived.body:
+        is_batch = arrived.body.startswith(b"[")
+        if not is_batch and b'"tools/list"' not in arrived.body:
             return (("x-server", self.name),), b""
-        tools = [{"name": name, "inputSchema": {"type": "object"}} for name in SHOWN]
-        listed = {"jsonrpc": "2.0", "id": 1, "result": {"tools": tools}}
-        return (("x-server", self.name), ("content-type", "application/json")), json.dumps(listed).encode()
+        responses = _responses(arrived.body)
+        content = json.dumps(responses if is_batch else responses[0]).encode() if responses else b""
+        headers = (("x-server", self.name), ("content-type", "application/json"))
+        return headers, content
+
+
+def _responses(body: bytes) -> list[dict[str, object]]:
+    """A response to each request in a body."""
+    tools = [{"name": name, "inputSchema": {"type": "object"}} for name in SHOWN]
+    try:
+        messages = json.loads(body)
+    except ValueError:
+        return []
+    responses: list[dict[str, object]] = []
+    for message in messages if isinstance(messages, list) else [messages]:
+        if "method" in message and "id" in message:
+            result = {"tools": tools} if message["method"] == "tools/list" else {}
+            responses.append({"jsonrpc": "2.0", "id": message["id"], "result": result})
+    return responses
 
 
 @dataclass(frozen=True, slots=True)
