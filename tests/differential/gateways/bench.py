@@ -91,6 +91,7 @@ class GatewayAnswer:
 
 
 _CLOSED = GatewayAnswer(0)
+_NOWHERE: tuple[str | None, Arrived | None] = (None, None)
 
 
 class GatewayBench(Bench):
@@ -167,25 +168,25 @@ class GatewayBench(Bench):
         async def group(places: list[int]) -> None:
             async with slots:
                 while places:
-                    some = await self._connection([marked[place] for place in places])
+                    some = await self._exchange([marked[place] for place in places])
                     answers.update(zip(places, some, strict=False))
                     places = places[len(some) :]
 
         await asyncio.gather(*(group(places) for places in groups.values()))
-        arrived = {
+        arrived: dict[str, tuple[str | None, Arrived | None]] = {
             each.mark: (name, each) for name, server in self.servers.items() for each in server.arrived if each.mark
         }
         complete: list[GatewayAnswer] = []
         for place, ask in enumerate(marked):
-            server, seen = arrived.get(ask.header(MARK), (None, None))
-            complete.append(replace(answers[place], server=server, arrived=seen))
+            reached, seen = arrived.get(ask.header(MARK) or "", _NOWHERE)
+            complete.append(replace(answers[place], server=reached, arrived=seen))
         return complete
 
     def _marked(self, ask: GatewayAsk) -> GatewayAsk:
         self._marks += 1
         return replace(ask, http=replace(ask.http, headers=((MARK, f"t{self._marks}"), *ask.http.headers)))
 
-    async def _connection(self, asks: Sequence[GatewayAsk]) -> list[GatewayAnswer]:
+    async def _exchange(self, asks: Sequence[GatewayAsk]) -> list[GatewayAnswer]:
         """What the first of them were answered, at least one."""
         first = asks[0]
         try:
