@@ -68,6 +68,10 @@ class Application(SocketServer):
         """Return the headers of an answer, beside the one that repeats the mark, and its body."""
         return (), b""
 
+    def status(self, arrived: Arrived) -> int:  # noqa: ARG002 - for others
+        """Return the status of an answer."""
+        return 200
+
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         source = Source(reader)
         try:
@@ -110,8 +114,8 @@ class Application(SocketServer):
                 saw = (arrived.mark or "").encode("latin-1")
                 headers, content = self.answer(arrived)
                 more = "".join(f"{name}: {value}\r\n" for name, value in headers).encode("latin-1")
-                head_lines = b"HTTP/1.1 200 OK\r\n%s: %s\r\ncontent-length: %d\r\n%s\r\n"
-                writer.write(head_lines % (SAW.encode(), saw, len(content), more))
+                head_lines = b"HTTP/1.1 %d OK\r\n%s: %s\r\ncontent-length: %d\r\n%s\r\n"
+                writer.write(head_lines % (self.status(arrived), SAW.encode(), saw, len(content), more))
                 writer.write(content if method != "HEAD" else b"")
                 await writer.drain()
         except (Malformed, ValueError) as error:
@@ -182,7 +186,8 @@ class _Http2:
         arrived = Arrived("HTTP/2", pseudo.get(":method", ""), pseudo.get(":path", ""), tuple(headers), body)
         self._application.arrived.append(arrived)
         more, content = self._application.answer(arrived)
-        block = self._encoder.encode([(":status", "200"), (SAW, arrived.mark or ""), *more])
+        status = str(self._application.status(arrived))
+        block = self._encoder.encode([(":status", status), (SAW, arrived.mark or ""), *more])
         if arrived.method == "HEAD" or not content:
             self._writer.write(frame(HEADERS, END_HEADERS | END_STREAM, stream, block))
         else:

@@ -17,7 +17,7 @@ from tests.differential.gateways.running import compare_gateway, enforced_at_gat
 from tests.differential.running import Tally
 from tests.differential.world import Manifest
 
-_WORLDS = 30
+_WORLDS = 45
 _FEWEST = 2_000
 
 

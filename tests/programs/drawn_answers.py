@@ -50,7 +50,7 @@ class Answering(BaseHTTPRequestHandler):
 def serve(grpc_port: int, http_port: int) -> None:
     """Serve until the process is stopped."""
     server = grpc.server(ThreadPoolExecutor(8))
-    handler = grpc.unary_unary_rpc_method_handler(check)
+    handler: grpc.RpcMethodHandler[bytes, bytes] = grpc.unary_unary_rpc_method_handler(check)
     service = grpc.method_handlers_generic_handler("envoy.service.auth.v3.Authorization", {"Check": handler})
     server.add_generic_rpc_handlers((service,))
     server.add_insecure_port(f"127.0.0.1:{grpc_port}")

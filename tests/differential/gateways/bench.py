@@ -45,12 +45,34 @@ class Server(Application):
         super().__init__(path)
         self.name = name
 
+    def status(self, arrived: Arrived) -> int:
+        """As servers of MCP do it: what wants no answer is accepted."""
+        is_message = arrived.body.startswith((b"[", b"{"))
+        return 202 if is_message and not _responses(arrived.body) else 200
+
     def answer(self, arrived: Arrived) -> tuple[tuple[tuple[str, str], ...], bytes]:
-        if b'"tools/list"' not in arrived.body:
+        is_batch = arrived.body.startswith(b"[")
+        if not is_batch and b'"tools/list"' not in arrived.body:
             return (("x-server", self.name),), b""
-        tools = [{"name": name, "inputSchema": {"type": "object"}} for name in SHOWN]
-        listed = {"jsonrpc": "2.0", "id": 1, "result": {"tools": tools}}
-        return (("x-server", self.name), ("content-type", "application/json")), json.dumps(listed).encode()
+        responses = _responses(arrived.body)
+        content = json.dumps(responses if is_batch else responses[0]).encode() if responses else b""
+        headers = (("x-server", self.name), ("content-type", "application/json"))
+        return headers, content
+
+
+def _responses(body: bytes) -> list[dict[str, object]]:
+    """A response to each request in a body."""
+    tools = [{"name": name, "inputSchema": {"type": "object"}} for name in SHOWN]
+    try:
+        messages = json.loads(body)
+    except ValueError:
+        return []
+    responses: list[dict[str, object]] = []
+    for message in messages if isinstance(messages, list) else [messages]:
+        if "method" in message and "id" in message:
+            result = {"tools": tools} if message["method"] == "tools/list" else {}
+            responses.append({"jsonrpc": "2.0", "id": message["id"], "result": result})
+    return responses
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +91,7 @@ class GatewayAnswer:
 
 
 _CLOSED = GatewayAnswer(0)
+_NOWHERE: tuple[str | None, Arrived | None] = (None, None)
 
 
 class GatewayBench(Bench):
@@ -145,25 +168,25 @@ class GatewayBench(Bench):
         async def group(places: list[int]) -> None:
             async with slots:
                 while places:
-                    some = await self._connection([marked[place] for place in places])
+                    some = await self._exchange([marked[place] for place in places])
                     answers.update(zip(places, some, strict=False))
                     places = places[len(some) :]
 
         await asyncio.gather(*(group(places) for places in groups.values()))
-        arrived = {
+        arrived: dict[str, tuple[str | None, Arrived | None]] = {
             each.mark: (name, each) for name, server in self.servers.items() for each in server.arrived if each.mark
         }
         complete: list[GatewayAnswer] = []
         for place, ask in enumerate(marked):
-            server, seen = arrived.get(ask.header(MARK), (None, None))
-            complete.append(replace(answers[place], server=server, arrived=seen))
+            reached, seen = arrived.get(ask.header(MARK) or "", _NOWHERE)
+            complete.append(replace(answers[place], server=reached, arrived=seen))
         return complete
 
     def _marked(self, ask: GatewayAsk) -> GatewayAsk:
         self._marks += 1
         return replace(ask, http=replace(ask.http, headers=((MARK, f"t{self._marks}"), *ask.http.headers)))
 
-    async def _connection(self, asks: Sequence[GatewayAsk]) -> list[GatewayAnswer]:
+    async def _exchange(self, asks: Sequence[GatewayAsk]) -> list[GatewayAnswer]:
         """What the first of them were answered, at least one."""
         first = asks[0]
         try:

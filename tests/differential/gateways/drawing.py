@@ -20,11 +20,9 @@ __all__ = ["HOSTNAMES", "chosen_settings", "worlds"]
 API = "gateway.networking.k8s.io/v1"
 AGENTIC = access_generate.SEED.partition("/")[0]
 HOSTNAMES = ["a.example", "b.example", "*.example", "toys.com", "*.toys.com", "a.toys.com"]
-_LISTENER_HOSTNAMES = [
-    *[[None]] * 4,
-    *([None, name] for name in ("*.example", "a.example", "*.toys.com")),
-    *(["*.example"], ["a.example", "*.example"], ["*.toys.com", "*.example"]),
-]
+_NAMES = ["*.example", "a.example", "*.toys.com"]
+_LISTENER_HOSTNAMES: list[list[str | None]] = [[None], [None], [None], [None], *([None, name] for name in _NAMES)]
+_LISTENER_HOSTNAMES += [["*.example"], ["a.example", "*.example"], ["*.toys.com", "*.example"]]
 _sometimes = access_generate.optional
 
 

@@ -49,7 +49,8 @@ def route_of(authority: Authority, question: Question) -> Routed | None:
 def _looked_at(authority: Authority) -> list[Attribute]:
     matches = [match for route in authority.world.routes.values() for rule in route.rules for match in rule.matches]
     calls = [match for route in authority.world.routes.values() for rule in route.grpc_rules for match in rule.matches]
-    named = [header(value.name) for match in (*matches, *calls) for value in match.headers]
+    named = [header(value.name) for match in matches for value in match.headers]
+    named += [header(value.name) for match in calls for value in match.headers]
     return [*named, *(query(value.name) for match in matches for value in match.query)]
 
 

@@ -172,7 +172,7 @@ def _difference_of_allowed(
         return None if is_refused else f"there is no server, and {answer.status}"
     if answer.server != server:
         return f"it should reach {server}, and reached {answer.server}: {answer.status} {_decision(answer)}"
-    if answer.status != 200:
+    if answer.status not in (200, 202):
         return f"the server answers 200, and the client sees {answer.status} {answer.body!r}"
     return (
         _difference_of_view(ask, answer, destination)
@@ -185,9 +185,11 @@ def _difference_of_tools(
     authority: Authority, ask: GatewayAsk, answer: GatewayAnswer, destination: Destination
 ) -> str | None:
     """What a list of tools shows, and what the caller may call of it if every authorizer consents."""
-    if ask.messages != [("tools/list", None)] or not destination.filters_tools:
-        return None
-    shown = [tool["name"] for tool in json.loads(answer.body)["result"]["tools"]]
+    if ask.messages != [("tools/list", None)] or not destination.filters_tools or not answer.body:
+        return None  # a notification has no answer
+    listed = json.loads(answer.body)
+    result = (listed[0] if isinstance(listed, list) else listed)["result"]
+    shown = [tool["name"] for tool in result["tools"]]
     wanted = [tool for tool in SHOWN if may_call(authority, ask, tool, destination)]
     return None if shown == wanted else f"the list of tools shows {shown}, and the caller may call {wanted}"
 
@@ -201,7 +203,7 @@ def _difference_of_location(
     path = _rewritten(ask, destination)
     scheme = redirect.scheme or ("https" if ask.is_tls else "http")
     port = redirect.port or (_USUAL_PORTS[redirect.scheme] if redirect.scheme else ask.port)
-    host = redirect.hostname or ask.http.hosts.partition(":")[0]
+    host = redirect.hostname or re.sub(r":[0-9]*$", "", ask.http.hosts)
     is_usual = redirect.hostname is not None and port == _USUAL_PORTS[scheme]
     wanted = f"{scheme}://{host}{'' if is_usual else f':{port}'}{path}"
     location = answer.header("location")
