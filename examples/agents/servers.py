@@ -1,4 +1,4 @@
-"""Two MCP servers, made with the official SDK, and the service that knows the limits: `python servers.py LIMIT PORT...`.
+"""Two MCP servers of the official SDK, and the service that knows the limits: `python servers.py LIMIT PORT...`.
 
 The ports are those of tickets, ledger and limits. LIMIT is what a refund may be at most.
 """
@@ -77,7 +77,9 @@ async def serve(limit: int, ports: list[int]) -> None:
     anybody = TransportSecuritySettings(enable_dns_rebinding_protection=False)  # the gateway chooses the host
     servers = [server.streamable_http_app(transport_security=anybody) for server in (tickets, ledger)]
     configs = [
-        uvicorn.Config(application, host="127.0.0.1", port=port, log_level="error", lifespan="off" if index == 2 else "on")
+        uvicorn.Config(
+            application, host="127.0.0.1", port=port, log_level="error", lifespan="off" if index == 2 else "on"
+        )
         for index, (application, port) in enumerate(zip([*servers, limits(limit)], ports, strict=True))
     ]
     await asyncio.gather(*(uvicorn.Server(config).serve() for config in configs))

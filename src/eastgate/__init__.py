@@ -103,8 +103,8 @@ if TYPE_CHECKING:
     from eastgate.reports.tables import Table as Table
     from eastgate.reports.tables.coverage import Coverage as Coverage
     from eastgate.settings import DataPlane as DataPlane
-    from eastgate.settings import MeshMode as MeshMode
     from eastgate.settings import McpDenials as McpDenials
+    from eastgate.settings import MeshMode as MeshMode
     from eastgate.settings import OpenRequests as OpenRequests
     from eastgate.settings import Section as Section
     from eastgate.settings import Settings as Settings

@@ -32,7 +32,12 @@ from tests.programs.processes import Processes, free_port
 
 T = TypeVar("T")
 PROGRAMS = Path(__file__).parents[1] / "programs"
-OUTSIDE = {"json": "maths-json", "stateless": "maths-stateless", "old": "maths", "batches": "batches"}  # by host: the kind of the server
+OUTSIDE = {
+    "json": "maths-json",
+    "stateless": "maths-stateless",
+    "old": "maths",
+    "batches": "batches",
+}  # by host: the kind of the server
 _LINE = 1 << 24
 
 
@@ -269,7 +274,7 @@ class AgentMesh(Processes):
 
     @property
     def asked_tools(self) -> list[tuple[str, str]]:
-        """Return the calls of tools that the authorizer was shown, and by which protocol. Clients send more than calls."""
+        """Return the calls of tools that the authorizer was shown, and by which protocol."""
         return [(each["protocol"], each["tool"]) for each in self.asked if each["tool"] is not None]
 
     def forget(self) -> None:
