@@ -11,7 +11,21 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from bench import analysis, asking, enforcement, folders, labels, load, memory, narrow, plot, startup, tables
+from bench import (
+    analysis,
+    asking,
+    authorizers,
+    enforcement,
+    folders,
+    gateway,
+    labels,
+    load,
+    memory,
+    narrow,
+    plot,
+    startup,
+    tables,
+)
 from bench.change import Change
 from bench.growing import KINDS, SIZES, Growing, sizes
 from bench.lanes import MismatchError
@@ -37,6 +51,8 @@ NAMES = (
     "startup",
     "change",
     "enforcement",
+    "gateway",
+    "authorizer",
 )
 
 
@@ -121,8 +137,9 @@ def _sections(names: Sequence[str], peers: Sequence[Peer], *, quick: bool) -> It
             if len(contest.built.policies) >= 1_000:
                 change.add(contest.built)
         yield change.conclude()
-    if "enforcement" in names:
-        yield from enforcement.run(quick=quick)
+    for name, section in (("enforcement", enforcement.run), ("gateway", gateway.run), ("authorizer", authorizers.run)):
+        if name in names:
+            yield from section(quick=quick)
 
 
 def _grow(growing: Mapping[str, Growing], *, quick: bool) -> None:

@@ -10,7 +10,9 @@ from xml.etree import ElementTree
 
 import pytest
 import yaml
-from bench import analysis, labels, load, tables
+from bench import analysis, authorizers, labels, load, tables
+from bench.authorizers import engines
+from bench.authorizers.schemes import CACHED, SCHEMES
 from bench.built import Built, check_reference
 from bench.change import Change
 from bench.enforcement import connections, weight
@@ -20,6 +22,8 @@ from bench.enforcement.envoys import Envoy, until
 from bench.enforcement.load import Load, accepts, request
 from bench.enforcement.origin import origin
 from bench.enforcement.throughput import Throughput
+from bench.gateway.calls import ToolCalls
+from bench.gateway.tool_rules import SHAPES
 from bench.lanes import ALL, OWN, QUICK, Budget, Lane, MismatchError, peer_lane
 from bench.manifests import manifests_of
 from bench.memory import child
@@ -180,6 +184,37 @@ def test_rules_are_enforced_the_same_by_trees_and_by_lists() -> None:
     section = asyncio.run(Throughput((12,), rounds=1, seconds=0.02).run())  # every answer is compared there
     assert [row[:2] for row in section.rows] == [[12, "last"], [12, "any"], [12, "denied"]]
     assert all(point["rate"] for point in section.points)
+
+
+def test_calls_of_tools_are_measured_with_rules_of_every_shape() -> None:
+    section = asyncio.run(ToolCalls((12,), rounds=1, seconds=0.02).run())
+    assert [row[:2] for row in section.rows] == [[shape, 12] for shape in SHAPES]
+    assert all(point["rate"] for point in section.points)
+    assert "##" in text(section)
+
+
+def test_an_authorizer_is_asked_by_both_protocols_about_every_scheme() -> None:
+    [section] = authorizers.run(quick=True)  # every answer is compared there
+    assert {(point["protocol"], point["scheme"]) for point in section.points} == {
+        (protocol, scheme) for protocol in (engines.GRPC, engines.HTTP) for scheme in SCHEMES if scheme != CACHED
+    }
+
+
+def test_authorizers_are_compared_in_the_same_round() -> None:
+    rates = {engines.EASTGATE: [100.0, 300.0, 200.0], engines.AUTHORINO: [50.0, 300.0, 400.0]}
+    lanes = [
+        {"authorizer": name, "protocol": protocol, "scheme": scheme, "rate": 1.0, "cpu_us": 1.0, "p50": 0.1, "p99": 0.2}
+        | {"rates": rates[name]}
+        for name in rates
+        for protocol in (engines.GRPC, engines.HTTP)
+        for scheme in SCHEMES
+    ]
+    section = authorizers.section_of(lanes)
+    assert {row[-1] for row in section.rows} == {1.0}
+    assert [(target.reached, target.met) for target in section.targets] == [
+        ("1.00 times", True),
+        ("1.00 times as long", True),
+    ] * 2
 
 
 def test_an_answer_that_is_not_wanted_ends_the_load(tmp_path: Path) -> None:

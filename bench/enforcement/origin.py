@@ -29,7 +29,8 @@ class Way:
 
 def origin(ways: Iterable[Way], app: Path) -> Plain:
     """The whole configuration."""
-    listeners = [_listener("app", app, answered_by_envoy())]
+    whole = typed("envoy.extensions.filters.http.buffer.v3.Buffer", max_request_bytes=1 << 16)  # or Envoy hangs up
+    listeners = [_listener("app", app, answered_by_envoy([filter_("buffer", whole)]))]
     clusters = []
     for number, way in enumerate(ways):
         proxy = typed(f"{_NETWORK}.tcp_proxy.v3.TcpProxy", stat_prefix="way", cluster=f"way-{number}")

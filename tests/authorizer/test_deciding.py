@@ -217,3 +217,22 @@ def test_tools_that_may_be_called() -> None:
     assert [tool for tool in ("read", "list", "write") if authorizer.may_call(listing, tool)] == ["read"]
     assert services.asked == []
     assert not authorizer.may_call(replace(listing, host="nowhere.example"), "read")
+
+
+def test_a_service_that_must_be_waited_for_is_not_asked_by_whoever_cannot_wait() -> None:
+    services = Services()
+    waiting = live_authorizer(services).begin(call("auditor"))
+    assert isinstance(waiting, OpenCheck)
+    assert waiting.finish_at_once() is None
+    assert services.asked == []
+    assert waiting.finish().allowed
+    assert len(services.asked) == len(set(services.asked)) == 2
+
+
+def test_a_scheme_is_evaluated_at_once_where_it_asks_no_server() -> None:
+    check = ProxyCheck("unknown", "GET", "/", "toys.example", {"authorization": "APIKEY KEY-OF-ALICE"})
+    waiting = live_authorizer(live=True).begin(check)
+    assert isinstance(waiting, OpenCheck)
+    answer = waiting.finish_at_once()
+    assert answer is not None
+    assert answer.allowed

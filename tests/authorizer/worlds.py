@@ -140,6 +140,8 @@ class Services:
         return answer
 
 
-def live_authorizer(services: Services | None = None, options: CheckOptions | None = None) -> LiveAuthorizer:
+def live_authorizer(
+    services: Services | None = None, options: CheckOptions | None = None, *, live: bool = False
+) -> LiveAuthorizer:
     manifests = read_manifests(["-"], Settings().enforced(), stdin=BytesIO(MANIFESTS.encode()))
-    return LiveAuthorizer(Authority(manifests), Lock(), services or Services(), options)
+    return LiveAuthorizer(Authority(manifests, live=live), Lock(), services or Services(), options)

@@ -43,6 +43,7 @@ PROGRAMS: Mapping[str, Program] = {
     "kube-apiserver": _kubernetes("kube-apiserver"),
     "kubectl": _kubernetes("kubectl"),
     "opa": Program("opa", "github.com/open-policy-agent/opa"),
+    "opa-envoy": Program("opa-envoy", "github.com/open-policy-agent/opa-envoy-plugin/cmd/opa-envoy-plugin"),
     "spire-agent": Program("spire", "github.com/spiffe/spire/cmd/spire-agent", with_c=True),
     "spire-server": Program("spire", "github.com/spiffe/spire/cmd/spire-server", with_c=True),
 }

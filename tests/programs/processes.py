@@ -42,6 +42,11 @@ class Processes:
     ) -> None:
         self.stop()
 
+    @property
+    def pids(self) -> list[int]:
+        """Return the ids of what runs."""
+        return [process.pid for process in self._running]
+
     def start(self) -> None:
         """Start everything, and wait until it is ready."""
 

@@ -31,7 +31,7 @@ from eastgate.dialects.base import Condition
 from eastgate.engine.compiled import Program
 from eastgate.engine.engine import Engine
 from eastgate.ir import AskAll, Authorizer, Known, Layer, LiveAnswers, Request, ask_authorizers, authorizers_in
-from eastgate.ir.attributes import PORT, Attribute, header, query
+from eastgate.ir.attributes import IDENTITY, PORT, Attribute, header, query
 from eastgate.records import dataclass
 from eastgate.settings import Settings
 from eastgate.unread import (
@@ -357,7 +357,8 @@ class LiveArrivals:
             request = without_http(values) if crossing.hides_http else Request(values, question.external_auth)
             asks = crossing.asks and not crossing.hides_http
             joined = answers.joined_to(request, crossing.authorizers) if asks else request
-            verdict = crossing.decide(joined)
+            is_asked = IDENTITY in values or IDENTITY in crossing.looked_at  # else what is known is decided faster
+            verdict = crossing.decide(joined if is_asked else joined.with_value(IDENTITY, None))
             decided.append((crossing, answers.settled(joined) if asks else request, verdict))
             if not verdict[1] & 1:
                 break  # nobody else is asked

@@ -35,8 +35,7 @@ class Answers:
         self._plain = plain
         self.id = secrets.token_hex(8)
 
-    @property
-    def raw(self) -> RawRequest:
+    def raw(self, *, may_wait: bool) -> RawRequest:
         """Return what authorizers may look at beside the request of the rules."""
         check = self._check
         body, size = _body(check)
@@ -50,6 +49,7 @@ class Answers:
             size=size,
             extensions=check.extensions,
             explain=False,
+            may_wait=may_wait,
         )
 
     def broken(self, pending: Pending) -> AuthorizerAnswer:

@@ -11,6 +11,7 @@ import logging
 import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Protocol
 
 from eastgate.api.authority import Authority
@@ -24,8 +25,9 @@ from eastgate.authorizer.locating import GatewaysByHost, Nowhere, destinations_o
 from eastgate.authorizer.messages import MessageReading, read_check
 from eastgate.cluster import dns_label_problem, dns_subdomain_problem
 from eastgate.ir import Answer as AuthorizerAnswer
-from eastgate.ir import AssumedConsent, GatheredAnswers, Pending
+from eastgate.ir import AssumedConsent, GatheredAnswers, Pending, WouldWait
 from eastgate.ir.attributes import MCP_METHOD, MCP_TOOL, header
+from eastgate.ir.paths import respelled_path
 from eastgate.ir.service_accounts import account_of
 from eastgate.records import dataclass
 from eastgate.settings import Settings
@@ -173,25 +175,39 @@ class OpenCheck:
             _LOG.exception("a check could not be decided")
             return self._answers.refuse(500, "error", type(error).__name__)
 
-    def finish(self) -> ProxyAnswer:
-        """Ask the authorizers that are needed, one after the other, and return the answer."""
+    def finish_at_once(self) -> ProxyAnswer | None:
+        """Ask the authorizers that are needed if each can answer at once; else `finish` has to go on."""
+        try:
+            return self.finish(may_wait=False)
+        except WouldWait:
+            return None
+
+    def finish(self, *, may_wait: bool = True) -> ProxyAnswer:
+        """Ask the authorizers that are needed, one after the other, and return the answer.
+
+        Without `may_wait`, WouldWait is raised where one would have to be waited for, which was not asked yet.
+        """
         for _ in range(_MOST_ASKED):
             if self._pending is None:
                 break
             if time.monotonic() - self._began > self._authorizer.options.seconds:
                 return self._answers.refuse(503, "timeout", "an authorizer took too long")
-            pending, self._pending = self._pending, None
-            self._gathered.add(pending, self._ask(pending))
+            self._gathered.add(self._pending, self._ask(self._pending, may_wait=may_wait))
+            self._pending = None
             answer = self.advance()
             if not isinstance(answer, OpenCheck):
                 return answer
         return self._answers.refuse(503, "error", "it needs too many authorizers")
 
-    def _ask(self, pending: Pending) -> AuthorizerAnswer:
+    def _ask(self, pending: Pending, *, may_wait: bool) -> AuthorizerAnswer:
         try:
-            if pending.authorizer is None:
-                return self._authorizer.external.ask(pending.name, self._check)
-            return pending.authorizer.answer(pending.request, self._answers.raw)
+            if pending.authorizer is not None:
+                return pending.authorizer.answer(pending.request, self._answers.raw(may_wait=may_wait))
+            if not may_wait:
+                raise WouldWait
+            return self._authorizer.external.ask(pending.name, self._check)
+        except WouldWait:
+            raise
         except Exception:  # an authorizer that breaks does not consent
             _LOG.exception("the authorizer %s could not be asked", pending.name)
             return self._answers.broken(pending)
@@ -199,7 +215,10 @@ class OpenCheck:
     def _evaluate(self) -> ProxyAnswer:
         authorizer = self._authorizer
         if self._reading is None:
-            self._reading = read_check(self._check, self._looks_at_messages)
+            strict = authorizer.options.own_proxies
+            self._reading = read_check(self._check, self._looks_at_messages, strict=strict)
+            if self._reading.problem is not None:
+                self._arrived = (None, [])  # nothing is known of the message
         with authorizer.lock:
             decisions = self._decide(self._arrive(), self._reading)
             return self._answers.of(decisions, self._reading)
@@ -214,6 +233,8 @@ class OpenCheck:
         authority_then, arrived = self._arrived
         if authority_then is not authority or not all(arrivals.is_current for _, arrivals in arrived):
             questions = self._authorizer.questions(self._check, self._where)
+            if self._reading is not None and self._reading.problem is not None:  # it may be any, whatever the method
+                questions = [replace(live, unknown=live.unknown | _MESSAGE) for live in questions]
             arrived = [(live, authority.arrive(live)) for live in questions]
             self._arrived = (authority, arrived)
         return arrived
@@ -248,7 +269,7 @@ def _question(check: ProxyCheck, source: str, to: str, port: int | None) -> Ques
         to=to,
         port=port,
         method=check.method,
-        path=check.path,
+        path=respelled_path(check.path) if check.path is not None else None,
         host=check.host,
         sni=check.sni,
         headers=check.headers,

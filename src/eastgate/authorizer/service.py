@@ -245,14 +245,15 @@ class AuthorizerService:
             refused = ProxyCheck(method=request.method, path=request.target)
             text = "which request it is about cannot be told"
             return response_of(self._noted("http", refuse(refused, 403, "unreadable", text), began))
-        answer = self.authorizer.begin(check)
-        if isinstance(answer, ProxyAnswer):
+        waiting = self.authorizer.begin(check)
+        answer = waiting if isinstance(waiting, ProxyAnswer) else waiting.finish_at_once()
+        if answer is not None:
             return response_of(self._noted("http", answer, began))
         if self._open >= self.options.open_checks:
             overload = refuse(check, 503, "overload", "too many checks are open")
             return response_of(self._noted("http", overload, began))
         self._open += 1  # before anything else is read
-        coming = asyncio.get_running_loop().run_in_executor(self._pool, answer.finish)
+        coming = asyncio.get_running_loop().run_in_executor(self._pool, waiting.finish)
         coming.add_done_callback(self._finished)
         return self._finish(check, coming, began)
 

@@ -18,7 +18,7 @@ from eastgate.gateway.attachment import attached_routes, distinct_listeners, is_
 from eastgate.gateway.candidates import Candidate, Rank, candidates_of
 from eastgate.gateway.hostnames import Host, comparable, hostnames_of, sample_host, specificity
 from eastgate.gateway.model import Routed
-from eastgate.ir import ALWAYS, Known, Request
+from eastgate.ir import ALWAYS, Computed, Is, Known, Request, atoms
 from eastgate.ir.attributes import HOST, PATH, PORT, SNI, UNKNOWN, Attribute, Unknown
 from eastgate.ir.paths import comparable_path
 from eastgate.records import dataclass
@@ -148,6 +148,13 @@ class RoutingTable:
             tables[comparable(listener.hostname)] = _listener_table(world, gateway, listener)
         return cls(tuple(ListenerGroup(port, tls, tables) for (port, tls), tables in groups.items()))
 
+    @property
+    def looks_at(self) -> frozenset[Attribute]:
+        """Return what the matches of routes look at. Port, host and SNI count beside it."""
+        tables = (table for group in self.groups for table in group.tables.values())
+        candidates = (each for table in tables for of_host in table.candidates.values() for each in of_host)
+        return frozenset(attribute for each in candidates for atom in atoms(each.when) for attribute in _of_atom(atom))
+
     def possible(self, request: Request) -> tuple[Routed | None, ...]:
         """Return every rule that may be chosen for a request, in order; last None, where it may be that none is."""
         compared = _http(request)
@@ -177,6 +184,10 @@ class RoutingTable:
             is_paired = any(other.port == group.port and other.tls != group.tls for other in on_port)
             if not is_paired or sni is UNKNOWN or group.tls == (sni is not None):
                 yield group
+
+
+def _of_atom(atom: Is | Computed) -> tuple[Attribute, ...]:
+    return (atom.attribute,) if isinstance(atom, Is) else tuple(atom.attributes)
 
 
 def _entries(table: _ListenerTable | None, host: Host) -> list[Entry[Candidate | None]]:

@@ -21,6 +21,7 @@ from eastgate.ir.authorizers import (
     RulingStep,
     Seen,
     StepVerdict,
+    WouldWait,
     consents,
 )
 from eastgate.ir.levels import at_port, is_network, needs_http
@@ -143,6 +144,7 @@ __all__ = [
     "UnaskedRefusal",
     "Unroutable",
     "Value",
+    "WouldWait",
     "all_of",
     "any_of",
     "ask_authorizers",

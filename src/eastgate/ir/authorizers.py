@@ -27,6 +27,7 @@ __all__ = [
     "RulingStep",
     "Seen",
     "StepVerdict",
+    "WouldWait",
     "consents",
 ]
 
@@ -171,6 +172,7 @@ class RawRequest:
 
     None stands for unknown; `claims` are those of a token that somebody has verified already. A `body` of None is none,
     and `port` that of the client's end of the connection. Without `explain`, no steps and no document are asked for.
+    Without `may_wait`, an authorizer that would have to wait for somebody, or to compute for long, raises WouldWait.
     """
 
     headers: Headers | None = field(default=None, repr=False)
@@ -184,6 +186,11 @@ class RawRequest:
     size: int | None = None
     extensions: Mapping[str, str] = field(default_factory=dict, repr=False)
     explain: bool = True
+    may_wait: bool = True
+
+
+class WouldWait(Exception):  # noqa: N818 - says what is known
+    """An authorizer cannot answer at once. It has asked nobody yet."""
 
 
 class Authorizer(Protocol):
@@ -198,5 +205,5 @@ class Authorizer(Protocol):
         ...
 
     def answer(self, request: Request, raw: RawRequest) -> Ruling:
-        """Decide about one request."""
+        """Decide about one request. Raises WouldWait, and only where the request says so."""
         ...

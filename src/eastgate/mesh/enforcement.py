@@ -7,7 +7,7 @@ compiled again for the workloads that it touches, and reaches the store only whe
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from secrets import token_hex
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
@@ -16,7 +16,6 @@ from eastgate.api.authority import Authority
 from eastgate.cluster.points import Point
 from eastgate.collection import no_collection
 from eastgate.dialects import Policy
-from eastgate.dialects.rejected import RejectedPolicy as RejectedPolicy
 from eastgate.engine.compiled import Program
 from eastgate.envoy.config.gateway_filters import gateway_resources
 from eastgate.envoy.config.gateway_port import gateway_port_resources
@@ -25,8 +24,7 @@ from eastgate.envoy.config.inbound_port import InboundPort
 from eastgate.envoy.config.secrets import OPTIONAL_TRUST, optional_trust_secret, svid_secret, trust_secret
 from eastgate.envoy.config.sidecar import Outbound, inbound_resources, outbound_resources, shared_resources
 from eastgate.envoy.config.tokens import TokenIdentity
-from eastgate.envoy.plan import Inexpressible, PortPlan, plan_port
-from eastgate.envoy.plan.decisions import policy_name
+from eastgate.envoy.plan import PortPlan, plan_port
 from eastgate.envoy.plan.gateway import GatewayPlan
 from eastgate.envoy.server.resources import ResourceKey, XdsResource
 from eastgate.envoy.server.status import ProxyStatus, ResourceRejection
@@ -37,6 +35,7 @@ from eastgate.mesh.closures import TRUST, Closure, Closures, closing_of
 from eastgate.mesh.gateway_tls import handshakes_of, secrets_of
 from eastgate.mesh.gateways import GatewaySite, legs_of, plan_gateway, ports_of_gateway
 from eastgate.mesh.sites import ProxySite, identity_of, known_identities, upstreams
+from eastgate.mesh.undecided import describe_gateway_closure, describe_inexpressible, describe_unreadable
 from eastgate.settings import McpDenials, OpenRequests
 from eastgate.symbolic.callers import CallerCell
 
@@ -227,6 +226,9 @@ class Enforcement:
             ]
             resources = list(gateway_port_resources(inbound, plan, of_port, decisive, answers_messages))
             published += self._closures.guard(node, port, resources, trust, closing_of(inbound))
+            closure = describe_gateway_closure(self.authority, node, plan)
+            if closure is not None and ((node, port) not in self._closures.closed or not closure.parts):
+                self._closures.closed[node, port] = closure
             legs += of_port
         return [*published, *leg_resources(legs, site.address)]
 
@@ -260,9 +262,9 @@ class Enforcement:
             resources = list(inbound_resources(inbound, plan, site.apps[port], self._shared_resources(plan)))
             published += self._closures.guard(node, port, resources, trust, closing_of(inbound))
             if unreadable := self.authority.rejected_at([node]):
-                self._closures.closed[node, port] = _describe_unreadable(node, port, unreadable)
+                self._closures.closed[node, port] = describe_unreadable(node, port, unreadable)
             if plan.refused is not None:
-                self._closures.closed[node, port] = _describe_inexpressible(node, plan, plan.refused)
+                self._closures.closed[node, port] = describe_inexpressible(node, plan, plan.refused)
         return [*published, *self._outbound_resources(site)] if site.calls_out else published
 
     def _shared_resources(self, plan: PortPlan) -> tuple[XdsResource, ...]:
@@ -297,15 +299,3 @@ class Enforcement:
             if key != node
         )
         return tuple((address, identity) for address, identity in identified if identity is not None)
-
-
-def _describe_unreadable(node: str, port: int, policies: Sequence[RejectedPolicy]) -> Closure:
-    """Describe a port that is closed because policies about it cannot be read."""
-    names = tuple(sorted(str(policy.ref) for policy in policies))
-    error = policies[0].errors[0].message if policies[0].errors else "it has errors"
-    return Closure(node, port, names, f"a policy that targets it cannot be read: {error}")
-
-
-def _describe_inexpressible(node: str, plan: PortPlan, refused: Inexpressible) -> Closure:
-    """Describe a port that is closed because of what its policies ask for."""
-    return Closure(node, plan.port, tuple(sorted(map(policy_name, refused.policies))), f"{refused} [{refused.code.id}]")

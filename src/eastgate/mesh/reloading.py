@@ -30,7 +30,7 @@ from eastgate.manifests.watching.rest import is_being_written
 from eastgate.mesh.enforcement import Enforcement
 from eastgate.mesh.events import BrokenChange, Changes, Noted
 from eastgate.mesh.holding import Holding, file_of, find_only_allowing
-from eastgate.mesh.mesh import LocalMesh, unread_at_workloads
+from eastgate.mesh.mesh import LocalMesh, unread_at_proxies
 from eastgate.records import dataclass
 from eastgate.settings import Settings
 from eastgate.unread import Handling, Standing, describe_unconsidered, standing
@@ -91,7 +91,7 @@ class ManifestFiles:
 
     def check_unread(self, world: World, manifests: Manifests) -> None:
         """Raise ManifestError where nothing is to be enforced because of objects that are not read."""
-        unconsidered = unread_at_workloads(world, manifests.unread)
+        unconsidered = unread_at_proxies(world, manifests.unread)
         if standing(unconsidered, self._unread, allowed=True) is Standing.UNDECIDED:
             message = f"what would be enforced may be too wide: {'; '.join(describe_unconsidered(unconsidered))}"
             raise ManifestError([Diagnostic(NOT_CONSIDERED, message, None, "--unread warn enforces what is read")])

@@ -1,54 +1,87 @@
-"""Lists of tests as maps: whatever is looked up, the first test that holds decides, as in the list."""
+"""Lists of tests, cut into maps and lists, decide as the list does, whatever the texts are."""
 
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
+from itertools import product
+from random import Random
 
-from eastgate.envoy.config.matching import MCP_METHOD_KEY, MCP_NAME_KEY, node_matcher
-from eastgate.envoy.config.rbac import write_action
-from eastgate.envoy.config.segments import TestMap, segments
-from eastgate.envoy.plan import Node, ProxyVerdict
-from eastgate.ir import And, Is, Not, OneOf, Or, Predicate, Prefix, Request, all_of, any_of
-from eastgate.ir.attributes import MCP_METHOD, MCP_TOOL
-from eastgate.symbolic.trees import choice, decide
-from tests.envoy.plan.interpreter import decide_matcher
+import pytest
 
-TOOLS = tuple("abcdefghij")
-METHODS = ("tools/call", "tools/list", "initialize", "ping", "prompts/get", "notifications/x", "resources/read")
+from eastgate.envoy.config.segments import Segment, Test, TestMap, segments
+from eastgate.envoy.plan import ProxyVerdict
+from eastgate.ir import ALWAYS, And, Is, Not, OneOf, Or, Predicate, Present, Request
+from eastgate.ir.attributes import MCP_METHOD, MCP_TOOL, METHOD
+from eastgate.symbolic.truth import truth
 
-tools = st.sets(st.sampled_from(TOOLS), min_size=1).map(lambda names: Is(MCP_TOOL, OneOf(frozenset(names))))
-methods = st.sets(st.sampled_from(METHODS), min_size=1).map(lambda names: Is(MCP_METHOD, OneOf(frozenset(names))))
-atoms: st.SearchStrategy[Predicate] = st.one_of(
-    tools, methods, st.sampled_from([Is(MCP_METHOD, Prefix("tools/")), Not(Is(MCP_TOOL, Prefix("a")))])
-)
-conjunctions = st.lists(atoms, min_size=1, max_size=3).map(all_of)
-predicates = st.one_of(atoms, conjunctions, st.lists(conjunctions, min_size=1, max_size=3).map(any_of))
-verdicts = st.integers(0, 9).map(
-    lambda number: ProxyVerdict(number % 2 == 0, 200 if number % 2 == 0 else 403, f"r{number}")
-)
+TOOLS = [f"tool-{number}" for number in range(12)]
+CALL, LIST = (Is(MCP_METHOD, OneOf(frozenset({method}))) for method in ("tools/call", "tools/list"))
+GET = And((Not(Is(MCP_METHOD, Present())), Is(METHOD, OneOf(frozenset({"GET"})))))
+OTHERWISE = ProxyVerdict(False, 403, "none")
+REQUESTS = [
+    Request({MCP_METHOD: method, MCP_TOOL: tool, METHOD: verb})
+    for method, tool, verb in product(
+        ("tools/call", "tools/list", "ping", None), [*TOOLS, "other", None], ("GET", "POST")
+    )
+]
 
 
-@st.composite
-def nodes(draw: st.DrawFn, depth: int = 1) -> Node:
-    ends = st.one_of(verdicts, nodes(depth - 1)) if depth else verdicts
-    tests = draw(st.lists(st.tuples(predicates, ends), max_size=12))
-    return choice(tests, draw(verdicts))
+def calls(*tools: str) -> Predicate:
+    return And((CALL, Is(MCP_TOOL, OneOf(frozenset(tools)))))
 
 
-@given(node=nodes(), tool=st.sampled_from((None, *TOOLS, "zz")), method=st.sampled_from((None, *METHODS)))
-def test_a_map_decides_as_the_list_does(node: Node, tool: str | None, method: str | None) -> None:
-    expected = decide(node, Request({MCP_TOOL: tool, MCP_METHOD: method}))
-    noted = {MCP_NAME_KEY: tool, MCP_METHOD_KEY: method}
-    state = {key: value for key, value in noted.items() if value is not None}
-    assert expected is not None
-    assert decide_matcher(node_matcher(node, write_action), state) == expected.name
+def verdict(number: int) -> ProxyVerdict:
+    return ProxyVerdict(True, 200, f"rule-{number}")
 
 
-def test_many_tools_are_looked_up() -> None:
-    end = ProxyVerdict(True, 200, "rule")
-    called = And((Is(MCP_METHOD, OneOf(frozenset({"tools/call"}))), Is(MCP_TOOL, OneOf(frozenset(TOOLS)))))
-    [first, *others] = segments([(Or((called, Is(MCP_METHOD, Prefix("notifications/")))), end)])
-    assert isinstance(first, TestMap)
-    assert set(first.entries) == set(TOOLS)
-    assert others
+def first_of(tests: list[Test], request: Request) -> object:
+    return next((inner for when, inner in tests if truth(when, request)), None)
+
+
+def decided(parts: list[Segment], request: Request) -> object:
+    """Decide as Envoy does: what a map does not decide is decided behind it."""
+    for part in parts:
+        tests = part.entries.get(str(request.get(part.attribute)), []) if isinstance(part, TestMap) else part
+        if (inner := first_of(tests, request)) is not None:
+            return inner
+    return None
+
+
+def guard(random: Random) -> Predicate:
+    """A denial by another level: whatever is none of what that one allows."""
+    allowed = [calls(*random.sample(TOOLS, random.randint(1, 2))) for _ in range(6)]
+    return And((random.choice([LIST, CALL, ALWAYS]), Not(Or((*allowed, LIST, GET)))))
+
+
+def rule(random: Random) -> Predicate:
+    tools = calls(*random.sample(TOOLS, random.randint(1, 3)))
+    return random.choice(
+        [tools, Or((tools, LIST, GET)), Or((LIST, tools)), LIST, Not(tools), ALWAYS, Or((GET, LIST)), guard(random)]
+    )
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_the_first_test_that_holds_decides(seed: int) -> None:
+    random = Random(seed)  # noqa: S311
+    tests: list[Test] = [(rule(random), verdict(number)) for number in range(random.randint(1, 14))]
+    parts = segments(tests, OTHERWISE)
+    for request in REQUESTS:
+        assert (decided(parts, request) or OTHERWISE) == (first_of(tests, request) or OTHERWISE)
+
+
+def test_rules_for_the_tools_of_one_agent_become_one_map() -> None:
+    tests: list[Test] = [(Or((calls(tool), LIST, GET)), verdict(number)) for number, tool in enumerate(TOOLS)]
+    [before, tools] = segments(tests, OTHERWISE)
+    assert isinstance(before, list)
+    assert isinstance(tools, TestMap)
+    assert list(tools.entries) == TOOLS[1:]
+
+
+def test_a_level_that_excludes_all_but_many_tools_is_looked_up() -> None:
+    allowed = Or((*map(calls, TOOLS), LIST))
+    denied = ProxyVerdict(False, 403, "first-level")
+    tests: list[Test] = [(Not(allowed), denied), *((calls(tool), verdict(n)) for n, tool in enumerate(TOOLS[:-1]))]
+    [tools, others] = segments(tests, OTHERWISE)
+    assert isinstance(tools, TestMap)
+    assert set(tools.entries) == set(TOOLS)
+    assert max(map(len, tools.entries.values())) == 3
+    assert others == [(Not(LIST), denied)]

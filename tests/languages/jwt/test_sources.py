@@ -25,9 +25,11 @@ from eastgate.languages.jwt import (
     KeySource,
     KeysUnavailable,
     KnownKeys,
+    NotAtHand,
     Reason,
     RejectedToken,
     VerifiedToken,
+    keys_at_hand,
     verify_from,
 )
 from tests.languages.jwt.issuer import ABOUT, Issuer, running
@@ -358,3 +360,26 @@ def test_keys_of_an_https_issuer_are_not_fetched_in_the_clear(
 def test_known_keys_have_nothing_newer() -> None:
     held = keys("p256")
     assert KnownKeys({ISSUER: held}).newer_keys(ISSUER, held) is held
+
+
+def test_keys_at_hand_are_those_that_are_fresh_and_nothing_is_fetched(
+    issuer: Issuer, source: DiscoveredKeys, clock: Clock
+) -> None:
+    at_hand = keys_at_hand(source)
+    with pytest.raises(NotAtHand):
+        at_hand.keys(issuer.url)
+    assert not issuer.asked
+    fetched = source.keys(issuer.url)
+    assert at_hand.keys(issuer.url) is fetched
+    with pytest.raises(NotAtHand):
+        at_hand.newer_keys(issuer.url, fetched)
+    asked = dict(issuer.asked)
+    clock.now += 100
+    with pytest.raises(NotAtHand):
+        at_hand.keys(issuer.url)
+    assert issuer.asked == asked
+
+
+def test_keys_that_were_given_are_always_at_hand() -> None:
+    known = KnownKeys({ISSUER: keys("p256")})
+    assert keys_at_hand(known) is known

@@ -31,13 +31,16 @@ from eastgate.ir import Answer, Known, Request
 from eastgate.ir.attributes import (
     ADDRESS,
     BACKEND,
+    HOST,
     IDENTITY,
     MESH_NAME,
     PORT,
     SERVICE,
     SNI,
     SOURCE_WORKLOAD,
+    UNKNOWN,
     Attribute,
+    Unknown,
 )
 from eastgate.ir.hosts import comparable_host
 from eastgate.records import dataclass
@@ -54,6 +57,7 @@ T = TypeVar("T")
 Values: TypeAlias = Mapping[Attribute, Known]
 
 _MOST_ENDS = 65_536  # that are remembered
+_MOST_ROUTED, _LONGEST = 4096, 512  # requests at gateways whose ways are remembered, and characters of what they say
 _ROUTES = ("HTTPRoute", "GRPCRoute", "TLSRoute")  # that requests can be asked about
 
 
@@ -114,7 +118,7 @@ class Resolver(Generic[T]):
     `make` says what is to be made, once, of each entry.
     """
 
-    __slots__ = ("_callers", "_entries", "_make", "_settings", "_tables", "_world")
+    __slots__ = ("_callers", "_entries", "_make", "_routed", "_routed_by", "_settings", "_tables", "_world")
 
     def __init__(self, world: World, settings: Settings, make: Callable[[EntryPoint], T]) -> None:
         self._make = make
@@ -123,6 +127,8 @@ class Resolver(Generic[T]):
         self._callers: dict[tuple[str, str | None], tuple[Values, ...]] = {}
         self._entries: dict[tuple[str, int | None], tuple[T, ...]] = {}
         self._tables: dict[Gateway, RoutingTable] = {}
+        self._routed_by: dict[str, tuple[Attribute, ...]] = {}
+        self._routed: dict[tuple[object, ...], tuple[T, ...]] = {}
 
     def callers(self, question: Question) -> tuple[Values, ...]:
         """Return what is known of each caller that a question may come from."""
@@ -139,13 +145,36 @@ class Resolver(Generic[T]):
         key = (question.to, question.port)
         entries = self._entries.get(key)
         if entries is None:
+            routed_by = self._routed_by.get(question.to)
+            if routed_by is not None:
+                return self._routed_entries(question, shared, routed_by)
             to = destination_of(question.to, self._settings)
-            entries = tuple(map(self._make, _entries(question, to, shared, self._world, self._table_of)))
-            if not isinstance(to, ends.Gateway | ends.Route):  # where that leads depends on the request
+            entries = self._resolve(question, to, shared)
+            if isinstance(to, ends.Gateway):
+                gateway = self._world.gateways[to.key]
+                self._routed_by[question.to] = (HOST, SNI, *sorted(self._table_of(gateway).looks_at))
+            elif not isinstance(to, ends.Route):  # where that leads depends on the request
                 if len(self._entries) >= _MOST_ENDS:
                     self._entries.clear()
                 self._entries[key] = entries
         return entries
+
+    def _routed_entries(self, question: Question, shared: Values, routed_by: tuple[Attribute, ...]) -> tuple[T, ...]:
+        """Return where a Gateway leads, which is remembered by all of a request that its routes look at."""
+        looked_at = [shared.get(attribute, UNKNOWN) for attribute in routed_by]
+        words = (question.to, question.port, question.host, question.sni, question.is_bare_message)
+        key = (*words, *looked_at)
+        entries = self._routed.get(key)
+        if entries is None:
+            entries = self._resolve(question, destination_of(question.to, self._settings), shared)
+            if len(self._routed) >= _MOST_ROUTED:
+                self._routed.clear()
+            if all(isinstance(value, int | None | Unknown) or len(value) <= _LONGEST for value in key):
+                self._routed[key] = entries
+        return entries
+
+    def _resolve(self, question: Question, to: ends.Destination, shared: Values) -> tuple[T, ...]:
+        return tuple(map(self._make, _entries(question, to, shared, self._world, self._table_of)))
 
     def _table_of(self, gateway: Gateway) -> RoutingTable:
         """Return the routes of a Gateway, arranged once."""

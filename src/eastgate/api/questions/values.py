@@ -70,7 +70,8 @@ def _http(question: Question) -> Values:
     if question.sni is not None:
         values[SNI] = comparable_host(question.sni)
     if question.headers:
-        values.update({header(name): known(every) for name, every in header_values(question.headers).items()})
+        for name, every in header_values(question.headers).items():
+            values[_remembered_header(name) if len(name) <= _LONGEST_NAME else header(name)] = known(every)
     return values
 
 
@@ -98,6 +99,10 @@ def _read_path(path: str) -> Mapping[Attribute, Known]:
 
 
 _remembered_path = lru_cache(_MOST_PATHS)(_read_path)
+
+
+_MOST_NAMES, _LONGEST_NAME = 1024, 64  # of headers that are remembered, and of characters
+_remembered_header = lru_cache(_MOST_NAMES)(header)
 
 
 _NO_MESSAGE: Values = {MCP_METHOD: None, MCP_TOOL: None}

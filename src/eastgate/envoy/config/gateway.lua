@@ -15,6 +15,23 @@ local function peer_of(state)
   return (peer and peer ~= "-") and peer or "none"
 end
 
+-- Returns the name in the handshake; empty where there is none. What cannot be a host is as good as none.
+local function sni_of(state)
+  local name = state:get("eastgate.sni") or "-"
+  return name ~= "-" and name:match("^[%w._-]+$") or ""
+end
+
+-- Returns where a request goes, and by which name in the handshake it came, for the authorizer.
+local function target_of(state, destination)
+  return GATEWAY .. " " .. destination .. " " .. sni_of(state)
+end
+
+-- Returns what the listener noted of a handshake; Envoy writes "-" for what was not there.
+local function named(state, key)
+  local value = state:get(key)
+  return (value and value ~= "-") and value or ""
+end
+
 -- Routing
 
 local function draw(destinations)
@@ -76,8 +93,9 @@ function envoy_on_request(handle)
   end
   local headers, state = handle:headers(), handle:streamInfo():filterState()
   local peer = peer_of(state)
-  if destination.backend and state_of_message ~= "unread" then
-    state_of_message = take_session(headers, peer, destination.backend) or state_of_message
+  if destination.backend then
+    local refused = take_session(headers, peer, destination.backend)
+    if refused == "bad-session" or state_of_message ~= "unread" then state_of_message = refused or state_of_message end
     headers:remove("last-event-id")  -- it would replay answers that were meant for a request of before
   end
   if destination.tools then headers:remove("accept-encoding") end
@@ -85,10 +103,14 @@ function envoy_on_request(handle)
   state:set("eastgate.destination", "envoy.string", id)
   state:set("eastgate.authority", "envoy.string", headers:get(":authority") or "")
   headers:replace("x-eastgate-destination", id)
-  headers:replace("x-eastgate-target", GATEWAY .. " " .. id)
+  headers:replace("x-eastgate-target", target_of(state, id))
   headers:replace("x-eastgate-source", peer)
   headers:replace("x-eastgate-address", state:get("eastgate.address") or "")
-  if TLS then headers:replace("x-forwarded-proto", "https") end
+  if TLS then
+    headers:replace("x-forwarded-proto", "https")
+    headers:replace("x-eastgate-sni", sni_of(state))
+    if destination.schemes then headers:replace("x-eastgate-certificate", named(state, "eastgate.certificate")) end
+  end
   handle:clearRouteCache()
 end
 
@@ -108,9 +130,10 @@ local function filter_tools(handle)
   local answered, filtered = handle:httpCall("tools", {
     [":method"] = "POST", [":path"] = "/tools", [":authority"] = "authorizer",
     ["content-type"] = handle:headers():get("content-type") or "",
-    ["x-eastgate-target"] = GATEWAY .. " " .. state:get("eastgate.destination"),
+    ["x-eastgate-target"] = target_of(state, state:get("eastgate.destination")),
     ["x-eastgate-source"] = peer_of(state),
     ["x-eastgate-address"] = state:get("eastgate.address") or "",
+    ["x-eastgate-sni"] = sni_of(state),
     ["x-eastgate-host"] = state:get("eastgate.authority") or "",
     ["x-eastgate-path"] = state:get("eastgate.path") or "/",
   }, body:getBytes(0, body:length()), 5000)

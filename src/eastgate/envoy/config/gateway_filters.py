@@ -1,9 +1,9 @@
 """The HTTP filters of a gateway's port.
 
-mcp            reads the message in a request
 attributes...  notes what is looked at, as at a sidecar
 route          names the rule that routing chooses; it decides nothing
-steer          draws a destination of that rule, notes it and the message, and leads the request there
+steer          draws a destination of that rule, reads the message, notes both, and leads the request there; filters lists
+               of tools in answers
 requests       decides
 ask            asks the authorizer, where `requests` leaves the decision to it
 """
@@ -114,7 +114,11 @@ def _weighted(destination: Destination) -> str:
 
 def _described(destination: Destination) -> str:
     """Say what is done at a destination. MCP servers have sessions; messages are read where policies look at them."""
-    flags = {"messages": destination.reads_messages, "tools": destination.filters_tools}
+    flags = {
+        "messages": destination.reads_messages,
+        "tools": destination.filters_tools,
+        "schemes": destination.asks_schemes,
+    }
     parts = [f"{name} = true" for name, holds in flags.items() if holds]
     if destination.reads_messages and destination.backend_key is not None:
         parts.append(f"backend = {literal(destination.backend_key)}")

@@ -35,12 +35,16 @@ def gateway_port_resources(
     yield from outer_listeners(inbound, plan.port)
     yield _request_listener(inbound, answers_messages and plan.reads_messages)
     yield from filters
-    yield gateway_routes(inbound.port, legs)
+    yield gateway_routes(inbound.port, _scheme(inbound), legs)
 
 
 @lru_cache(maxsize=1024)
 def _request_listener(inbound: InboundPort, answers_messages: bool) -> XdsResource:
     filters = gateway_filters(inbound)
     replies = [json_rpc_reply()] if answers_messages else []
-    listener = build_request_listener(inbound, filters, replies, (OWN_HEADERS,), GATEWAY_FIELDS)
+    listener = build_request_listener(inbound, filters, replies, (OWN_HEADERS,), GATEWAY_FIELDS, _scheme(inbound))
     return XdsResource(LISTENER, f"requests/{inbound.port}", serialize(listener))
+
+
+def _scheme(inbound: InboundPort) -> str:
+    return "https" if inbound.handshakes else "http"

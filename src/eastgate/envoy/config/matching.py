@@ -283,7 +283,7 @@ def _write_node(to: OnMatch, node: Node, leaf: Leaf) -> None:
 
 def _write_tests(to: Any, node: DecisionNode[ProxyVerdict], leaf: Leaf) -> None:
     """Write tests in order: as lists, and where many compare one attribute with texts, as maps."""
-    *before, last = segments(node.tests)
+    *before, last = segments(node.tests, node.otherwise)
     for segment in before:
         _write_segment(to, segment, leaf)
         to = to.on_no_match.matcher

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
+from eastgate.envoy.config.expansion import compared_texts, expand
 from eastgate.envoy.plan import Node, ProxyVerdict
 from eastgate.envoy.plan.gateway import DESTINATION
-from eastgate.ir import ALWAYS, And, Is, OneOf, Or, Predicate, all_of
+from eastgate.ir import ALWAYS, And, Is, OneOf, Or, Predicate, all_of, any_of
 from eastgate.ir.attributes import MCP_METHOD, MCP_TOOL, Attribute
 from eastgate.records import dataclass
 
@@ -37,9 +38,14 @@ class TestMap:
 Segment: TypeAlias = list[Test] | TestMap
 
 
-def segments(tests: Sequence[Test]) -> list[Segment]:
-    """Return the parts of a list of tests, in order; at least one."""
-    parts = [part for test in tests for part in _split(test)]
+def segments(tests: Sequence[Test], otherwise: Node) -> list[Segment]:
+    """Return the parts of a list of tests, in order; at least one. `otherwise` is what holds behind it."""
+    reachable = list(_reachable(tests))
+    expansion = expand(reachable, otherwise, MCP_TOOL)
+    if expansion is not None:
+        others: list[Segment] = [expansion.others] if expansion.others else []
+        return [TestMap(MCP_TOOL, expansion.entries), *others]
+    parts = [part for test in reachable for part in _split(test)]
     runs: list[tuple[Attribute | None, list[Test]]] = []
     for part in parts:
         attribute = _mapped(part[0])
@@ -59,6 +65,20 @@ def segments(tests: Sequence[Test]) -> list[Segment]:
     return joined if maps else [list(tests)]
 
 
+def _reachable(tests: Sequence[Test]) -> Iterator[Test]:
+    """Yield the tests without alternatives that an earlier test has too, which then has decided.
+
+    Every rule for the tools of an agent also has the messages that any client needs: without them, only tools are left.
+    """
+    decided: set[Predicate] = set()
+    for when, inner in tests:
+        alternatives = when.parts if isinstance(when, Or) else (when,)
+        left = [part for part in alternatives if part not in decided]
+        decided.update(left)
+        if left:
+            yield (when if len(left) == len(alternatives) else any_of(left)), inner
+
+
 def _split(test: Test) -> Iterator[Test]:
     """Yield the alternatives of a test one by one, where that repeats no more than a verdict."""
     when, inner = test
@@ -72,27 +92,19 @@ def _conjuncts(predicate: Predicate) -> tuple[Predicate, ...]:
     return predicate.parts if isinstance(predicate, And) else (predicate,)
 
 
-def _compared(predicate: Predicate, attribute: Attribute) -> frozenset[str] | None:
-    """Return the texts that a predicate compares an attribute with, if it does so."""
-    for part in _conjuncts(predicate):
-        if isinstance(part, Is) and part.attribute is attribute and isinstance(part.matcher, OneOf) and not part.joined:
-            return frozenset(map(str, part.matcher.values))
-    return None
-
-
 def _mapped(predicate: Predicate) -> Attribute | None:
-    return next((attribute for attribute in _MAPPED if _compared(predicate, attribute)), None)
+    return next((attribute for attribute in _MAPPED if compared_texts(predicate, attribute)), None)
 
 
 def _texts(run: Sequence[Test], attribute: Attribute) -> int:
-    return sum(len(_compared(when, attribute) or ()) for when, _ in run)
+    return sum(len(compared_texts(when, attribute) or ()) for when, _ in run)
 
 
 def _as_map(attribute: Attribute, run: Sequence[Test]) -> TestMap:
     entries: dict[str, list[Test]] = {}
     for when, inner in run:
         rest = _without(when, attribute)
-        for text in sorted(_compared(when, attribute) or ()):
+        for text in sorted(compared_texts(when, attribute) or ()):
             known = entries.setdefault(text, [])
             if not known or known[-1][0] != ALWAYS:  # nothing is asked after a test that always holds
                 known.append((rest, inner))

@@ -30,7 +30,20 @@ from eastgate.envoy.plan.vantage import AT_GATEWAY
 from eastgate.gateway import BackendRef, Candidate, ListenerGroup, Routed
 from eastgate.gateway.hostnames import Host
 from eastgate.gateway.journey import beyond
-from eastgate.ir import AuthorizerName, Computed, Is, Layer, Not, OneOf, Predicate, Refusal, Unroutable, atoms
+from eastgate.ir import (
+    ALWAYS,
+    AuthorizerName,
+    Computed,
+    Is,
+    Layer,
+    Not,
+    OneOf,
+    Predicate,
+    Refusal,
+    Unroutable,
+    atoms,
+    authorizers_in,
+)
 from eastgate.ir.attributes import BACKEND, HOST, MCP_METHOD, MCP_TOOL, SNI, Attribute
 from eastgate.ir.paths import comparable_path, is_sensitive
 from eastgate.records import dataclass
@@ -87,6 +100,7 @@ class Destination:
     match names, where a filter replaces it. `reads_messages`: policies on the way look at MCP messages, or deny some to
     a backend of agents, whose clients are then answered with the id of theirs. `filters_tools`: they tell tools apart.
     `shows_body`: the authorizer is shown bodies, and waits for them.
+    `asks_schemes`: they have schemes, which may look at certificates.
     """
 
     id: str
@@ -99,6 +113,7 @@ class Destination:
     reads_messages: bool = False
     filters_tools: bool = False
     shows_body: bool = False
+    asks_schemes: bool = False
 
     @property
     def title(self) -> str:
@@ -255,7 +270,8 @@ class _GatewayPlanner:
             rules = choice(((each.when, self._rule_verdict(each)) for each in host.candidates), nowhere)
             if self._group.tls:
                 names = [listener.hostname for listener in self._group.listeners]
-                rules = choice([(Not(chooses(SNI, host.listener.hostname, names)), nowhere)], rules)
+                chosen = chooses(SNI, host.listener.hostname, names)
+                rules = choice([(Not(chosen), nowhere)] if chosen != ALWAYS else [], rules)
             if host.hostname is None:
                 otherwise = rules
             else:
@@ -311,7 +327,8 @@ class _GatewayPlanner:
         reads = looks or (key is not None and bool(layers))
         asked = (ask.authorizer for layer in layers for ask in layer.asks)
         shows = looks or any(isinstance(name, AuthorizerName) and name.external.max_body > 0 for name in asked)
-        return Destination(name, weight, points, routed, backend, key, prefix, reads, tells, shows)
+        schemes = bool(authorizers_in(layers))
+        return Destination(name, weight, points, routed, backend, key, prefix, reads, tells, shows, schemes)
 
     # Deciding
 

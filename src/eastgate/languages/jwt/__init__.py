@@ -11,7 +11,7 @@ answer for every text. Importing this package loads neither joserfc nor an HTTP 
 The issuer to ask comes from the policy, never from the token.
 """
 
-from eastgate.languages.jwt.discovery import DiscoveredKeys, PublishedKeys, key_sets_of
+from eastgate.languages.jwt.discovery import DiscoveredKeys, NotAtHand, PublishedKeys, key_sets_of, keys_at_hand
 from eastgate.languages.jwt.expectations import Expectations
 from eastgate.languages.jwt.keys import Keys
 from eastgate.languages.jwt.outcome import Reason, RejectedToken, VerifiedToken
@@ -26,12 +26,14 @@ __all__ = [
     "Keys",
     "KeysUnavailable",
     "KnownKeys",
+    "NotAtHand",
     "PublishedKeys",
     "Reason",
     "RejectedToken",
     "VerifiedToken",
     "VerifiedTokens",
     "key_sets_of",
+    "keys_at_hand",
     "verify",
     "verify_from",
 ]

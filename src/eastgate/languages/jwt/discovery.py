@@ -22,7 +22,7 @@ from eastgate.records import dataclass
 if TYPE_CHECKING:
     import ssl
 
-__all__ = ["DiscoveredKeys", "PublishedKeys", "key_sets_of"]
+__all__ = ["DiscoveredKeys", "NotAtHand", "PublishedKeys", "key_sets_of", "keys_at_hand"]
 
 
 class _Withdrawn(KeysUnavailable):
@@ -84,6 +84,12 @@ class _FetchedKeys:
             return self._usable(held)
         finally:
             held.lock.release()
+
+    def fresh_keys(self, issuer_url: str) -> Keys | None:
+        """Return the keys if they are fresh. Nothing is fetched."""
+        held = self._of(issuer_url)
+        keys = held.keys
+        return keys if keys is not None and self._age(held) < self._fresh_for else None
 
     def newer_keys(self, issuer_url: str, than: Keys) -> Keys:
         """Return the keys, fetched if these are still the newest and the last fetch is long enough ago."""
@@ -179,6 +185,33 @@ class DiscoveredKeys(_FetchedKeys):
         if issuer.scheme == "https" and checked_url(jwks_uri).scheme != "https":
             raise KeysUnavailable(f"the issuer {issuer_url} has its keys where anyone could replace them (not HTTPS)")
         return self._fetcher.document(jwks_uri)
+
+
+class NotAtHand(Exception):  # noqa: N818 - says what is known
+    """The keys of an issuer would have to be fetched."""
+
+
+class KeysAtHand:
+    """The fresh keys of a source. Where any would have to be fetched, NotAtHand is raised, and nothing is."""
+
+    def __init__(self, source: _FetchedKeys) -> None:
+        self._source = source
+
+    def keys(self, issuer_url: str) -> Keys:
+        """Return the keys, which are fresh."""
+        keys = self._source.fresh_keys(issuer_url)
+        if keys is None:
+            raise NotAtHand
+        return keys
+
+    def newer_keys(self, issuer_url: str, than: Keys) -> Keys:  # noqa: ARG002 - it looks for none
+        """Leave it to others to look for newer keys."""
+        raise NotAtHand
+
+
+def keys_at_hand(source: KeySource) -> KeySource:
+    """Return a source of the same keys that fetches none."""
+    return KeysAtHand(source) if isinstance(source, _FetchedKeys) else source
 
 
 def key_sets_of(source: KeySource) -> KeySource:

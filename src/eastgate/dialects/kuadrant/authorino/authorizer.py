@@ -22,7 +22,7 @@ from eastgate.dialects.kuadrant.authorino.model import (
     TokenReview,
     Where,
 )
-from eastgate.ir import RawRequest, Request, Ruling
+from eastgate.ir import RawRequest, Request, Ruling, WouldWait
 from eastgate.ir.attributes import ADDRESS, AUTHORITY, IDENTITY, METHOD, TARGET, UNKNOWN, Attribute, Unknown
 from eastgate.ir.fields import header_values, steers_proxy
 from eastgate.records import dataclass
@@ -48,15 +48,28 @@ class SchemeAuthorizer:
 
     def answer(self, request: Request, raw: RawRequest) -> Ruling:
         """Evaluate the scheme for a request."""
+        if raw.may_wait:
+            return self._evaluate(request, raw, self.services)
+        from eastgate.languages.jwt import NotAtHand
+
+        services = self.services.at_once
+        if services is None or not self.scheme.is_quick:
+            raise WouldWait
+        try:
+            return self._evaluate(request, raw, services)
+        except NotAtHand:
+            raise WouldWait from None
+
+    def _evaluate(self, request: Request, raw: RawRequest, services: Services) -> Ruling:
         from eastgate.dialects.kuadrant.authorino.evaluate import (
             evaluate,  # few questions need it, and it brings much along
         )
 
         facts = with_token(_facts(request, raw), self.scheme, raw.token)
-        judged = evaluate(self.scheme, facts, self.services, explain=raw.explain)
+        judged = evaluate(self.scheme, facts, services, explain=raw.explain)
         if judged.is_undecided and facts.scheme is UNKNOWN:  # both must be allowed
             schemes = (replace(facts, scheme=url) for url in ("http", "https"))
-            completed = [evaluate(self.scheme, known, self.services, explain=raw.explain) for known in schemes]
+            completed = [evaluate(self.scheme, known, services, explain=raw.explain) for known in schemes]
             judged = next((judgement for judgement in completed if not judgement.allowed), completed[0])
         return Ruling(
             judged.allowed,
@@ -153,7 +166,7 @@ def services_in(world: World, keys: KeySource | None, *, authorino_compat: bool,
 
     A policy that is read anew gets new services, so that no answer outlives the policy that it was given for.
     """
-    from eastgate.languages.jwt import VerifiedTokens, key_sets_of  # only where there is an AuthPolicy
+    from eastgate.languages.jwt import VerifiedTokens, key_sets_of, keys_at_hand  # only where there is an AuthPolicy
 
     keyring = Keyring(world)
     services = Services(
@@ -170,4 +183,7 @@ def services_in(world: World, keys: KeySource | None, *, authorino_compat: bool,
     from eastgate.dialects.kuadrant.authorino.caching import AnswerCache
     from eastgate.dialects.kuadrant.authorino.fetching import HttpFetcher
 
-    return replace(services, fetcher=HttpFetcher(), cache=AnswerCache())
+    at_once = services
+    if keys is not None:
+        at_once = replace(services, keys=keys_at_hand(keys), key_sets=keys_at_hand(key_sets_of(keys)))
+    return replace(services, fetcher=HttpFetcher(), cache=AnswerCache(), at_once=at_once)

@@ -125,5 +125,7 @@ class Services:
     cache: AnswerCache | None = None
     leeway: float = 30
     """Seconds by which the clocks of token issuers may be off."""
+    at_once: Services | None = field(default=None, repr=False)
+    """The same services, of which none makes anybody wait."""
     authorino_compat: bool = False
     """A `when` that errs skips what it guards, as in Authorino. Otherwise it denies."""

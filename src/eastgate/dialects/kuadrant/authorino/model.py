@@ -522,3 +522,15 @@ class Scheme(Part):
             self.unauthenticated,
             self.unauthorized,
         )
+
+    @property
+    def is_quick(self) -> bool:
+        """Return whether it asks no server but for keys of issuers, and computes nothing that could take long."""
+        return (
+            not self.metadata
+            and all(isinstance(identity.method, _QUICK_METHODS) for identity in self.identities)
+            and all(isinstance(authorization.rule, PatternRules) for authorization in self.authorizations)
+        )
+
+
+_QUICK_METHODS = (Jwt, ApiKeys, Plain, AnonymousAccess)

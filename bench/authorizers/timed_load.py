@@ -1,0 +1,104 @@
+"""Load from one thread of Python that measures how long each answer takes, on connections with one request each."""
+
+from __future__ import annotations
+
+import contextlib
+import select
+import socket
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import quantiles
+
+from bench.enforcement.load import answer
+
+__all__ = ["Timed", "TimedLoad", "ask"]
+
+_CHUNK = 1 << 16
+_PATIENCE = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """What was answered in a while, what that cost the authorizer, and how long it took: the median, and p99."""
+
+    count: int
+    seconds: float
+    cpu: float
+    p50: float
+    p99: float
+
+    @property
+    def rate(self) -> float:
+        """How many there were in a second."""
+        return self.count / self.seconds
+
+    @property
+    def cpu_us(self) -> float:
+        """CPU microseconds for each."""
+        return self.cpu / max(self.count, 1) * 1e6
+
+
+def ask(path: Path, request: bytes) -> int:
+    """Return the status of the answer to one request."""
+    with _connected(path) as line:
+        return int(answer(line, request).split(b" ", 2)[1])
+
+
+class TimedLoad:
+    """Keeps connections busy with requests, of which every answer must have that status."""
+
+    def __init__(self, path: Path, requests: Iterator[bytes], status: int, connections: int) -> None:
+        self._requests = requests
+        self._begins = f"HTTP/1.1 {status} ".encode()
+        self._stack = contextlib.ExitStack()
+        self._lines = {}
+        self._poll = self._stack.enter_context(select.epoll())
+        for _ in range(connections):
+            line = self._stack.enter_context(_connected(path))
+            self._lines[line.fileno()] = line
+            self._poll.register(line.fileno(), select.EPOLLIN)
+
+    def close(self) -> None:
+        """Hang up."""
+        self._stack.close()
+
+    def run(self, seconds: float) -> tuple[int, float, float, float]:
+        """Ask for that long; return the number of answers, the time, and the median and p99 of what one took."""
+        clock, lines, began_at, took = time.perf_counter, self._lines, {}, []
+        requests, begins = self._requests, self._begins
+        start = clock()
+        for number, line in lines.items():
+            began_at[number] = clock()
+            line.sendall(next(requests))
+        end = start + seconds
+        while True:
+            ready = self._poll.poll(_PATIENCE)
+            assert ready, f"no answer in {_PATIENCE} s"
+            now = clock()
+            for number, _ in ready:
+                line = lines[number]
+                data = line.recv(_CHUNK)
+                assert data.startswith(begins), f"got {data[:60]!r}"
+                took.append(now - began_at[number])
+                if now < end:
+                    began_at[number] = clock()
+                    line.sendall(next(requests))
+                else:
+                    del began_at[number]
+            if not began_at:
+                break
+        cuts = quantiles(took, n=100)
+        return len(took), clock() - start, cuts[49], cuts[98]
+
+
+def _connected(path: Path) -> socket.socket:
+    line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    line.settimeout(_PATIENCE)
+    try:
+        line.connect(str(path))
+    except OSError:
+        line.close()
+        raise
+    return line

@@ -1,0 +1,155 @@
+"""Lists of tests of which some exclude many tools: two levels of rules for one caller make such.
+
+What the first level denies is whatever is none of the many tools that it allows, and Envoy would compare each of them.
+So the whole list is written once for each tool that it names, with only what is left to ask of that tool, and once for
+all others: one look-up leads to the list of a tool.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypeAlias
+
+from eastgate.envoy.plan import Node, ProxyVerdict
+from eastgate.ir import ALWAYS, NEVER, And, Computed, Is, Not, OneOf, Or, Predicate, rewrite
+from eastgate.ir.attributes import Attribute
+from eastgate.records import dataclass
+
+__all__ = ["Expansion", "compared_texts", "expand"]
+
+_FEWEST = 6  # texts that are excluded, for which it is worth it
+_MOST_TESTS = 400_000  # in all lists together
+
+Test: TypeAlias = tuple[Predicate, Node]
+
+
+@dataclass(frozen=True, slots=True)
+class Expansion:
+    """The tests for each text of an attribute, of which one always holds, and those for whatever is none of them."""
+
+    entries: dict[str, list[Test]]
+    others: list[Test]
+
+
+def compared_texts(predicate: Predicate, attribute: Attribute) -> frozenset[str] | None:
+    """Return the texts that a predicate compares an attribute with, if it does so: with no other does it hold."""
+    for part in predicate.parts if isinstance(predicate, And) else (predicate,):
+        if isinstance(part, Is) and part.attribute is attribute and isinstance(part.matcher, OneOf) and not part.joined:
+            return frozenset(map(str, part.matcher.values))
+    return None
+
+
+def expand(tests: Sequence[Test], otherwise: Node, attribute: Attribute) -> Expansion | None:
+    """Expand a list by the texts of an attribute, where some tests exclude many of them; else return None."""
+    if not isinstance(otherwise, ProxyVerdict) or not any(_excludes_many(when, attribute) for when, _ in tests):
+        return None
+    narrowing = _Narrowing(attribute)
+    common: list[int] = []
+    by_text: dict[str, list[int]] = {}
+    for number, (when, inner) in enumerate(tests):
+        texts = narrowing.texts_of(when)
+        if texts is None and not isinstance(inner, ProxyVerdict):
+            return None  # it would be repeated in every list
+        if texts is None:
+            common.append(number)
+            texts = narrowing.mentioned(when)
+        for text in texts:
+            by_text.setdefault(text, []).append(number)
+    if len(by_text) * (len(common) + 2) > _MOST_TESTS:
+        return None
+
+    def listed(numbers: Iterable[int], text: str | None) -> Iterator[Test]:
+        for number in numbers:
+            when = narrowing.residual(tests[number][0], text)
+            if when != NEVER:
+                yield when, tests[number][1]
+            if when == ALWAYS:
+                return
+
+    entries = {}
+    for text, numbers in sorted(by_text.items()):
+        entry = list(listed(sorted({*common, *numbers}), text))
+        entries[text] = entry if entry and entry[-1][0] == ALWAYS else [*entry, (ALWAYS, otherwise)]
+    return Expansion(entries, list(listed(common, None)))
+
+
+def _excludes_many(predicate: Predicate, attribute: Attribute) -> bool:
+    parts = predicate.parts if isinstance(predicate, And) else (predicate,)
+    return any(isinstance(part, Not) and _count(part.part, attribute) >= _FEWEST for part in parts)
+
+
+def _count(predicate: Predicate, attribute: Attribute) -> int:
+    return sum(len(compared_texts(part, attribute) or ()) for part in _alternatives(predicate))
+
+
+def _alternatives(predicate: Predicate) -> Iterator[Predicate]:
+    """Yield all parts of which ANY must hold, those of alternatives among them too."""
+    if isinstance(predicate, Or):
+        for part in predicate.parts:
+            yield from _alternatives(part)
+    else:
+        yield predicate
+
+
+class _Narrowing:
+    """Narrows predicates to one text of an attribute. Long alternatives are sorted by text once."""
+
+    def __init__(self, attribute: Attribute) -> None:
+        self._attribute = attribute
+        self._sorted: dict[int, tuple[Or, Mapping[str, list[Predicate]], list[Predicate]]] = {}
+
+    def texts_of(self, predicate: Predicate) -> frozenset[str] | None:
+        """Return the only texts with which a predicate can hold; None where it can with any."""
+        if not isinstance(predicate, Or):
+            return compared_texts(predicate, self._attribute)
+        by_text, rest = self._by_text(predicate)
+        return None if rest else frozenset(by_text)
+
+    def mentioned(self, predicate: Predicate) -> frozenset[str]:
+        """Return the texts with which a predicate may come out otherwise than with others."""
+        match predicate:
+            case Or():
+                by_text, rest = self._by_text(predicate)
+                return frozenset(by_text).union(*map(self.mentioned, rest))
+            case And(parts):
+                return frozenset[str]().union(*map(self.mentioned, parts))
+            case Not(part):
+                return self.mentioned(part)
+            case _:
+                return compared_texts(predicate, self._attribute) or frozenset()
+
+    def residual(self, predicate: Predicate, text: str | None) -> Predicate:
+        """Return what is left to ask where the attribute is that text; None: where it is no text that is mentioned."""
+
+        def atom(asked: Is | Computed) -> Predicate:
+            texts = compared_texts(asked, self._attribute)
+            return asked if texts is None else ALWAYS if text in texts else NEVER
+
+        return rewrite(self._narrow(predicate, text), atom)
+
+    def _narrow(self, predicate: Predicate, text: str | None) -> Predicate:
+        match predicate:
+            case Or():
+                by_text, rest = self._by_text(predicate)
+                chosen = by_text.get(text, []) if text is not None else []
+                return Or((*rest, *chosen))
+            case And(parts):
+                return And(tuple(self._narrow(part, text) for part in parts))
+            case Not(part):
+                return Not(self._narrow(part, text))
+            case _:
+                return predicate
+
+    def _by_text(self, predicate: Or) -> tuple[Mapping[str, list[Predicate]], list[Predicate]]:
+        known = self._sorted.get(id(predicate))
+        if known is None:
+            by_text: dict[str, list[Predicate]] = {}
+            rest: dict[Predicate, None] = {}
+            for part in _alternatives(predicate):
+                texts = compared_texts(part, self._attribute)
+                if texts is None:
+                    rest[part] = None
+                for text in texts or ():
+                    by_text.setdefault(text, []).append(part)
+            known = self._sorted[id(predicate)] = predicate, by_text, list(rest)
+        return known[1], known[2]
