@@ -133,7 +133,7 @@ class Handler(BaseHTTPRequestHandler):
 
     do_GET = do_POST = do_DELETE = _answer  # noqa: N815 - as the class in the library has it
 
-    def log_message(self, format: str, *_: Any) -> None:
+    def log_message(self, format: str, *_: Any) -> None:  # noqa: A002 - as the library calls it
         """Log nothing."""
 
 
