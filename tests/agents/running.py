@@ -32,7 +32,12 @@ from tests.programs.processes import Processes, free_port
 
 T = TypeVar("T")
 PROGRAMS = Path(__file__).parents[1] / "programs"
-OUTSIDE = {"json": "maths-json", "stateless": "maths-stateless", "old": "maths", "batches": "batches"}  # by host: the kind of the server
+OUTSIDE = {
+    "json": "maths-json",
+    "stateless": "maths-stateless",
+    "old": "maths",
+    "batches": "batches",
+}  # by host: the kind of the server
 _LINE = 1 << 24
 
 

@@ -9,7 +9,7 @@ import pytest
 from tests.agents.manifests import GATEWAY, asks, backend, tools
 from tests.agents.running import MODERN, AgentMesh, Denied
 
-IDS = ["7", 7, 0, -1, 9007199254740993, "ä\"\\\n", "x" * 1000]
+IDS = ["7", 7, 0, -1, 9007199254740993, 'ä"\\\n', "x" * 1000]
 
 
 def _call(request_id: object, tool: str = "sub") -> dict[str, Any]:

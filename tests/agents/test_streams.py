@@ -51,9 +51,7 @@ def test_a_tool_that_is_taken_away_is_gone_for_open_sessions(agents: AgentMesh, 
 @pytest.mark.parametrize("sdk", SDKS, ids=str)
 @pytest.mark.parametrize("by", ["InlineTools", "Deny"])
 @pytest.mark.parametrize("asked", [False, True], ids=["decided", "asked"])
-def test_a_call_that_runs_ends_when_its_tool_is_taken_away(
-    agents: AgentMesh, sdk: Sdk, by: str, asked: bool
-) -> None:
+def test_a_call_that_runs_ends_when_its_tool_is_taken_away(agents: AgentMesh, sdk: Sdk, by: str, asked: bool) -> None:
     asking = (asks("ask", GATEWAY, "writer", "GRPC"),) if asked else ()
     everything = tools("some", backend("maths"), {"writer": ["add", "wait"]})
     agents.enforce(everything, *asking)

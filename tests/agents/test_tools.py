@@ -52,9 +52,7 @@ def _denial(agents: AgentMesh, account: str, server: str, sdk: Sdk, tool: str, *
 
 @pytest.mark.parametrize("sdk", [MODERN, OLD], ids=str)
 @pytest.mark.parametrize("target", [GATEWAY, backend("maths")], ids=["gateway", "backend"])
-def test_a_call_is_denied_at_either_level_by_each_kind_of_policy(
-    agents: AgentMesh, target: Manifest, sdk: Sdk
-) -> None:
+def test_a_call_is_denied_at_either_level_by_each_kind_of_policy(agents: AgentMesh, target: Manifest, sdk: Sdk) -> None:
     everything = tools("everything", target, {"writer": ["add", "sub", "mul"]})
     denials: dict[str, tuple[Manifest, ...]] = {
         "InlineTools": (tools("some", target, {"writer": ["add"]}),),

@@ -106,10 +106,15 @@ async def _batches(_scope: Any, receive: Any, send: Any) -> None:
             break
     asked = json.loads(body)
     result = {"tools": [{"name": "add", "inputSchema": {}}, {"name": "wipe", "inputSchema": {}}]}
-    answers = [{"jsonrpc": "2.0", "id": each["id"], "result": result} for each in (asked if isinstance(asked, list) else [asked])]
+    answers = [
+        {"jsonrpc": "2.0", "id": each["id"], "result": result}
+        for each in (asked if isinstance(asked, list) else [asked])
+    ]
     headers = [(b"content-type", b"application/json")]
     await send({"type": "http.response.start", "status": 201, "headers": headers})
-    await send({"type": "http.response.body", "body": json.dumps(answers if isinstance(asked, list) else answers[0]).encode()})
+    await send(
+        {"type": "http.response.body", "body": json.dumps(answers if isinstance(asked, list) else answers[0]).encode()}
+    )
 
 
 def _application(kind: str) -> Any:
