@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from eastgate.mesh.events import Enforced
+from eastgate.mesh.events import Enforced, PartlyEnforced
 from eastgate.mesh.local.connection import Connection, HttpRequest
 from tests.certificates import self_signed
 from tests.mesh.toystore import GATEWAY, POD, ToyStore, client_context, toy_store
@@ -115,7 +115,8 @@ def test_a_secret_of_a_listener_comes_changes_and_goes(tmp_path: Path) -> None:
     def secret(certificate: bytes, key: bytes) -> str:
         data = {"tls.crt": b64encode(certificate).decode(), "tls.key": b64encode(key).decode()}
         metadata = {"name": "toystore-tls", "namespace": "gateways"}
-        return json.dumps({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": data})
+        kind = {"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/tls"}
+        return json.dumps({**kind, "metadata": metadata, "data": data})
 
     async def shown(store: ToyStore) -> bytes:
         target = store.target("www.toystore.com")
@@ -138,5 +139,12 @@ def test_a_secret_of_a_listener_comes_changes_and_goes(tmp_path: Path) -> None:
             certificates.append(await shown(store))
             assert certificates[-1] == ssl.PEM_cert_to_DER_cert(certificate.decode())
         assert of_mesh not in certificates
+        changed = await store.edit("tls.yaml", lambda text: text.replace("kubernetes.io/tls", "Opaque"))
+        assert isinstance(changed, PartlyEnforced)
+        assert changed.closed == (f"{GATEWAY} port 443, listener https",)
+        assert (await store.send("/toys", host="www")).status == 0
+        (store.folder / "tls.yaml").unlink()
+        assert isinstance(await store.apply(), Enforced)
+        assert (await store.send("/toys", host="www")).status == 200
 
     in_store(tmp_path, do)

@@ -169,9 +169,7 @@ def _data(text: str | None, output: str) -> bytes:
         fail([Diagnostic(BAD_OPTION, f"cannot read `{text[1:]}`: {error.strerror}")], output)
 
 
-def _with_token(
-    headers: dict[str, list[str]] | None, token: str | None, output: str
-) -> dict[str, list[str]] | None:
+def _with_token(headers: dict[str, list[str]] | None, token: str | None, output: str) -> dict[str, list[str]] | None:
     """Add a token to the headers, if there is one."""
     if token is None:
         return headers
