@@ -227,7 +227,7 @@ class Enforcement:
             ]
             resources = list(gateway_port_resources(inbound, plan, of_port, decisive, answers_messages))
             published += self._closures.guard(node, port, resources, trust, closing_of(inbound))
-            closure = describe_gateway_closure(self.authority, node, plan)
+            closure = describe_gateway_closure(self.authority, node, plan, groups[port])
             if closure is not None and ((node, port) not in self._closures.closed or not closure.parts):
                 self._closures.closed[node, port] = closure
             legs += of_port
