@@ -54,7 +54,9 @@ def guard(random: Random) -> Predicate:
 
 def rule(random: Random) -> Predicate:
     tools = calls(*random.sample(TOOLS, random.randint(1, 3)))
-    return random.choice([tools, Or((tools, LIST, GET)), Or((LIST, tools)), LIST, Not(tools), ALWAYS, Or((GET, LIST)), guard(random)])
+    return random.choice(
+        [tools, Or((tools, LIST, GET)), Or((LIST, tools)), LIST, Not(tools), ALWAYS, Or((GET, LIST)), guard(random)]
+    )
 
 
 @pytest.mark.parametrize("seed", range(60))
