@@ -22,12 +22,12 @@ __all__ = ["run", "section_of"]
 _ROOT = Path(__file__).parents[2]
 _TWICE = 2.0
 _MEASURED = (
-    "Requests per second through an Envoy that asks an authorizer about each, p50 and p99 of the answer in ms, and CPU "
-    "us of the authorizer for each check; times: what Eastgate answers for one answer of the peer, in the same round, "
-    "by requests and by CPU time. On a shared machine a process with several threads gets more of its core than one with "
-    "one thread, and others take from one round and not from the next; so targets go by CPU time. "
-    "Every authorizer is one process on the one core under test (Go: GOMAXPROCS=1); Envoy, with one worker, which "
-    "answers itself what is allowed, and the load, 16 connections, are on the others. Medians of rounds in turns. No "
+    "Requests per second through an Envoy that asks an authorizer about each, p50 and p99 of the answer in ms, and "
+    "CPU us of the authorizer for each check; times: what Eastgate answers for one answer of the peer, in the same "
+    "round, by requests and by CPU time. On a shared machine a process with several threads gets more of its core "
+    "than one with one thread, and others take from one round and not from the next; so targets go by CPU time. Every "
+    "authorizer is one process on the one core under test (Go: GOMAXPROCS=1); Envoy, with one worker, which answers "
+    "itself what is allowed, and the load, 16 connections, are on the others. Medians of rounds in turns. No "
     "decisions are logged. JWT: an RS256 token of an issuer, and a pattern on a claim. warm: one token; cold: a token "
     "never seen before with each request; cached: warm, where Authorino is told to remember the identity, which by "
     "itself it never does. API key: of 100 in Secrets. CEL and Rego: method and a header."
@@ -122,7 +122,7 @@ def _times(lanes: Lanes, protocol: str, scheme: str, peer: str, what: str = "cpu
     own, other = lanes.get((EASTGATE, protocol, _own(scheme))), lanes.get((peer, protocol, scheme))
     if own is None or other is None:
         return None
-    return median(a / b for a, b in zip(own[what], other[what], strict=True))
+    return float(median(a / b for a, b in zip(own[what], other[what], strict=True)))
 
 
 def _targets(lanes: Lanes) -> Iterator[Target]:
