@@ -2,7 +2,7 @@
 
 attributes...  notes what is looked at, as at a sidecar
 route          names the rule that routing chooses; it decides nothing
-steer          draws a destination of that rule, reads the message, notes both, and leads the request there; filters
+steer          draws a destination of that rule, reads the message, notes both, and leads the request there; it filters
                lists of tools in answers
 requests       decides
 ask            asks the authorizer, where `requests` leaves the decision to it
