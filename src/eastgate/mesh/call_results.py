@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from eastgate.api.decisions import Decision
 from eastgate.api.questions import Question
-from eastgate.envoy.plan.gateway import Destination
+from eastgate.envoy.plan.gateway import NO_SESSION, NO_SUCH_SESSION, UNREAD_MESSAGE, Destination
 from eastgate.mcp.client import RpcError
 from eastgate.mcp.strict_json import Json
 from eastgate.mesh.access_log import Observation
@@ -16,6 +16,7 @@ from eastgate.records import dataclass
 __all__ = ["CallResult", "McpResult"]
 
 _BY_PROXY = "proxy/"
+_OF_PROTOCOL = (UNREAD_MESSAGE, NO_SESSION, NO_SUCH_SESSION)
 _ANSWERED = ("via_upstream", "direct_response")  # how the details begin where an answer is that of the application
 
 
@@ -72,10 +73,13 @@ class CallResult:
 
     @property
     def is_beyond_engine(self) -> bool:
-        """Return whether the engine does not know what decided: an authorizer's answer, or that a route is closed."""
+        """Return whether the engine does not know what decided.
+
+        It may be an authorizer's answer, that a route is closed, or that it is no proper message of MCP.
+        """
         observation = self.observation
         if observation is None or self.destination is None:
             return False
-        if not observation.allowed and observation.who.startswith(_BY_PROXY):
+        if not observation.allowed and (observation.who.startswith(_BY_PROXY) or observation.who in _OF_PROTOCOL):
             return True
         return observation.asked and any(layer.asks for layer in self.decision.layers)

@@ -11,7 +11,7 @@ from eastgate.cluster.points import Point
 from eastgate.engine.compiled import Program
 from eastgate.envoy.plan.decisions import name_of
 from eastgate.envoy.plan.fields import UNCLEAR
-from eastgate.envoy.plan.gateway import Destination
+from eastgate.envoy.plan.gateway import NO_SESSION, NO_SUCH_SESSION, UNREAD_MESSAGE, Destination
 from eastgate.ir import REFUSED_HOST, REFUSED_SPELLING, Origin, Unroutable, rules_of
 from eastgate.mesh.access_log import AUTHORIZER, NO_ANSWER, UNREACHABLE, Observation
 from eastgate.mesh.destinations import Destinations, dead_end_of
@@ -45,7 +45,9 @@ _REASONS: dict[str, str] = {
     UNCLEAR: "what policies look at cannot be read for certain: a header or query parameter has too many values",
     REFUSED_HOST: "the host is no host with a port up to 65535",
     REFUSED_SPELLING: "the path has characters as %XX that need not be, where it is compared with a pattern",
-    "unread-message": "the MCP message cannot be read for certain, and policies look at it",
+    UNREAD_MESSAGE: "the MCP message cannot be read for certain, and policies look at it",
+    NO_SESSION: "the stream of a session is asked for without one",
+    NO_SUCH_SESSION: "the session is not one that this caller has at this backend",
     "unclear-route": "what routes look at cannot be read for certain",
     "unknown-destination": "the routes changed while it was on its way",
     AUTHORIZER: "the authorizer, which named no rule",

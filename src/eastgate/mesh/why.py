@@ -9,6 +9,7 @@ from eastgate.api.decisions import Decision
 from eastgate.api.questions import NOT_DECLARED, Question, QuestionError
 from eastgate.diagnostics.printable import printable
 from eastgate.envoy.plan.decisions import UNOPPOSED_NAME, name_of, policy_name
+from eastgate.envoy.plan.gateway import NO_SESSION, NO_SUCH_SESSION, UNREAD_MESSAGE
 from eastgate.ir import Request, is_network
 from eastgate.ir.attributes import query
 from eastgate.mesh.access_log import AUTHORIZER, NO_ANSWER, UNREACHABLE, Observation, rule_of
@@ -28,7 +29,9 @@ _NONE = regex(r"none-of-\d+")
 _AT_GATEWAY = "gateways decide requests, not connections: look for the lines of the requests on it"
 _BY_PROXY = {
     "cannot-be-enforced": "the port was closed, because a policy there cannot be enforced as it is written",
-    "unread-message": "the gateway refuses messages that it cannot read for certain, whatever the policies say of them",
+    UNREAD_MESSAGE: "the gateway refuses messages that it cannot read for certain, whatever the policies say of them",
+    NO_SESSION: "the gateway gives no stream without a session, whatever the policies say of it",
+    NO_SUCH_SESSION: "the gateway lets nobody into a session of somebody else's, whatever the policies say of it",
     "unclear-route": "the gateway refuses what it cannot route for certain, whatever the policies say of it",
     "unknown-destination": "the routes were changing",
     NO_ANSWER: "the authorizer did not answer, so that it was refused",

@@ -107,20 +107,22 @@ def either(predicates: Iterable[Predicate]) -> Predicate:
 
 def unread(node: Node) -> Node:
     """Return the decision on bytes that are not read as HTTP: ALL that could be HTTP in them must be allowed."""
-    return without(node, needs_http, int(Refusal.CLOSED))
+    return without(node, needs_http, lambda verdict: replace(verdict, status=int(Refusal.CLOSED)))
 
 
-def without(node: Node, hidden: Callable[[Is | Computed], bool], status: int) -> Node:
+def without(
+    node: Node, hidden: Callable[[Is | Computed], bool], refuse: Callable[[ProxyVerdict], ProxyVerdict]
+) -> Node:
     """Return the decision where some tests cannot be made: allowed where it is however they come out.
 
-    What is denied for want of them, or anyway, is denied with that status.
+    `refuse` makes of a denial what is told of it.
     """
     *tests, (_, last) = _Unread(hidden).entries(node)
 
-    def refused(verdict: ProxyVerdict) -> ProxyVerdict:
-        return verdict if verdict.allowed else replace(verdict, status=status)
+    def concluded(verdict: ProxyVerdict) -> ProxyVerdict:
+        return verdict if verdict.allowed else refuse(verdict)
 
-    return choice([(when, refused(verdict)) for when, verdict in tests], refused(last))
+    return choice([(when, concluded(verdict)) for when, verdict in tests], concluded(last))
 
 
 class _Unread:

@@ -55,7 +55,10 @@ __all__ = [
     "DESTINATION",
     "MESSAGE",
     "NOWHERE",
+    "NO_SESSION",
+    "NO_SUCH_SESSION",
     "UNCLEAR_ROUTE",
+    "UNREAD_MESSAGE",
     "Destination",
     "GatewayPlan",
     "TlsStream",
@@ -65,6 +68,8 @@ __all__ = [
 
 DESTINATION = Attribute("destination")  # where routing leads a request: the id of a `Destination`
 MESSAGE = Attribute("MCP message", needs_http=True)  # whether the message in a request was read
+# Refusals of what is no proper message, or of no session of the caller's, whatever policies say of it
+UNREAD_MESSAGE, NO_SESSION, NO_SUCH_SESSION = "unread-message", "no-session", "no-such-session"
 NOWHERE = "nowhere"  # the destination of what no route takes
 UNCLEAR_ROUTE = "unclear"  # the destination of what cannot be routed for certain
 _MCP = frozenset({MCP_METHOD, MCP_TOOL})
@@ -82,10 +87,11 @@ def _is_about_messages(atom: Is | Computed) -> bool:
     return not _MCP.isdisjoint((atom.attribute,) if isinstance(atom, Is) else atom.attributes)
 
 
+_UNREAD = ProxyVerdict(False, int(Refusal.BAD_REQUEST), UNREAD_MESSAGE)
 # What becomes of a message before any rule is asked, where a layer looks at messages.
 _OF_MESSAGES: tuple[tuple[Predicate, Node], ...] = (
-    (_message_is("bad-session"), ProxyVerdict(False, int(Refusal.NOT_FOUND), "no-such-session")),
-    (_message_is("no-session"), ProxyVerdict(False, 405, "no-session")),
+    (_message_is("bad-session"), ProxyVerdict(False, int(Refusal.NOT_FOUND), NO_SUCH_SESSION)),
+    (_message_is("no-session"), ProxyVerdict(False, 405, NO_SESSION)),
     (_message_is("batch"), ASK),
 )
 LayersAt: TypeAlias = Callable[[Point], Sequence[Layer]]
@@ -392,7 +398,7 @@ class _GatewayPlanner:
         if not flow.layer.looks_at & _MCP:
             return node
         if id(node) not in self._readable:
-            unread_message = without(node, _is_about_messages, int(Refusal.BAD_REQUEST))
+            unread_message = without(node, _is_about_messages, lambda _: _UNREAD)
             tests = [*_OF_MESSAGES, (_message_is("unread"), unread_message)]
             self._readable[id(node)] = node, choice(tests, node)
         return self._readable[id(node)][1]
