@@ -82,7 +82,7 @@ class McpServer(SocketServer):
             message = {}
         messages = [each for each in (message if isinstance(message, list) else [message]) if isinstance(each, dict)]
         results = [{"jsonrpc": "2.0", "id": each.get("id"), "result": _result(each)} for each in messages]
-        session = ()
+        session: tuple[tuple[str, str], ...] = ()
         if any(each.get("method") == "initialize" for each in messages):
             self.sessions += 1
             session = (("mcp-session-id", f"{self.name}-{self.sessions}"),)
@@ -158,7 +158,7 @@ def access_policy(
             rule["authorization"] = {"type": "Inline", "mcp": dict(mcp)}
         return rule
 
-    spec = {
+    spec: Manifest = {
         "targetRefs": [{"group": group, "kind": kind, "name": named}],
         "action": action,
         "rules": [written(index, *rule) for index, rule in enumerate(rules)],
