@@ -23,6 +23,7 @@ from tests.attacks.files import NOT_FILES, SHADOW, TEXTS, pod
 
 _QUESTION = ["--from", "sa:shop/web", "--to", "pod:shop/good"]
 _WORDS = {
+    "authorizer": ["--grpc", "127.0.0.1:0"],
     "check": _QUESTION,
     "convert": ["--to", "istio"],
     "describe": ["pod"],

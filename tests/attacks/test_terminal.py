@@ -42,6 +42,11 @@ _BASES: dict[str, list[list[str]]] = {
         ["-f", "GOOD", "--from", f"sa:shop/{HOSTILE}", "--to", "pod:shop/payments", "--port", "8443"],
         ["-f", "BROKEN", *_QUESTION],
     ],
+    "authorizer": [
+        ["--strict", "-f", "BROKEN", "--grpc", "127.0.0.1:0"],
+        ["-f", "GOOD", "--grpc", HOSTILE],
+        ["-f", "GOOD", "--to", HOSTILE, "--grpc", "127.0.0.1:0", "--jwks", HOSTILE],
+    ],
     "completion": [["bash"]],
     "convert": [["-f", "GOOD", "--to", "istio"], ["-f", "BROKEN", "--to", "linkerd"], ["-f", "GOOD", "--to", HOSTILE]],
     "crds": [["--kind", "AuthorizationPolicy"], ["--kind", HOSTILE]],

@@ -219,7 +219,10 @@ def _end_with_parent() -> None:
 
 
 def _inherited(value: str) -> tuple[str, int]:
+    """Read a listening socket of the first process: an address, and the number of its file."""
     address, _, number = value.rpartition("=")
+    if not number.isascii() or not number.isdigit():
+        _bad(f"`{value}` is no socket of another process", "leave --inherit to the processes themselves")
     return address, int(number)
 
 
