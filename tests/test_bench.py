@@ -204,7 +204,7 @@ def test_authorizers_are_compared_in_the_same_round() -> None:
     rates = {engines.EASTGATE: [100.0, 300.0, 200.0], engines.AUTHORINO: [50.0, 300.0, 400.0]}
     lanes = [
         {"authorizer": name, "protocol": protocol, "scheme": scheme, "rate": 1.0, "cpu_us": 1.0, "p50": 0.1, "p99": 0.2}
-        | {"rates": rates[name]}
+        | {"rates": rates[name], "cpu_rates": rates[name]}
         for name in rates
         for protocol in (engines.GRPC, engines.HTTP)
         for scheme in SCHEMES

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from bench.authorizers.engines import AUTHORINO, EASTGATE, GRPC, HTTP, OPA, PROGRAMS
@@ -21,10 +22,12 @@ __all__ = ["run", "section_of"]
 _ROOT = Path(__file__).parents[2]
 _TWICE = 2.0
 _MEASURED = (
-    "Requests per second through an Envoy that asks an authorizer about each, p50 and p99 of the answer in ms, and CPU "
-    "us of the authorizer for each check; times: the requests of Eastgate for one of the peer, in the same rounds. "
-    "Every authorizer is one process on the one core under test (Go: GOMAXPROCS=1); Envoy, with one worker, which "
-    "answers itself what is allowed, and the load, 16 connections, are on the others. Medians of rounds in turns. No "
+    "Requests per second through an Envoy that asks an authorizer about each, p50 and p99 of the answer in ms, and "
+    "CPU us of the authorizer for each check; times: what Eastgate answers for one answer of the peer, in the same "
+    "round, by requests and by CPU time. On a shared machine a process with several threads gets more of its core "
+    "than one with one thread, and others take from one round and not from the next; so targets go by CPU time. Every "
+    "authorizer is one process on the one core under test (Go: GOMAXPROCS=1); Envoy, with one worker, which answers "
+    "itself what is allowed, and the load, 16 connections, are on the others. Medians of rounds in turns. No "
     "decisions are logged. JWT: an RS256 token of an issuer, and a pattern on a claim. warm: one token; cold: a token "
     "never seen before with each request; cached: warm, where Authorino is told to remember the identity, which by "
     "itself it never does. API key: of 100 in Secrets. CEL and Rego: method and a header."
@@ -85,12 +88,16 @@ def section_of(measured: list[dict[str, Any]]) -> Section:
     peers = [name for name in (AUTHORINO, OPA) if any(name == authorizer for authorizer, _, _ in lanes)]
     columns = [f"{name} {unit}" for name in (EASTGATE, *peers) for unit in ("req/s", "p50", "p99", "us")]
     section = Section(
-        "Authorizers behind Envoy", _MEASURED, ("protocol", "scheme", *columns, *(f"times {name}" for name in peers))
+        "Authorizers behind Envoy",
+        _MEASURED,
+        ("protocol", "scheme", *columns, *(f"times {name}{by}" for name in peers for by in ("", " (CPU)"))),
     )
     for protocol in (GRPC, HTTP):
         for scheme in SCHEMES:
             section.rows.append([protocol, scheme, *_row(lanes, protocol, scheme, peers)])
-    section.points = [{key: value for key, value in lane.items() if key != "rates"} for lane in measured]
+    section.points = [
+        {key: value for key, value in lane.items() if key not in ("rates", "cpu_rates")} for lane in measured
+    ]
     if AUTHORINO in peers:
         section.targets = list(_targets(lanes))
     return section
@@ -106,17 +113,16 @@ def _row(lanes: Lanes, protocol: str, scheme: str, peers: list[str]) -> Iterator
         lane = lanes.get((name, protocol, _own(scheme) if name == EASTGATE else scheme))
         yield from ["-"] * 4 if lane is None else (lane["rate"], lane["p50"] * 1e3, lane["p99"] * 1e3, lane["cpu_us"])
     for name in peers:
-        yield _times(lanes, protocol, scheme, name) or "-"
+        yield _times(lanes, protocol, scheme, name, "rates") or "-"
+        yield _times(lanes, protocol, scheme, name, "cpu_rates") or "-"
 
 
-def _times(lanes: Lanes, protocol: str, scheme: str, peer: str) -> float | None:
-    """Return the ratio of requests in the same round."""
-    from statistics import median
-
+def _times(lanes: Lanes, protocol: str, scheme: str, peer: str, what: str = "cpu_rates") -> float | None:
+    """Return the ratio of rates in the same round."""
     own, other = lanes.get((EASTGATE, protocol, _own(scheme))), lanes.get((peer, protocol, scheme))
     if own is None or other is None:
         return None
-    return median(a / b for a, b in zip(own["rates"], other["rates"], strict=True))
+    return float(median(a / b for a, b in zip(own[what], other[what], strict=True)))
 
 
 def _targets(lanes: Lanes) -> Iterator[Target]:

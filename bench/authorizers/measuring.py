@@ -56,7 +56,12 @@ class Lane:
             name: median(getattr(each, name) for each in self.rounds) for name in ("rate", "cpu_us", "p50", "p99")
         }
         lane = {"authorizer": self.engine.name, "protocol": self.protocol, "scheme": self.scheme}
-        return {**lane, **columns, "rates": [each.rate for each in self.rounds]}
+        return {
+            **lane,
+            **columns,
+            "rates": [each.rate for each in self.rounds],
+            "cpu_rates": [1e6 / each.cpu_us for each in self.rounds],
+        }
 
 
 def measure(

@@ -177,7 +177,7 @@ def _pattern() -> Manifest:
 
 def auth_configs(credentials: Credentials) -> dict[str, Manifest]:
     """Return the specs of AuthConfigs, one for each scheme."""
-    anonymous = {"authentication": {"anyone": {"anonymous": {}}}}
+    anonymous: Manifest = {"authentication": {"anyone": {"anonymous": {}}}}
     users: Manifest = {"jwt": {"issuerUrl": credentials.issuer}}
     group = {"authorization": {"group": {"patternMatching": {"patterns": [_pattern()]}}}}
     cache = {"key": {"selector": "context.request.http.headers.authorization"}, "ttl": 3600}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -87,11 +87,15 @@ class ToolCalls:
             "Gateway: calls of tools",
             "MCP calls (tools/call) per second through a gateway, on open connections with mTLS, and CPU us of its "
             "Envoy for each: one worker on a core of its own, before a server on a unix socket that answers at once. "
-            "Medians of rounds in turns. The last rule allows; denied: a tool that no rule names. of none: part of the "
-            "throughput of the same gateway, with the same listeners, which reads and notes messages and has no rules "
-            "that decide, in the same round. of no MCP policy: part of that of a gateway at which no policy looks at "
-            "messages, so that none is read.",
-            ("shape of the rules", "rules", "calls/s", "us", "of none", "of no MCP policy", "denied/s", "of none"),
+            "Medians of rounds in turns. The last rule allows; denied: a tool that no rule names. of none: part of "
+            "what the same gateway does that reads and notes messages, with the same listeners, and has no rules that "
+            "decide, in the same round, by calls and by CPU time. On a shared machine others take from the calls of "
+            "one round and not of the next; the CPU time of a busy worker is what its calls follow from, so targets go "
+            "by it. of no MCP policy: of a gateway at which no policy looks at messages, so that none is read.",
+            (
+                *("shape of the rules", "rules", "calls/s", "of none", "us", "of none (CPU)", "of no MCP policy (CPU)"),
+                *("denied/s", "us"),
+            ),
         )
         for shape in self.shapes:
             section.rows += [self._row(shape, rules, section) for rules in self.sizes]
@@ -99,39 +103,44 @@ class ToolCalls:
             rate, cpu = self._medians(kind, 0, ALLOWED)
             section.notes.append(f"{kind}: {rate:,.0f} calls/s, {cpu:.3g} us")
             section.points.append({"gateway": kind, "rules": 0, "rate": rate, "cpu_us": cpu})
-        part = self._ratio((NONE, 0, ALLOWED), (UNREAD, 0, ALLOWED))
+        part = self._part_of_cpu((NONE, 0, ALLOWED), (UNREAD, 0, ALLOWED))
         section.notes.append(f"{NONE}: {part:.2f} of {UNREAD}; that is what it costs to read messages")
         if _MANY in self.sizes:
             section.targets = [self._target(shape) for shape in self.shapes]
         return section
 
     def _target(self, shape: str) -> Target:
-        part = self._ratio((shape, _MANY, ALLOWED), (NONE, 0, ALLOWED))
+        part = self._part_of_cpu((shape, _MANY, ALLOWED), (NONE, 0, ALLOWED))
         wanted = f"{_MANY:,} tool rules ({shape}) leave {_LEAST} of the calls without rules"
         return Target(wanted, f"{part:.2f}", part >= _LEAST)
 
     def _row(self, shape: str, rules: int, section: Section) -> list[str | float]:
         rate, cpu = self._medians(shape, rules, ALLOWED)
-        refused, _ = self._medians(shape, rules, DENIED)
-        none, unread = (NONE, 0, ALLOWED), (UNREAD, 0, ALLOWED)
-        part, of_unread = (self._ratio((shape, rules, ALLOWED), other) for other in (none, unread))
-        of_refused = self._ratio((shape, rules, DENIED), none)
+        refused, refused_cpu = self._medians(shape, rules, DENIED)
+        none, unread, own = (NONE, 0, ALLOWED), (UNREAD, 0, ALLOWED), (shape, rules, ALLOWED)
+        parts = (self._ratio(own, none), self._part_of_cpu(own, none), self._part_of_cpu(own, unread))
         section.points.append(
             {
-                "gateway": shape, "rules": rules, "rate": rate, "cpu_us": cpu, "part": part,
-                "part_unread": of_unread, "denied": refused, "part_denied": of_refused,
+                "gateway": shape, "rules": rules, "rate": rate, "cpu_us": cpu, "part": parts[0],
+                "part_cpu": parts[1], "part_unread": parts[2], "denied": refused, "denied_cpu_us": refused_cpu,
             }
         )  # fmt: skip
-        return [shape, rules, rate, cpu, part, of_unread, refused, of_refused]
+        return [shape, rules, rate, parts[0], cpu, parts[1], parts[2], refused, refused_cpu]
 
-    def _medians(self, *name: object) -> tuple[float, float]:
-        rounds = self._by_name[name].rounds  # type: ignore[index]
+    def _medians(self, kind: str, rules: int, which: str) -> tuple[float, float]:
+        rounds = self._by_name[kind, rules, which].rounds
         return median(each.rate for each in rounds), median(each.cpu_us for each in rounds)
 
     def _ratio(self, case: tuple[str, int, str], other: tuple[str, int, str]) -> float:
-        """Return the ratio of throughputs in the same round."""
-        pairs = zip(self._by_name[case].rounds, self._by_name[other].rounds, strict=True)
-        return median(a.rate / b.rate for a, b in pairs)
+        """Return the ratio of calls in the same round."""
+        return median(a.rate / b.rate for a, b in self._pairs(case, other))
+
+    def _part_of_cpu(self, case: tuple[str, int, str], other: tuple[str, int, str]) -> float:
+        """Return the ratio of calls for the same CPU time in the same round."""
+        return median(b.cpu_us / a.cpu_us for a, b in self._pairs(case, other))
+
+    def _pairs(self, case: tuple[str, int, str], other: tuple[str, int, str]) -> Iterable[tuple[Measured, Measured]]:
+        return zip(self._by_name[case].rounds, self._by_name[other].rounds, strict=True)
 
 
 def _cases(sizes: tuple[int, ...], shapes: tuple[str, ...]) -> Iterator[Case]:

@@ -1,4 +1,4 @@
-"""The world of the agents: a gateway with two MCP servers in the cluster and some outside, and policies to choose from."""
+"""The world of the agents: a gateway, MCP servers in the cluster and outside, and policies to choose from."""
 
 from __future__ import annotations
 

@@ -274,7 +274,7 @@ class AgentMesh(Processes):
 
     @property
     def asked_tools(self) -> list[tuple[str, str]]:
-        """Return the calls of tools that the authorizer was shown, and by which protocol. Clients send more than calls."""
+        """Return the calls of tools that the authorizer was shown, and by which protocol."""
         return [(each["protocol"], each["tool"]) for each in self.asked if each["tool"] is not None]
 
     def forget(self) -> None:

@@ -66,7 +66,8 @@ class Authorizer:
                 context.abort(grpc.StatusCode.UNAVAILABLE, "gone")
             case "garbage":
                 return b"\xff\xff\xff"
-        return self._response(behaviour, small).SerializeToString()
+        response: bytes = self._response(behaviour, small).SerializeToString()
+        return response
 
     def _response(self, behaviour: str, small: bool) -> CheckResponse:
         response = CheckResponse(ok_response={})
@@ -77,7 +78,7 @@ class Authorizer:
             option.header.key, option.header.value = name, value
         if denies:
             response.status.code = 0 if behaviour == "contradict" else 7
-            response.denied_response.status.code = 403  # type: ignore[assignment]
+            response.denied_response.status.code = 403
             response.denied_response.body = SECRET
         return response
 
@@ -133,7 +134,7 @@ class Handler(BaseHTTPRequestHandler):
 
     do_GET = do_POST = do_DELETE = _answer  # noqa: N815 - as the class in the library has it
 
-    def log_message(self, format: str, *_: Any) -> None:
+    def log_message(self, format: str, *_: Any) -> None:  # noqa: A002 - as the library calls it
         """Log nothing."""
 
 
@@ -148,7 +149,7 @@ def serve(folder: Path, grpc_port: int, http_port: int) -> None:
     """Serve until the process is stopped."""
     authorizer = Handler.authorizer = Authorizer(folder)
     server = grpc.server(ThreadPoolExecutor(16))
-    handler = grpc.unary_unary_rpc_method_handler(authorizer.check)
+    handler: grpc.RpcMethodHandler[Any, Any] = grpc.unary_unary_rpc_method_handler(authorizer.check)
     service = grpc.method_handlers_generic_handler("envoy.service.auth.v3.Authorization", {"Check": handler})
     server.add_generic_rpc_handlers((service,))
     server.add_insecure_port(f"127.0.0.1:{grpc_port}")

@@ -20,7 +20,7 @@ from eastgate.api.decisions import Decision
 from eastgate.api.questions import Question, QuestionError
 from eastgate.api.questions.ends import ServiceAccount
 from eastgate.authorizer.answering import Answers
-from eastgate.authorizer.checks import ProxyAnswer, ProxyCheck, Where
+from eastgate.authorizer.checks import WITHOUT_BODY, ProxyAnswer, ProxyCheck, Where
 from eastgate.authorizer.locating import GatewaysByHost, Nowhere, destinations_of, port_of
 from eastgate.authorizer.messages import MessageReading, read_check
 from eastgate.cluster import dns_label_problem, dns_subdomain_problem
@@ -129,6 +129,8 @@ class LiveAuthorizer:
         world = self._authority.world
         source = _caller(check.source, self._authority.settings) if self.options.own_proxies else check.source
         unknown = frozenset(map(header, check.joined_headers))
+        if check.method in WITHOUT_BODY and check.may_hide_message:
+            unknown |= _MESSAGE
         if where is not None and not isinstance(where, str):
             question = _question(check, source, where.where, check.port)
             return [LiveQuestion(question, (where,), unknown=unknown, all_headers=check.all_headers)]

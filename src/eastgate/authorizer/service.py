@@ -246,7 +246,9 @@ class AuthorizerService:
             text = "which request it is about cannot be told"
             return response_of(self._noted("http", refuse(refused, 403, "unreadable", text), began))
         waiting = self.authorizer.begin(check)
-        answer = waiting if isinstance(waiting, ProxyAnswer) else waiting.finish_at_once()
+        if isinstance(waiting, ProxyAnswer):
+            return response_of(self._noted("http", waiting, began))
+        answer = waiting.finish_at_once()
         if answer is not None:
             return response_of(self._noted("http", answer, began))
         if self._open >= self.options.open_checks:

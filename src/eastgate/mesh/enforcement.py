@@ -219,6 +219,7 @@ class Enforcement:
                 ends_requests,
                 tuple(handshakes_of(gateway, groups[port], plan.streams, by_destination, world)),
                 self._ended.get((node, port), Counter()),
+                self.authority.settings.trust_domain,
             )
             decisive = [
                 *gateway_resources(plan, self._session_key, self.tokens),
@@ -226,7 +227,7 @@ class Enforcement:
             ]
             resources = list(gateway_port_resources(inbound, plan, of_port, decisive, answers_messages))
             published += self._closures.guard(node, port, resources, trust, closing_of(inbound))
-            closure = describe_gateway_closure(self.authority, node, plan)
+            closure = describe_gateway_closure(self.authority, node, plan, groups[port])
             if closure is not None and ((node, port) not in self._closures.closed or not closure.parts):
                 self._closures.closed[node, port] = closure
             legs += of_port

@@ -14,7 +14,7 @@ from eastgate.gateway import ListenerGroup
 from eastgate.gateway.certificates import CertificateProblem, listener_certificates
 from eastgate.gateway.hostnames import comparable
 
-__all__ = ["handshakes_of", "secrets_of"]
+__all__ = ["handshakes_of", "secrets_of", "why_closed"]
 
 _CA = "ca.crt"
 _TOLERATED = (None, CertificateProblem.NOT_DECLARED)
@@ -38,16 +38,31 @@ def handshakes_of(
 
 def _terminated(gateway: Gateway, listener: Listener, world: World) -> Handshake:
     """Return a handshake that ends here. A Secret that nobody declared is taken for one with a good certificate."""
-    hostname, tls = comparable(listener.hostname), listener.tls
-    if tls is None:
+    hostname = comparable(listener.hostname)
+    if why_closed(gateway, listener, world) is not None:
         return Handshake(hostname, closed=True)
     named = listener_certificates(world, gateway, listener)
-    cas = tls.client_validation.ca_certificates if tls.client_validation is not None else ()
-    known_cas = [ref for ref in cas if _is_granted(gateway, ref, world) and _roots(ref, world) is not None]
-    if any(each.problem not in _TOLERATED for each in named) or len(known_cas) < len(cas):
-        return Handshake(hostname, closed=True)
+    cas = _client_authorities(listener)
     certificates = tuple(_secret_name("tls", each.reference) for each in named if each.problem is None)
-    return Handshake(hostname, certificates, _secret_name("clients", known_cas[0]) if known_cas else None)
+    return Handshake(hostname, certificates, _secret_name("clients", cas[0]) if cas else None)
+
+
+def why_closed(gateway: Gateway, listener: Listener, world: World) -> str | None:
+    """Return why a listener that ends TLS takes no connection; None where it does."""
+    if listener.tls is None:
+        return "it says nothing of TLS"
+    for named in listener_certificates(world, gateway, listener):
+        if named.problem not in _TOLERATED:
+            return f"the certificate {named.reference.namespace}/{named.reference.name} cannot be used: {named.problem}"
+    for ref in _client_authorities(listener):
+        if not _is_granted(gateway, ref, world) or _roots(ref, world) is None:
+            return f"the authority of clients {ref.namespace}/{ref.name} cannot be used"
+    return None
+
+
+def _client_authorities(listener: Listener) -> tuple[TlsReference, ...]:
+    validation = listener.tls.client_validation if listener.tls is not None else None
+    return validation.ca_certificates if validation is not None else ()
 
 
 def secrets_of(gateway: Gateway, group: ListenerGroup, world: World) -> Iterator[XdsResource]:
@@ -56,8 +71,7 @@ def secrets_of(gateway: Gateway, group: ListenerGroup, world: World) -> Iterator
         for named in listener_certificates(world, gateway, listener):
             if named.problem is None:
                 yield certificate_secret(_secret_name("tls", named.reference), named.chain, named.key)
-        validation = listener.tls.client_validation if listener.tls is not None else None
-        for ref in validation.ca_certificates[:1] if validation is not None else ():
+        for ref in _client_authorities(listener)[:1]:
             roots = _roots(ref, world)
             if roots is not None:
                 yield client_ca_secret(_secret_name("clients", ref), roots)

@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 
 from eastgate.envoy.config.matching import MCP_METHOD_KEY, MCP_NAME_KEY, node_matcher
 from eastgate.envoy.config.rbac import write_action
-from eastgate.envoy.config.segments import TestMap, segments
 from eastgate.envoy.plan import Node, ProxyVerdict
-from eastgate.ir import And, Is, Not, OneOf, Or, Predicate, Prefix, Request, all_of, any_of
+from eastgate.ir import Is, Not, OneOf, Predicate, Prefix, Request, all_of, any_of
 from eastgate.ir.attributes import MCP_METHOD, MCP_TOOL
 from eastgate.symbolic.trees import choice, decide
 from tests.envoy.plan.interpreter import decide_matcher
@@ -43,12 +42,3 @@ def test_a_map_decides_as_the_list_does(node: Node, tool: str | None, method: st
     state = {key: value for key, value in noted.items() if value is not None}
     assert expected is not None
     assert decide_matcher(node_matcher(node, write_action), state) == expected.name
-
-
-def test_many_tools_are_looked_up() -> None:
-    end = ProxyVerdict(True, 200, "rule")
-    called = And((Is(MCP_METHOD, OneOf(frozenset({"tools/call"}))), Is(MCP_TOOL, OneOf(frozenset(TOOLS)))))
-    [first, *others] = segments([(Or((called, Is(MCP_METHOD, Prefix("notifications/")))), end)])
-    assert isinstance(first, TestMap)
-    assert set(first.entries) == set(TOOLS)
-    assert others

@@ -49,7 +49,8 @@ def decided(parts: list[Segment], request: Request) -> object:
 def guard(random: Random) -> Predicate:
     """A denial by another level: whatever is none of what that one allows."""
     allowed = [calls(*random.sample(TOOLS, random.randint(1, 2))) for _ in range(6)]
-    return And((random.choice([LIST, CALL, ALWAYS]), Not(Or((*allowed, LIST, GET)))))
+    messages: list[Predicate] = [LIST, CALL, ALWAYS]
+    return And((random.choice(messages), Not(Or((*allowed, LIST, GET)))))
 
 
 def rule(random: Random) -> Predicate:

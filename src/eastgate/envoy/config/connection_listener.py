@@ -63,7 +63,8 @@ def connection_listener(inbound: InboundPort, plan: PortPlan) -> Any:
     chains.name_closing_chain(NO_CALLER)
     chains.name_closing_chain(UNFIT)
     listener.filter_chains.extend(chains.every())
-    listener.filter_chain_matcher.CopyFrom(with_fit_certificate(matcher, _chain))
+    domain = inbound.trust_domain if inbound.handshakes else None
+    listener.filter_chain_matcher.CopyFrom(with_fit_certificate(matcher, _chain, domain))
     return listener
 
 

@@ -2,8 +2,8 @@
 
 attributes...  notes what is looked at, as at a sidecar
 route          names the rule that routing chooses; it decides nothing
-steer          draws a destination of that rule, reads the message, notes both, and leads the request there; filters lists
-               of tools in answers
+steer          draws a destination of that rule, reads the message, notes both, and leads the request there; it filters
+               lists of tools in answers
 requests       decides
 ask            asks the authorizer, where `requests` leaves the decision to it
 """
@@ -79,7 +79,7 @@ def gateway_resources(plan: GatewayPlan, session_key: str, tokens: TokenIdentity
         *connection_filters(plan.port),
         *request_filters(plan.port, tokens, plan.fields),
         extension_resource(filter_name(port, _ROUTE), _routing_rules(plan), policies),
-        extension_resource(filter_name(port, _STEER), _steering(plan, session_key), policies),
+        extension_resource(filter_name(port, _STEER), _steering(plan, session_key, tokens), policies),
     ]
 
 
@@ -94,10 +94,11 @@ def _routing_rules(plan: GatewayPlan) -> Message:
     return message
 
 
-def _steering(plan: GatewayPlan, session_key: str) -> Message:
+def _steering(plan: GatewayPlan, session_key: str, tokens: TokenIdentity | None) -> Message:
     constants = {
         "GATEWAY": literal(f"{plan.gateway}:{plan.port.port}"),
         "TLS": str(plan.tls).lower(),
+        "TOKENS": literal(f"spiffe://{tokens.trust_domain}/") if tokens is not None else "nil",
         "SESSION_KEY": literal(session_key),
         "RULES": _table({rule: _list(map(_weighted, of_rule)) for rule, of_rule in sorted(plan.rules.items())}),
         "DESTINATIONS": _table({each.id: _described(each) for each in plan.destinations}),
