@@ -165,3 +165,11 @@ def test_the_authorizer_reads_no_message_where_the_gateway_reads_none(
     assert _try(bench, manifests, GatewayAsk(_AGENT, 8080, None, _post(x_answer_1="allow"), _CALL)).server == "s1"
     answer = _try(bench, manifests, GatewayAsk(_AGENT, 8080, None, _post(x_answer_1="allow", **headers), _CALL))
     assert (answer.status, answer.server) == (400, None)
+
+
+def test_routes_do_not_go_up_by_dots_whose_parameter_is_encoded(bench: GatewayBench) -> None:
+    to_server = [{"name": "s2", "port": 80}]
+    by_prefix = {"matches": [{"path": {"type": "PathPrefix", "value": "/a"}}], "backendRefs": to_server}
+    spec = {"parentRefs": [{"name": "g"}], "rules": [by_prefix, {"backendRefs": [{"name": "s1", "port": 80}]}]}
+    ask = GatewayAsk(_AGENT, 8080, None, _post("/a/..%3b/b"), _CALL)
+    assert _try(bench, _gateway(_object("HTTPRoute", "one", spec)), ask).server in ("s2", None)

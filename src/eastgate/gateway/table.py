@@ -20,7 +20,7 @@ from eastgate.gateway.hostnames import Host, comparable, hostnames_of, sample_ho
 from eastgate.gateway.model import Routed
 from eastgate.ir import ALWAYS, Computed, Is, Known, Request, atoms
 from eastgate.ir.attributes import HOST, PATH, PORT, SNI, UNKNOWN, Attribute, Unknown
-from eastgate.ir.paths import comparable_path
+from eastgate.ir.paths import comparable_path, respelled_path
 from eastgate.records import dataclass
 from eastgate.symbolic.reaching import Effort, reachable
 from eastgate.symbolic.trees import Entry
@@ -214,4 +214,6 @@ def _host(request: Request, attribute: Attribute) -> Host | Unknown:
 def _http(request: Request) -> Request:
     """Return a request with its path as it is compared."""
     path = request.values.get(PATH)
-    return Request({**request.values, PATH: comparable_path(path)}) if isinstance(path, str) else request
+    return (
+        Request({**request.values, PATH: comparable_path(respelled_path(path))}) if isinstance(path, str) else request
+    )

@@ -34,7 +34,7 @@ __all__ = ["SHOWN", "GatewayAnswer", "GatewayBench"]
 _TIMEOUT = 10.0
 _LOGGED = 2.0  # seconds that a proxy may take to write its line
 _AT_ONCE = 16
-_BACKEND = "n/b1"  # the backend that sessions are of
+_SCOPE = f"{GATEWAY} n/b1"  # the gateway and the backend that sessions are of
 SHOWN = ("add", "del", "other")  # the tools that every server has
 
 
@@ -127,7 +127,7 @@ class GatewayBench(Bench):
             return ask
         peer = ask.caller.identity or "none"
         key = self.mesh.enforcement._session_key.encode()
-        token = wrap_session(key, peer if given == OWN_SESSION else f"{peer}x", _BACKEND, "s-1")
+        token = wrap_session(key, peer if given == OWN_SESSION else f"{peer}x", _SCOPE, "s-1")
         headers = tuple((name, token or "" if name == "mcp-session-id" else value) for name, value in ask.http.headers)
         return replace(ask, http=replace(ask.http, headers=headers))
 

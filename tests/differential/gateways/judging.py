@@ -97,7 +97,8 @@ def difference(
     expected = expect(authority, ask, destination)
     reached = answer.server is not None
     if not expected:
-        return f"the gateway led it to {destination}, and no rule has that backend"
+        named = destination.id if destination is not None else "nowhere"
+        return f"the gateway led it to {named}, and the rule that the engine takes has no such backend"
     if reached and not all(each.decision.allowed for each in expected):
         return f"it reached {answer.server} ({_decision(answer)}), and the engine denies ({_reason(expected)})"
     if known(ask, answer) is not None:
@@ -110,7 +111,8 @@ def difference(
         return f"the log names a destination that is not there: {answer.logged}"
     [one] = expected
     if destination.routed != one.routed:
-        return f"the gateway took {destination.id}, the engine {one.routed}"
+        taken = f"{one.routed.route.key}#{one.routed.rule}" if one.routed is not None else "none"
+        return f"the gateway took {destination.id}, the engine {taken}"
     if one.decision.allowed:
         return _difference_of_allowed(authority, ask, answer, destination, one)
     status = int(_decision(answer).partition(":")[0] or 0)
@@ -143,6 +145,8 @@ def _is_grpc(ask: GatewayAsk) -> bool:
 
 def _difference_of_rules(answer: GatewayAnswer, one: Expected) -> str | None:
     wanted = _name(one)
+    if answer.logged is not None and answer.logged.asked and one.decision.outcome.rule is None:
+        wanted += r"|none-of-\d+"  # the authorizer has no names for what it refuses before any rule
     if re.fullmatch(wanted, _who(answer)):
         return None
     return f"the gateway says that {_who(answer)} decided, the engine {wanted}"

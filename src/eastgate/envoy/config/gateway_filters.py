@@ -161,6 +161,7 @@ def _ask_filter() -> Plain:
                 "allow_partial_message": True,
                 "pack_as_bytes": True,
             },
+            encode_raw_headers=True,  # else several values of a header come as one
             clear_route_cache=False,
         ),
     )
