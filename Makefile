@@ -13,8 +13,10 @@ $(READY): pyproject.toml src/eastgate/_version.py
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,bench]'
 	@touch $@
 
-demo: $(READY)  ## a tour of a small shop through real Envoys: calls, verdicts, who decided; and changes while it runs
+demo: $(READY)  ## a tour of a small shop and one of agents and their tools, through real Envoys: calls, verdicts, changes while it runs
 	@$(BIN)/python examples/shop/tour.py
+	@echo
+	@$(BIN)/python examples/agents/tour.py
 
 test: lint  ## everything that CI runs
 	@$(BIN)/eastgate test conformance examples

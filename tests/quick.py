@@ -20,6 +20,7 @@ __all__ = ["EXAMPLES", "fewer_examples", "give_settings", "mark_of", "settings_o
 ROOT = Path(__file__).parent
 
 REAL = (
+    "agents",
     "attacks",
     "authorino",
     "authorizer/test_foreign_envoys.py",

@@ -87,6 +87,7 @@ if TYPE_CHECKING:
     from eastgate.manifests import Bounds as Bounds
     from eastgate.manifests import Document as Document
     from eastgate.mesh.events import MeshEvent as MeshEvent
+    from eastgate.mesh.gateways import GatewaySite as GatewaySite
     from eastgate.mesh.mesh import LocalMesh as LocalMesh
     from eastgate.mesh.mesh import MeshOptions as MeshOptions
     from eastgate.reports.describe import DescribedField as DescribedField
@@ -102,6 +103,7 @@ if TYPE_CHECKING:
     from eastgate.reports.tables import Table as Table
     from eastgate.reports.tables.coverage import Coverage as Coverage
     from eastgate.settings import DataPlane as DataPlane
+    from eastgate.settings import McpDenials as McpDenials
     from eastgate.settings import MeshMode as MeshMode
     from eastgate.settings import OpenRequests as OpenRequests
     from eastgate.settings import Section as Section
@@ -140,6 +142,7 @@ _NAMES = {
     "engine.trace": ("LayerTrace", "Missed", "NearMiss", "StageTrace", "Trace"),
     "reports.lint": ("Finding",),
     "mesh.events": ("MeshEvent",),
+    "mesh.gateways": ("GatewaySite",),
     "mesh.mesh": ("LocalMesh", "MeshOptions"),
     "diagnostics.spans": ("SourceText", "Span"),
     "ir": ("Layer", "Origin", "Outcome", "PolicyRef", "Refusal", "Reply", "Request", "Rule", "Ruling"),
@@ -158,7 +161,7 @@ _NAMES = {
         "SpiffeId",
     ),
     "api.reading": ("Fault", "FaultReason", "ManifestError", "Manifests", "read_manifests"),
-    "settings": ("DataPlane", "MeshMode", "OpenRequests", "Section", "SettingsError"),
+    "settings": ("DataPlane", "McpDenials", "MeshMode", "OpenRequests", "Section", "SettingsError"),
     "manifests": ("Bounds", "Document"),
     "reports.tables": ("Case", "Rejection", "Result", "Run", "Table"),
     "reports.tables.coverage": ("Coverage",),

@@ -19,6 +19,7 @@ from eastgate.records import dataclass
 __all__ = [
     "BAD_SETTING",
     "DataPlane",
+    "McpDenials",
     "MeshMode",
     "Networks",
     "OpenRequests",
@@ -60,6 +61,13 @@ class OpenRequests(StrEnum):
     FINISH = "finish"
 
 
+class McpDenials(StrEnum):
+    """The answer of a gateway to an MCP request that is denied: a JSON-RPC error with its id, or a plain 403."""
+
+    JSON_RPC = "jsonRpc"
+    STATUS = "status"
+
+
 class DataPlane(StrEnum):
     """The proxies that decide: those of the system that a policy is for, where it has its own, or ours."""
 
@@ -93,6 +101,7 @@ class Settings:
     cluster_domain: str = "cluster.local"
     linkerd_namespace: str = "linkerd"
     open_requests: OpenRequests = OpenRequests.END
+    mcp_denials: McpDenials = McpDenials.JSON_RPC
     data_plane: DataPlane = DataPlane.NATIVE
     sections: tuple[Section, ...] = ()
     local_networks: Networks = ()  # of the machine that stands for a cluster; nobody writes them

@@ -64,6 +64,14 @@ class Application(SocketServer):
         self.malformed: list[str] = []  # what a proxy sent that is no proper HTTP/1.1
         self.tunnelled = bytearray()
 
+    def answer(self, arrived: Arrived) -> tuple[tuple[tuple[str, str], ...], bytes]:  # noqa: ARG002 - for others
+        """Return the headers of an answer, beside the one that repeats the mark, and its body."""
+        return (), b""
+
+    def status(self, arrived: Arrived) -> int:  # noqa: ARG002 - for others
+        """Return the status of an answer."""
+        return 200
+
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         source = Source(reader)
         try:
@@ -104,7 +112,11 @@ class Application(SocketServer):
                         self.tunnelled += data
                     return
                 saw = (arrived.mark or "").encode("latin-1")
-                writer.write(b"HTTP/1.1 200 OK\r\n%s: %s\r\ncontent-length: 0\r\n\r\n" % (SAW.encode(), saw))
+                headers, content = self.answer(arrived)
+                more = "".join(f"{name}: {value}\r\n" for name, value in headers).encode("latin-1")
+                head_lines = b"HTTP/1.1 %d OK\r\n%s: %s\r\ncontent-length: %d\r\n%s\r\n"
+                writer.write(head_lines % (self.status(arrived), SAW.encode(), saw, len(content), more))
+                writer.write(content if method != "HEAD" else b"")
                 await writer.drain()
         except (Malformed, ValueError) as error:
             # Who goes away in the middle of a body has said nothing wrong; nor has who announces one that never ends.
@@ -173,5 +185,10 @@ class _Http2:
         body = bytes(self._bodies.pop(stream, b""))
         arrived = Arrived("HTTP/2", pseudo.get(":method", ""), pseudo.get(":path", ""), tuple(headers), body)
         self._application.arrived.append(arrived)
-        block = self._encoder.encode([(":status", "200"), (SAW, arrived.mark or "")])
-        self._writer.write(frame(HEADERS, END_HEADERS | END_STREAM, stream, block))
+        more, content = self._application.answer(arrived)
+        status = str(self._application.status(arrived))
+        block = self._encoder.encode([(":status", status), (SAW, arrived.mark or ""), *more])
+        if arrived.method == "HEAD" or not content:
+            self._writer.write(frame(HEADERS, END_HEADERS | END_STREAM, stream, block))
+        else:
+            self._writer.write(frame(HEADERS, END_HEADERS, stream, block) + frame(DATA, END_STREAM, stream, content))

@@ -126,6 +126,7 @@ class Answers:
 
     def __init__(self) -> None:
         self.headers: dict[int, dict[bytes, bytes]] = {}
+        self.bodies: dict[int, bytearray] = {}
         self.ended: set[int] = set()
         self.reset: set[int] = set()
         self.gone = False
@@ -149,6 +150,8 @@ class Answers:
             self._block += one.fragment if one.kind == HEADERS else one.payload
             if one.flags & END_HEADERS:
                 self._read(one.stream)
+        elif one.kind == DATA:
+            self.bodies.setdefault(one.stream, bytearray()).extend(one.fragment)
         elif one.kind == RST_STREAM:
             self.reset.add(one.stream)
             self.ended.add(one.stream)

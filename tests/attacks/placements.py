@@ -20,6 +20,7 @@ from eastgate.mesh.local.connection import Connection, HttpRequest, Target
 from eastgate.mesh.local.http1 import Malformed
 from tests.attacks.application import MARK, Application, Arrived
 from tests.attacks.conversing import converse
+from tests.attacks.gateway_policies import at_gateway
 from tests.differential.asking import HTTP_2, Ask, Caller, Http
 from tests.differential.bench import Bench
 from tests.differential.world import Manifest, pod
@@ -28,7 +29,7 @@ __all__ = ["HOST", "PLACEMENTS", "WORLD", "Attacked", "Placement", "Trust", "Ver
 
 T = TypeVar("T")
 HOST = "a"  # by which the application is reached at every placement; short, since it is in bytes that are counted
-_TIMEOUT = 10.0
+_TIMEOUT, _SILENCE = 10.0, 4.0
 _numbers = itertools.count()
 
 
@@ -85,7 +86,10 @@ class Placement:
     """A way to have an attacked application.
 
     `any_host`: which host is asked for does not decide where it leads. `certificates`, `tokens`: whether the attacker
-    may be known by what it shows; otherwise it is somebody already, and neither makes it somebody else.
+    may be known by what it shows; otherwise it is somebody already, and neither makes it somebody else. `namespaces`:
+    policies there can name all accounts of a namespace at once. `refuses_connections`: policies decide who may connect,
+    and not only who may ask. `nobodies`: certificates that are none there, as if nothing was shown, where a client need
+    not show any.
     """
 
     name: str
@@ -93,6 +97,9 @@ class Placement:
     any_host: bool = True
     certificates: bool = True
     tokens: bool = False
+    namespaces: bool = True
+    refuses_connections: bool = True
+    nobodies: frozenset[str] = frozenset()
 
     def __str__(self) -> str:
         return self.name
@@ -193,13 +200,17 @@ class _Outbound(_Sidecar):
     """The same, attacked by the application of another workload, through that workload's own sidecar."""
 
     def __init__(self, bench: Bench, attacker: Caller) -> None:
-        super().__init__(bench, replace(attacker, address=bench.mesh.sites[_OTHER].address))
+        self._bench = bench
+        super().__init__(bench, self._locate(attacker))
+
+    def _locate(self, attacker: Caller) -> Caller:
+        return replace(attacker, address=self._bench.mesh.sites[_OTHER].address)
 
     def verdicts(self, requests: Sequence[Http]) -> list[Verdict]:
         return self.run(self._verdicts([marked(http) for http in requests]))
 
     async def _verdicts(self, requests: Sequence[tuple[str, Http]]) -> list[Verdict]:
-        slots = asyncio.Semaphore(16)
+        slots = asyncio.Semaphore(64)
 
         async def limited(http: Http) -> tuple[int, bool]:
             async with slots:
@@ -216,8 +227,8 @@ class _Outbound(_Sidecar):
         """Return the status, and whether a policy decided: what the proxies refuse themselves has no such body."""
         async with await self.open() as connection:
             try:
-                if http.version == HTTP_2:
-                    status = await converse(connection, http, _TIMEOUT)
+                if http.version == HTTP_2:  # what is no proper request gets no answer
+                    status = await converse(connection, http, _SILENCE)
                     return status, status in (200, 403)
                 connection.prepare(HttpRequest(http.method))
                 await connection.send(http.to_bytes())
@@ -236,6 +247,85 @@ class _Outbound(_Sidecar):
         return Target(self._attacker.address, OUTBOUND_PORT)
 
 
+_GATEWAY, _HTTP, _HTTPS = "gw", 8080, 8443
+_API = "gateway.networking.k8s.io/v1"
+_GATEWAY_WORLD: list[Manifest] = [
+    *WORLD,
+    {
+        "apiVersion": _API,
+        "kind": "Gateway",
+        "metadata": {"name": _GATEWAY, "namespace": "a"},
+        "spec": {
+            "gatewayClassName": "eastgate",
+            "listeners": [
+                {"name": "http", "port": _HTTP, "protocol": "HTTP"},
+                {"name": "https", "port": _HTTPS, "protocol": "HTTPS", "tls": {"certificateRefs": [{"name": "own"}]}},
+            ],
+        },
+    },
+    {
+        "apiVersion": _API,
+        "kind": "HTTPRoute",
+        "metadata": {"name": "all", "namespace": "a"},
+        "spec": {
+            "parentRefs": [{"name": _GATEWAY}],
+            "rules": [{"backendRefs": [{"name": HOST, "port": _PORT}]}],
+        },
+    },
+]
+
+
+class _Gateway(_Outbound):
+    """A gateway before the sidecar of the application. What it lets through comes from the gateway, to the sidecar."""
+
+    def __init__(self, bench: Bench, attacker: Caller, port: int) -> None:
+        self._site = bench.mesh.gateways[f"gateway:a/{_GATEWAY}"]
+        self._port = port
+        super().__init__(bench, attacker)
+
+    def _locate(self, attacker: Caller) -> Caller:
+        return attacker
+
+    def enforce(self, policies: Sequence[Manifest]) -> None:
+        super().enforce(list(at_gateway(policies, _GATEWAY)))
+
+    def denial(self, http: Http) -> str | None:
+        http = _in_origin_form(http)
+        asked = self._ask(http).question()
+        behind = Ask(Caller("spiffe://td/ns/a/sa/gw", self._site.address), _POD, _PORT, http).question()
+        for question in (replace(asked, to=f"gateway:a/{_GATEWAY}", port=self._port), behind):
+            try:
+                decision = self._authority.decide(question)
+            except QuestionError as error:
+                return str(error)
+            if not decision.allowed:
+                return decision.reason
+        return None
+
+    async def open(self, alpn: Sequence[str] = (), *, victim: bool = False) -> Connection:
+        return await _Sidecar.open(self, alpn, victim=victim)
+
+    @property
+    def _inbound(self) -> Target:
+        return Target(self._site.address, self._site.ports[self._port])
+
+    @property
+    def _entrance(self) -> Target:
+        return self._inbound
+
+
+def _before(attacker: Caller, port: int) -> Callable[[Trust], AbstractContextManager[Attacked]]:
+    """Place a gateway before the application."""
+
+    @contextmanager
+    def start(trust: Trust) -> Iterator[Attacked]:
+        name = f"attacks-{os.getpid()}-{next(_numbers)}"
+        with Bench(name, _GATEWAY_WORLD, source=trust.source, tokens=trust.tokens) as bench:
+            yield _Gateway(bench, attacker, port)
+
+    return start
+
+
 def _placed(attacker: Caller, kind: type[_Sidecar] = _Sidecar) -> Callable[[Trust], AbstractContextManager[Attacked]]:
     @contextmanager
     def start(trust: Trust) -> Iterator[Attacked]:
@@ -246,6 +336,11 @@ def _placed(attacker: Caller, kind: type[_Sidecar] = _Sidecar) -> Callable[[Trus
     return start
 
 
+def _gateway(name: str, attacker: Caller, port: int, *, tokens: bool = False) -> Placement:
+    """Place a gateway. AccessPolicies name accounts one by one, and decide requests of everybody who connects."""
+    return Placement(name, _before(attacker, port), tokens=tokens, namespaces=False, refuses_connections=False)
+
+
 PLACEMENTS = [
     Placement("sidecar over mTLS", _placed(Caller(_ACCOUNT, "127.0.0.2"))),
     Placement("sidecar in plaintext", _placed(Caller(None, "127.0.0.2")), tokens=True),
@@ -254,5 +349,11 @@ PLACEMENTS = [
         _placed(Caller("spiffe://td/ns/a/sa/y", ""), _Outbound),
         any_host=False,
         certificates=False,
+    ),
+    _gateway("gateway over mTLS", Caller(_ACCOUNT, "127.0.0.2"), _HTTP),
+    _gateway("gateway in plaintext", Caller(None, "127.0.0.2"), _HTTP, tokens=True),
+    replace(
+        _gateway("gateway over HTTPS", Caller(_ACCOUNT, "127.0.0.2"), _HTTPS),
+        nobodies=frozenset({"a name in the subject", "without a URI"}),
     ),
 ]

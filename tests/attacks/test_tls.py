@@ -10,10 +10,11 @@ from dataclasses import dataclass
 
 import pytest
 
+from tests.attacks.frames import Answers, opening, request
 from tests.attacks.placements import PLACEMENTS, Attacked, Placement, Trust
 from tests.attacks.policies import all_but_accounts, only_accounts
 from tests.attacks.tls import CertificateTry, account, certificate_tries
-from tests.differential.asking import TRUST_DOMAIN
+from tests.differential.asking import TRUST_DOMAIN, Http
 from tests.faults.certificates import Forge, tls_context
 
 _REQUEST = b"GET /api/x HTTP/1.1\r\nhost: a\r\n\r\n"
@@ -55,7 +56,8 @@ def test_no_certificate_is_taken_that_is_not_for_a_client(forged: Forged) -> Non
         forged.attacked.enforce(only_accounts("alice", level=level))
         assert _served(forged, tries) == {one.name for one in tries if known and one.alice}
     forged.attacked.enforce(all_but_accounts("bob"))
-    assert _served(forged, tries) == {one.name for one in tries if known and (one.alice or one.stranger)}
+    is_let_in = {one.name for one in tries if known and (one.alice or one.stranger)}
+    assert _served(forged, tries) == is_let_in | forged.placement.nobodies
 
 
 def _served(forged: Forged, tries: list[CertificateTry]) -> set[str]:
@@ -107,13 +109,24 @@ def test_what_a_handshake_asks_for_says_nothing_of_who_it_is(forged: Forged) -> 
         tls = forged.tls(forged.forge.forged(account(name)))
         for protocols, server in itertools.product(_PROTOCOLS, _NAMES):
             tls.set_alpn_protocols(protocols)
-            assert _let_in(forged.attacked, tls, server) is let_in, (name, protocols, server)
+            assert _let_in(forged, tls, server) is let_in, (name, protocols, server)
 
 
-def _let_in(attacked: Attacked, tls: ssl.SSLContext, name: str | None) -> bool:
+def _let_in(forged: Forged, tls: ssl.SSLContext, name: str | None) -> bool:
+    """Tell whether a connection is taken; where all are, whether a request is."""
     try:
-        with attacked.connect() as raw, tls.wrap_socket(raw, server_hostname=name) as wrapped:
-            wrapped.sendall(_HTTP_2 if wrapped.selected_alpn_protocol() == "h2" else _REQUEST)
-            return bool(wrapped.recv(1))
+        with forged.attacked.connect() as raw, tls.wrap_socket(raw, server_hostname=name) as wrapped:
+            is_http2 = wrapped.selected_alpn_protocol() == "h2"
+            if forged.placement.refuses_connections:
+                wrapped.sendall(_HTTP_2 if is_http2 else _REQUEST)
+                return bool(wrapped.recv(1))
+            if not is_http2:
+                wrapped.sendall(_REQUEST)
+                return wrapped.recv(65536).startswith(b"HTTP/1.1 200")
+            answers = Answers()
+            wrapped.sendall(opening() + request(*Http(target="/api/x", host="a").fields()))
+            while 1 not in answers.ended and (data := wrapped.recv(65536)):
+                answers.hear(data)
+            return answers.status(1) == 200
     except OSError:
         return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from eastgate.authorizer.external import Address, ExternalAuthorizers
+from eastgate.authorizer.external import ExternalAuthorizers, ServiceAddress
 from eastgate.ir import AuthorizerName, ExternalAuthorizer, ExternalProtocol, Ruling
 
 
@@ -27,6 +27,7 @@ class GivenCheck:
     sni: str | None = None
     address: str | None = "10.1.2.3"
     body: GivenBody | None = None
+    is_without_body: bool = False
 
 
 def service(protocol: ExternalProtocol, **how: object) -> AuthorizerName:
@@ -38,7 +39,7 @@ class Asking:
     """Asks one service at a port of loopback."""
 
     def __init__(self, port: int, **limits: float) -> None:
-        self.address: Address | None = Address("127.0.0.1", port)
+        self.address: ServiceAddress | None = ServiceAddress("127.0.0.1", port)
         self.externals = ExternalAuthorizers(lambda _: self.address, **limits)  # type: ignore[arg-type]
 
     def __call__(self, name: str, **check: object) -> Ruling:

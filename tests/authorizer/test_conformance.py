@@ -14,6 +14,7 @@ from eastgate.api.questions import Question, QuestionError
 from eastgate.authorizer.checks import Body, ProxyCheck
 from eastgate.authorizer.deciding import LiveAuthorizer
 from eastgate.ir import Answer, Reply
+from eastgate.ir.paths import respelled_path
 from eastgate.mcp.messages import read_messages
 from eastgate.mcp.problems import BadMessage
 from eastgate.reports.tables import read_tables
@@ -38,6 +39,11 @@ class Given:
 def completed(question: Question) -> Question:
     """A message by itself is a POST to `/`, on whichever host; a request has these."""
     return replace(question, method="POST", path="/") if question.is_bare_message else question
+
+
+def as_handed_on(question: Question) -> Question:
+    """The same, from a proxy that goes up by plain dot segments before it asks: what it asks about was encoded."""
+    return question if question.path is None else replace(question, path=respelled_path(question.path))
 
 
 def check_of(question: Question) -> ProxyCheck:
@@ -81,7 +87,7 @@ def test_checks_are_decided_as_questions(path: Path) -> None:
             continue
         authority = Authority(manifests, keys=_keys(table), strict=False)
         for case in table.cases:
-            question = completed(case.question)
+            question = as_handed_on(completed(case.question))
             if question.claims is not None or question.token is not None:
                 continue  # a check brings a token in its headers
             live = LiveAuthorizer(authority, Lock(), Given(question)).decide(check_of(question))

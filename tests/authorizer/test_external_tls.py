@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from eastgate.authorizer.external import Address
+from eastgate.authorizer.external import ServiceAddress
 from eastgate.identity import EmbeddedCa, client_context, server_context, verify_connection
 from eastgate.ir import ExternalProtocol
 from tests.authorizer.asking import Asking, service
@@ -29,10 +29,12 @@ GRPC = service(ExternalProtocol.GRPC)
 HTTP = service(ExternalProtocol.HTTP)
 
 
-def address(port: int, ca: EmbeddedCa = CA, expected: str = SERVER) -> Address:
+def address(port: int, ca: EmbeddedCa = CA, expected: str = SERVER) -> ServiceAddress:
     context = client_context(ca.issue(CLIENT), ca.bundles)
     context.set_alpn_protocols(["h2", "http/1.1"])
-    return Address("127.0.0.1", port, context, None, partial(verify_connection, bundles=CA.bundles, expected=expected))
+    return ServiceAddress(
+        "127.0.0.1", port, context, None, partial(verify_connection, bundles=CA.bundles, expected=expected)
+    )
 
 
 class SecuredCheckServer(Processes):
@@ -80,7 +82,7 @@ def http_port() -> Iterator[int]:
     listener.close()
 
 
-def asking(where: Address, seconds: float = 20) -> Asking:
+def asking(where: ServiceAddress, seconds: float = 20) -> Asking:
     made = Asking(where.port, seconds=seconds)
     made.address = where
     return made

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -12,12 +11,9 @@ from typing import Any
 
 import pytest
 from click.testing import Result
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 from eastgate.cli.asking import ask
+from tests.certificates import self_signed
 from tests.cli.conftest import Cli
 from tests.cli.test_other import complete
 from tests.mesh.agents import AGENTS, ASKING, POLICIES, secure
@@ -61,27 +57,6 @@ def consent() -> Iterator[int]:
     server.server_close()
 
 
-def _certificate() -> tuple[str, str]:
-    """A certificate that nobody else signed, and its key."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "own.example")])
-    now = datetime.now(UTC)
-    built = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName("own.example")]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    pem = serialization.Encoding.PEM
-    private = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    return built.public_bytes(pem).decode(), private.decode()
-
-
 @pytest.fixture(scope="module")
 def mesh(tmp_path_factory: pytest.TempPathFactory, server: McpServer, consent: int) -> Iterator[Up]:
     folder = tmp_path_factory.mktemp("gateway")
@@ -90,7 +65,7 @@ def mesh(tmp_path_factory: pytest.TempPathFactory, server: McpServer, consent: i
     (source / "agents.yaml").write_text(AGENTS)
     (source / "policies.yaml").write_text(POLICIES)
     (source / "asking.yaml").write_text(ASKING)
-    (source / "secure.yaml").write_text(secure(*_certificate()))
+    (source / "secure.yaml").write_text(secure(*(part.decode() for part in self_signed("own.example"))))
     apps = (f"prod/maths:8000=127.0.0.1:{server.port}", f"prod/consent=127.0.0.1:{consent}")
     with up(folder, *(word for app in apps for word in ("--app", app)), name="agents", source=source) as running:
         yield running

@@ -10,7 +10,7 @@ import time
 from collections import defaultdict
 from collections.abc import Coroutine, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from eastgate import Authority, Settings
 from eastgate.api.reading import sort_documents
@@ -95,7 +95,7 @@ class Bench:
 
     # In the thread of the caller
 
-    def __enter__(self) -> Bench:
+    def __enter__(self) -> Self:
         self._thread.start()
         try:
             self.run(self._start())

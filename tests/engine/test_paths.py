@@ -16,6 +16,7 @@ from eastgate.ir.paths import (
     is_respelled,
     is_sensitive,
     path_problem,
+    respelled_path,
     sent_path,
 )
 
@@ -161,3 +162,12 @@ def test_the_first_control_character_is_named(text: str, character: str | None) 
 )
 def test_patterns_on_paths_may_tell_spellings_apart(atom: Predicate, sensitive: bool) -> None:
     assert is_sensitive(atom) is sensitive
+
+
+@pytest.mark.parametrize(
+    "raw", ["/a", "/a/..;x/b", "/a/%2e%2e;x/b", "/%u0061pi/%2e;/a", "/a/%2E./b", "/%%41", "/a/.%2e;?b=/..;c", "/x%40y"]
+)
+def test_what_a_proxy_has_handed_on_is_compared_as_what_was_sent(raw: str) -> None:
+    handed = handed_path(raw)
+    assert comparable_path(respelled_path(f"{handed}?b=/..;c")) == comparable_path(raw)
+    assert respelled_path(f"{handed}?b=/..;c").endswith("?b=/..;c")

@@ -9,24 +9,24 @@ from typing import Any
 
 import pytest
 
-from eastgate.mcp.client import Answer, Conversation, Outcome, Post, RpcError, call_tool, converse, list_tools
+from eastgate.mcp.client import CallOutcome, Conversation, Post, PostAnswer, RpcError, call_tool, converse, list_tools
 from eastgate.mcp.messages import read_messages
 from eastgate.mcp.problems import BadMessage
 
-Handler = Callable[[Post, Any], Answer]
+Handler = Callable[[Post, Any], PostAnswer]
 
 
-def _json(status: int, value: Any, **headers: str) -> Answer:
+def _json(status: int, value: Any, **headers: str) -> PostAnswer:
     named = tuple((name.replace("_", "-"), text) for name, text in headers.items())
-    return Answer(status, (("Content-Type", "application/json"), *named), json.dumps(value).encode())
+    return PostAnswer(status, (("Content-Type", "application/json"), *named), json.dumps(value).encode())
 
 
-def _events(*values: Any) -> Answer:
+def _events(*values: Any) -> PostAnswer:
     body = ": ping\r\n\r\n" + "".join(f"event: message\r\ndata: {json.dumps(value)}\r\n\r\n" for value in values)
-    return Answer(200, (("content-type", "text/event-stream"),), body.encode())
+    return PostAnswer(200, (("content-type", "text/event-stream"),), body.encode())
 
 
-def _error(status: int, code: int, **members: Any) -> Answer:
+def _error(status: int, code: int, **members: Any) -> PostAnswer:
     return _json(status, {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": "no", **members}})
 
 
@@ -41,7 +41,7 @@ class Server:
         self.handle = handle
         self.posts: list[Post] = []
 
-    async def send(self, post: Post) -> Answer:
+    async def send(self, post: Post) -> PostAnswer:
         self.posts.append(post)
         return self.handle(post, json.loads(post.body) if post.body else None)
 
@@ -50,18 +50,18 @@ class Server:
         return [json.loads(post.body)["method"] if post.body else post.method for post in self.posts]
 
 
-def _converse(server: Server, conversation: Conversation) -> Outcome:
+def _converse(server: Server, conversation: Conversation) -> CallOutcome:
     return asyncio.run(converse(conversation, server.send))
 
 
-def _modern(_: Post, value: Any) -> Answer:
+def _modern(_: Post, value: Any) -> PostAnswer:
     return _json(200, _result(value, {"content": []}))
 
 
-def _legacy(post: Post, value: Any) -> Answer:
+def _legacy(post: Post, value: Any) -> PostAnswer:
     headers = dict(post.headers)
     if value is None:
-        return Answer(200, (), b"")
+        return PostAnswer(200, (), b"")
     if value["method"] == "initialize":
         assert "mcp-protocol-version" not in headers
         return _json(200, _result(value, {"protocolVersion": "2025-06-18"}), Mcp_Session_Id="s.1")
@@ -69,7 +69,7 @@ def _legacy(post: Post, value: Any) -> Answer:
         return _error(400, -32600)
     assert headers["mcp-protocol-version"] == "2025-06-18"
     if "id" not in value:
-        return Answer(202, (("content-type", "application/json"),), b"")
+        return PostAnswer(202, (("content-type", "application/json"),), b"")
     progress = {"jsonrpc": "2.0", "method": "notifications/progress", "params": {}}
     return _events(progress, _result(value, {"content": []}))
 
@@ -116,12 +116,12 @@ def test_a_version_that_is_given_is_the_only_one() -> None:
 
 
 REFUSALS = [
-    (Answer(403, (("content-type", "text/plain"),), b"no"), None),
-    (Answer(403, (("content-type", "application/json"),), b"no"), None),
+    (PostAnswer(403, (("content-type", "text/plain"),), b"no"), None),
+    (PostAnswer(403, (("content-type", "application/json"),), b"no"), None),
     (_json(403, {"detail": "no"}), None),
     (_json(403, {"jsonrpc": "2.0", "id": 1, "error": {"code": -32001, "message": "no"}}), -32001),
     (_json(200, {"jsonrpc": "2.0", "id": 1, "error": {"code": -32001, "message": "no"}}), -32001),
-    (Answer(503, (), b""), None),
+    (PostAnswer(503, (), b""), None),
     (_error(400, -32020), -32020),
     (_error(400, -32022, data={"supported": ["2027-01-01"]}), -32022),
     (_error(404, -32601), -32601),
@@ -129,7 +129,7 @@ REFUSALS = [
 
 
 @pytest.mark.parametrize(("answer", "code"), REFUSALS)
-def test_a_refusal_is_the_outcome(answer: Answer, code: int | None) -> None:
+def test_a_refusal_is_the_outcome(answer: PostAnswer, code: int | None) -> None:
     server = Server(lambda *_: answer)
     outcome = _converse(server, call_tool("add", {}))
     assert server.methods == ["tools/call"]
@@ -138,25 +138,25 @@ def test_a_refusal_is_the_outcome(answer: Answer, code: int | None) -> None:
 
 
 MISUNDERSTOOD = [
-    Answer(400, (), b""),
-    Answer(404, (("content-type", "text/html"),), b"<html>"),
-    Answer(405, (), b""),
+    PostAnswer(400, (), b""),
+    PostAnswer(404, (("content-type", "text/html"),), b"<html>"),
+    PostAnswer(405, (), b""),
     _error(400, -32600),
     _error(400, -32022, data={"supported": ["2025-11-25"]}),
 ]
 
 
 @pytest.mark.parametrize("answer", MISUNDERSTOOD)
-def test_what_was_not_understood_is_asked_the_older_way(answer: Answer) -> None:
+def test_what_was_not_understood_is_asked_the_older_way(answer: PostAnswer) -> None:
     server = Server(lambda post, value: answer if len(server.posts) == 1 else _legacy(post, value))
     assert _converse(server, call_tool("add", {})).result == {"content": []}
 
 
 @pytest.mark.parametrize("refused", ["initialize", "notifications/initialized"])
 def test_a_refused_handshake_is_the_outcome(refused: str) -> None:
-    def handle(post: Post, value: Any) -> Answer:
+    def handle(post: Post, value: Any) -> PostAnswer:
         if value is not None and value["method"] == refused:
-            return Answer(403, (), b"")
+            return PostAnswer(403, (), b"")
         return _legacy(post, value)
 
     outcome = _converse(Server(handle), call_tool("add", {}))
@@ -164,7 +164,7 @@ def test_a_refused_handshake_is_the_outcome(refused: str) -> None:
 
 
 def test_all_pages_of_a_list_are_asked_for() -> None:
-    def handle(_: Post, value: Any) -> Answer:
+    def handle(_: Post, value: Any) -> PostAnswer:
         cursor = value["params"].get("cursor", 0)
         more = {"nextCursor": cursor + 1} if cursor < 2 else {}
         return _json(200, _result(value, {"tools": [{"name": f"t{cursor}"}], **more}))
@@ -181,8 +181,8 @@ def test_a_list_without_an_end_is_given_up() -> None:
 
 
 BAD = [
-    Answer(200, (("content-type", "application/json"),), b"x"),
-    Answer(200, (("content-type", "application/json"),), b'{"id":1,"id":1,"result":{}}'),
+    PostAnswer(200, (("content-type", "application/json"),), b"x"),
+    PostAnswer(200, (("content-type", "application/json"),), b'{"id":1,"id":1,"result":{}}'),
     _json(200, {"jsonrpc": "2.0", "id": 2, "result": {}}),
     _json(200, {"jsonrpc": "2.0", "id": 1, "result": []}),
     _json(200, {"jsonrpc": "2.0", "id": 1, "error": {"code": "x"}}),
@@ -191,6 +191,6 @@ BAD = [
 
 
 @pytest.mark.parametrize("answer", BAD)
-def test_an_answer_that_is_no_response_raises(answer: Answer) -> None:
+def test_an_answer_that_is_no_response_raises(answer: PostAnswer) -> None:
     with pytest.raises(BadMessage):
         _converse(Server(lambda *_: answer), call_tool("add", {}))

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eastgate.mcp.headers import agrees, decode_value, encode_value, media_type
-from eastgate.mcp.messages import Kind, Message
+from eastgate.mcp.messages import Message, MessageKind
 
-CALL = Message("tools/call", "add", 1, Kind.REQUEST)
+CALL = Message("tools/call", "add", 1, MessageKind.REQUEST)
 
 # As in the specification's table of examples
 ENCODED = [
@@ -40,8 +40,8 @@ def test_every_value_comes_back(value: str) -> None:
     assert encoded.isprintable()
 
 
-LIST = Message("tools/list", None, 1, Kind.REQUEST)
-RESPONSE = Message(None, None, 1, Kind.RESPONSE)
+LIST = Message("tools/list", None, 1, MessageKind.REQUEST)
+RESPONSE = Message(None, None, 1, MessageKind.RESPONSE)
 
 AGREEMENTS: list[tuple[list[Message], list[tuple[str, str]], bool]] = [
     ([CALL], [], True),

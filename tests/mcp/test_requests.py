@@ -6,13 +6,13 @@ import gzip
 
 import pytest
 
-from eastgate.mcp.messages import Kind, Message
-from eastgate.mcp.problems import BadMessage, Problem
+from eastgate.mcp.messages import Message, MessageKind
+from eastgate.mcp.problems import BadMessage, MessageProblem
 from eastgate.mcp.requests import read_request
 
 BODY = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"add"}}'
 JSON = ("content-type", "application/json")
-CALL = (Message("tools/call", "add", 1, Kind.REQUEST),)
+CALL = (Message("tools/call", "add", 1, MessageKind.REQUEST),)
 
 Headers = list[tuple[str, str]]
 
@@ -27,38 +27,38 @@ READABLE: list[tuple[str, Headers, bytes, tuple[Message, ...]]] = [
     ("DELETE", [JSON, ("mcp-session-id", "x")], b"", ()),
 ]
 
-REFUSED: list[tuple[str, Headers, bytes, Problem]] = [
-    ("PUT", [JSON], BODY, Problem.HTTP_METHOD),
-    ("post", [JSON], BODY, Problem.HTTP_METHOD),
-    ("OPTIONS", [], b"", Problem.HTTP_METHOD),
-    ("GET", [("x-http-method-override", "POST")], b"", Problem.HTTP_METHOD),
-    ("POST", [JSON, ("x-http-method", "")], BODY, Problem.HTTP_METHOD),
-    ("POST", [JSON, ("x-method-override", "PUT")], BODY, Problem.HTTP_METHOD),
-    ("GET", [JSON], BODY, Problem.UNEXPECTED_BODY),
-    ("DELETE", [JSON], b" ", Problem.UNEXPECTED_BODY),
-    ("POST", [], BODY, Problem.CONTENT_TYPE),
-    ("POST", [JSON, JSON], BODY, Problem.CONTENT_TYPE),
-    ("POST", [("content-type", "")], BODY, Problem.CONTENT_TYPE),
-    ("POST", [("content-type", "text/plain")], BODY, Problem.CONTENT_TYPE),
-    ("POST", [("content-type", "application/json-rpc")], BODY, Problem.CONTENT_TYPE),
-    ("POST", [("content-type", "application/json,text/plain")], BODY, Problem.CONTENT_TYPE),
-    ("POST", [("content-type", "application/json ,text/plain")], BODY, Problem.CONTENT_TYPE),
-    ("POST", [("content-type", "application/json; charset=utf-16")], BODY, Problem.CONTENT_TYPE),
-    ("POST", [("content-type", "application/json; charset=utf-8, text/plain")], BODY, Problem.CONTENT_TYPE),
-    ("POST", [("content-type", 'application/json; charset="utf-8')], BODY, Problem.CONTENT_TYPE),
-    ("POST", [("content-type", "application/json;x")], BODY, Problem.CONTENT_TYPE),
-    ("POST", [JSON, ("content-encoding", "gzip")], gzip.compress(BODY), Problem.CONTENT_ENCODING),
-    ("POST", [JSON, ("content-encoding", "identity")], BODY, Problem.CONTENT_ENCODING),
-    ("POST", [JSON], gzip.compress(BODY), Problem.ENCODING),
-    ("POST", [JSON], b"", Problem.SYNTAX),
-    ("POST", [JSON, ("mcp-method", "tools/list")], BODY, Problem.HEADERS),
-    ("POST", [JSON, ("mcp-name", "rm")], BODY, Problem.HEADERS),
-    ("POST", [JSON, ("mcp-name", "=?base64?YWRl?=")], BODY, Problem.HEADERS),
-    ("POST", [JSON, ("mcp-name", "=?base64?add?=")], BODY, Problem.HEADERS),
-    ("POST", [JSON, ("mcp-name", "=?base64?=")], BODY, Problem.HEADERS),
-    ("POST", [JSON, ("mcp-name", "add"), ("mcp-name", "add")], BODY, Problem.HEADERS),
-    ("POST", [JSON, ("mcp-method", "tools/call")], b"[" + BODY + b"," + BODY + b"]", Problem.HEADERS),
-    ("GET", [("mcp-method", "tools/call")], b"", Problem.HEADERS),
+REFUSED: list[tuple[str, Headers, bytes, MessageProblem]] = [
+    ("PUT", [JSON], BODY, MessageProblem.HTTP_METHOD),
+    ("post", [JSON], BODY, MessageProblem.HTTP_METHOD),
+    ("OPTIONS", [], b"", MessageProblem.HTTP_METHOD),
+    ("GET", [("x-http-method-override", "POST")], b"", MessageProblem.HTTP_METHOD),
+    ("POST", [JSON, ("x-http-method", "")], BODY, MessageProblem.HTTP_METHOD),
+    ("POST", [JSON, ("x-method-override", "PUT")], BODY, MessageProblem.HTTP_METHOD),
+    ("GET", [JSON], BODY, MessageProblem.UNEXPECTED_BODY),
+    ("DELETE", [JSON], b" ", MessageProblem.UNEXPECTED_BODY),
+    ("POST", [], BODY, MessageProblem.CONTENT_TYPE),
+    ("POST", [JSON, JSON], BODY, MessageProblem.CONTENT_TYPE),
+    ("POST", [("content-type", "")], BODY, MessageProblem.CONTENT_TYPE),
+    ("POST", [("content-type", "text/plain")], BODY, MessageProblem.CONTENT_TYPE),
+    ("POST", [("content-type", "application/json-rpc")], BODY, MessageProblem.CONTENT_TYPE),
+    ("POST", [("content-type", "application/json,text/plain")], BODY, MessageProblem.CONTENT_TYPE),
+    ("POST", [("content-type", "application/json ,text/plain")], BODY, MessageProblem.CONTENT_TYPE),
+    ("POST", [("content-type", "application/json; charset=utf-16")], BODY, MessageProblem.CONTENT_TYPE),
+    ("POST", [("content-type", "application/json; charset=utf-8, text/plain")], BODY, MessageProblem.CONTENT_TYPE),
+    ("POST", [("content-type", 'application/json; charset="utf-8')], BODY, MessageProblem.CONTENT_TYPE),
+    ("POST", [("content-type", "application/json;x")], BODY, MessageProblem.CONTENT_TYPE),
+    ("POST", [JSON, ("content-encoding", "gzip")], gzip.compress(BODY), MessageProblem.CONTENT_ENCODING),
+    ("POST", [JSON, ("content-encoding", "identity")], BODY, MessageProblem.CONTENT_ENCODING),
+    ("POST", [JSON], gzip.compress(BODY), MessageProblem.ENCODING),
+    ("POST", [JSON], b"", MessageProblem.SYNTAX),
+    ("POST", [JSON, ("mcp-method", "tools/list")], BODY, MessageProblem.HEADERS),
+    ("POST", [JSON, ("mcp-name", "rm")], BODY, MessageProblem.HEADERS),
+    ("POST", [JSON, ("mcp-name", "=?base64?YWRl?=")], BODY, MessageProblem.HEADERS),
+    ("POST", [JSON, ("mcp-name", "=?base64?add?=")], BODY, MessageProblem.HEADERS),
+    ("POST", [JSON, ("mcp-name", "=?base64?=")], BODY, MessageProblem.HEADERS),
+    ("POST", [JSON, ("mcp-name", "add"), ("mcp-name", "add")], BODY, MessageProblem.HEADERS),
+    ("POST", [JSON, ("mcp-method", "tools/call")], b"[" + BODY + b"," + BODY + b"]", MessageProblem.HEADERS),
+    ("GET", [("mcp-method", "tools/call")], b"", MessageProblem.HEADERS),
 ]
 
 
@@ -69,7 +69,7 @@ def test_a_request_is_read(method: str, headers: Headers, body: bytes, messages:
 
 
 @pytest.mark.parametrize(("method", "headers", "body", "problem"), REFUSED, ids=range(len(REFUSED)))
-def test_a_request_in_doubt_is_refused(method: str, headers: Headers, body: bytes, problem: Problem) -> None:
+def test_a_request_in_doubt_is_refused(method: str, headers: Headers, body: bytes, problem: MessageProblem) -> None:
     with pytest.raises(BadMessage) as refused:
         read_request(method, headers, body)
     assert refused.value.problem is problem

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eastgate.mcp.problems import BadMessage, Problem
+from eastgate.mcp.problems import BadMessage, MessageProblem
 from eastgate.mcp.sse import read_events
 from eastgate.mcp.tool_lists import ToolFilter, filter_tools
 
@@ -78,36 +78,36 @@ def test_an_answer_without_a_body_stays_empty() -> None:
 
 
 REFUSED = [
-    ("x", JSON, Problem.SYNTAX),
-    ("null", JSON, Problem.NOT_A_MESSAGE),
-    ("[1]", JSON, Problem.NOT_A_MESSAGE),
-    ('{"result":{"tools":{}}}', JSON, Problem.TOOLS),
-    ('{"result":{"tools":null}}', JSON, Problem.TOOLS),
-    ('{"result":{"tools":["b"]}}', JSON, Problem.TOOLS),
-    ('{"result":{"tools":[{}]}}', JSON, Problem.TOOLS),
-    ('{"result":{"tools":[{"name":["a"]}]}}', JSON, Problem.TOOLS),
-    ('{"result":{"tools":[{"name":"a","Name":"b"}]}}', JSON, Problem.LOOKALIKE_KEY),
-    ('{"result":{"tools":[],"Tools":[{"name":"b"}]}}', JSON, Problem.LOOKALIKE_KEY),
-    ('{"Result":{"tools":[{"name":"b"}]}}', JSON, Problem.LOOKALIKE_KEY),
-    ('{"result":{"tools":[{"name":"b","name":"a"}]}}', JSON, Problem.DUPLICATE_KEY),
-    ('{"result":{"tools":[]},"result":{"tools":[{"name":"b"}]}}', JSON, Problem.DUPLICATE_KEY),
-    ('{"method":"x","result":{"tools":[]}}', JSON, Problem.AMBIGUOUS_KIND),
-    ('{"error":{},"result":{"tools":[]}}', JSON, Problem.AMBIGUOUS_KIND),
-    ("{}", "text/plain", Problem.CONTENT_TYPE),
-    ("{}", "", Problem.CONTENT_TYPE),
-    ("{}", "application/json; charset=utf-16", Problem.CONTENT_TYPE),
-    ("{}", "application/json, text/event-stream", Problem.CONTENT_TYPE),
-    ("{}", "application/json-patch+json", Problem.CONTENT_TYPE),
-    ("data: /messages\n\n", SSE, Problem.SYNTAX),
-    ("data: {\n\ndata: }\n\n", SSE, Problem.SYNTAX),
-    ('data: {"result":{"tools":[{"name":1}]}}\n\n', SSE, Problem.TOOLS),
-    ('data: {"result":{"tools":[{"name":1}]}}', SSE, Problem.TOOLS),
-    ('data: \ufeff{"result":1}\n\n', SSE, Problem.ENCODING),
+    ("x", JSON, MessageProblem.SYNTAX),
+    ("null", JSON, MessageProblem.NOT_A_MESSAGE),
+    ("[1]", JSON, MessageProblem.NOT_A_MESSAGE),
+    ('{"result":{"tools":{}}}', JSON, MessageProblem.TOOLS),
+    ('{"result":{"tools":null}}', JSON, MessageProblem.TOOLS),
+    ('{"result":{"tools":["b"]}}', JSON, MessageProblem.TOOLS),
+    ('{"result":{"tools":[{}]}}', JSON, MessageProblem.TOOLS),
+    ('{"result":{"tools":[{"name":["a"]}]}}', JSON, MessageProblem.TOOLS),
+    ('{"result":{"tools":[{"name":"a","Name":"b"}]}}', JSON, MessageProblem.LOOKALIKE_KEY),
+    ('{"result":{"tools":[],"Tools":[{"name":"b"}]}}', JSON, MessageProblem.LOOKALIKE_KEY),
+    ('{"Result":{"tools":[{"name":"b"}]}}', JSON, MessageProblem.LOOKALIKE_KEY),
+    ('{"result":{"tools":[{"name":"b","name":"a"}]}}', JSON, MessageProblem.DUPLICATE_KEY),
+    ('{"result":{"tools":[]},"result":{"tools":[{"name":"b"}]}}', JSON, MessageProblem.DUPLICATE_KEY),
+    ('{"method":"x","result":{"tools":[]}}', JSON, MessageProblem.AMBIGUOUS_KIND),
+    ('{"error":{},"result":{"tools":[]}}', JSON, MessageProblem.AMBIGUOUS_KIND),
+    ("{}", "text/plain", MessageProblem.CONTENT_TYPE),
+    ("{}", "", MessageProblem.CONTENT_TYPE),
+    ("{}", "application/json; charset=utf-16", MessageProblem.CONTENT_TYPE),
+    ("{}", "application/json, text/event-stream", MessageProblem.CONTENT_TYPE),
+    ("{}", "application/json-patch+json", MessageProblem.CONTENT_TYPE),
+    ("data: /messages\n\n", SSE, MessageProblem.SYNTAX),
+    ("data: {\n\ndata: }\n\n", SSE, MessageProblem.SYNTAX),
+    ('data: {"result":{"tools":[{"name":1}]}}\n\n', SSE, MessageProblem.TOOLS),
+    ('data: {"result":{"tools":[{"name":1}]}}', SSE, MessageProblem.TOOLS),
+    ('data: \ufeff{"result":1}\n\n', SSE, MessageProblem.ENCODING),
 ]
 
 
 @pytest.mark.parametrize(("text", "content_type", "problem"), REFUSED)
-def test_an_answer_in_doubt_is_refused(text: str, content_type: str, problem: Problem) -> None:
+def test_an_answer_in_doubt_is_refused(text: str, content_type: str, problem: MessageProblem) -> None:
     with pytest.raises(BadMessage) as refused:
         filter_tools(text.encode(), content_type, _may_call)
     assert refused.value.problem is problem
@@ -183,7 +183,7 @@ def test_an_endless_event_is_refused(chunk: bytes) -> None:
     stream = ToolFilter(_may_call, 256)
     with pytest.raises(BadMessage) as refused:
         stream.feed(chunk)
-    assert refused.value.problem is Problem.TOO_LARGE
+    assert refused.value.problem is MessageProblem.TOO_LARGE
 
 
 _TEXT = st.text('ab{}[]",\\ :\u2028é', max_size=6)

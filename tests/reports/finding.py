@@ -6,8 +6,8 @@ import re
 
 from eastgate.ir import Request, consents, mentions
 from eastgate.ir.attributes import IDENTITY, MCP_METHOD, MCP_TOOL, MESH_NAME, PORT, Attribute
-from eastgate.reports.effective import Branch, CallerEntry, Destination, EffectiveTable, Row
-from eastgate.reports.effective.requests import Message
+from eastgate.reports.effective import Branch, CallerEntry, EffectiveDestination, EffectiveTable, Row
+from eastgate.reports.effective.requests import EffectiveMessage
 from eastgate.symbolic.truth import truth
 
 
@@ -71,14 +71,14 @@ def _is_of(group: CallerEntry, kinds: dict[str, CallerEntry], identity: object, 
     return isinstance(name, str) and name.endswith(group.name[1:]) and not name.startswith("spiffe://")
 
 
-def _destination(destinations: tuple[Destination, ...], request: Request) -> Destination:
+def _destination(destinations: tuple[EffectiveDestination, ...], request: Request) -> EffectiveDestination:
     port = request.values.get(PORT)
     if len(destinations) == 1 and not destinations[0].ports:
         return destinations[0]
     return next((one for one in destinations if port in one.ports), None) or next(d for d in destinations if d.others)
 
 
-def _message(messages: tuple[Message, ...], request: Request) -> Message:
+def _message(messages: tuple[EffectiveMessage, ...], request: Request) -> EffectiveMessage:
     if messages[0].any:
         return messages[0]
     method, tool = request.values.get(MCP_METHOD), request.values.get(MCP_TOOL)

@@ -17,7 +17,7 @@ from eastgate.ir.paths import is_refused
 from eastgate.reports.cluster import Cluster
 from eastgate.reports.describe.pods import pod_tables
 from eastgate.reports.describe.services import service_table
-from eastgate.reports.effective import Destination, EffectiveTable, EnforcementPoint, Facts, effective_table
+from eastgate.reports.effective import EffectiveDestination, EffectiveTable, EnforcementPoint, Facts, effective_table
 from eastgate.settings import DataPlane
 from tests.reports.finding import branch_of, row_of
 from tests.worlds import access_generate, generate, kuadrant_generate, linkerd_generate
@@ -137,7 +137,7 @@ def test_rows_of_gateways_and_backends_agree_with_the_engine(
         for points in ((behind,), (GatewayNamed("n", "g"), behind)):
             layers = tuple(layer for point in points for layer in authority.engine.program(point).layers)
             facts = Facts({BACKEND: f"n/{backend}"})
-            table = effective_table([Destination("", (EnforcementPoint((backend,), layers, facts),))], chosen)
+            table = effective_table([EffectiveDestination("", (EnforcementPoint((backend,), layers, facts),))], chosen)
             for request in _calls(authority, backend, answers):
                 agrees(table, layers, request)
 
@@ -156,7 +156,7 @@ def test_rows_of_gateways_with_auth_policies_agree_with_the_engine(
     authority = authority_of(accepted(manifests), Settings())
     for call in calls:
         decision = decided(authority, call, None)
-        table = effective_table([Destination("", (EnforcementPoint(("g",), decision.layers),))], Settings())
+        table = effective_table([EffectiveDestination("", (EnforcementPoint(("g",), decision.layers),))], Settings())
         known = {attribute: None for layer in decision.layers for attribute in layer.looks_at}
         asked = decision.arrival.request
         agrees(table, decision.layers, Request({**known, **asked.values}, asked.answers))

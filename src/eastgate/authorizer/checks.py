@@ -8,7 +8,8 @@ from typing import Final
 
 from eastgate.api.questions import EntryPoint
 from eastgate.api.questions.ends import UNKNOWN_CALLER
-from eastgate.ir.fields import Headers
+from eastgate.ir.fields import Headers, header_values
+from eastgate.mcp.requests import OVERRIDES
 from eastgate.records import dataclass
 
 __all__ = ["DECISION_HEADER", "OWN_HEADERS", "WITHOUT_BODY", "Body", "ProxyAnswer", "ProxyCheck", "Where"]
@@ -16,6 +17,7 @@ __all__ = ["DECISION_HEADER", "OWN_HEADERS", "WITHOUT_BODY", "Body", "ProxyAnswe
 DECISION_HEADER: Final = "x-eastgate-decision"
 WITHOUT_BODY: Final = frozenset({"GET", "HEAD", "DELETE", "OPTIONS"})
 """Methods that bring no message in a body."""
+_LEADING_ELSEWHERE: Final = frozenset({"upgrade", *OVERRIDES})
 _ANNOUNCING: Final = frozenset({"content-length", "transfer-encoding"})
 OWN_HEADERS: Final = "x-eastgate-"
 """What the names of our own headers begin with. Clients may not send such."""
@@ -72,6 +74,14 @@ class ProxyCheck:
         """Tell whether it is known that no body follows: such a method, and no header that announces one."""
         announced = any(name.lower() in _ANNOUNCING for name in self.headers)
         return self.all_headers and self.body is None and self.method in WITHOUT_BODY and not announced
+
+    @property
+    def may_hide_message(self) -> bool:
+        """Tell whether there may be a message in spite of the method: in a body, in a tunnel, or by another method."""
+        named = {name.lower() for name in self.headers}
+        lengths = header_values(self.headers).get("content-length", ())
+        has_body = self.body is not None or "transfer-encoding" in named or any(length != "0" for length in lengths)
+        return has_body or not named.isdisjoint(_LEADING_ELSEWHERE)
 
     @property
     def forged_headers(self) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ import logging
 import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Protocol
 
 from eastgate.api.authority import Authority
@@ -19,13 +20,14 @@ from eastgate.api.decisions import Decision
 from eastgate.api.questions import Question, QuestionError
 from eastgate.api.questions.ends import ServiceAccount
 from eastgate.authorizer.answering import Answers
-from eastgate.authorizer.checks import ProxyAnswer, ProxyCheck, Where
+from eastgate.authorizer.checks import WITHOUT_BODY, ProxyAnswer, ProxyCheck, Where
 from eastgate.authorizer.locating import GatewaysByHost, Nowhere, destinations_of, port_of
 from eastgate.authorizer.messages import MessageReading, read_check
 from eastgate.cluster import dns_label_problem, dns_subdomain_problem
 from eastgate.ir import Answer as AuthorizerAnswer
 from eastgate.ir import AssumedConsent, GatheredAnswers, Pending, WouldWait
 from eastgate.ir.attributes import MCP_METHOD, MCP_TOOL, header
+from eastgate.ir.paths import respelled_path
 from eastgate.ir.service_accounts import account_of
 from eastgate.records import dataclass
 from eastgate.settings import Settings
@@ -127,6 +129,8 @@ class LiveAuthorizer:
         world = self._authority.world
         source = _caller(check.source, self._authority.settings) if self.options.own_proxies else check.source
         unknown = frozenset(map(header, check.joined_headers))
+        if check.method in WITHOUT_BODY and check.may_hide_message:
+            unknown |= _MESSAGE
         if where is not None and not isinstance(where, str):
             question = _question(check, source, where.where, check.port)
             return [LiveQuestion(question, (where,), unknown=unknown, all_headers=check.all_headers)]
@@ -213,7 +217,10 @@ class OpenCheck:
     def _evaluate(self) -> ProxyAnswer:
         authorizer = self._authorizer
         if self._reading is None:
-            self._reading = read_check(self._check, self._looks_at_messages)
+            strict = authorizer.options.own_proxies
+            self._reading = read_check(self._check, self._looks_at_messages, strict=strict)
+            if self._reading.problem is not None:
+                self._arrived = (None, [])  # nothing is known of the message
         with authorizer.lock:
             decisions = self._decide(self._arrive(), self._reading)
             return self._answers.of(decisions, self._reading)
@@ -228,6 +235,8 @@ class OpenCheck:
         authority_then, arrived = self._arrived
         if authority_then is not authority or not all(arrivals.is_current for _, arrivals in arrived):
             questions = self._authorizer.questions(self._check, self._where)
+            if self._reading is not None and self._reading.problem is not None:  # it may be any, whatever the method
+                questions = [replace(live, unknown=live.unknown | _MESSAGE) for live in questions]
             arrived = [(live, authority.arrive(live)) for live in questions]
             self._arrived = (authority, arrived)
         return arrived
@@ -262,7 +271,7 @@ def _question(check: ProxyCheck, source: str, to: str, port: int | None) -> Ques
         to=to,
         port=port,
         method=check.method,
-        path=check.path,
+        path=respelled_path(check.path) if check.path is not None else None,
         host=check.host,
         sni=check.sni,
         headers=check.headers,

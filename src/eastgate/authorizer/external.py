@@ -12,15 +12,15 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Final
 
-from eastgate.authorizer.external_address import Address
-from eastgate.authorizer.external_clients import AskedCheck, AskingDenied, Limits, ServiceClient, client_of
+from eastgate.authorizer.external_address import ServiceAddress
+from eastgate.authorizer.external_clients import AskedCheck, AskingDenied, AskingLimits, ServiceClient, client_of
 from eastgate.authorizer.external_http import ExchangeFailed
 from eastgate.envoy.authz.client import CheckFailed
 from eastgate.ir import AuthorizerName, ExternalAuthorizer, Refusal, Ruling
 
-__all__ = ["Address", "AddressOf", "ExternalAuthorizers"]
+__all__ = ["AddressOf", "ExternalAuthorizers", "ServiceAddress"]
 
-AddressOf = Callable[[ExternalAuthorizer], Address | None]
+AddressOf = Callable[[ExternalAuthorizer], ServiceAddress | None]
 """Returns where an authorizer is reached; None where it is not."""
 
 _MOST_CLIENTS: Final = 256
@@ -36,7 +36,7 @@ class ExternalAuthorizers:
         self, address_of: AddressOf, *, seconds: float = 5.0, max_bytes: int = 64 * 1024, in_flight: int = 256
     ) -> None:
         self._address_of = address_of
-        self._limits = Limits(seconds, max_bytes, in_flight)
+        self._limits = AskingLimits(seconds, max_bytes, in_flight)
         self._clients: OrderedDict[ExternalAuthorizer, ServiceClient] = OrderedDict()
         self._lock = threading.Lock()
 

@@ -10,11 +10,11 @@ from dataclasses import field
 
 from eastgate.records import dataclass
 
-__all__ = ["Address", "connect", "seconds_until"]
+__all__ = ["ServiceAddress", "connect", "seconds_until"]
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class ServiceAddress:
     """Where a service is reached, by TLS where there is a context for it.
 
     `verify` is called with each new TLS connection, and raises where its peer is not the right one. For a service that
@@ -28,7 +28,7 @@ class Address:
     verify: Callable[[ssl.SSLSocket], object] | None = field(default=None, repr=False)
 
 
-def connect(address: Address, deadline: float) -> socket.socket:
+def connect(address: ServiceAddress, deadline: float) -> socket.socket:
     """Return a connection. Raises OSError, also where it takes longer than the deadline (of the monotonic clock)."""
     connection = socket.create_connection((address.host, address.port), timeout=seconds_until(deadline))
     try:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable
 from typing import Final, Protocol
 
-from eastgate.authorizer.external_address import Address
+from eastgate.authorizer.external_address import ServiceAddress
 from eastgate.authorizer.external_http import HttpConnections, HttpReply
 from eastgate.authorizer.external_tunnel import TlsTunnel
 from eastgate.envoy.authz.client import AuthorizationClient, CheckedRequest
@@ -15,7 +15,7 @@ from eastgate.ir import ExternalAuthorizer, ExternalProtocol, Refusal, Ruling
 from eastgate.ir.fields import Headers, header_values, steers_proxy
 from eastgate.records import dataclass
 
-__all__ = ["AskedBody", "AskedCheck", "AskingDenied", "Limits", "ServiceClient", "client_of"]
+__all__ = ["AskedBody", "AskedCheck", "AskingDenied", "AskingLimits", "ServiceClient", "client_of"]
 
 _TOO_LARGE: Final = 413
 _OWN: Final = "x-eastgate-"  # what our proxies tell each other is for nobody else
@@ -24,7 +24,7 @@ _FOR_CLIENTS: Final = frozenset({"content-type", "location", "retry-after", "set
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class AskingLimits:
     """What one authorizer may take: the time of a question in all, the size of an answer, questions at a time."""
 
     seconds: float
@@ -64,6 +64,8 @@ class AskedCheck(Protocol):
     def address(self) -> str | None: ...
     @property
     def body(self) -> AskedBody | None: ...
+    @property
+    def is_without_body(self) -> bool: ...
 
 
 class AskingDenied(Exception):  # noqa: N818 - carries the answer
@@ -74,7 +76,7 @@ class AskingDenied(Exception):  # noqa: N818 - carries the answer
         self.ruling = Ruling(False, status, text)
 
 
-def client_of(external: ExternalAuthorizer, address: Address, limits: Limits) -> ServiceClient:
+def client_of(external: ExternalAuthorizer, address: ServiceAddress, limits: AskingLimits) -> ServiceClient:
     """Return a client of an authorizer, by its protocol."""
     make = _GrpcClient if external.protocol is ExternalProtocol.GRPC else _HttpClient
     return make(external, address, limits)
@@ -83,7 +85,7 @@ def client_of(external: ExternalAuthorizer, address: Address, limits: Limits) ->
 class ServiceClient:
     """Asks one authorizer at one address. It is closed once it is retired and nobody waits on it."""
 
-    def __init__(self, external: ExternalAuthorizer, address: Address, limits: Limits) -> None:
+    def __init__(self, external: ExternalAuthorizer, address: ServiceAddress, limits: AskingLimits) -> None:
         self.address = address
         self._external = external
         self._slots = threading.BoundedSemaphore(limits.in_flight)
@@ -130,6 +132,8 @@ class ServiceClient:
         if self._external.max_body == 0:
             return None
         body = check.body
+        if check.is_without_body:
+            return b""
         if body is None:
             raise AskingDenied("it would be shown the body, which is not known")
         if not body.complete or len(body.content) > self._external.max_body:
@@ -148,7 +152,7 @@ class ServiceClient:
 
 
 class _HttpClient(ServiceClient):
-    def __init__(self, external: ExternalAuthorizer, address: Address, limits: Limits) -> None:
+    def __init__(self, external: ExternalAuthorizer, address: ServiceAddress, limits: AskingLimits) -> None:
         super().__init__(external, address, limits)
         self._connections = HttpConnections(address, max_bytes=limits.max_bytes)
 
@@ -207,7 +211,7 @@ def _may_be_set(name: str) -> bool:
 
 
 class _GrpcClient(ServiceClient):
-    def __init__(self, external: ExternalAuthorizer, address: Address, limits: Limits) -> None:
+    def __init__(self, external: ExternalAuthorizer, address: ServiceAddress, limits: AskingLimits) -> None:
         super().__init__(external, address, limits)
         self._tunnel = TlsTunnel(address, limits.seconds) if address.tls is not None else None
         target = self._tunnel.target if self._tunnel is not None else _target(address)
@@ -257,7 +261,7 @@ def _is_for_client(name: str, _value: str) -> bool:
     return name in ("content-type", "date") or _may_be_set(name)
 
 
-def _target(address: Address) -> str:
+def _target(address: ServiceAddress) -> str:
     """Return an address as gRPC writes it, which looks names up where it has to."""
     host = f"[{address.host}]" if ":" in address.host else address.host
     return f"dns:///{host}:{address.port}"

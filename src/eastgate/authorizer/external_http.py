@@ -13,7 +13,7 @@ from typing import Final
 
 import h11
 
-from eastgate.authorizer.external_address import Address, connect, seconds_until
+from eastgate.authorizer.external_address import ServiceAddress, connect, seconds_until
 from eastgate.records import dataclass
 
 __all__ = ["ExchangeFailed", "HttpConnections", "HttpReply"]
@@ -55,7 +55,7 @@ class _Connection:
 class HttpConnections:
     """Connections to one server, each for one exchange at a time. Threads may share them."""
 
-    def __init__(self, address: Address, *, max_bytes: int) -> None:
+    def __init__(self, address: ServiceAddress, *, max_bytes: int) -> None:
         self._address = address
         self._max_bytes = max_bytes
         self._idle: deque[_Connection] = deque()

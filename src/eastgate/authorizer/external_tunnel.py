@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from typing import Final
 
-from eastgate.authorizer.external_address import Address, connect
+from eastgate.authorizer.external_address import ServiceAddress, connect
 
 __all__ = ["TlsTunnel"]
 
@@ -26,7 +26,7 @@ _PIECE: Final = 64 * 1024
 class TlsTunnel:
     """A unix socket that leads to an address. `seconds` bound each connection's beginning."""
 
-    def __init__(self, address: Address, seconds: float) -> None:
+    def __init__(self, address: ServiceAddress, seconds: float) -> None:
         self._address = address
         self._seconds = seconds
         self._folder = tempfile.TemporaryDirectory(prefix="eastgate-")  # nobody else may look into it

@@ -7,12 +7,15 @@ from dataclasses import replace
 
 from eastgate.api.questions import Question
 from eastgate.authorizer.checks import WITHOUT_BODY, ProxyCheck
-from eastgate.mcp.messages import Kind, Message, read_messages
+from eastgate.ir.fields import each_header
+from eastgate.mcp.messages import Message, MessageKind, read_messages
 from eastgate.mcp.problems import BadMessage
+from eastgate.mcp.requests import read_request
 from eastgate.records import dataclass
 
 __all__ = ["NOTHING_READ", "RESPONSE", "CheckedMessage", "MessageReading", "read_check"]
 
+_OF_SESSIONS = ("GET", "DELETE")  # methods that bring no message, and mean something to an MCP server
 RESPONSE = "notifications/response"
 """What a response to a request of the server is decided as: nobody wrote rules for them, and they need a way."""
 
@@ -43,23 +46,41 @@ class MessageReading:
     def ids(self) -> tuple[str | int, ...]:
         """Return the ids of the requests that wait for a response."""
         messages = (each.message for each in self.messages if each is not None)
-        return tuple(message.id for message in messages if message.kind is Kind.REQUEST and message.id is not None)
+        return tuple(
+            message.id for message in messages if message.kind is MessageKind.REQUEST and message.id is not None
+        )
 
 
 NOTHING_READ = MessageReading()
 
 
-def read_check(check: ProxyCheck, is_looked_at: Callable[[], bool]) -> MessageReading:
-    """Read the messages of a check where policies look at them. What cannot be read is unknown."""
-    if check.method in WITHOUT_BODY:
-        return NOTHING_READ
+def read_check(check: ProxyCheck, is_looked_at: Callable[[], bool], *, strict: bool = False) -> MessageReading:
+    """Read the messages of a check where policies look at them. What cannot be read is unknown.
+
+    `strict`: a body without a content type is no message, nor is one of another method than POST.
+    """
     if check.mcp_method is not None:
-        return MessageReading((CheckedMessage(Message(check.mcp_method, check.mcp_name, None, Kind.REQUEST)),))
+        return MessageReading((CheckedMessage(Message(check.mcp_method, check.mcp_name, None, MessageKind.REQUEST)),))
     body = check.body
-    if body is None or not body.complete or not body.content or not is_looked_at():
+    content = body.content if body is not None and body.complete else b""
+    if check.method in WITHOUT_BODY and (check.method not in _OF_SESSIONS or not check.all_headers):
+        return NOTHING_READ
+    if (not content and check.method not in _OF_SESSIONS) or not is_looked_at():
         return NOTHING_READ
     try:
-        messages = read_messages(body.content)
+        messages = _read(check, content, strict=strict)
     except BadMessage as error:
         return MessageReading(problem=str(error.problem))
-    return MessageReading(tuple(map(CheckedMessage, messages)), is_batch=body.content.lstrip()[:1] == b"[")
+    if not messages:
+        return NOTHING_READ
+    return MessageReading(tuple(map(CheckedMessage, messages)), is_batch=content.lstrip()[:1] == b"[")
+
+
+def _read(check: ProxyCheck, content: bytes, *, strict: bool) -> tuple[Message, ...]:
+    """Read the messages of a request as a server reads them: by its method and headers, where all are known."""
+    if check.method is None or not check.all_headers or (not strict and check.method not in ("POST", *_OF_SESSIONS)):
+        return read_messages(content)
+    headers = list(each_header(check.headers))
+    if not strict and not any(name.lower() == "content-type" for name, _ in headers):
+        headers.append(("content-type", "application/json"))
+    return read_request(check.method, headers, content)

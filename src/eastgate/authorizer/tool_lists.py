@@ -23,7 +23,7 @@ def answer_tools(
     """Return a server's answer without the tools that the caller may not call; 502 where it cannot be read.
 
     The body and its content-type are those of the server's answer. Headers say what was asked: x-eastgate-source (a
-    SPIFFE ID; empty: none), -host, -method, -path, and where it went: -to, or -target, which `where_of` knows.
+    SPIFFE ID; empty: none), -host, -method, -path, -sni, and where it went: -to, or -target, which `where_of` knows.
     """
     given = {name.removeprefix(_PREFIX): value for name, value in request.headers if name.startswith(_PREFIX)}
     where = where_of(given["target"]) if "target" in given else None
@@ -38,6 +38,7 @@ def answer_tools(
         path=given.get("path", "/"),
         host=given.get("host"),
         address=given.get("address"),
+        sni=given.get("sni"),
         all_headers=False,
         to=given.get("to"),
     )

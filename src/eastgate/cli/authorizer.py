@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from eastgate.cli.options import BAD_OPTION, manifest_options, pairs, settings_from, strict_option
+from eastgate.cli.options import (
+    BAD_OPTION,
+    issuer_keys,
+    jwks_option,
+    manifest_options,
+    pairs,
+    settings_from,
+    strict_option,
+)
 from eastgate.cli.output import fail, warn
 from eastgate.cli.unconsidered import handling_of, unread_option
 from eastgate.diagnostics import Diagnostic
@@ -21,7 +29,6 @@ if TYPE_CHECKING:
     from eastgate.authorizer.log import DecisionLog
     from eastgate.authorizer.reloading import PolicyFiles
     from eastgate.authorizer.service import ServiceOptions
-    from eastgate.languages.jwt import KeySource
     from eastgate.settings import Settings
 
 __all__ = ["authorizer"]
@@ -61,7 +68,7 @@ _file = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--tls-key", type=_file, help="Its key, in PEM.")
 @click.option("--tls-client-ca", type=_file, help="CA of the certificates that proxies must have, in PEM.")
 @click.option("--external", multiple=True, metavar="SVC.NS:PORT=HOST:PORT", help="Where an external authorizer is.")
-@click.option("--jwks", multiple=True, metavar="ISSUER=FILE", help="Keys of an issuer, instead of asking it.")
+@jwks_option
 @click.option("--workers", type=click.IntRange(1, 256), default=1, show_default=True, help="Number of processes.")
 @click.option("--threads", type=click.IntRange(1, 1024), default=16, show_default=True, help="Threads of each.")
 @click.option(
@@ -112,7 +119,7 @@ def authorizer(
         reading = PolicyFiles(
             paths,
             chosen,
-            _keys(options["jwks"]),
+            issuer_keys(options["jwks"], _OUTPUT),
             follow=follow,
             exclude=exclude,
             strict=strict,
@@ -216,33 +223,21 @@ def _inherited(value: str) -> tuple[str, int]:
     return address, int(number)
 
 
-def _keys(values: Sequence[str]) -> KeySource:
-    from eastgate.languages.jwt import DiscoveredKeys, KnownKeys
-
-    files = pairs(values, "--jwks", _OUTPUT)
-    try:
-        return (
-            KnownKeys.from_files({issuer: Path(file) for issuer, file in files.items()}) if files else DiscoveredKeys()
-        )
-    except ValueError as error:
-        _bad(str(error), "write --jwks <issuer URL>=<file with its JWKS>")
-
-
 def _addresses(values: Sequence[str], settings: Settings) -> AddressOf:
     """Return where external authorizers are: as given, or by the names that Services have in a cluster."""
     from eastgate.authorizer.addresses import ListenAddress
-    from eastgate.authorizer.external import Address
+    from eastgate.authorizer.external import ServiceAddress
     from eastgate.ir import ExternalAuthorizer
 
     given: dict[str, ListenAddress] = {}
     for name, value in pairs(values, "--external", _OUTPUT).items():
         given[name] = ListenAddress.of(value)
 
-    def address_of(external: ExternalAuthorizer) -> Address | None:
+    def address_of(external: ExternalAuthorizer) -> ServiceAddress | None:
         chosen = given.get(str(external))
         if chosen is not None:
-            return Address(chosen.host, chosen.port)
-        return Address(f"{external.service}.{external.namespace}.svc.{settings.cluster_domain}", external.port)
+            return ServiceAddress(chosen.host, chosen.port)
+        return ServiceAddress(f"{external.service}.{external.namespace}.svc.{settings.cluster_domain}", external.port)
 
     return address_of
 

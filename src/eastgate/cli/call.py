@@ -74,6 +74,7 @@ def _destinations(context: click.Context, _parameter: click.Parameter, incomplet
 @click.option("--path", help="HTTP path, sent as it is; the same as PATH.")
 @click.option("--host", help="HTTP host.")
 @click.option("--header", "headers", multiple=True, metavar="K=V", help="A header; may be repeated.")
+@click.option("--token", metavar="TEXT|@FILE", help="A token to send, as `authorization: Bearer`.")
 @click.option("--source-ip", metavar="ADDRESS", help="Call from this address, in 127.0.0.0/8.")
 @click.option("--data", metavar="TEXT|@FILE", help="The body; @- is standard input.")
 @click.option("--tool", help="Call this MCP tool through a gateway.")
@@ -95,6 +96,7 @@ def call(
     path: str | None,
     host: str | None,
     headers: tuple[str, ...],
+    token: str | None,
     source_ip: str | None,
     data: str | None,
     tool: str | None,
@@ -131,9 +133,9 @@ def call(
     }
     if not raw:
         asked |= {"path": positional or path, "host": host, "method": method or ("POST" if body else None)}
-        asked["headers"] = headers_from(headers, output)
-    elif positional or path or host or method or headers:
-        raise click.UsageError("--raw sends bytes: it has no path, method, host or headers")
+        asked["headers"] = _with_token(headers_from(headers, output), token, output)
+    elif positional or path or host or method or headers or token:
+        raise click.UsageError("--raw sends bytes: it has no path, method, host, headers or token")
     made: list[dict[str, Any]] = []
     explained: set[tuple[object, ...]] = set()
     for _ in range(repeat):
@@ -165,6 +167,16 @@ def _data(text: str | None, output: str) -> bytes:
         return Path(text[1:]).read_bytes()
     except OSError as error:
         fail([Diagnostic(BAD_OPTION, f"cannot read `{text[1:]}`: {error.strerror}")], output)
+
+
+def _with_token(headers: dict[str, list[str]] | None, token: str | None, output: str) -> dict[str, list[str]] | None:
+    """Add a token to the headers, if there is one."""
+    if token is None:
+        return headers
+    if any(name.lower() == "authorization" for name in headers or ()):
+        raise click.UsageError("--token is sent as the header authorization: leave out one of the two")
+    text = _data(token, output).decode("utf-8", "replace").strip()
+    return {**(headers or {}), "authorization": [f"Bearer {text}"]}
 
 
 def _mcp_request(

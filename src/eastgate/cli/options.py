@@ -32,6 +32,8 @@ __all__ = [
     "exclude_option",
     "follow_option",
     "inspecting_options",
+    "issuer_keys",
+    "jwks_option",
     "keys_from",
     "left_out",
     "load_authority",
@@ -164,6 +166,10 @@ strict_option = click.option(
     "so does what is probably misspelt in a question.",
 )
 
+jwks_option = click.option(
+    "--jwks", multiple=True, metavar="ISSUER=FILE", help="Keys of an issuer, instead of asking it."
+)
+
 output_option = click.option(
     "-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Form of the answer."
 )
@@ -197,7 +203,7 @@ def question_options(command: F) -> F:
         click.option("--source-ip", help="Address of the source."),
         click.option("--claim", "claims", multiple=True, metavar="K=V", help="A claim of the verified token."),
         click.option("--token", metavar="TOKEN|@FILE", help="A token; its issuer's keys verify it."),
-        click.option("--jwks", multiple=True, metavar="ISSUER=FILE", help="Keys of an issuer, instead of asking it."),
+        jwks_option,
         click.option(
             "--client-certificate",
             type=click.Path(exists=True, dir_okay=False),
@@ -274,11 +280,15 @@ def _file(path: str | None) -> str | None:
 def keys_from(options: dict[str, object], output: str) -> KeySource | None:
     """Return the keys of token issuers: those given, and where there is a token, those that issuers publish."""
     values = options["jwks"]
-    files = pairs([str(value) for value in values], "--jwks", output) if isinstance(values, tuple) else {}
-    if not files and options["token"] is None:
-        return None
-    from eastgate.languages.jwt import DiscoveredKeys, KnownKeys  # few questions need it
+    given = tuple(str(value) for value in values) if isinstance(values, tuple) else ()
+    return issuer_keys(given, output) if given or options["token"] is not None else None
 
+
+def issuer_keys(given: Sequence[str], output: str) -> KeySource:
+    """Return the keys of token issuers: those given as ISSUER=FILE or, where none are, those that issuers publish."""
+    from eastgate.languages.jwt import DiscoveredKeys, KnownKeys  # few commands need it
+
+    files = pairs(list(given), "--jwks", output)
     try:
         return (
             KnownKeys.from_files({issuer: Path(file) for issuer, file in files.items()}) if files else DiscoveredKeys()

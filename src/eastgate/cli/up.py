@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from eastgate.cli.identities import Identities, identity_options
-from eastgate.cli.options import BAD_OPTION, manifest_options, output_option, settings_from, strict_option
+from eastgate.cli.options import (
+    BAD_OPTION,
+    issuer_keys,
+    jwks_option,
+    manifest_options,
+    output_option,
+    settings_from,
+    strict_option,
+)
 from eastgate.cli.output import UNDECIDED, colored, emit, fail, say, warn
 from eastgate.cli.unconsidered import handling_of, unread_option
 from eastgate.diagnostics import Diagnostic
@@ -46,6 +54,7 @@ _WORKLOAD = regex(r"[^/:=\s]+/[^/:=\s]+(:[0-9]{1,5})?")
 @click.option("--network", metavar="CIDR", help="Addresses of the workloads, in 127.0.0.0/8; by default a free /16.")
 @click.option("--metrics", metavar="[HOST:]PORT", help="Serve Prometheus metrics there.")
 @identity_options
+@jwks_option
 @strict_option
 @unread_option
 @output_option
@@ -61,6 +70,7 @@ def up(
     apps: tuple[str, ...],
     network: str | None,
     metrics: str | None,
+    jwks: tuple[str, ...],
     strict: bool,
     unread: str | None,
     output: str,
@@ -90,7 +100,14 @@ def up(
         source=identities.source(chosen, output),
     )
     session = Session(
-        ManifestFiles(paths, follow=follow, exclude=exclude, strict=strict, unread=handling_of(unread)),
+        ManifestFiles(
+            paths,
+            follow=follow,
+            exclude=exclude,
+            strict=strict,
+            unread=handling_of(unread),
+            keys=issuer_keys(jwks, output),
+        ),
         chosen,
         options,
         lambda decision, color: explain(decision, color=color),

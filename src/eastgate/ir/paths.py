@@ -35,6 +35,7 @@ __all__ = [
     "is_respelled",
     "is_sensitive",
     "path_problem",
+    "respelled_path",
     "sent_path",
 ]
 
@@ -46,6 +47,7 @@ DECODED: Final = frozenset(":@!$&'()*+,;=")  # with the unreserved ones, all tha
 _REFUSED = regex(REFUSED, re.IGNORECASE)
 _RESPELLED = regex(RESPELLED)
 _DOTS_WITH_PARAMETERS = regex(r"(?<=/)(\.{1,2});[^/]*")
+_PLAIN_DOTS = regex(r"(?<=/)\.{1,2}(?=;)")
 _ENCODED = regex(r"%([0-9A-Fa-f]{2})")
 _PIECES = regex(r"%[0-9A-Fa-f]{2}|[^%]+|%")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
@@ -64,6 +66,16 @@ def handed_path(raw: str) -> str:
     path = _DOTS_WITH_PARAMETERS.sub(r"\1", re.split(r"[?#]", raw, maxsplit=1)[0])
     path = _NOT_HANDED_ON.sub(_encode, _with_letters(path).replace("\\", "/"))
     return _SLASHES.sub("/", _without_dot_segments(path))
+
+
+def respelled_path(handed: str) -> str:
+    """Return a path that a proxy has handed on, with its query, as a client may have sent it.
+
+    What is normalised already stays as it is when it is normalised again. Only `..;x` would not: as a client writes it
+    proxies go up by it, so that what they hand on was sent with its dots as %2e.
+    """
+    path, mark, rest = handed.partition("?")
+    return _PLAIN_DOTS.sub(lambda match: "%2e" * len(match[0]), path) + mark + rest
 
 
 def comparable_path(raw: str) -> str:

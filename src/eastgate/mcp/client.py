@@ -18,16 +18,16 @@ from typing import TypeGuard
 from eastgate.mcp import headers
 from eastgate.mcp.headers import LEGACY_VERSIONS, MODERN_VERSIONS
 from eastgate.mcp.messages import NAMED
-from eastgate.mcp.problems import BadMessage, Problem
+from eastgate.mcp.problems import BadMessage, MessageProblem
 from eastgate.mcp.sse import read_events
 from eastgate.mcp.strict_json import Json, decode_text, read_json
 from eastgate.records import dataclass
 
 __all__ = [
-    "Answer",
+    "CallOutcome",
     "Conversation",
-    "Outcome",
     "Post",
+    "PostAnswer",
     "RpcError",
     "call_tool",
     "converse",
@@ -57,7 +57,7 @@ class Post:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class PostAnswer:
     """The answer to a request, with its whole body."""
 
     status: int
@@ -79,7 +79,7 @@ class RpcError:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CallOutcome:
     """What a conversation came to: the answer that ended it, and the method that it is the answer to.
 
     Neither a result nor an error: the answer is not a response of an MCP server, such as a plain 403.
@@ -87,22 +87,22 @@ class Outcome:
 
     method: str
     version: str
-    answer: Answer
+    answer: PostAnswer
     result: Mapping[str, Json] | None = None
     error: RpcError | None = None
 
 
-Conversation = Generator[Post, Answer, Outcome]
+Conversation = Generator[Post, PostAnswer, CallOutcome]
 
 
-async def converse(conversation: Conversation, send: Callable[[Post], Awaitable[Answer]]) -> Outcome:
+async def converse(conversation: Conversation, send: Callable[[Post], Awaitable[PostAnswer]]) -> CallOutcome:
     """Send the requests of a conversation, and return what it came to."""
     try:
         request = next(conversation)
         while True:
             request = conversation.send(await send(request))
     except StopIteration as end:
-        outcome: Outcome = end.value
+        outcome: CallOutcome = end.value
         return outcome
 
 
@@ -135,7 +135,7 @@ def _converse(method: str, params: dict[str, Json], version: str | None) -> Conv
     return outcome
 
 
-def _is_modern(outcome: Outcome) -> bool:
+def _is_modern(outcome: CallOutcome) -> bool:
     """Whether an answer may come from a server, or a proxy, that understood a request of the newest version.
 
     Servers that did not understand it answer 400, or 404 or 405. Those that did, and refuse it with the same status,
@@ -196,7 +196,7 @@ class _Peer:
         return Post(tuple(made), json.dumps(message, separators=(",", ":")).encode())
 
 
-def _shake_hands(peer: _Peer) -> Generator[Post, Answer, Outcome | None]:
+def _shake_hands(peer: _Peer) -> Generator[Post, PostAnswer, CallOutcome | None]:
     """Do the handshake of older versions; return an outcome only where the server refuses it."""
     params: dict[str, Json] = {"protocolVersion": peer.version, "capabilities": {}, "clientInfo": dict(_CLIENT)}
     outcome = yield from _ask(peer, "initialize", params)
@@ -204,11 +204,11 @@ def _shake_hands(peer: _Peer) -> Generator[Post, Answer, Outcome | None]:
         return outcome
     version = outcome.result.get("protocolVersion")
     if version not in LEGACY_VERSIONS:
-        raise BadMessage(Problem.VERSION)
+        raise BadMessage(MessageProblem.VERSION)
     peer.version, peer.is_negotiated = str(version), True
     peer.session = outcome.answer.header(headers.SESSION)
     answer = yield peer.notify("notifications/initialized")
-    return None if answer.status < 400 else Outcome("notifications/initialized", peer.version, answer)
+    return None if answer.status < 400 else CallOutcome("notifications/initialized", peer.version, answer)
 
 
 def _ask_all(peer: _Peer, method: str, params: dict[str, Json]) -> Conversation:
@@ -220,13 +220,13 @@ def _ask_all(peer: _Peer, method: str, params: dict[str, Json]) -> Conversation:
             return outcome
         page, cursor = outcome.result.get("tools"), outcome.result.get("nextCursor")
         if not isinstance(page, list):
-            raise BadMessage(Problem.TOOLS)
+            raise BadMessage(MessageProblem.TOOLS)
         tools += page
         if cursor is None:
             whole = {**outcome.result, "tools": tools}
-            return Outcome(method, peer.version, outcome.answer, whole)
+            return CallOutcome(method, peer.version, outcome.answer, whole)
         outcome = yield from _ask(peer, method, {**params, "cursor": cursor})
-    raise BadMessage(Problem.TOO_MANY)
+    raise BadMessage(MessageProblem.TOO_MANY)
 
 
 def _ask(peer: _Peer, method: str, params: dict[str, Json]) -> Conversation:
@@ -234,18 +234,18 @@ def _ask(peer: _Peer, method: str, params: dict[str, Json]) -> Conversation:
     answer = yield request
     response = _find_response(answer, identifier)
     if response is None:
-        return Outcome(method, peer.version, answer)
+        return CallOutcome(method, peer.version, answer)
     result, error = response.get("result"), response.get("error")
     if isinstance(error, dict) and result is None:
         code, message = error.get("code"), error.get("message")
         if type(code) is int and isinstance(message, str):
-            return Outcome(method, peer.version, answer, error=RpcError(code, message, error.get("data")))
+            return CallOutcome(method, peer.version, answer, error=RpcError(code, message, error.get("data")))
     elif isinstance(result, dict) and error is None:
-        return Outcome(method, peer.version, answer, result)
-    raise BadMessage(Problem.NOT_A_MESSAGE)
+        return CallOutcome(method, peer.version, answer, result)
+    raise BadMessage(MessageProblem.NOT_A_MESSAGE)
 
 
-def _find_response(answer: Answer, identifier: int) -> dict[str, Json] | None:
+def _find_response(answer: PostAnswer, identifier: int) -> dict[str, Json] | None:
     """Return the response to a request; None where the answer is not of an MCP server.
 
     An error about a request that could not be read has no id, or null.
@@ -267,7 +267,7 @@ def _find_response(answer: Answer, identifier: int) -> dict[str, Json] | None:
         if _is_response(message, identifier, refused=answer.status >= 400):
             return message
     if answer.status < 300:
-        raise BadMessage(Problem.NOT_A_MESSAGE)
+        raise BadMessage(MessageProblem.NOT_A_MESSAGE)
     return None
 
 

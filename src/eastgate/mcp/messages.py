@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from eastgate.mcp.problems import BadMessage, Problem
+from eastgate.mcp.problems import BadMessage, MessageProblem
 from eastgate.mcp.strict_json import MAX_BYTES, MAX_DEPTH, Json, decode_text, read_json
 from eastgate.records import dataclass
 from eastgate.regexes import regex
 
-__all__ = ["MAX_MESSAGES", "METHODS", "NAMED", "Kind", "Message", "read_message", "read_messages"]
+__all__ = ["MAX_MESSAGES", "METHODS", "NAMED", "Message", "MessageKind", "read_message", "read_messages"]
 
 MAX_MESSAGES = 64
 """The most messages in a batch."""
@@ -45,7 +45,7 @@ _VISIBLE = regex(r"[\x21-\x7e]++")
 _CONTROL = regex(r"[\x00-\x1f\x7f-\x9f]")
 
 
-class Kind(StrEnum):
+class MessageKind(StrEnum):
     """What a message is."""
 
     REQUEST = "request"
@@ -60,7 +60,7 @@ class Message:
     method: str | None
     name: str | None
     id: str | int | None
-    kind: Kind
+    kind: MessageKind
 
 
 def read_messages(
@@ -71,60 +71,60 @@ def read_messages(
     if isinstance(value, dict):
         return (read_message(value),)
     if not isinstance(value, list):
-        raise BadMessage(Problem.NOT_A_MESSAGE)
+        raise BadMessage(MessageProblem.NOT_A_MESSAGE)
     if not value:
-        raise BadMessage(Problem.EMPTY_BATCH)
+        raise BadMessage(MessageProblem.EMPTY_BATCH)
     if len(value) > max_messages:
-        raise BadMessage(Problem.TOO_MANY)
+        raise BadMessage(MessageProblem.TOO_MANY)
     return tuple(map(read_message, value))
 
 
 def read_message(value: Json) -> Message:
     """Read a message from JSON that was read strictly."""
     if not isinstance(value, dict):
-        raise BadMessage(Problem.NOT_A_MESSAGE)
+        raise BadMessage(MessageProblem.NOT_A_MESSAGE)
     _refuse_lookalikes(value, _MEMBERS)
     if value.get("jsonrpc") != "2.0":
-        raise BadMessage(Problem.VERSION)
+        raise BadMessage(MessageProblem.VERSION)
     if "method" not in value:
         return _read_response(value)
     if "result" in value or "error" in value:
-        raise BadMessage(Problem.AMBIGUOUS_KIND)
+        raise BadMessage(MessageProblem.AMBIGUOUS_KIND)
     method = _read_method(value["method"])
     name = _read_name(method, value.get("params"))
     if "id" not in value:
-        return Message(method, name, None, Kind.NOTIFICATION)
-    return Message(method, name, _read_id(value["id"]), Kind.REQUEST)
+        return Message(method, name, None, MessageKind.NOTIFICATION)
+    return Message(method, name, _read_id(value["id"]), MessageKind.REQUEST)
 
 
 def _refuse_lookalikes(members: dict[str, Json], known: frozenset[str]) -> None:
     """Refuse keys that some readers take for a known one, and those that no version of the protocol could have."""
     for key in members:
         if key not in known and (key.lower() in known or not _VISIBLE.fullmatch(key)):
-            raise BadMessage(Problem.LOOKALIKE_KEY)
+            raise BadMessage(MessageProblem.LOOKALIKE_KEY)
 
 
 def _read_response(value: dict[str, Json]) -> Message:
     if ("result" in value) is ("error" in value):
-        raise BadMessage(Problem.AMBIGUOUS_KIND if "result" in value else Problem.NOT_A_MESSAGE)
+        raise BadMessage(MessageProblem.AMBIGUOUS_KIND if "result" in value else MessageProblem.NOT_A_MESSAGE)
     identifier = value.get("id")
     if identifier is None and "id" in value and "error" in value:
-        return Message(None, None, None, Kind.RESPONSE)
-    return Message(None, None, _read_id(identifier), Kind.RESPONSE)
+        return Message(None, None, None, MessageKind.RESPONSE)
+    return Message(None, None, _read_id(identifier), MessageKind.RESPONSE)
 
 
 def _read_id(value: Json) -> str | int:
     if isinstance(value, str) or type(value) is int:
         return value
-    raise BadMessage(Problem.ID)
+    raise BadMessage(MessageProblem.ID)
 
 
 def _read_method(value: Json) -> str:
     """Return a method. Servers that are lenient about spelling would take `Tools/Call` for `tools/call`."""
     if not isinstance(value, str):
-        raise BadMessage(Problem.METHOD)
+        raise BadMessage(MessageProblem.METHOD)
     if value not in METHODS and (value.lower() in _SPELLINGS or not _VISIBLE.fullmatch(value)):
-        raise BadMessage(Problem.METHOD)
+        raise BadMessage(MessageProblem.METHOD)
     return value
 
 
@@ -132,11 +132,11 @@ def _read_name(method: str, params: Json) -> str | None:
     if isinstance(params, dict):
         _refuse_lookalikes(params, _PARAMS)
     elif params is not None:
-        raise BadMessage(Problem.PARAMS)
+        raise BadMessage(MessageProblem.PARAMS)
     member = NAMED.get(method)
     if member is None:
         return None
     name = params.get(member) if params else None
     if not isinstance(name, str) or not name or _CONTROL.search(name):
-        raise BadMessage(Problem.NAME)
+        raise BadMessage(MessageProblem.NAME)
     return name

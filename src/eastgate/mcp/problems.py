@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-__all__ = ["BadMessage", "Problem"]
+__all__ = ["BadMessage", "MessageProblem"]
 
 
-class Problem(StrEnum):
+class MessageProblem(StrEnum):
     """What is wrong with a message, or with the request that carries it. The values are for machines."""
 
     HTTP_METHOD = "http-method"
@@ -48,6 +48,6 @@ class Problem(StrEnum):
 class BadMessage(ValueError):  # noqa: N818 - says what it is
     """A message that cannot be read for certain, and must not be passed on."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: MessageProblem) -> None:
         super().__init__(problem.value)
         self.problem = problem

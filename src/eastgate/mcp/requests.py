@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from eastgate.mcp.headers import agrees, media_type
 from eastgate.mcp.messages import Message, read_messages
-from eastgate.mcp.problems import BadMessage, Problem
+from eastgate.mcp.problems import BadMessage, MessageProblem
 from eastgate.mcp.strict_json import MAX_BYTES
 
 __all__ = ["OVERRIDES", "read_request"]
@@ -22,17 +22,17 @@ def read_request(
     fields = [(name.lower(), value) for name, value in headers]
     names = [name for name, _ in fields]
     if method not in ("POST", "GET", "DELETE") or not set(OVERRIDES).isdisjoint(names):
-        raise BadMessage(Problem.HTTP_METHOD)
+        raise BadMessage(MessageProblem.HTTP_METHOD)
     if "content-encoding" in names:
-        raise BadMessage(Problem.CONTENT_ENCODING)
+        raise BadMessage(MessageProblem.CONTENT_ENCODING)
     messages: tuple[Message, ...] = ()
     if method == "POST":
         types = [media_type(value) for name, value in fields if name == "content-type"]
         if types != ["application/json"]:
-            raise BadMessage(Problem.CONTENT_TYPE)
+            raise BadMessage(MessageProblem.CONTENT_TYPE)
         messages = read_messages(body, max_bytes=max_bytes)
     elif body:
-        raise BadMessage(Problem.UNEXPECTED_BODY)
+        raise BadMessage(MessageProblem.UNEXPECTED_BODY)
     if not agrees(messages, fields):
-        raise BadMessage(Problem.HEADERS)
+        raise BadMessage(MessageProblem.HEADERS)
     return messages

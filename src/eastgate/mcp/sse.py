@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from eastgate.mcp.problems import BadMessage, Problem
+from eastgate.mcp.problems import BadMessage, MessageProblem
 from eastgate.records import dataclass
 from eastgate.regexes import regex
 
-__all__ = ["MAX_EVENT_BYTES", "Event", "Line", "Lines", "read_events"]
+__all__ = ["MAX_EVENT_BYTES", "Line", "Lines", "SseEvent", "read_events"]
 
 MAX_EVENT_BYTES = 4 * 1024 * 1024
 
@@ -55,7 +55,7 @@ class Lines:
             start = position = ending.end()
         del buffer[:start]
         if len(buffer) > self._max_bytes:
-            raise BadMessage(Problem.TOO_LARGE)
+            raise BadMessage(MessageProblem.TOO_LARGE)
         self._searched = max(0, len(buffer) - 1)
         return lines
 
@@ -70,7 +70,7 @@ class Lines:
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class SseEvent:
     """An event with data."""
 
     data: bytes
@@ -78,9 +78,9 @@ class Event:
     id: str | None = None
 
 
-def read_events(body: bytes, max_bytes: int = MAX_EVENT_BYTES) -> list[Event]:
+def read_events(body: bytes, max_bytes: int = MAX_EVENT_BYTES) -> list[SseEvent]:
     """Return the events of a stream that has ended. An event without an empty line behind it does not count."""
-    events: list[Event] = []
+    events: list[SseEvent] = []
     lines = Lines(max_bytes)
     complete = lines.feed(body)
     rest = lines.close()
@@ -98,6 +98,6 @@ def read_events(body: bytes, max_bytes: int = MAX_EVENT_BYTES) -> list[Event]:
                 identifier = line.value.decode("utf-8", "replace")
             case b"" if not line.content:
                 if data:
-                    events.append(Event(b"\n".join(data), kind or "message", identifier))
+                    events.append(SseEvent(b"\n".join(data), kind or "message", identifier))
                 data, kind, identifier = [], "", None
     return events

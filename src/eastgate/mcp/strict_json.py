@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable
 from typing import NoReturn, TypeAlias
 
-from eastgate.mcp.problems import BadMessage, Problem
+from eastgate.mcp.problems import BadMessage, MessageProblem
 from eastgate.regexes import regex
 
 __all__ = ["MAX_BYTES", "MAX_DEPTH", "Json", "decode_text", "read_json", "refuse_lookalikes"]
@@ -26,13 +26,13 @@ _SURROGATE = regex(r"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|(\\u[dD][89a-fA-F])|\\."
 def decode_text(body: bytes, max_bytes: int = MAX_BYTES) -> str:
     """Return the text of a body: UTF-8 without a byte order mark, within a size."""
     if len(body) > max_bytes:
-        raise BadMessage(Problem.TOO_LARGE)
+        raise BadMessage(MessageProblem.TOO_LARGE)
     try:
         text = body.decode()
     except UnicodeDecodeError:
-        raise BadMessage(Problem.ENCODING) from None
+        raise BadMessage(MessageProblem.ENCODING) from None
     if text.startswith("\ufeff"):
-        raise BadMessage(Problem.ENCODING)
+        raise BadMessage(MessageProblem.ENCODING)
     return text
 
 
@@ -43,14 +43,14 @@ def read_json(text: str, max_depth: int = MAX_DEPTH) -> Json:
     except BadMessage:
         raise
     except RecursionError:
-        raise BadMessage(Problem.TOO_DEEP) from None
+        raise BadMessage(MessageProblem.TOO_DEEP) from None
     except ValueError:
-        raise BadMessage(Problem.SYNTAX) from None
+        raise BadMessage(MessageProblem.SYNTAX) from None
     if "\\" in text and any(match.group(1) for match in _SURROGATE.finditer(text)):
-        raise BadMessage(Problem.SURROGATE)
+        raise BadMessage(MessageProblem.SURROGATE)
     # The brackets are at least as many as the levels, and are counted much faster.
     if text.count("{") + text.count("[") > max_depth and _is_deeper(value, max_depth):
-        raise BadMessage(Problem.TOO_DEEP)
+        raise BadMessage(MessageProblem.TOO_DEEP)
     return value
 
 
@@ -58,18 +58,18 @@ def refuse_lookalikes(keys: Iterable[str], known: frozenset[str]) -> None:
     """Refuse keys that some readers take for a known one: those that ignore case, or stop at a NUL."""
     for key in keys:
         if key not in known and key.partition("\0")[0].casefold() in known:
-            raise BadMessage(Problem.LOOKALIKE_KEY)
+            raise BadMessage(MessageProblem.LOOKALIKE_KEY)
 
 
 def _unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     members = dict(pairs)
     if len(members) != len(pairs):
-        raise BadMessage(Problem.DUPLICATE_KEY)
+        raise BadMessage(MessageProblem.DUPLICATE_KEY)
     return members
 
 
 def _refuse_constant(_: str) -> NoReturn:
-    raise BadMessage(Problem.SYNTAX)
+    raise BadMessage(MessageProblem.SYNTAX)
 
 
 def _is_deeper(value: Json, levels: int) -> bool:

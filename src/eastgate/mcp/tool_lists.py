@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable
 
 from eastgate.mcp.headers import media_type
-from eastgate.mcp.problems import BadMessage, Problem
+from eastgate.mcp.problems import BadMessage, MessageProblem
 from eastgate.mcp.sse import MAX_EVENT_BYTES, Line, Lines
 from eastgate.mcp.strict_json import MAX_DEPTH, Json, decode_text, read_json, refuse_lookalikes
 from eastgate.regexes import regex
@@ -40,7 +40,7 @@ def filter_tools(
             stream = ToolFilter(may_call, max_bytes)
             return stream.feed(body) + stream.close()
         case _:
-            raise BadMessage(Problem.CONTENT_TYPE)
+            raise BadMessage(MessageProblem.CONTENT_TYPE)
 
 
 class ToolFilter:
@@ -83,7 +83,7 @@ class ToolFilter:
         self._held.append(line)
         self._held_bytes += len(line.content)
         if self._held_bytes > self._max_bytes:
-            raise BadMessage(Problem.TOO_LARGE)
+            raise BadMessage(MessageProblem.TOO_LARGE)
         return b""
 
     def _close(self) -> bytes:
@@ -134,7 +134,7 @@ def _filter_text(text: str, may_call: Callable[[str], bool]) -> str:
 
 def _edit_message(text: str, start: int, value: Json, may_call: Callable[[str], bool]) -> list[_Edit]:
     if not isinstance(value, dict):
-        raise BadMessage(Problem.NOT_A_MESSAGE)
+        raise BadMessage(MessageProblem.NOT_A_MESSAGE)
     refuse_lookalikes(value, _MESSAGE)
     result = value.get("result")
     if not isinstance(result, dict):
@@ -143,7 +143,7 @@ def _edit_message(text: str, start: int, value: Json, may_call: Callable[[str], 
     if "tools" not in result:
         return []
     if "method" in value or "error" in value:
-        raise BadMessage(Problem.AMBIGUOUS_KIND)
+        raise BadMessage(MessageProblem.AMBIGUOUS_KIND)
     kept = [may_call(name) for name in _names(result["tools"])]
     members = _members(text, _members(text, start)["result"])
     edits = [(*cut, "") for cut in _cuts(_elements(text, members["tools"]), kept)]
@@ -155,15 +155,15 @@ def _edit_message(text: str, start: int, value: Json, may_call: Callable[[str], 
 
 def _names(tools: Json) -> list[str]:
     if not isinstance(tools, list):
-        raise BadMessage(Problem.TOOLS)
+        raise BadMessage(MessageProblem.TOOLS)
     names: list[str] = []
     for tool in tools:
         if not isinstance(tool, dict):
-            raise BadMessage(Problem.TOOLS)
+            raise BadMessage(MessageProblem.TOOLS)
         refuse_lookalikes(tool, _TOOL)
         name = tool.get("name")
         if not isinstance(name, str):
-            raise BadMessage(Problem.TOOLS)
+            raise BadMessage(MessageProblem.TOOLS)
         names.append(name)
     return names
 

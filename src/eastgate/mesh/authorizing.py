@@ -22,7 +22,8 @@ from eastgate.authorizer.http_server import HttpServer, ServedRequest, ServedRes
 from eastgate.authorizer.tool_lists import TOOLS_PATH, answer_tools
 from eastgate.envoy.authz.server import CheckReply, CheckServer, ReceivedCheck
 from eastgate.envoy.config.gateway_filters import LARGEST_MESSAGE
-from eastgate.ir.attributes import BACKEND, PORT
+from eastgate.ir.attributes import BACKEND, PORT, SNI
+from eastgate.ir.hosts import comparable_host
 from eastgate.mesh.access_log import AUTHORIZER
 from eastgate.mesh.enforcement import AuthorizerSockets, Enforcement
 from eastgate.mesh.gateways import find_destination
@@ -32,7 +33,7 @@ __all__ = ["MeshAuthorizer"]
 
 _THREADS, _WAITING = 16, 1024
 _GRACE = 1.0  # seconds
-_TARGET = regex(r"(gateway:[^: ]+):([0-9]+) (.+)")
+_TARGET = regex(r"(gateway:[^: ]+):([0-9]+) ([^ ]+)(?: (.*))?")
 _UNKNOWN = CheckReply(allowed=False, status=403)
 
 
@@ -90,7 +91,9 @@ class MeshAuthorizer:
         return _named(reply_of(answer := self._live.decide(check, where)), answer)
 
     def _where(self, target: str) -> EntryPoint | None:
-        """Return where a request goes, by what the gateway noted: itself, its port and the destination."""
+        """Return where a request goes, by what the gateway noted: itself, its port, the destination, and the name in
+        the handshake.
+        """
         named = _TARGET.fullmatch(target)
         if named is None:
             return None
@@ -99,7 +102,8 @@ class MeshAuthorizer:
             destination = find_destination(self._enforcement(), node, port, named[3])
         if destination is None:
             return None
-        return EntryPoint(node, destination.points, {PORT: port, BACKEND: destination.backend_key})
+        sni = comparable_host(named[4]) if named[4] else None
+        return EntryPoint(node, destination.points, {PORT: port, BACKEND: destination.backend_key, SNI: sni})
 
     # Lists of tools
 
@@ -116,6 +120,8 @@ def _with_notes(check: ProxyCheck, noted: dict[str, str]) -> ProxyCheck:
         source=source_of_principal(noted.get("x-eastgate-source", "")),
         address=noted.get("x-eastgate-address") or None,
         certificate=noted.get("x-eastgate-certificate") or None,
+        sni=noted.get("x-eastgate-sni", ""),
+        scheme="https" if "x-eastgate-sni" in noted else "http",
         headers={name: values for name, values in check.headers.items() if not name.startswith(OWN_HEADERS)},
     )
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
+from eastgate.cluster.points import Point
 from eastgate.envoy.config.inbound_port import InboundPort
 from eastgate.envoy.config.limits import find_obstacle
 from eastgate.envoy.config.listeners import closing_listener
@@ -28,16 +29,24 @@ PortKey: TypeAlias = tuple[str, int]  # a proxy and a port
 
 @dataclass(frozen=True, slots=True)
 class Closure:
-    """A closed port: why it is closed, and the policies at fault."""
+    """A closed port: why it is closed, and the policies at fault.
+
+    `parts` are the routes and backends of a gateway's port that are closed, where the rest of it is open.
+    """
 
     workload: str
     port: int
     policies: tuple[str, ...]
     reason: str
+    parts: tuple[str, ...] = ()
 
     @property
     def where(self) -> str:
-        return f"{self.workload} port {self.port}"
+        return ", ".join((f"{self.workload} port {self.port}", *self.parts))
+
+    def covers(self, points: Iterable[Point]) -> bool:
+        """Return whether a request that passes these points meets what is closed."""
+        return not self.parts or not {str(point) for point in points}.isdisjoint(self.parts)
 
     def __str__(self) -> str:
         at_fault = f" ({', '.join(self.policies)})" if self.policies else ""

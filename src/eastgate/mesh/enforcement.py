@@ -7,7 +7,7 @@ compiled again for the workloads that it touches, and reaches the store only whe
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from secrets import token_hex
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
@@ -16,7 +16,6 @@ from eastgate.api.authority import Authority
 from eastgate.cluster.points import Point
 from eastgate.collection import no_collection
 from eastgate.dialects import Policy
-from eastgate.dialects.rejected import RejectedPolicy as RejectedPolicy
 from eastgate.engine.compiled import Program
 from eastgate.envoy.config.gateway_filters import gateway_resources
 from eastgate.envoy.config.gateway_port import gateway_port_resources
@@ -25,8 +24,7 @@ from eastgate.envoy.config.inbound_port import InboundPort
 from eastgate.envoy.config.secrets import OPTIONAL_TRUST, optional_trust_secret, svid_secret, trust_secret
 from eastgate.envoy.config.sidecar import Outbound, inbound_resources, outbound_resources, shared_resources
 from eastgate.envoy.config.tokens import TokenIdentity
-from eastgate.envoy.plan import Inexpressible, PortPlan, plan_port
-from eastgate.envoy.plan.decisions import policy_name
+from eastgate.envoy.plan import PortPlan, plan_port
 from eastgate.envoy.plan.gateway import GatewayPlan
 from eastgate.envoy.server.resources import ResourceKey, XdsResource
 from eastgate.envoy.server.status import ProxyStatus, ResourceRejection
@@ -37,7 +35,8 @@ from eastgate.mesh.closures import TRUST, Closure, Closures, closing_of
 from eastgate.mesh.gateway_tls import handshakes_of, secrets_of
 from eastgate.mesh.gateways import GatewaySite, legs_of, plan_gateway, ports_of_gateway
 from eastgate.mesh.sites import ProxySite, identity_of, known_identities, upstreams
-from eastgate.settings import OpenRequests
+from eastgate.mesh.undecided import describe_gateway_closure, describe_inexpressible, describe_unreadable
+from eastgate.settings import McpDenials, OpenRequests
 from eastgate.symbolic.callers import CallerCell
 
 __all__ = ["AuthorizerSockets", "Enforcement"]
@@ -80,7 +79,7 @@ class Enforcement:
         self._shared: WeakKeyDictionary[PortPlan, tuple[XdsResource, ...]] = WeakKeyDictionary()
         self._outbound: dict[str, tuple[XdsResource, ...]] = {}
         self._identities: frozenset[str] = frozenset()
-        self.changes: Counter[str] = Counter()  # how often the resources of a proxy changed
+        self.changes: Counter[str] = Counter()  # how often what a proxy enforces changed, or may have
         self._ended: dict[tuple[str, int], Counter[str]] = {}
 
     # What changes
@@ -186,7 +185,8 @@ class Enforcement:
 
     def _publish(self, nodes: Iterable[str]) -> None:
         for node in nodes:
-            if self.store.put(node, self._build(node)):
+            # What a gateway leaves to the authorizer is decided otherwise now, also where its resources are the same.
+            if self.store.put(node, self._build(node)) or node in self.gateways:
                 self.changes[node] += 1
 
     def _build(self, node: str) -> list[XdsResource]:
@@ -202,6 +202,7 @@ class Enforcement:
         legs: list[Leg] = []
         self._closures.keep(node, site.ports)
         ends_requests = self.authority.settings.open_requests is OpenRequests.END
+        answers_messages = self.authority.settings.mcp_denials is McpDenials.JSON_RPC
         gateway = world.gateways[site.key]
         groups = ports_of_gateway(world, gateway)
         for port, bound in sorted(site.ports.items()):
@@ -218,10 +219,17 @@ class Enforcement:
                 ends_requests,
                 tuple(handshakes_of(gateway, groups[port], plan.streams, by_destination, world)),
                 self._ended.get((node, port), Counter()),
+                self.authority.settings.trust_domain,
             )
-            decisive = [*gateway_resources(plan, self._session_key, self.tokens), *secrets_of(groups[port], world)]
-            resources = list(gateway_port_resources(inbound, plan, of_port, decisive))
+            decisive = [
+                *gateway_resources(plan, self._session_key, self.tokens),
+                *secrets_of(gateway, groups[port], world),
+            ]
+            resources = list(gateway_port_resources(inbound, plan, of_port, decisive, answers_messages))
             published += self._closures.guard(node, port, resources, trust, closing_of(inbound))
+            closure = describe_gateway_closure(self.authority, node, plan, groups[port])
+            if closure is not None and ((node, port) not in self._closures.closed or not closure.parts):
+                self._closures.closed[node, port] = closure
             legs += of_port
         return [*published, *leg_resources(legs, site.address)]
 
@@ -255,9 +263,9 @@ class Enforcement:
             resources = list(inbound_resources(inbound, plan, site.apps[port], self._shared_resources(plan)))
             published += self._closures.guard(node, port, resources, trust, closing_of(inbound))
             if unreadable := self.authority.rejected_at([node]):
-                self._closures.closed[node, port] = _describe_unreadable(node, port, unreadable)
+                self._closures.closed[node, port] = describe_unreadable(node, port, unreadable)
             if plan.refused is not None:
-                self._closures.closed[node, port] = _describe_inexpressible(node, plan, plan.refused)
+                self._closures.closed[node, port] = describe_inexpressible(node, plan, plan.refused)
         return [*published, *self._outbound_resources(site)] if site.calls_out else published
 
     def _shared_resources(self, plan: PortPlan) -> tuple[XdsResource, ...]:
@@ -292,15 +300,3 @@ class Enforcement:
             if key != node
         )
         return tuple((address, identity) for address, identity in identified if identity is not None)
-
-
-def _describe_unreadable(node: str, port: int, policies: Sequence[RejectedPolicy]) -> Closure:
-    """Describe a port that is closed because policies about it cannot be read."""
-    names = tuple(sorted(str(policy.ref) for policy in policies))
-    error = policies[0].errors[0].message if policies[0].errors else "it has errors"
-    return Closure(node, port, names, f"a policy that targets it cannot be read: {error}")
-
-
-def _describe_inexpressible(node: str, plan: PortPlan, refused: Inexpressible) -> Closure:
-    """Describe a port that is closed because of what its policies ask for."""
-    return Closure(node, plan.port, tuple(sorted(map(policy_name, refused.policies))), f"{refused} [{refused.code.id}]")

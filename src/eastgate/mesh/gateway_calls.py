@@ -9,7 +9,7 @@ from dataclasses import field, replace
 from eastgate.api.questions import Question
 from eastgate.envoy.plan.gateway import Destination
 from eastgate.ir.fields import each_header
-from eastgate.mcp.client import Answer, Outcome, Post, converse, list_tools, make_request
+from eastgate.mcp.client import CallOutcome, Post, PostAnswer, converse, list_tools, make_request
 from eastgate.mcp.messages import NAMED, read_messages
 from eastgate.mcp.problems import BadMessage
 from eastgate.mcp.strict_json import Json
@@ -74,12 +74,12 @@ class GatewayCaller:
     async def _converse(self, entrance: Entrance, mcp: McpRequest) -> CallResult:
         steps: list[CallResult] = []
 
-        async def send(post: Post) -> Answer:
+        async def send(post: Post) -> PostAnswer:
             step = await self._send(entrance, _question_of(post, entrance.question), post.body)
             steps.append(step)
             if step.called.status == 0 and post.method != "DELETE":
                 raise _NoAnswer
-            return Answer(step.called.status, step.called.headers, step.called.body)
+            return PostAnswer(step.called.status, step.called.headers, step.called.body)
 
         if mcp.method == "tools/list" and not mcp.params:
             conversation = list_tools(mcp.version)
@@ -114,7 +114,7 @@ def _question_of(post: Post, question: Question) -> Question:
     return replace(asked, mcp_method=message["method"], tool=name)
 
 
-def _result_of(outcome: Outcome) -> McpResult:
+def _result_of(outcome: CallOutcome) -> McpResult:
     problem = None
     if outcome.result is None and outcome.error is None:
         problem = f"the answer is no MCP message: HTTP {outcome.answer.status}"

@@ -135,6 +135,8 @@ def _entrance(
         headers=dict(question.headers or {}),
     )
     entrance = Entrance(site, group, completed)
+    name = entrance.target.server_name if group.tls else None
+    entrance = replace(entrance, question=replace(completed, sni=name or ""))
     if group.tls and entrance.listener is not None and entrance.listener.passes_tls_through:
         message = f"{site.node} passes TLS with {asked} through to a server, and nothing here knows whom to trust there"
         raise QuestionError(BAD_DESTINATION, message, f"call {site.address}:{site.ports[port]} with a client of yours")

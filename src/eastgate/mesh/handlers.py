@@ -100,7 +100,7 @@ class Handlers:
             return f"the proxy logged no decision, so that nobody knows whether it was let in: {call.called.error}"
         workload, _, port = call.at.rpartition(":")
         closure = self._mesh.enforcement.closed.get((workload, int(port)))
-        if closure is not None:
+        if closure is not None and closure.covers(call.destination.points if call.destination is not None else ()):
             return str(closure)
         if call.is_beyond_engine and call.allowed != call.decision.allowed:
             return _describe_difference(call)

@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Any
 
 from eastgate.api.authority import Authority
-from eastgate.authorizer.external import Address, ExternalAuthorizers
+from eastgate.authorizer.external import ExternalAuthorizers, ServiceAddress
 from eastgate.cluster import World
 from eastgate.cluster.points import Point
 from eastgate.cluster.targets import BackendNamed, GatewayNamed, RouteNamed
@@ -67,7 +67,7 @@ from eastgate.records import dataclass
 from eastgate.settings import Settings
 from eastgate.unread import Callers, Handling, Unconsidered, UnreadObjects, describe_unread
 
-__all__ = ["LocalMesh", "MeshOptions", "unread_at_workloads"]
+__all__ = ["LocalMesh", "MeshOptions", "unread_at_proxies"]
 
 _START_TIMEOUT = 60.0  # seconds; many Envoys on a small machine take their time
 _SETTLE_TIMEOUT = 30.0
@@ -313,11 +313,11 @@ class LocalMesh:
             (address, bound)
             for node, address, ports in opened
             for port, bound in ports.items()
-            if (node, port) not in closed
+            if (node, port) not in closed or closed[node, port].parts
         }
         await wait_until_listening(wanted, timeout)
 
-    def _address_of_authorizer(self, authorizer: ExternalAuthorizer) -> Address | None:
+    def _address_of_authorizer(self, authorizer: ExternalAuthorizer) -> ServiceAddress | None:
         """Return where an external authorizer is reached: the application of a pod behind its Service."""
         world = self.authority.world
         service = world.services.get(f"{authorizer.namespace}/{authorizer.service}")
@@ -327,7 +327,7 @@ class LocalMesh:
             for number in world.target_ports(service, authorizer.port, world.workloads[key]):
                 app = self.sites[key].apps.get(number)
                 if app is not None and app.port:  # what is built in answers everybody, and decides nothing
-                    return Address(app.host, app.port)
+                    return ServiceAddress(app.host, app.port)
         return None
 
     def _bind(self, ports: Iterable[int]) -> dict[int, int]:
@@ -422,7 +422,7 @@ class LocalMesh:
     def report_unconsidered(self, unread: UnreadObjects) -> None:
         """Emit a note for each kind of object that is not read and so not enforced, where that has changed."""
         self.authority.unread_objects = unread
-        met = unread_at_workloads(self.authority.world, unread).met
+        met = unread_at_proxies(self.authority.world, unread).met
         lines = (
             tuple(describe_unread(met_object.unread for met_object in met))
             if self.authority.unread is not Handling.IGNORE
@@ -447,19 +447,26 @@ class LocalMesh:
                 self.enforcement.put_trust(node, self.certificates.bundles)
 
 
-def unread_at_workloads(world: World, unread: UnreadObjects) -> Unconsidered:
-    """Return the objects that are not read and could change what is enforced at workloads."""
-    return unread.about(world.workloads, Callers(anybody=True), world)
+def unread_at_proxies(world: World, unread: UnreadObjects) -> Unconsidered:
+    """Return the objects that are not read and could change what is enforced at workloads and gateways."""
+    return unread.about((*world.workloads, *_points_at_gateways(world)), Callers(anybody=True), world)
+
+
+def _points_at_gateways(world: World) -> Iterator[Point]:
+    """Yield the gateways themselves, the routes and the backends."""
+    for gateway in world.gateways.values():
+        yield GatewayNamed(gateway.namespace, gateway.name)
+    for route in world.routes.values():
+        yield RouteNamed(route.namespace, route.name, route.kind)
+    for backend in world.backends.values():
+        yield BackendNamed(backend.namespace, backend.name)
 
 
 def _foreign_domains(authority: Authority, workloads: Iterable[str]) -> set[str]:
     """Return the trust domains, other than the own, that the policies of these workloads name."""
     domains: set[str] = set()
-    points: list[Point] = [workload for workload in workloads if workload in authority.world.workloads]
-    points += [GatewayNamed(each.namespace, each.name) for each in authority.world.gateways.values()]
-    points += [RouteNamed(each.namespace, each.name, each.kind) for each in authority.world.routes.values()]
-    points += [BackendNamed(each.namespace, each.name) for each in authority.world.backends.values()]
-    for point in points:
+    known = (workload for workload in workloads if workload in authority.world.workloads)
+    for point in (*known, *_points_at_gateways(authority.world)):
         for layer in authority.engine.program(point).layers:
             for atom in (atom for atom in layer.atoms(observed=True) if isinstance(atom, Is)):
                 if atom.attribute in (IDENTITY, MESH_NAME) and isinstance(atom.matcher, OneOf):

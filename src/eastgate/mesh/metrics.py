@@ -60,7 +60,7 @@ class MeshMetrics:
         for audit in observation.audit:
             policy, rule = rule_of(audit)
             if policy is not None:
-                would = "allow" if audit.startswith("200:") else "deny"
+                would = {"200": "allow", "ask": "ask"}.get(audit.partition(":")[0], "deny")
                 self._audits.labels(observation.workload, str(observation.port), would, policy, str(rule)).inc()
 
     def not_enforced(self, closures: Collection[Closure]) -> None:

@@ -67,7 +67,7 @@ class OpenRequestMonitor:
             case Ready():
                 nodes = self._enforcement.nodes
             case Enforced(touched=touched) | PartlyEnforced(touched=touched):
-                nodes = touched
+                nodes = (*touched, *self._enforcement.gateways)
             case _:
                 return
         changes, now, clock = self._enforcement.changes, time.time(), _clock_offset()

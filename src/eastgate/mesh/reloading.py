@@ -22,6 +22,7 @@ from eastgate.diagnostics import Diagnostic, Reporter, render_all
 from eastgate.diagnostics.printable import printable
 from eastgate.dialects import Policy
 from eastgate.ir import PolicyRef
+from eastgate.languages.jwt import KeySource
 from eastgate.manifests import Bounds
 from eastgate.manifests.kustomizations import parts
 from eastgate.manifests.watching.changes import FileStamp, stamps, watch_changes
@@ -29,7 +30,7 @@ from eastgate.manifests.watching.rest import is_being_written
 from eastgate.mesh.enforcement import Enforcement
 from eastgate.mesh.events import BrokenChange, Changes, Noted
 from eastgate.mesh.holding import Holding, file_of, find_only_allowing
-from eastgate.mesh.mesh import LocalMesh, unread_at_workloads
+from eastgate.mesh.mesh import LocalMesh, unread_at_proxies
 from eastgate.records import dataclass
 from eastgate.settings import Settings
 from eastgate.unread import Handling, Standing, describe_unconsidered, standing
@@ -44,7 +45,7 @@ _OLDEST_SAVE = 5.0  # seconds; a file that was changed longer ago was put there 
 
 
 class ManifestFiles:
-    """Files and folders of manifests, and the manifests of them that are in force."""
+    """Files and folders of manifests, and the manifests of them that are in force. `keys` are of token issuers."""
 
     def __init__(
         self,
@@ -54,7 +55,9 @@ class ManifestFiles:
         exclude: Sequence[str] = (),
         strict: bool = False,
         unread: Handling = Handling.BY_KIND,
+        keys: KeySource | None = None,
     ) -> None:
+        self._keys = keys
         self.paths = tuple(paths)
         self._follow = follow
         self._exclude = tuple(exclude)
@@ -76,13 +79,19 @@ class ManifestFiles:
 
     def authority(self, manifests: Manifests) -> Authority:
         """Build an authority. Raises ManifestError where objects that are not read forbid it (`unread`)."""
-        authority = Authority(manifests, strict=self._strict or bool(manifests.unsure), unread=self._unread)
+        authority = Authority(
+            manifests,
+            keys=self._keys,
+            strict=self._strict or bool(manifests.unsure),
+            unread=self._unread,
+            live=True,
+        )
         self.check_unread(authority.world, manifests)
         return authority
 
     def check_unread(self, world: World, manifests: Manifests) -> None:
         """Raise ManifestError where nothing is to be enforced because of objects that are not read."""
-        unconsidered = unread_at_workloads(world, manifests.unread)
+        unconsidered = unread_at_proxies(world, manifests.unread)
         if standing(unconsidered, self._unread, allowed=True) is Standing.UNDECIDED:
             message = f"what would be enforced may be too wide: {'; '.join(describe_unconsidered(unconsidered))}"
             raise ManifestError([Diagnostic(NOT_CONSIDERED, message, None, "--unread warn enforces what is read")])

@@ -55,7 +55,7 @@ def _chains(inbound: InboundPort, *layers: Layer) -> dict[str, Any]:
 
 def _proxy(chain: Any) -> Any:
     proxy = tcp_proxy_pb2.TcpProxy()
-    assert chain.filters[0].typed_config.Unpack(proxy)
+    assert chain.filters[-1].typed_config.Unpack(proxy)
     return proxy
 
 

@@ -32,7 +32,7 @@ from xds.type.v3 import typed_struct_pb2
 from tests.envoy.plan.normalizing import is_authority, joined_values, normalized_path
 from tests.envoy.plan.noting import note_values
 
-__all__ = ["Interpreter", "Said", "Sent"]
+__all__ = ["Interpreter", "Said", "Sent", "decide_matcher"]
 
 
 class Written(Protocol):
@@ -108,10 +108,20 @@ def _unpack(packed: Any, into: Any) -> Any:
 
 def _match(matcher: Any, seen: _Seen) -> Any | None:
     """The action; None where nothing matches, not even `on_no_match`."""
-    found = _list(matcher, seen) if matcher.HasField("matcher_list") else _tree(matcher.matcher_tree, seen)
+    found = None
+    if matcher.HasField("matcher_list"):
+        found = _list(matcher, seen)
+    elif matcher.HasField("matcher_tree"):
+        found = _tree(matcher.matcher_tree, seen)
     if found is None and matcher.HasField("on_no_match"):
         return _on_match(matcher.on_no_match, seen)
     return found
+
+
+def decide_matcher(matcher: Any, state: dict[str, str]) -> str:
+    """Return the name of the action that a matcher comes to, for what is noted in filter state."""
+    action = _match(matcher, _Seen(state=state))
+    return str(_unpack(action, rbac_pb2.Action()).name) if action is not None else ""
 
 
 def _on_match(on_match: Any, seen: _Seen) -> Any | None:

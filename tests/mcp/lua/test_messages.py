@@ -11,7 +11,7 @@ import pytest
 
 from eastgate.mcp.lua import messages_lua
 from eastgate.mcp.messages import Message, read_messages
-from eastgate.mcp.problems import BadMessage, Problem
+from eastgate.mcp.problems import BadMessage, MessageProblem
 from tests.mcp.lua.running import Answer, ask, running_lua
 from tests.mcp.test_messages import BYTES, HARMLESS, READABLE, REFUSED, START
 
@@ -69,7 +69,7 @@ def test_what_python_reads(lua: Answer) -> None:
 
 
 def test_what_python_refuses(lua: Answer) -> None:
-    cases: list[tuple[bytes, Problem]] = [(json.dumps(value).encode(), problem) for value, problem in REFUSED]
+    cases: list[tuple[bytes, MessageProblem]] = [(json.dumps(value).encode(), problem) for value, problem in REFUSED]
     cases += BYTES
     assert _in_lua(lua, [body for body, _ in cases]) == [problem.value for _, problem in cases]
 

@@ -3,37 +3,19 @@
 from __future__ import annotations
 
 from eastgate.cluster import GatewayNamed
-from eastgate.dialects.kuadrant.authorino.model import (
-    X509,
-    AnonymousAccess,
-    ApiKeys,
-    Introspection,
-    Jwt,
-    Method,
-    Plain,
-    TokenReview,
-)
 from eastgate.dialects.kuadrant.model import HttpRule, Policy
 from eastgate.dialects.words import NOTHING_SELECTED, DescribedRule, Words
 
 __all__ = ["WORDS"]
 
-_METHODS: dict[type[Method], str] = {
-    Jwt: "Jwt",
-    ApiKeys: "ApiKeys",
-    X509: "X509",
-    TokenReview: "TokenReview",
-    Introspection: "Introspection",
-    Plain: "Plain",
-    AnonymousAccess: "Anonymous",
-}
-
 
 def _rules(policy: Policy) -> list[DescribedRule]:
+    from eastgate.dialects.kuadrant.authorino.model import METHOD_NAMES  # only where there is an AuthPolicy
+
     described = [DescribedRule("SELECT", (_selected(rule),), None, rule.span) for rule in policy.rules]
     described = described or [DescribedRule("SELECT", ("all traffic of the target",), None, policy.span)]
     for origin, scheme in zip(policy.origins, policy.schemes, strict=True):
-        names = ", ".join(f"{identity.name} ({_METHODS[type(identity.method)]})" for identity in scheme.identities)
+        names = ", ".join(f"{identity.name} ({METHOD_NAMES[type(identity.method)]})" for identity in scheme.identities)
         agreed = "".join(f"; then {authorization.name}" for authorization in scheme.authorizations)
         asks = f"hosts {', '.join(scheme.hosts)}: identity {names or 'none'}{agreed}"
         described.append(DescribedRule("AUTH", (asks,), origin, origin.span))

@@ -1,8 +1,9 @@
 """Expressions that find faults in the certificate of a client that Envoy does not check itself.
 
 Envoy's SPIFFE validator does not look at the extended key usage: a certificate for servers alone would do for a client.
-Nor does it mind a signature with SHA-1, or a small RSA key. Envoy has the certificate as PEM, in which all three are
-found by how their bytes are encoded.
+Nor does it mind a signature with SHA-1, or a small RSA key; and where a client may do without a certificate, nobody
+looks whether it is one of an authority. Envoy has the certificate as PEM, in which all of them are found by how their
+bytes are encoded.
 
 A certificate may say nothing of its purpose, or that it is for clients, alone or with another of the usual purposes
 (RFC 5280, id-kp). Anything else is taken to mean that it is not for clients.
@@ -15,7 +16,7 @@ from functools import cache
 
 from eastgate.envoy.config.base64_patterns import STANDARD, bits, encodings
 
-__all__ = ["CERTIFICATE", "FOR_CLIENTS", "NAMED_TWICE", "WEAK", "WITH_PURPOSES"]
+__all__ = ["AUTHORITY", "CERTIFICATE", "FOR_CLIENTS", "NAMED_TWICE", "SHOWN", "WEAK", "WITH_PURPOSES", "WITH_USAGE"]
 
 CERTIFICATE = "%DOWNSTREAM_PEER_CERT%"  # as PEM, and that as it would be in a URL
 
@@ -26,6 +27,8 @@ _GROUP = f"{_ANY}{{4}}{_BREAK}"
 # In DER
 _PURPOSES = bytes.fromhex("0603551d25")  # id-ce-extKeyUsage
 _CRITICAL = bytes.fromhex("0101ff")
+_CONSTRAINTS = bytes.fromhex("0603551d13")  # id-ce-basicConstraints
+_USAGE = bytes.fromhex("0603551d0f")  # id-ce-keyUsage
 _USUAL = bytes.fromhex("06082b060105050703")  # id-kp, but for its last byte
 _CLIENTS = b"\x02"
 _MOST = 2
@@ -58,6 +61,15 @@ def _for_clients() -> Iterator[str]:
                 yield head + "".join(bits(_USUAL) + end for end in ends)
 
 
+def _of_authorities() -> Iterator[str]:
+    """Yield the extensions of a certificate that may sign others, or lists of revoked ones, by what they say."""
+    for critical in (b"", _CRITICAL):
+        constraints = bits(_CONSTRAINTS + critical + b"\x04") + _ANY_BYTE + bits(b"\x30") + _ANY_BYTE
+        yield constraints + bits(bytes.fromhex("0101ff"))
+        usage = bits(_USAGE + critical + b"\x04") + _ANY_BYTE + bits(b"\x03") + 2 * _ANY_BYTE
+        yield from (usage + flag for flag in ("?????1??", "??????1?"))
+
+
 def _encoded(*data: str) -> str:
     return "|".join(_characters(encoding) for bytes_as_bits in data for encoding in encodings(bytes_as_bits, STANDARD))
 
@@ -86,4 +98,7 @@ _NAMED = _encoded(bits(_PURPOSES))
 WITH_PURPOSES = _somewhere(_NAMED)
 NAMED_TWICE = _somewhere(f"(?:{_NAMED}){_ANY}{{0,3}}{_BREAK}", _NAMED)
 FOR_CLIENTS = _somewhere(_encoded(*_for_clients()))
+SHOWN = f"{_BEGIN}(?s:.*)"
+WITH_USAGE = _somewhere(_encoded(bits(_USAGE)))
+AUTHORITY = _somewhere(_encoded(*_of_authorities()))
 WEAK = _somewhere(_encoded(*map(bits, _OLD_SIGNATURES), *(bits(_RSA) + length for length in _SHORT)))

@@ -31,7 +31,7 @@ HTTP2: Plain = {"http2_protocol_options": {}}
 _MOST = 100_000  # Envoy's default of 1,024 connections would refuse callers that policies allow
 _LIMITS = {"max_connections": _MOST, "max_pending_requests": _MOST, "max_requests": _MOST}
 _CONNECT = "15s"  # with the handshake, of a proxy that may be busy
-_IDLE = "5s"  # callers do not share connections to the application, so an idle one stays idle
+_IDLE = "5s"  # callers of one identity share connections to the application, and nobody else: most idle ones stay idle
 
 
 @dataclass(frozen=True, slots=True)

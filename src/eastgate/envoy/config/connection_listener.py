@@ -21,6 +21,7 @@ from eastgate.envoy.config.inbound_port import NETWORK, InboundPort
 from eastgate.envoy.config.logs import denial_log, unreachable_log
 from eastgate.envoy.config.matching import (
     ADDRESS_KEY,
+    CERTIFICATE_KEY,
     NO_CALLER,
     PEER_KEY,
     SNI_KEY,
@@ -62,7 +63,8 @@ def connection_listener(inbound: InboundPort, plan: PortPlan) -> Any:
     chains.name_closing_chain(NO_CALLER)
     chains.name_closing_chain(UNFIT)
     listener.filter_chains.extend(chains.every())
-    listener.filter_chain_matcher.CopyFrom(with_fit_certificate(matcher, _chain))
+    domain = inbound.trust_domain if inbound.handshakes else None
+    listener.filter_chain_matcher.CopyFrom(with_fit_certificate(matcher, _chain, domain))
     return listener
 
 
@@ -131,7 +133,7 @@ class _Chains:
 
     def _name_allowing_chain(self, name: str, leads_to: str) -> str:
         if name not in self._chains:
-            noted = [_noting_filter(sni=bool(self._inbound.handshakes))] if leads_to == "requests" else []
+            noted = [_noting_filter(of_gateway=bool(self._inbound.handshakes))] if leads_to == "requests" else []
             self._chains[name] = self._filter_chain(name, *noted, self._forwarding_filter(leads_to))
         return name
 
@@ -153,13 +155,13 @@ class _Chains:
 
 
 @cache
-def _noting_filter(*, sni: bool) -> Any:
+def _noting_filter(*, of_gateway: bool) -> Any:
     """Note what is known of a caller for the listener that reads HTTP. Only who it is goes further.
 
     What goes further is part of what connections to the application are told apart by: those of one identity share
     them, and no others.
     """
-    keys = (ADDRESS_KEY, SOURCE_KEY, *((SNI_KEY,) if sni else ()))
+    keys = (ADDRESS_KEY, SOURCE_KEY, *((SNI_KEY, CERTIFICATE_KEY) if of_gateway else ()))
     notes = [note(key, f"%FILTER_STATE({key}:PLAIN)%") for key in keys]
     notes.append(note(PEER_KEY, f"%FILTER_STATE({PEER_KEY}:PLAIN)%") | {"shared_with_upstream": "TRANSITIVE"})
     config = struct(f"{NETWORK}.set_filter_state.v3.Config", on_new_connection=notes)

@@ -1,18 +1,39 @@
 -- Leads requests of a gateway to their destinations, and notes what policies look at.
--- Before this stand: GATEWAY, its name and port; TLS, whether clients speak it; SESSION_KEY; RULES, the destinations of
--- each rule that routing may name, with their weights; DESTINATIONS, what is done at each; and the modules `requests`
--- and `sessions`. What is noted of a request is `eastgate.*` in filter state; headers of that name carry it to the
--- authorizer, and no client can send one.
+-- Before this stand: GATEWAY, its name and port; TLS, whether clients speak it; TOKENS, what the identities begin with
+-- that tokens may name, or nil; SESSION_KEY; RULES, the destinations of each rule that routing may name, with their
+-- weights; DESTINATIONS, what is done at each; and the modules `requests` and `sessions`. What is noted of a request is
+-- `eastgate.*` in filter state; headers of that name carry it to the authorizer, and no client can send one.
 
 local UNCLEAR = "unclear"
+local LONGEST_IDENTITY = 2048  -- bytes
 local RESPONSE = "notifications/response"  -- a response to the server is decided like a notification
 
 local bound = sessions.new(SESSION_KEY)
 math.randomseed(os.time() + (tonumber(tostring({}):match("0x(%x+)") or "0", 16) % 2147483647))
 
+-- Who calls: by the certificate; by a token where there is none, as the rules have it.
 local function peer_of(state)
   local peer = state:get("eastgate.peer")
-  return (peer and peer ~= "-") and peer or "none"
+  if peer and peer ~= "-" and peer ~= "none" then return peer end
+  local token = TOKENS and state:get("eastgate.token")
+  return token and #token <= LONGEST_IDENTITY and token:sub(1, #TOKENS) == TOKENS and token or "none"
+end
+
+-- Returns the name in the handshake; empty where there is none. What cannot be a host is as good as none.
+local function sni_of(state)
+  local name = state:get("eastgate.sni") or "-"
+  return name ~= "-" and name:match("^[%w._-]+$") or ""
+end
+
+-- Returns where a request goes, and by which name in the handshake it came, for the authorizer.
+local function target_of(state, destination)
+  return GATEWAY .. " " .. destination .. " " .. sni_of(state)
+end
+
+-- Returns what the listener noted of a handshake; Envoy writes "-" for what was not there.
+local function named(state, key)
+  local value = state:get(key)
+  return (value and value ~= "-") and value or ""
 end
 
 -- Routing
@@ -57,9 +78,12 @@ local function note_message(handle, message)
   if message.kind == "request" then info:dynamicMetadata():set("eastgate.mcp", "id", message.id) end
 end
 
+-- A session is a caller's own, with one server, through one gateway.
+local function scope_of(backend) return GATEWAY:gsub(":%d+$", "") .. " " .. backend end
+
 -- Returns why the session of a request is refused, if it is.
 local function take_session(headers, peer, backend)
-  local session = bound.take(headers, peer, backend)
+  local session = bound.take(headers, peer, scope_of(backend))
   if session == "bad" then return "bad-session" end
   if session == "none" and headers:get(":method") == "GET" then return "no-session" end
 end
@@ -69,15 +93,16 @@ end
 function envoy_on_request(handle)
   local id = routed(handle:streamInfo():dynamicMetadata())
   local destination = DESTINATIONS[id] or {}
-  local state_of_message, message = "none", nil
+  local state_of_message, message = "unread", nil  -- also for rules that are newer than DESTINATIONS
   if destination.messages then
     state_of_message, message = read_message(handle)
     if message then note_message(handle, message) end
   end
   local headers, state = handle:headers(), handle:streamInfo():filterState()
   local peer = peer_of(state)
-  if destination.backend and state_of_message ~= "unread" then
-    state_of_message = take_session(headers, peer, destination.backend) or state_of_message
+  if destination.backend then
+    local refused = take_session(headers, peer, destination.backend)
+    if refused == "bad-session" or state_of_message ~= "unread" then state_of_message = refused or state_of_message end
     headers:remove("last-event-id")  -- it would replay answers that were meant for a request of before
   end
   if destination.tools then headers:remove("accept-encoding") end
@@ -85,10 +110,15 @@ function envoy_on_request(handle)
   state:set("eastgate.destination", "envoy.string", id)
   state:set("eastgate.authority", "envoy.string", headers:get(":authority") or "")
   headers:replace("x-eastgate-destination", id)
-  headers:replace("x-eastgate-target", GATEWAY .. " " .. id)
+  headers:replace("x-eastgate-target", target_of(state, id))
   headers:replace("x-eastgate-source", peer)
   headers:replace("x-eastgate-address", state:get("eastgate.address") or "")
-  if TLS then headers:replace("x-forwarded-proto", "https") end
+  headers:replace(":scheme", TLS and "https" or "http")
+  headers:replace("x-forwarded-proto", TLS and "https" or "http")
+  if TLS then
+    headers:replace("x-eastgate-sni", sni_of(state))
+    if destination.schemes then headers:replace("x-eastgate-certificate", named(state, "eastgate.certificate")) end
+  end
   handle:clearRouteCache()
 end
 
@@ -97,6 +127,7 @@ end
 local function fail(handle, why)
   local length = handle:body(true):setBytes(
     '{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"' .. why .. '"}}')
+  handle:headers():remove("content-encoding")
   handle:headers():replace("content-type", "application/json")
   handle:headers():replace(":status", "502")
   handle:headers():replace("content-length", tostring(length))
@@ -104,13 +135,15 @@ end
 
 local function filter_tools(handle)
   local body = handle:body(true)
+  if body:length() == 0 then return end
   local state = handle:streamInfo():filterState()
   local answered, filtered = handle:httpCall("tools", {
     [":method"] = "POST", [":path"] = "/tools", [":authority"] = "authorizer",
     ["content-type"] = handle:headers():get("content-type") or "",
-    ["x-eastgate-target"] = GATEWAY .. " " .. state:get("eastgate.destination"),
+    ["x-eastgate-target"] = target_of(state, state:get("eastgate.destination")),
     ["x-eastgate-source"] = peer_of(state),
     ["x-eastgate-address"] = state:get("eastgate.address") or "",
+    ["x-eastgate-sni"] = sni_of(state),
     ["x-eastgate-host"] = state:get("eastgate.authority") or "",
     ["x-eastgate-path"] = state:get("eastgate.path") or "/",
   }, body:getBytes(0, body:length()), 5000)
@@ -118,16 +151,21 @@ local function filter_tools(handle)
   handle:headers():replace("content-length", tostring(handle:body(true):setBytes(filtered)))
 end
 
+-- Whether an answer may hold a list of tools; that to a batch may, whatever is in the batch.
+local function may_list(state, status)
+  local asked = state:get("eastgate.mcp.method") == "tools/list" or state:get("eastgate.message") == "batch"
+  return asked and status:sub(1, 1) == "2"
+end
+
 function envoy_on_response(handle)
   local info, headers = handle:streamInfo(), handle:headers()
   local state, decided = info:filterState(), info:dynamicMetadata():get("envoy.filters.http.rbac")
   local destination = DESTINATIONS[state:get("eastgate.destination") or ""]
   if not destination or not decided or decided["enforced_engine_result"] ~= "allowed" then return end
-  if destination.backend and bound.give(headers, peer_of(state), destination.backend) == "bad" then
+  if destination.backend and bound.give(headers, peer_of(state), scope_of(destination.backend)) == "bad" then
     return fail(handle, "the server gave a session id that cannot be used")
   end
-  if not destination.tools or state:get("eastgate.mcp.method") ~= "tools/list" then return end
-  if headers:get(":status") ~= "200" then return end
+  if not destination.tools or not may_list(state, headers:get(":status")) then return end
   if headers:get("content-encoding") then return fail(handle, "the list of tools cannot be read") end
   if not pcall(filter_tools, handle) then fail(handle, "the list of tools cannot be shown") end
 end

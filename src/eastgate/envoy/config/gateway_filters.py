@@ -1,9 +1,9 @@
 """The HTTP filters of a gateway's port.
 
-mcp            reads the message in a request
 attributes...  notes what is looked at, as at a sidecar
 route          names the rule that routing chooses; it decides nothing
-steer          draws a destination of that rule, notes it and the message, and leads the request there
+steer          draws a destination of that rule, reads the message, notes both, and leads the request there; filters lists
+               of tools in answers
 requests       decides
 ask            asks the authorizer, where `requests` leaves the decision to it
 """
@@ -43,6 +43,7 @@ __all__ = [
     "LARGEST_MESSAGE",
     "OWN_HEADERS",
     "TOOLS",
+    "asking",
     "gateway_filters",
     "gateway_resources",
     "json_rpc_reply",
@@ -50,7 +51,7 @@ __all__ = [
 
 AUTHORIZER, TOOLS = "authorizer", "tools"  # the clusters of the authorizer: what it decides, and lists of tools
 OWN_HEADERS = "x-eastgate-"  # headers that carry what was noted to the authorizer
-_ROUTE, _STEER = "route", "steer"
+_ROUTE, _STEER, _ASK = "route", "steer", "ask"  # the names of filters
 LARGEST_MESSAGE = 1 << 20  # bytes
 _PATIENCE = "30s"  # with the authorizer, which waits for others
 _CEL = "envoy.extensions.access_loggers.filters.cel.v3.ExpressionFilter"
@@ -78,7 +79,7 @@ def gateway_resources(plan: GatewayPlan, session_key: str, tokens: TokenIdentity
         *connection_filters(plan.port),
         *request_filters(plan.port, tokens, plan.fields),
         extension_resource(filter_name(port, _ROUTE), _routing_rules(plan), policies),
-        extension_resource(filter_name(port, _STEER), _steering(plan, session_key), policies),
+        extension_resource(filter_name(port, _STEER), _steering(plan, session_key, tokens), policies),
     ]
 
 
@@ -93,10 +94,11 @@ def _routing_rules(plan: GatewayPlan) -> Message:
     return message
 
 
-def _steering(plan: GatewayPlan, session_key: str) -> Message:
+def _steering(plan: GatewayPlan, session_key: str, tokens: TokenIdentity | None) -> Message:
     constants = {
         "GATEWAY": literal(f"{plan.gateway}:{plan.port.port}"),
         "TLS": str(plan.tls).lower(),
+        "TOKENS": literal(f"spiffe://{tokens.trust_domain}/") if tokens is not None else "nil",
         "SESSION_KEY": literal(session_key),
         "RULES": _table({rule: _list(map(_weighted, of_rule)) for rule, of_rule in sorted(plan.rules.items())}),
         "DESTINATIONS": _table({each.id: _described(each) for each in plan.destinations}),
@@ -113,7 +115,11 @@ def _weighted(destination: Destination) -> str:
 
 def _described(destination: Destination) -> str:
     """Say what is done at a destination. MCP servers have sessions; messages are read where policies look at them."""
-    flags = {"messages": destination.reads_messages, "tools": destination.filters_tools}
+    flags = {
+        "messages": destination.reads_messages,
+        "tools": destination.filters_tools,
+        "schemes": destination.asks_schemes,
+    }
     parts = [f"{name} = true" for name, holds in flags.items() if holds]
     if destination.reads_messages and destination.backend_key is not None:
         parts.append(f"backend = {literal(destination.backend_key)}")
@@ -142,7 +148,7 @@ def _ask_filter() -> Plain:
         "value": {"string_match": {"exact": ASK.name}},
     }
     return filter_(
-        "ask",
+        _ASK,
         typed(
             f"{HTTP}.ext_authz.v3.ExtAuthz",
             transport_api_version="V3",
@@ -158,6 +164,14 @@ def _ask_filter() -> Plain:
             clear_route_cache=False,
         ),
     )
+
+
+def asking(destination: Destination) -> Plain:
+    """Return what a route says of asking: without a need for bodies, a request that goes on for ever is not held up."""
+    if destination.shows_body:
+        return {}
+    without = typed(f"{HTTP}.ext_authz.v3.ExtAuthzPerRoute", check_settings={"disable_request_body_buffering": True})
+    return {"typed_per_filter_config": {_ASK: without}}
 
 
 def json_rpc_reply() -> Plain:

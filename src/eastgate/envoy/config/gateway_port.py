@@ -20,20 +20,31 @@ __all__ = ["gateway_port_resources"]
 
 
 def gateway_port_resources(
-    inbound: InboundPort, plan: GatewayPlan, legs: Iterable[Leg], filters: Iterable[XdsResource]
+    inbound: InboundPort,
+    plan: GatewayPlan,
+    legs: Iterable[Leg],
+    filters: Iterable[XdsResource],
+    answers_messages: bool = True,
 ) -> Iterator[XdsResource]:
-    """Yield the resources of a port: its listeners, what decides there, and its routes."""
+    """Yield the resources of a port: its listeners, what decides there, and its routes.
+
+    `answers_messages`: a message that is denied is answered by a JSON-RPC error, not by a plain status.
+    """
     yield internal_cluster(f"connections/{inbound.port}")
     yield internal_cluster(f"requests/{inbound.port}")
     yield from outer_listeners(inbound, plan.port)
-    yield _request_listener(inbound, plan.reads_messages)
+    yield _request_listener(inbound, answers_messages and plan.reads_messages)
     yield from filters
-    yield gateway_routes(inbound.port, legs)
+    yield gateway_routes(inbound.port, _scheme(inbound), legs)
 
 
 @lru_cache(maxsize=1024)
-def _request_listener(inbound: InboundPort, reads_messages: bool) -> XdsResource:
+def _request_listener(inbound: InboundPort, answers_messages: bool) -> XdsResource:
     filters = gateway_filters(inbound)
-    replies = [json_rpc_reply()] if reads_messages else []
-    listener = build_request_listener(inbound, filters, replies, (OWN_HEADERS,), GATEWAY_FIELDS)
+    replies = [json_rpc_reply()] if answers_messages else []
+    listener = build_request_listener(inbound, filters, replies, (OWN_HEADERS,), GATEWAY_FIELDS, _scheme(inbound))
     return XdsResource(LISTENER, f"requests/{inbound.port}", serialize(listener))
+
+
+def _scheme(inbound: InboundPort) -> str:
+    return "https" if inbound.handshakes else "http"

@@ -8,7 +8,7 @@ from envoy.config.route.v3 import route_pb2
 
 from eastgate.cluster import Redirect, UrlRewrite
 from eastgate.envoy.config.clusters import HTTP2, SocketAddress, Upstream, cluster_resource, options, service_resources
-from eastgate.envoy.config.gateway_filters import AUTHORIZER, TOOLS
+from eastgate.envoy.config.gateway_filters import AUTHORIZER, TOOLS, asking
 from eastgate.envoy.config.packing import serialize
 from eastgate.envoy.config.route_filters import header_changes, redirect_action, rewrite_action, timeouts
 from eastgate.envoy.config.typed import Plain, filter_, message, typed
@@ -21,7 +21,7 @@ __all__ = ["ExternalHost", "Leg", "authorizer_resources", "gateway_routes", "leg
 _DESTINATION = "x-eastgate-destination"
 _NOT_DONE = {"status": 500, "body": {"inline_string": "the gateway cannot do what the route says\n"}}
 _NO_SERVER = {"status": 503, "body": {"inline_string": "no server is behind the route\n"}}
-_CARRIED = ("address", "certificate", "destination", "source", "target")  # to the authorizer, and no further
+_CARRIED = ("address", "certificate", "destination", "sni", "source", "target")  # to the authorizer, and no further
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,30 +58,31 @@ class Leg:
         return f"{self.to.name}{'/h2' if self.http2 else ''}"
 
 
-def gateway_routes(port: int, legs: Iterable[Leg]) -> XdsResource:
-    """Return the routes of a port: the destination chooses, and nothing else."""
+def gateway_routes(port: int, scheme: str, legs: Iterable[Leg]) -> XdsResource:
+    """Return the routes of a port: the destination chooses, and nothing else. `scheme` is that of its requests."""
     host = {
         "name": "gateway",
         "domains": ["*"],
-        "routes": [_route(leg) for leg in legs],
+        "routes": [_route(leg, scheme, port) for leg in legs],
         "request_headers_to_remove": [f"x-eastgate-{name}" for name in _CARRIED],
     }
     plain = {"name": f"requests/{port}", "virtual_hosts": [host], "validate_clusters": False}
     return XdsResource(ROUTE, f"requests/{port}", serialize(message(route_pb2.RouteConfiguration, plain)))
 
 
-def _route(leg: Leg) -> Plain:
+def _route(leg: Leg, scheme: str, port: int) -> Plain:
     destination = leg.destination
     chosen = {"name": _DESTINATION, "string_match": {"exact": destination.id}}
-    route: Plain = {"match": {"prefix": "/", "headers": [chosen]}}
+    route: Plain = {"match": {"prefix": "/", "headers": [chosen]}, **asking(destination)}
     if destination.unsupported:
         return route | {"direct_response": _NOT_DONE}
     redirect = next((each for each in destination.filters if isinstance(each, Redirect)), None)
     if redirect is not None:
-        return route | {"redirect": redirect_action(redirect, destination.prefix)} | header_changes(destination.filters)
+        action = redirect_action(redirect, destination.prefix, scheme, port)
+        return route | {"redirect": action} | header_changes(destination.filters)
     if leg.cluster is None:
         return route | {"direct_response": _NO_SERVER}
-    action: Plain = {"cluster": leg.cluster, **timeouts(destination.routed)}
+    action = {"cluster": leg.cluster, **timeouts(destination.routed)}
     if isinstance(leg.to, ExternalHost):
         action["host_rewrite_literal"] = leg.to.host
     for each in destination.filters:
@@ -106,7 +107,8 @@ def leg_resources(legs: Iterable[Leg], source: str) -> Iterator[XdsResource]:
 def _external(name: str, to: ExternalHost, *, http2: bool) -> XdsResource:
     endpoint = {"endpoint": {"address": {"socket_address": {"address": to.host, "port_value": to.port}}}}
     config: Plain = {
-        "type": "STRICT_DNS",
+        "type": "LOGICAL_DNS",
+        "dns_lookup_family": "ALL",  # whichever of its addresses answers first
         "load_assignment": {"cluster_name": name, "endpoints": [{"lb_endpoints": [endpoint]}]},
         **(options(HTTP2) if http2 else {}),
     }

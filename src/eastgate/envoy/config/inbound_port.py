@@ -47,7 +47,7 @@ class InboundPort:
     the JWT issuer that is accepted from callers with neither certificate nor known address. `logs_open_requests`: the
     proxy also logs requests while they are open. `ended`: how often the requests of a caller were ended, by its name;
     it is part of the name of the caller's filter chain. `handshakes`, at a gateway: only TLS is spoken, and these say
-    how; there, a client need not show a certificate.
+    how; there, a client need not show a certificate, and one that it shows may only name somebody of `trust_domain`.
     """
 
     workload: str
@@ -59,6 +59,7 @@ class InboundPort:
     logs_open_requests: bool = False
     handshakes: tuple[Handshake, ...] = ()
     ended: Mapping[str, int] = field(default_factory=dict, compare=False)
+    trust_domain: str | None = None
 
     @property
     def detection(self) -> str:

@@ -23,7 +23,15 @@ from xds.core.v3 import extension_pb2
 from xds.type.matcher.v3 import matcher_pb2
 
 from eastgate.cluster import account_of
-from eastgate.envoy.config.client_certificates import FOR_CLIENTS, NAMED_TWICE, WEAK, WITH_PURPOSES
+from eastgate.envoy.config.client_certificates import (
+    AUTHORITY,
+    FOR_CLIENTS,
+    NAMED_TWICE,
+    SHOWN,
+    WEAK,
+    WITH_PURPOSES,
+    WITH_USAGE,
+)
 from eastgate.envoy.config.packing import pack
 from eastgate.envoy.config.segments import Segment, TestMap, segments
 from eastgate.envoy.config.spelling import host_pattern, path_pattern
@@ -190,13 +198,27 @@ def _account_pattern(cell: AccountsIn | OtherAccounts) -> str:
 # Certificates
 
 
-def with_fit_certificate(matcher: Any, leaf: Leaf) -> Any:
-    """Build a matcher that denies unfit certificates, weak or not for clients, before `matcher` decides."""
+def _domain(name: str | None) -> str:
+    return "[^/]*" if name is None else re.escape(name)
+
+
+def with_fit_certificate(matcher: Any, leaf: Leaf, trust_domain: str | None = None) -> Any:
+    """Build a matcher that denies unfit certificates, weak, of authorities or not for clients, before another decides.
+
+    `trust_domain`: nobody of another one is known here, whoever has signed the certificate.
+    """
     checked = _M()
     [unfit], rest = _add_list(checked, 1)
-    too_long, weak, purposes = _add_either(unfit.predicate, 3)
+    too_long, weak, authority, usage, purposes, foreign = _add_either(unfit.predicate, 6)
+    named, of_others = (foreign.and_matcher.predicate.add() for _ in range(2))
+    _match_regex(named, _filter_state(PEER_KEY), "spiffe://(?s:.*)")
+    _match_regex(of_others.not_matcher, _filter_state(PEER_KEY), f"spiffe://{_domain(trust_domain)}/(?s:.*)")
     _match_regex(too_long, _filter_state(PEER_KEY), _TOO_LONG)
     _match_regex(weak, _filter_state(CERTIFICATE_KEY), WEAK)
+    _match_regex(authority, _filter_state(CERTIFICATE_KEY), AUTHORITY)
+    shown, without_usage = (usage.and_matcher.predicate.add() for _ in range(2))
+    _match_regex(shown, _filter_state(CERTIFICATE_KEY), SHOWN)
+    _match_regex(without_usage.not_matcher, _filter_state(CERTIFICATE_KEY), WITH_USAGE)
     has_purposes, not_for_clients = (purposes.and_matcher.predicate.add() for _ in range(2))
     _match_regex(has_purposes, _filter_state(CERTIFICATE_KEY), WITH_PURPOSES)
     others, ambiguous = _add_either(not_for_clients, 2)

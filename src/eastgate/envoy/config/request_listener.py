@@ -51,10 +51,12 @@ def build_request_listener(
     replies: Iterable[Plain] = (),
     own_headers: tuple[str, ...] = (),
     logged: Mapping[str, str] | None = None,
+    scheme: str | None = None,
 ) -> Any:
     """Build a listener with these HTTP filters before the router, and mappers of replies before the usual ones.
 
-    `own_headers` are prefixes of headers that no client may send. `logged` are further fields of its log.
+    `own_headers` are prefixes of headers that no client may send. `logged` are further fields of its log. `scheme` is
+    that of all requests, whatever clients say.
     """
     manager = typed(
         f"{NETWORK}.http_connection_manager.v3.HttpConnectionManager",
@@ -70,6 +72,7 @@ def build_request_listener(
         **TIMEOUTS,
         http_protocol_options={"accept_http_10": True},
         upgrade_configs=[{"upgrade_type": "websocket"}],
+        **({"scheme_header_transformation": {"scheme_to_overwrite": scheme}} if scheme is not None else {}),
         **_logs(inbound, logged or {}),
         local_reply_config={"mappers": [*replies, *(_reply(status, *reply) for status, reply in _REPLIES.items())]},
         http_filters=[*filters, filter_("router", typed(f"{HTTP}.router.v3.Router", suppress_envoy_headers=True))],

@@ -47,8 +47,8 @@ def rewrite_action(rewrite: UrlRewrite, prefix: str | None) -> Plain:
     return action | _path_change(rewrite.path, prefix)
 
 
-def redirect_action(redirect: Redirect, prefix: str | None) -> Plain:
-    """Return the redirect that a gateway answers with."""
+def redirect_action(redirect: Redirect, prefix: str | None, scheme: str, port: int) -> Plain:
+    """Return the redirect that a gateway answers with. `scheme` and `port` are those that requests came in by."""
     action: Plain = {"response_code": _RESPONSE_CODES[redirect.status], **_path_change(redirect.path, prefix)}
     if redirect.path is not None and not redirect.path.prefix:
         del action["regex_rewrite"]
@@ -57,9 +57,10 @@ def redirect_action(redirect: Redirect, prefix: str | None) -> Plain:
         action["scheme_redirect"] = redirect.scheme
     if redirect.hostname is not None:
         action["host_redirect"] = redirect.hostname
-    port = redirect.port if redirect.port is not None else _USUAL_PORTS.get(redirect.scheme or "")
-    if port is not None and port != _USUAL_PORTS.get(redirect.scheme or ""):
-        action["port_redirect"] = port
+    new_port = redirect.port or (_USUAL_PORTS[redirect.scheme] if redirect.scheme is not None else port)
+    keeps_port = redirect.hostname is None and port not in _USUAL_PORTS.values()  # that of the request's host
+    if keeps_port or new_port != _USUAL_PORTS[redirect.scheme or scheme]:
+        action["port_redirect"] = new_port
     return action
 
 
@@ -69,9 +70,10 @@ def _path_change(path: PathModifier | None, prefix: str | None) -> Plain:
         return {}
     if not path.prefix:
         return _regex("^[^?#]*", _literal(path.value))
-    stem = path.value.rstrip("/")
-    written = f"^{spell_path(prefix)}(/[^?#]*)?" if prefix else "^(/[^?#]*)"
-    return _regex(written, f"{_literal(stem)}\\1" if stem else "\\1")
+    stem, matched = path.value.rstrip("/"), spell_path(prefix or "")
+    if not stem:
+        return _regex(f"^{matched}/?([^?#]*)", r"/\1")
+    return _regex(f"^{matched}(/[^?#]*)?", rf"{_literal(stem)}\1")
 
 
 def _regex(pattern: str, substitution: str) -> Plain:

@@ -33,16 +33,20 @@ NOT_ENFORCED = "cannot-be-enforced"  # the port is closed, because its policies 
 
 @dataclass(frozen=True, slots=True)
 class ProxyVerdict:
-    """The end of a decision tree. `who` names the rule that decided, or says that none did."""
+    """The end of a decision tree. `who` names the rule that decided, or says that none did.
+
+    `would_ask`: the rule is in audit mode, and only an authorizer could tell what it would have done.
+    """
 
     allowed: bool
     status: int
     who: str
+    would_ask: bool = False
 
     @property
     def name(self) -> str:
         """Return the name that the proxy logs and `why` reads."""
-        return f"{self.status}:{self.who}"
+        return f"{_ASK_NAME if self.would_ask else self.status}:{self.who}"
 
     @property
     def is_unopposed(self) -> bool:

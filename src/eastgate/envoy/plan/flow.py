@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 from eastgate.envoy.plan.codes import ASKS_AN_AUTHORIZER, Inexpressible
 from eastgate.envoy.plan.decisions import ASK, NO_AUDIT, Node, ProxyVerdict, verdict_of
@@ -182,7 +183,8 @@ class Flow:
                 continue  # a policy that decides nothing closes nothing either
             denies = would.upper() == "DENY"
             outcome = Outcome(not denies, rule=rule, refusal=Refusal.FORBIDDEN if denies else None)
-            tests.append((residual(rule.when), verdict_of(outcome, 0)))
+            verdict = replace(verdict_of(outcome, 0), would_ask=would.upper() == "ASK")
+            tests.append((residual(rule.when), verdict))
         return choice(tests, NO_AUDIT)
 
 

@@ -30,7 +30,20 @@ from eastgate.envoy.plan.vantage import AT_GATEWAY
 from eastgate.gateway import BackendRef, Candidate, ListenerGroup, Routed
 from eastgate.gateway.hostnames import Host
 from eastgate.gateway.journey import beyond
-from eastgate.ir import Computed, Is, Layer, Not, OneOf, Predicate, Refusal, Unroutable, atoms
+from eastgate.ir import (
+    ALWAYS,
+    AuthorizerName,
+    Computed,
+    Is,
+    Layer,
+    Not,
+    OneOf,
+    Predicate,
+    Refusal,
+    Unroutable,
+    atoms,
+    authorizers_in,
+)
 from eastgate.ir.attributes import BACKEND, HOST, MCP_METHOD, MCP_TOOL, SNI, Attribute
 from eastgate.ir.paths import comparable_path, is_sensitive
 from eastgate.records import dataclass
@@ -45,7 +58,7 @@ __all__ = [
     "UNCLEAR_ROUTE",
     "Destination",
     "GatewayPlan",
-    "Stream",
+    "TlsStream",
     "plan_destinations",
     "plan_gateway_port",
 ]
@@ -84,8 +97,10 @@ class Destination:
     """One backend of one rule, or what answers in its place; `points` are those on the way, the Gateway first.
 
     `backend_key`: the backend of agents that it leads to, if it is one. `prefix`: the part of the path that the rule's
-    match names, where a filter replaces it. `reads_messages`: policies on the way look at MCP messages.
-    `filters_tools`: they tell tools apart.
+    match names, where a filter replaces it. `reads_messages`: policies on the way look at MCP messages, or deny some to
+    a backend of agents, whose clients are then answered with the id of theirs. `filters_tools`: they tell tools apart.
+    `shows_body`: the authorizer is shown bodies, and waits for them.
+    `asks_schemes`: they have schemes, which may look at certificates.
     """
 
     id: str
@@ -97,6 +112,8 @@ class Destination:
     prefix: str | None = None
     reads_messages: bool = False
     filters_tools: bool = False
+    shows_body: bool = False
+    asks_schemes: bool = False
 
     @property
     def title(self) -> str:
@@ -122,7 +139,7 @@ class Destination:
 
 
 @dataclass(frozen=True, slots=True)
-class Stream:
+class TlsStream:
     """TLS that is passed through: where connections with a name in their handshake go, and whether they may."""
 
     hostname: Host
@@ -144,7 +161,7 @@ class GatewayPlan:
     routing: Node
     rules: Mapping[str, tuple[Destination, ...]]
     fields: tuple[RequestField, ...]
-    streams: tuple[Stream, ...] = ()
+    streams: tuple[TlsStream, ...] = ()
 
     @property
     def destinations(self) -> Iterator[Destination]:
@@ -224,7 +241,7 @@ class _GatewayPlanner:
 
     # TLS that is passed through
 
-    def _streams(self) -> Iterator[Stream]:
+    def _streams(self) -> Iterator[TlsStream]:
         for host in self._group.streams():
             destinations: tuple[Destination, ...] = ()
             verdict = _NO_STREAM
@@ -233,7 +250,7 @@ class _GatewayPlanner:
                 destinations = tuple(self._destinations(f"{routed.route.namespace}/{routed.route.name}", routed, None))
                 verdicts = [self._stream_verdict(destination) for destination in destinations]
                 verdict = next((each for each in verdicts if not each.allowed), verdicts[0])
-            yield Stream(host.hostname, destinations, verdict)
+            yield TlsStream(host.hostname, destinations, verdict)
 
     def _stream_verdict(self, destination: Destination) -> ProxyVerdict:
         """Decide about bytes of which nothing is known, and whose caller shows no certificate here."""
@@ -253,7 +270,8 @@ class _GatewayPlanner:
             rules = choice(((each.when, self._rule_verdict(each)) for each in host.candidates), nowhere)
             if self._group.tls:
                 names = [listener.hostname for listener in self._group.listeners]
-                rules = choice([(Not(chooses(SNI, host.listener.hostname, names)), nowhere)], rules)
+                chosen = chooses(SNI, host.listener.hostname, names)
+                rules = choice([(Not(chosen), nowhere)] if chosen != ALWAYS else [], rules)
             if host.hostname is None:
                 otherwise = rules
             else:
@@ -303,9 +321,14 @@ class _GatewayPlanner:
         key: str | None,
         prefix: str | None = None,
     ) -> Destination:
-        looks_at = frozenset().union(*(layer.looks_at for point in points for layer in self._layers_at(point)))
-        reads, tells = bool(looks_at & _MCP), MCP_TOOL in looks_at
-        return Destination(name, weight, points, routed, backend, key, prefix, reads, tells)
+        layers = [layer for point in points for layer in self._layers_at(point)]
+        looks_at = frozenset[Attribute]().union(*(layer.looks_at for layer in layers))
+        looks, tells = bool(looks_at & _MCP), MCP_TOOL in looks_at
+        reads = looks or (key is not None and bool(layers))
+        asked = (ask.authorizer for layer in layers for ask in layer.asks)
+        shows = looks or any(isinstance(name, AuthorizerName) and name.external.max_body > 0 for name in asked)
+        schemes = bool(authorizers_in(layers))
+        return Destination(name, weight, points, routed, backend, key, prefix, reads, tells, shows, schemes)
 
     # Deciding
 

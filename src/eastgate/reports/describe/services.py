@@ -11,7 +11,7 @@ from eastgate.reports.describe.findings import findings_field
 from eastgate.reports.describe.model import DescribedField, Description, list_field, shorten, value_field
 from eastgate.reports.describe.modes import modes, summary
 from eastgate.reports.describe.tables import effective_field, labels_text, policies_on, span_data
-from eastgate.reports.effective import Destination, EffectiveTable, EnforcementPoint, Facts, effective_table
+from eastgate.reports.effective import EffectiveDestination, EffectiveTable, EnforcementPoint, Facts, effective_table
 
 __all__ = ["describe_service", "service_table"]
 
@@ -92,7 +92,7 @@ def _effective(cluster: Cluster, service: Service, pods: list[Workload]) -> Desc
 def service_table(cluster: Cluster, service: Service, pods: list[Workload]) -> EffectiveTable | None:
     """Return the table of who may reach its ports: a port is allowed only where every pod behind it allows."""
     destinations = [
-        Destination(name, tuple(points), (port.port,))
+        EffectiveDestination(name, tuple(points), (port.port,))
         for port in {declared.port: declared for declared in service.ports}.values()
         if (points := _enforcement_points(cluster, service, port, pods))
         for name in (str(port.port),)

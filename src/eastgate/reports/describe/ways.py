@@ -16,7 +16,7 @@ from eastgate.ir.attributes import BACKEND, HOST, SNI
 from eastgate.reports.cluster import Cluster
 from eastgate.reports.describe.model import DescribedField, list_field
 from eastgate.reports.describe.tables import effective_field
-from eastgate.reports.effective import Destination, EnforcementPoint, Facts, effective_table
+from eastgate.reports.effective import EffectiveDestination, EnforcementPoint, Facts, effective_table
 
 __all__ = ["ways_field"]
 
@@ -29,7 +29,7 @@ def ways_field(cluster: Cluster, ways: list[Way], ways_of: Callable[[Request], l
     layers = [layer for way in ways for point in way.points for layer in cluster.layers(point)]
     asked = (atom for layer in layers for atom in layer.atoms(observed=False))
     matchers = [atom.matcher for atom in asked if isinstance(atom, Is) and atom.attribute in _HOSTS]
-    destinations: list[Destination] = []
+    destinations: list[EffectiveDestination] = []
     for name, facts in _hosts(matchers):
         led = _without_dead_end(ways_of(Request(facts.values)) if facts.values else ways)
         led = [way for way in led if _is_decided_by_what_it_shows(cluster, way)]
@@ -47,10 +47,12 @@ def _is_decided_by_what_it_shows(cluster: Cluster, way: Way) -> bool:
     return not way.hides_http or not any(attribute.needs_http for layer in layers for attribute in layer.looks_at)
 
 
-def _destination(cluster: Cluster, host: str, facts: Facts, way: Way, *, alone: bool) -> Destination:
+def _destination(cluster: Cluster, host: str, facts: Facts, way: Way, *, alone: bool) -> EffectiveDestination:
     layers = tuple(layer for point in way.points for layer in cluster.layers(point))
     name = " ".join(part for part in (host, "" if alone else _way_text(way)) if part)
-    return Destination(name, (EnforcementPoint((way.where,), layers, facts.and_(Facts({BACKEND: way.backend}))),))
+    return EffectiveDestination(
+        name, (EnforcementPoint((way.where,), layers, facts.and_(Facts({BACKEND: way.backend}))),)
+    )
 
 
 def _hosts(matchers: Iterable[Matcher]) -> Iterator[tuple[str, Facts]]:

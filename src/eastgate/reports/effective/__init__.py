@@ -5,7 +5,7 @@ from eastgate.reports.effective.folding import Branch, Ending
 from eastgate.reports.effective.render import span_text, table_text, table_to_json
 from eastgate.reports.effective.table import (
     Cell,
-    Destination,
+    EffectiveDestination,
     EffectiveTable,
     EnforcementPoint,
     Row,
@@ -18,7 +18,7 @@ __all__ = [
     "Branch",
     "CallerEntry",
     "Cell",
-    "Destination",
+    "EffectiveDestination",
     "EffectiveTable",
     "Ending",
     "EnforcementPoint",

@@ -13,7 +13,7 @@ from eastgate.ir import ALWAYS, Origin
 from eastgate.reports.columns import Line, Lines, columns
 from eastgate.reports.effective.callers import CallerEntry
 from eastgate.reports.effective.folding import Branch
-from eastgate.reports.effective.table import Cell, Destination, EffectiveTable, Row
+from eastgate.reports.effective.table import Cell, EffectiveDestination, EffectiveTable, Row
 from eastgate.reports.effective.words import callers_text, condition_text, messages_text, ports_text
 
 __all__ = ["by_text", "destination_text", "span_text", "table_text", "table_to_json"]
@@ -67,7 +67,7 @@ def _bounded(entries: list[str], *, whole: bool, most: int) -> list[str]:
     return entries if whole or len(entries) <= most else [*entries[:most], f"... and {len(entries) - most} more"]
 
 
-def destination_text(destinations: Sequence[Destination], table: EffectiveTable) -> str:
+def destination_text(destinations: Sequence[EffectiveDestination], table: EffectiveTable) -> str:
     """Describe the destinations of one row in a few words."""
     names = [destination.name for destination in destinations if destination.name]
     if names:

@@ -11,7 +11,7 @@ from eastgate.records import dataclass
 from eastgate.symbolic.cells import OTHER, free_port
 from eastgate.symbolic.partial import Facts
 
-__all__ = ["ANY_MESSAGE", "Message", "PortClass", "messages", "port_classes"]
+__all__ = ["ANY_MESSAGE", "EffectiveMessage", "PortClass", "messages", "port_classes"]
 
 _CALL = "tools/call"
 _WITH_NAME = ("tools/call", "prompts/get", "resources/read", "resources/subscribe", "resources/unsubscribe")
@@ -46,7 +46,7 @@ def port_classes(looked_at: Iterable[Is | Computed], declared: Iterable[int]) ->
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class EffectiveMessage:
     """An MCP message, or some that no rule tells apart: the method, the tool, and `*` where it stands for many.
 
     No method: it is no MCP message. `method` is None and `any` is set where nobody looks at messages.
@@ -68,10 +68,10 @@ class Message:
         return method if self.tool is None else f"{method} {self.tool if self.tool != '*' else '(any other)'}"
 
 
-ANY_MESSAGE = Message(None, None, Facts(), any=True)
+ANY_MESSAGE = EffectiveMessage(None, None, Facts(), any=True)
 
 
-def messages(looked_at: Sequence[Is | Computed]) -> list[Message]:
+def messages(looked_at: Sequence[Is | Computed]) -> list[EffectiveMessage]:
     """Return each message that some rule names, and one for all others."""
     mentioned: set[Attribute] = set()
     for atom in looked_at:
@@ -92,10 +92,10 @@ def messages(looked_at: Sequence[Is | Computed]) -> list[Message]:
     return [*listed, _message("*", OTHER, None, None), _message(None, None, None, None)]
 
 
-def _message(name: str | None, method: str | None, tool: str | None, value: str | None) -> Message:
+def _message(name: str | None, method: str | None, tool: str | None, value: str | None) -> EffectiveMessage:
     vague = {MCP_METHOD} if name != method else set()
     vague |= {MCP_TOOL} if tool != value else set()
-    return Message(name, tool, Facts({MCP_METHOD: method, MCP_TOOL: value}, frozenset(vague)))
+    return EffectiveMessage(name, tool, Facts({MCP_METHOD: method, MCP_TOOL: value}, frozenset(vague)))
 
 
 def _texts(matchers: Iterable[Matcher]) -> Iterator[tuple[str, str]]:

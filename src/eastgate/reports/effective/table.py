@@ -15,13 +15,21 @@ from eastgate.ir import Computed, Is, Layer
 from eastgate.records import dataclass
 from eastgate.reports.effective.callers import CallerEntry, entry_of
 from eastgate.reports.effective.folding import OPEN, Branch, fold, list_layer
-from eastgate.reports.effective.requests import Message, messages, port_classes
+from eastgate.reports.effective.requests import EffectiveMessage, messages, port_classes
 from eastgate.settings import Settings
 from eastgate.symbolic.callers import CallerCell, CallerCells
 from eastgate.symbolic.listing import TooManyEntries, in_sequence
 from eastgate.symbolic.partial import ArmIndex, Facts
 
-__all__ = ["Cell", "Destination", "EffectiveTable", "EnforcementPoint", "Row", "destinations_at", "effective_table"]
+__all__ = [
+    "Cell",
+    "EffectiveDestination",
+    "EffectiveTable",
+    "EnforcementPoint",
+    "Row",
+    "destinations_at",
+    "effective_table",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +42,7 @@ class EnforcementPoint:
 
 
 @dataclass(frozen=True, slots=True)
-class Destination:
+class EffectiveDestination:
     """An address as callers use it: ALL of its points must allow. `others`: also every port that no rule names."""
 
     name: str
@@ -65,8 +73,8 @@ class Row:
     """Callers and requests to which the same happens."""
 
     callers: tuple[CallerEntry, ...]
-    destinations: tuple[Destination, ...]
-    messages: tuple[Message, ...]
+    destinations: tuple[EffectiveDestination, ...]
+    messages: tuple[EffectiveMessage, ...]
     cell: Cell
 
 
@@ -76,14 +84,14 @@ class EffectiveTable:
 
     rows: tuple[Row, ...]
     callers: tuple[CallerEntry, ...]
-    destinations: tuple[Destination, ...]
-    messages: tuple[Message, ...]
+    destinations: tuple[EffectiveDestination, ...]
+    messages: tuple[EffectiveMessage, ...]
 
 
-def destinations_at(point: EnforcementPoint, declared: Iterable[int]) -> list[Destination]:
+def destinations_at(point: EnforcementPoint, declared: Iterable[int]) -> list[EffectiveDestination]:
     """Return the destinations at a point: the ports that are declared, those that some rule names, and all others."""
     return [
-        Destination(
+        EffectiveDestination(
             "", (EnforcementPoint(point.names, point.layers, point.facts.and_(ports.facts)),), ports.ports, ports.others
         )
         for ports in port_classes(_atoms(point.layers), declared)
@@ -95,7 +103,7 @@ def _atoms(layers: Iterable[Layer]) -> list[Is | Computed]:
     return list(dict.fromkeys(chain.from_iterable(layer.atoms(observed=False) for layer in layers)))
 
 
-def effective_table(destinations: Sequence[Destination], settings: Settings) -> EffectiveTable:
+def effective_table(destinations: Sequence[EffectiveDestination], settings: Settings) -> EffectiveTable:
     """Return the table of some destinations."""
     layers = {
         id(layer): layer for destination in destinations for point in destination.points for layer in point.layers
@@ -126,7 +134,7 @@ def effective_table(destinations: Sequence[Destination], settings: Settings) -> 
 
 
 def _cells(
-    caller: Facts, destinations: Sequence[Destination], kinds: Sequence[Message], index: ArmIndex
+    caller: Facts, destinations: Sequence[EffectiveDestination], kinds: Sequence[EffectiveMessage], index: ArmIndex
 ) -> tuple[tuple[Cell, ...], ...]:
     """Return the cells of a caller: for each destination, one for each message."""
     return tuple(
@@ -135,7 +143,7 @@ def _cells(
     )
 
 
-def _cell(destination: Destination, facts: Facts, index: ArmIndex) -> Cell:
+def _cell(destination: EffectiveDestination, facts: Facts, index: ArmIndex) -> Cell:
     try:
         lists = [
             in_sequence([list_layer(layer, facts.and_(point.facts), index) for layer in point.layers], OPEN)
@@ -150,16 +158,16 @@ def _cell(destination: Destination, facts: Facts, index: ArmIndex) -> Cell:
 
 
 def _merge(
-    cells: tuple[tuple[Cell, ...], ...], destinations: Sequence[Destination], kinds: Sequence[Message]
-) -> Iterable[tuple[tuple[Destination, ...], tuple[Message, ...], Cell]]:
+    cells: tuple[tuple[Cell, ...], ...], destinations: Sequence[EffectiveDestination], kinds: Sequence[EffectiveMessage]
+) -> Iterable[tuple[tuple[EffectiveDestination, ...], tuple[EffectiveMessage, ...], Cell]]:
     """Merge destinations with equal cells for all messages into one row, and then messages with equal cells."""
-    alike: dict[tuple[Cell, ...], list[Destination]] = {}
+    alike: dict[tuple[Cell, ...], list[EffectiveDestination]] = {}
     for destination, of_messages in zip(destinations, cells, strict=True):
         alike.setdefault(of_messages, []).append(destination)
     for of_messages, together in sorted(
         alike.items(), key=lambda item: any(destination.others for destination in item[1])
     ):
-        by_cell: dict[Cell, list[Message]] = {}
+        by_cell: dict[Cell, list[EffectiveMessage]] = {}
         for message, cell in zip(kinds, of_messages, strict=True):
             by_cell.setdefault(cell, []).append(message)
         for cell, merged in by_cell.items():

@@ -21,7 +21,7 @@ from eastgate.ir import (
 )
 from eastgate.ir.attributes import HOST, IDENTITY, MESH_NAME, METHOD, PATH, PORT, SENT_PATH
 from eastgate.reports.effective.callers import CallerEntry, CallerKind, entry_of
-from eastgate.reports.effective.requests import Message
+from eastgate.reports.effective.requests import EffectiveMessage
 from eastgate.settings import Settings
 from eastgate.symbolic.callers import CallerCell, CallerCells
 from eastgate.symbolic.simplify import both
@@ -179,7 +179,7 @@ def _caller(caller: CallerEntry, everybody: Sequence[CallerEntry]) -> str:
             return "no identity"
 
 
-def messages_text(messages: Sequence[Message], *, alone: bool) -> str:
+def messages_text(messages: Sequence[EffectiveMessage], *, alone: bool) -> str:
     """Render the MCP messages of one row; `alone`: there is no other row, so that it is for all of them."""
     if alone:
         return "any"

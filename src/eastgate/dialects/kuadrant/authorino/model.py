@@ -29,6 +29,7 @@ from eastgate.dialects.kuadrant.authorino.paths import (
 from eastgate.records import dataclass
 
 __all__ = [
+    "METHOD_NAMES",
     "X509",
     "All",
     "AnonymousAccess",
@@ -280,6 +281,17 @@ class AnonymousAccess(Constant):
 
 
 Method: TypeAlias = Jwt | ApiKeys | X509 | TokenReview | Introspection | Plain | AnonymousAccess
+
+METHOD_NAMES: dict[type[Method], str] = {
+    Jwt: "Jwt",
+    ApiKeys: "ApiKeys",
+    X509: "X509",
+    TokenReview: "TokenReview",
+    Introspection: "Introspection",
+    Plain: "Plain",
+    AnonymousAccess: "Anonymous",
+}
+"""What descriptions call the ways to identify a caller."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,108 @@
+"""While routes and policies change, no server gets a request that neither the old ones nor the new ones lead to it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import ssl
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import pytest
+
+from eastgate.mesh.local.connection import Connection, Target
+from eastgate.mesh.local.http1 import Malformed
+from tests.attacks.agents import AGENTS_WORLD, AgentBench, access_policy, request, route, to_backend, tool, tool_message
+from tests.differential.bench import authority_of
+from tests.differential.world import SETTINGS, Manifest
+
+_CHANGES, _CALLERS, _BETWEEN = 30, 8, 0.05
+_HOST = "race.example"
+
+
+def _to(*backends: tuple[str, int]) -> Manifest:
+    return route("race", *(to_backend(name, weight) for name, weight in backends), host=_HOST, to=("gw",))
+
+
+_EACH_ITS_OWN = [
+    access_policy("at-maths", "XBackend:maths", ("narrow", tool("add"))),
+    access_policy("at-files", "XBackend:files", ("narrow", tool("sub"))),
+]
+_NOBODY = [access_policy("at-gw", "Gateway:gw", ("other", None))]
+_ALL_BUT_RM = [
+    access_policy("at-gw", "Gateway:gw", ("narrow", None)),
+    access_policy("not-at-gw", "Gateway:gw", ("narrow", tool("rm")), action="Deny"),
+]
+
+
+@pytest.fixture(scope="module")
+def changing() -> Iterator[AgentBench]:
+    with AgentBench(f"changing-{os.getpid()}", [*AGENTS_WORLD, _to(("maths", 1))], _EACH_ITS_OWN) as bench:
+        yield bench
+
+
+def _hammer(bench: AgentBench, worlds: Sequence[Sequence[Manifest]], tools: Sequence[str]) -> Counter[tuple[str, str]]:
+    """Change to these worlds again and again while the tools are called; return which calls arrived at which server."""
+    bench.clear()
+    asyncio.run(_call_meanwhile(bench, worlds, tools))
+    arrived = Counter((each.server, json.loads(each.body)["params"]["name"]) for each in bench.arrived if each.body)
+    bench.clear()
+    return arrived
+
+
+async def _call_meanwhile(bench: AgentBench, worlds: Sequence[Sequence[Manifest]], tools: Sequence[str]) -> None:
+    site = bench.mesh.gateways["gateway:a/gw"]
+    target = Target(site.address, site.ports[8080])
+    tls = bench.run(bench.mesh.certificates.context("spiffe://td/ns/a/sa/narrow"))
+    over = asyncio.Event()
+    callers = [_call(target, tls, tools[number % len(tools)], over) for number in range(_CALLERS)]
+    calling = asyncio.gather(*callers)
+    try:
+        await asyncio.to_thread(_change, bench, worlds)
+    finally:
+        over.set()
+        await calling
+
+
+def _change(bench: AgentBench, worlds: Sequence[Sequence[Manifest]]) -> None:
+    for number in range(_CHANGES):
+        bench.run(bench.mesh.apply(authority_of([*AGENTS_WORLD, *worlds[number % len(worlds)]], SETTINGS)))
+        time.sleep(_BETWEEN)
+
+
+async def _call(target: Target, tls: ssl.SSLContext, name: str, over: asyncio.Event) -> None:
+    while not over.is_set():
+        try:
+            async with await Connection.open(target, tls=tls) as connection:
+                is_open = True
+                while is_open and not over.is_set():
+                    await connection.send(request(tool_message(name), host=_HOST))
+                    is_open = (await connection.response(10)).header("connection") != "close"
+        except (OSError, EOFError, Malformed):
+            await asyncio.sleep(0)
+
+
+def test_a_request_goes_where_its_decision_was_about(changing: AgentBench) -> None:
+    arrived = _hammer(
+        changing,
+        [[_to(("maths", 1)), *_EACH_ITS_OWN], [_to(("files", 1)), *_EACH_ITS_OWN]],
+        ["add", "sub"],
+    )
+    assert set(arrived) == {("maths", "add"), ("files", "sub")}
+
+
+def test_of_weighted_backends_each_is_decided_by_its_own_policies(changing: AgentBench) -> None:
+    arrived = _hammer(
+        changing,
+        [[_to(("maths", 1), ("files", 1)), *_EACH_ITS_OWN], [_to(("files", 3), ("maths", 1)), *_EACH_ITS_OWN]],
+        ["add", "sub"],
+    )
+    assert set(arrived) == {("maths", "add"), ("files", "sub")}
+
+
+def test_rules_about_tools_hold_from_the_moment_that_they_come(changing: AgentBench) -> None:
+    """Before them nobody looked at messages, and the caller was kept out."""
+    arrived = _hammer(changing, [[_to(("maths", 1)), *_NOBODY], [_to(("maths", 1)), *_ALL_BUT_RM]], ["rm", "add"])
+    assert set(arrived) == {("maths", "add")}

@@ -1,0 +1,33 @@
+"""No way to write a message leads round a policy about tools, of either level: no server ever sees it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.attacks.agents import AgentBench, tool_message
+from tests.attacks.messages import tries
+
+_FORBIDDEN = [
+    ("narrow", "sub"),
+    ("broad", "rm"),
+    ("broad", "wipe"),
+    ("asked", "rm"),
+    ("asked", "wipe"),
+    ("other", "add"),
+]
+
+
+@pytest.mark.parametrize(("who", "tool"), _FORBIDDEN)
+def test_no_server_sees_a_forbidden_call(agents: AgentBench, who: str, tool: str) -> None:
+    agents.clear()
+    heard = agents.make(who, tries(tool))
+    assert not agents.arrived
+    assert len(heard) > 200
+    assert not {name: data for name, data in heard.items() if b'"result"' in data}
+
+
+def test_what_is_allowed_arrives(agents: AgentBench) -> None:
+    for who, tool in (("narrow", "add"), ("broad", "sub"), ("asked", "add"), ("free", "rm")):
+        agents.clear()
+        assert b"result" in agents.call(who, tool_message(tool)).body
+        assert [each.server for each in agents.arrived] == ["maths"]

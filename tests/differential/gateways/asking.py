@@ -1,0 +1,94 @@
+"""One request to a gateway as it goes over the wire, and the same as questions to the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from eastgate import Question
+from eastgate.ir import Reply, Ruling
+from eastgate.mcp.problems import BadMessage
+from eastgate.mcp.requests import read_request
+from tests.differential.asking import HTTP_2, Caller, Http
+from tests.differential.gateways.world import GATEWAY, HTTPS
+from tests.programs.drawn_answers import GRPC_HEADER, HTTP_HEADER, STATUSES
+
+__all__ = ["GatewayAsk"]
+
+_RESPONSE = "notifications/response"
+_AUTHORIZERS = {"authz.n:1": GRPC_HEADER, "authz.n:2": HTTP_HEADER}
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayAsk:
+    """A request of a caller at a port of the gateway. `sni` is the name in the handshake, where there is one."""
+
+    caller: Caller
+    port: int
+    sni: str | None
+    http: Http
+    body: bytes | None = field(default=None)
+
+    @property
+    def is_tls(self) -> bool:
+        """Whether it goes to a listener of HTTPS."""
+        return self.port in HTTPS
+
+    @property
+    def shares_connections(self) -> bool:
+        """Whether it may follow another one on a connection."""
+        return self.http.version != HTTP_2 and self.http.target.isascii()
+
+    def to_bytes(self) -> bytes:
+        """The request as HTTP/1 has it."""
+        return self.with_length.to_bytes() + (self.body or b"")
+
+    @property
+    def with_length(self) -> Http:
+        """The head of the request, which tells how long the body is."""
+        if self.body is None:
+            return self.http
+        return replace(self.http, headers=(*self.http.headers, ("content-length", str(len(self.body)))))
+
+    def header(self, name: str) -> str | None:
+        return next((value for key, value in self.http.headers if key.lower() == name), None)
+
+    @property
+    def messages(self) -> list[tuple[str, str | None]] | None:
+        """Method and name of each message in the body; None where it cannot be read."""
+        try:
+            messages = read_request(self.http.method, self.http.headers, self.body or b"")
+        except BadMessage:
+            return None
+        return [(message.method or _RESPONSE, message.name) for message in messages]
+
+    @property
+    def answers(self) -> Mapping[str, Reply | Ruling]:
+        """What the authorizers answer, as they are asked to."""
+        return {name: _answer(self.header(header) or "deny") for name, header in _AUTHORIZERS.items()}
+
+    def questions(self) -> list[Question]:
+        """The request as the engine is asked about it, once for each message. One that cannot be read may be any."""
+        question = Question(
+            self.caller.source,
+            GATEWAY,
+            self.port,
+            self.http.method,
+            self.http.target,
+            self.http.hosts,
+            sni=self.sni,
+            headers=self.with_length.values(),
+            source_ip=self.caller.address,
+            http_protocol=self.http.version,
+            external_auth=self.answers,  # type: ignore[arg-type]  # rulings are for those who know their statuses
+        )
+        messages = self.messages
+        if not messages:
+            return [question]
+        return [replace(question, mcp_method=method, tool=name) for method, name in messages]
+
+
+def _answer(word: str) -> Reply | Ruling:
+    if word in ("allow", "error"):
+        return Reply(word)
+    return Ruling(False, STATUSES[word], word)

@@ -1,0 +1,104 @@
+"""What should become of a request: where routing leads it, what the engine says there, and what the server sees."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from eastgate import Authority, Decision, Question
+from eastgate.api.deciding import LiveQuestion
+from eastgate.api.questions import EntryPoint, request_values
+from eastgate.cluster.points import DeadEnd
+from eastgate.cluster.targets import GatewayNamed, RouteNamed
+from eastgate.envoy.plan.gateway import Destination
+from eastgate.gateway import Routed, possible_routes
+from eastgate.gateway.journey import beyond
+from eastgate.ir import AssumedConsent, GatheredAnswers, Known, Pending, Request, Unroutable
+from eastgate.ir.attributes import BACKEND, PORT, SNI, Attribute, header, query
+from eastgate.ir.hosts import comparable_host
+from tests.differential.gateways.asking import GatewayAsk
+from tests.differential.gateways.world import GATEWAY
+
+__all__ = ["Expected", "expect", "may_call", "route_of"]
+
+_POINT = GatewayNamed("n", "g")
+_KEY = "n/g"
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """The decision that counts: the first denial, or the last consent. `routed` is the rule that is taken."""
+
+    decision: Decision
+    routed: Routed | None
+
+
+def route_of(authority: Authority, question: Question) -> Routed | None:
+    """The rule that a request takes, by the engine's routing."""
+    values = {**request_values(question), PORT: question.port}
+    if question.sni is None:
+        values[SNI] = None
+    for attribute in _looked_at(authority):
+        values.setdefault(attribute, None)  # nothing else is sent
+    gateway = authority.world.gateways[_KEY]
+    routes = possible_routes(authority.world, gateway, Request(values))
+    assert len(routes) == 1, f"all is known of {question}, and {len(routes)} ways are possible"
+    return routes[0]
+
+
+def _looked_at(authority: Authority) -> list[Attribute]:
+    matches = [match for route in authority.world.routes.values() for rule in route.rules for match in rule.matches]
+    calls = [match for route in authority.world.routes.values() for rule in route.grpc_rules for match in rule.matches]
+    named = [header(value.name) for match in matches for value in match.headers]
+    named += [header(value.name) for match in calls for value in match.headers]
+    return [*named, *(query(value.name) for match in matches for value in match.query)]
+
+
+def expect(authority: Authority, ask: GatewayAsk, drawn: Destination | None) -> list[Expected]:
+    """What the engine says of each destination that may be drawn, or of the one that was."""
+    questions = ask.questions()
+    routed = route_of(authority, questions[0])
+    expected = []
+    for entry, index in _entries(authority, routed, ask):
+        if drawn is None or drawn.routed is None or drawn.id.endswith(f".{index}"):
+            expected.append(Expected(_decide_all(authority, questions, entry), routed))
+    return expected
+
+
+def may_call(authority: Authority, ask: GatewayAsk, tool: str, drawn: Destination) -> bool:
+    """Whether the engine lets the caller of a request call a tool where that was led, if every authorizer consents."""
+    [question] = ask.questions()
+    call = replace(question, mcp_method="tools/call", tool=tool)
+    [entry] = [entry for entry, index in _entries(authority, drawn.routed, ask) if drawn.id.endswith(f".{index}")]
+    return authority.enforced_live(LiveQuestion(call, (entry,)), AssumedConsent()).allowed
+
+
+def _entries(authority: Authority, routed: Routed | None, ask: GatewayAsk) -> list[tuple[EntryPoint, int]]:
+    values: dict[Attribute, Known] = {PORT: ask.port}
+    if ask.sni is None:
+        values[SNI] = comparable_host(ask.http.hosts)
+    if routed is None:
+        return [(EntryPoint(GATEWAY, (_POINT, DeadEnd(Unroutable.NO_ROUTE)), {**values, BACKEND: None}), 0)]
+    route = RouteNamed(routed.route.namespace, routed.route.name, routed.route.kind)
+    return [
+        (EntryPoint(GATEWAY, (_POINT, route, *([] if point is None else [point])), {**values, BACKEND: key}), index)
+        for index, (_, point, key) in enumerate(beyond(routed, authority.world))
+    ]
+
+
+def _decide_all(authority: Authority, questions: Sequence[Question], entry: EntryPoint) -> Decision:
+    decisions = [_decide(authority, question, entry) for question in questions]
+    return next((decision for decision in decisions if not decision.allowed), decisions[-1])
+
+
+def _decide(authority: Authority, question: Question, entry: EntryPoint) -> Decision:
+    """Ask the engine about one way. Who is asked answers as the request has it."""
+    gathered = GatheredAnswers()
+    while True:
+        try:
+            return authority.enforced_live(LiveQuestion(question, (entry,)), gathered)
+        except Pending as pending:
+            if pending.authorizer is not None:
+                gathered.add(pending, pending.authorizer.answer(pending.request, question.raw))
+            else:
+                gathered.add(pending, question.external_auth[str(pending.name)])

@@ -1,0 +1,279 @@
+"""A gateway and the engine, compared. What may differ is in one table; everything else is a finding."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from eastgate import Authority
+from eastgate.cluster import HeaderModifier, Redirect, UrlRewrite
+from eastgate.envoy.plan.gateway import Destination
+from eastgate.ir import Unroutable
+from eastgate.ir.hosts import is_host
+from eastgate.ir.paths import handed_path, is_respelled
+from tests.differential.gateways.asking import GatewayAsk
+from tests.differential.gateways.bench import SHOWN, GatewayAnswer
+from tests.differential.gateways.expecting import Expected, expect, may_call
+from tests.differential.gateways.world import BACKENDS
+from tests.differential.judging import expected_name
+
+__all__ = ["KNOWN", "Known", "difference", "known"]
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A difference that is meant: the gateway refuses where the engine need not. Never the other way round."""
+
+    name: str
+    reason: str
+    applies: Callable[[GatewayAsk, GatewayAnswer], bool]
+
+
+def _who(answer: GatewayAnswer) -> str:
+    return answer.logged.who if answer.logged is not None else ""
+
+
+def _decision(answer: GatewayAnswer) -> str:
+    return answer.logged.decision if answer.logged is not None else ""
+
+
+def _is_unclear(ask: GatewayAsk) -> bool:
+    """Whether a gateway may refuse it: many values, joined ones, and paths that an expression could tell apart."""
+    names = [name.lower() for name, _ in ask.http.headers]
+    many = ask.http.target.count("&") >= 8 or any(names.count(name) > 8 for name in names)
+    return many or names.count("user-agent") > 1 or is_respelled(handed_path(ask.http.target))
+
+
+KNOWN = (
+    Known(
+        "refused-by-the-proxy",
+        "Envoy answers 4xx to what is no proper request: no policy is asked",
+        lambda _, answer: re.match(r"(0|4..):proxy/", _decision(answer)) is not None,
+    ),
+    Known(
+        "not-http-to-the-inspector",
+        "a request line with bytes beyond ASCII is not HTTP to Envoy's inspector, and a gateway takes nothing else",
+        lambda ask, answer: answer.logged is None and answer.status == 0 and not ask.http.target.isascii(),
+    ),
+    Known(
+        "bad-host",
+        "a gateway refuses what is no host before any policy is asked, also where none is there",
+        lambda ask, answer: _decision(answer) == "400:bad-host" and not is_host(ask.http.hosts),
+    ),
+    Known(
+        "no-such-session",
+        "a session id that was not given to this caller for this server is none: 404, as the protocol has it",
+        lambda ask, answer: _decision(answer) == "404:no-such-session" and ask.header("mcp-session-id") is not None,
+    ),
+    Known(
+        "no-session",
+        "GET opens the stream of a session: without one it is answered with 405",
+        lambda ask, answer: _decision(answer) == "405:no-session" and ask.http.method == "GET",
+    ),
+    Known(
+        "unread-message",
+        "what is no message of MCP, or not for certain, is answered with 400 where policies look at messages",
+        lambda ask, answer: _decision(answer).startswith("400:") and ask.messages is None,
+    ),
+    Known(
+        "unclear-values",
+        "more than eight values of one name where a pattern looks, values that Envoy joins, and paths that an "
+        "expression of a route could tell apart, are refused",
+        lambda ask, answer: _who(answer) in ("unclear-values", "unclear-route") and _is_unclear(ask),
+    ),
+)
+
+
+def known(ask: GatewayAsk, answer: GatewayAnswer) -> Known | None:
+    return next((each for each in KNOWN if each.applies(ask, answer)), None)
+
+
+def difference(
+    authority: Authority, ask: GatewayAsk, answer: GatewayAnswer, destination: Destination | None
+) -> str | None:
+    """What is not the same, in words; None where all is. `destination` is the one that the log names."""
+    expected = expect(authority, ask, destination)
+    reached = answer.server is not None
+    if not expected:
+        return f"the gateway led it to {destination}, and no rule has that backend"
+    if reached and not all(each.decision.allowed for each in expected):
+        return f"it reached {answer.server} ({_decision(answer)}), and the engine denies ({_reason(expected)})"
+    if known(ask, answer) is not None:
+        return None if not reached else f"it was refused ({_decision(answer)}), and reached {answer.server}"
+    if answer.logged is None:
+        if answer.status == 0 and not any(each.decision.allowed for each in expected):
+            return None  # no listener takes such a name in a handshake
+        return f"the gateway closed it ({answer.status}), and the engine says {_reason(expected)}"
+    if destination is None:
+        return f"the log names a destination that is not there: {answer.logged}"
+    [one] = expected
+    if destination.routed != one.routed:
+        return f"the gateway took {destination.id}, the engine {one.routed}"
+    if one.decision.allowed:
+        return _difference_of_allowed(authority, ask, answer, destination, one)
+    status = int(_decision(answer).partition(":")[0] or 0)
+    if status != one.decision.status and not _is_unread(ask, status, one):
+        return f"the gateway decides {_decision(answer)}, the engine {one.decision.status} ({_reason(expected)})"
+    if not _is_shown(ask, answer, status):
+        return f"the gateway decides {_decision(answer)} and answers {answer.status} {answer.body!r}"
+    return _difference_of_rules(answer, one)
+
+
+def _reason(expected: list[Expected]) -> str:
+    return "; ".join(f"{each.decision.status} {each.decision.reason}" for each in expected)
+
+
+def _is_unread(ask: GatewayAsk, status: int, one: Expected) -> bool:
+    return status == 400 and one.decision.status == 403 and ask.messages is None
+
+
+def _is_shown(ask: GatewayAsk, answer: GatewayAnswer, status: int) -> bool:
+    """Whether a client sees the status of a decision: as it is, as an error of JSON-RPC, or as one of gRPC."""
+    if answer.status == status or _is_grpc(ask):
+        return True
+    return answer.status == 200 and status == 403 and (not answer.body or b'"error"' in answer.body)
+
+
+def _is_grpc(ask: GatewayAsk) -> bool:
+    """Whether the answers of the gateway itself are those of gRPC."""
+    return (ask.header("content-type") or "").startswith("application/grpc")
+
+
+def _difference_of_rules(answer: GatewayAnswer, one: Expected) -> str | None:
+    wanted = _name(one)
+    if re.fullmatch(wanted, _who(answer)):
+        return None
+    return f"the gateway says that {_who(answer)} decided, the engine {wanted}"
+
+
+def _name(one: Expected) -> str:
+    outcome = one.decision.outcome
+    if outcome.rule is None and outcome.stage in set(Unroutable):
+        return f"{outcome.stage}|none-of-0"
+    return expected_name(outcome)
+
+
+def _difference_of_allowed(
+    authority: Authority, ask: GatewayAsk, answer: GatewayAnswer, destination: Destination, one: Expected
+) -> str | None:
+    if destination.unsupported:
+        is_refused = answer.server is None and (answer.status == 500 or _is_grpc(ask))
+        return None if is_refused else f"what cannot be done was done: {answer.status}"
+    redirect = next((each for each in destination.filters if isinstance(each, Redirect)), None)
+    if redirect is not None:
+        if answer.server is not None or (answer.status != redirect.status and not _is_grpc(ask)):
+            return f"the gateway should redirect: {answer.status} {answer.server}"
+        return _difference_of_location(ask, answer, destination, redirect)
+    server = _server(authority, destination)
+    if server is None:
+        is_refused = answer.server is None and (answer.status == 503 or _is_grpc(ask))
+        return None if is_refused else f"there is no server, and {answer.status}"
+    if answer.server != server:
+        return f"it should reach {server}, and reached {answer.server}: {answer.status} {_decision(answer)}"
+    if answer.status not in (200, 202):
+        return f"the server answers 200, and the client sees {answer.status} {answer.body!r}"
+    return (
+        _difference_of_view(ask, answer, destination)
+        or _difference_of_rules(answer, one)
+        or _difference_of_tools(authority, ask, answer, destination)
+    )
+
+
+def _difference_of_tools(
+    authority: Authority, ask: GatewayAsk, answer: GatewayAnswer, destination: Destination
+) -> str | None:
+    """What a list of tools shows, and what the caller may call of it if every authorizer consents."""
+    if ask.messages != [("tools/list", None)] or not destination.filters_tools or not answer.body:
+        return None  # a notification has no answer
+    listed = json.loads(answer.body)
+    result = (listed[0] if isinstance(listed, list) else listed)["result"]
+    shown = [tool["name"] for tool in result["tools"]]
+    wanted = [tool for tool in SHOWN if may_call(authority, ask, tool, destination)]
+    return None if shown == wanted else f"the list of tools shows {shown}, and the caller may call {wanted}"
+
+
+_USUAL_PORTS = {"http": 80, "https": 443}
+
+
+def _difference_of_location(
+    ask: GatewayAsk, answer: GatewayAnswer, destination: Destination, redirect: Redirect
+) -> str | None:
+    path = _rewritten(ask, destination)
+    scheme = redirect.scheme or ("https" if ask.is_tls else "http")
+    port = redirect.port or (_USUAL_PORTS[redirect.scheme] if redirect.scheme else ask.port)
+    host = redirect.hostname or re.sub(r":[0-9]*$", "", ask.http.hosts)
+    is_usual = redirect.hostname is not None and port == _USUAL_PORTS[scheme]
+    wanted = f"{scheme}://{host}{'' if is_usual else f':{port}'}{path}"
+    location = answer.header("location")
+    return None if path is None or location == wanted else f"the gateway redirects to {location}, instead of {wanted}"
+
+
+def _server(authority: Authority, destination: Destination) -> str | None:
+    """The Service behind a backend, if it is there."""
+    backend = destination.backend
+    if backend is None:
+        return None
+    name = BACKENDS.get(backend.name) if backend.kind == "XBackend" else backend.name
+    return name if f"{backend.namespace}/{name}" in authority.world.services else None
+
+
+def _difference_of_view(ask: GatewayAsk, answer: GatewayAnswer, destination: Destination) -> str | None:
+    """What the server should not have seen so."""
+    arrived = answer.arrived
+    if arrived is None:
+        return "nothing arrived"
+    noted = [name for name, _ in arrived.headers if name.startswith("x-eastgate-") and name != "x-eastgate-decision"]
+    if noted:
+        return f"the server saw {noted}"
+    session = [value for name, value in arrived.headers if name == "mcp-session-id"]
+    if destination.reads_messages and destination.backend_key is not None and session not in ([], ["s-1"]):
+        return f"the server saw the session {session}"
+    path = _rewritten(ask, destination)
+    if path is not None and arrived.target != path:
+        return f"the server saw {arrived.target}, and should have seen {path}"
+    hosts = [each.hostname for each in destination.filters if isinstance(each, UrlRewrite) and each.hostname]
+    if hosts and arrived.hosts != (hosts[-1],):
+        return f"the server saw the hosts {arrived.hosts}"
+    return _difference_of_headers(ask, answer, destination)
+
+
+def _difference_of_headers(ask: GatewayAsk, answer: GatewayAnswer, destination: Destination) -> str | None:
+    arrived = [(name.lower(), value) for name, value in answer.arrived.headers] if answer.arrived is not None else []
+    for each in destination.filters:
+        if not isinstance(each, HeaderModifier) or each.type != HeaderModifier.REQUEST:
+            continue
+        for name, value in each.set:
+            if [seen for key, seen in arrived if key == name.lower()] != [value]:
+                return f"the server saw {arrived}, and {name} was to be set to {value}"
+        for name, value in each.add:
+            if value not in [seen for key, seen in arrived if key == name.lower()]:
+                return f"the server saw {arrived}, and {name} was to be added"
+        for name in each.remove:
+            if any(key == name.lower() for key, _ in arrived):
+                return f"the server saw {arrived}, and {name} was to be removed"
+    return None
+
+
+def _rewritten(ask: GatewayAsk, destination: Destination) -> str | None:
+    """The target that the server should see; None where how it was written is not what this is about."""
+    path, mark, rest = ask.http.target.partition("?")
+    if re.fullmatch(r"(/[a-z]+)*/?", path) is None:
+        return None
+    for each in destination.filters:
+        if isinstance(each, UrlRewrite | Redirect) and each.path is not None:
+            new = each.path.value
+            if each.path.prefix:
+                stem = _prefix(destination)
+                beyond = path[len(stem) :]
+                new = f"{new.rstrip('/')}{beyond}" or "/"
+            path = new
+    return f"{path}{mark}{rest}"
+
+
+def _prefix(destination: Destination) -> str:
+    """The part of a path that the only match of a rule names."""
+    assert destination.routed is not None
+    [match] = destination.routed.route.rules[destination.routed.rule].matches
+    return match.path.value.rstrip("/")

@@ -1,0 +1,80 @@
+"""One drawn gateway, tried: enforced by a real proxy, asked about many requests, compared."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Sequence
+
+from eastgate import Authority, ManifestError, Settings
+from eastgate.mesh.gateways import find_destination
+from tests.differential.gateways.asking import GatewayAsk
+from tests.differential.gateways.bench import GatewayAnswer, GatewayBench
+from tests.differential.gateways.judging import difference, known
+from tests.differential.gateways.world import GATEWAY
+from tests.differential.running import Tally
+from tests.differential.world import Manifest
+
+__all__ = ["GatewayDifference", "compare_gateway", "enforced_at_gateway"]
+
+_LATE = 0.3  # seconds; a worker of Envoy may take up a change a moment after its main thread has
+
+
+class GatewayDifference(AssertionError):  # noqa: N818 - what it is called says what it is
+    """Engine and gateway do not say the same. The message has all that is needed to see it again."""
+
+    def __init__(
+        self, manifests: Sequence[Manifest], settings: Settings, ask: GatewayAsk, answer: GatewayAnswer, problem: str
+    ) -> None:
+        changed = {k: v for k, v in settings.to_json().items() if v != Settings().to_json()[k]}
+        super().__init__(
+            f"{problem}\n  ask: {ask}\n  on the wire: {ask.to_bytes()!r}\n  settings: {json.dumps(changed)}\n"
+            f"  answer: {answer}\n  manifests: {json.dumps(list(manifests), ensure_ascii=False)}"
+        )
+
+
+def enforced_at_gateway(bench: GatewayBench, manifests: Sequence[Manifest], settings: Settings) -> Authority | None:
+    """Have the gateway enforce it; None where the manifests are none that Eastgate takes."""
+    try:
+        authority = bench.enforce(manifests, settings)
+    except ManifestError:
+        return None
+    closed = [closure for closure in bench.mesh.enforcement.closed.values() if not closure.parts]
+    assert not closed, f"{closed}\n  manifests: {json.dumps(list(manifests))}"
+    return authority
+
+
+def compare_gateway(
+    bench: GatewayBench, authority: Authority, manifests: Sequence[Manifest], asks: Sequence[GatewayAsk], tally: Tally
+) -> Iterator[GatewayDifference]:
+    """Every difference. Each ask is counted by what came of it."""
+    tally.sets += 1
+    prepared = [bench.prepared(ask) for ask in asks]
+    for ask, answer in zip(prepared, bench.attempt(prepared), strict=True):
+        tally.decisions += 1
+        problem = _problem(bench, authority, ask, answer)
+        if problem is not None:
+            time.sleep(_LATE)
+            (again,) = bench.attempt([ask])
+            if _problem(bench, authority, ask, again) is None:
+                tally.late.append(f"{problem}: {ask}, {answer}")
+            else:
+                yield GatewayDifference(manifests, authority.settings, ask, again, problem)
+        expected = known(ask, answer)
+        tally.kinds[expected.name if expected is not None else _outcome(answer)] += 1
+        tally.kinds[ask.http.version] += 1
+        tally.kinds["HTTPS" if ask.is_tls else "HTTP"] += 1
+        if answer.logged is not None and answer.logged.asked:
+            tally.kinds["asked"] += 1
+
+
+def _problem(bench: GatewayBench, authority: Authority, ask: GatewayAsk, answer: GatewayAnswer) -> str | None:
+    named = answer.logged.destination if answer.logged is not None else None
+    destination = find_destination(bench.mesh.enforcement, GATEWAY, ask.port, named or "")
+    return difference(authority, ask, answer, destination)
+
+
+def _outcome(answer: GatewayAnswer) -> str:
+    if answer.logged is None:
+        return "closed"
+    return "allowed" if answer.server is not None else answer.logged.decision.partition(":")[0]

@@ -1,0 +1,62 @@
+"""Authorizers that answer as each request says: `python -m tests.programs.drawn_answers GRPC-PORT HTTP-PORT`.
+
+The header `x-answer-1` is for the one of gRPC, `x-answer-2` for the one of HTTP: `allow`, `deny`, `unauthorized`, or
+`error`, which each of them does in its own way. Who says nothing is denied.
+"""
+
+from __future__ import annotations
+
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import grpc
+from envoy.service.auth.v3.external_auth_pb2 import CheckRequest, CheckResponse
+
+GRPC_HEADER, HTTP_HEADER = "x-answer-1", "x-answer-2"
+STATUSES = {"allow": 200, "deny": 403, "unauthorized": 401, "error": 500}
+
+
+def check(message: bytes, context: grpc.ServicerContext) -> bytes:
+    """Answer a check of gRPC."""
+    headers = CheckRequest.FromString(message).attributes.request.http
+    named = {header.key: header.raw_value.decode() or header.value for header in headers.header_map.headers}
+    word = {**headers.headers, **named}.get(GRPC_HEADER, "deny")
+    if word == "error":
+        context.abort(grpc.StatusCode.INTERNAL, "broken")
+    response = CheckResponse(ok_response={})
+    if word != "allow":
+        response = CheckResponse(status={"code": 7}, denied_response={"status": {"code": STATUSES.get(word, 403)}})
+    encoded: bytes = response.SerializeToString()
+    return encoded
+
+
+class Answering(BaseHTTPRequestHandler):
+    """Answers a check of HTTP, whatever its method."""
+
+    protocol_version = "HTTP/1.1"
+
+    def handle_one_request(self) -> None:
+        self.raw_requestline = self.rfile.readline(65537)
+        if not self.raw_requestline or not self.parse_request():
+            self.close_connection = True
+            return
+        self.rfile.read(int(self.headers.get("content-length", 0)))
+        self.send_response_only(STATUSES.get(self.headers.get(HTTP_HEADER, "deny"), 403))
+        self.send_header("content-length", "0")
+        self.end_headers()
+
+
+def serve(grpc_port: int, http_port: int) -> None:
+    """Serve until the process is stopped."""
+    server = grpc.server(ThreadPoolExecutor(8))
+    handler: grpc.RpcMethodHandler[bytes, bytes] = grpc.unary_unary_rpc_method_handler(check)
+    service = grpc.method_handlers_generic_handler("envoy.service.auth.v3.Authorization", {"Check": handler})
+    server.add_generic_rpc_handlers((service,))
+    server.add_insecure_port(f"127.0.0.1:{grpc_port}")
+    server.start()
+    ThreadingHTTPServer(("127.0.0.1", http_port), Answering).serve_forever()
+
+
+if __name__ == "__main__":
+    serve(int(sys.argv[1]), int(sys.argv[2]))
