@@ -31,9 +31,11 @@ _WARM = 0.2  # seconds before anything counts
 class Lane:
     """One authorizer, protocol and scheme."""
 
-    def __init__(self, engine: Engine, protocol: str, scheme: str, socket: Path, probe: Probe) -> None:
+    def __init__(
+        self, engine: Engine, protocol: str, scheme: str, socket: Path, requests: Iterator[bytes], status: int
+    ) -> None:
         self.engine, self.protocol, self.scheme = engine, protocol, scheme
-        self._load = TimedLoad(socket, cycle(probe.requests), probe.status, _CONNECTIONS)
+        self._load = TimedLoad(socket, requests, status, _CONNECTIONS)
         self.rounds: list[Timed] = []
 
     def take(self, seconds: float) -> None:
@@ -83,7 +85,8 @@ def measure(
 def _lanes(
     engines: Iterable[Engine], asked: dict[str, tuple[Probe, Probe | None]], folder: Path, stack: ExitStack
 ) -> Iterator[Lane]:
-    for each in engines:
+    for each in engines:  # both protocols share the tokens: what one has shown is not cold for the other
+        requests = {scheme: cycle(allowed.requests) for scheme, (allowed, _) in asked.items()}
         for protocol in each.ports:
             socket = socket_of(folder, each.name, protocol)
             for scheme, (allowed, denied) in asked.items():
@@ -91,7 +94,7 @@ def _lanes(
                     continue
                 for probe in filter(None, (allowed, denied)):
                     _compare(socket, probe, f"{each.name}, {protocol}, {scheme}")
-                lane = Lane(each, protocol, scheme, socket, allowed)
+                lane = Lane(each, protocol, scheme, socket, requests[scheme], allowed.status)
                 stack.callback(lane.close)
                 yield lane
 

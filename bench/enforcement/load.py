@@ -52,9 +52,12 @@ def request(path: str) -> bytes:
 
 
 class Load:
-    """Connections through some sockets, on which the same answer is wanted to every request."""
+    """Connections through some sockets, on which the same answer is wanted to every request.
 
-    def __init__(self, requests: list[tuple[Path, bytes]], status: int) -> None:
+    Without `connections`, their number follows from how long the first answer takes.
+    """
+
+    def __init__(self, requests: list[tuple[Path, bytes]], status: int, connections: int | None = None) -> None:
         self._stack = contextlib.ExitStack()
         self._begins = f"HTTP/1.1 {status} ".encode()
         path, one = requests[0]
@@ -65,7 +68,7 @@ class Load:
             took = time.monotonic() - began
         assert got.startswith(self._begins), f"wanted {status}, got {got[:60]!r}"
         self._size = len(got)
-        count = max(len(requests), _FEWEST, min(_CONNECTIONS, int(_WAITING / took)))
+        count = connections or max(len(requests), _FEWEST, min(_CONNECTIONS, int(_WAITING / took)))
         chosen = (requests[number % len(requests)] for number in range(count))
         self._lines = [(self._stack.enter_context(_connected(path)), one) for path, one in chosen]
         for line, one in self._lines:

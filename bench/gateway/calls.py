@@ -23,6 +23,7 @@ __all__ = ["ALLOWED", "DENIED", "NONE", "UNREAD", "ToolCalls"]
 NONE, UNREAD = "no rules", "no MCP policy"
 ALLOWED, DENIED = "allowed", "denied"
 _FIRST_PORT = 8001
+_CONNECTIONS = 16  # the same everywhere: with fewer, each answer costs more
 _MANY, _LEAST = 10_000, 0.9
 
 
@@ -58,7 +59,7 @@ class ToolCalls:
             with ExitStack() as stack, on_cores(OTHERS):
                 loads = []
                 for case in self.cases:  # a denied call is answered with an error of JSON-RPC
-                    loads.append(Load([(plane.folder / case.socket, case.request)], 200))
+                    loads.append(Load([(plane.folder / case.socket, case.request)], 200, _CONNECTIONS))
                     stack.callback(loads[-1].close)
                 for number in range(self.rounds):
                     for index in Random(number).sample(range(len(loads)), len(loads)):
@@ -85,7 +86,7 @@ class ToolCalls:
     def _section(self) -> Section:
         section = Section(
             "Gateway: calls of tools",
-            "MCP calls (tools/call) per second through a gateway, on open connections with mTLS, and CPU us of its "
+            "MCP calls (tools/call) per second through a gateway, on 16 open connections with mTLS, and CPU us of its "
             "Envoy for each: one worker on a core of its own, before a server on a unix socket that answers at once. "
             "Medians of rounds in turns. The last rule allows; denied: a tool that no rule names. of none: part of "
             "what the same gateway does that reads and notes messages, with the same listeners, and has no rules that "
