@@ -66,7 +66,8 @@ class Authorizer:
                 context.abort(grpc.StatusCode.UNAVAILABLE, "gone")
             case "garbage":
                 return b"\xff\xff\xff"
-        return self._response(behaviour, small).SerializeToString()
+        written: bytes = self._response(behaviour, small).SerializeToString()
+        return written
 
     def _response(self, behaviour: str, small: bool) -> CheckResponse:
         response = CheckResponse(ok_response={})
@@ -77,7 +78,7 @@ class Authorizer:
             option.header.key, option.header.value = name, value
         if denies:
             response.status.code = 0 if behaviour == "contradict" else 7
-            response.denied_response.status.code = 403  # type: ignore[assignment]
+            response.denied_response.status.code = 403
             response.denied_response.body = SECRET
         return response
 
@@ -148,7 +149,7 @@ def serve(folder: Path, grpc_port: int, http_port: int) -> None:
     """Serve until the process is stopped."""
     authorizer = Handler.authorizer = Authorizer(folder)
     server = grpc.server(ThreadPoolExecutor(16))
-    handler = grpc.unary_unary_rpc_method_handler(authorizer.check)
+    handler: Any = grpc.unary_unary_rpc_method_handler(authorizer.check)
     service = grpc.method_handlers_generic_handler("envoy.service.auth.v3.Authorization", {"Check": handler})
     server.add_generic_rpc_handlers((service,))
     server.add_insecure_port(f"127.0.0.1:{grpc_port}")
