@@ -66,8 +66,8 @@ class Authorizer:
                 context.abort(grpc.StatusCode.UNAVAILABLE, "gone")
             case "garbage":
                 return b"\xff\xff\xff"
-        response: bytes = self._response(behaviour, small).SerializeToString()
-        return response
+        written: bytes = self._response(behaviour, small).SerializeToString()
+        return written
 
     def _response(self, behaviour: str, small: bool) -> CheckResponse:
         response = CheckResponse(ok_response={})
@@ -149,7 +149,7 @@ def serve(folder: Path, grpc_port: int, http_port: int) -> None:
     """Serve until the process is stopped."""
     authorizer = Handler.authorizer = Authorizer(folder)
     server = grpc.server(ThreadPoolExecutor(16))
-    handler: grpc.RpcMethodHandler[Any, Any] = grpc.unary_unary_rpc_method_handler(authorizer.check)
+    handler: Any = grpc.unary_unary_rpc_method_handler(authorizer.check)
     service = grpc.method_handlers_generic_handler("envoy.service.auth.v3.Authorization", {"Check": handler})
     server.add_generic_rpc_handlers((service,))
     server.add_insecure_port(f"127.0.0.1:{grpc_port}")
