@@ -36,7 +36,20 @@ local function named(state, key)
   return (value and value ~= "-") and value or ""
 end
 
+-- A session is a caller's own, with one server, through one gateway.
+local function scope_of(backend) return GATEWAY:gsub(":%d+$", "") .. " " .. backend end
+
 -- Routing
+
+-- Returns the destination that the session of a request is with; nil where it has none.
+local function continued(destinations, headers, peer)
+  if #destinations < 2 or headers:getNumValues("mcp-session-id") ~= 1 then return nil end
+  local token = headers:get("mcp-session-id")
+  for _, each in ipairs(destinations) do
+    local backend = (DESTINATIONS[each.id] or {}).backend
+    if backend and bound.unwrap(peer, scope_of(backend), token) then return each.id end
+  end
+end
 
 local function draw(destinations)
   local total = 0
@@ -49,12 +62,15 @@ local function draw(destinations)
   return destinations[#destinations].id
 end
 
-local function routed(metadata)
-  local named = metadata:get("envoy.filters.http.rbac")
+local function routed(handle)
+  local info = handle:streamInfo()
+  local named = info:dynamicMetadata():get("envoy.filters.http.rbac")
   local rule = named and named["route_shadow_effective_policy_id"]
   rule = rule and rule:match("^200:(.*)$")
   if not rule then return UNCLEAR end
-  return RULES[rule] and draw(RULES[rule]) or rule
+  local destinations = RULES[rule]
+  if not destinations then return rule end
+  return continued(destinations, handle:headers(), peer_of(info:filterState())) or draw(destinations)
 end
 
 -- Messages
@@ -78,9 +94,6 @@ local function note_message(handle, message)
   if message.kind == "request" then info:dynamicMetadata():set("eastgate.mcp", "id", message.id) end
 end
 
--- A session is a caller's own, with one server, through one gateway.
-local function scope_of(backend) return GATEWAY:gsub(":%d+$", "") .. " " .. backend end
-
 -- Returns why the session of a request is refused, if it is.
 local function take_session(headers, peer, backend)
   local session = bound.take(headers, peer, scope_of(backend))
@@ -91,7 +104,7 @@ end
 -- Requests
 
 function envoy_on_request(handle)
-  local id = routed(handle:streamInfo():dynamicMetadata())
+  local id = routed(handle)
   local destination = DESTINATIONS[id] or {}
   local state_of_message, message = "unread", nil  -- also for rules that are newer than DESTINATIONS
   if destination.messages then
