@@ -31,5 +31,5 @@ def attacked_by_host(request: pytest.FixtureRequest) -> Iterator[Attacked]:
 @pytest.fixture(scope="session")
 def agents() -> Iterator[AgentBench]:
     """Gateways with MCP servers behind them."""
-    with AgentBench(f"agents-{os.getpid()}") as bench:
+    with AgentBench(f"attacked-agents-{os.getpid()}") as bench:
         yield bench

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from eastgate.manifests.watching import changes as watching
-from eastgate.manifests.watching.changes import watch_changes
+from eastgate.manifests.watching.changes import _take_snapshot, watch_changes
 from tests.patience import PATIENCE
 
 _SETTLED = 0.35
@@ -234,3 +234,9 @@ def test_a_burst_of_saves_is_told_in_few_words(folder: Path) -> None:
         return words
 
     assert asyncio.run(scene()) < 20
+
+
+def test_a_file_that_came_and_went_between_two_looks_is_told(tmp_path: Path) -> None:
+    before, after = (_take_snapshot([str(tmp_path)]) for _ in range(2))
+    events = {str(tmp_path / name) for name in ("policy.yaml", ".policy.yaml.swp", "notes")} | {"/elsewhere/p.yaml"}
+    assert after.changed(before, events) == {str(tmp_path / "policy.yaml")}

@@ -37,19 +37,26 @@ FileStamp = tuple[int, int, int, int, int]
 
 @dataclass(slots=True)
 class _Snapshot:
-    """The manifests as they are now, the names that events may have for them, and the folders to watch."""
+    """The manifests as they are now, the names that events may have for them, the folders that are read, and those to
+    watch.
+    """
 
     stamps: dict[str, FileStamp] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
+    read: set[str] = field(default_factory=set)
     folders: set[str] = field(default_factory=set)
 
     def changed(self, since: _Snapshot, paths: Iterable[str] = ()) -> frozenset[str]:
-        """Return the manifests that differ from before, or that an event named."""
+        """Return the manifests that differ from before, or that an event named.
+
+        One that came and went between two looks is in neither, and may have been read meanwhile.
+        """
         differ = {
             path for path in self.stamps.keys() | since.stamps.keys() if self.stamps.get(path) != since.stamps.get(path)
         }
-        manifests = {self.names.get(path) or since.names.get(path) for path in paths}
-        return frozenset(differ | {path for path in manifests if path is not None})
+        named = {self.names.get(path) or since.names.get(path) for path in paths}
+        fleeting = {path for path in paths if os.path.dirname(path) in self.read | since.read and _is_manifest(path)}
+        return frozenset(differ | fleeting | {path for path in named if path is not None})
 
 
 async def watch_changes(
@@ -135,6 +142,7 @@ def _walk(folder: str, snapshot: _Snapshot, above: frozenset[tuple[int, int]], b
     if identity in above:
         return
     snapshot.folders.add(folder)
+    snapshot.read.add(folder)
     for entry in entries:
         path = os.path.join(folder, entry)
         if entry.startswith("."):
@@ -146,8 +154,13 @@ def _walk(folder: str, snapshot: _Snapshot, above: frozenset[tuple[int, int]], b
             _follow(path, snapshot)
         if os.path.isdir(path):
             _walk(path, snapshot, above | {identity}, bounds)
-        elif entry.lower().endswith(SUFFIXES) or entry in FILES:
+        elif _is_manifest(path):
             _stamp(path, snapshot)
+
+
+def _is_manifest(path: str) -> bool:
+    entry = os.path.basename(path)
+    return not entry.startswith(".") and (entry.lower().endswith(SUFFIXES) or entry in FILES)
 
 
 def _stamp(path: str, snapshot: _Snapshot) -> None:
