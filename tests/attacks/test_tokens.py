@@ -64,7 +64,7 @@ def test_every_try_has_a_name_of_its_own() -> None:
 
 def test_a_namespace_is_its_accounts_and_nothing_else(trusting: Trusting) -> None:
     if not trusting.placement.namespaces:
-        pytest.skip("policies there name accounts one by one")
+        return  # policies there name accounts one by one: there is nothing to try
     names = {
         "web": 200,
         "other": 200,
