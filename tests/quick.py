@@ -57,6 +57,7 @@ SLOW = (
     "dialects/linkerd/test_no_document_crashes.py",
     "dialects/gep3779/test_no_document_crashes.py",
     "engine/test_long_lists.py",
+    "envoy/config/test_drawn_layers.py",
     "dialects/kuadrant/authorino/gjson/test_bounds.py",
     "manifests/test_limits.py",
 )
