@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import select
-import socket
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import quantiles
 
-from bench.enforcement.load import answer
+from bench.enforcement.load import Measured, answer, connected
 
 __all__ = ["Timed", "TimedLoad", "ask"]
 
@@ -20,29 +19,16 @@ _PATIENCE = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Timed:
+class Timed(Measured):
     """What was answered in a while, what that cost the authorizer, and how long it took: the median, and p99."""
 
-    count: int
-    seconds: float
-    cpu: float
     p50: float
     p99: float
-
-    @property
-    def rate(self) -> float:
-        """How many there were in a second."""
-        return self.count / self.seconds
-
-    @property
-    def cpu_us(self) -> float:
-        """CPU microseconds for each."""
-        return self.cpu / max(self.count, 1) * 1e6
 
 
 def ask(path: Path, request: bytes) -> int:
     """Return the status of the answer to one request."""
-    with _connected(path) as line:
+    with connected(path) as line:
         return int(answer(line, request).split(b" ", 2)[1])
 
 
@@ -56,7 +42,7 @@ class TimedLoad:
         self._lines = {}
         self._poll = self._stack.enter_context(select.epoll())
         for _ in range(connections):
-            line = self._stack.enter_context(_connected(path))
+            line = self._stack.enter_context(connected(path))
             self._lines[line.fileno()] = line
             self._poll.register(line.fileno(), select.EPOLLIN)
 
@@ -91,14 +77,3 @@ class TimedLoad:
                 break
         cuts = quantiles(took, n=100)
         return len(took), clock() - start, cuts[49], cuts[98]
-
-
-def _connected(path: Path) -> socket.socket:
-    line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    line.settimeout(_PATIENCE)
-    try:
-        line.connect(str(path))
-    except OSError:
-        line.close()
-        raise
-    return line

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from bench.enforcement.envoys import Envoy
 
-__all__ = ["Load", "Measured", "accepts", "answer", "connections", "request"]
+__all__ = ["Load", "Measured", "accepts", "answer", "connected", "connections", "request"]
 
 _CONNECTIONS = 32
 _FEWEST = 4
@@ -29,7 +29,7 @@ _PATIENCE = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What was done in a while, and what it cost the Envoy under test."""
+    """What was done in a while, and what it cost the process under test."""
 
     count: int
     seconds: float
@@ -43,7 +43,7 @@ class Measured:
     @property
     def cpu_us(self) -> float:
         """CPU microseconds for each."""
-        return self.cpu / self.count * 1e6
+        return self.cpu / max(self.count, 1) * 1e6
 
 
 def request(path: str) -> bytes:
@@ -61,7 +61,7 @@ class Load:
         self._stack = contextlib.ExitStack()
         self._begins = f"HTTP/1.1 {status} ".encode()
         path, one = requests[0]
-        with _connected(path) as line:
+        with connected(path) as line:
             answer(line, one)
             began = time.monotonic()
             got = answer(line, one)
@@ -70,7 +70,7 @@ class Load:
         self._size = len(got)
         count = connections or max(len(requests), _FEWEST, min(_CONNECTIONS, int(_WAITING / took)))
         chosen = (requests[number % len(requests)] for number in range(count))
-        self._lines = [(self._stack.enter_context(_connected(path)), one) for path, one in chosen]
+        self._lines = [(self._stack.enter_context(connected(path)), one) for path, one in chosen]
         for line, one in self._lines:
             answer(line, one)  # a connection that is silent at its beginning is not taken for HTTP
 
@@ -108,7 +108,8 @@ class Load:
         assert len(data) == self._size, f"an answer of {len(data)} bytes instead of {self._size}"
 
 
-def _connected(path: Path) -> socket.socket:
+def connected(path: Path) -> socket.socket:
+    """Return a connection to a socket."""
     line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     line.settimeout(_PATIENCE)
     try:
@@ -122,7 +123,7 @@ def _connected(path: Path) -> socket.socket:
 def accepts(path: Path) -> bool:
     """Whether somebody listens there: the file is there a little earlier."""
     try:
-        _connected(path).close()
+        connected(path).close()
     except OSError:
         return False
     return True
@@ -160,6 +161,6 @@ def connections(path: Path, one: bytes, seconds: float, envoy: Envoy) -> Measure
 
 
 def _asked(path: Path, one: bytes) -> socket.socket:
-    line = _connected(path)
+    line = connected(path)
     line.sendall(one)
     return line

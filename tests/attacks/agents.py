@@ -15,7 +15,7 @@ from eastgate.mesh.local.http1 import Malformed, Source
 from eastgate.mesh.local.serving import SocketServer
 from eastgate.mesh.mesh import LocalMesh
 from tests.attacks.http1 import Head, body_of, read_head
-from tests.attacks.trying import Try
+from tests.attacks.trying import Try, hear
 from tests.differential.bench import Bench, authority_of
 from tests.differential.world import SETTINGS, Manifest, pod
 
@@ -330,20 +330,7 @@ class AgentBench(Bench):
         return {each.name: data for each, data in zip(tries, heard, strict=True)}
 
     async def _try(self, who: str | None, each: Try, at: str) -> bytes:
-        heard = b""
-        try:
-            async with await self.connect(who, at, alpn=each.alpn) as connection:
-                for piece in each.pieces[:-1]:
-                    await connection.send(piece)
-                    await asyncio.sleep(0.02)
-                await connection.send(each.pieces[-1])
-                wait = _FIRST
-                while data := (await connection.raw(wait, enough=1)).body:
-                    heard += data
-                    wait = _QUIET
-        except OSError:  # a proxy may close before it has heard everything
-            pass
-        return heard
+        return await hear(self.connect(who, at, alpn=each.alpn), each.pieces, _FIRST, _QUIET)
 
 
 def request(

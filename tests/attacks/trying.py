@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from eastgate.mesh.local.connection import Connection, HttpRequest
@@ -17,7 +17,7 @@ from tests.attacks.application import MARK, SAW, Arrived
 from tests.attacks.placements import Attacked
 from tests.differential.asking import Http
 
-__all__ = ["Reading", "Try", "attack", "compare", "wrong_arrival"]
+__all__ = ["Reading", "Try", "attack", "compare", "hear", "wrong_arrival"]
 
 Reading = Callable[[Arrived], str | None]  # why the application must not have got it; None where it may
 
@@ -103,17 +103,27 @@ async def _all(attacked: Attacked, tries: Sequence[Try], nonce: str) -> list[str
 
 
 async def _make(attacked: Attacked, one: Try) -> bytes:
+    return await hear(attacked.open(one.alpn), one.pieces)
+
+
+async def hear(
+    opening: Awaitable[Connection], pieces: Sequence[bytes], first: float = _FIRST, quiet: float = _QUIET
+) -> bytes:
+    """Send the pieces one after the other, and return all that comes back.
+
+    `first` and `quiet`: the seconds to wait for the first byte, and for more of them.
+    """
     heard = b""
     try:
-        async with await attacked.open(one.alpn) as connection:
-            for piece in one.pieces[:-1]:
+        async with await opening as connection:
+            for piece in pieces[:-1]:
                 await connection.send(piece)
                 await asyncio.sleep(0.02)
-            await connection.send(one.pieces[-1])
-            wait = _FIRST
+            await connection.send(pieces[-1])
+            wait = first
             while data := (await connection.raw(wait, enough=1)).body:
                 heard += data
-                wait = _QUIET
+                wait = quiet
     except OSError:  # a proxy may close before it has heard everything
         pass
     return heard

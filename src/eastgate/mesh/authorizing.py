@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -33,7 +33,7 @@ __all__ = ["MeshAuthorizer"]
 
 _THREADS, _WAITING = 16, 1024
 _GRACE = 1.0  # seconds
-_TARGET = regex(r"(gateway:[^: ]+):([0-9]+) ([^ ]+)(?: (.*))?")
+_TARGET = regex(r"(gateway:[^: ]+):([0-9]+) ([^ ]+)")
 _UNKNOWN = CheckReply(allowed=False, status=403)
 
 
@@ -84,17 +84,17 @@ class MeshAuthorizer:
 
     def _answer(self, received: ReceivedCheck) -> CheckReply:
         noted = {name: values[0] for name, values in received.headers.items() if name.startswith(OWN_HEADERS)}
-        where = self._where(noted.get("x-eastgate-target", ""))
+        where = self._where(noted)
         if self._live is None or where is None:
             return _UNKNOWN
         check = _with_notes(check_of(received), noted)
         return _named(reply_of(answer := self._live.decide(check, where)), answer)
 
-    def _where(self, target: str) -> EntryPoint | None:
+    def _where(self, noted: Mapping[str, str]) -> EntryPoint | None:
         """Return where a request goes, by what the gateway noted: itself, its port, the destination, and the name in
         the handshake.
         """
-        named = _TARGET.fullmatch(target)
+        named = _TARGET.fullmatch(noted.get("x-eastgate-target", ""))
         if named is None:
             return None
         node, port = named[1], int(named[2])
@@ -102,7 +102,7 @@ class MeshAuthorizer:
             destination = find_destination(self._enforcement(), node, port, named[3])
         if destination is None:
             return None
-        sni = comparable_host(named[4]) if named[4] else None
+        sni = comparable_host(noted.get("x-eastgate-sni", "")) or None
         return EntryPoint(node, destination.points, {PORT: port, BACKEND: destination.backend_key, SNI: sni})
 
     # Lists of tools
@@ -110,7 +110,8 @@ class MeshAuthorizer:
     def _filter(self, request: ServedRequest) -> ServedResponse:
         if request.target != TOOLS_PATH or self._live is None:
             return ServedResponse(404)
-        return answer_tools(request, self._live, self._where)
+        noted = dict(request.headers)
+        return answer_tools(request, self._live, lambda _target: self._where(noted))
 
 
 def _with_notes(check: ProxyCheck, noted: dict[str, str]) -> ProxyCheck:

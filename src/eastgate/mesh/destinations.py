@@ -6,20 +6,16 @@ from collections.abc import Mapping
 from weakref import WeakKeyDictionary
 
 from eastgate.api.authority import Authority
-from eastgate.api.questions import ends
-from eastgate.cluster import Gateway, World
 from eastgate.cluster.points import DeadEnd, Point
 from eastgate.cluster.targets import GatewayNamed
 from eastgate.dialects import Policy
 from eastgate.engine.engine import Engine
 from eastgate.envoy.plan.gateway import Destination, plan_destinations
 from eastgate.mesh.access_log import Observation
-from eastgate.mesh.gateways import ports_of_gateway
+from eastgate.mesh.gateways import gateway_of, ports_of_gateway
 from eastgate.records import dataclass
 
-__all__ = ["Destinations", "dead_end_of", "gateway_of"]
-
-_PREFIX = f"{ends.Gateway.kind}:"
+__all__ = ["Destinations", "dead_end_of"]
 
 
 @dataclass(slots=True)
@@ -70,11 +66,6 @@ def _destinations_at(node: str, port: int, authority: Authority) -> Mapping[str,
     return plan_destinations(
         named, group, lambda point: authority.engine.program(point).layers, world, authority.settings
     )
-
-
-def gateway_of(node: str, world: World) -> Gateway | None:
-    """Return the gateway that a proxy is; None where it is that of a workload."""
-    return world.gateways.get(node.removeprefix(_PREFIX)) if node.startswith(_PREFIX) else None
 
 
 def dead_end_of(destination: Destination | None) -> DeadEnd | None:

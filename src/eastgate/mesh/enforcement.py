@@ -29,6 +29,7 @@ from eastgate.envoy.plan.gateway import GatewayPlan
 from eastgate.envoy.server.resources import ResourceKey, XdsResource
 from eastgate.envoy.server.status import ProxyStatus, ResourceRejection
 from eastgate.envoy.server.store import Store
+from eastgate.gateway import ListenerGroup
 from eastgate.identity import Svid, TrustBundles
 from eastgate.ir import PolicyRef
 from eastgate.mesh.closures import TRUST, Closure, Closures, closing_of
@@ -69,6 +70,7 @@ class Enforcement:
         self.sites: Mapping[str, ProxySite] = {}
         self.gateways: Mapping[str, GatewaySite] = {}
         self._gateway_plans: dict[tuple[str, int], GatewayPlan] = {}
+        self._listener_groups: dict[str, dict[int, ListenerGroup]] = {}  # of gateways, by port
         self._authorizer = authorizer
         self._session_key = token_hex(32)
         self._closures = Closures()
@@ -92,6 +94,7 @@ class Enforcement:
         self.authority, self.sites, self.gateways = authority, sites, gateways or {}
         removed = before - {*self.nodes}
         self._gateway_plans.clear()
+        self._listener_groups.clear()
         self._identities = known_identities(authority.world, authority.settings)
         self._plans.clear()
         self._outbound.clear()
@@ -204,7 +207,7 @@ class Enforcement:
         ends_requests = self.authority.settings.open_requests is OpenRequests.END
         answers_messages = self.authority.settings.mcp_denials is McpDenials.JSON_RPC
         gateway = world.gateways[site.key]
-        groups = ports_of_gateway(world, gateway)
+        groups = self._groups_of(node)
         for port, bound in sorted(site.ports.items()):
             plan = self.gateway_plan(node, port)
             of_port = list(legs_of(plan, world, self.sites, self.authority.settings))
@@ -241,10 +244,17 @@ class Enforcement:
         """Return the plan of a gateway's port."""
         plan = self._gateway_plans.get((node, port))
         if plan is None:
-            site, world = self.gateways[node], self.authority.world
-            group = ports_of_gateway(world, world.gateways[site.key])[port]
+            site, group = self.gateways[node], self._groups_of(node)[port]
             plan = self._gateway_plans[node, port] = plan_gateway(self.authority, site, group, self._identities)
         return plan
+
+    def _groups_of(self, node: str) -> dict[int, ListenerGroup]:
+        """Return the listeners and routes of each port of a gateway, which no policy changes."""
+        groups = self._listener_groups.get(node)
+        if groups is None:
+            world = self.authority.world
+            groups = self._listener_groups[node] = ports_of_gateway(world, world.gateways[self.gateways[node].key])
+        return groups
 
     def _inbound_addresses(self, node: str) -> tuple[tuple[str, str], ...]:
         return self._addresses(node) if self._by_address else ()

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Protocol
 
 from eastgate.api.authority import Authority
+from eastgate.api.questions import ends
 from eastgate.cluster import Backend, Gateway, World, service_account_id
 from eastgate.cluster.targets import GatewayNamed
 from eastgate.envoy.config.clusters import Upstream
@@ -21,10 +22,13 @@ __all__ = [
     "find_destination",
     "gateway_identity",
     "gateway_node",
+    "gateway_of",
     "legs_of",
     "plan_gateway",
     "ports_of_gateway",
 ]
+
+_PREFIX = f"{ends.Gateway.kind}:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +61,12 @@ class GatewayPlans(Protocol):
 
 def gateway_node(namespace: str, name: str) -> str:
     """Return the name of a gateway among the proxies: as questions name it."""
-    return f"gateway:{namespace}/{name}"
+    return f"{_PREFIX}{namespace}/{name}"
+
+
+def gateway_of(node: str, world: World) -> Gateway | None:
+    """Return the gateway that a proxy is; None where it is that of a workload."""
+    return world.gateways.get(node.removeprefix(_PREFIX)) if node.startswith(_PREFIX) else None
 
 
 def gateway_identity(gateway: GatewayNamed | Gateway, settings: Settings) -> str:
@@ -89,8 +98,7 @@ def plan_gateway(
 
 def legs_of(plan: GatewayPlan, world: World, sites: Mapping[str, ProxySite], settings: Settings) -> Iterator[Leg]:
     """Yield the last leg to each destination. One that leads to no server has none."""
-    of_streams = (destination for stream in plan.streams for destination in stream.destinations)
-    for destination in (*plan.destinations, *of_streams):
+    for destination in plan.every_destination:
         yield Leg(destination, _servers(destination, world, sites, settings), http2=_speaks_grpc(destination))
 
 
@@ -104,14 +112,10 @@ def _servers(
     ref = destination.backend
     if ref is None or not ref.granted:
         return None
-    if destination.backend_key is None:
-        return (
-            _service(f"{ref.namespace}/{ref.name}", ref.port, world, sites, settings) if ref.kind == "Service" else None
-        )
-    backend = world.backends.get(destination.backend_key)
-    if backend is None:
-        return None
-    return _backend_servers(backend, world, sites, settings)
+    if ref.kind == "Service":
+        return _service(f"{ref.namespace}/{ref.name}", ref.port, world, sites, settings)
+    backend = world.backends.get(destination.backend_key or "")
+    return _backend_servers(backend, world, sites, settings) if backend is not None else None
 
 
 def _backend_servers(
@@ -137,4 +141,4 @@ def find_destination(plans: GatewayPlans, node: str, port: int, destination: str
     site = plans.gateways.get(node)
     if site is None or port not in site.ports:
         return None
-    return next((each for each in plans.gateway_plan(node, port).destinations if each.id == destination), None)
+    return plans.gateway_plan(node, port).by_id.get(destination)

@@ -18,6 +18,7 @@ from eastgate.envoy.plan.gateway import GatewayPlan
 from eastgate.gateway import ListenerGroup
 from eastgate.mesh.closures import Closure
 from eastgate.mesh.gateway_tls import why_closed
+from eastgate.mesh.gateways import gateway_of
 
 __all__ = ["describe_gateway_closure", "describe_inexpressible", "describe_unreadable"]
 
@@ -39,8 +40,7 @@ def describe_gateway_closure(
     authority: Authority, node: str, plan: GatewayPlan, group: ListenerGroup
 ) -> Closure | None:
     """Describe what is closed at a port of a gateway: all of it, or the listeners, routes and backends with a fault."""
-    of_streams = (destination for stream in plan.streams for destination in stream.destinations)
-    destinations = (*plan.destinations, *of_streams)
+    destinations = tuple(plan.every_destination)
     points = dict.fromkeys(point for destination in destinations for point in destination.points)
     rejected = {point: authority.rejected_at([point]) for point in points if not isinstance(point, DeadEnd)}
     faults = {point: policies for point, policies in rejected.items() if policies}
@@ -61,7 +61,9 @@ def describe_gateway_closure(
 
 def _closed_listeners(world: World, plan: GatewayPlan, group: ListenerGroup) -> dict[str, str]:
     """Return why listeners take no connections, by their names."""
-    gateway = world.gateways[plan.gateway.partition(":")[2]]
+    gateway = gateway_of(plan.gateway, world)
+    if gateway is None:
+        return {}
     terminating = [listener for listener in group.listeners if plan.tls and not listener.passes_tls_through]
     reasons = ((listener.name, why_closed(gateway, listener, world)) for listener in terminating)
     return {f"listener {name}": why for name, why in reasons if why is not None}

@@ -14,7 +14,8 @@ from eastgate.ir import Request, is_network
 from eastgate.ir.attributes import query
 from eastgate.mesh.access_log import AUTHORIZER, NO_ANSWER, UNREACHABLE, Observation, rule_of
 from eastgate.mesh.deciders import DecidedBy, Deciders, caller_name, describe_handshake
-from eastgate.mesh.destinations import Destinations, gateway_of
+from eastgate.mesh.destinations import Destinations
+from eastgate.mesh.gateways import gateway_of
 from eastgate.records import dataclass
 from eastgate.regexes import regex
 

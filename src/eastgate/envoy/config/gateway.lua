@@ -25,15 +25,13 @@ local function sni_of(state)
   return name ~= "-" and name:match("^[%w._-]+$") or ""
 end
 
--- Returns where a request goes, and by which name in the handshake it came, for the authorizer.
-local function target_of(state, destination)
-  return GATEWAY .. " " .. destination .. " " .. sni_of(state)
-end
+-- Returns where a request goes, for the authorizer.
+local function target_of(destination) return GATEWAY .. " " .. destination end
 
--- Returns what the listener noted of a handshake; Envoy writes "-" for what was not there.
-local function named(state, key)
-  local value = state:get(key)
-  return (value and value ~= "-") and value or ""
+-- Returns the certificate that the client has shown; Envoy writes "-" where there is none.
+local function certificate_of(state)
+  local certificate = state:get("eastgate.certificate")
+  return (certificate and certificate ~= "-") and certificate or ""
 end
 
 -- A session is a caller's own, with one server, through one gateway.
@@ -64,8 +62,8 @@ end
 
 local function routed(handle)
   local info = handle:streamInfo()
-  local named = info:dynamicMetadata():get("envoy.filters.http.rbac")
-  local rule = named and named["route_shadow_effective_policy_id"]
+  local decided = info:dynamicMetadata():get("envoy.filters.http.rbac")
+  local rule = decided and decided["route_shadow_effective_policy_id"]
   rule = rule and rule:match("^200:(.*)$")
   if not rule then return UNCLEAR end
   local destinations = RULES[rule]
@@ -123,14 +121,14 @@ function envoy_on_request(handle)
   state:set("eastgate.destination", "envoy.string", id)
   state:set("eastgate.authority", "envoy.string", headers:get(":authority") or "")
   headers:replace("x-eastgate-destination", id)
-  headers:replace("x-eastgate-target", target_of(state, id))
+  headers:replace("x-eastgate-target", target_of(id))
   headers:replace("x-eastgate-source", peer)
   headers:replace("x-eastgate-address", state:get("eastgate.address") or "")
   headers:replace(":scheme", TLS and "https" or "http")
   headers:replace("x-forwarded-proto", TLS and "https" or "http")
   if TLS then
     headers:replace("x-eastgate-sni", sni_of(state))
-    if destination.schemes then headers:replace("x-eastgate-certificate", named(state, "eastgate.certificate")) end
+    if destination.schemes then headers:replace("x-eastgate-certificate", certificate_of(state)) end
   end
   handle:clearRouteCache()
 end
@@ -153,7 +151,7 @@ local function filter_tools(handle)
   local answered, filtered = handle:httpCall("tools", {
     [":method"] = "POST", [":path"] = "/tools", [":authority"] = "authorizer",
     ["content-type"] = handle:headers():get("content-type") or "",
-    ["x-eastgate-target"] = target_of(state, state:get("eastgate.destination")),
+    ["x-eastgate-target"] = target_of(state:get("eastgate.destination")),
     ["x-eastgate-source"] = peer_of(state),
     ["x-eastgate-address"] = state:get("eastgate.address") or "",
     ["x-eastgate-sni"] = sni_of(state),

@@ -158,7 +158,7 @@ class GatewayPlan:
     """All decisions at one port of a gateway.
 
     `gateway` is its name, as questions have it. `routing` ends in the names of rules, and `rules` has the destinations
-    of each. `fields` are what routing looks at.
+    of each; `by_id` has those of all rules. `fields` are what routing looks at.
     """
 
     gateway: str
@@ -166,13 +166,21 @@ class GatewayPlan:
     port: PortPlan
     routing: Node
     rules: Mapping[str, tuple[Destination, ...]]
+    by_id: Mapping[str, Destination]
     fields: tuple[RequestField, ...]
     streams: tuple[TlsStream, ...] = ()
 
     @property
-    def destinations(self) -> Iterator[Destination]:
-        """Yield every destination."""
-        return (destination for of_rule in self.rules.values() for destination in of_rule)
+    def destinations(self) -> Iterable[Destination]:
+        """Return the destinations of requests."""
+        return self.by_id.values()
+
+    @property
+    def every_destination(self) -> Iterator[Destination]:
+        """Yield the destinations of requests, and those of TLS that is passed through."""
+        yield from self.destinations
+        for stream in self.streams:
+            yield from stream.destinations
 
     @property
     def reads_messages(self) -> bool:
@@ -198,7 +206,8 @@ def plan_destinations(
 ) -> dict[str, Destination]:
     """Return the destinations of a port by their ids, without what is decided there."""
     planner = _GatewayPlanner(gateway, group, layers_at, world, settings, ())
-    return {destination.id: destination for destination in planner.destinations()}
+    planner.route()
+    return planner.by_id()
 
 
 class _GatewayPlanner:
@@ -223,13 +232,11 @@ class _GatewayPlanner:
         self._combined: dict[tuple[int, ...], tuple[Sequence[Node], Node]] = {}  # with what keeps the ids
         self._readable: dict[int, tuple[Node, Node]] = {}
 
-    def destinations(self) -> list[Destination]:
-        self._routing()
-        return [*(destination for of_rule in self._rules.values() for destination in of_rule), self._nowhere()]
+    def by_id(self) -> dict[str, Destination]:
+        return {destination.id: destination for of_rule in self._rules.values() for destination in of_rule}
 
     def plan(self) -> GatewayPlan:
-        routing = self._routing()
-        self._rules[NOWHERE] = (self._nowhere(),)
+        routing = self.route()
         port = self._group.port
         cells = self._callers.cells((), self._known)
         plan = PortPlan(
@@ -241,9 +248,8 @@ class _GatewayPlanner:
             frozenset(policy_name(policy) for flow in self._every_flow() for policy in flow.policies),
         )
         name = f"gateway:{self._gateway.namespace}/{self._gateway.name}"
-        return GatewayPlan(
-            name, self._group.tls, plan, routing, self._rules, self._routing_fields(), tuple(self._streams())
-        )
+        fields, streams = self._routing_fields(), tuple(self._streams())
+        return GatewayPlan(name, self._group.tls, plan, routing, self._rules, self.by_id(), fields, streams)
 
     # TLS that is passed through
 
@@ -260,15 +266,15 @@ class _GatewayPlanner:
 
     def _stream_verdict(self, destination: Destination) -> ProxyVerdict:
         """Decide about bytes of which nothing is known, and whose caller shows no certificate here."""
-        decisions = [unread(flow.decision(AnonymousCell(), http=False)) for flow in self._flows_on_way(destination)]
-        decided = reduce(then, decisions, UNOPPOSED)
-        is_certain = isinstance(decided, ProxyVerdict) and (not decided.is_final or not decided.allowed)
-        return decided if is_certain and isinstance(decided, ProxyVerdict) else _NO_STREAM
+        decided = self._joined(
+            [unread(flow.decision(AnonymousCell(), http=False)) for flow in self._flows_on_way(destination)]
+        )
+        return decided if isinstance(decided, ProxyVerdict) and decided != ASK else _NO_STREAM
 
     # Routing
 
-    def _routing(self) -> Node:
-        """Return the tree that ends in the names of rules."""
+    def route(self) -> Node:
+        """Return the tree that ends in the names of rules, and note the destinations of each."""
         nowhere = ProxyVerdict(True, 200, NOWHERE)
         tests: list[tuple[Predicate, Node]] = []
         otherwise: Node = nowhere
@@ -282,6 +288,7 @@ class _GatewayPlanner:
                 otherwise = rules
             else:
                 tests.append((means(HOST, host.hostname), rules))
+        self._rules[NOWHERE] = (self._nowhere(),)
         routing = choice(tests, otherwise)
         if not any(map(is_sensitive, self._routing_atoms())):
             return routing
@@ -353,13 +360,7 @@ class _GatewayPlanner:
         return [flow for flows in self._flows.values() for flow in flows]
 
     def _requests(self) -> Requests:
-        flows_to = {
-            destination: [
-                each for point in destination.points for each in self._flows_at(point, destination.backend_key)
-            ]
-            for of_rule in self._rules.values()
-            for destination in of_rule
-        }
+        flows_to = {destination: self._flows_on_way(destination) for destination in self.by_id().values()}
         flows = self._every_flow()
         cells = self._callers.cells(atom for flow in flows for atom in flow.asked if isinstance(atom, Is))
         looks_at = frozenset[Attribute]().union(*(flow.layer.looks_at for flow in flows))
