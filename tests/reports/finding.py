@@ -6,8 +6,10 @@ import re
 
 from eastgate.ir import Request, consents, mentions
 from eastgate.ir.attributes import IDENTITY, MCP_METHOD, MCP_TOOL, MESH_NAME, PORT, Attribute
-from eastgate.reports.effective import Branch, CallerEntry, EffectiveDestination, EffectiveTable, Row
-from eastgate.reports.effective.requests import EffectiveMessage
+from eastgate.reach.callers import CallerEntry
+from eastgate.reach.endings import Branch
+from eastgate.reach.requests import EffectiveMessage
+from eastgate.reach.table import EffectiveDestination, EffectiveTable, Row
 from eastgate.symbolic.truth import truth
 
 

@@ -14,11 +14,12 @@ from eastgate.engine import reference
 from eastgate.ir import Layer, Request
 from eastgate.ir.attributes import BACKEND, IDENTITY, MESH_NAME, METHOD, PATH, PORT, SERVICE, header
 from eastgate.ir.paths import is_refused
+from eastgate.reach.table import EffectiveDestination, EffectiveTable, EnforcementPoint, effective_table
 from eastgate.reports.cluster import Cluster
 from eastgate.reports.describe.pods import pod_tables
 from eastgate.reports.describe.services import service_table
-from eastgate.reports.effective import EffectiveDestination, EffectiveTable, EnforcementPoint, Facts, effective_table
 from eastgate.settings import DataPlane
+from eastgate.symbolic.partial import Facts
 from tests.reports.finding import branch_of, row_of
 from tests.worlds import access_generate, generate, kuadrant_generate, linkerd_generate
 from tests.worlds.kuadrant_oracle import Call as HttpCall

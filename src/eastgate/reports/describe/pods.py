@@ -7,6 +7,7 @@ from eastgate.dialects import registered
 from eastgate.ir import OneOf
 from eastgate.ir.attributes import SERVICE
 from eastgate.ir.predicates import Is, Predicate, atoms
+from eastgate.reach.table import EffectiveTable, EnforcementPoint, destinations_at, effective_table
 from eastgate.reports.cluster import Cluster
 from eastgate.reports.columns import columns
 from eastgate.reports.describe.findings import findings_field
@@ -20,7 +21,7 @@ from eastgate.reports.describe.tables import (
     policies_on,
     span_data,
 )
-from eastgate.reports.effective import EffectiveTable, EnforcementPoint, Facts, destinations_at, effective_table
+from eastgate.symbolic.partial import Facts
 
 __all__ = ["declared_ports", "describe_pod", "pod_tables"]
 

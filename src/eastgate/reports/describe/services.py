@@ -5,13 +5,14 @@ from __future__ import annotations
 from eastgate.cluster import Service, ServicePort, Workload
 from eastgate.ir import Layer
 from eastgate.ir.attributes import PORT, SERVICE
+from eastgate.reach.table import EffectiveDestination, EffectiveTable, EnforcementPoint, effective_table
 from eastgate.reports.cluster import Cluster
 from eastgate.reports.columns import columns
 from eastgate.reports.describe.findings import findings_field
 from eastgate.reports.describe.model import DescribedField, Description, list_field, shorten, value_field
 from eastgate.reports.describe.modes import modes, summary
 from eastgate.reports.describe.tables import effective_field, labels_text, policies_on, span_data
-from eastgate.reports.effective import EffectiveDestination, EffectiveTable, EnforcementPoint, Facts, effective_table
+from eastgate.symbolic.partial import Facts
 
 __all__ = ["describe_service", "service_table"]
 

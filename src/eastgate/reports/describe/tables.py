@@ -9,6 +9,7 @@ from eastgate.cluster.points import NamedPoint, Point
 from eastgate.diagnostics.spans import Span
 from eastgate.dialects import Policy
 from eastgate.ir import PolicyRef
+from eastgate.reach.table import EffectiveTable
 from eastgate.reports.cluster import Cluster
 from eastgate.reports.columns import Line, columns, indent_lines
 from eastgate.reports.describe.model import DescribedField, list_field
@@ -21,7 +22,7 @@ from eastgate.reports.describe.policies import (
     targets_of,
     tier_of,
 )
-from eastgate.reports.effective import EffectiveTable, span_text, table_text, table_to_json
+from eastgate.reports.effective import span_text, table_text, table_to_json
 
 __all__ = [
     "effect_of",

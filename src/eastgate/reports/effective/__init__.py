@@ -1,32 +1,5 @@
-"""Who may reach what, by which rule: computed from the layers, exactly."""
+"""Tables of who may reach what, for people and as plain data."""
 
-from eastgate.reports.effective.callers import CallerEntry
-from eastgate.reports.effective.folding import Branch, Ending
 from eastgate.reports.effective.render import span_text, table_text, table_to_json
-from eastgate.reports.effective.table import (
-    Cell,
-    EffectiveDestination,
-    EffectiveTable,
-    EnforcementPoint,
-    Row,
-    destinations_at,
-    effective_table,
-)
-from eastgate.symbolic.partial import Facts
 
-__all__ = [
-    "Branch",
-    "CallerEntry",
-    "Cell",
-    "EffectiveDestination",
-    "EffectiveTable",
-    "Ending",
-    "EnforcementPoint",
-    "Facts",
-    "Row",
-    "destinations_at",
-    "effective_table",
-    "span_text",
-    "table_text",
-    "table_to_json",
-]
+__all__ = ["span_text", "table_text", "table_to_json"]

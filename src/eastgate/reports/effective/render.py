@@ -10,10 +10,10 @@ from eastgate.api.decisions import DEAD_ENDS
 from eastgate.api.trace_json import origin_to_json
 from eastgate.diagnostics.spans import Span
 from eastgate.ir import ALWAYS, Origin
+from eastgate.reach.callers import CallerEntry
+from eastgate.reach.endings import Branch
+from eastgate.reach.table import Cell, EffectiveDestination, EffectiveTable, Row
 from eastgate.reports.columns import Line, Lines, columns
-from eastgate.reports.effective.callers import CallerEntry
-from eastgate.reports.effective.folding import Branch
-from eastgate.reports.effective.table import Cell, EffectiveDestination, EffectiveTable, Row
 from eastgate.reports.effective.words import callers_text, condition_text, messages_text, ports_text
 
 __all__ = ["by_text", "destination_text", "span_text", "table_text", "table_to_json"]

@@ -20,8 +20,8 @@ from eastgate.ir import (
     conjuncts,
 )
 from eastgate.ir.attributes import HOST, IDENTITY, MESH_NAME, METHOD, PATH, PORT, SENT_PATH
-from eastgate.reports.effective.callers import CallerEntry, CallerKind, entry_of
-from eastgate.reports.effective.requests import EffectiveMessage
+from eastgate.reach.callers import CallerEntry, CallerKind, entry_of
+from eastgate.reach.requests import EffectiveMessage
 from eastgate.settings import Settings
 from eastgate.symbolic.callers import CallerCell, CallerCells
 from eastgate.symbolic.simplify import both

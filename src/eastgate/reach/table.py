@@ -12,10 +12,10 @@ from dataclasses import field
 from itertools import chain
 
 from eastgate.ir import Computed, Is, Layer
+from eastgate.reach.callers import CallerEntry, entry_of
+from eastgate.reach.endings import OPEN, Branch, fold, list_layer
+from eastgate.reach.requests import EffectiveMessage, messages, port_classes
 from eastgate.records import dataclass
-from eastgate.reports.effective.callers import CallerEntry, entry_of
-from eastgate.reports.effective.folding import OPEN, Branch, fold, list_layer
-from eastgate.reports.effective.requests import EffectiveMessage, messages, port_classes
 from eastgate.settings import Settings
 from eastgate.symbolic.callers import CallerCell, CallerCells
 from eastgate.symbolic.listing import TooManyEntries, in_sequence
