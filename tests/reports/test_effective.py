@@ -14,7 +14,8 @@ from eastgate.engine import reference
 from eastgate.ir import Layer, Request
 from eastgate.ir.attributes import BACKEND, IDENTITY, MESH_NAME, METHOD, PATH, PORT, SERVICE, header
 from eastgate.ir.paths import is_refused
-from eastgate.reach.table import EffectiveDestination, EffectiveTable, EnforcementPoint, effective_table
+from eastgate.reach.endings import EnforcementPoint
+from eastgate.reach.table import EffectiveDestination, EffectiveTable, effective_table
 from eastgate.reports.cluster import Cluster
 from eastgate.reports.describe.pods import pod_tables
 from eastgate.reports.describe.services import service_table

@@ -27,7 +27,7 @@ from eastgate.ir import Request, Unroutable
 from eastgate.ir.attributes import HOST, PORT, SNI, UNKNOWN
 from eastgate.records import dataclass
 
-__all__ = ["Way", "beyond", "through_gateway", "through_route"]
+__all__ = ["Way", "beyond", "through_gateway", "through_route", "undeclared_gateways"]
 
 
 TableOf = Callable[[Gateway], RoutingTable]
@@ -94,13 +94,24 @@ def through_route(route: Route, request: Request, world: World, *, table_of: Tab
     A Gateway that nobody declared is taken for one that lets everything in; of a route that asks for none, only the
     route itself is known.
     """
-    parents = [parent for parent in route.parents if (parent.group, parent.kind) == (GATEWAY_GROUP, "Gateway")]
+    parents = _gateways(route)
     for parent in parents:
         gateway = world.gateways.get(f"{parent.namespace}/{parent.name}") or _assumed(parent, route, request)
         yield from through_gateway(gateway, request, world, route=route, table_of=table_of)
     if not parents:
         guarded = _named(route) if _means(route, request) else DeadEnd(Unroutable.NO_ROUTE)
         yield Way(f"route {route.namespace}/{route.name}", (guarded,), hides_http=_is_stream(route))
+
+
+def undeclared_gateways(route: Route, world: World) -> Iterator[Gateway]:
+    """Yield the Gateways that a route asks for and that nobody declared, each as one that lets everything in."""
+    for parent in _gateways(route):
+        if f"{parent.namespace}/{parent.name}" not in world.gateways:
+            yield _assumed(parent, route, Request({}))
+
+
+def _gateways(route: Route) -> list[ParentRef]:
+    return [parent for parent in route.parents if (parent.group, parent.kind) == (GATEWAY_GROUP, "Gateway")]
 
 
 def _named(route: Route) -> RouteNamed:

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import TypeAlias
 
 from eastgate.ir import NEVER, Chain, Layer, Origin, Outcome, conjuncts
 from eastgate.records import dataclass
-from eastgate.symbolic.listing import MOST_COMPARED, list_tree
+from eastgate.symbolic.listing import MOST_COMPARED, in_sequence, list_tree
 from eastgate.symbolic.partial import ArmIndex, Facts, Partial, residual
 from eastgate.symbolic.simplify import both, either
 from eastgate.symbolic.trees import Entry
 
-__all__ = ["OPEN", "Branch", "Ending", "fold", "list_layer"]
+__all__ = ["OPEN", "Branch", "Ending", "EnforcementPoint", "ending_of", "fold", "list_layer", "list_points"]
+
+
+@dataclass(frozen=True, slots=True)
+class EnforcementPoint:
+    """A point of enforcement, or several that decide alike, and what is known of all requests that arrive there."""
+
+    names: tuple[str, ...]
+    layers: tuple[Layer, ...]
+    facts: Facts = field(default_factory=Facts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +56,23 @@ def list_layer(layer: Layer, facts: Facts, index: ArmIndex) -> list[Branch]:
     return list_tree(partial.tree())
 
 
+def list_points(
+    points: Sequence[EnforcementPoint], facts: Facts, index: ArmIndex
+) -> tuple[list[list[Branch]], list[Branch]]:
+    """Return what each of some points decides, and all of them together: ALL must allow. Raises TooManyEntries."""
+    lists = [
+        in_sequence([list_layer(layer, facts.and_(point.facts), index) for layer in point.layers], OPEN)
+        for point in points
+    ]
+    return lists, in_sequence(lists, OPEN)
+
+
 def _ending(outcome: Outcome, _chain: Chain) -> Ending:
+    return ending_of(outcome)
+
+
+def ending_of(outcome: Outcome) -> Ending:
+    """Return an outcome as the end of a decision list."""
     origin = outcome.rule.origin if outcome.rule is not None else None
     return Ending(outcome.allowed, origin, outcome.layer, outcome.stage, outcome.status)
 

@@ -8,37 +8,26 @@ table is exact: a row says of each request in it what the engine would (a test h
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import field
 from itertools import chain
 
 from eastgate.ir import Computed, Is, Layer
 from eastgate.reach.callers import CallerEntry, entry_of
-from eastgate.reach.endings import OPEN, Branch, fold, list_layer
+from eastgate.reach.endings import Branch, EnforcementPoint, fold, list_points
 from eastgate.reach.requests import EffectiveMessage, messages, port_classes
 from eastgate.records import dataclass
 from eastgate.settings import Settings
 from eastgate.symbolic.callers import CallerCell, CallerCells
-from eastgate.symbolic.listing import TooManyEntries, in_sequence
+from eastgate.symbolic.listing import TooManyEntries
 from eastgate.symbolic.partial import ArmIndex, Facts
 
 __all__ = [
     "Cell",
     "EffectiveDestination",
     "EffectiveTable",
-    "EnforcementPoint",
     "Row",
     "destinations_at",
     "effective_table",
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class EnforcementPoint:
-    """A point of enforcement, or several that decide alike, and what is known of all requests that arrive there."""
-
-    names: tuple[str, ...]
-    layers: tuple[Layer, ...]
-    facts: Facts = field(default_factory=Facts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,11 +134,8 @@ def _cells(
 
 def _cell(destination: EffectiveDestination, facts: Facts, index: ArmIndex) -> Cell:
     try:
-        lists = [
-            in_sequence([list_layer(layer, facts.and_(point.facts), index) for layer in point.layers], OPEN)
-            for point in destination.points
-        ]
-        branches = fold(in_sequence(lists, OPEN))
+        lists, together = list_points(destination.points, facts, index)
+        branches = fold(together)
     except TooManyEntries:
         return Cell((), too_many=True)
     letting = [any(branch.end.allowed for branch in branches_at_point) for branches_at_point in lists]

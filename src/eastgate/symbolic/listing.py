@@ -12,7 +12,7 @@ from eastgate.ir import ALWAYS, NEVER, Predicate, conjuncts
 from eastgate.symbolic.simplify import both
 from eastgate.symbolic.trees import DecisionNode, Entry, Tree
 
-__all__ = ["MOST_COMPARED", "End", "TooManyEntries", "in_sequence", "list_tree"]
+__all__ = ["MOST_COMPARED", "End", "TooManyEntries", "in_order", "in_sequence", "list_tree"]
 
 _MOST_ENTRIES = 400
 MOST_COMPARED = 120  # entries that are compared with each other
@@ -68,6 +68,11 @@ def in_sequence(lists: Sequence[Sequence[Entry[E]]], nothing: E) -> list[Entry[E
             for combined in (_guarded(entry.when, _accepted(behind, entry.end)) if entry.end.allowed else [entry])
         )
     return rest
+
+
+def in_order(cases: Iterable[tuple[Predicate, Sequence[Entry[L]]]]) -> list[Entry[L]]:
+    """Combine lists of which the FIRST whose condition holds decides. Raises TooManyEntries."""
+    return _tidy(entry for when, entries in cases for entry in _guarded(when, entries))
 
 
 def _accepted(entries: Iterable[Entry[E]], by: E) -> list[Entry[E]]:

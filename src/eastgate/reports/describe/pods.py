@@ -7,7 +7,8 @@ from eastgate.dialects import registered
 from eastgate.ir import OneOf
 from eastgate.ir.attributes import SERVICE
 from eastgate.ir.predicates import Is, Predicate, atoms
-from eastgate.reach.table import EffectiveTable, EnforcementPoint, destinations_at, effective_table
+from eastgate.reach.endings import EnforcementPoint
+from eastgate.reach.table import EffectiveTable, destinations_at, effective_table
 from eastgate.reports.cluster import Cluster
 from eastgate.reports.columns import columns
 from eastgate.reports.describe.findings import findings_field

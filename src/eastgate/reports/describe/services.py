@@ -5,7 +5,8 @@ from __future__ import annotations
 from eastgate.cluster import Service, ServicePort, Workload
 from eastgate.ir import Layer
 from eastgate.ir.attributes import PORT, SERVICE
-from eastgate.reach.table import EffectiveDestination, EffectiveTable, EnforcementPoint, effective_table
+from eastgate.reach.endings import EnforcementPoint
+from eastgate.reach.table import EffectiveDestination, EffectiveTable, effective_table
 from eastgate.reports.cluster import Cluster
 from eastgate.reports.columns import columns
 from eastgate.reports.describe.findings import findings_field

@@ -13,7 +13,8 @@ from eastgate.cluster.targets import RouteNamed
 from eastgate.gateway.journey import Way
 from eastgate.ir import Is, Matcher, OneOf, Request, Suffix
 from eastgate.ir.attributes import BACKEND, HOST, SNI
-from eastgate.reach.table import EffectiveDestination, EnforcementPoint, effective_table
+from eastgate.reach.endings import EnforcementPoint
+from eastgate.reach.table import EffectiveDestination, effective_table
 from eastgate.reports.cluster import Cluster
 from eastgate.reports.describe.model import DescribedField, list_field
 from eastgate.reports.describe.tables import effective_field

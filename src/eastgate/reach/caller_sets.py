@@ -1,0 +1,185 @@
+"""Sets of callers as bits of a number, one bit for each cell of callers.
+
+What a predicate says of callers is two such sets: those of whom it surely holds, and those of whom it may hold,
+depending on what else is in a request.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from eastgate.ir import ALWAYS, NEVER, AccountsOf, And, Computed, Is, Not, OneOf, Or, Predicate
+from eastgate.ir.attributes import IDENTITY
+from eastgate.ir.service_accounts import account_of
+from eastgate.symbolic.callers import (
+    CALLER_ATTRIBUTES,
+    AccountsIn,
+    AnonymousCell,
+    CallerCell,
+    CallerCells,
+    IdentityCell,
+    Name,
+    NamesUnder,
+    OtherNames,
+    cells_around,
+)
+from eastgate.symbolic.partial import Facts
+
+__all__ = ["CallerSet", "CallerSets", "Holding"]
+
+CallerSet = int
+"""A set of cells of callers: bit n stands for cell number n."""
+
+
+class Holding(NamedTuple):
+    """The callers of whom a predicate surely holds, and those of whom it may."""
+
+    sure: CallerSet
+    possible: CallerSet
+
+
+_NOBODY = Holding(0, 0)
+
+
+class CallerSets:
+    """All cells of callers, numbered, and the sets of them that predicates mean."""
+
+    def __init__(self, callers: CallerCells, cells: Sequence[CallerCell]) -> None:
+        self.callers = callers
+        self.cells = tuple(cells)
+        self.everybody: CallerSet = (1 << len(self.cells)) - 1
+        self._numbers = {cell: number for number, cell in enumerate(self.cells)}
+        self._everybody = Holding(self.everybody, self.everybody)
+        self._depends = Holding(0, self.everybody)
+        self._accounts = self._by_namespace()
+        self._atoms: dict[Is, Holding] = {}
+        self._parts: dict[int, tuple[Predicate, Holding]] = {}  # the predicate is kept, and so its id
+
+    def _by_namespace(self) -> dict[tuple[str, str], CallerSet]:
+        accounts: dict[tuple[str, str], CallerSet] = defaultdict(int)
+        for cell, number in self._numbers.items():
+            if isinstance(cell, AccountsIn):
+                accounts[cell.domain, cell.namespace] |= 1 << number
+            elif isinstance(cell, IdentityCell) and (account := account_of(cell.identity)) is not None:
+                accounts[account[:2]] |= 1 << number
+        return accounts
+
+    # Cells and sets
+
+    def set_of(self, cells: Iterable[CallerCell]) -> CallerSet:
+        """Return the set of some cells; those that are no cells here are left out."""
+        bits = 0
+        for cell in cells:
+            number = self._numbers.get(cell)
+            if number is not None:
+                bits |= 1 << number
+        return bits
+
+    def cells_in(self, chosen: CallerSet) -> Iterator[CallerCell]:
+        """Yield the cells of a set."""
+        while chosen:
+            lowest = chosen & -chosen
+            yield self.cells[lowest.bit_length() - 1]
+            chosen ^= lowest
+
+    def cell_of(self, identity: str | None, mesh_name: str | None) -> CallerCell:
+        """Return the cell of a caller, who is known by a SPIFFE ID, by a name in the mesh alone, or not at all."""
+        if identity is not None or mesh_name is None:
+            around = cells_around(identity, self.callers.domain)
+            return next(cell for cell in around if cell in self._numbers)
+        if Name(mesh_name) in self._numbers:
+            return Name(mesh_name)
+        under = [cell for cell in self.cells if isinstance(cell, NamesUnder) and mesh_name.endswith(cell.suffix)]
+        if under:
+            return max(under, key=lambda cell: len(cell.suffix))
+        return OtherNames() if OtherNames() in self._numbers else AnonymousCell()
+
+    # What predicates say
+
+    def holding(self, predicate: Predicate, facts: Facts) -> Holding:
+        """Return of whom a predicate holds, if these facts are known of a request beside its caller."""
+        match predicate:
+            case Is(attribute) if attribute in CALLER_ATTRIBUTES:
+                return self.named(predicate)
+            case Is() | Computed():
+                settled = facts.settle(predicate)
+                return self._everybody if settled is ALWAYS else _NOBODY if settled is NEVER else self._depends
+            case Not(part):
+                held = self.holding(part, facts)
+                return Holding(self.everybody & ~held.possible, self.everybody & ~held.sure)
+            case And(parts):
+                sure = possible = self.everybody
+                for part in parts:
+                    held = self.holding(part, facts)
+                    sure &= held.sure
+                    possible &= held.possible
+                    if not possible:
+                        return _NOBODY
+                return Holding(sure, possible)
+            case Or(parts):
+                sure = possible = 0
+                for part in parts:
+                    held = self.holding(part, facts)
+                    sure |= held.sure
+                    possible |= held.possible
+                return Holding(sure, possible)
+
+    def named(self, atom: Is) -> Holding:
+        """Return of whom an atom on callers holds."""
+        cached = self._parts.get(id(atom))
+        if cached is not None:
+            return cached[1]
+        held = self._atoms.get(atom)
+        if held is None:
+            held = self._atoms[atom] = self._named(atom)
+        self._parts[id(atom)] = atom, held
+        return held
+
+    def _named(self, atom: Is) -> Holding:
+        match atom.matcher:
+            case AccountsOf(domain, namespace) if atom.attribute == IDENTITY:
+                sure = self._accounts.get((domain, namespace), 0)
+                return Holding(sure, sure)
+            case OneOf():
+                candidates: Iterable[CallerCell] = self.callers.named_by(atom)
+            case _:
+                candidates = self.cells
+        sure = unsure = 0
+        for cell in candidates:
+            number = self._numbers.get(cell)
+            settled = self.callers.settle(atom, cell) if number is not None else NEVER
+            if number is None or settled == NEVER:
+                continue
+            if settled == ALWAYS:
+                sure |= 1 << number
+            else:
+                unsure |= 1 << number
+        return Holding(sure, sure | unsure)
+
+    def alike(self, chosen: CallerSet, atoms: Iterable[Is | Computed]) -> list[CallerSet]:
+        """Split a set into callers whom none of these atoms tells apart."""
+        blocks = [chosen] if chosen else []
+        for atom in atoms:
+            if isinstance(atom, Computed):
+                if atom.attributes & CALLER_ATTRIBUTES:  # a test of its own may tell any two apart
+                    return [self.set_of((cell,)) for cell in self.cells_in(chosen)]
+                continue
+            if atom.attribute in CALLER_ATTRIBUTES:
+                held = self.named(atom)
+                blocks = _split(blocks, held.sure)
+                if held.possible != held.sure:
+                    blocks = _split(blocks, held.possible)
+        return blocks
+
+
+def _split(blocks: list[CallerSet], by: CallerSet) -> list[CallerSet]:
+    pieces: list[CallerSet] = []
+    for block in blocks:
+        inside = block & by
+        if inside and inside != block:
+            pieces += (inside, block ^ inside)
+        else:
+            pieces.append(block)
+    return pieces

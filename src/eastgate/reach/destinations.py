@@ -1,0 +1,267 @@
+"""Destinations: workloads that decide alike, gateways, backends; and the entrances by which requests come to them.
+
+An entrance is a place where requests arrive of which something is known: the port, the Service that they are addressed
+to. From there the FIRST passage whose condition a request meets leads on: a workload has one for all requests, a
+gateway one for each match of its routes. ALL points at the end of a passage must allow.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import field
+from itertools import chain
+
+from eastgate.api.authority import Authority
+from eastgate.cluster import Gateway, Route, Workload
+from eastgate.cluster.points import DeadEnd, Point
+from eastgate.cluster.targets import BackendNamed, GatewayNamed, RouteNamed
+from eastgate.engine.compiled import Program
+from eastgate.gateway import ListenerGroup, RoutingTable, VirtualHost
+from eastgate.gateway.attachment import is_http
+from eastgate.gateway.hostnames import Host, comparable, specificity
+from eastgate.gateway.journey import beyond, undeclared_gateways
+from eastgate.ir import ALWAYS, Is, Layer, Not, OneOf, Predicate, Suffix, Unroutable, all_of
+from eastgate.ir.attributes import BACKEND, HOST, PORT, SERVICE, SNI, Attribute
+from eastgate.reach.endings import EnforcementPoint
+from eastgate.reach.requests import PortClass, port_classes
+from eastgate.records import dataclass
+from eastgate.symbolic.partial import Facts
+
+__all__ = ["Destination", "DestinationKind", "Entrance", "Passage", "backends", "gateways", "routes", "workloads"]
+
+
+class DestinationKind(enum.StrEnum):
+    """The kinds of destinations, by the words of questions."""
+
+    POD = "pod"
+    GATEWAY = "gateway"
+    ROUTE = "route"
+    BACKEND = "backend"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Passage:
+    """A way on from an entrance, for requests that meet a condition; ALL points must allow.
+
+    `leads_to` says where, as questions name it, if that is a destination of its own.
+    """
+
+    when: Predicate
+    points: tuple[EnforcementPoint, ...]
+    leads_to: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Entrance:
+    """A place where requests arrive: ports that nothing tells apart, and the Service that requests are addressed to.
+
+    `others`: also every port that nothing names. `service` None: they are addressed to the workload itself. The FIRST
+    passage that a request meets leads on, and there is always one. `hides_http`: no point sees HTTP.
+    """
+
+    ports: tuple[int, ...]
+    others: bool
+    facts: Facts
+    passages: tuple[Passage, ...]
+    service: str | None = None
+    tls: bool | None = None
+    hides_http: bool = False
+
+    @property
+    def layers(self) -> Iterator[Layer]:
+        """Yield every layer behind the entrance, as often as passages lead to it."""
+        return (layer for passage in self.passages for point in passage.points for layer in point.layers)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Destination:
+    """Workloads that decide alike, or one gateway, route or backend. `members` are keys, `namespace/name`."""
+
+    kind: DestinationKind
+    members: tuple[str, ...]
+    entrances: tuple[Entrance, ...]
+    layers: tuple[Layer, ...] = ()
+    points: tuple[Point, ...] = field(default=())
+
+    @property
+    def names(self) -> Iterator[str]:
+        """Yield the members as questions name them."""
+        return (f"{self.kind}:{member}" for member in self.members)
+
+
+# Workloads
+
+
+def workloads(authority: Authority) -> list[Destination]:
+    """Return the classes of workloads that decide alike, at the ports that they declare or that some rule names."""
+    world = authority.world
+    classes: dict[int, tuple[Program, list[Workload]]] = {}
+    for key, workload in world.workloads.items():
+        program = authority.engine.program(key)
+        classes.setdefault(id(program), (program, []))[1].append(workload)
+    return [workload_class(authority, program.layers, members) for program, members in classes.values()]
+
+
+def workload_class(authority: Authority, layers: tuple[Layer, ...], members: Sequence[Workload]) -> Destination:
+    """Return workloads that have these layers as one destination."""
+    keys = tuple(workload.key for workload in members)
+    looked_at: frozenset[Attribute] = frozenset().union(*(layer.looks_at for layer in layers))
+    declared = sorted({port.number for workload in members for port in workload.ports})
+    ports = port_classes(_port_atoms(layers) if PORT in looked_at else (), declared)
+    addressed: list[str | None] = [None]
+    if SERVICE in looked_at:
+        services = {service for workload in members for service in authority.world.services_of(workload.key)}
+        addressed += sorted(services & _services_in(layers))
+    entrances = tuple(_workload_entrance(keys, layers, port, service) for service in addressed for port in ports)
+    return Destination(DestinationKind.POD, keys, entrances, layers, keys)
+
+
+def _workload_entrance(
+    keys: tuple[str, ...], layers: tuple[Layer, ...], port: PortClass, service: str | None
+) -> Entrance:
+    facts = port.facts.and_(Facts({SERVICE: service}))
+    passage = Passage(ALWAYS, (EnforcementPoint(keys, layers),))
+    return Entrance(port.ports, port.others, facts, (passage,), service)
+
+
+def _port_atoms(layers: Iterable[Layer]) -> list[Is]:
+    asked = (atom for layer in layers for atom in layer.atoms(observed=False))
+    return list(dict.fromkeys(atom for atom in asked if isinstance(atom, Is) and atom.attribute is PORT))
+
+
+def _services_in(layers: Iterable[Layer]) -> set[str]:
+    return {
+        str(value)
+        for layer in layers
+        for atom in layer.atoms(observed=False)
+        if isinstance(atom, Is) and atom.attribute is SERVICE and isinstance(atom.matcher, OneOf)
+        for value in atom.matcher.values
+    }
+
+
+# Gateways, routes and backends
+
+
+def gateways(authority: Authority) -> list[Destination]:
+    """Return every Gateway, with an entrance for each port, with TLS and without."""
+    found = []
+    for gateway in authority.world.gateways.values():
+        point = GatewayNamed(gateway.namespace, gateway.name)
+        entrances = tuple(_gateway_entrances(authority, gateway, None))
+        found.append(Destination(DestinationKind.GATEWAY, (gateway.key,), entrances, (), (point,)))
+    return found
+
+
+def routes(authority: Authority) -> list[Destination]:
+    """Return the routes whose Gateway nobody declared: it is taken for one that lets everything in."""
+    found = []
+    for route in authority.world.routes.values():
+        entrances = tuple(
+            entrance
+            for gateway in undeclared_gateways(route, authority.world)
+            for entrance in _gateway_entrances(authority, gateway, route)
+        )
+        if entrances:
+            point = RouteNamed(route.namespace, route.name, route.kind)
+            key = f"{route.namespace}/{route.name}"
+            found.append(Destination(DestinationKind.ROUTE, (key,), entrances, (), (point,)))
+    return found
+
+
+def backends(authority: Authority) -> list[Destination]:
+    """Return every Backend, as it is past all gateways."""
+    found = []
+    for backend in authority.world.backends.values():
+        point = BackendNamed(backend.namespace, backend.name)
+        facts = Facts({BACKEND: backend.key})
+        layers = authority.engine.program(point).layers
+        passage = Passage(ALWAYS, (EnforcementPoint((backend.key,), layers, facts),))
+        ports = port_classes(_port_atoms(layers), [backend.port] if backend.port else [])
+        entrances = tuple(Entrance(port.ports, port.others, port.facts, (passage,)) for port in ports)
+        found.append(Destination(DestinationKind.BACKEND, (backend.key,), entrances, layers, (point,)))
+    return found
+
+
+def _gateway_entrances(authority: Authority, gateway: Gateway, only: Route | None) -> Iterator[Entrance]:
+    """Yield the ports of a gateway; `only`: requests that take another route lead nowhere."""
+    table = RoutingTable.of(authority.world, gateway)
+    for group in table.groups:
+        facts = Facts({PORT: group.port})
+        web = tuple(_passages(authority, gateway, group, group.virtual_hosts(), only))
+        if any(is_http(listener) for listener in group.listeners):
+            yield Entrance((group.port,), False, facts, web, tls=group.tls)
+        streams = group.streams()
+        if streams:
+            passed = tuple(_passages(authority, gateway, group, streams, only))
+            yield Entrance((group.port,), False, facts, passed, tls=True, hides_http=True)
+
+
+def _passages(
+    authority: Authority,
+    gateway: Gateway,
+    group: ListenerGroup,
+    hosts: Sequence[VirtualHost],
+    only: Route | None,
+) -> Iterator[Passage]:
+    """Yield the passages of virtual hosts, the most specific first; what fits no route of its host leads nowhere."""
+    nowhere = _points(authority, gateway, None, None)
+    for host in hosts:
+        by = SNI if not is_http(host.listener) else HOST
+        named = _names(by, host.hostname)
+        meant = all_of((named, _handshake(group, host) if by is HOST else ALWAYS))
+        for candidate in host.candidates:
+            routed = candidate.routed
+            when = all_of((meant, candidate.when))
+            if only is not None and routed.route != only:
+                yield Passage(when, nowhere)
+                continue
+            ends = list(beyond(routed, authority.world))
+            points = (_points(authority, gateway, routed.route, end, backend) for _, end, backend in ends)
+            leads_to = (_leads_to(end, words) for words, end, _ in ends if words is not None)
+            yield Passage(when, tuple(chain.from_iterable(points)), tuple(leads_to))
+        yield Passage(named, nowhere)
+    yield Passage(ALWAYS, nowhere)
+
+
+def _leads_to(point: Point | None, words: str) -> str:
+    if isinstance(point, BackendNamed):
+        return f"backend:{point.namespace}/{point.name}"
+    kind, _, key = words.partition(" ")
+    return f"{kind.lower()}:{key}"
+
+
+def _points(
+    authority: Authority, gateway: Gateway, route: Route | None, end: Point | None, backend: str | None = None
+) -> tuple[EnforcementPoint, ...]:
+    """Return what decides on the way from a gateway by a route to its end, as one point; no route: it ends there."""
+    way: list[Point] = [GatewayNamed(gateway.namespace, gateway.name)]
+    if route is None:
+        way.append(DeadEnd(Unroutable.NO_ROUTE))
+    else:
+        way.append(RouteNamed(route.namespace, route.name, route.kind))
+        way += [end] if end is not None else []
+    layers = tuple(layer for point in way for layer in authority.engine.program(point).layers)
+    return (EnforcementPoint((str(way[-1]),), layers, Facts({BACKEND: backend})),)
+
+
+def _names(attribute: Attribute, hostname: Host) -> Predicate:
+    """Match what a hostname means, and what a more specific one does not mean before it."""
+    if hostname is None:
+        return ALWAYS
+    if hostname.startswith("*."):
+        return Is(attribute, Suffix(hostname[1:]))
+    return Is(attribute, OneOf(frozenset({hostname})))
+
+
+def _handshake(group: ListenerGroup, host: VirtualHost) -> Predicate:
+    """Match requests whose TLS handshake chose the listener by which their host comes in."""
+    if not group.tls:
+        return ALWAYS
+    mine = comparable(host.listener.hostname)
+    narrower = [
+        name
+        for listener in group.listeners
+        if (name := comparable(listener.hostname)) != mine and specificity(name) > specificity(mine)
+    ]
+    return all_of((_names(SNI, mine), *(Not(_names(SNI, name)) for name in narrower)))

@@ -1,0 +1,266 @@
+"""All answers: for each entrance of each destination, callers to whom the same happens, and what happens to them.
+
+Callers are sets of cells (`CallerSets`). Where rules look at callers, ports and Services alone, sets are all that is
+computed with; those callers for whom something else in a request decides are grouped by what the rules ask of them, and
+each group has a decision list. The work grows with classes of workloads times what their rules name, not with pods
+times accounts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from itertools import chain
+
+from eastgate.api.authority import Authority
+from eastgate.cluster import service_account_id
+from eastgate.ir import ALWAYS, NEVER, UNOPPOSED, Chain, Computed, Is, Layer, Outcome, Predicate, Rule
+from eastgate.ir.attributes import IDENTITY, MESH_NAME
+from eastgate.reach import destinations
+from eastgate.reach.caller_sets import CallerSet, CallerSets
+from eastgate.reach.destinations import Destination, Entrance
+from eastgate.reach.endings import OPEN, Branch, Ending, ending_of, fold, list_points
+from eastgate.records import dataclass
+from eastgate.symbolic.callers import AccountsIn, CallerCell, CallerCells
+from eastgate.symbolic.listing import TooManyEntries, in_order
+from eastgate.symbolic.partial import ArmIndex, Facts, residual
+from eastgate.symbolic.stages import Move, OrderedStage
+from eastgate.symbolic.trees import Entry
+
+__all__ = ["Answer", "Reachability"]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What happens to the requests of some callers: the FIRST branch whose condition a request meets decides.
+
+    `too_many`: there are more branches than can be listed, and nothing is said.
+    """
+
+    callers: CallerSet
+    branches: tuple[Branch, ...]
+    too_many: bool = False
+
+    @property
+    def allowed(self) -> bool | None:
+        """Return whether all these requests are allowed, or none; None where that depends."""
+        if self.too_many:
+            return None
+        verdicts = {branch.end.allowed for branch in self.branches}
+        return verdicts.pop() if len(verdicts) == 1 else None
+
+
+class Reachability:
+    """All answers of an authority, as long as it does not change. They are computed where somebody asks for them."""
+
+    def __init__(self, authority: Authority, known: Iterable[str] = ()) -> None:
+        """Prepare. `known` are identities that shall have cells of their own, beside those of accounts that exist."""
+        self.authority = authority
+        self._known = tuple(known)
+        self._answers: dict[Entrance, tuple[Answer, ...]] = {}
+        self._walks: dict[int, _Walk] = {}
+
+    @cached_property
+    def destinations(self) -> tuple[Destination, ...]:
+        """Return every destination: classes of workloads, gateways, routes of undeclared gateways, backends."""
+        kinds = (destinations.workloads, destinations.gateways, destinations.routes, destinations.backends)
+        return tuple(chain.from_iterable(of_kind(self.authority) for of_kind in kinds))
+
+    @cached_property
+    def callers(self) -> CallerSets:
+        """Return every cell of callers that some rule tells apart, every account that exists, every namespace."""
+        cells = CallerCells(self.authority.settings)
+        asked = _caller_atoms(layer for destination in self.destinations for layer in _layers(destination))
+        known = {*self._known, *self._accounts()}
+        every = cells.cells((atom for atom in asked if isinstance(atom, Is)), known, with_names=True)
+        domain = self.authority.settings.trust_domain
+        namespaces = {AccountsIn(domain, name) for name in self.authority.world.namespaces_in_use()}
+        return CallerSets(cells, list(dict.fromkeys([*every, *sorted(namespaces, key=str)])))
+
+    def _accounts(self) -> Iterator[str]:
+        domain, world = self.authority.settings.trust_domain, self.authority.world
+        for account in world.service_accounts.values():
+            yield service_account_id(domain, account.namespace, account.name)
+        for workload in world.workloads.values():
+            if workload.is_pod:
+                yield service_account_id(domain, workload.namespace, workload.service_account)
+
+    @cached_property
+    def _index(self) -> ArmIndex:
+        return ArmIndex(self.callers.callers)
+
+    def answers(self, entrance: Entrance) -> tuple[Answer, ...]:
+        """Return what happens at an entrance to whom: every caller is in exactly one answer."""
+        answers = self._answers.get(entrance)
+        if answers is None:
+            answers = self._answers[entrance] = tuple(self._merge(self._compute(entrance)))
+        return answers
+
+    def branches(self, entrance: Entrance, cell: CallerCell, facts: Facts | None = None) -> list[Branch]:
+        """Return what happens to the requests of one cell, in full. Raises TooManyEntries."""
+        known = Facts.of_caller(cell, self.callers.callers).and_(entrance.facts)
+        return self._listed(entrance, known if facts is None else known.and_(facts))
+
+    def _merge(self, answers: Iterable[Answer]) -> Iterator[Answer]:
+        merged: dict[tuple[tuple[Branch, ...], bool], CallerSet] = {}
+        for answer in answers:
+            key = answer.branches, answer.too_many
+            merged[key] = merged.get(key, 0) | answer.callers
+        return (Answer(callers, *key) for key, callers in merged.items())
+
+    def _compute(self, entrance: Entrance) -> Iterator[Answer]:
+        left = self.callers.everybody
+        if len(entrance.passages) == 1 and not entrance.hides_http:
+            for callers, ending in self._settled(entrance):
+                left &= ~callers
+                yield Answer(callers, (Entry(ALWAYS, ending),))
+        if left:
+            asked = _caller_atoms(entrance.layers)
+            for alike in self.callers.alike(left, asked):
+                yield self._answer(entrance, alike)
+
+    # Callers alone decide
+
+    def _settled(self, entrance: Entrance) -> Iterator[tuple[CallerSet, Ending]]:
+        """Yield what happens to callers whose verdict depends on nothing else in a request."""
+        (passage,) = entrance.passages
+        reached: list[tuple[CallerSet, Ending]] = [(self.callers.everybody, OPEN)]
+        for point in passage.points:
+            facts = entrance.facts.and_(point.facts) if point.facts.values else entrance.facts
+            for layer in point.layers:
+                if not reached:
+                    return
+                onward: list[tuple[CallerSet, Ending]] = []
+                walked = self._walk(layer).of(facts)
+                for callers, before in reached:
+                    for decided, ending in walked:
+                        both = callers & decided
+                        if not both:
+                            continue
+                        if not ending.allowed:
+                            yield both, ending
+                        else:
+                            onward.append((both, before if ending.is_unopposed else ending))
+                reached = onward
+        yield from reached
+
+    def _walk(self, layer: Layer) -> _Walk:
+        walk = self._walks.get(id(layer))
+        if walk is None:
+            walk = self._walks[id(layer)] = _Walk(layer, self.callers, self._index)
+        return walk
+
+    # More than callers decides
+
+    def _answer(self, entrance: Entrance, alike: CallerSet) -> Answer:
+        cell = next(self.callers.cells_in(alike))
+        looked_at = (attribute for layer in entrance.layers for attribute in layer.looks_at)
+        if entrance.hides_http and any(attribute.needs_http for attribute in looked_at):
+            return Answer(alike, (), too_many=True)  # what nobody sees decides
+        try:
+            return Answer(alike, fold(self.branches(entrance, cell)))
+        except TooManyEntries:
+            return Answer(alike, (), too_many=True)
+
+    def _listed(self, entrance: Entrance, facts: Facts) -> list[Branch]:
+        if len(entrance.passages) == 1:
+            return list_points(entrance.passages[0].points, facts, self._index)[1]
+        return in_order(self._cases(entrance, facts))
+
+    def _cases(self, entrance: Entrance, facts: Facts) -> Iterator[tuple[Predicate, list[Branch]]]:
+        for passage in entrance.passages:
+            when = residual(passage.when, facts)
+            if when != NEVER:
+                yield when, list_points(passage.points, facts, self._index)[1]
+            if when == ALWAYS:
+                return
+
+
+class _Walk:
+    """What a layer says of callers, for facts that are known of their requests."""
+
+    def __init__(self, layer: Layer, callers: CallerSets, index: ArmIndex) -> None:
+        self._layer = layer
+        self._callers = callers
+        self._index = index
+
+    def of(self, facts: Facts) -> list[tuple[CallerSet, Ending]]:
+        """Return what happens to callers whose verdict depends on nothing else; the others are left out."""
+        decided: list[tuple[CallerSet, Ending]] = []
+        left = self._callers.everybody
+        for case in self._layer.cases:
+            held = self._callers.holding(case.when, facts)
+            chosen = left & held.sure
+            if chosen:
+                self._through(case.chain, chosen, facts, decided)
+            left &= ~held.possible
+            if not left:
+                return decided
+        self._through(self._layer.otherwise, left, facts, decided)
+        return decided
+
+    def _through(self, chain: Chain, callers: CallerSet, facts: Facts, decided: list[tuple[CallerSet, Ending]]) -> None:
+        """Lead callers through the stages of a chain."""
+        going: list[tuple[CallerSet, Outcome]] = [(callers, UNOPPOSED)]
+        for stage in self._index.stages(chain):
+            if not going:
+                return
+            going = self._pass_stage(stage, going, facts, decided)
+        decided += [(some, ending_of(outcome)) for some, outcome in going]
+
+    def _pass_stage(
+        self,
+        stage: OrderedStage,
+        going: Sequence[tuple[CallerSet, Outcome]],
+        facts: Facts,
+        decided: list[tuple[CallerSet, Ending]],
+    ) -> list[tuple[CallerSet, Outcome]]:
+        asked = 0
+        for some, _ in going:
+            asked |= some
+        passed: list[tuple[CallerSet, Outcome]] = []  # with the acceptance of this stage
+        on: CallerSet = 0  # those who go on with the acceptance that they had
+        for arm in stage.arms:
+            held = self._callers.holding(arm.when, facts)
+            met = asked & held.sure
+            asked &= ~held.possible
+            if met and arm.move is Move.PASS:
+                on |= met
+            elif met:
+                outcome = self._outcome(stage, arm.rule, allowed=arm.move is not Move.DENY)
+                if arm.move is Move.PROCEED:
+                    passed.append((met, outcome))
+                else:
+                    decided.append((met, ending_of(outcome)))
+            if not asked:
+                break
+        if stage.otherwise is Move.DENY:
+            decided += [(asked, ending_of(self._outcome(stage, None, allowed=False)))] if asked else []
+        elif stage.otherwise is Move.ACCEPT:
+            decided += [(asked & some, ending_of(outcome)) for some, outcome in going if asked & some]
+        else:
+            on |= asked
+        return [*passed, *((on & some, outcome) for some, outcome in going if on & some)]
+
+    def _outcome(self, stage: OrderedStage, rule: Rule | None, *, allowed: bool) -> Outcome:
+        return Outcome(allowed, self._layer.name, stage.name, rule, None if allowed else stage.refusal)
+
+
+def _layers(destination: Destination) -> Iterator[Layer]:
+    if destination.layers:
+        return iter(destination.layers)
+    return chain.from_iterable(entrance.layers for entrance in destination.entrances)
+
+
+def _caller_atoms(layers: Iterable[Layer]) -> list[Is | Computed]:
+    """Return every atom on callers that can change an outcome, once."""
+    seen = {id(layer): layer for layer in layers}
+    asked = chain.from_iterable(layer.atoms(observed=False) for layer in seen.values())
+    callers = {IDENTITY, MESH_NAME}
+    return list(
+        dict.fromkeys(
+            atom
+            for atom in asked
+            if (atom.attribute in callers if isinstance(atom, Is) else not callers.isdisjoint(atom.attributes))
+        )
+    )
