@@ -14,14 +14,13 @@ from itertools import chain
 
 from eastgate.api.authority import Authority
 from eastgate.cluster import service_account_id
-from eastgate.ir import ALWAYS, NEVER, UNOPPOSED, Chain, Computed, Is, Layer, Outcome, Predicate, Rule
-from eastgate.ir.attributes import IDENTITY, MESH_NAME
+from eastgate.ir import ALWAYS, NEVER, UNOPPOSED, Chain, Computed, Is, Layer, Outcome, Predicate, Rule, atoms
 from eastgate.reach import destinations
 from eastgate.reach.caller_sets import CallerSet, CallerSets
 from eastgate.reach.destinations import Destination, Entrance
 from eastgate.reach.endings import OPEN, Branch, Ending, Spelling, ending_of, fold, list_points
 from eastgate.records import dataclass
-from eastgate.symbolic.callers import AccountsIn, CallerCell, CallerCells
+from eastgate.symbolic.callers import CALLER_ATTRIBUTES, AccountsIn, CallerCell, CallerCells
 from eastgate.symbolic.listing import TooManyEntries, in_order
 from eastgate.symbolic.partial import ArmIndex, Facts, residual
 from eastgate.symbolic.stages import Move, OrderedStage
@@ -256,13 +255,22 @@ def _layers(destination: Destination) -> Iterator[Layer]:
 
 def _caller_atoms(layers: Iterable[Layer]) -> list[Is | Computed]:
     """Return every atom on callers that can change an outcome, once."""
-    seen = {id(layer): layer for layer in layers}
-    asked = chain.from_iterable(layer.atoms(observed=False) for layer in seen.values())
-    callers = {IDENTITY, MESH_NAME}
-    return list(
-        dict.fromkeys(
-            atom
-            for atom in asked
-            if (atom.attribute in callers if isinstance(atom, Is) else not callers.isdisjoint(atom.attributes))
-        )
-    )
+    asked: dict[Is | Computed, None] = {}
+    seen: set[int] = set()
+    for layer in layers:
+        if id(layer) in seen:
+            continue
+        seen.add(id(layer))
+        rules = (rule for each in layer.chains for rule in each.rules(observed=False))
+        conditions = chain((case.when for case in layer.cases), (rule.when for rule in rules))
+        for condition in conditions:
+            if id(condition) not in seen:
+                seen.add(id(condition))
+                asked.update(dict.fromkeys(filter(_is_about_callers, atoms(condition))))
+    return list(asked)
+
+
+def _is_about_callers(atom: Is | Computed) -> bool:
+    if isinstance(atom, Is):
+        return atom.attribute in CALLER_ATTRIBUTES
+    return not CALLER_ATTRIBUTES.isdisjoint(atom.attributes)
