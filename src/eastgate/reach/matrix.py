@@ -6,13 +6,14 @@ callers and of ports is taken apart once, so that a class costs as much as it ha
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from eastgate.collection import no_collection
 from eastgate.ir import And, Chain, Is, Layer, OneOf, Predicate, mentions
 from eastgate.ir.attributes import PORT, SERVICE
 from eastgate.reach.caller_sets import CallerSets, Holding
+from eastgate.reach.destinations import Decides, classes
+from eastgate.reach.reachability import number_callers
 from eastgate.records import dataclass
 from eastgate.symbolic.partial import ArmIndex, Facts
 from eastgate.symbolic.stages import Move, OrderedStage
@@ -37,13 +38,14 @@ class Matrix:
     rows: tuple[MatrixRow, ...]
 
 
-def reach_matrix(
-    classes: Iterable[tuple[tuple[str, ...], tuple[Layer, ...]]], callers: CallerSets, ports: Sequence[int]
-) -> Matrix:
-    """Return who reaches each class, given by its workloads and its layers, if requests are addressed to the pods."""
+def reach_matrix(authority: Decides, ports: Sequence[int]) -> Matrix:
+    """Return who reaches each class of workloads at these ports, by requests that are addressed to the pods."""
+    alike = classes(authority)
+    callers = number_callers(authority, (layer for layers, _ in alike for layer in layers))
     sets = _Sets(callers, ports)
-    with no_collection():
-        rows = tuple(MatrixRow(keys, sets.allowed(layers)) for keys, layers in classes)
+    rows = tuple(
+        MatrixRow(tuple(workload.key for workload in members), sets.allowed(layers)) for layers, members in alike
+    )
     return Matrix(callers, tuple(ports), rows)
 
 
@@ -52,6 +54,30 @@ class _Asked(NamedTuple):
 
     callers: Holding
     ports: tuple[int, ...] | None  # by their numbers
+
+
+_NOBODY = Holding(0, 0)
+
+
+def _join(one: Holding, other: Holding) -> Holding:
+    sure = one.sure | other.sure
+    if one.possible is one.sure and other.possible is other.sure:
+        return Holding(sure, sure)
+    return Holding(sure, one.possible | other.possible)
+
+
+def _narrow(one: Holding, other: Holding) -> Holding:
+    sure = one.sure & other.sure
+    if one.possible is one.sure and other.possible is other.sure:
+        return Holding(sure, sure)
+    return Holding(sure, one.possible & other.possible)
+
+
+def _without(one: Holding, other: Holding) -> Holding:
+    sure = one.sure & ~other.possible
+    if one.possible is one.sure and other.possible is other.sure:
+        return Holding(sure, sure)
+    return Holding(sure, one.possible & ~other.sure)
 
 
 class _Sets:
@@ -73,7 +99,7 @@ class _Sets:
         first, *others = (self._by_layer(layer) for layer in layers)
         for other in others:
             pairs = zip(first, other, strict=True)
-            first = [Holding(one.sure & two.sure, one.possible & two.possible) for one, two in pairs]
+            first = [_narrow(one, two) for one, two in pairs]
         return tuple(first)
 
     def _by_layer(self, layer: Layer) -> list[Holding]:
@@ -91,7 +117,7 @@ class _Sets:
                 (allowed,) = self._by_chain(case.chain, (number,))
                 sure |= left.sure & held.sure & allowed.sure
                 possible |= left.possible & held.possible & allowed.possible
-                left = Holding(left.sure & ~held.possible, left.possible & ~held.sure)
+                left = _without(left, held)
             if not left.possible:
                 return Holding(sure, possible)
         (allowed,) = self._by_chain(layer.otherwise, (number,))
@@ -99,65 +125,55 @@ class _Sets:
 
     def _by_chain(self, chain: Chain, numbers: tuple[int, ...]) -> list[Holding]:
         everybody = self._callers.everybody
-        accepted = [Holding(0, 0)] * len(numbers)
+        accepted = [_NOBODY] * len(numbers)
         going = [Holding(everybody, everybody)] * len(numbers)
         for stage in self._index.stages(chain):
             if stage.ranked:
                 for at, number in enumerate(numbers):
                     accepted[at], going[at] = self._rank(stage, number, accepted[at], going[at])
                 continue
+            narrow = _narrow if stage.denies_by_default else _without
+            alike: dict[tuple[int, int], Holding] = {}  # most ports are alike, and share their sets
             met = self._meet_any(stage, numbers)
-            if stage.denies_by_default:
-                going = [
-                    Holding(here.sure & sure, here.possible & possible)
-                    for here, (sure, possible) in zip(going, met, strict=True)
-                ]
-            else:
-                going = [
-                    Holding(here.sure & ~possible, here.possible & ~sure)
-                    for here, (sure, possible) in zip(going, met, strict=True)
-                ]
+            for at, (here, meeting) in enumerate(zip(going, met, strict=True)):
+                key = id(here), id(meeting)
+                if key not in alike:
+                    alike[key] = narrow(here, meeting)
+                going[at] = alike[key]
+            del met  # not before: their ids are those of others then
         if not any(before.possible for before in accepted):
             return going
-        return [
-            Holding(before.sure | here.sure, before.possible | here.possible)
-            for before, here in zip(accepted, going, strict=True)
-        ]
+        return [_join(before, here) for before, here in zip(accepted, going, strict=True)]
 
     def _meet_any(self, stage: OrderedStage, numbers: tuple[int, ...]) -> list[Holding]:
         """Return at each port who meets ANY arm of a stage whose arms all do the same."""
-        anywhere_sure = anywhere_possible = 0
-        sure = [0] * len(self._everywhere)
-        possible = [0] * len(self._everywhere)
+        anywhere = _NOBODY
+        at: dict[int, Holding] = {}
         for arm in stage.arms:
             asked = self._take_apart(arm.when)
             if asked is None:
                 for number in numbers:
-                    held = self._callers.holding(arm.when, self._facts[number])
-                    sure[number] |= held.sure
-                    possible[number] |= held.possible
+                    at[number] = _join(at.get(number, _NOBODY), self._callers.holding(arm.when, self._facts[number]))
             elif asked.ports is None:
-                anywhere_sure |= asked.callers.sure
-                anywhere_possible |= asked.callers.possible
+                anywhere = _join(anywhere, asked.callers)
             else:
                 for number in asked.ports:
-                    sure[number] |= asked.callers.sure
-                    possible[number] |= asked.callers.possible
-        return [Holding(sure[number] | anywhere_sure, possible[number] | anywhere_possible) for number in numbers]
+                    at[number] = _join(at.get(number, _NOBODY), asked.callers)
+        return [_join(anywhere, at[number]) if number in at else anywhere for number in numbers]
 
     def _rank(self, stage: OrderedStage, number: int, accepted: Holding, going: Holding) -> tuple[Holding, Holding]:
         """Lead callers through a stage whose FIRST arm that holds counts; return who is accepted, and who goes on."""
         left = going
-        on = Holding(0, 0)
+        on = _NOBODY
         cases = [(self._callers.holding(arm.when, self._facts[number]), arm.move) for arm in stage.arms]
         everybody = Holding(self._callers.everybody, self._callers.everybody)
         for held, move in [*cases, (everybody, stage.otherwise)]:
-            met = Holding(left.sure & held.sure, left.possible & held.possible)
+            met = _narrow(left, held)
             if move is Move.ACCEPT:
-                accepted = Holding(accepted.sure | met.sure, accepted.possible | met.possible)
+                accepted = _join(accepted, met)
             elif move is not Move.DENY:
-                on = Holding(on.sure | met.sure, on.possible | met.possible)
-            left = Holding(left.sure & ~held.possible, left.possible & ~held.sure)
+                on = _join(on, met)
+            left = _without(left, held)
         return accepted, on
 
     def _take_apart(self, predicate: Predicate) -> _Asked | None:
@@ -180,4 +196,4 @@ class _Sets:
             held = self._callers.holding(part, self._facts[0])
             sure &= held.sure
             possible &= held.possible
-        return _Asked(Holding(sure, possible), ports)
+        return _Asked(Holding(sure, sure if sure == possible else possible), ports)

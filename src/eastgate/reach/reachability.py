@@ -12,12 +12,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain
 
-from eastgate.api.authority import Authority
 from eastgate.cluster import service_account_id
-from eastgate.ir import ALWAYS, NEVER, UNOPPOSED, Chain, Computed, Is, Layer, Outcome, Predicate, Rule, atoms
+from eastgate.ir import ALWAYS, NEVER, UNOPPOSED, And, Chain, Computed, Is, Layer, Outcome, Predicate, Rule, atoms
 from eastgate.reach import destinations
 from eastgate.reach.caller_sets import CallerSet, CallerSets
-from eastgate.reach.destinations import Destination, Entrance
+from eastgate.reach.destinations import Decides, Destination, Entrance
 from eastgate.reach.endings import OPEN, Branch, Ending, Spelling, ending_of, fold, list_points
 from eastgate.records import dataclass
 from eastgate.symbolic.callers import CALLER_ATTRIBUTES, AccountsIn, CallerCell, CallerCells
@@ -26,7 +25,7 @@ from eastgate.symbolic.partial import ArmIndex, Facts, residual
 from eastgate.symbolic.stages import Move, OrderedStage
 from eastgate.symbolic.trees import Entry
 
-__all__ = ["Answer", "Reachability"]
+__all__ = ["Answer", "Reachability", "number_callers"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +51,7 @@ class Answer:
 class Reachability:
     """All answers of an authority, as long as it does not change. They are computed where somebody asks for them."""
 
-    def __init__(self, authority: Authority, known: Iterable[str] = ()) -> None:
+    def __init__(self, authority: Decides, known: Iterable[str] = ()) -> None:
         """Prepare. `known` are identities that shall have cells of their own, beside those of accounts that exist."""
         self.authority = authority
         self._known = tuple(known)
@@ -68,21 +67,9 @@ class Reachability:
     @cached_property
     def callers(self) -> CallerSets:
         """Return every cell of callers that some rule tells apart, every account that exists, every namespace."""
-        cells = CallerCells(self.authority.settings)
-        asked = _caller_atoms(layer for destination in self.destinations for layer in _layers(destination))
-        known = {*self._known, *self._accounts()}
-        every = cells.cells((atom for atom in asked if isinstance(atom, Is)), known, with_names=True)
-        domain = self.authority.settings.trust_domain
-        namespaces = {AccountsIn(domain, name) for name in self.authority.world.namespaces_in_use()}
-        return CallerSets(cells, list(dict.fromkeys([*every, *sorted(namespaces, key=str)])))
-
-    def _accounts(self) -> Iterator[str]:
-        domain, world = self.authority.settings.trust_domain, self.authority.world
-        for account in world.service_accounts.values():
-            yield service_account_id(domain, account.namespace, account.name)
-        for workload in world.workloads.values():
-            if workload.is_pod:
-                yield service_account_id(domain, workload.namespace, workload.service_account)
+        return number_callers(
+            self.authority, (layer for destination in self.destinations for layer in _layers(destination)), self._known
+        )
 
     @cached_property
     def _index(self) -> ArmIndex:
@@ -247,6 +234,26 @@ class _Walk:
         return Outcome(allowed, self._layer.name, stage.name, rule, None if allowed else stage.refusal)
 
 
+def number_callers(authority: Decides, layers: Iterable[Layer], known: Iterable[str] = ()) -> CallerSets:
+    """Return every cell that some rule of these layers tells apart, every account and namespace that exists.
+
+    `known` are identities that shall have cells of their own, too.
+    """
+    domain, world = authority.settings.trust_domain, authority.world
+    cells = CallerCells(authority.settings)
+    asked = (atom for atom in _caller_atoms(layers) if isinstance(atom, Is))
+    every = cells.cells(asked, {*known, *_accounts(authority)}, with_names=True)
+    namespaces = {AccountsIn(domain, name) for name in world.namespaces_in_use()}
+    return CallerSets(cells, list(dict.fromkeys([*every, *sorted(namespaces, key=str)])))
+
+
+def _accounts(authority: Decides) -> Iterator[str]:
+    domain, world = authority.settings.trust_domain, authority.world
+    accounts = {(account.namespace, account.name) for account in world.service_accounts.values()}
+    accounts |= {(pod.namespace, pod.service_account) for pod in world.workloads.values() if pod.is_pod}
+    return (service_account_id(domain, *account) for account in accounts)
+
+
 def _layers(destination: Destination) -> Iterator[Layer]:
     if destination.layers:
         return iter(destination.layers)
@@ -266,7 +273,11 @@ def _caller_atoms(layers: Iterable[Layer]) -> list[Is | Computed]:
         for condition in conditions:
             if id(condition) not in seen:
                 seen.add(id(condition))
-                asked.update(dict.fromkeys(filter(_is_about_callers, atoms(condition))))
+                for part in condition.parts if isinstance(condition, And) else (condition,):
+                    if not isinstance(part, Is):
+                        asked.update(dict.fromkeys(filter(_is_about_callers, atoms(part))))
+                    elif part.attribute in CALLER_ATTRIBUTES:
+                        asked[part] = None
     return list(asked)
 
 
