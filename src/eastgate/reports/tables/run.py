@@ -11,7 +11,7 @@ from eastgate.api.authority import Authority
 from eastgate.api.decisions import Decision
 from eastgate.api.questions import QuestionError
 from eastgate.api.reading import Manifests, read_documents, read_manifests, sort_documents
-from eastgate.api.spelling import Spelling
+from eastgate.api.spelling import KnownNames
 from eastgate.diagnostics import Diagnostic, Reporter
 from eastgate.diagnostics.spans import Span
 from eastgate.dialects import reads
@@ -108,7 +108,7 @@ def run_tables(
         authority = Authority(manifests, table.settings, keys, strict=False, unread=table.unread)
         if run.coverage is not None:
             run.coverage.add_policies(authority.policies)
-        spelling = Spelling(authority)
+        spelling = KnownNames(authority)
         for case in table.cases:
             result = _decide(table, case, authority, run.coverage)
             doubts = [
