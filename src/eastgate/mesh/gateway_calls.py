@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 
 from eastgate.api.questions import Question
-from eastgate.envoy.plan.gateway import Destination
+from eastgate.envoy.plan.gateway import GatewayDestination
 from eastgate.ir.fields import each_header
 from eastgate.mcp.client import CallOutcome, Post, PostAnswer, converse, list_tools, make_request
 from eastgate.mcp.messages import NAMED, read_messages
@@ -66,7 +66,7 @@ class GatewayCaller:
         at = f"{entrance.site.node}:{entrance.port}"
         return CallResult(question, at, called, observation, decision, destination)
 
-    def _destination(self, entrance: GatewayEntrance, observation: Observation | None) -> Destination | None:
+    def _destination(self, entrance: GatewayEntrance, observation: Observation | None) -> GatewayDestination | None:
         if observation is None or observation.destination is None:
             return None
         return find_destination(self._mesh.enforcement, entrance.site.node, entrance.port, observation.destination)

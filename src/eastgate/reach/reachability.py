@@ -56,7 +56,7 @@ class Reachability:
         self.authority = authority
         self._known = tuple(known)
         self._answers: dict[Entrance, tuple[Answer, ...]] = {}
-        self._walks: dict[int, _Walk] = {}
+        self._walks: dict[int, _LayerWalk] = {}
 
     @cached_property
     def destinations(self) -> tuple[Destination, ...]:
@@ -132,10 +132,10 @@ class Reachability:
                 reached = onward
         yield from reached
 
-    def _walk(self, layer: Layer) -> _Walk:
+    def _walk(self, layer: Layer) -> _LayerWalk:
         walk = self._walks.get(id(layer))
         if walk is None:
-            walk = self._walks[id(layer)] = _Walk(layer, self.callers, self._index)
+            walk = self._walks[id(layer)] = _LayerWalk(layer, self.callers, self._index)
         return walk
 
     # More than callers decides
@@ -164,7 +164,7 @@ class Reachability:
                 return
 
 
-class _Walk:
+class _LayerWalk:
     """What a layer says of callers, for facts that are known of their requests."""
 
     def __init__(self, layer: Layer, callers: CallerSets, index: ArmIndex) -> None:
