@@ -114,7 +114,7 @@ def source_of_cell(cell: CallerCell, trust_domain: str, identity: Known = None, 
         case OtherAccounts():
             return f"sa:{_FRESH}/{_FRESH}"
         case OtherIdentities():
-            return f"spiffe://{_FRESH}.example/{_FRESH}"
+            return _text(identity) if identity is not None else f"spiffe://{_FRESH}.example/{_FRESH}"
         case Name(name):
             return f"id:{name}"
         case NamesUnder(suffix):

@@ -53,10 +53,14 @@ class Answer:
 class Reachability:
     """All answers of an authority, as long as it does not change. They are computed where somebody asks for them."""
 
-    def __init__(self, authority: Authority, known: Iterable[str] = ()) -> None:
-        """Prepare. `known` are identities that shall have cells of their own, beside those of accounts that exist."""
+    def __init__(self, authority: Authority, known: Iterable[str] = (), namespaces: Iterable[str] = ()) -> None:
+        """Prepare. `known` are identities that shall have cells of their own, beside those of accounts that exist.
+
+        So shall the accounts of `namespaces`, which need not exist.
+        """
         self.authority = authority
         self._known = tuple(known)
+        self._namespaces = frozenset(namespaces)
         self._answers: dict[Entrance, tuple[Answer, ...]] = {}
         self._walks: dict[int, _Walk] = {}
 
@@ -74,7 +78,8 @@ class Reachability:
         known = {*self._known, *self._accounts()}
         every = cells.cells((atom for atom in asked if isinstance(atom, Is)), known, with_names=True)
         domain = self.authority.settings.trust_domain
-        namespaces = {AccountsIn(domain, name) for name in self.authority.world.namespaces_in_use()}
+        in_use = self._namespaces.union(self.authority.world.namespaces_in_use())
+        namespaces = {AccountsIn(domain, name) for name in in_use}
         return CallerSets(cells, list(dict.fromkeys([*every, *sorted(namespaces, key=str)])))
 
     def _accounts(self) -> Iterator[str]:
