@@ -194,7 +194,7 @@ class Authority:
 
     @contextmanager
     def imagining(self, objects: Iterable[WorldObject]) -> Iterator[None]:
-        """Have objects exist for a while that nobody declared, beside those that do. It is no part of the public API."""
+        """Have objects exist for a while that nobody declared. It is no part of the public API."""
         imagined = tuple(objects)
         self._live.update(put=imagined)
         try:
