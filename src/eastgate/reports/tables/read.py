@@ -88,22 +88,16 @@ def _is_meant_as_table(node: Node) -> bool:
 
 def _meant_kind(node: Node) -> str | None:
     """Return the kind that a document has, or is meant to have; None where it is no table."""
-    kind = node["kind"].value if "kind" in node else None
-    if isinstance(kind, str):
-        meant = kind if kind in SHAPES else did_you_mean(kind, SHAPES)
-        if meant is not None:
-            return meant
+    kind = node.nearest("kind").value
+    meant = (kind if kind in SHAPES else did_you_mean(kind, SHAPES)) if isinstance(kind, str) else None
+    if meant is not None:
+        return meant
     cases = node.nearest("spec", "cases").value
     if isinstance(cases, list) and any("expect" in case for case in cases):
         return KIND
-    version = node["apiVersion"].value if "apiVersion" in node else None
-    spec = node.nearest("spec").value
-    states = isinstance(spec, dict) and any(_is_statement(node["spec"].get(mode)) for mode in Mode)
-    return INVARIANT if states and version in (None, API_VERSION) else None
-
-
-def _is_statement(node: Node | None) -> bool:
-    return node is not None and isinstance(node.value, dict) and "from" in node and "to" in node
+    spec = node.get("spec")
+    statements = (spec.get(mode) for mode in Mode) if spec is not None else ()
+    return INVARIANT if any(each is not None and "from" in each and "to" in each for each in statements) else None
 
 
 def _table(node: Node, file: Path, base: Settings, bounds: Bounds, handling: Handling, reporter: Reporter) -> Table:
