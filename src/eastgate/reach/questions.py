@@ -27,6 +27,7 @@ from eastgate.ir.attributes import (
     URL_PATH,
     Attribute,
 )
+from eastgate.ir.spiffe import SCHEME
 from eastgate.reach.destinations import Destination, Entrance
 from eastgate.symbolic.callers import (
     AccountsIn,
@@ -114,7 +115,8 @@ def source_of_cell(cell: CallerCell, trust_domain: str, identity: Known = None, 
         case OtherAccounts():
             return f"sa:{_FRESH}/{_FRESH}"
         case OtherIdentities():
-            return f"spiffe://{_FRESH}.example/{_FRESH}"
+            asked = _text(identity)
+            return asked if asked.startswith(SCHEME) else f"{SCHEME}{_FRESH}.example/{_FRESH}"
         case Name(name):
             return f"id:{name}"
         case NamesUnder(suffix):

@@ -51,10 +51,14 @@ class Answer:
 class Reachability:
     """All answers of an authority, as long as it does not change. They are computed where somebody asks for them."""
 
-    def __init__(self, authority: Decides, known: Iterable[str] = ()) -> None:
-        """Prepare. `known` are identities that shall have cells of their own, beside those of accounts that exist."""
+    def __init__(self, authority: Decides, known: Iterable[str] = (), namespaces: Iterable[str] = ()) -> None:
+        """Prepare. `known` are identities that shall have cells of their own, beside those of accounts that exist.
+
+        So shall the accounts of `namespaces`, which need not exist.
+        """
         self.authority = authority
         self._known = tuple(known)
+        self._namespaces = frozenset(namespaces)
         self._answers: dict[Entrance, tuple[Answer, ...]] = {}
         self._walks: dict[int, _LayerWalk] = {}
 
@@ -67,9 +71,8 @@ class Reachability:
     @cached_property
     def callers(self) -> CallerSets:
         """Return every cell of callers that some rule tells apart, every account that exists, every namespace."""
-        return number_callers(
-            self.authority, (layer for destination in self.destinations for layer in _layers(destination)), self._known
-        )
+        layers = (layer for destination in self.destinations for layer in _layers(destination))
+        return number_callers(self.authority, layers, self._known, self._namespaces)
 
     @cached_property
     def _index(self) -> ArmIndex:
@@ -234,17 +237,19 @@ class _LayerWalk:
         return Outcome(allowed, self._layer.name, stage.name, rule, None if allowed else stage.refusal)
 
 
-def number_callers(authority: Decides, layers: Iterable[Layer], known: Iterable[str] = ()) -> CallerSets:
+def number_callers(
+    authority: Decides, layers: Iterable[Layer], known: Iterable[str] = (), namespaces: Iterable[str] = ()
+) -> CallerSets:
     """Return every cell that some rule of these layers tells apart, every account and namespace that exists.
 
-    `known` are identities that shall have cells of their own, too.
+    `known` are identities that shall have cells of their own, too, and so shall the accounts of `namespaces`.
     """
     domain, world = authority.settings.trust_domain, authority.world
     cells = CallerCells(authority.settings)
     asked = (atom for atom in _caller_atoms(layers) if isinstance(atom, Is))
     every = cells.cells(asked, {*known, *_accounts(authority)}, with_names=True)
-    namespaces = {AccountsIn(domain, name) for name in world.namespaces_in_use()}
-    return CallerSets(cells, list(dict.fromkeys([*every, *sorted(namespaces, key=str)])))
+    accounts = {AccountsIn(domain, name) for name in (*world.namespaces_in_use(), *namespaces)}
+    return CallerSets(cells, list(dict.fromkeys([*every, *sorted(accounts, key=str)])))
 
 
 def _accounts(authority: Decides) -> Iterator[str]:
