@@ -13,7 +13,7 @@ from dataclasses import field
 from itertools import chain
 
 from eastgate.api.authority import Authority
-from eastgate.cluster import Gateway, Route, Workload
+from eastgate.cluster import Backend, Gateway, Route, Workload
 from eastgate.cluster.points import DeadEnd, Point
 from eastgate.cluster.targets import BackendNamed, GatewayNamed, RouteNamed
 from eastgate.engine.compiled import Program
@@ -28,7 +28,18 @@ from eastgate.reach.requests import PortClass, port_classes
 from eastgate.records import dataclass
 from eastgate.symbolic.partial import Facts
 
-__all__ = ["Destination", "DestinationKind", "Entrance", "Passage", "backends", "gateways", "routes", "workloads"]
+__all__ = [
+    "Destination",
+    "DestinationKind",
+    "Entrance",
+    "Passage",
+    "backend_alone",
+    "backends",
+    "gateways",
+    "routes",
+    "workload_class",
+    "workloads",
+]
 
 
 class DestinationKind(enum.StrEnum):
@@ -103,17 +114,28 @@ def workloads(authority: Authority) -> list[Destination]:
     return [workload_class(authority, program.layers, members) for program, members in classes.values()]
 
 
-def workload_class(authority: Authority, layers: tuple[Layer, ...], members: Sequence[Workload]) -> Destination:
-    """Return workloads that have these layers as one destination."""
+def workload_class(
+    authority: Authority,
+    layers: tuple[Layer, ...],
+    members: Sequence[Workload],
+    beside: Sequence[Layer] = (),
+    ports: Iterable[int] = (),
+    services: Iterable[str] = (),
+) -> Destination:
+    """Return workloads that have these layers as one destination.
+
+    `beside`: what these layers tell apart is told apart as well; and `ports` and `services` are also declared.
+    """
     keys = tuple(workload.key for workload in members)
-    looked_at: frozenset[Attribute] = frozenset().union(*(layer.looks_at for layer in layers))
-    declared = sorted({port.number for workload in members for port in workload.ports})
-    ports = port_classes(_port_atoms(layers) if PORT in looked_at else (), declared)
+    telling = (*layers, *beside)
+    looked_at: frozenset[Attribute] = frozenset().union(*(layer.looks_at for layer in telling))
+    declared = sorted({*ports, *(port.number for workload in members for port in workload.ports)})
+    classes = port_classes(_port_atoms(telling) if PORT in looked_at else (), declared)
     addressed: list[str | None] = [None]
     if SERVICE in looked_at:
-        services = {service for workload in members for service in authority.world.services_of(workload.key)}
-        addressed += sorted(services & _services_in(layers))
-    entrances = tuple(_workload_entrance(keys, layers, port, service) for service in addressed for port in ports)
+        behind = {service for workload in members for service in authority.world.services_of(workload.key)}
+        addressed += sorted({*behind, *services} & _services_in(telling))
+    entrances = tuple(_workload_entrance(keys, layers, port, service) for service in addressed for port in classes)
     return Destination(DestinationKind.POD, keys, entrances, layers, keys)
 
 
@@ -171,16 +193,20 @@ def routes(authority: Authority) -> list[Destination]:
 
 def backends(authority: Authority) -> list[Destination]:
     """Return every Backend, as it is past all gateways."""
-    found = []
-    for backend in authority.world.backends.values():
-        point = BackendNamed(backend.namespace, backend.name)
-        facts = Facts({BACKEND: backend.key})
-        layers = authority.engine.program(point).layers
-        passage = Passage(ALWAYS, (EnforcementPoint((backend.key,), layers, facts),))
-        ports = port_classes(_port_atoms(layers), [backend.port] if backend.port else [])
-        entrances = tuple(Entrance(port.ports, port.others, port.facts, (passage,)) for port in ports)
-        found.append(Destination(DestinationKind.BACKEND, (backend.key,), entrances, layers, (point,)))
-    return found
+    return [backend_alone(authority, backend) for backend in authority.world.backends.values()]
+
+
+def backend_alone(
+    authority: Authority, backend: Backend, beside: Sequence[Layer] = (), ports: Iterable[int] = ()
+) -> Destination:
+    """Return a Backend as it is past all gateways; `beside` and `ports`: as for workloads."""
+    point = BackendNamed(backend.namespace, backend.name)
+    facts = Facts({BACKEND: backend.key})
+    layers = authority.engine.program(point).layers
+    passage = Passage(ALWAYS, (EnforcementPoint((backend.key,), layers, facts),))
+    classes = port_classes(_port_atoms((*layers, *beside)), sorted({*ports, *([backend.port] if backend.port else [])}))
+    entrances = tuple(Entrance(port.ports, port.others, port.facts, (passage,)) for port in classes)
+    return Destination(DestinationKind.BACKEND, (backend.key,), entrances, layers, (point,))
 
 
 def _gateway_entrances(authority: Authority, gateway: Gateway, only: Route | None) -> Iterator[Entrance]:

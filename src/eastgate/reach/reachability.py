@@ -27,7 +27,7 @@ from eastgate.symbolic.partial import ArmIndex, Facts, residual
 from eastgate.symbolic.stages import Move, OrderedStage
 from eastgate.symbolic.trees import Entry
 
-__all__ = ["Answer", "Reachability"]
+__all__ = ["Answer", "Reachability", "caller_atoms", "common_callers"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +53,14 @@ class Answer:
 class Reachability:
     """All answers of an authority, as long as it does not change. They are computed where somebody asks for them."""
 
-    def __init__(self, authority: Authority, known: Iterable[str] = ()) -> None:
-        """Prepare. `known` are identities that shall have cells of their own, beside those of accounts that exist."""
+    def __init__(self, authority: Authority, known: Iterable[str] = (), callers: CallerSets | None = None) -> None:
+        """Prepare. `known` are identities that shall have cells of their own, beside those of accounts that exist.
+
+        `callers`: the cells, where several authorities are to have the same (`common_callers`).
+        """
         self.authority = authority
         self._known = tuple(known)
+        self._callers = callers
         self._answers: dict[Entrance, tuple[Answer, ...]] = {}
         self._walks: dict[int, _Walk] = {}
 
@@ -69,21 +73,10 @@ class Reachability:
     @cached_property
     def callers(self) -> CallerSets:
         """Return every cell of callers that some rule tells apart, every account that exists, every namespace."""
-        cells = CallerCells(self.authority.settings)
-        asked = _caller_atoms(layer for destination in self.destinations for layer in _layers(destination))
-        known = {*self._known, *self._accounts()}
-        every = cells.cells((atom for atom in asked if isinstance(atom, Is)), known, with_names=True)
-        domain = self.authority.settings.trust_domain
-        namespaces = {AccountsIn(domain, name) for name in self.authority.world.namespaces_in_use()}
-        return CallerSets(cells, list(dict.fromkeys([*every, *sorted(namespaces, key=str)])))
-
-    def _accounts(self) -> Iterator[str]:
-        domain, world = self.authority.settings.trust_domain, self.authority.world
-        for account in world.service_accounts.values():
-            yield service_account_id(domain, account.namespace, account.name)
-        for workload in world.workloads.values():
-            if workload.is_pod:
-                yield service_account_id(domain, workload.namespace, workload.service_account)
+        if self._callers is not None:
+            return self._callers
+        layers = (layer for destination in self.destinations for layer in _layers(destination))
+        return common_callers((self.authority,), layers, self._known)
 
     @cached_property
     def _index(self) -> ArmIndex:
@@ -117,7 +110,7 @@ class Reachability:
                 left &= ~callers
                 yield Answer(callers, (Entry(ALWAYS, ending),))
         if left:
-            asked = _caller_atoms(entrance.layers)
+            asked = caller_atoms(entrance.layers)
             for alike in self.callers.alike(left, asked):
                 yield self._answer(entrance, alike)
 
@@ -176,6 +169,31 @@ class Reachability:
                 yield when, list_points(passage.points, facts, self._index, spelling)[1]
             if when == ALWAYS:
                 return
+
+
+def common_callers(
+    authorities: Sequence[Authority], layers: Iterable[Layer], known: Iterable[str] = ()
+) -> CallerSets:
+    """Return every cell of callers that some layer tells apart, and every account and namespace of some authorities.
+
+    They have the same settings.
+    """
+    settings = authorities[0].settings
+    cells = CallerCells(settings)
+    identities = {*known, *chain.from_iterable(map(_accounts, authorities))}
+    every = cells.cells((atom for atom in caller_atoms(layers) if isinstance(atom, Is)), identities, with_names=True)
+    used = {name for authority in authorities for name in authority.world.namespaces_in_use()}
+    namespaces = {AccountsIn(settings.trust_domain, name) for name in used}
+    return CallerSets(cells, list(dict.fromkeys([*every, *sorted(namespaces, key=str)])))
+
+
+def _accounts(authority: Authority) -> Iterator[str]:
+    domain, world = authority.settings.trust_domain, authority.world
+    for account in world.service_accounts.values():
+        yield service_account_id(domain, account.namespace, account.name)
+    for workload in world.workloads.values():
+        if workload.is_pod:
+            yield service_account_id(domain, workload.namespace, workload.service_account)
 
 
 class _Walk:
@@ -254,7 +272,7 @@ def _layers(destination: Destination) -> Iterator[Layer]:
     return chain.from_iterable(entrance.layers for entrance in destination.entrances)
 
 
-def _caller_atoms(layers: Iterable[Layer]) -> list[Is | Computed]:
+def caller_atoms(layers: Iterable[Layer]) -> list[Is | Computed]:
     """Return every atom on callers that can change an outcome, once."""
     seen = {id(layer): layer for layer in layers}
     asked = chain.from_iterable(layer.atoms(observed=False) for layer in seen.values())
