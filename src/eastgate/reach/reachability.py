@@ -171,9 +171,7 @@ class Reachability:
                 return
 
 
-def common_callers(
-    authorities: Sequence[Authority], layers: Iterable[Layer], known: Iterable[str] = ()
-) -> CallerSets:
+def common_callers(authorities: Sequence[Authority], layers: Iterable[Layer], known: Iterable[str] = ()) -> CallerSets:
     """Return every cell of callers that some layer tells apart, and every account and namespace of some authorities.
 
     They have the same settings.
