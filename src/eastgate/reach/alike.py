@@ -14,6 +14,7 @@ from eastgate.api.authority import Authority
 from eastgate.diagnostics.spans import Span
 from eastgate.dialects import Policy
 from eastgate.ir import And, Computed, Is, Not, Or, Origin, PolicyRef
+from eastgate.manifests.document import Stretch
 from eastgate.reach.destinations import Entrance
 from eastgate.symbolic.partial import Facts
 
@@ -65,12 +66,12 @@ def changed_policies(
 def _is_same_document(old: Authority, new: Authority, ref: PolicyRef) -> bool:
     """Return whether a policy is written alike on both sides. That is found out fast, and mostly so."""
     before, after = old.document_of(ref), new.document_of(ref)
-    return (
-        before is not None
-        and after is not None
-        and before.data is not None
-        and (before.api_version, before.home, before.data) == (after.api_version, after.home, after.data)
-    )
+    if before is None or after is None or (before.api_version, before.home) != (after.api_version, after.home):
+        return False
+    was, now = before.origin, after.origin
+    if not isinstance(was, Stretch) or not isinstance(now, Stretch) or was.is_json is not now.is_json:
+        return False
+    return was.written is not None and was.written == now.written
 
 
 def are_alike_entrances(old: Entrance, new: Entrance) -> bool:
