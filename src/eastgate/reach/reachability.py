@@ -25,7 +25,7 @@ from eastgate.symbolic.partial import ArmIndex, Facts, residual
 from eastgate.symbolic.stages import Move, OrderedStage
 from eastgate.symbolic.trees import Entry
 
-__all__ = ["Answer", "Reachability", "number_callers"]
+__all__ = ["Answer", "Reachability", "caller_atoms", "number_callers"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +51,22 @@ class Answer:
 class Reachability:
     """All answers of an authority, as long as it does not change. They are computed where somebody asks for them."""
 
-    def __init__(self, authority: Decides, known: Iterable[str] = (), namespaces: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        authority: Decides,
+        known: Iterable[str] = (),
+        namespaces: Iterable[str] = (),
+        callers: CallerSets | None = None,
+    ) -> None:
         """Prepare. `known` are identities that shall have cells of their own, beside those of accounts that exist.
 
-        So shall the accounts of `namespaces`, which need not exist.
+        So shall the accounts of `namespaces`, which need not exist. `callers`: the cells, where several authorities are
+        to have the same (`number_callers`).
         """
         self.authority = authority
         self._known = tuple(known)
         self._namespaces = frozenset(namespaces)
+        self._callers = callers
         self._answers: dict[Entrance, tuple[Answer, ...]] = {}
         self._walks: dict[int, _LayerWalk] = {}
 
@@ -71,8 +79,10 @@ class Reachability:
     @cached_property
     def callers(self) -> CallerSets:
         """Return every cell of callers that some rule tells apart, every account that exists, every namespace."""
+        if self._callers is not None:
+            return self._callers
         layers = (layer for destination in self.destinations for layer in _layers(destination))
-        return number_callers(self.authority, layers, self._known, self._namespaces)
+        return number_callers((self.authority,), layers, self._known, self._namespaces)
 
     @cached_property
     def _index(self) -> ArmIndex:
@@ -106,7 +116,7 @@ class Reachability:
                 left &= ~callers
                 yield Answer(callers, (Entry(ALWAYS, ending),))
         if left:
-            asked = _caller_atoms(entrance.layers)
+            asked = caller_atoms(entrance.layers)
             for alike in self.callers.alike(left, asked):
                 yield self._answer(entrance, alike)
 
@@ -238,17 +248,19 @@ class _LayerWalk:
 
 
 def number_callers(
-    authority: Decides, layers: Iterable[Layer], known: Iterable[str] = (), namespaces: Iterable[str] = ()
+    authorities: Sequence[Decides], layers: Iterable[Layer], known: Iterable[str] = (), namespaces: Iterable[str] = ()
 ) -> CallerSets:
-    """Return every cell that some rule of these layers tells apart, every account and namespace that exists.
+    """Return every cell that some rule of these layers tells apart, every account and namespace of some authorities.
 
-    `known` are identities that shall have cells of their own, too, and so shall the accounts of `namespaces`.
+    They have the same settings. `known` are identities that shall have cells of their own, too, and so shall the
+    accounts of `namespaces`.
     """
-    domain, world = authority.settings.trust_domain, authority.world
-    cells = CallerCells(authority.settings)
-    asked = (atom for atom in _caller_atoms(layers) if isinstance(atom, Is))
-    every = cells.cells(asked, {*known, *_accounts(authority)}, with_names=True)
-    accounts = {AccountsIn(domain, name) for name in (*world.namespaces_in_use(), *namespaces)}
+    settings = authorities[0].settings
+    cells = CallerCells(settings)
+    asked = (atom for atom in caller_atoms(layers) if isinstance(atom, Is))
+    every = cells.cells(asked, {*known, *chain.from_iterable(map(_accounts, authorities))}, with_names=True)
+    used = {*namespaces, *(name for authority in authorities for name in authority.world.namespaces_in_use())}
+    accounts = {AccountsIn(settings.trust_domain, name) for name in used}
     return CallerSets(cells, list(dict.fromkeys([*every, *sorted(accounts, key=str)])))
 
 
@@ -265,7 +277,7 @@ def _layers(destination: Destination) -> Iterator[Layer]:
     return chain.from_iterable(entrance.layers for entrance in destination.entrances)
 
 
-def _caller_atoms(layers: Iterable[Layer]) -> list[Is | Computed]:
+def caller_atoms(layers: Iterable[Layer]) -> list[Is | Computed]:
     """Return every atom on callers that can change an outcome, once."""
     asked: dict[Is | Computed, None] = {}
     seen: set[int] = set()
