@@ -1,6 +1,6 @@
 """Reachability: all answers at once, exactly.
 
-Read `endings` (verdicts of requests, as decision lists), `callers`, `requests` and `destinations` (what falls into
-cells that no rule tells apart), `reachability` (every answer, by cell), `searching` (requests that show a statement to
-be false, or that there is none).
+Read `endings` (verdicts of requests, as decision lists), `callers`, `caller_sets`, `requests` and `destinations` (what
+falls into cells that no rule tells apart), `reachability` (every answer, by cell), `searching` (requests that show a
+statement to be false, or that there is none), `questions` (such a request as somebody would ask about it).
 """

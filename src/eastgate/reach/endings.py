@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Sequence
 from dataclasses import field, replace
 from typing import TypeAlias
 
-from eastgate.ir import NEVER, Chain, Layer, Origin, Outcome, conjuncts
+from eastgate.ir import (
+    ALWAYS,
+    NEVER,
+    REFUSED_HOST,
+    REFUSED_SPELLING,
+    Chain,
+    Layer,
+    Origin,
+    Outcome,
+    Refusal,
+    at_port,
+    conjuncts,
+    is_network,
+)
+from eastgate.ir.attributes import PORT
+from eastgate.ir.paths import is_sensitive
 from eastgate.records import dataclass
+from eastgate.symbolic.judging import is_about_path
 from eastgate.symbolic.listing import MOST_COMPARED, in_sequence, list_tree
 from eastgate.symbolic.partial import ArmIndex, Facts, Partial, residual
 from eastgate.symbolic.simplify import both, either
 from eastgate.symbolic.trees import Entry
 
-__all__ = ["OPEN", "Branch", "Ending", "EnforcementPoint", "ending_of", "fold", "list_layer", "list_points"]
+__all__ = ["OPEN", "Branch", "Ending", "EnforcementPoint", "Spelling", "ending_of", "fold", "list_layer", "list_points"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,18 +67,46 @@ OPEN = Ending(True)
 Branch: TypeAlias = Entry[Ending]
 
 
-def list_layer(layer: Layer, facts: Facts, index: ArmIndex) -> list[Branch]:
+class Spelling(enum.Enum):
+    """How the path and the host of a request are spelled: some spellings are refused where rules look at them."""
+
+    PLAIN = enum.auto()
+    ENCODED_SLASH = enum.auto()  # servers disagree about the path
+    RESPELLED = enum.auto()  # encoded characters that patterns may read otherwise
+    BAD_HOST = enum.auto()  # the host is none
+
+
+def list_layer(layer: Layer, facts: Facts, index: ArmIndex, spelling: Spelling = Spelling.PLAIN) -> list[Branch]:
     """Return what a layer decides of requests of which this is known. Raises TooManyEntries."""
     partial = Partial(layer, lambda predicate: residual(predicate, facts), _ending, index, facts.caller)
-    return list_tree(partial.tree())
+    match spelling:
+        case Spelling.PLAIN:
+            return list_tree(partial.tree())
+        case Spelling.ENCODED_SLASH:
+            return list_tree(partial.tree_without(is_about_path, _bad_request(layer, None)))
+        case Spelling.RESPELLED:
+            return list_tree(partial.tree_without(is_sensitive, _bad_request(layer, REFUSED_SPELLING)))
+        case Spelling.BAD_HOST:
+            if _reads_http(layer, facts):
+                return [Entry(ALWAYS, _bad_request(layer, REFUSED_HOST))]
+            return list_tree(partial.tree())
+
+
+def _bad_request(layer: Layer, stage: str | None) -> Ending:
+    return Ending(False, None, layer.name, stage, int(Refusal.BAD_REQUEST))
+
+
+def _reads_http(layer: Layer, facts: Facts) -> bool:
+    port = facts.values.get(PORT)
+    return not is_network(at_port(layer, port) if isinstance(port, int) else layer)
 
 
 def list_points(
-    points: Sequence[EnforcementPoint], facts: Facts, index: ArmIndex
+    points: Sequence[EnforcementPoint], facts: Facts, index: ArmIndex, spelling: Spelling = Spelling.PLAIN
 ) -> tuple[list[list[Branch]], list[Branch]]:
     """Return what each of some points decides, and all of them together: ALL must allow. Raises TooManyEntries."""
     lists = [
-        in_sequence([list_layer(layer, facts.and_(point.facts), index) for layer in point.layers], OPEN)
+        in_sequence([list_layer(layer, facts.and_(point.facts), index, spelling) for layer in point.layers], OPEN)
         for point in points
     ]
     return lists, in_sequence(lists, OPEN)

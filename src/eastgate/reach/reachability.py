@@ -19,7 +19,7 @@ from eastgate.ir.attributes import IDENTITY, MESH_NAME
 from eastgate.reach import destinations
 from eastgate.reach.caller_sets import CallerSet, CallerSets
 from eastgate.reach.destinations import Destination, Entrance
-from eastgate.reach.endings import OPEN, Branch, Ending, ending_of, fold, list_points
+from eastgate.reach.endings import OPEN, Branch, Ending, Spelling, ending_of, fold, list_points
 from eastgate.records import dataclass
 from eastgate.symbolic.callers import AccountsIn, CallerCell, CallerCells
 from eastgate.symbolic.listing import TooManyEntries, in_order
@@ -96,10 +96,12 @@ class Reachability:
             answers = self._answers[entrance] = tuple(self._merge(self._compute(entrance)))
         return answers
 
-    def branches(self, entrance: Entrance, cell: CallerCell, facts: Facts | None = None) -> list[Branch]:
+    def branches(
+        self, entrance: Entrance, cell: CallerCell, facts: Facts | None = None, spelling: Spelling = Spelling.PLAIN
+    ) -> list[Branch]:
         """Return what happens to the requests of one cell, in full. Raises TooManyEntries."""
         known = Facts.of_caller(cell, self.callers.callers).and_(entrance.facts)
-        return self._listed(entrance, known if facts is None else known.and_(facts))
+        return self._listed(entrance, known if facts is None else known.and_(facts), spelling)
 
     def _merge(self, answers: Iterable[Answer]) -> Iterator[Answer]:
         merged: dict[tuple[tuple[Branch, ...], bool], CallerSet] = {}
@@ -162,16 +164,16 @@ class Reachability:
         except TooManyEntries:
             return Answer(alike, (), too_many=True)
 
-    def _listed(self, entrance: Entrance, facts: Facts) -> list[Branch]:
+    def _listed(self, entrance: Entrance, facts: Facts, spelling: Spelling) -> list[Branch]:
         if len(entrance.passages) == 1:
-            return list_points(entrance.passages[0].points, facts, self._index)[1]
-        return in_order(self._cases(entrance, facts))
+            return list_points(entrance.passages[0].points, facts, self._index, spelling)[1]
+        return in_order(self._cases(entrance, facts, spelling))
 
-    def _cases(self, entrance: Entrance, facts: Facts) -> Iterator[tuple[Predicate, list[Branch]]]:
+    def _cases(self, entrance: Entrance, facts: Facts, spelling: Spelling) -> Iterator[tuple[Predicate, list[Branch]]]:
         for passage in entrance.passages:
             when = residual(passage.when, facts)
             if when != NEVER:
-                yield when, list_points(passage.points, facts, self._index)[1]
+                yield when, list_points(passage.points, facts, self._index, spelling)[1]
             if when == ALWAYS:
                 return
 

@@ -1,0 +1,162 @@
+"""Requests of cells as questions that somebody can ask: `check --from sa:shop/web --to pod:shop/cart --port 8080`.
+
+A request of a cell says `any other value` of an attribute, and of everybody in a group of callers. Here such values get
+names that nobody has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from eastgate.cluster import account_of
+from eastgate.cluster.question import Question
+from eastgate.ir import Known, Request
+from eastgate.ir.attributes import (
+    ADDRESS,
+    AUTHORITY,
+    HOST,
+    IDENTITY,
+    MCP_METHOD,
+    MCP_TOOL,
+    METHOD,
+    PATH,
+    SENT_PATH,
+    SNI,
+    SOURCE_WORKLOAD,
+    TARGET,
+    URL_PATH,
+    Attribute,
+)
+from eastgate.reach.destinations import Destination, Entrance
+from eastgate.symbolic.callers import (
+    AccountsIn,
+    AnonymousCell,
+    CallerCell,
+    IdentityCell,
+    Name,
+    NamesUnder,
+    OtherAccounts,
+    OtherIdentities,
+    OtherNames,
+)
+from eastgate.symbolic.cells import OTHER
+from eastgate.symbolic.stages import is_answer
+
+__all__ = ["question_of", "source_of_cell"]
+
+_FRESH = "any-other"  # a name that nobody has
+
+
+def question_of(
+    destination: Destination,
+    member: str,
+    entrance: Entrance,
+    cell: CallerCell,
+    request: Request,
+    trust_domain: str,
+    port: int | None = None,
+) -> Question:
+    """Return a question about a request of a cell to a member of a destination; `port`: instead of the entrance's."""
+    values = request.values
+    to = f"{destination.kind}:{member}" if entrance.service is None else f"service:{entrance.service}"
+    port = port if port is not None else _port(entrance)
+    method = _method(values.get(METHOD)) if METHOD in values else None
+    path = next((_path(str(values[name])) for name in _PATHS if values.get(name) is not None), None)
+    host = next((_host(values[name]) for name in (HOST, AUTHORITY) if values.get(name) is not None), None)
+    queries = [(name.key, value) for name, value in values.items() if name.name == "query parameter"]
+    if queries:
+        pairs = [f"{key}={_text(each)}" for key, value in queries for each in _each(value)]
+        path = f"{path or '/'}?{'&'.join(pairs)}" if pairs else path
+    message, tool = values.get(MCP_METHOD), values.get(MCP_TOOL)
+    return Question(
+        source_of_cell(cell, trust_domain, values.get(IDENTITY), values.get(SOURCE_WORKLOAD)),
+        to,
+        port,
+        method=method,
+        path=path,
+        host=host,
+        sni=_host(values[SNI]) if values.get(SNI) is not None else None,
+        headers=_headers(values),
+        mcp_method=_text(message) if message is not None else None,
+        tool=_text(tool) if tool is not None else None,
+        source_ip=str(values[ADDRESS]) if values.get(ADDRESS) is not None else None,
+        claims={name.key: _text(value) for name, value in values.items() if name.name == "claim" and value is not None}
+        or None,
+        external_auth={
+            name.key: "allow" if value == "allow" else "deny" for name, value in values.items() if is_answer(name)
+        },
+    )
+
+
+_PATHS = (PATH, URL_PATH, TARGET, SENT_PATH)
+
+
+def _port(entrance: Entrance) -> int | None:
+    if entrance.ports:
+        return entrance.ports[0]
+    port = next((value for name, value in entrance.facts.values.items() if name.name == "port"), None)
+    return port if isinstance(port, int) else None
+
+
+def source_of_cell(cell: CallerCell, trust_domain: str, identity: Known = None, workload: Known = None) -> str:
+    """Return how questions name a caller of a cell; `identity`, `workload`: one that a request asks for."""
+    if workload is not None and OTHER not in str(workload):
+        return f"pod:{workload}"
+    match cell:
+        case IdentityCell(name):
+            return _account(name, trust_domain)
+        case AccountsIn(domain, namespace):
+            if identity is not None and OTHER not in str(identity):
+                return _account(str(identity), trust_domain)
+            if domain == trust_domain:
+                return f"sa:{namespace}/{_FRESH}"
+            return f"spiffe://{domain}/ns/{namespace}/sa/{_FRESH}"
+        case OtherAccounts():
+            return f"sa:{_FRESH}/{_FRESH}"
+        case OtherIdentities():
+            return f"spiffe://{_FRESH}.example/{_FRESH}"
+        case Name(name):
+            return f"id:{name}"
+        case NamesUnder(suffix):
+            return f"id:{_FRESH}{suffix}"
+        case OtherNames():
+            return f"id:{_FRESH}.example"
+        case AnonymousCell():
+            return "anonymous"
+
+
+def _account(identity: str, trust_domain: str) -> str:
+    account = account_of(identity)
+    return f"sa:{account[1]}/{account[2]}" if account is not None and account[0] == trust_domain else identity
+
+
+def _method(value: Known) -> str | None:
+    if value is None:
+        return None
+    return str(value).replace(OTHER, "TRACE") if OTHER in str(value) else str(value)
+
+
+def _path(value: str) -> str:
+    path = value.replace(OTHER, _FRESH)
+    return path if path.startswith("/") or path == "*" else f"/{path}"
+
+
+def _host(value: Known) -> str:
+    return f"{_FRESH}.example" if value == OTHER else _text(value)
+
+
+def _text(value: Known) -> str:
+    return str(value).replace(OTHER, _FRESH)
+
+
+def _each(value: Known) -> Iterator[Known]:
+    yield from value if isinstance(value, tuple) else () if value is None else (value,)
+
+
+def _headers(values: Mapping[Attribute, Known]) -> dict[str, str | list[str]] | None:
+    headers = {
+        name.key: [_text(each) for each in value] if isinstance(value, tuple) else _text(value)
+        for name, value in values.items()
+        if name.is_header and value is not None
+    }
+    return headers or None

@@ -1,0 +1,80 @@
+"""Requests that show a statement to be false: one of some callers that is allowed, or denied, though none may be.
+
+What is looked for is a request that comes to a branch with that verdict. The search is exact: where it finds nothing
+there is no such request, and where there are too many cases it gives up and says so (`GaveUp`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from eastgate.ir import ALWAYS, And, Is, Not, OneOf, Predicate, Present, Request
+from eastgate.ir.attributes import MCP_METHOD, MCP_TOOL, METHOD
+from eastgate.reach.caller_sets import CallerSet
+from eastgate.reach.destinations import Entrance
+from eastgate.reach.endings import Branch, Ending
+from eastgate.reach.reachability import Reachability
+from eastgate.records import dataclass
+from eastgate.symbolic.callers import CallerCell
+from eastgate.symbolic.partial import Facts, residual
+from eastgate.symbolic.simplify import both
+from eastgate.symbolic.truth import truth
+from eastgate.symbolic.witnesses import GaveUp, witness
+
+__all__ = ["IMPOSSIBLE", "Witness", "find_witness", "witnesses"]
+
+_WITH_NAME = ("tools/call", "prompts/get", "resources/read", "resources/subscribe", "resources/unsubscribe")
+IMPOSSIBLE: tuple[Predicate, ...] = (
+    # A request without a body carries no JSON-RPC message, and only some messages name something.
+    And((Is(METHOD, OneOf(frozenset({"GET", "HEAD", "DELETE", "OPTIONS"}))), Is(MCP_METHOD, Present()))),
+    And((Is(MCP_TOOL, Present()), Not(Is(MCP_METHOD, OneOf(frozenset(_WITH_NAME)))))),
+    And((Is(MCP_METHOD, Present()), Not(Is(METHOD, Present())))),
+)
+"""Predicates that no request meets."""
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """A request of a cell of callers, and what happens to it. What the request does not say does not matter."""
+
+    cell: CallerCell
+    request: Request
+    ending: Ending
+
+
+def witnesses(
+    reach: Reachability, entrance: Entrance, callers: CallerSet, where: Predicate = ALWAYS, *, allowed: bool
+) -> Iterator[Witness]:
+    """Yield requests of these callers that meet a condition and come to such a verdict, one for each branch that can.
+
+    Raises GaveUp where that cannot be found out.
+    """
+    for answer in reach.answers(entrance):
+        some = answer.callers & callers
+        if not some or answer.allowed is (not allowed):
+            continue
+        cell = next(reach.callers.cells_in(some))
+        facts = Facts.of_caller(cell, reach.callers.callers).and_(entrance.facts)
+        if answer.too_many:
+            raise GaveUp
+        for request in _requests(answer.branches, residual(where, facts), allowed=allowed):
+            ending = next(branch.end for branch in answer.branches if truth(branch.when, request))
+            yield Witness(cell, request, ending)
+
+
+def find_witness(
+    reach: Reachability, entrance: Entrance, callers: CallerSet, where: Predicate = ALWAYS, *, allowed: bool
+) -> Witness | None:
+    """Return the first of `witnesses`; None where there is none. Raises GaveUp."""
+    return next(witnesses(reach, entrance, callers, where, allowed=allowed), None)
+
+
+def _requests(branches: Sequence[Branch], where: Predicate, *, allowed: bool) -> Iterator[Request]:
+    before: list[Predicate] = list(IMPOSSIBLE)
+    for branch in branches:
+        if branch.end.allowed is not allowed:
+            before.append(branch.when)
+            continue
+        request = witness(both((branch.when, where)), before)
+        if request is not None:
+            yield request
