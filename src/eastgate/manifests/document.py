@@ -39,6 +39,11 @@ class Stretch:
         assert root is not None  # noqa: S101 - it could be read the first time
         return root.nearest(*self.path)
 
+    @property
+    def written(self) -> str | None:
+        """Return the text of the value: where two are equal, so are the values. None where it is a part of another."""
+        return None if self.path else self.text.source.text[self.start : self.end]
+
     def span(self) -> Span:
         """Return the position of the value."""
         return self.node().span if self.path else self.text.span(self.start, self.end)

@@ -11,12 +11,14 @@ import enum
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 from itertools import chain
+from typing import Protocol
 
-from eastgate.api.authority import Authority
-from eastgate.cluster import Gateway, Route, Workload
+from eastgate.cluster import Backend, Gateway, Route, Workload, World
 from eastgate.cluster.points import DeadEnd, Point
 from eastgate.cluster.targets import BackendNamed, GatewayNamed, RouteNamed
+from eastgate.dialects import Policy
 from eastgate.engine.compiled import Program
+from eastgate.engine.engine import Engine
 from eastgate.gateway import ListenerGroup, RoutingTable, VirtualHost
 from eastgate.gateway.attachment import is_http
 from eastgate.gateway.hostnames import Host, comparable, specificity
@@ -26,9 +28,39 @@ from eastgate.ir.attributes import BACKEND, HOST, PORT, SERVICE, SNI, Attribute
 from eastgate.reach.endings import EnforcementPoint
 from eastgate.reach.requests import PortClass, port_classes
 from eastgate.records import dataclass
+from eastgate.settings import Settings
 from eastgate.symbolic.partial import Facts
 
-__all__ = ["Destination", "DestinationKind", "Entrance", "Passage", "backends", "gateways", "routes", "workloads"]
+__all__ = [
+    "Decides",
+    "Destination",
+    "DestinationKind",
+    "Entrance",
+    "Passage",
+    "backend_alone",
+    "backends",
+    "classes",
+    "gateways",
+    "routes",
+    "workload_class",
+    "workloads",
+]
+
+
+class Decides(Protocol):
+    """The parts of an authority that answers are computed from."""
+
+    @property
+    def world(self) -> World:
+        """Return what exists."""
+
+    @property
+    def engine(self) -> Engine[Policy]:
+        """Return what decides."""
+
+    @property
+    def settings(self) -> Settings:
+        """Return the settings that decide."""
 
 
 class DestinationKind(enum.StrEnum):
@@ -93,27 +125,42 @@ class Destination:
 # Workloads
 
 
-def workloads(authority: Authority) -> list[Destination]:
+def workloads(authority: Decides) -> list[Destination]:
     """Return the classes of workloads that decide alike, at the ports that they declare or that some rule names."""
-    world = authority.world
-    classes: dict[int, tuple[Program, list[Workload]]] = {}
-    for key, workload in world.workloads.items():
+    return [workload_class(authority, layers, members) for layers, members in classes(authority)]
+
+
+def classes(authority: Decides) -> list[tuple[tuple[Layer, ...], list[Workload]]]:
+    """Return the workloads that decide alike, with their layers."""
+    alike: dict[int, tuple[Program, list[Workload]]] = {}
+    for key, workload in authority.world.workloads.items():
         program = authority.engine.program(key)
-        classes.setdefault(id(program), (program, []))[1].append(workload)
-    return [workload_class(authority, program.layers, members) for program, members in classes.values()]
+        alike.setdefault(id(program), (program, []))[1].append(workload)
+    return [(program.layers, members) for program, members in alike.values()]
 
 
-def workload_class(authority: Authority, layers: tuple[Layer, ...], members: Sequence[Workload]) -> Destination:
-    """Return workloads that have these layers as one destination."""
+def workload_class(
+    authority: Decides,
+    layers: tuple[Layer, ...],
+    members: Sequence[Workload],
+    beside: Sequence[Layer] = (),
+    ports: Iterable[int] = (),
+    services: Iterable[str] = (),
+) -> Destination:
+    """Return workloads that have these layers as one destination.
+
+    `beside`: what these layers tell apart is told apart as well; and `ports` and `services` are also declared.
+    """
     keys = tuple(workload.key for workload in members)
-    looked_at: frozenset[Attribute] = frozenset().union(*(layer.looks_at for layer in layers))
-    declared = sorted({port.number for workload in members for port in workload.ports})
-    ports = port_classes(_port_atoms(layers) if PORT in looked_at else (), declared)
+    telling = (*layers, *beside)
+    looked_at: frozenset[Attribute] = frozenset().union(*(layer.looks_at for layer in telling))
+    declared = sorted({*ports, *(port.number for workload in members for port in workload.ports)})
+    port_sets = port_classes(_port_atoms(telling) if PORT in looked_at else (), declared)
     addressed: list[str | None] = [None]
     if SERVICE in looked_at:
-        services = {service for workload in members for service in authority.world.services_of(workload.key)}
-        addressed += sorted(services & _services_in(layers))
-    entrances = tuple(_workload_entrance(keys, layers, port, service) for service in addressed for port in ports)
+        behind = {service for workload in members for service in authority.world.services_of(workload.key)}
+        addressed += sorted({*behind, *services} & _services_in(telling))
+    entrances = tuple(_workload_entrance(keys, layers, port, service) for service in addressed for port in port_sets)
     return Destination(DestinationKind.POD, keys, entrances, layers, keys)
 
 
@@ -143,7 +190,7 @@ def _services_in(layers: Iterable[Layer]) -> set[str]:
 # Gateways, routes and backends
 
 
-def gateways(authority: Authority) -> list[Destination]:
+def gateways(authority: Decides) -> list[Destination]:
     """Return every Gateway, with an entrance for each port, with TLS and without."""
     found = []
     for gateway in authority.world.gateways.values():
@@ -153,7 +200,7 @@ def gateways(authority: Authority) -> list[Destination]:
     return found
 
 
-def routes(authority: Authority) -> list[Destination]:
+def routes(authority: Decides) -> list[Destination]:
     """Return the routes whose Gateway nobody declared: it is taken for one that lets everything in."""
     found = []
     for route in authority.world.routes.values():
@@ -169,21 +216,25 @@ def routes(authority: Authority) -> list[Destination]:
     return found
 
 
-def backends(authority: Authority) -> list[Destination]:
+def backends(authority: Decides) -> list[Destination]:
     """Return every Backend, as it is past all gateways."""
-    found = []
-    for backend in authority.world.backends.values():
-        point = BackendNamed(backend.namespace, backend.name)
-        facts = Facts({BACKEND: backend.key})
-        layers = authority.engine.program(point).layers
-        passage = Passage(ALWAYS, (EnforcementPoint((backend.key,), layers, facts),))
-        ports = port_classes(_port_atoms(layers), [backend.port] if backend.port else [])
-        entrances = tuple(Entrance(port.ports, port.others, port.facts, (passage,)) for port in ports)
-        found.append(Destination(DestinationKind.BACKEND, (backend.key,), entrances, layers, (point,)))
-    return found
+    return [backend_alone(authority, backend) for backend in authority.world.backends.values()]
 
 
-def _gateway_entrances(authority: Authority, gateway: Gateway, only: Route | None) -> Iterator[Entrance]:
+def backend_alone(
+    authority: Decides, backend: Backend, beside: Sequence[Layer] = (), ports: Iterable[int] = ()
+) -> Destination:
+    """Return a Backend as it is past all gateways; `beside` and `ports`: as for workloads."""
+    point = BackendNamed(backend.namespace, backend.name)
+    facts = Facts({BACKEND: backend.key})
+    layers = authority.engine.program(point).layers
+    passage = Passage(ALWAYS, (EnforcementPoint((backend.key,), layers, facts),))
+    classes = port_classes(_port_atoms((*layers, *beside)), sorted({*ports, *([backend.port] if backend.port else [])}))
+    entrances = tuple(Entrance(port.ports, port.others, port.facts, (passage,)) for port in classes)
+    return Destination(DestinationKind.BACKEND, (backend.key,), entrances, layers, (point,))
+
+
+def _gateway_entrances(authority: Decides, gateway: Gateway, only: Route | None) -> Iterator[Entrance]:
     """Yield the ports of a gateway; `only`: requests that take another route lead nowhere."""
     table = RoutingTable.of(authority.world, gateway)
     for group in table.groups:
@@ -198,7 +249,7 @@ def _gateway_entrances(authority: Authority, gateway: Gateway, only: Route | Non
 
 
 def _passages(
-    authority: Authority,
+    authority: Decides,
     gateway: Gateway,
     group: ListenerGroup,
     hosts: Sequence[VirtualHost],
@@ -232,7 +283,7 @@ def _leads_to(point: Point | None, words: str) -> str:
 
 
 def _points(
-    authority: Authority, gateway: Gateway, route: Route | None, end: Point | None, backend: str | None = None
+    authority: Decides, gateway: Gateway, route: Route | None, end: Point | None, backend: str | None = None
 ) -> tuple[EnforcementPoint, ...]:
     """Return what decides on the way from a gateway by a route to its end, as one point; no route: it ends there."""
     way: list[Point] = [GatewayNamed(gateway.namespace, gateway.name)]

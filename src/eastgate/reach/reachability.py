@@ -12,22 +12,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain
 
-from eastgate.api.authority import Authority
 from eastgate.cluster import service_account_id
-from eastgate.ir import ALWAYS, NEVER, UNOPPOSED, Chain, Computed, Is, Layer, Outcome, Predicate, Rule
-from eastgate.ir.attributes import IDENTITY, MESH_NAME
+from eastgate.ir import ALWAYS, NEVER, UNOPPOSED, And, Chain, Computed, Is, Layer, Outcome, Predicate, Rule, atoms
 from eastgate.reach import destinations
 from eastgate.reach.caller_sets import CallerSet, CallerSets
-from eastgate.reach.destinations import Destination, Entrance
+from eastgate.reach.destinations import Decides, Destination, Entrance
 from eastgate.reach.endings import OPEN, Branch, Ending, Spelling, ending_of, fold, list_points
 from eastgate.records import dataclass
-from eastgate.symbolic.callers import AccountsIn, CallerCell, CallerCells
+from eastgate.symbolic.callers import CALLER_ATTRIBUTES, AccountsIn, CallerCell, CallerCells
 from eastgate.symbolic.listing import TooManyEntries, in_order
 from eastgate.symbolic.partial import ArmIndex, Facts, residual
 from eastgate.symbolic.stages import Move, OrderedStage
 from eastgate.symbolic.trees import Entry
 
-__all__ = ["Answer", "Reachability"]
+__all__ = ["Answer", "Reachability", "caller_atoms", "number_callers"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +51,24 @@ class Answer:
 class Reachability:
     """All answers of an authority, as long as it does not change. They are computed where somebody asks for them."""
 
-    def __init__(self, authority: Authority, known: Iterable[str] = ()) -> None:
-        """Prepare. `known` are identities that shall have cells of their own, beside those of accounts that exist."""
+    def __init__(
+        self,
+        authority: Decides,
+        known: Iterable[str] = (),
+        namespaces: Iterable[str] = (),
+        callers: CallerSets | None = None,
+    ) -> None:
+        """Prepare. `known` are identities that shall have cells of their own, beside those of accounts that exist.
+
+        So shall the accounts of `namespaces`, which need not exist. `callers`: the cells, where several authorities are
+        to have the same (`number_callers`).
+        """
         self.authority = authority
         self._known = tuple(known)
+        self._namespaces = frozenset(namespaces)
+        self._callers = callers
         self._answers: dict[Entrance, tuple[Answer, ...]] = {}
-        self._walks: dict[int, _Walk] = {}
+        self._walks: dict[int, _LayerWalk] = {}
 
     @cached_property
     def destinations(self) -> tuple[Destination, ...]:
@@ -69,21 +79,10 @@ class Reachability:
     @cached_property
     def callers(self) -> CallerSets:
         """Return every cell of callers that some rule tells apart, every account that exists, every namespace."""
-        cells = CallerCells(self.authority.settings)
-        asked = _caller_atoms(layer for destination in self.destinations for layer in _layers(destination))
-        known = {*self._known, *self._accounts()}
-        every = cells.cells((atom for atom in asked if isinstance(atom, Is)), known, with_names=True)
-        domain = self.authority.settings.trust_domain
-        namespaces = {AccountsIn(domain, name) for name in self.authority.world.namespaces_in_use()}
-        return CallerSets(cells, list(dict.fromkeys([*every, *sorted(namespaces, key=str)])))
-
-    def _accounts(self) -> Iterator[str]:
-        domain, world = self.authority.settings.trust_domain, self.authority.world
-        for account in world.service_accounts.values():
-            yield service_account_id(domain, account.namespace, account.name)
-        for workload in world.workloads.values():
-            if workload.is_pod:
-                yield service_account_id(domain, workload.namespace, workload.service_account)
+        if self._callers is not None:
+            return self._callers
+        layers = (layer for destination in self.destinations for layer in _layers(destination))
+        return number_callers((self.authority,), layers, self._known, self._namespaces)
 
     @cached_property
     def _index(self) -> ArmIndex:
@@ -117,7 +116,7 @@ class Reachability:
                 left &= ~callers
                 yield Answer(callers, (Entry(ALWAYS, ending),))
         if left:
-            asked = _caller_atoms(entrance.layers)
+            asked = caller_atoms(entrance.layers)
             for alike in self.callers.alike(left, asked):
                 yield self._answer(entrance, alike)
 
@@ -146,10 +145,10 @@ class Reachability:
                 reached = onward
         yield from reached
 
-    def _walk(self, layer: Layer) -> _Walk:
+    def _walk(self, layer: Layer) -> _LayerWalk:
         walk = self._walks.get(id(layer))
         if walk is None:
-            walk = self._walks[id(layer)] = _Walk(layer, self.callers, self._index)
+            walk = self._walks[id(layer)] = _LayerWalk(layer, self.callers, self._index)
         return walk
 
     # More than callers decides
@@ -178,7 +177,7 @@ class Reachability:
                 return
 
 
-class _Walk:
+class _LayerWalk:
     """What a layer says of callers, for facts that are known of their requests."""
 
     def __init__(self, layer: Layer, callers: CallerSets, index: ArmIndex) -> None:
@@ -248,21 +247,58 @@ class _Walk:
         return Outcome(allowed, self._layer.name, stage.name, rule, None if allowed else stage.refusal)
 
 
+def number_callers(
+    authorities: Sequence[Decides], layers: Iterable[Layer], known: Iterable[str] = (), namespaces: Iterable[str] = ()
+) -> CallerSets:
+    """Return every cell that some rule of these layers tells apart, every account and namespace of some authorities.
+
+    They have the same settings. `known` are identities that shall have cells of their own, too, and so shall the
+    accounts of `namespaces`.
+    """
+    settings = authorities[0].settings
+    cells = CallerCells(settings)
+    asked = (atom for atom in caller_atoms(layers) if isinstance(atom, Is))
+    every = cells.cells(asked, {*known, *chain.from_iterable(map(_accounts, authorities))}, with_names=True)
+    used = {*namespaces, *(name for authority in authorities for name in authority.world.namespaces_in_use())}
+    accounts = {AccountsIn(settings.trust_domain, name) for name in used}
+    return CallerSets(cells, list(dict.fromkeys([*every, *sorted(accounts, key=str)])))
+
+
+def _accounts(authority: Decides) -> Iterator[str]:
+    domain, world = authority.settings.trust_domain, authority.world
+    accounts = {(account.namespace, account.name) for account in world.service_accounts.values()}
+    accounts |= {(pod.namespace, pod.service_account) for pod in world.workloads.values() if pod.is_pod}
+    return (service_account_id(domain, *account) for account in accounts)
+
+
 def _layers(destination: Destination) -> Iterator[Layer]:
     if destination.layers:
         return iter(destination.layers)
     return chain.from_iterable(entrance.layers for entrance in destination.entrances)
 
 
-def _caller_atoms(layers: Iterable[Layer]) -> list[Is | Computed]:
+def caller_atoms(layers: Iterable[Layer]) -> list[Is | Computed]:
     """Return every atom on callers that can change an outcome, once."""
-    seen = {id(layer): layer for layer in layers}
-    asked = chain.from_iterable(layer.atoms(observed=False) for layer in seen.values())
-    callers = {IDENTITY, MESH_NAME}
-    return list(
-        dict.fromkeys(
-            atom
-            for atom in asked
-            if (atom.attribute in callers if isinstance(atom, Is) else not callers.isdisjoint(atom.attributes))
-        )
-    )
+    asked: dict[Is | Computed, None] = {}
+    seen: set[int] = set()
+    for layer in layers:
+        if id(layer) in seen:
+            continue
+        seen.add(id(layer))
+        rules = (rule for each in layer.chains for rule in each.rules(observed=False))
+        conditions = chain((case.when for case in layer.cases), (rule.when for rule in rules))
+        for condition in conditions:
+            if id(condition) not in seen:
+                seen.add(id(condition))
+                for part in condition.parts if isinstance(condition, And) else (condition,):
+                    if not isinstance(part, Is):
+                        asked.update(dict.fromkeys(filter(_is_about_callers, atoms(part))))
+                    elif part.attribute in CALLER_ATTRIBUTES:
+                        asked[part] = None
+    return list(asked)
+
+
+def _is_about_callers(atom: Is | Computed) -> bool:
+    if isinstance(atom, Is):
+        return atom.attribute in CALLER_ATTRIBUTES
+    return not CALLER_ATTRIBUTES.isdisjoint(atom.attributes)

@@ -10,7 +10,7 @@ from eastgate.api.deciding import LiveQuestion
 from eastgate.api.questions import EntryPoint, request_values
 from eastgate.cluster.points import DeadEnd
 from eastgate.cluster.targets import GatewayNamed, RouteNamed
-from eastgate.envoy.plan.gateway import Destination
+from eastgate.envoy.plan.gateway import GatewayDestination
 from eastgate.gateway import Routed, possible_routes
 from eastgate.gateway.journey import beyond
 from eastgate.ir import AssumedConsent, GatheredAnswers, Known, Pending, Request, Unroutable
@@ -54,7 +54,7 @@ def _looked_at(authority: Authority) -> list[Attribute]:
     return [*named, *(query(value.name) for match in matches for value in match.query)]
 
 
-def expect(authority: Authority, ask: GatewayAsk, drawn: Destination | None) -> list[Expected]:
+def expect(authority: Authority, ask: GatewayAsk, drawn: GatewayDestination | None) -> list[Expected]:
     """What the engine says of each destination that may be drawn, or of the one that was."""
     questions = ask.questions()
     routed = route_of(authority, questions[0])
@@ -65,7 +65,7 @@ def expect(authority: Authority, ask: GatewayAsk, drawn: Destination | None) -> 
     return expected
 
 
-def may_call(authority: Authority, ask: GatewayAsk, tool: str, drawn: Destination) -> bool:
+def may_call(authority: Authority, ask: GatewayAsk, tool: str, drawn: GatewayDestination) -> bool:
     """Whether the engine lets the caller of a request call a tool where that was led, if every authorizer consents."""
     [question] = ask.questions()
     call = replace(question, mcp_method="tools/call", tool=tool)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from eastgate import Authority
 from eastgate.cluster import HeaderModifier, Redirect, UrlRewrite
-from eastgate.envoy.plan.gateway import Destination
+from eastgate.envoy.plan.gateway import GatewayDestination
 from eastgate.ir import Unroutable
 from eastgate.ir.hosts import is_host
 from eastgate.ir.paths import handed_path, is_respelled
@@ -91,7 +91,7 @@ def known(ask: GatewayAsk, answer: GatewayAnswer) -> Known | None:
 
 
 def difference(
-    authority: Authority, ask: GatewayAsk, answer: GatewayAnswer, destination: Destination | None
+    authority: Authority, ask: GatewayAsk, answer: GatewayAnswer, destination: GatewayDestination | None
 ) -> str | None:
     """What is not the same, in words; None where all is. `destination` is the one that the log names."""
     expected = expect(authority, ask, destination)
@@ -160,7 +160,7 @@ def _name(one: Expected) -> str:
 
 
 def _difference_of_allowed(
-    authority: Authority, ask: GatewayAsk, answer: GatewayAnswer, destination: Destination, one: Expected
+    authority: Authority, ask: GatewayAsk, answer: GatewayAnswer, destination: GatewayDestination, one: Expected
 ) -> str | None:
     if destination.unsupported:
         is_refused = answer.server is None and (answer.status == 500 or _is_grpc(ask))
@@ -186,7 +186,7 @@ def _difference_of_allowed(
 
 
 def _difference_of_tools(
-    authority: Authority, ask: GatewayAsk, answer: GatewayAnswer, destination: Destination
+    authority: Authority, ask: GatewayAsk, answer: GatewayAnswer, destination: GatewayDestination
 ) -> str | None:
     """What a list of tools shows, and what the caller may call of it if every authorizer consents."""
     if ask.messages != [("tools/list", None)] or not destination.filters_tools or not answer.body:
@@ -202,7 +202,7 @@ _USUAL_PORTS = {"http": 80, "https": 443}
 
 
 def _difference_of_location(
-    ask: GatewayAsk, answer: GatewayAnswer, destination: Destination, redirect: Redirect
+    ask: GatewayAsk, answer: GatewayAnswer, destination: GatewayDestination, redirect: Redirect
 ) -> str | None:
     path = _rewritten(ask, destination)
     scheme = redirect.scheme or ("https" if ask.is_tls else "http")
@@ -214,7 +214,7 @@ def _difference_of_location(
     return None if path is None or location == wanted else f"the gateway redirects to {location}, instead of {wanted}"
 
 
-def _server(authority: Authority, destination: Destination) -> str | None:
+def _server(authority: Authority, destination: GatewayDestination) -> str | None:
     """The Service behind a backend, if it is there."""
     backend = destination.backend
     if backend is None:
@@ -223,7 +223,7 @@ def _server(authority: Authority, destination: Destination) -> str | None:
     return name if f"{backend.namespace}/{name}" in authority.world.services else None
 
 
-def _difference_of_view(ask: GatewayAsk, answer: GatewayAnswer, destination: Destination) -> str | None:
+def _difference_of_view(ask: GatewayAsk, answer: GatewayAnswer, destination: GatewayDestination) -> str | None:
     """What the server should not have seen so."""
     arrived = answer.arrived
     if arrived is None:
@@ -243,7 +243,7 @@ def _difference_of_view(ask: GatewayAsk, answer: GatewayAnswer, destination: Des
     return _difference_of_headers(ask, answer, destination)
 
 
-def _difference_of_headers(ask: GatewayAsk, answer: GatewayAnswer, destination: Destination) -> str | None:
+def _difference_of_headers(ask: GatewayAsk, answer: GatewayAnswer, destination: GatewayDestination) -> str | None:
     arrived = [(name.lower(), value) for name, value in answer.arrived.headers] if answer.arrived is not None else []
     for each in destination.filters:
         if not isinstance(each, HeaderModifier) or each.type != HeaderModifier.REQUEST:
@@ -260,7 +260,7 @@ def _difference_of_headers(ask: GatewayAsk, answer: GatewayAnswer, destination: 
     return None
 
 
-def _rewritten(ask: GatewayAsk, destination: Destination) -> str | None:
+def _rewritten(ask: GatewayAsk, destination: GatewayDestination) -> str | None:
     """The target that the server should see; None where how it was written is not what this is about."""
     path, mark, rest = ask.http.target.partition("?")
     if re.fullmatch(r"(/[a-z]+)*/?", path) is None:
@@ -276,7 +276,7 @@ def _rewritten(ask: GatewayAsk, destination: Destination) -> str | None:
     return f"{path}{mark}{rest}"
 
 
-def _prefix(destination: Destination) -> str:
+def _prefix(destination: GatewayDestination) -> str:
     """The part of a path that the only match of a rule names."""
     assert destination.routed is not None
     [match] = destination.routed.route.rules[destination.routed.rule].matches

@@ -59,14 +59,14 @@ __all__ = [
     "NO_SUCH_SESSION",
     "UNCLEAR_ROUTE",
     "UNREAD_MESSAGE",
-    "Destination",
+    "GatewayDestination",
     "GatewayPlan",
     "TlsStream",
     "plan_destinations",
     "plan_gateway_port",
 ]
 
-DESTINATION = Attribute("destination")  # where routing leads a request: the id of a `Destination`
+DESTINATION = Attribute("destination")  # where routing leads a request: the id of a `GatewayDestination`
 MESSAGE = Attribute("MCP message", needs_http=True)  # whether the message in a request was read
 # Refusals of what is no proper message, or of no session of the caller's, whatever policies say of it
 UNREAD_MESSAGE, NO_SESSION, NO_SUCH_SESSION = "unread-message", "no-session", "no-such-session"
@@ -99,7 +99,7 @@ Decide: TypeAlias = Callable[[Flow, CallerCell], Node]
 
 
 @dataclass(frozen=True, slots=True)
-class Destination:
+class GatewayDestination:
     """One backend of one rule, or what answers in its place; `points` are those on the way, the Gateway first.
 
     `backend_key`: the backend of agents that it leads to, if it is one. `prefix`: the part of the path that the rule's
@@ -149,7 +149,7 @@ class TlsStream:
     """TLS that is passed through: where connections with a name in their handshake go, and whether they may."""
 
     hostname: Host
-    destinations: tuple[Destination, ...]
+    destinations: tuple[GatewayDestination, ...]
     verdict: ProxyVerdict
 
 
@@ -165,18 +165,18 @@ class GatewayPlan:
     tls: bool
     port: PortPlan
     routing: Node
-    rules: Mapping[str, tuple[Destination, ...]]
-    by_id: Mapping[str, Destination]
+    rules: Mapping[str, tuple[GatewayDestination, ...]]
+    by_id: Mapping[str, GatewayDestination]
     fields: tuple[RequestField, ...]
     streams: tuple[TlsStream, ...] = ()
 
     @property
-    def destinations(self) -> Iterable[Destination]:
+    def destinations(self) -> Iterable[GatewayDestination]:
         """Return the destinations of requests."""
         return self.by_id.values()
 
     @property
-    def every_destination(self) -> Iterator[Destination]:
+    def every_destination(self) -> Iterator[GatewayDestination]:
         """Yield the destinations of requests, and those of TLS that is passed through."""
         yield from self.destinations
         for stream in self.streams:
@@ -203,7 +203,7 @@ def plan_gateway_port(
 
 def plan_destinations(
     gateway: GatewayNamed, group: ListenerGroup, layers_at: LayersAt, world: World, settings: Settings
-) -> dict[str, Destination]:
+) -> dict[str, GatewayDestination]:
     """Return the destinations of a port by their ids, without what is decided there."""
     planner = _GatewayPlanner(gateway, group, layers_at, world, settings, ())
     planner.route()
@@ -227,12 +227,12 @@ class _GatewayPlanner:
         self._world = world
         self._callers = CallerCells(settings)
         self._known = frozenset(known)
-        self._rules: dict[str, tuple[Destination, ...]] = {}
+        self._rules: dict[str, tuple[GatewayDestination, ...]] = {}
         self._flows: dict[tuple[Point, str | None], list[Flow]] = {}
         self._combined: dict[tuple[int, ...], tuple[Sequence[Node], Node]] = {}  # with what keeps the ids
         self._readable: dict[int, tuple[Node, Node]] = {}
 
-    def by_id(self) -> dict[str, Destination]:
+    def by_id(self) -> dict[str, GatewayDestination]:
         return {destination.id: destination for of_rule in self._rules.values() for destination in of_rule}
 
     def plan(self) -> GatewayPlan:
@@ -255,7 +255,7 @@ class _GatewayPlanner:
 
     def _streams(self) -> Iterator[TlsStream]:
         for host in self._group.streams():
-            destinations: tuple[Destination, ...] = ()
+            destinations: tuple[GatewayDestination, ...] = ()
             verdict = _NO_STREAM
             if host.candidates:
                 routed = host.candidates[0].routed
@@ -264,7 +264,7 @@ class _GatewayPlanner:
                 verdict = next((each for each in verdicts if not each.allowed), verdicts[0])
             yield TlsStream(host.hostname, destinations, verdict)
 
-    def _stream_verdict(self, destination: Destination) -> ProxyVerdict:
+    def _stream_verdict(self, destination: GatewayDestination) -> ProxyVerdict:
         """Decide about bytes of which nothing is known, and whose caller shows no certificate here."""
         decided = self._joined(
             [unread(flow.decision(AnonymousCell(), http=False)) for flow in self._flows_on_way(destination)]
@@ -312,7 +312,7 @@ class _GatewayPlanner:
             self._rules[name] = tuple(self._destinations(name, routed, prefix))
         return name
 
-    def _destinations(self, rule: str, routed: Routed, prefix: str | None) -> Iterator[Destination]:
+    def _destinations(self, rule: str, routed: Routed, prefix: str | None) -> Iterator[GatewayDestination]:
         route = RouteNamed(routed.route.namespace, routed.route.name, routed.route.kind)
         ends = list(beyond(routed, self._world))
         backends: Sequence[BackendRef | None] = routed.backends if len(ends) == len(routed.backends) else [None]
@@ -321,7 +321,7 @@ class _GatewayPlanner:
             weight = backend.weight if backend is not None else 1
             yield self._destination(f"{rule}.{index}", weight, points, routed, backend, key, prefix)
 
-    def _nowhere(self) -> Destination:
+    def _nowhere(self) -> GatewayDestination:
         return self._destination(NOWHERE, 1, (self._gateway, DeadEnd(Unroutable.NO_ROUTE)), None, None, None)
 
     def _destination(
@@ -333,7 +333,7 @@ class _GatewayPlanner:
         backend: BackendRef | None,
         key: str | None,
         prefix: str | None = None,
-    ) -> Destination:
+    ) -> GatewayDestination:
         layers = [layer for point in points for layer in self._layers_at(point)]
         looks_at = frozenset[Attribute]().union(*(layer.looks_at for layer in layers))
         looks, tells = bool(looks_at & _MCP), MCP_TOOL in looks_at
@@ -341,11 +341,11 @@ class _GatewayPlanner:
         asked = (ask.authorizer for layer in layers for ask in layer.asks)
         shows = looks or any(isinstance(name, AuthorizerName) and name.external.max_body > 0 for name in asked)
         schemes = bool(authorizers_in(layers))
-        return Destination(name, weight, points, routed, backend, key, prefix, reads, tells, shows, schemes)
+        return GatewayDestination(name, weight, points, routed, backend, key, prefix, reads, tells, shows, schemes)
 
     # Deciding
 
-    def _flows_on_way(self, destination: Destination) -> list[Flow]:
+    def _flows_on_way(self, destination: GatewayDestination) -> list[Flow]:
         return [flow for point in destination.points for flow in self._flows_at(point, destination.backend_key)]
 
     def _flows_at(self, point: Point, key: str | None) -> list[Flow]:
@@ -375,7 +375,9 @@ class _GatewayPlanner:
             looked_at((atom for flow in flows for atom in flow.asked), looks_at),
         )
 
-    def _decision(self, flows_to: Mapping[Destination, Sequence[Flow]], cell: CallerCell, decide: Decide) -> Node:
+    def _decision(
+        self, flows_to: Mapping[GatewayDestination, Sequence[Flow]], cell: CallerCell, decide: Decide
+    ) -> Node:
         """Return what is decided for callers of a cell, by destination."""
         decisions = (
             (_leads_to(destination), self._joined([self._of_readable(flow, decide(flow, cell)) for flow in flows]))
@@ -405,7 +407,7 @@ class _GatewayPlanner:
         return self._readable[id(node)][1]
 
     def _audit(
-        self, flows_to: Mapping[Destination, Sequence[Flow]], cells: Sequence[CallerCell]
+        self, flows_to: Mapping[GatewayDestination, Sequence[Flow]], cells: Sequence[CallerCell]
     ) -> ByCaller[Node] | None:
         """Return the first rule in audit mode that matches, by destination."""
         audits: dict[CallerCell, Node] = {}
@@ -432,7 +434,7 @@ def _respell(flow: Flow, cell: CallerCell) -> Node:
     return flow.respelled(cell)
 
 
-def _leads_to(destination: Destination) -> Predicate:
+def _leads_to(destination: GatewayDestination) -> Predicate:
     return Is(DESTINATION, OneOf(frozenset({destination.id})))
 
 

@@ -1,0 +1,159 @@
+"""Witnesses of a difference put to both engines: only what `decide` says of a question counts as a change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import islice
+
+from eastgate.api.authority import Authority
+from eastgate.api.decisions import Decision
+from eastgate.api.questions import QuestionError
+from eastgate.cluster.question import Question
+from eastgate.ir import Request
+from eastgate.ir.attributes import HOST, MCP_METHOD, METHOD
+from eastgate.reach.destinations import Destination, Entrance
+from eastgate.reach.endings import Spelling
+from eastgate.reach.pairing import Pair
+from eastgate.reach.questions import question_of
+from eastgate.reach.samples import concrete_requests
+from eastgate.records import dataclass
+from eastgate.symbolic.callers import CallerCell
+from eastgate.symbolic.cells import OTHER
+
+__all__ = ["Confirmation", "Confirmer"]
+
+_PATH = "/any-other"
+_HOST = "any-other.example"
+_HEADER = "x-any-other"
+_ADDRESS = "203.0.113.7"
+_MOST_QUESTIONS = 120
+_METHODS = ("GET", "POST", "PUT")
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmation:
+    """A question that two engines answer differently, and their answers about one member of the destination."""
+
+    question: Question
+    member: str
+    old: Decision
+    new: Decision
+
+
+class Confirmer:
+    """Asks both engines. `schemes` are authorizers that may answer otherwise on the two sides, by name."""
+
+    def __init__(self, old: Authority, new: Authority, schemes: Iterable[str], issuers: Iterable[str] = ()) -> None:
+        self._old = old
+        self._new = new
+        self._schemes = frozenset(map(str, schemes))
+        self._issuers = tuple(issuers)
+
+    def confirm(
+        self,
+        pair: Pair,
+        entrance: Entrance,
+        cell: CallerCell,
+        request: Request,
+        spelling: Spelling,
+        port: int | None = None,
+    ) -> Confirmation | None:
+        """Return a question in whose answers the sides differ, made of a witness; None where none is found."""
+        member = self._member(pair, entrance)
+        destination = Destination(pair.kind, (member,), ())
+        asked: set[str] = set()
+        for number, question in enumerate(
+            self._questions(destination, member, entrance, cell, request, spelling, port)
+        ):
+            if number >= _MOST_QUESTIONS:
+                break
+            key = repr(question.arguments)
+            if key in asked:
+                continue
+            asked.add(key)
+            try:
+                old, new = self._old.decide(question), self._new.decide(question)
+            except QuestionError:
+                continue
+            if _verdict(old, member) != _verdict(new, member):
+                return Confirmation(question, member, old, new)
+        return None
+
+    def _member(self, pair: Pair, entrance: Entrance) -> str:
+        worlds = (self._old.world, self._new.world)
+        if entrance.service is None:
+            return pair.members[0]
+        behind = (key for key in pair.members if all(entrance.service in world.services_of(key) for world in worlds))
+        return next(behind, pair.members[0])
+
+    def _questions(
+        self,
+        destination: Destination,
+        member: str,
+        entrance: Entrance,
+        cell: CallerCell,
+        request: Request,
+        spelling: Spelling,
+        port: int | None,
+    ) -> Iterator[Question]:
+        for concrete in concrete_requests(request):
+            question = question_of(destination, member, entrance, cell, concrete, self._new.settings.trust_domain, port)
+            answers = {name: answer for name, answer in question.external_auth.items() if name not in self._schemes}
+            question = replace(question, external_auth=answers)
+            for spelled in _spelled(question, spelling):
+                if concrete.values.get(METHOD) == OTHER:  # rather one that people know
+                    yield from (replace(spelled, method=method) for method in _METHODS)
+                yield spelled
+                for completed in _completed(spelled, concrete):
+                    yield completed
+                    yield from self._with_tokens(completed)
+
+    def _with_tokens(self, question: Question) -> Iterator[Question]:
+        if self._schemes:
+            for issuer in self._issuers:
+                yield replace(question, claims={"iss": issuer, "sub": "any-other", **(question.claims or {})})
+
+
+def _verdict(decision: Decision, member: str) -> bool:
+    """Return what a decision says of one of the places that its question leads to."""
+    return dict(decision.ways).get(member, decision.allowed)
+
+
+def _completed(question: Question, request: Request) -> Iterator[Question]:
+    """Yield the question with what it leaves out: such a request as anybody sends."""
+    is_message = question.mcp_method is not None or question.tool is not None
+    values = request.values
+    if METHOD in values and values[METHOD] is None:
+        return  # no HTTP at all
+    method = question.method or ("POST" if is_message or values.get(MCP_METHOD) is not None else "GET")
+    host = question.host or (None if HOST in values and values[HOST] is None else _HOST)
+    whole = replace(
+        question,
+        method=method,
+        path=question.path or _PATH,
+        host=host,
+        headers=question.headers or {_HEADER: "any-other"},
+        source_ip=question.source_ip or _ADDRESS,
+    )
+    yield replace(whole, source_ip=question.source_ip)
+    yield whole
+    if question.method is None and not is_message:
+        yield replace(whole, method="POST")
+
+
+def _spelled(question: Question, spelling: Spelling) -> Iterator[Question]:
+    """Yield the question with a path or a host that is spelled so."""
+    path = (question.path or "/").partition("?")[0].rstrip("/")
+    match spelling:
+        case Spelling.PLAIN:
+            yield question
+        case Spelling.ENCODED_SLASH:
+            for spelled in (f"{path}/any%2Fother", f"{path}%2Fother", "/any%2Fother"):
+                yield replace(question, path=spelled)
+        case Spelling.RESPELLED:
+            for spelled in (f"{path}/any%21other", f"{path}%21", f"{path}[", "/any%21other"):
+                yield replace(question, path=spelled)
+        case Spelling.BAD_HOST:
+            for host in (f"{question.host or _HOST} x", "bad host", "bad_host/x"):
+                yield replace(question, host=host)

@@ -1,0 +1,164 @@
+"""Workloads that do not exist yet, and that a statement is about: one for each set of policies that such may have.
+
+A pod may come with any labels that the statement covers, as any account, made by any controller, in a namespace that
+exists or in a new one with any labels. It declares no ports and has no annotations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import count
+
+from eastgate.api.authority import Authority
+from eastgate.cluster import (
+    Namespace,
+    Owner,
+    Pod,
+    PodNamed,
+    PodsAcross,
+    PodsMatching,
+    PodsOfAccount,
+    PodsOfService,
+    PodsOwnedBy,
+    Service,
+    Target,
+    World,
+)
+from eastgate.cluster.labels import Operator, Requirement, Selector
+from eastgate.cluster.objects import NAME_LABEL
+from eastgate.records import dataclass
+from eastgate.reports.invariants.labels import OTHER, TooManyLabellings, labellings, terms_of
+
+__all__ = ["Cover", "ImaginedPod", "imagine"]
+
+_MOST_IN_A_NAMESPACE = 4_096
+_MOST = 20_000
+
+# Terms of targets on what is no label: no label has such a key
+_ACCOUNT, _OWNER, _NAME = " account", " owner", " name"
+
+
+@dataclass(frozen=True, slots=True)
+class Cover:
+    """Pods that a statement is about: with these labels, in these namespaces; `service`: those behind it, instead."""
+
+    pods: Selector
+    namespaces: Selector
+
+    @classmethod
+    def of_service(cls, service: Service) -> Cover:
+        """Return the pods that a Service selects."""
+        return cls(Selector.of(service.selector), Selector.of({NAME_LABEL: service.namespace}))
+
+
+@dataclass(frozen=True, slots=True)
+class ImaginedPod:
+    """A pod that does not exist, and the namespace that would come with it, if that does not exist either."""
+
+    pod: Pod
+    namespace: Namespace | None
+
+    @property
+    def key(self) -> str:
+        """Return the key of its workload."""
+        return f"{self.pod.namespace}/{self.pod.name}"
+
+    def to_manifests(self) -> list[dict[str, object]]:
+        """Return it as objects of the Kubernetes API."""
+        pod, manifests = self.pod, []
+        if self.namespace is not None:
+            labels = {key: value for key, value in self.namespace.labels.items() if key != NAME_LABEL}
+            manifests.append(
+                {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace.name, **_labels(labels)}}
+            )
+        metadata: dict[str, object] = {"name": pod.name, "namespace": pod.namespace, **_labels(pod.labels)}
+        if pod.owner is not None:
+            metadata["ownerReferences"] = [{"kind": pod.owner.kind, "name": pod.owner.name, "controller": True}]
+        manifests.append(
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": metadata,
+                "spec": {"serviceAccountName": pod.service_account},
+            }
+        )
+        return manifests
+
+
+def _labels(labels: object) -> dict[str, object]:
+    return {"labels": dict(labels)} if labels else {}  # type: ignore[call-overload]
+
+
+def imagine(authority: Authority, covers: Sequence[Cover]) -> list[ImaginedPod]:
+    """Return pods that do not exist, so that each that may come is decided as one of them, or as one that exists.
+
+    Raises TooManyLabellings.
+    """
+    world = authority.world
+    targets = list(dict.fromkeys(target for policy in authority.policies for target in policy.targets))
+    homes = {target.namespace for target in targets if not isinstance(target, PodsAcross)} - {None}
+    namespaces = sorted({*world.namespaces_in_use(), *(home for home in homes if home is not None)})
+    imagined: list[ImaginedPod] = []
+    for cover in covers:
+        for namespace, is_new in _namespaces(cover, namespaces, targets, world):
+            terms = [term for target in targets for term in _terms(target, namespace, world)]
+            for labels in labellings(terms, terms_of(cover.pods), _MOST_IN_A_NAMESPACE):
+                imagined.append(_imagined(labels, namespace, len(imagined), world, is_new=is_new))
+                if len(imagined) > _MOST:
+                    raise TooManyLabellings
+    return imagined
+
+
+def _namespaces(
+    cover: Cover, existing: Sequence[str], targets: Sequence[Target], world: World
+) -> Iterator[tuple[Namespace, bool]]:
+    """Yield the namespaces that a cover is about: those that exist, and new ones."""
+    yield from (
+        (world.namespace(name), False) for name in existing if cover.namespaces.matches(world.namespace(name).labels)
+    )
+    demanded = terms_of(cover.namespaces)
+    selecting = [terms_of(target.namespaces) for target in targets if isinstance(target, PodsAcross)]
+    named = {value for term in demanded if term.key == NAME_LABEL for value in term.values}
+    fresh = (name for name in map("new-namespace-{}".format, count(1)) if name not in existing)
+    names: list[str | None] = [OTHER, *sorted(named - set(existing))]
+    for labels in labellings(selecting, demanded, _MOST_IN_A_NAMESPACE, {NAME_LABEL: names}):
+        name = labels[NAME_LABEL]
+        yield Namespace(next(fresh) if name == OTHER else name, labels), True
+
+
+def _terms(target: Target, namespace: Namespace, world: World) -> Iterator[tuple[Requirement, ...]]:
+    """Yield what a target demands of pods of a namespace, unless it means none of them, or all."""
+    match target:
+        case PodsMatching(home, selector) if home == namespace.name:
+            yield terms_of(selector)
+        case PodsAcross(namespaces, pods) if namespaces.matches(namespace.labels):
+            yield terms_of(pods)
+        case PodsOfService(home, name) if home == namespace.name:
+            service = world.services.get(f"{home}/{name}")
+            if service is not None and service.selects_pods:
+                yield terms_of(Selector.of(service.selector))
+        case PodsOfAccount(home, account) if home == namespace.name:
+            yield (_is(_ACCOUNT, account),)
+        case PodsOwnedBy(home, kind, name) if home == namespace.name:
+            yield (_is(_OWNER, f"{kind}/{name}"),)
+        case PodNamed(home, name) if home == namespace.name and f"{home}/{name}" not in world.workloads:
+            yield (_is(_NAME, name),)
+
+
+def _is(key: str, value: str) -> Requirement:
+    return Requirement(key, Operator.IN, frozenset({value}))
+
+
+def _imagined(labels: object, namespace: Namespace, number: int, world: World, *, is_new: bool) -> ImaginedPod:
+    chosen = dict(labels)  # type: ignore[call-overload]
+    owner = chosen.pop(_OWNER, OTHER)
+    account, name = chosen.pop(_ACCOUNT, OTHER), chosen.pop(_NAME, OTHER)
+    fresh = (f"new-pod-{numbered}" for numbered in count(number + 1))
+    pod = Pod(
+        namespace.name,
+        next(name for name in fresh if f"{namespace.name}/{name}" not in world.workloads) if name == OTHER else name,
+        chosen,
+        service_account=account if account != OTHER else "new-account",
+        owner=Owner(*owner.split("/", 1)) if owner != OTHER else None,
+    )
+    return ImaginedPod(pod, namespace if is_new else None)
