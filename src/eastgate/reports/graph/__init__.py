@@ -5,7 +5,7 @@ from eastgate.reports.graph.build import Survey, survey
 from eastgate.reports.graph.making import make_graph
 from eastgate.reports.graph.model import Bundle, Edge, Graph, Node, NodeKind, ReachVerdict, Way
 from eastgate.reports.graph.rendering import FORMATS, render
-from eastgate.reports.graph.selection import Selection, UnknownEnd
+from eastgate.reports.graph.selection import Selection
 
 __all__ = [
     "FORMATS",
@@ -18,7 +18,6 @@ __all__ = [
     "ReachVerdict",
     "Selection",
     "Survey",
-    "UnknownEnd",
     "Way",
     "make_graph",
     "render",

@@ -6,7 +6,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from eastgate.api.authority import Authority
+from eastgate.api.questions import BAD_SOURCE, NOT_DECLARED, QuestionError
 from eastgate.cluster import Workload, World, service_account_id
+from eastgate.cluster.points import Point
+from eastgate.diagnostics import Code, did_you_mean
 from eastgate.ir.spiffe import SCHEME
 from eastgate.reach.caller_sets import CallerSet
 from eastgate.reach.destinations import Destination, DestinationKind
@@ -15,7 +18,7 @@ from eastgate.records import dataclass
 from eastgate.reports.graph.callers import caller_node, redundant_callers
 from eastgate.reports.graph.model import Bundle, Graph, Node, NodeKind, ReachVerdict
 from eastgate.reports.graph.reached import Outcome, Reached, arrivals
-from eastgate.reports.graph.selection import Selection, UnknownEnd
+from eastgate.reports.graph.selection import Selection
 
 __all__ = ["Survey", "list_graph", "survey"]
 
@@ -36,6 +39,17 @@ class Survey:
     reached: tuple[Reached, ...]
 
     @property
+    def points(self) -> list[Point]:
+        """Return the points of enforcement that decide here."""
+        points: dict[Point, None] = {}
+        for reached in self.reached:
+            destination = reached.destination
+            is_class = destination.kind is DestinationKind.POD
+            points.update(dict.fromkeys(name.partition(":")[2] for name in reached.members) if is_class else {})
+            points.update({} if is_class else dict.fromkeys(destination.points))
+        return list(points)
+
+    @property
     def everybody(self) -> tuple[str, ...]:
         """Return all callers that there are; none where only some are asked about."""
         if self.selection.sources or self.selection.external or self.selection.namespace:
@@ -54,7 +68,7 @@ class Survey:
 
 
 def survey(authority: Authority, selection: Selection | None = None) -> Survey:
-    """Find out all that is asked for. Raises UnknownEnd for a caller or destination that is not there."""
+    """Find out all that is asked for. Raises QuestionError for a caller or destination that is not there."""
     chosen = selection or Selection()
     reach = Reachability(authority, tuple(_identities(chosen.sources, authority)))
     nodes = [caller_node(cell, reach.callers.callers) for cell in reach.callers.cells]
@@ -65,13 +79,19 @@ def survey(authority: Authority, selection: Selection | None = None) -> Survey:
     callers = {number: node for number, node in every.items() if not redundant >> number & 1}
     aimed = {name: node for name, node in targets.items() if chosen.chooses_target(node, behind)}
     if chosen.sources and not callers:
-        raise UnknownEnd(f"there is no caller {' or '.join(chosen.sources)} in the manifests")
+        raise _missing(BAD_SOURCE, "caller", chosen.sources, (node.id for node in nodes))
     if chosen.targets and not aimed:
-        raise UnknownEnd(f"there is no destination {' or '.join(chosen.targets)} in the manifests")
+        raise _missing(NOT_DECLARED, "destination", chosen.targets, targets)
     bits = sum(1 << number for number in callers)
     reached = tuple(_reached(reach, aimed, chosen))
     workloads = tuple(node for node in targets.values() if node.kind is NodeKind.POD)
     return Survey(reach, chosen, callers, every, aimed, workloads, bits, reached)
+
+
+def _missing(code: Code, what: str, names: Iterable[str], known: Iterable[str]) -> QuestionError:
+    wanted = next(iter(names))
+    near = did_you_mean(wanted, known)
+    return QuestionError(code, f"there is no {what} `{wanted}`", f"did you mean {near}?" if near else None)
 
 
 def _identities(names: Iterable[str], authority: Authority) -> Iterator[str]:

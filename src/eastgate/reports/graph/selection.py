@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from fnmatch import fnmatchcase
 
 from eastgate.cluster import World
@@ -11,11 +11,7 @@ from eastgate.records import dataclass
 from eastgate.reports.graph.model import Node, NodeKind
 from eastgate.symbolic.partial import Facts
 
-__all__ = ["Selection", "UnknownEnd"]
-
-
-class UnknownEnd(Exception):  # noqa: N818 - the question is wrong, not the program
-    """A caller or a destination that is asked for is not there."""
+__all__ = ["Selection"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +66,6 @@ class Selection:
         """Return the pods of the Services that targets name."""
         named = [key for key in world.services if any(fnmatchcase(f"service:{key}", name) for name in self.targets)]
         return frozenset(f"pod:{pod}" for key in named for pod in world.pods_of(key))
-
-    def check(self, is_known: Callable[[str, bool], bool]) -> None:
-        """Raise UnknownEnd for a name that means nothing."""
-        for names, is_source in ((self.sources, True), (self.targets, False)):
-            for name in names:
-                if not is_known(name, is_source):
-                    end = "caller" if is_source else "destination"
-                    raise UnknownEnd(f"there is no {end} `{name}` in the manifests")
 
 
 def _matches(node: Node, names: Iterable[str]) -> bool:

@@ -11,17 +11,33 @@ __all__ = ["STYLE", "Drawing", "attribute", "box", "fit", "text", "tooltip"]
 
 STYLE = """
 svg { font: 11px system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }
-.page { fill: #ffffff; } .zone { fill: #f4f6f8; stroke: #cfd8dc; }
+.page { fill: #ffffff; }
+.zone { fill: #f4f6f8; stroke: #cfd8dc; }
 .zone-title { fill: #546e7a; font-weight: 600; letter-spacing: .03em; }
-.chip rect, .card > rect { fill: #ffffff; stroke: #90a4ae; } .chip text, .title { fill: #1c2b33; }
-.title { font-weight: 600; } .outside rect { stroke: #c62828; } .kind, .legend, .rule { fill: #78909c; }
-.row text { fill: #263238; } .row .rule, .nobody { fill: #78909c; font-style: italic; }
-.edge { fill: none; stroke-width: 1.4; opacity: .75; } .edge:hover { stroke-width: 3; opacity: 1; }
-.allow { stroke: #2e7d32; } .depends { stroke: #b26a00; stroke-dasharray: 5 4; } .deny { stroke: #c62828; stroke-dasharray: 1 4; }
-.mark-allow { fill: #2e7d32; } .mark-depends { fill: #ffffff; stroke: #b26a00; stroke-width: 1.6; stroke-dasharray: 2 1.5; }
-.mark-deny { fill: #c62828; } .stripe { fill: #f4f6f8; } .line { stroke: #cfd8dc; } .cell text { text-anchor: middle; font-size: 9px; }
-.cell-allow rect { fill: #2e7d32; } .cell-allow text { fill: #ffffff; } .cell-deny rect { fill: #ffcdd2; } .cell-deny text { fill: #b71c1c; }
-.cell-depends rect { fill: #fff3e0; stroke: #b26a00; stroke-width: 1.4; stroke-dasharray: 3 2; } .cell-depends text { fill: #7a4700; }
+.chip rect, .card > rect { fill: #ffffff; stroke: #90a4ae; }
+.chip text, .title { fill: #1c2b33; }
+.title { font-weight: 600; }
+.outside rect { stroke: #c62828; }
+.kind, .legend, .rule { fill: #78909c; }
+.row text { fill: #263238; }
+.row .rule, .nobody { fill: #78909c; font-style: italic; }
+.edge { fill: none; stroke-width: 1.4; opacity: .75; }
+.edge:hover { stroke-width: 3; opacity: 1; }
+.allow { stroke: #2e7d32; }
+.depends { stroke: #b26a00; stroke-dasharray: 5 4; }
+.deny { stroke: #c62828; stroke-dasharray: 1 4; }
+.mark-allow { fill: #2e7d32; }
+.mark-depends { fill: #ffffff; stroke: #b26a00; stroke-width: 1.6; stroke-dasharray: 2 1.5; }
+.mark-deny { fill: #c62828; }
+.stripe { fill: #f4f6f8; }
+.line { stroke: #cfd8dc; }
+.cell text { text-anchor: middle; font-size: 9px; }
+.cell-allow rect { fill: #2e7d32; }
+.cell-allow text { fill: #ffffff; }
+.cell-deny rect { fill: #ffcdd2; }
+.cell-deny text { fill: #b71c1c; }
+.cell-depends rect { fill: #fff3e0; stroke: #b26a00; stroke-width: 1.4; stroke-dasharray: 3 2; }
+.cell-depends text { fill: #7a4700; }
 .on { stroke: #78909c; stroke-width: 2.2; }
 """.strip()
 
