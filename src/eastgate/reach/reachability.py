@@ -84,6 +84,12 @@ class Reachability:
         layers = (layer for destination in self.destinations for layer in _layers(destination))
         return number_callers((self.authority,), layers, self._known, self._namespaces)
 
+    def forgetful(self) -> Reachability:
+        """Return one with the same callers that remembers no answer yet, for entrances that are thrown away."""
+        other = Reachability(self.authority, self._known)
+        other.__dict__["callers"] = self.callers  # computed already
+        return other
+
     @cached_property
     def _index(self) -> ArmIndex:
         return ArmIndex(self.callers.callers)
