@@ -70,7 +70,9 @@ new_pods = st.builds(
     Pod,
     st.sampled_from(["a", "b", "elsewhere"]),
     st.just("unforeseen"),
-    st.fixed_dictionaries({}, optional={"app": st.sampled_from(["web", "db", "z"]), "tier": st.sampled_from(["1", "z"])}),
+    st.fixed_dictionaries(
+        {}, optional={"app": st.sampled_from(["web", "db", "z"]), "tier": st.sampled_from(["1", "z"])}
+    ),
     service_account=st.sampled_from(["x", "z"]),
 )
 SOURCES = ["anonymous", *generate.IDENTITIES, "sa:a/other", "sa:new/other", "sa:a/x", "spiffe://evil/other"]
@@ -129,7 +131,14 @@ def test_statements_about_services(
 linkerd_callers = callers(
     groups([("n", "x"), ("m", "*"), ("n", "*")], ["spiffe://td/x.west.example.com"], st.none() | st.just(Selector.of()))
 )
-LINKERD_SOURCES = ["anonymous", "sa:n/x", "sa:m/x", "sa:n/other", "id:web.west.example.com", "spiffe://td/x.west.example.com"]
+LINKERD_SOURCES = [
+    "anonymous",
+    "sa:n/x",
+    "sa:m/x",
+    "sa:n/other",
+    "id:web.west.example.com",
+    "spiffe://td/x.west.example.com",
+]
 
 
 @settings(max_examples=60, deadline=None)
@@ -160,14 +169,20 @@ def test_statements_about_linkerds_mesh(
     chosen = Settings.from_mapping({"linkerdDefaultPolicy": default, "dataPlane": plane})
     authority = authority_of([namespace, *pods, *resources], chosen)
     selector = Selector.of(labels)
-    stated = statement(mode, meant, to(selector), Requests(dict.fromkeys(ports, SPAN), methods=methods), existing_only=True)
+    stated = statement(
+        mode, meant, to(selector), Requests(dict.fromkeys(ports, SPAN), methods=methods), existing_only=True
+    )
     asked = (
         Question(source, f"pod:{key}", port, method, path, host, headers={"k": value}, source_ip=address)
         for key in authority.world.select(PodsAcross(Selector.of(), selector))
         for source, port, (method, path, host, value, address) in itertools.product(
             LINKERD_SOURCES,
             linkerd_generate.PORTS,
-            [("GET", "/a", "h", "v", "10.1.2.3"), ("POST", "/s/m", "a.h", "w", "8.8.8.8"), ("GET", "/ab", "b.h", "v", "fd00::1")],
+            [
+                ("GET", "/a", "h", "v", "10.1.2.3"),
+                ("POST", "/s/m", "a.h", "w", "8.8.8.8"),
+                ("GET", "/ab", "b.h", "v", "fd00::1"),
+            ],
         )
     )
     agrees(prove(authority, stated), stated, authority, asked)
@@ -223,9 +238,7 @@ def test_statements_about_gateways_with_authorizers(
     authority = authority_of(accepted(manifests), Settings())
     everybody = Callers(groups_of_everybody())
     stated = statement(mode, everybody, to(gateways=("n/g",)), requests)
-    asked = (
-        Question("anonymous", "gateway:n/g", 80, c.method, c.path, c.host, headers=dict(c.headers)) for c in calls
-    )
+    asked = (Question("anonymous", "gateway:n/g", 80, c.method, c.path, c.host, headers=dict(c.headers)) for c in calls)
     agrees(prove(authority, stated), stated, authority, (q for q in asked if ":" not in (q.host or "")))
 
 
