@@ -153,9 +153,7 @@ def _refuse_unread(old: Authority, new: Authority, output: str) -> None:
 # Revisions
 
 
-def _revisions(
-    reading: _Reading, words: str, paths: Sequence[str | os.PathLike[str]]
-) -> tuple[Authority, Authority]:
+def _revisions(reading: _Reading, words: str, paths: Sequence[str | os.PathLike[str]]) -> tuple[Authority, Authority]:
     if not paths:
         raise click.UsageError("give the files or folders to compare: --git A..B PATH...")
     if any(Path(path).is_absolute() or os.fspath(path) == "-" for path in paths):
