@@ -13,7 +13,7 @@ from functools import cached_property
 from itertools import chain
 
 from eastgate.cluster import service_account_id
-from eastgate.ir import ALWAYS, NEVER, UNOPPOSED, And, Chain, Computed, Is, Layer, Outcome, Predicate, Rule, atoms
+from eastgate.ir import ALWAYS, NEVER, And, Chain, Computed, Is, Layer, Outcome, Predicate, Rule, atoms
 from eastgate.reach import destinations
 from eastgate.reach.caller_sets import CallerSet, CallerSets
 from eastgate.reach.destinations import Decides, Destination, Entrance
@@ -98,7 +98,7 @@ class Reachability:
         """Return what happens at an entrance to whom: every caller is in exactly one answer."""
         answers = self._answers.get(entrance)
         if answers is None:
-            answers = self._answers[entrance] = tuple(self._merge(self._compute(entrance)))
+            answers = self._answers[entrance] = tuple(self._compute(entrance))
         return answers
 
     def branches(
@@ -108,23 +108,22 @@ class Reachability:
         known = Facts.of_caller(cell, self.callers.callers).and_(entrance.facts)
         return self._listed(entrance, known if facts is None else known.and_(facts), spelling)
 
-    def _merge(self, answers: Iterable[Answer]) -> Iterator[Answer]:
-        merged: dict[tuple[tuple[Branch, ...], bool], CallerSet] = {}
-        for answer in answers:
-            key = answer.branches, answer.too_many
-            merged[key] = merged.get(key, 0) | answer.callers
-        return (Answer(callers, *key) for key, callers in merged.items())
-
     def _compute(self, entrance: Entrance) -> Iterator[Answer]:
         left = self.callers.everybody
         if len(entrance.passages) == 1 and not entrance.hides_http:
+            settled: dict[int, tuple[CallerSet, Ending]] = {}  # an ending is one object, wherever it is met
             for callers, ending in self._settled(entrance):
                 left &= ~callers
-                yield Answer(callers, (Entry(ALWAYS, ending),))
+                before = settled.get(id(ending))
+                settled[id(ending)] = callers if before is None else callers | before[0], ending
+            yield from (Answer(callers, (Entry(ALWAYS, ending),)) for callers, ending in settled.values())
         if left:
-            asked = caller_atoms(entrance.layers)
-            for alike in self.callers.alike(left, asked):
-                yield self._answer(entrance, alike)
+            merged: dict[tuple[tuple[Branch, ...], bool], CallerSet] = {}
+            for alike in self.callers.alike(left, caller_atoms(entrance.layers)):
+                branches = self._branches(entrance, alike)
+                key = branches or (), branches is None
+                merged[key] = merged.get(key, 0) | alike
+            yield from (Answer(callers, *key) for key, callers in merged.items())
 
     # Callers alone decide
 
@@ -159,15 +158,16 @@ class Reachability:
 
     # More than callers decides
 
-    def _answer(self, entrance: Entrance, alike: CallerSet) -> Answer:
+    def _branches(self, entrance: Entrance, alike: CallerSet) -> tuple[Branch, ...] | None:
+        """Return what happens to the requests of callers whom no rule tells apart; None where that is too much."""
         cell = next(self.callers.cells_in(alike))
         looked_at = (attribute for layer in entrance.layers for attribute in layer.looks_at)
         if entrance.hides_http and any(attribute.needs_http for attribute in looked_at):
-            return Answer(alike, (), too_many=True)  # what nobody sees decides
+            return None  # what nobody sees decides
         try:
-            return Answer(alike, fold(self.branches(entrance, cell)))
+            return fold(self.branches(entrance, cell))
         except TooManyEntries:
-            return Answer(alike, (), too_many=True)
+            return None
 
     def _listed(self, entrance: Entrance, facts: Facts, spelling: Spelling) -> list[Branch]:
         if len(entrance.passages) == 1:
@@ -190,6 +190,7 @@ class _LayerWalk:
         self._layer = layer
         self._callers = callers
         self._index = index
+        self._endings: dict[tuple[int, int], Ending] = {}
 
     def of(self, facts: Facts) -> list[tuple[CallerSet, Ending]]:
         """Return what happens to callers whose verdict depends on nothing else; the others are left out."""
@@ -208,24 +209,25 @@ class _LayerWalk:
 
     def _through(self, chain: Chain, callers: CallerSet, facts: Facts, decided: list[tuple[CallerSet, Ending]]) -> None:
         """Lead callers through the stages of a chain."""
-        going: list[tuple[CallerSet, Outcome]] = [(callers, UNOPPOSED)]
+        going: list[tuple[CallerSet, Ending]] = [(callers, OPEN)]
         for stage in self._index.stages(chain):
             if not going:
                 return
             going = self._pass_stage(stage, going, facts, decided)
-        decided += [(some, ending_of(outcome)) for some, outcome in going]
+        decided += going
 
     def _pass_stage(
         self,
         stage: OrderedStage,
-        going: Sequence[tuple[CallerSet, Outcome]],
+        going: Sequence[tuple[CallerSet, Ending]],
         facts: Facts,
         decided: list[tuple[CallerSet, Ending]],
-    ) -> list[tuple[CallerSet, Outcome]]:
+    ) -> list[tuple[CallerSet, Ending]]:
+        """Lead callers through a stage; return those who go on, each with the acceptance that they have then."""
         asked = 0
         for some, _ in going:
             asked |= some
-        passed: list[tuple[CallerSet, Outcome]] = []  # with the acceptance of this stage
+        passed: list[tuple[CallerSet, Ending]] = []  # with the acceptance of this stage
         on: CallerSet = 0  # those who go on with the acceptance that they had
         for arm in stage.arms:
             held = self._callers.holding(arm.when, facts)
@@ -234,23 +236,26 @@ class _LayerWalk:
             if met and arm.move is Move.PASS:
                 on |= met
             elif met:
-                outcome = self._outcome(stage, arm.rule, allowed=arm.move is not Move.DENY)
-                if arm.move is Move.PROCEED:
-                    passed.append((met, outcome))
-                else:
-                    decided.append((met, ending_of(outcome)))
+                ending = self._ending(stage, arm.rule, allowed=arm.move is not Move.DENY)
+                (passed if arm.move is Move.PROCEED else decided).append((met, ending))
             if not asked:
                 break
         if stage.otherwise is Move.DENY:
-            decided += [(asked, ending_of(self._outcome(stage, None, allowed=False)))] if asked else []
+            decided += [(asked, self._ending(stage, None, allowed=False))] if asked else []
         elif stage.otherwise is Move.ACCEPT:
-            decided += [(asked & some, ending_of(outcome)) for some, outcome in going if asked & some]
+            decided += [(asked & some, ending) for some, ending in going if asked & some]
         else:
             on |= asked
-        return [*passed, *((on & some, outcome) for some, outcome in going if on & some)]
+        return [*passed, *((on & some, ending) for some, ending in going if on & some)]
 
-    def _outcome(self, stage: OrderedStage, rule: Rule | None, *, allowed: bool) -> Outcome:
-        return Outcome(allowed, self._layer.name, stage.name, rule, None if allowed else stage.refusal)
+    def _ending(self, stage: OrderedStage, rule: Rule | None, *, allowed: bool) -> Ending:
+        key = id(stage), id(rule)
+        ending = self._endings.get(key)
+        if ending is None:
+            refusal = None if allowed else stage.refusal
+            ending = ending_of(Outcome(allowed, self._layer.name, stage.name, rule, refusal))
+            self._endings[key] = ending
+        return ending
 
 
 def number_callers(
