@@ -1,4 +1,4 @@
-"""Answers of `Reachability` to questions, found without the engine: the entrance, the caller's cell, the first branch."""
+"""Answers of `Reachability` to questions, without the engine: the entrance, the caller's cell, the first branch."""
 
 from __future__ import annotations
 
@@ -19,9 +19,8 @@ from eastgate.symbolic.stages import answer_attribute
 __all__ = ["compare_with_check", "compare_with_engine", "find_answer", "find_entrance", "first_allowed"]
 
 
-def compare_with_check(reach: Reachability, question: Question) -> bool | None:
+def compare_with_check(reach: Reachability, authority: Authority, question: Question) -> bool | None:
     """Assert that reachability says of a question what `check` says; None where either of them cannot tell."""
-    authority = reach.authority
     try:
         decision = authority.decide(question)
         requests = authority.requests(question)

@@ -16,7 +16,7 @@ from eastgate.cli.output import colored, emit, emit_json, fail, say, terminal_wi
 from eastgate.cli.unconsidered import unread_option
 from eastgate.collection import no_collection
 from eastgate.reports.cluster import Cluster
-from eastgate.reports.graph import FORMATS, Grouping, Selection, Survey, make_graph, render, survey
+from eastgate.reports.graph import FORMATS, GraphSelection, Grouping, Survey, make_graph, render, survey
 from eastgate.reports.graph.making import MOST_NODES
 from eastgate.reports.graph.notes import list_notes
 from eastgate.reports.graph.rendering import PICTURES
@@ -84,7 +84,7 @@ def graph(
         _show_unused(cluster, output)
         return
     port, namespace, tool = options["port"], options["namespace"], options["tool"]
-    selection = Selection(
+    selection = GraphSelection(
         sources,
         targets,
         port if isinstance(port, int) else None,

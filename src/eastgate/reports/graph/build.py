@@ -16,9 +16,9 @@ from eastgate.reach.destinations import Destination, DestinationKind
 from eastgate.reach.reachability import Reachability
 from eastgate.records import dataclass
 from eastgate.reports.graph.callers import caller_node, redundant_callers
-from eastgate.reports.graph.model import Bundle, Graph, Node, NodeKind, ReachVerdict
-from eastgate.reports.graph.reached import Outcome, Reached, arrivals
-from eastgate.reports.graph.selection import Selection
+from eastgate.reports.graph.model import Bundle, Graph, GraphNode, NodeKind, ReachVerdict
+from eastgate.reports.graph.reached import Reached, ReachOutcome, arrivals
+from eastgate.reports.graph.selection import GraphSelection
 
 __all__ = ["Survey", "list_graph", "survey"]
 
@@ -30,11 +30,11 @@ class Survey:
     """What is asked for of all that reachability says: callers and destinations as nodes, and what happens."""
 
     reach: Reachability
-    selection: Selection
-    callers: dict[int, Node]  # by the number of their cell
-    every_caller: dict[int, Node]  # also those to whom the same happens as to others
-    targets: dict[str, Node]  # by id
-    workloads: tuple[Node, ...]  # all, chosen or not
+    selection: GraphSelection
+    callers: dict[int, GraphNode]  # by the number of their cell
+    every_caller: dict[int, GraphNode]  # also those to whom the same happens as to others
+    targets: dict[str, GraphNode]  # by id
+    workloads: tuple[GraphNode, ...]  # all, chosen or not
     chosen: CallerSet
     reached: tuple[Reached, ...]
 
@@ -56,7 +56,7 @@ class Survey:
             return ()
         return tuple(node.id for node in self.callers.values())
 
-    def sources(self, callers: CallerSet) -> list[Node]:
+    def sources(self, callers: CallerSet) -> list[GraphNode]:
         """Return the nodes of a set of callers."""
         nodes = []
         left = callers & self.chosen
@@ -67,9 +67,9 @@ class Survey:
         return nodes
 
 
-def survey(authority: Authority, selection: Selection | None = None) -> Survey:
+def survey(authority: Authority, selection: GraphSelection | None = None) -> Survey:
     """Find out all that is asked for. Raises QuestionError for a caller or destination that is not there."""
-    chosen = selection or Selection()
+    chosen = selection or GraphSelection()
     reach = Reachability(authority, tuple(_identities(chosen.sources, authority)))
     nodes = [caller_node(cell, reach.callers.callers) for cell in reach.callers.cells]
     targets = {node.id: node for destination in reach.destinations for node in _nodes(destination, authority.world)}
@@ -104,7 +104,7 @@ def _identities(names: Iterable[str], authority: Authority) -> Iterator[str]:
             yield name
 
 
-def _reached(reach: Reachability, aimed: dict[str, Node], selection: Selection) -> Iterator[Reached]:
+def _reached(reach: Reachability, aimed: dict[str, GraphNode], selection: GraphSelection) -> Iterator[Reached]:
     for destination in reach.destinations:
         members = tuple(name for name in destination.names if name in aimed)
         if members:
@@ -112,15 +112,15 @@ def _reached(reach: Reachability, aimed: dict[str, Node], selection: Selection) 
             yield Reached(destination, members, found)
 
 
-def _nodes(destination: Destination, world: World) -> Iterator[Node]:
+def _nodes(destination: Destination, world: World) -> Iterator[GraphNode]:
     for key, name in zip(destination.members, destination.names, strict=True):
         namespace = key.partition("/")[0]
         if destination.kind is DestinationKind.POD:
             workload = world.workloads[key]
             account = f"sa:{namespace}/{workload.service_account}" if workload.is_pod else None
-            yield Node(name, NodeKind.POD, namespace, account, _app(workload))
+            yield GraphNode(name, NodeKind.POD, namespace, account, _app(workload))
         else:
-            yield Node(name, NodeKind(destination.kind), namespace)
+            yield GraphNode(name, NodeKind(destination.kind), namespace)
 
 
 def _app(workload: Workload) -> str:
@@ -142,7 +142,7 @@ def list_graph(found: Survey, *, why: bool = True) -> Graph:
 
 def _bundles(found: Survey, reached: Reached, *, why: bool) -> Iterator[Bundle]:
     """Yield the bundles of one destination; ports at which the same happens come together."""
-    ports_by_outcome: dict[tuple[Outcome, str | None, bool | None], tuple[list[int], list[bool]]] = {}
+    ports_by_outcome: dict[tuple[ReachOutcome, str | None, bool | None], tuple[list[int], list[bool]]] = {}
     declared: dict[str | None, set[int]] = {}
     for arrival in reached.arrivals:
         declared.setdefault(arrival.service, set()).update(arrival.ports)
@@ -160,18 +160,18 @@ def _bundles(found: Survey, reached: Reached, *, why: bool) -> Iterator[Bundle]:
             yield replace(alike, service=service, tls=tls, any_port=every)
 
 
-def _without_reasons(outcomes: Iterable[Outcome]) -> list[Outcome]:
+def _without_reasons(outcomes: Iterable[ReachOutcome]) -> list[ReachOutcome]:
     """Return outcomes that do not say which rules decide; those that say the same come together."""
-    merged: dict[Outcome, CallerSet] = {}
+    merged: dict[ReachOutcome, CallerSet] = {}
     for outcome in outcomes:
         ways = tuple(dict.fromkeys(replace(way, by=()) for way in outcome.ways))
-        alike = Outcome(0, outcome.verdict, ways)
+        alike = ReachOutcome(0, outcome.verdict, ways)
         merged[alike] = merged.get(alike, 0) | outcome.callers
     return [replace(alike, callers=callers) for alike, callers in merged.items()]
 
 
 def _pairs(
-    found: Survey, sources: list[Node], targets: tuple[str, ...]
+    found: Survey, sources: list[GraphNode], targets: tuple[str, ...]
 ) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
     """Yield the pairs that are asked for, as sets of which each pairs with each."""
     namespace = found.selection.namespace
@@ -187,7 +187,7 @@ def _pairs(
         yield local, outside
 
 
-def _nodes_of(found: Survey, bundles: Iterable[Bundle]) -> dict[str, Node]:
+def _nodes_of(found: Survey, bundles: Iterable[Bundle]) -> dict[str, GraphNode]:
     every = {node.id: node for node in found.callers.values()} | found.targets
     if not found.selection.is_everything:
         used = {name for bundle in bundles for name in (*bundle.sources, *bundle.targets)}
@@ -197,7 +197,7 @@ def _nodes_of(found: Survey, bundles: Iterable[Bundle]) -> dict[str, Node]:
     return every | behind
 
 
-def _node_behind(name: str) -> Node:
+def _node_behind(name: str) -> GraphNode:
     kind, _, key = name.partition(":")
     known = {str(each): each for each in NodeKind}
-    return Node(name, known.get(kind, NodeKind.SERVICE), key.partition("/")[0])
+    return GraphNode(name, known.get(kind, NodeKind.SERVICE), key.partition("/")[0])

@@ -1,4 +1,4 @@
-"""The graph that is asked for: of single callers and destinations, or of groups where a picture has no room for them."""
+"""The graph that is asked for: of single callers and destinations, or of groups where they are too many."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from eastgate.reports.graph.leaving_out import RuleKey, key_of, leave_out
 from eastgate.reports.graph.words import rule_lines
 from eastgate.symbolic.witnesses import GaveUp, witness
 
-__all__ = ["Finding", "Proof", "Unused", "find_unused", "unused_text"]
+__all__ = ["Proof", "Unused", "UnusedRule", "find_unused", "unused_text"]
 
 _AUTHORED = frozenset({RuleKind.LISTED, RuleKind.SCHEME})
 
@@ -39,7 +39,7 @@ class Proof(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class UnusedRule:
     """A rule that is not needed, or not proven to be; and the rules that decide in its place."""
 
     origin: Origin
@@ -56,7 +56,7 @@ class Finding:
 class Unused:
     """All findings, and the policies none of whose rules is needed, even if all of them go."""
 
-    rules: tuple[Finding, ...]
+    rules: tuple[UnusedRule, ...]
     policies: tuple[PolicyRef, ...]
     points: tuple[Point, ...]
 
@@ -68,7 +68,7 @@ class Unused:
 
 def find_unused(authority: Authority) -> Unused:
     """Find the rules without which no answer changes, and those of which that is not known."""
-    search = _Search(Reachability(authority))
+    search = _RuleTrial(Reachability(authority))
     findings = []
     by_policy: dict[PolicyRef, list[Proof]] = {}
     for key, origin in search.rules.items():
@@ -76,7 +76,7 @@ def find_unused(authority: Authority) -> Unused:
         if origin.policy is not None:
             by_policy.setdefault(origin.policy, []).append(proof)
         if proof is not Proof.NEEDED:
-            findings.append(Finding(origin, proof, instead))
+            findings.append(UnusedRule(origin, proof, instead))
     idle = [
         policy
         for policy, proofs in by_policy.items()
@@ -87,7 +87,7 @@ def find_unused(authority: Authority) -> Unused:
     return Unused(tuple(findings), tuple(sorted(idle)), search.points)
 
 
-class _Search:
+class _RuleTrial:
     def __init__(self, reach: Reachability) -> None:
         self._reach = reach
         self.rules: dict[RuleKey, Origin] = {}
