@@ -15,7 +15,7 @@ from eastgate.ir import Origin
 from eastgate.reach.caller_sets import CallerSet
 from eastgate.records import dataclass
 from eastgate.reports.effective.words import ports_text
-from eastgate.reports.graph.build import Survey
+from eastgate.reports.graph.build import Survey, node_behind
 from eastgate.reports.graph.model import AllowedWay, Bundle, Graph, GraphNode, NodeKind, Pairs, ReachVerdict
 from eastgate.reports.graph.reached import Reached, ReachOutcome
 
@@ -44,11 +44,12 @@ def group_graph(found: Survey, by: Grouping) -> Graph:
                 _count(counted[source, target], callers, len(members), reached)
     merged: dict[Bundle, list[str]] = {}
     for (source, target), count in counted.items():
-        bundle = count.bundle(target, found.selection.denied) if groups.are_chosen(source, target) else None
+        behind = groups.groups_behind(count.ways, target)
+        bundle = count.bundle(target, behind, found.selection.denied) if groups.are_chosen(source, target) else None
         if bundle is not None:
             merged.setdefault(bundle, []).append(source)
     bundles = tuple(replace(bundle, sources=tuple(sources)) for bundle, sources in merged.items())
-    used = {name for bundle in bundles for name in (*bundle.sources, *bundle.targets)}
+    used = {name for bundle in bundles for name in (*bundle.sources, *bundle.targets, *bundle.leads_to)}
     nodes = {name: node for name, node in groups.nodes.items() if found.selection.is_everything or name in used}
     return Graph(nodes, bundles, tuple(groups.callers) if found.everybody else ())
 
@@ -98,6 +99,16 @@ class _Groups:
             by_group.setdefault(self._targets[name].id, []).append(name)
         return by_group
 
+    def groups_behind(self, ways: Iterable[AllowedWay], target: str) -> tuple[str, ...]:
+        """Return the groups of what ways lead to, but for the one that is their target."""
+        groups: dict[str, None] = {}
+        for name in dict.fromkeys(name for way in ways for name in way.leads_to):
+            group = self._targets.get(name) or self._group_of(node_behind(name))
+            if group.id != target:
+                groups[group.id] = None
+                self.nodes.setdefault(group.id, group)
+        return tuple(groups)
+
     def are_chosen(self, source: str, target: str) -> bool:
         """Tell whether edges between two groups are asked for."""
         return self._found.selection.chooses_pair(self.nodes[source], self.nodes[target])
@@ -132,12 +143,11 @@ class _Count:
     conditions: frozenset[str] = frozenset()
     denied_by: tuple[Origin, ...] = ()
 
-    def bundle(self, target: str, denied: bool) -> Bundle | None:
+    def bundle(self, target: str, behind: tuple[str, ...], denied: bool) -> Bundle | None:
         """Return the edge to a group; None where there is none."""
         pairs = Pairs(self.open, self.reached, self.all)
         ports = tuple(sorted(self.ports))
         rules = tuple(dict.fromkeys(origin for way in self.ways for origin in way.by))
-        behind = tuple(dict.fromkeys(name for way in self.ways for name in way.leads_to))
         ways: tuple[AllowedWay, ...] = ()
         if not self.reached:
             verdict = ReachVerdict.DENY

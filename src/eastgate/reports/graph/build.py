@@ -20,7 +20,7 @@ from eastgate.reports.graph.model import Bundle, Graph, GraphNode, NodeKind, Rea
 from eastgate.reports.graph.reached import Reached, ReachOutcome, arrivals
 from eastgate.reports.graph.selection import GraphSelection
 
-__all__ = ["Survey", "list_graph", "survey"]
+__all__ = ["Survey", "list_graph", "node_behind", "survey"]
 
 _APP_LABELS = ("app.kubernetes.io/name", "app", "k8s-app")
 
@@ -193,11 +193,12 @@ def _nodes_of(found: Survey, bundles: Iterable[Bundle]) -> dict[str, GraphNode]:
         used = {name for bundle in bundles for name in (*bundle.sources, *bundle.targets)}
         every = {name: node for name, node in every.items() if name in used}
     leads_to = {name for bundle in bundles for name in bundle.leads_to if name not in every}
-    behind = {name: found.targets.get(name) or _node_behind(name) for name in sorted(leads_to)}
+    behind = {name: found.targets.get(name) or node_behind(name) for name in sorted(leads_to)}
     return every | behind
 
 
-def _node_behind(name: str) -> GraphNode:
+def node_behind(name: str) -> GraphNode:
+    """Return the node of something that a gateway leads to, and that decides nothing itself."""
     kind, _, key = name.partition(":")
     known = {str(each): each for each in NodeKind}
     return GraphNode(name, known.get(kind, NodeKind.SERVICE), key.partition("/")[0])

@@ -94,8 +94,8 @@ def _edges(layout: PictureLayout) -> Iterator[str]:
                     ways_on[card.x + card.width, row.middle, behind.x, behind.middle] = (
                         f"{entry.target} leads on to {name}"
                     )
-    for ends, words in ways_on.items():
-        yield f'<path class="edge on" d="{_curve(*ends)}">{tooltip(words)}</path>'
+    for between, words in ways_on.items():
+        yield f'<path class="edge on" d="{_curve(*between)}">{tooltip(words)}</path>'
 
 
 class _Lanes:

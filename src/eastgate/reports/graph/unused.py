@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from eastgate.api.authority import Authority
 from eastgate.api.trace_json import origin_to_json
 from eastgate.cluster.points import Point
-from eastgate.ir import Layer, Origin, PolicyRef, RuleKind
+from eastgate.ir import Layer, Origin, PolicyRef, Rule, RuleKind
+from eastgate.reach.caller_sets import CallerSet
 from eastgate.reach.destinations import Destination, Entrance, Passage
 from eastgate.reach.endings import EnforcementPoint
 from eastgate.reach.reachability import Answer, Reachability
@@ -71,7 +72,8 @@ def find_unused(authority: Authority) -> Unused:
     search = _RuleTrial(Reachability(authority))
     findings = []
     by_policy: dict[PolicyRef, list[Proof]] = {}
-    for key, origin in search.rules.items():
+    for key, rule in search.rules.items():
+        origin = rule.origin
         proof, instead = search.try_without(frozenset({key}))
         if origin.policy is not None:
             by_policy.setdefault(origin.policy, []).append(proof)
@@ -90,12 +92,13 @@ def find_unused(authority: Authority) -> Unused:
 class _RuleTrial:
     def __init__(self, reach: Reachability) -> None:
         self._reach = reach
-        self.rules: dict[RuleKey, Origin] = {}
+        self.rules: dict[RuleKey, Rule] = {}
         self._using: dict[RuleKey, dict[Destination, None]] = {}
         for destination in reach.destinations:
-            for origin in _origins(destination):
-                self.rules.setdefault(key_of(origin), origin)
-                self._using.setdefault(key_of(origin), {})[destination] = None
+            for rule in _rules(destination):
+                key = key_of(rule.origin)
+                self.rules.setdefault(key, rule)
+                self._using.setdefault(key, {})[destination] = None
 
     @property
     def points(self) -> tuple[Point, ...]:
@@ -113,9 +116,16 @@ class _RuleTrial:
                     if same is False:
                         return Proof.NEEDED, ()
                     proof = Proof.UNPROVEN if same is None else proof
-                    if any(b.end.origin is not None and key_of(b.end.origin) in keys for b in before.branches):
-                        instead.update(dict.fromkeys(b.end.origin for b in after.branches if b.end.origin is not None))
+                    if after.callers & self._concerned(keys, entrance):
+                        instead.update(dict.fromkeys(_deciders(after)))
         return proof, tuple(instead)
+
+    def _concerned(self, keys: frozenset[RuleKey], entrance: Entrance) -> CallerSet:
+        """Return the callers of whom some of the rules may hold."""
+        concerned = 0
+        for key in keys:
+            concerned |= self._reach.callers.holding(self.rules[key].when, entrance.facts).possible
+        return concerned
 
     def _both(
         self, entrance: Entrance, keys: frozenset[RuleKey], layers: dict[int, Layer]
@@ -126,13 +136,17 @@ class _RuleTrial:
             yield from ((before, answer) for answer in after if before.callers & answer.callers)
 
 
-def _origins(destination: Destination) -> Iterator[Origin]:
+def _deciders(answer: Answer) -> list[Origin]:
+    return [branch.end.origin for branch in answer.branches if branch.end.origin is not None]
+
+
+def _rules(destination: Destination) -> Iterator[Rule]:
     layers = {id(layer): layer for entrance in destination.entrances for layer in entrance.layers}
     for layer in layers.values():
         for chain in layer.chains:
             for rule in chain.rules(observed=False):
                 if rule.origin.policy is not None and rule.origin.kind in _AUTHORED:
-                    yield rule.origin
+                    yield rule
 
 
 def _change(entrance: Entrance, keys: frozenset[RuleKey], layers: dict[int, Layer]) -> Entrance:
