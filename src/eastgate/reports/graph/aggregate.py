@@ -19,7 +19,7 @@ from eastgate.reports.graph.build import Survey, node_behind
 from eastgate.reports.graph.model import AllowedWay, Bundle, Graph, GraphNode, NodeKind, Pairs, ReachVerdict
 from eastgate.reports.graph.reached import Reached, ReachOutcome
 
-__all__ = ["Grouping", "group_graph"]
+__all__ = ["Grouping", "count_groups", "group_graph"]
 
 
 _LONGEST = 120  # characters of a condition between groups
@@ -52,6 +52,11 @@ def group_graph(found: Survey, by: Grouping) -> Graph:
     used = {name for bundle in bundles for name in (*bundle.sources, *bundle.targets, *bundle.leads_to)}
     nodes = {name: node for name, node in groups.nodes.items() if found.selection.is_everything or name in used}
     return Graph(nodes, bundles, tuple(groups.callers) if found.everybody else ())
+
+
+def count_groups(found: Survey, by: Grouping) -> int:
+    """Return how many nodes the graph of groups can have."""
+    return len(_Groups(found, by).nodes)
 
 
 class _Groups:

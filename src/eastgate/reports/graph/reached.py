@@ -15,7 +15,7 @@ from eastgate.reports.graph.conditions import explain_branches, explain_predicat
 from eastgate.reports.graph.model import AllowedWay, ReachVerdict
 from eastgate.symbolic.partial import Facts, residual
 
-__all__ = ["ReachOutcome", "Reached", "Reaching", "arrivals"]
+__all__ = ["ReachOutcome", "Reached", "Reaching", "WayOn", "arrivals", "branches_on", "ways_on"]
 
 _TOO_MANY = "too many conditions to list"
 _HIDDEN = "what is in HTTP, which nobody sees here"
@@ -67,7 +67,7 @@ def arrivals(reach: Reachability, destination: Destination, port: int | None, fa
 
 def _outcomes(reach: Reachability, entrance: Entrance, facts: Facts) -> Iterator[ReachOutcome]:
     """Yield what happens to whom; callers with equal ways come together."""
-    ways = list(_ways(entrance, facts))
+    ways = list(ways_on(entrance, facts))
     merged: dict[tuple[ReachVerdict, tuple[AllowedWay, ...], tuple[Origin, ...]], CallerSet] = {}
     for answer in reach.answers(entrance):
         branches = narrow(answer.branches, facts)
@@ -86,7 +86,7 @@ def _verdict(answer: Answer, branches: Sequence[Branch]) -> bool | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _WayOn:
+class WayOn:
     """One passage of an entrance as an entrance of its own, and the requests that take it."""
 
     guard: Predicate
@@ -94,7 +94,7 @@ class _WayOn:
     leads_to: tuple[str, ...]
 
 
-def _ways(entrance: Entrance, facts: Facts) -> Iterator[_WayOn]:
+def ways_on(entrance: Entrance, facts: Facts) -> Iterator[WayOn]:
     """Yield the passages that requests can take, each for those that no earlier one takes."""
     known = entrance.facts.and_(facts)
     earlier: list[Predicate] = []
@@ -103,7 +103,7 @@ def _ways(entrance: Entrance, facts: Facts) -> Iterator[_WayOn]:
         guard = without(when, earlier) if when != NEVER else NEVER
         earlier.append(when)
         if guard != NEVER:
-            yield _WayOn(guard, _only(entrance, passage), passage.leads_to)
+            yield WayOn(guard, _only(entrance, passage), passage.leads_to)
         if when == ALWAYS:
             return
 
@@ -116,10 +116,10 @@ def _only(entrance: Entrance, passage: Passage) -> Entrance:
     return Entrance(entrance.ports, entrance.others, facts, alone, entrance.service, entrance.tls, hides)
 
 
-_Taken = tuple[tuple[_WayOn, Answer], ...]
+_Taken = tuple[tuple[WayOn, Answer], ...]
 
 
-def _split(reach: Reachability, callers: CallerSet, ways: Sequence[_WayOn]) -> list[tuple[CallerSet, _Taken]]:
+def _split(reach: Reachability, callers: CallerSet, ways: Sequence[WayOn]) -> list[tuple[CallerSet, _Taken]]:
     """Split callers by what happens to them on each way."""
     blocks: list[tuple[CallerSet, _Taken]] = [(callers, ())]
     for way in ways:
@@ -145,9 +145,9 @@ def _outcome(
     return ReachVerdict.DEPENDS, ways, ()
 
 
-def _way(on: _WayOn, answer: Answer, facts: Facts) -> AllowedWay | None:
+def _way(on: WayOn, answer: Answer, facts: Facts) -> AllowedWay | None:
     """Return what is allowed on a way; None where nothing is."""
-    branches = within(narrow(answer.branches, facts.and_(_values_in(on.guard))), on.guard)
+    branches = branches_on(on, answer, facts)
     allowed = _verdict(answer, branches)
     if allowed is False:
         return None
@@ -156,6 +156,11 @@ def _way(on: _WayOn, answer: Answer, facts: Facts) -> AllowedWay | None:
         guard = explain_predicate(on.guard)
         return AllowedWay(what if guard is None else f"{guard}: {what}", (), on.leads_to)
     return AllowedWay(explain_branches(branches, on.guard), _origins(branches, allowed=True), on.leads_to)
+
+
+def branches_on(on: WayOn, answer: Answer, facts: Facts) -> tuple[Branch, ...]:
+    """Return what an answer says of requests that take a way, without what is true of all of them."""
+    return within(narrow(answer.branches, facts.and_(_values_in(on.guard))), on.guard)
 
 
 def _values_in(guard: Predicate) -> Facts:
