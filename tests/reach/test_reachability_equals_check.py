@@ -8,11 +8,13 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eastgate import Question, Settings
+from eastgate import ManifestError, Question, Settings
 from eastgate.cluster import service_account_id
 from eastgate.ir import Request
 from eastgate.ir.attributes import IDENTITY
 from eastgate.settings import DataPlane
+from tests.differential.gateways import drawing as gateways
+from tests.differential.gateways.corpus import asks
 from tests.reach.asking import compare_with_check, compare_with_engine, reachability
 from tests.worlds import access_generate, kuadrant_generate, linkerd_generate
 from tests.worlds.kuadrant_oracle import Call as HttpCall
@@ -108,3 +110,16 @@ def test_of_auth_policies(manifests: list[Manifest], calls: list[HttpCall]) -> N
         headers = dict(call.headers)
         asked = Question("anonymous", TO[None], 80, *http, sni=call.sni, headers=headers, claims=claims)
         compare_with_check(reach, authority, asked)
+
+
+@settings(max_examples=25, deadline=None)
+@given(gateways.worlds(), gateways.chosen_settings(), st.integers(0, 10_000))
+def test_of_gateways_with_listeners_and_routes(manifests: list[Manifest], chosen: Settings, seed: int) -> None:
+    try:
+        authority = authority_of(manifests, chosen)
+    except ManifestError:
+        return  # it is closed as a whole
+    reach = reachability(authority)
+    for ask in asks(manifests, seed, callers=4, requests=12):
+        for asked in ask.questions():
+            compare_with_check(reach, authority, asked)
