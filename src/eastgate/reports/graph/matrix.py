@@ -129,4 +129,6 @@ def _cell(source: str, target: str, entries: Sequence[WayIn], x: float, y: float
 
 def _notes(numbers: dict[str, int], top: float) -> Iterator[str]:
     for words, number in numbers.items():
-        yield text(_MARGIN, top + _LINE * number, f"{number}   {words}", "name")
+        y = top + _LINE * number
+        yield text(_MARGIN + 16, y, str(number), "title", ' text-anchor="end"')
+        yield text(_MARGIN + 26, y, words, "name")
