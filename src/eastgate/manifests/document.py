@@ -89,6 +89,11 @@ class Document:
             return root.span
         return self.origin.span if isinstance(self.origin, Node) else self.origin.span()
 
+    @property
+    def content(self) -> Plain:
+        """Return the content without positions."""
+        return self.node.plain() if self.node is not None else self.data
+
     def locate(self, *path: str | int) -> Span:
         """Return the span of the value at a path of keys and indices; if there is none, of the nearest around it."""
         root = self.node or self._located

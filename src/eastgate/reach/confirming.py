@@ -41,7 +41,11 @@ class Confirmation:
 
 
 class Confirmer:
-    """Asks both engines. `schemes` are authorizers that may answer otherwise on the two sides, by name."""
+    """Asks both engines about whole requests: what a question leaves out does not matter to its answers.
+
+    `schemes` are authorizers that may answer otherwise on the two sides, by name; `issuers` those whose tokens they may
+    take.
+    """
 
     def __init__(self, old: Authority, new: Authority, schemes: Iterable[str], issuers: Iterable[str] = ()) -> None:
         self._old = old
@@ -75,7 +79,7 @@ class Confirmer:
                 old, new = self._old.decide(question), self._new.decide(question)
             except QuestionError:
                 continue
-            if _verdict(old, member) != _verdict(new, member):
+            if _verdict(old, member) != _verdict(new, member) and not (old.unknown or new.unknown):
                 return Confirmation(question, member, old, new)
         return None
 
@@ -101,12 +105,12 @@ class Confirmer:
             answers = {name: answer for name, answer in question.external_auth.items() if name not in self._schemes}
             question = replace(question, external_auth=answers)
             for spelled in _spelled(question, spelling):
-                if concrete.values.get(METHOD) == OTHER:  # rather one that people know
-                    yield from (replace(spelled, method=method) for method in _METHODS)
-                yield spelled
-                for completed in _completed(spelled, concrete):
-                    yield completed
-                    yield from self._with_tokens(completed)
+                known = _METHODS if concrete.values.get(METHOD) == OTHER else ()  # rather one that people know
+                for asked in (*(replace(spelled, method=method) for method in known), spelled):
+                    yield asked
+                    for completed in _completed(asked, concrete):
+                        yield completed
+                        yield from self._with_tokens(completed)
 
     def _with_tokens(self, question: Question) -> Iterator[Question]:
         if self._schemes:
@@ -135,6 +139,7 @@ def _completed(question: Question, request: Request) -> Iterator[Question]:
         headers=question.headers or {_HEADER: "any-other"},
         source_ip=question.source_ip or _ADDRESS,
     )
+    yield replace(question, method=method, path=whole.path)
     yield replace(whole, source_ip=question.source_ip)
     yield whole
     if question.method is None and not is_message:

@@ -14,6 +14,7 @@ from eastgate.cluster.question import Question
 from eastgate.cluster.targets import BackendNamed, RouteNamed
 from eastgate.diagnostics import Diagnostic
 from eastgate.ir import authorizers_in
+from eastgate.ir.attributes import PATH, SENT_PATH
 from eastgate.reach.destinations import DestinationKind
 from eastgate.reach.questions import question_of
 from eastgate.reach.reachability import Reachability
@@ -26,7 +27,7 @@ from eastgate.reports.invariants.covering import Covered, covered, covers_of, fi
 from eastgate.reports.invariants.future import ImaginedPod, imagine
 from eastgate.reports.invariants.labels import TooManyLabellings
 from eastgate.reports.invariants.model import Mode, Statement
-from eastgate.reports.invariants.requests import requests_at
+from eastgate.reports.invariants.requests import requests_at, spelled_path
 from eastgate.symbolic.simplify import both
 from eastgate.symbolic.witnesses import GaveUp
 from eastgate.unread import Callers as UnreadCallers
@@ -181,7 +182,13 @@ class _Proof:
         )
         evaluated = authorizers_in(place.entrance.layers)
         answers = {name: answer for name, answer in question.external_auth.items() if name not in evaluated}
-        question = replace(question, external_auth={**answers, **self._statement.external_auth})
+        values = witness.request.values
+        spelled = spelled_path(values.get(SENT_PATH), values.get(PATH))
+        question = replace(
+            question,
+            path=spelled if spelled is not None else question.path,
+            external_auth={**answers, **self._statement.external_auth},
+        )
         if place.service is None:
             yield question
             return

@@ -68,6 +68,8 @@ def _described(example: Counterexample) -> str:
 
 
 def _what_to_change(example: Counterexample) -> str:
+    if example.policy is None and example.verdict == "allow" and example.policies:
+        return f"to change: no rule denies it; write one, in one of {', '.join(example.policies)} or beside them"
     if len(example.policies) == 1:
         return f"to change: {example.policies[0]}"
     if example.policies:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from eastgate.ir import Is, Matcher, Not, OneOf, Predicate, Prefix, Present, Suffix, all_of, any_of
+from eastgate.ir import Is, Known, Matcher, Not, OneOf, Predicate, Prefix, Present, Request, Suffix, all_of, any_of
 from eastgate.ir.attributes import (
     AUTHORITY,
     HOST,
     MCP_METHOD,
     MCP_TOOL,
     METHOD,
+    PATH,
+    SENT_PATH,
     SNI,
     TARGET,
     URL_PATH,
@@ -18,11 +20,14 @@ from eastgate.ir.attributes import (
 )
 from eastgate.ir.paths import any_path, comparable_path, comparable_prefix
 from eastgate.reach.destinations import Entrance
+from eastgate.reach.possible import possible_at
 from eastgate.regexes import regex
 from eastgate.reports.invariants.model import Mode, Requests, Statement
+from eastgate.symbolic.cells import OTHER
 from eastgate.symbolic.stages import answer_attribute
+from eastgate.symbolic.truth import truth
 
-__all__ = ["requests_at"]
+__all__ = ["requests_at", "spelled_path"]
 
 _CALL = "tools/call"
 _PLAIN = regex(r"[-A-Za-z0-9._~/]*")  # what every spelling of a path has as it is
@@ -38,8 +43,10 @@ def requests_at(statement: Statement, entrance: Entrance) -> Predicate:
     same_name = statement.mode is Mode.ALWAYS and entrance.tls is True
     return all_of(
         (
+            possible_at(entrance),
             *_http(requests),
             *_paths(requests.paths, looked_at),
+            *_sent_paths(requests.paths, entrance),
             *_hosts(requests.hosts, looked_at, same_name=same_name),
             *_messages(requests),
             *_answers(statement.external_auth),
@@ -70,6 +77,36 @@ def _paths(paths: tuple[str, ...], looked_at: frozenset[Attribute]) -> Iterator[
         yield _any(URL_PATH, [OneOf(frozenset(exact)), *prefixes])
     if TARGET in looked_at:
         yield _any(TARGET, [OneOf(frozenset(exact)), *(Prefix(f"{path}?") for path in exact), *prefixes])
+
+
+def _sent_paths(paths: tuple[str, ...], entrance: Entrance) -> Iterator[Predicate]:
+    """Yield that a path as it is sent is none that rules name and that is another one once it is normalized."""
+    if not paths:
+        return
+    named = {
+        str(value)
+        for layer in entrance.layers
+        for atom in layer.atoms(observed=False)
+        if isinstance(atom, Is) and atom.attribute is SENT_PATH and isinstance(atom.matcher, OneOf)
+        for value in atom.matcher.values
+    }
+    wanted = any_path(paths)
+    others = frozenset(value for value in named if not truth(wanted, Request({PATH: comparable_path(value)})))
+    if others:
+        yield Not(Is(SENT_PATH, OneOf(others)))
+
+
+def spelled_path(sent: Known, path: Known) -> str | None:
+    """Return a path that is sent as one value of a cell and is another one once it is normalized; None: as it is.
+
+    A text that begins so, and goes up again, leads anywhere.
+    """
+    if not isinstance(sent, str) or not isinstance(path, str) or OTHER not in sent:
+        return None
+    start, path = sent.partition(OTHER)[0], path.replace(OTHER, "any-other")
+    if not start.startswith("/"):
+        return f"/.{path}"
+    return f"{start}any-other{'/..' * start.count('/')}{path}"
 
 
 def _hosts(hosts: tuple[str, ...], looked_at: frozenset[Attribute], *, same_name: bool) -> Iterator[Predicate]:
