@@ -3,7 +3,7 @@
 from eastgate.reports.graph.aggregate import Grouping
 from eastgate.reports.graph.build import Survey, survey
 from eastgate.reports.graph.making import make_graph
-from eastgate.reports.graph.model import AllowedWay, Bundle, Edge, Graph, GraphNode, NodeKind, ReachVerdict
+from eastgate.reports.graph.model import AllowedWay, Bundle, Edge, Graph, GraphNode, NodeKind, Pairs, ReachVerdict
 from eastgate.reports.graph.rendering import FORMATS, render
 from eastgate.reports.graph.selection import GraphSelection
 
@@ -17,6 +17,7 @@ __all__ = [
     "GraphSelection",
     "Grouping",
     "NodeKind",
+    "Pairs",
     "ReachVerdict",
     "Survey",
     "make_graph",

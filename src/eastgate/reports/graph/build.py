@@ -18,7 +18,7 @@ from eastgate.records import dataclass
 from eastgate.reports.graph.callers import caller_node, redundant_callers
 from eastgate.reports.graph.model import Bundle, Graph, GraphNode, NodeKind, ReachVerdict
 from eastgate.reports.graph.reached import Reached, ReachOutcome, arrivals
-from eastgate.reports.graph.selection import GraphSelection
+from eastgate.reports.graph.selection import GraphSelection, facts_of
 
 __all__ = ["Survey", "list_graph", "node_behind", "survey"]
 
@@ -108,7 +108,7 @@ def _reached(reach: Reachability, aimed: dict[str, GraphNode], selection: GraphS
     for destination in reach.destinations:
         members = tuple(name for name in destination.names if name in aimed)
         if members:
-            found = tuple(arrivals(reach, destination, selection.port, selection.facts))
+            found = tuple(arrivals(reach, destination, selection.port, facts_of(selection)))
             yield Reached(destination, members, found)
 
 

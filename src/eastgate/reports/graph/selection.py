@@ -11,7 +11,7 @@ from eastgate.records import dataclass
 from eastgate.reports.graph.model import GraphNode, NodeKind
 from eastgate.symbolic.partial import Facts
 
-__all__ = ["GraphSelection"]
+__all__ = ["GraphSelection", "facts_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +33,6 @@ class GraphSelection:
     def is_everything(self) -> bool:
         """Return whether it leaves nothing out."""
         return not (self.sources or self.targets or self.namespace or self.external) and self.port is None
-
-    @property
-    def facts(self) -> Facts:
-        """Return what is known of every request that is asked about."""
-        if self.tool is None:
-            return Facts()
-        return Facts({MCP_METHOD: "tools/call", MCP_TOOL: self.tool, METHOD: "POST"})
 
     def chooses_source(self, node: GraphNode, accounts: Iterable[str]) -> bool:
         """Tell whether a caller is asked for; `accounts` are those of the pods that are."""
@@ -66,6 +59,13 @@ class GraphSelection:
         """Return the pods of the Services that targets name."""
         named = [key for key in world.services if any(fnmatchcase(f"service:{key}", name) for name in self.targets)]
         return frozenset(f"pod:{pod}" for key in named for pod in world.pods_of(key))
+
+
+def facts_of(selection: GraphSelection) -> Facts:
+    """Return what is known of every request that is asked about."""
+    if selection.tool is None:
+        return Facts()
+    return Facts({MCP_METHOD: "tools/call", MCP_TOOL: selection.tool, METHOD: "POST"})
 
 
 def _matches(node: GraphNode, names: Iterable[str]) -> bool:

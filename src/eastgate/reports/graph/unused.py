@@ -23,11 +23,12 @@ from eastgate.records import dataclass
 from eastgate.reports.columns import Line, columns, lay_out
 from eastgate.reports.graph.conditions import allowed_when
 from eastgate.reports.graph.leaving_out import RuleKey, key_of, leave_out
-from eastgate.reports.graph.words import rule_lines
+from eastgate.reports.graph.words import limit, rule_lines
 from eastgate.symbolic.witnesses import GaveUp, witness
 
 __all__ = ["Proof", "Unused", "UnusedRule", "find_unused", "unused_text"]
 
+_MOST = 4  # rules that are named in the place of one
 _AUTHORED = frozenset({RuleKind.LISTED, RuleKind.SCHEME})
 
 
@@ -41,15 +42,18 @@ class Proof(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class UnusedRule:
-    """A rule that is not needed, or not proven to be; and the rules that decide in its place."""
+    """A rule that is not needed, or not proven to be; and what decides without it on requests of its callers.
+
+    None among `instead` stands for a default.
+    """
 
     origin: Origin
     proof: Proof
-    instead: tuple[Origin, ...] = ()
+    instead: tuple[Origin | None, ...] = ()
 
     def to_json(self) -> dict[str, object]:
         """Return it as plain data."""
-        instead = [origin_to_json(origin) for origin in self.instead]
+        instead = [None if origin is None else origin_to_json(origin) for origin in self.instead]
         return {**origin_to_json(self.origin), "proof": str(self.proof), "instead": instead}
 
 
@@ -104,9 +108,9 @@ class _RuleTrial:
     def points(self) -> tuple[Point, ...]:
         return tuple(point for destination in self._reach.destinations for point in destination.points)
 
-    def try_without(self, keys: frozenset[RuleKey]) -> tuple[Proof, tuple[Origin, ...]]:
+    def try_without(self, keys: frozenset[RuleKey]) -> tuple[Proof, tuple[Origin | None, ...]]:
         """Return whether answers change without some rules, and who decides then what they decided."""
-        instead: dict[Origin, None] = {}
+        instead: dict[Origin | None, None] = {}
         proof = Proof.UNUSED
         layers: dict[int, Layer] = {}
         for destination in {using: None for key in keys for using in self._using[key]}:
@@ -117,7 +121,7 @@ class _RuleTrial:
                         return Proof.NEEDED, ()
                     proof = Proof.UNPROVEN if same is None else proof
                     if after.callers & self._concerned(keys, entrance):
-                        instead.update(dict.fromkeys(_deciders(after)))
+                        instead.update(dict.fromkeys(branch.end.origin for branch in after.branches))
         return proof, tuple(instead)
 
     def _concerned(self, keys: frozenset[RuleKey], entrance: Entrance) -> CallerSet:
@@ -134,10 +138,6 @@ class _RuleTrial:
         after = self._reach.forgetful().answers(_change(entrance, keys, layers))
         for before in self._reach.answers(entrance):
             yield from ((before, answer) for answer in after if before.callers & answer.callers)
-
-
-def _deciders(answer: Answer) -> list[Origin]:
-    return [branch.end.origin for branch in answer.branches if branch.end.origin is not None]
 
 
 def _rules(destination: Destination) -> Iterator[Rule]:
@@ -192,7 +192,7 @@ def unused_text(unused: Unused, *, width: int | None = None, color: bool = False
         [
             rule_lines(finding.origin),
             [str(finding.proof)],
-            [str(origin) for origin in finding.instead[:3]] or ["a default"],
+            limit(["a default" if origin is None else str(origin) for origin in finding.instead], _MOST),
         ]
         for finding in unused.rules
     ]
