@@ -15,6 +15,7 @@ from textwrap import wrap
 from eastgate.records import dataclass
 from eastgate.reports.graph.model import GraphNode, NodeKind
 from eastgate.reports.graph.picture import Picture, WayIn, shorten
+from eastgate.reports.graph.words import short_rule
 
 __all__ = ["Card", "CardRow", "Chip", "PictureLayout", "Zone", "lay_out"]
 
@@ -154,7 +155,8 @@ def _cards(picture: Picture, chips: dict[str, Chip], *, why: bool) -> list[Card]
     alike: dict[object, list[GraphNode]] = {}
     for node in picture.targets:
         ways = tuple(
-            (e.sources, e.ports, e.verdict, e.condition, e.rules if why else (), e.leads_to) for e in entries[node.id]
+            (e.sources, e.ports, e.verdict, e.condition, e.deciders if why else (), e.leads_to)
+            for e in entries[node.id]
         )
         alike.setdefault((node.kind, node.namespace, ways), []).append(node)
     return [
@@ -181,7 +183,7 @@ def _rows(entries: Iterable[WayIn], chips: dict[str, Chip], picture: Picture, *,
         text = f"{', '.join(written)} · {entry.label}" if written else entry.label
         lines = wrap(text, _MOST_CHARS, break_on_hyphens=False)
         texts = [*lines[: _MOST_LINES - 1], shorten(" ".join(lines[_MOST_LINES - 1 :]), _MOST_CHARS)]
-        rules = [shorten(f"by {rule}", _MOST_CHARS) for rule in entry.rules] if why else []
+        rules = [shorten(f"by {short_rule(origin)}", _MOST_CHARS) for origin in entry.deciders] if why else []
         drawn = tuple(name for name in entry.sources if name in chips) if has_edges else ()
         rows.append(CardRow(entry, [line for line in texts if line], rules, drawn))
     return rows

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 
+from eastgate.ir import Origin
 from eastgate.records import dataclass
 from eastgate.reports.graph.model import Bundle, Graph, GraphNode, NodeKind, ReachVerdict
 from eastgate.reports.graph.words import ports_of, rule_name, sources_of
@@ -24,9 +25,14 @@ class WayIn:
     ports: str
     verdict: ReachVerdict
     condition: str | None
-    rules: tuple[str, ...]
+    deciders: tuple[Origin, ...]
     leads_to: tuple[str, ...]
     is_group: bool = False
+
+    @property
+    def rules(self) -> list[str]:
+        """Return the rules that decide, each with the line where it is written."""
+        return [rule_name(origin) for origin in self.deciders]
 
     @property
     def label(self) -> str:
@@ -50,11 +56,12 @@ class Picture:
         for name in sources:
             if name not in self.graph.nodes:
                 self.crowds[name] = GraphNode(name, NodeKind.OTHER_ACCOUNTS)
-        rules = tuple(rule_name(origin) for origin in bundle.deciders)
         ports = ports_of(bundle) + (f" of service:{bundle.service}" if bundle.service else "")
         for target in bundle.targets:
             is_group = bundle.pairs is not None
-            yield WayIn(target, sources, ports, bundle.verdict, bundle.condition, rules, bundle.leads_to, is_group)
+            yield WayIn(
+                target, sources, ports, bundle.verdict, bundle.condition, bundle.deciders, bundle.leads_to, is_group
+            )
 
     @cached_property
     def behind(self) -> frozenset[str]:
