@@ -77,7 +77,7 @@ def graph(
     output: str,
     **options: object,
 ) -> None:
-    """Who can reach whom: every caller, every destination, on which port, and on what it depends."""
+    """Who can reach whom, on which port, and on what it depends."""
     form = "json" if output == "json" else "text"
     cluster = cluster_from((*files, *more_files), options, form)
     if options["unused"]:

@@ -37,6 +37,18 @@ def test_an_account_that_nobody_declares_is_a_caller_too() -> None:
     assert "pod:shop/cart" not in _ends(graph)[1]
 
 
+@pytest.mark.parametrize(
+    ("name", "node"),
+    [
+        ("id:api.west.example.com", "id:*.west.example.com"),
+        ("id:web.emojivoto.serviceaccount.identity.linkerd.cluster.local", "sa:emojivoto/web"),
+        ("id:somebody.else.example", "id:*"),
+    ],
+)
+def test_a_name_of_the_mesh_is_one_of_those_that_rules_tell_apart(name: str, node: str) -> None:
+    assert _ends(graph_of(example("linkerd"), GraphSelection(sources=(name,))))[0] == {node}
+
+
 @pytest.mark.parametrize("selection", [GraphSelection(sources=("sa",)), GraphSelection(targets=("pod:shop/carts",))])
 def test_what_is_not_there_is_an_error(selection: GraphSelection) -> None:
     with pytest.raises(QuestionError):

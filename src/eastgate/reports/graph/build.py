@@ -19,6 +19,7 @@ from eastgate.reports.graph.callers import caller_node, redundant_callers
 from eastgate.reports.graph.model import Bundle, Graph, GraphNode, NodeKind, ReachVerdict
 from eastgate.reports.graph.reached import Reached, ReachOutcome, arrivals
 from eastgate.reports.graph.selection import GraphSelection, facts_of
+from eastgate.symbolic.callers import AnonymousCell, IdentityCell
 
 __all__ = ["Survey", "list_graph", "node_behind", "survey"]
 
@@ -73,7 +74,8 @@ def survey(authority: Authority, selection: GraphSelection | None = None) -> Sur
     reach = Reachability(authority, tuple(_identities(chosen.sources, authority)))
     nodes = [caller_node(cell, reach.callers.callers) for cell in reach.callers.cells]
     targets = {node.id: node for destination in reach.destinations for node in _nodes(destination, authority.world)}
-    accounts, behind = chosen.accounts(targets.values()), chosen.behind(authority.world)
+    accounts = chosen.accounts(targets.values()) | set(_named_callers(chosen.sources, reach))
+    behind = chosen.behind(authority.world)
     redundant = redundant_callers(reach) if not any(name.startswith("others:") for name in chosen.sources) else 0
     every = {number: node for number, node in enumerate(nodes) if chosen.chooses_source(node, accounts)}
     callers = {number: node for number, node in every.items() if not redundant >> number & 1}
@@ -102,6 +104,18 @@ def _identities(names: Iterable[str], authority: Authority) -> Iterator[str]:
             yield service_account_id(authority.settings.trust_domain, *key.split("/"))
         elif name.startswith(SCHEME) and "*" not in name:
             yield name
+
+
+def _named_callers(names: Iterable[str], reach: Reachability) -> Iterator[str]:
+    """Yield the nodes of callers that somebody asks about by a name in the mesh."""
+    callers = reach.callers
+    for name in names:
+        kind, _, key = name.partition(":")
+        if kind == "id" and key and "*" not in key:
+            cell = callers.callers.cell_of_name(key)
+            known = callers.cell_of(cell.identity if isinstance(cell, IdentityCell) else None, key)
+            if not isinstance(known, AnonymousCell):
+                yield caller_node(known, callers.callers).id
 
 
 def _reached(reach: Reachability, aimed: dict[str, GraphNode], selection: GraphSelection) -> Iterator[Reached]:
