@@ -1,8 +1,8 @@
-"""Answers of `Reachability` to questions, found without the engine: the entrance, the caller's cell, the first branch."""
+"""Answers of `Reachability` to questions, without the engine: the entrance, the caller's cell, the first branch."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from hypothesis import event
 
@@ -16,12 +16,19 @@ from eastgate.reach.destinations import Destination, Entrance
 from eastgate.reach.reachability import Answer, Reachability
 from eastgate.symbolic.stages import answer_attribute
 
-__all__ = ["compare_with_check", "compare_with_engine", "find_answer", "find_entrance", "first_allowed"]
+__all__ = [
+    "compare_with_check",
+    "compare_with_engine",
+    "find_answer",
+    "find_entrance",
+    "first_allowed",
+    "reachability",
+    "with_answers",
+]
 
 
-def compare_with_check(reach: Reachability, question: Question) -> bool | None:
+def compare_with_check(reach: Reachability, authority: Authority, question: Question) -> bool | None:
     """Assert that reachability says of a question what `check` says; None where either of them cannot tell."""
-    authority = reach.authority
     try:
         decision = authority.decide(question)
         requests = authority.requests(question)
@@ -79,7 +86,7 @@ def first_allowed(reach: Reachability, destination: Destination, request: Reques
     answer = find_answer(reach, entrance, request)
     if answer.too_many:
         return None
-    whole = _with_answers(request, entrance.layers)
+    whole = with_answers(request, entrance.layers)
     for branch in answer.branches:
         if any(attribute not in whole.values for attribute in mentions(branch.when)):
             return None
@@ -110,7 +117,8 @@ def find_answer(reach: Reachability, entrance: Entrance, request: Request) -> An
     return answer
 
 
-def _with_answers(request: Request, layers: Iterator[Layer]) -> Request:
+def with_answers(request: Request, layers: Iterable[Layer]) -> Request:
+    """Return a request with the answers of authorizers as attributes, which branches look at."""
     values = dict(request.values)
     for layer in layers:
         for ask in layer.asks:

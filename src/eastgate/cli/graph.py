@@ -16,7 +16,7 @@ from eastgate.cli.output import colored, emit, emit_json, fail, say, terminal_wi
 from eastgate.cli.unconsidered import unread_option
 from eastgate.collection import no_collection
 from eastgate.reports.cluster import Cluster
-from eastgate.reports.graph import FORMATS, Grouping, Selection, Survey, make_graph, render, survey
+from eastgate.reports.graph import FORMATS, GraphSelection, Grouping, Survey, make_graph, render, survey
 from eastgate.reports.graph.making import MOST_NODES
 from eastgate.reports.graph.notes import list_notes
 from eastgate.reports.graph.rendering import PICTURES
@@ -77,14 +77,14 @@ def graph(
     output: str,
     **options: object,
 ) -> None:
-    """Show who can reach whom: every caller, every destination, on which port, and on what it depends."""
+    """Who can reach whom, on which port, and on what it depends."""
     form = "json" if output == "json" else "text"
     cluster = cluster_from((*files, *more_files), options, form)
     if options["unused"]:
         _show_unused(cluster, output)
         return
     port, namespace, tool = options["port"], options["namespace"], options["tool"]
-    selection = Selection(
+    selection = GraphSelection(
         sources,
         targets,
         port if isinstance(port, int) else None,

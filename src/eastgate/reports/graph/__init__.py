@@ -3,22 +3,23 @@
 from eastgate.reports.graph.aggregate import Grouping
 from eastgate.reports.graph.build import Survey, survey
 from eastgate.reports.graph.making import make_graph
-from eastgate.reports.graph.model import Bundle, Edge, Graph, Node, NodeKind, ReachVerdict, Way
+from eastgate.reports.graph.model import AllowedWay, Bundle, Edge, Graph, GraphNode, NodeKind, Pairs, ReachVerdict
 from eastgate.reports.graph.rendering import FORMATS, render
-from eastgate.reports.graph.selection import Selection
+from eastgate.reports.graph.selection import GraphSelection
 
 __all__ = [
     "FORMATS",
+    "AllowedWay",
     "Bundle",
     "Edge",
     "Graph",
+    "GraphNode",
+    "GraphSelection",
     "Grouping",
-    "Node",
     "NodeKind",
+    "Pairs",
     "ReachVerdict",
-    "Selection",
     "Survey",
-    "Way",
     "make_graph",
     "render",
     "survey",

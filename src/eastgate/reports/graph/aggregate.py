@@ -15,11 +15,11 @@ from eastgate.ir import Origin
 from eastgate.reach.caller_sets import CallerSet
 from eastgate.records import dataclass
 from eastgate.reports.effective.words import ports_text
-from eastgate.reports.graph.build import Survey
-from eastgate.reports.graph.model import Bundle, Graph, Node, NodeKind, Pairs, ReachVerdict, Way
-from eastgate.reports.graph.reached import Outcome, Reached
+from eastgate.reports.graph.build import Survey, node_behind
+from eastgate.reports.graph.model import AllowedWay, Bundle, Graph, GraphNode, NodeKind, Pairs, ReachVerdict
+from eastgate.reports.graph.reached import Reached, ReachOutcome
 
-__all__ = ["Grouping", "group_graph"]
+__all__ = ["Grouping", "count_groups", "group_graph"]
 
 
 _LONGEST = 120  # characters of a condition between groups
@@ -44,13 +44,19 @@ def group_graph(found: Survey, by: Grouping) -> Graph:
                 _count(counted[source, target], callers, len(members), reached)
     merged: dict[Bundle, list[str]] = {}
     for (source, target), count in counted.items():
-        bundle = count.bundle(target, found.selection.denied) if groups.are_chosen(source, target) else None
+        behind = groups.groups_behind(count.ways, target)
+        bundle = count.bundle(target, behind, found.selection.denied) if groups.are_chosen(source, target) else None
         if bundle is not None:
             merged.setdefault(bundle, []).append(source)
     bundles = tuple(replace(bundle, sources=tuple(sources)) for bundle, sources in merged.items())
-    used = {name for bundle in bundles for name in (*bundle.sources, *bundle.targets)}
+    used = {name for bundle in bundles for name in (*bundle.sources, *bundle.targets, *bundle.leads_to)}
     nodes = {name: node for name, node in groups.nodes.items() if found.selection.is_everything or name in used}
     return Graph(nodes, bundles, tuple(groups.callers) if found.everybody else ())
+
+
+def count_groups(found: Survey, by: Grouping) -> int:
+    """Return how many nodes the graph of groups can have."""
+    return len(_Groups(found, by).nodes)
 
 
 class _Groups:
@@ -59,9 +65,9 @@ class _Groups:
     def __init__(self, found: Survey, by: Grouping) -> None:
         self._found = found
         self._by = by
-        self.nodes: dict[str, Node] = {}
+        self.nodes: dict[str, GraphNode] = {}
         self.callers: dict[str, CallerSet] = defaultdict(int)
-        self._targets: dict[str, Node] = {}
+        self._targets: dict[str, GraphNode] = {}
         apps = _apps_of_accounts(found)
         for number, node in (found.every_caller if by is Grouping.NAMESPACE else found.callers).items():
             for group in self._groups_of_caller(node, apps):
@@ -71,21 +77,21 @@ class _Groups:
             self._targets[name] = self._group_of(node)
             self._add(self._targets[name])
 
-    def _add(self, group: Node) -> None:
+    def _add(self, group: GraphNode) -> None:
         before = self.nodes.get(group.id)
         self.nodes[group.id] = replace(group, size=1 if before is None else before.size + 1)
 
-    def _groups_of_caller(self, node: Node, apps: Mapping[str, Iterable[Node]]) -> Iterable[Node]:
+    def _groups_of_caller(self, node: GraphNode, apps: Mapping[str, Iterable[GraphNode]]) -> Iterable[GraphNode]:
         if self._by is Grouping.APP and node.id in apps:
             return apps[node.id]
         return (self._group_of(node),)
 
-    def _group_of(self, node: Node) -> Node:
+    def _group_of(self, node: GraphNode) -> GraphNode:
         match self._by:
             case Grouping.NAMESPACE if node.namespace is not None:
-                return Node(f"namespace:{node.namespace}", NodeKind.NAMESPACE, node.namespace)
+                return GraphNode(f"namespace:{node.namespace}", NodeKind.NAMESPACE, node.namespace)
             case Grouping.SERVICE_ACCOUNT if node.account is not None:
-                return Node(node.account, NodeKind.SERVICE_ACCOUNT, node.namespace)
+                return GraphNode(node.account, NodeKind.SERVICE_ACCOUNT, node.namespace)
             case Grouping.APP if node.app is not None:
                 return _app(node)
             case _:
@@ -98,18 +104,28 @@ class _Groups:
             by_group.setdefault(self._targets[name].id, []).append(name)
         return by_group
 
+    def groups_behind(self, ways: Iterable[AllowedWay], target: str) -> tuple[str, ...]:
+        """Return the groups of what ways lead to, but for the one that is their target."""
+        groups: dict[str, None] = {}
+        for name in dict.fromkeys(name for way in ways for name in way.leads_to):
+            group = self._targets.get(name) or self._group_of(node_behind(name))
+            if group.id != target:
+                groups[group.id] = None
+                self.nodes.setdefault(group.id, group)
+        return tuple(groups)
+
     def are_chosen(self, source: str, target: str) -> bool:
         """Tell whether edges between two groups are asked for."""
         return self._found.selection.chooses_pair(self.nodes[source], self.nodes[target])
 
 
-def _app(node: Node) -> Node:
-    return Node(f"app:{node.namespace}/{node.app}", NodeKind.APP, node.namespace)
+def _app(node: GraphNode) -> GraphNode:
+    return GraphNode(f"app:{node.namespace}/{node.app}", NodeKind.APP, node.namespace)
 
 
-def _apps_of_accounts(found: Survey) -> dict[str, dict[Node, None]]:
+def _apps_of_accounts(found: Survey) -> dict[str, dict[GraphNode, None]]:
     """Return the applications that run as each account."""
-    apps: dict[str, dict[Node, None]] = defaultdict(dict)
+    apps: dict[str, dict[GraphNode, None]] = defaultdict(dict)
     for node in found.workloads:
         if node.account is not None:
             apps[node.account][_app(node)] = None
@@ -128,24 +144,24 @@ class _Count:
     all: int = 0
     ports: frozenset[int] = frozenset()
     other_ports: bool = False
-    ways: tuple[Way, ...] = ()
+    ways: tuple[AllowedWay, ...] = ()
     conditions: frozenset[str] = frozenset()
     denied_by: tuple[Origin, ...] = ()
 
-    def bundle(self, target: str, denied: bool) -> Bundle | None:
+    def bundle(self, target: str, behind: tuple[str, ...], denied: bool) -> Bundle | None:
         """Return the edge to a group; None where there is none."""
         pairs = Pairs(self.open, self.reached, self.all)
         ports = tuple(sorted(self.ports))
         rules = tuple(dict.fromkeys(origin for way in self.ways for origin in way.by))
-        behind = tuple(dict.fromkeys(name for way in self.ways for name in way.leads_to))
+        ways: tuple[AllowedWay, ...] = ()
         if not self.reached:
-            verdict, ways = ReachVerdict.DENY, ()
+            verdict = ReachVerdict.DENY
             if not denied:
                 return None
         elif self.open == self.all:
-            verdict, ways = ReachVerdict.ALLOW, (Way(None, rules, behind),)
+            verdict, ways = ReachVerdict.ALLOW, (AllowedWay(None, rules, behind),)
         else:
-            verdict, ways = ReachVerdict.DEPENDS, (Way(self._condition(), rules, behind),)
+            verdict, ways = ReachVerdict.DEPENDS, (AllowedWay(self._condition(), rules, behind),)
         every = self.other_ports and self.open == self.reached
         return Bundle(
             (), (target,), ports, self.other_ports, verdict, ways, self.denied_by, pairs=pairs, any_port=every
@@ -191,7 +207,7 @@ def _count(count: _Count, callers: CallerSet, members: int, reached: Reached) ->
     count.all += callers.bit_count() * members
 
 
-def _remember(count: _Count, outcome: Outcome) -> None:
+def _remember(count: _Count, outcome: ReachOutcome) -> None:
     count.ways = tuple(dict.fromkeys((*count.ways, *outcome.ways)))
     text = "; or ".join(way.condition for way in outcome.ways if way.condition)
     count.conditions |= {text if outcome.verdict is ReachVerdict.DEPENDS else ""}

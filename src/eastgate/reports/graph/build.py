@@ -16,11 +16,12 @@ from eastgate.reach.destinations import Destination, DestinationKind
 from eastgate.reach.reachability import Reachability
 from eastgate.records import dataclass
 from eastgate.reports.graph.callers import caller_node, redundant_callers
-from eastgate.reports.graph.model import Bundle, Graph, Node, NodeKind, ReachVerdict
-from eastgate.reports.graph.reached import Outcome, Reached, arrivals
-from eastgate.reports.graph.selection import Selection
+from eastgate.reports.graph.model import Bundle, Graph, GraphNode, NodeKind, ReachVerdict
+from eastgate.reports.graph.reached import Reached, ReachOutcome, arrivals
+from eastgate.reports.graph.selection import GraphSelection, facts_of
+from eastgate.symbolic.callers import AnonymousCell, IdentityCell
 
-__all__ = ["Survey", "list_graph", "survey"]
+__all__ = ["Survey", "list_graph", "node_behind", "survey"]
 
 _APP_LABELS = ("app.kubernetes.io/name", "app", "k8s-app")
 
@@ -30,11 +31,11 @@ class Survey:
     """What is asked for of all that reachability says: callers and destinations as nodes, and what happens."""
 
     reach: Reachability
-    selection: Selection
-    callers: dict[int, Node]  # by the number of their cell
-    every_caller: dict[int, Node]  # also those to whom the same happens as to others
-    targets: dict[str, Node]  # by id
-    workloads: tuple[Node, ...]  # all, chosen or not
+    selection: GraphSelection
+    callers: dict[int, GraphNode]  # by the number of their cell
+    every_caller: dict[int, GraphNode]  # also those to whom the same happens as to others
+    targets: dict[str, GraphNode]  # by id
+    workloads: tuple[GraphNode, ...]  # all, chosen or not
     chosen: CallerSet
     reached: tuple[Reached, ...]
 
@@ -56,7 +57,7 @@ class Survey:
             return ()
         return tuple(node.id for node in self.callers.values())
 
-    def sources(self, callers: CallerSet) -> list[Node]:
+    def sources(self, callers: CallerSet) -> list[GraphNode]:
         """Return the nodes of a set of callers."""
         nodes = []
         left = callers & self.chosen
@@ -67,13 +68,14 @@ class Survey:
         return nodes
 
 
-def survey(authority: Authority, selection: Selection | None = None) -> Survey:
+def survey(authority: Authority, selection: GraphSelection | None = None) -> Survey:
     """Find out all that is asked for. Raises QuestionError for a caller or destination that is not there."""
-    chosen = selection or Selection()
+    chosen = selection or GraphSelection()
     reach = Reachability(authority, tuple(_identities(chosen.sources, authority)))
     nodes = [caller_node(cell, reach.callers.callers) for cell in reach.callers.cells]
     targets = {node.id: node for destination in reach.destinations for node in _nodes(destination, authority.world)}
-    accounts, behind = chosen.accounts(targets.values()), chosen.behind(authority.world)
+    accounts = chosen.accounts(targets.values()) | set(_named_callers(chosen.sources, reach))
+    behind = chosen.behind(authority.world)
     redundant = redundant_callers(reach) if not any(name.startswith("others:") for name in chosen.sources) else 0
     every = {number: node for number, node in enumerate(nodes) if chosen.chooses_source(node, accounts)}
     callers = {number: node for number, node in every.items() if not redundant >> number & 1}
@@ -104,23 +106,35 @@ def _identities(names: Iterable[str], authority: Authority) -> Iterator[str]:
             yield name
 
 
-def _reached(reach: Reachability, aimed: dict[str, Node], selection: Selection) -> Iterator[Reached]:
+def _named_callers(names: Iterable[str], reach: Reachability) -> Iterator[str]:
+    """Yield the nodes of callers that somebody asks about by a name in the mesh."""
+    callers = reach.callers
+    for name in names:
+        kind, _, key = name.partition(":")
+        if kind == "id" and key and "*" not in key:
+            cell = callers.callers.cell_of_name(key)
+            known = callers.cell_of(cell.identity if isinstance(cell, IdentityCell) else None, key)
+            if not isinstance(known, AnonymousCell):
+                yield caller_node(known, callers.callers).id
+
+
+def _reached(reach: Reachability, aimed: dict[str, GraphNode], selection: GraphSelection) -> Iterator[Reached]:
     for destination in reach.destinations:
         members = tuple(name for name in destination.names if name in aimed)
         if members:
-            found = tuple(arrivals(reach, destination, selection.port, selection.facts))
+            found = tuple(arrivals(reach, destination, selection.port, facts_of(selection)))
             yield Reached(destination, members, found)
 
 
-def _nodes(destination: Destination, world: World) -> Iterator[Node]:
+def _nodes(destination: Destination, world: World) -> Iterator[GraphNode]:
     for key, name in zip(destination.members, destination.names, strict=True):
         namespace = key.partition("/")[0]
         if destination.kind is DestinationKind.POD:
             workload = world.workloads[key]
             account = f"sa:{namespace}/{workload.service_account}" if workload.is_pod else None
-            yield Node(name, NodeKind.POD, namespace, account, _app(workload))
+            yield GraphNode(name, NodeKind.POD, namespace, account, _app(workload))
         else:
-            yield Node(name, NodeKind(destination.kind), namespace)
+            yield GraphNode(name, NodeKind(destination.kind), namespace)
 
 
 def _app(workload: Workload) -> str:
@@ -142,7 +156,7 @@ def list_graph(found: Survey, *, why: bool = True) -> Graph:
 
 def _bundles(found: Survey, reached: Reached, *, why: bool) -> Iterator[Bundle]:
     """Yield the bundles of one destination; ports at which the same happens come together."""
-    ports_by_outcome: dict[tuple[Outcome, str | None, bool | None], tuple[list[int], list[bool]]] = {}
+    ports_by_outcome: dict[tuple[ReachOutcome, str | None, bool | None], tuple[list[int], list[bool]]] = {}
     declared: dict[str | None, set[int]] = {}
     for arrival in reached.arrivals:
         declared.setdefault(arrival.service, set()).update(arrival.ports)
@@ -160,18 +174,18 @@ def _bundles(found: Survey, reached: Reached, *, why: bool) -> Iterator[Bundle]:
             yield replace(alike, service=service, tls=tls, any_port=every)
 
 
-def _without_reasons(outcomes: Iterable[Outcome]) -> list[Outcome]:
+def _without_reasons(outcomes: Iterable[ReachOutcome]) -> list[ReachOutcome]:
     """Return outcomes that do not say which rules decide; those that say the same come together."""
-    merged: dict[Outcome, CallerSet] = {}
+    merged: dict[ReachOutcome, CallerSet] = {}
     for outcome in outcomes:
         ways = tuple(dict.fromkeys(replace(way, by=()) for way in outcome.ways))
-        alike = Outcome(0, outcome.verdict, ways)
+        alike = ReachOutcome(0, outcome.verdict, ways)
         merged[alike] = merged.get(alike, 0) | outcome.callers
     return [replace(alike, callers=callers) for alike, callers in merged.items()]
 
 
 def _pairs(
-    found: Survey, sources: list[Node], targets: tuple[str, ...]
+    found: Survey, sources: list[GraphNode], targets: tuple[str, ...]
 ) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
     """Yield the pairs that are asked for, as sets of which each pairs with each."""
     namespace = found.selection.namespace
@@ -187,17 +201,18 @@ def _pairs(
         yield local, outside
 
 
-def _nodes_of(found: Survey, bundles: Iterable[Bundle]) -> dict[str, Node]:
+def _nodes_of(found: Survey, bundles: Iterable[Bundle]) -> dict[str, GraphNode]:
     every = {node.id: node for node in found.callers.values()} | found.targets
     if not found.selection.is_everything:
         used = {name for bundle in bundles for name in (*bundle.sources, *bundle.targets)}
         every = {name: node for name, node in every.items() if name in used}
     leads_to = {name for bundle in bundles for name in bundle.leads_to if name not in every}
-    behind = {name: found.targets.get(name) or _node_behind(name) for name in sorted(leads_to)}
+    behind = {name: found.targets.get(name) or node_behind(name) for name in sorted(leads_to)}
     return every | behind
 
 
-def _node_behind(name: str) -> Node:
+def node_behind(name: str) -> GraphNode:
+    """Return the node of something that a gateway leads to, and that decides nothing itself."""
     kind, _, key = name.partition(":")
     known = {str(each): each for each in NodeKind}
-    return Node(name, known.get(kind, NodeKind.SERVICE), key.partition("/")[0])
+    return GraphNode(name, known.get(kind, NodeKind.SERVICE), key.partition("/")[0])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from eastgate.reach.caller_sets import CallerSet
 from eastgate.reach.reachability import Reachability
-from eastgate.reports.graph.model import Node, NodeKind
+from eastgate.reports.graph.model import GraphNode, NodeKind
 from eastgate.symbolic.callers import (
     AccountsIn,
     AnonymousCell,
@@ -21,26 +21,26 @@ from eastgate.symbolic.callers import (
 __all__ = ["caller_node", "redundant_callers"]
 
 
-def caller_node(cell: CallerCell, callers: CallerCells) -> Node:
+def caller_node(cell: CallerCell, callers: CallerCells) -> GraphNode:
     """Return the node of a cell of callers."""
     match cell:
         case IdentityCell(identity):
             account = callers.names.account(identity)
             if account is None:
-                return Node(identity, NodeKind.SPIFFE)
-            return Node(f"sa:{'/'.join(account)}", NodeKind.SERVICE_ACCOUNT, account[0])
+                return GraphNode(identity, NodeKind.SPIFFE)
+            return GraphNode(f"sa:{'/'.join(account)}", NodeKind.SERVICE_ACCOUNT, account[0])
         case AccountsIn(domain, namespace) if domain == callers.domain:
-            return Node(f"others:{namespace}", NodeKind.OTHER_ACCOUNTS, namespace)
+            return GraphNode(f"others:{namespace}", NodeKind.OTHER_ACCOUNTS, namespace)
         case AccountsIn():
-            return Node(str(cell), NodeKind.SPIFFE)
+            return GraphNode(str(cell), NodeKind.SPIFFE)
         case OtherAccounts():
-            return Node("others", NodeKind.OTHER_ACCOUNTS)
+            return GraphNode("others", NodeKind.OTHER_ACCOUNTS)
         case OtherIdentities():
-            return Node("outside", NodeKind.OUTSIDE)
+            return GraphNode("outside", NodeKind.OUTSIDE)
         case Name() | NamesUnder() | OtherNames():
-            return Node(f"id:{cell}", NodeKind.NAME)
+            return GraphNode(f"id:{cell}", NodeKind.NAME)
         case AnonymousCell():
-            return Node("anonymous", NodeKind.ANONYMOUS)
+            return GraphNode("anonymous", NodeKind.ANONYMOUS)
 
 
 def redundant_callers(reach: Reachability) -> CallerSet:

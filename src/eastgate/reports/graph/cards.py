@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from xml.sax.saxutils import escape
 
-from eastgate.reports.graph.layout import LINE, Card, Chip, Layout, Row, Zone, lay_out
-from eastgate.reports.graph.model import Node, NodeKind
+from eastgate.reports.graph.layout import LINE, Card, CardRow, Chip, PictureLayout, Zone, lay_out
+from eastgate.reports.graph.model import GraphNode, NodeKind
 from eastgate.reports.graph.picture import Picture
 from eastgate.reports.graph.shapes import Drawing, attribute, box, fit, text, tooltip
 
@@ -39,7 +39,7 @@ def _chip(chip: Chip) -> str:
     return f'<g class="{css}" data-node={attribute(node.id)}>{tooltip(node.id)}{outline}{name}</g>'
 
 
-def caller_name(node: Node) -> str:
+def caller_name(node: GraphNode) -> str:
     if node.kind is NodeKind.OTHER_ACCOUNTS:
         return "other accounts" if node.namespace is not None else "other accounts of the trust domain"
     words = {"outside": "other trust domains", "anonymous": "no identity"}
@@ -58,11 +58,11 @@ def _card(card: Card) -> Iterator[str]:
     for row in card.rows:
         yield from _row(row, card)
     if not card.rows:
-        yield f'<text class="nobody" text-anchor="end" x="{card.x + card.width - 8:g}" y="{card.y + 28:g}">nobody</text>'
+        yield text(card.x + card.width - 8, card.y + 28, "nobody", "nobody", ' text-anchor="end"')
     yield "</g>"
 
 
-def _row(row: Row, card: Card) -> Iterator[str]:
+def _row(row: CardRow, card: Card) -> Iterator[str]:
     entry = row.entry
     rules = "".join(f"\nby {rule}" for rule in entry.rules)
     who = ", ".join(entry.sources)
@@ -75,7 +75,7 @@ def _row(row: Row, card: Card) -> Iterator[str]:
     yield "</g>"
 
 
-def _edges(layout: Layout) -> Iterator[str]:
+def _edges(layout: PictureLayout) -> Iterator[str]:
     lanes = _Lanes(layout)
     ways_on: dict[tuple[float, float, float, float], str] = {}
     for card in layout.cards:
@@ -86,21 +86,22 @@ def _edges(layout: Layout) -> Iterator[str]:
                 chip = layout.chips[name]
                 line = lanes.line(chip.x + chip.width, chip.middle, card.x - 4, row.middle)
                 hint = tooltip(f"{name} → {entry.target}\n{entry.label}")
-                yield f'<path class="edge {entry.verdict}" data-from={attribute(name)} data-to={to} d="{line}">{hint}</path>'
+                ends = f"data-from={attribute(name)} data-to={to}"
+                yield f'<path class="edge {entry.verdict}" {ends} d="{line}">{hint}</path>'
             for name in entry.leads_to:
                 behind = layout.card_of.get(name)
                 if behind is not None and behind is not card:
                     ways_on[card.x + card.width, row.middle, behind.x, behind.middle] = (
                         f"{entry.target} leads on to {name}"
                     )
-    for ends, words in ways_on.items():
-        yield f'<path class="edge on" d="{_curve(*ends)}">{tooltip(words)}</path>'
+    for between, words in ways_on.items():
+        yield f'<path class="edge on" d="{_curve(*between)}">{tooltip(words)}</path>'
 
 
 class _Lanes:
     """Leads edges round the column in the middle, each in a lane of its own."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: PictureLayout) -> None:
         self._left = min((zone.x for zone in layout.middle), default=0.0)
         self._right = max((zone.x + zone.width for zone in layout.middle), default=0.0)
         self._above = min((zone.y for zone in layout.middle), default=0.0)

@@ -60,7 +60,7 @@ def within(branches: Sequence[Branch], guard: Predicate) -> tuple[Branch, ...]:
 
 
 def allowed_when(branches: Sequence[Branch], guard: Predicate = ALWAYS) -> Predicate:
-    """Return the condition on which requests that meet a guard are allowed: of branches, the FIRST that holds decides."""
+    """Return the condition on which requests that meet a guard are allowed; the FIRST branch that holds decides."""
     denied: list[Predicate] = []
     allowed: list[Predicate] = []
     for branch in branches:

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 from eastgate.diagnostics.printable import printable
-from eastgate.reports.graph.model import Graph, Node, NodeKind, ReachVerdict
-from eastgate.reports.graph.picture import Entry, Picture, shorten
+from eastgate.reports.graph.model import Graph, GraphNode, NodeKind, ReachVerdict
+from eastgate.reports.graph.picture import Picture, WayIn, shorten
 
 __all__ = ["to_dot"]
 
@@ -40,7 +40,7 @@ def to_dot(graph: Graph, *, why: bool) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _clusters(side: str, nodes: Iterable[Node]) -> Iterator[str]:
+def _clusters(side: str, nodes: Iterable[GraphNode]) -> Iterator[str]:
     for namespace, members in groupby(nodes, key=lambda node: node.namespace):
         inside = [f"{_quote(node.id)} [shape={_SHAPES.get(node.kind, 'box')}];" for node in members]
         if namespace is None:
@@ -52,7 +52,7 @@ def _clusters(side: str, nodes: Iterable[Node]) -> Iterator[str]:
         yield "  }"
 
 
-def _edges(entry: Entry, *, why: bool) -> Iterator[str]:
+def _edges(entry: WayIn, *, why: bool) -> Iterator[str]:
     label = shorten(entry.label, _LABEL)
     if why:
         label = "\n".join([label, *entry.rules])
@@ -61,7 +61,7 @@ def _edges(entry: Entry, *, why: bool) -> Iterator[str]:
         yield f"  {_quote(source)} -> {_quote(entry.target)} [{attributes}];"
 
 
-def _ways_on(entries: Iterable[Entry]) -> Iterator[str]:
+def _ways_on(entries: Iterable[WayIn]) -> Iterator[str]:
     ways = dict.fromkeys((entry.target, name) for entry in entries for name in entry.leads_to)
     return (f'  {_quote(start)} -> {_quote(end)} [color="#78909c", arrowhead=open];' for start, end in ways)
 

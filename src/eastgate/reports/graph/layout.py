@@ -13,10 +13,11 @@ from dataclasses import field
 from textwrap import wrap
 
 from eastgate.records import dataclass
-from eastgate.reports.graph.model import Node, NodeKind
-from eastgate.reports.graph.picture import Entry, Picture, shorten
+from eastgate.reports.graph.model import GraphNode, NodeKind
+from eastgate.reports.graph.picture import Picture, WayIn, shorten
+from eastgate.reports.graph.words import short_rule
 
-__all__ = ["Card", "Chip", "Layout", "Row", "Zone", "lay_out"]
+__all__ = ["Card", "CardRow", "Chip", "PictureLayout", "Zone", "lay_out"]
 
 LINE = 16  # of text
 _TITLE, _ROW, _PAD, _GAP, _MARGIN = 24, 22, 8, 14, 24
@@ -32,7 +33,7 @@ _MIDDLE = frozenset({NodeKind.GATEWAY, NodeKind.ROUTE})
 class Chip:
     """A caller."""
 
-    node: Node
+    node: GraphNode
     x: float = 0
     y: float = 0
     width: float = 0
@@ -44,10 +45,10 @@ class Chip:
 
 
 @dataclass(slots=True)
-class Row:
+class CardRow:
     """A way into a destination: what it says, and below it which rules decide."""
 
-    entry: Entry
+    entry: WayIn
     texts: list[str]
     rules: list[str]
     sources: tuple[str, ...]  # those that have a chip
@@ -70,9 +71,9 @@ class Row:
 class Card:
     """Destinations that are alike, and their rows."""
 
-    nodes: list[Node]
+    nodes: list[GraphNode]
     titles: list[str]
-    rows: list[Row]
+    rows: list[CardRow]
     x: float = 0
     y: float = 0
     width: float = 0
@@ -99,7 +100,7 @@ class Zone:
 
 
 @dataclass(slots=True)
-class Layout:
+class PictureLayout:
     """A picture in its place."""
 
     width: float
@@ -116,13 +117,13 @@ class Layout:
         return [*self.callers, *self.middle, *self.targets]
 
 
-def lay_out(picture: Picture, *, why: bool, top: float) -> Layout:
+def lay_out(picture: Picture, *, why: bool, top: float) -> PictureLayout:
     """Give every part of a picture its place, below `top`."""
     drawn = {name for entry in picture.entries if entry.target not in picture.behind for name in entry.sources}
     chips = {node.id: Chip(node) for node in picture.sources if node.id in drawn - picture.crowds.keys()}
     cards = _cards(picture, chips, why=why)
     by_name = {node.id: card for card in cards for node in card.nodes}
-    sources: dict[str, list[Row]] = defaultdict(list)
+    sources: dict[str, list[CardRow]] = defaultdict(list)
     for card in cards:
         for row in card.rows:
             for name in row.sources:
@@ -143,18 +144,19 @@ def lay_out(picture: Picture, *, why: bool, top: float) -> Layout:
     for column, height in zip(columns, heights, strict=True):
         _stack(column, top + min((bottom - height) / 2, 60 if len(column) > 1 else 200))
     right = _place_columns(columns)
-    return Layout(right + _MARGIN, bottom + _MARGIN, callers, middle, targets, chips, cards, by_name)
+    return PictureLayout(right + _MARGIN, bottom + _MARGIN, callers, middle, targets, chips, cards, by_name)
 
 
 def _cards(picture: Picture, chips: dict[str, Chip], *, why: bool) -> list[Card]:
     """Return a card for each destination, and one for all of a namespace that are alike."""
-    entries: dict[str, list[Entry]] = defaultdict(list)
+    entries: dict[str, list[WayIn]] = defaultdict(list)
     for entry in picture.entries:
         entries[entry.target].append(entry)
-    alike: dict[object, list[Node]] = {}
+    alike: dict[object, list[GraphNode]] = {}
     for node in picture.targets:
         ways = tuple(
-            (e.sources, e.ports, e.verdict, e.condition, e.rules if why else (), e.leads_to) for e in entries[node.id]
+            (e.sources, e.ports, e.verdict, e.condition, e.deciders if why else (), e.leads_to)
+            for e in entries[node.id]
         )
         alike.setdefault((node.kind, node.namespace, ways), []).append(node)
     return [
@@ -162,7 +164,7 @@ def _cards(picture: Picture, chips: dict[str, Chip], *, why: bool) -> list[Card]
     ]
 
 
-def _titles(nodes: Sequence[Node]) -> list[str]:
+def _titles(nodes: Sequence[GraphNode]) -> list[str]:
     """Return the names of destinations that are alike, on as many lines as they need."""
     lines, current = [], ""
     for name in (node.name if node.namespace is not None else node.id for node in nodes):
@@ -173,7 +175,7 @@ def _titles(nodes: Sequence[Node]) -> list[str]:
     return [*lines, current]
 
 
-def _rows(entries: Iterable[Entry], chips: dict[str, Chip], picture: Picture, *, why: bool) -> list[Row]:
+def _rows(entries: Iterable[WayIn], chips: dict[str, Chip], picture: Picture, *, why: bool) -> list[CardRow]:
     rows = []
     for entry in entries:
         has_edges = entry.target not in picture.behind
@@ -181,13 +183,13 @@ def _rows(entries: Iterable[Entry], chips: dict[str, Chip], picture: Picture, *,
         text = f"{', '.join(written)} · {entry.label}" if written else entry.label
         lines = wrap(text, _MOST_CHARS, break_on_hyphens=False)
         texts = [*lines[: _MOST_LINES - 1], shorten(" ".join(lines[_MOST_LINES - 1 :]), _MOST_CHARS)]
-        rules = [shorten(f"by {rule}", _MOST_CHARS) for rule in entry.rules] if why else []
+        rules = [shorten(f"by {short_rule(origin)}", _MOST_CHARS) for origin in entry.deciders] if why else []
         drawn = tuple(name for name in entry.sources if name in chips) if has_edges else ()
-        rows.append(Row(entry, [line for line in texts if line], rules, drawn))
+        rows.append(CardRow(entry, [line for line in texts if line], rules, drawn))
     return rows
 
 
-def _zones(items: Iterable[Chip] | Iterable[Card], node_of: Callable[..., Node]) -> list[Zone]:
+def _zones(items: Iterable[Chip] | Iterable[Card], node_of: Callable[..., GraphNode]) -> list[Zone]:
     by_namespace: dict[str | None, list[object]] = {}
     for item in items:
         by_namespace.setdefault(node_of(item).namespace, []).append(item)

@@ -1,10 +1,10 @@
-"""The graph that is asked for: of single callers and destinations, or of groups where a picture has no room for them."""
+"""The graph that is asked for: of single callers and destinations, or of groups where they are too many."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from eastgate.reports.graph.aggregate import Grouping, group_graph
+from eastgate.reports.graph.aggregate import Grouping, count_groups, group_graph
 from eastgate.reports.graph.build import Survey, list_graph
 from eastgate.reports.graph.model import Graph
 
@@ -21,10 +21,8 @@ def make_graph(found: Survey, by: Grouping | None = None, *, why: bool = True, m
     if most is None or len(graph.nodes) <= most:
         return graph
     every = len(graph.nodes)
-    for coarser in (Grouping.APP, Grouping.NAMESPACE):
-        graph = group_graph(found, coarser)
-        if len(graph.nodes) <= most:
-            break
+    coarser = Grouping.APP if count_groups(found, Grouping.APP) <= most else Grouping.NAMESPACE
+    graph = group_graph(found, coarser)
     note = f"{every} callers and destinations are too many for a picture: they are put together by {coarser} (--by)"
     return replace(graph, notes=(*graph.notes, note))
 

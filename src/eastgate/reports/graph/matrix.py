@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from eastgate.reports.graph.cards import caller_name
-from eastgate.reports.graph.model import Node, ReachVerdict
-from eastgate.reports.graph.picture import Entry, Picture, shorten
+from eastgate.reports.graph.model import GraphNode, ReachVerdict
+from eastgate.reports.graph.picture import Picture, WayIn, shorten
 from eastgate.reports.graph.shapes import Drawing, attribute, box, text, tooltip
 
 __all__ = ["draw_matrix"]
@@ -34,7 +34,7 @@ def draw_matrix(picture: Picture, *, why: bool, top: float) -> Drawing:
     numbers = _numbers(picture, why=why)
     notes_top = bottom + 2 * _LINE
     elements = [
-        *_stripes(rows, ys, left, right),
+        *_stripes(rows, ys, right),
         *_row_names(rows, ys, left),
         *_column_names(columns, xs, first),
         *_borders(columns, xs, first, bottom),
@@ -45,7 +45,7 @@ def draw_matrix(picture: Picture, *, why: bool, top: float) -> Drawing:
     return Drawing(width, notes_top + _LINE * len(numbers) + _MARGIN, elements)
 
 
-def _places(nodes: Sequence[Node], start: float) -> tuple[_Place, float]:
+def _places(nodes: Sequence[GraphNode], start: float) -> tuple[_Place, float]:
     """Return where each node is, with a gap between namespaces, and where the last one ends."""
     places: _Place = {}
     at = start
@@ -57,12 +57,12 @@ def _places(nodes: Sequence[Node], start: float) -> tuple[_Place, float]:
     return places, at - _GAP
 
 
-def _row_name(node: Node) -> str:
+def _row_name(node: GraphNode) -> str:
     name = caller_name(node)
     return f"{node.namespace} / {name}" if node.namespace is not None and node.name != node.namespace else name
 
 
-def _column_name(node: Node) -> str:
+def _column_name(node: GraphNode) -> str:
     return (
         f"{node.namespace} / {node.name}" if node.namespace is not None and node.name != node.namespace else node.name
     )
@@ -74,40 +74,40 @@ def _numbers(picture: Picture, *, why: bool) -> dict[str, int]:
     return {words: number for number, words in enumerate(said, 1)}
 
 
-def _saying(entry: Entry, *, why: bool) -> str:
+def _saying(entry: WayIn, *, why: bool) -> str:
     words = entry.label if entry.verdict is not ReachVerdict.DENY else f"denied: {entry.label}"
     leads_to = f" → {', '.join(entry.leads_to)}" if entry.leads_to else ""
     rules = f" (by {', '.join(entry.rules)})" if why and entry.rules else ""
     return f"{shorten(words, _NOTE)}{leads_to}{rules}"
 
 
-def _stripes(rows: Sequence[Node], ys: _Place, left: float, right: float) -> Iterator[str]:
+def _stripes(rows: Sequence[GraphNode], ys: _Place, right: float) -> Iterator[str]:
     for number, node in enumerate(rows):
         if number % 2 == 0:
             yield f'<rect class="stripe" {box(_MARGIN, ys[node.id], right - _MARGIN, _CELL)}/>'
 
 
-def _row_names(rows: Sequence[Node], ys: _Place, left: float) -> Iterator[str]:
+def _row_names(rows: Sequence[GraphNode], ys: _Place, left: float) -> Iterator[str]:
     for node in rows:
         css = "title" if node.is_external else "name"
         name = text(left - 8, ys[node.id] + 15, _row_name(node), css, ' text-anchor="end"')
         yield f"<g data-node={attribute(node.id)}>{tooltip(node.id)}{name}</g>"
 
 
-def _column_names(columns: Sequence[Node], xs: _Place, first: float) -> Iterator[str]:
+def _column_names(columns: Sequence[GraphNode], xs: _Place, first: float) -> Iterator[str]:
     for node in columns:
         x, y = xs[node.id] + _CELL / 2 + 3, first - 8
         name = text(x, y, _column_name(node), "name", f' transform="rotate(-45 {x:g} {y:g})"')
         yield f"<g data-node={attribute(node.id)}>{tooltip(node.id)}{name}</g>"
 
 
-def _borders(columns: Sequence[Node], xs: _Place, first: float, bottom: float) -> Iterator[str]:
+def _borders(columns: Sequence[GraphNode], xs: _Place, first: float, bottom: float) -> Iterator[str]:
     for node in columns:
         yield f'<path class="line" d="M{xs[node.id]:g} {first:g}V{bottom:g}"/>'
 
 
 def _cells(picture: Picture, xs: _Place, ys: _Place, numbers: dict[str, int], *, why: bool) -> Iterator[str]:
-    cells: dict[tuple[str, str], list[Entry]] = {}
+    cells: dict[tuple[str, str], list[WayIn]] = {}
     for entry in picture.entries:
         for source in entry.sources:
             cells.setdefault((source, entry.target), []).append(entry)
@@ -115,7 +115,7 @@ def _cells(picture: Picture, xs: _Place, ys: _Place, numbers: dict[str, int], *,
         yield _cell(source, target, entries, xs[target], ys[source], [numbers[_saying(e, why=why)] for e in entries])
 
 
-def _cell(source: str, target: str, entries: Sequence[Entry], x: float, y: float, shown: Sequence[int]) -> str:
+def _cell(source: str, target: str, entries: Sequence[WayIn], x: float, y: float, shown: Sequence[int]) -> str:
     """Draw one cell: it is open only if all that is said in it is."""
     verdicts = {entry.verdict for entry in entries}
     verdict = verdicts.pop() if len(verdicts) == 1 else ReachVerdict.DEPENDS
@@ -129,4 +129,6 @@ def _cell(source: str, target: str, entries: Sequence[Entry], x: float, y: float
 
 def _notes(numbers: dict[str, int], top: float) -> Iterator[str]:
     for words, number in numbers.items():
-        yield text(_MARGIN, top + _LINE * number, f"{number}   {words}", "name")
+        y = top + _LINE * number
+        yield text(_MARGIN + 16, y, str(number), "title", ' text-anchor="end"')
+        yield text(_MARGIN + 26, y, words, "name")

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 from eastgate.diagnostics.printable import printable
-from eastgate.reports.graph.model import Graph, Node, NodeKind, ReachVerdict
-from eastgate.reports.graph.picture import Entry, Picture, shorten
+from eastgate.reports.graph.model import Graph, GraphNode, NodeKind, ReachVerdict
+from eastgate.reports.graph.picture import Picture, WayIn, shorten
 
 __all__ = ["to_mermaid"]
 
@@ -35,7 +35,7 @@ def to_mermaid(graph: Graph, *, why: bool) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _subgraphs(side: str, nodes: Iterable[Node], numbers: dict[str, str]) -> Iterator[str]:
+def _subgraphs(side: str, nodes: Iterable[GraphNode], numbers: dict[str, str]) -> Iterator[str]:
     by_namespace = groupby(nodes, key=lambda node: node.namespace)
     for index, (namespace, members) in enumerate(by_namespace):
         inside = [_node(node, numbers) for node in members]
@@ -47,12 +47,12 @@ def _subgraphs(side: str, nodes: Iterable[Node], numbers: dict[str, str]) -> Ite
         yield "  end"
 
 
-def _node(node: Node, numbers: dict[str, str]) -> str:
+def _node(node: GraphNode, numbers: dict[str, str]) -> str:
     opening, closing = _BRACKETS.get(node.kind, _ROUND)
     return f"{numbers[node.id]}{opening}{_quote(node.id)}{closing}"
 
 
-def _links(entry: Entry, numbers: dict[str, str], *, why: bool) -> Iterator[str]:
+def _links(entry: WayIn, numbers: dict[str, str], *, why: bool) -> Iterator[str]:
     label = shorten(entry.label, _LABEL)
     if why:
         label = " | ".join([label, *entry.rules])
@@ -60,7 +60,7 @@ def _links(entry: Entry, numbers: dict[str, str], *, why: bool) -> Iterator[str]
         yield f"  {numbers[source]} {_ARROWS[entry.verdict]}|{_quote(label)}| {numbers[entry.target]}"
 
 
-def _ways_on(entries: Iterable[Entry], numbers: dict[str, str]) -> Iterator[str]:
+def _ways_on(entries: Iterable[WayIn], numbers: dict[str, str]) -> Iterator[str]:
     ways = dict.fromkeys((entry.target, name) for entry in entries for name in entry.leads_to)
     return (f"  {numbers[start]} ==> {numbers[end]}" for start, end in ways)
 

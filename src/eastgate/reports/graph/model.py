@@ -14,7 +14,7 @@ from eastgate.api.trace_json import origin_to_json
 from eastgate.ir import Origin
 from eastgate.records import dataclass
 
-__all__ = ["Bundle", "Edge", "Graph", "Node", "NodeKind", "Pairs", "ReachVerdict", "Way"]
+__all__ = ["AllowedWay", "Bundle", "Edge", "Graph", "GraphNode", "NodeKind", "Pairs", "ReachVerdict"]
 
 
 class NodeKind(enum.StrEnum):
@@ -39,7 +39,7 @@ _OUTSIDERS = frozenset({NodeKind.SPIFFE, NodeKind.NAME, NodeKind.OUTSIDE, NodeKi
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class GraphNode:
     """A caller, a destination, or a group of them. `size` is how many callers or destinations it stands for."""
 
     id: str
@@ -81,7 +81,7 @@ class ReachVerdict(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class AllowedWay:
     """Requests that are allowed: on which condition (None: all), by which rules, and what they come to behind it."""
 
     condition: str | None
@@ -121,7 +121,8 @@ class Edge:
 class Bundle:
     """Edges that say the same. `other_ports`: also every port that no edge of these targets names.
 
-    `any_port`: these are all ports that there are. `service`: requests that are addressed to this Service. `denied_by`: the rules that refuse, where all is denied.
+    `any_port`: these are all ports that there are. `service`: requests that are addressed to this Service.
+    `denied_by`: the rules that refuse, where all is denied.
     """
 
     sources: tuple[str, ...]
@@ -129,7 +130,7 @@ class Bundle:
     ports: tuple[int, ...]
     other_ports: bool
     verdict: ReachVerdict
-    ways: tuple[Way, ...] = ()
+    ways: tuple[AllowedWay, ...] = ()
     denied_by: tuple[Origin, ...] = ()
     service: str | None = None
     tls: bool | None = None
@@ -181,7 +182,7 @@ class Bundle:
                     yield Edge(source, target, port, self)
 
 
-def _way_to_json(way: Way) -> dict[str, object]:
+def _way_to_json(way: AllowedWay) -> dict[str, object]:
     data: dict[str, object] = {"condition": way.condition, "by": [_rule_to_json(origin) for origin in way.by]}
     return data | ({"leadsTo": list(way.leads_to)} if way.leads_to else {})
 
@@ -201,7 +202,7 @@ class Graph:
     `everybody`: all callers that there are; empty where only some of them are asked about.
     """
 
-    nodes: Mapping[str, Node]
+    nodes: Mapping[str, GraphNode]
     bundles: tuple[Bundle, ...]
     everybody: tuple[str, ...] = ()
     notes: tuple[str, ...] = field(default=())

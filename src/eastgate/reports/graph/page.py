@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from html import escape
 from importlib.resources import files
 from string import Template
@@ -10,7 +11,7 @@ from eastgate.diagnostics.printable import printable
 from eastgate.reports.graph.model import Bundle, Graph
 from eastgate.reports.graph.shapes import STYLE
 from eastgate.reports.graph.svg import draw
-from eastgate.reports.graph.words import ports_of, rule_name
+from eastgate.reports.graph.words import ports_of, rule_name, sources_of
 
 __all__ = ["to_html"]
 
@@ -22,7 +23,7 @@ def to_html(graph: Graph, *, why: bool) -> str:
         style=STYLE,
         picture=draw(graph, why=why),
         notes="".join(f"<p class='note'>{_text(note)}</p>" for note in graph.notes),
-        rows="\n".join(_row(bundle, why=why) for bundle in graph.bundles),
+        rows="\n".join(_row(bundle, graph, why=why) for bundle in graph.bundles),
         by="<th>By</th>" if why else "",
         namespaces="".join(f"<option>{_text(name)}</option>" for name in _namespaces(graph)),
     )
@@ -32,9 +33,9 @@ def _namespaces(graph: Graph) -> list[str]:
     return sorted({node.namespace for node in graph.nodes.values() if node.namespace is not None})
 
 
-def _row(bundle: Bundle, *, why: bool) -> str:
+def _row(bundle: Bundle, graph: Graph, *, why: bool) -> str:
     cells = [
-        _names(bundle.sources),
+        _names(sources_of(bundle, graph)),
         _names(bundle.targets),
         _text(ports_of(bundle)),
         f"<span class='verdict {bundle.verdict}'>{bundle.verdict}</span>",
@@ -47,7 +48,7 @@ def _row(bundle: Bundle, *, why: bool) -> str:
     return f"<tr data-verdict='{bundle.verdict}' {ends}>{body}</tr>"
 
 
-def _names(names: tuple[str, ...]) -> str:
+def _names(names: Iterable[str]) -> str:
     return " ".join(f"<code>{_text(name)}</code>" for name in names)
 
 

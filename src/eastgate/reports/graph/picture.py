@@ -8,15 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 
+from eastgate.ir import Origin
 from eastgate.records import dataclass
-from eastgate.reports.graph.model import Bundle, Graph, Node, NodeKind, ReachVerdict
+from eastgate.reports.graph.model import Bundle, Graph, GraphNode, NodeKind, ReachVerdict
 from eastgate.reports.graph.words import ports_of, rule_name, sources_of
 
-__all__ = ["Entry", "Picture", "shorten"]
+__all__ = ["Picture", "WayIn", "shorten"]
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class WayIn:
     """One way into a destination: the ports, the condition, and who may take it."""
 
     target: str
@@ -24,9 +25,14 @@ class Entry:
     ports: str
     verdict: ReachVerdict
     condition: str | None
-    rules: tuple[str, ...]
+    deciders: tuple[Origin, ...]
     leads_to: tuple[str, ...]
     is_group: bool = False
+
+    @property
+    def rules(self) -> list[str]:
+        """Return the rules that decide, each with the line where it is written."""
+        return [rule_name(origin) for origin in self.deciders]
 
     @property
     def label(self) -> str:
@@ -42,19 +48,20 @@ class Picture:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self.crowds: dict[str, Node] = {}
+        self.crowds: dict[str, GraphNode] = {}
         self.entries = [entry for bundle in graph.bundles for entry in self._entries(bundle)]
 
-    def _entries(self, bundle: Bundle) -> Iterator[Entry]:
+    def _entries(self, bundle: Bundle) -> Iterator[WayIn]:
         sources = tuple(sources_of(bundle, self.graph))
         for name in sources:
             if name not in self.graph.nodes:
-                self.crowds[name] = Node(name, NodeKind.OTHER_ACCOUNTS)
-        rules = tuple(rule_name(origin) for origin in bundle.deciders)
+                self.crowds[name] = GraphNode(name, NodeKind.OTHER_ACCOUNTS)
         ports = ports_of(bundle) + (f" of service:{bundle.service}" if bundle.service else "")
         for target in bundle.targets:
             is_group = bundle.pairs is not None
-            yield Entry(target, sources, ports, bundle.verdict, bundle.condition, rules, bundle.leads_to, is_group)
+            yield WayIn(
+                target, sources, ports, bundle.verdict, bundle.condition, bundle.deciders, bundle.leads_to, is_group
+            )
 
     @cached_property
     def behind(self) -> frozenset[str]:
@@ -63,7 +70,7 @@ class Picture:
         return frozenset(name for name in led_to if name in self.graph.nodes and name.startswith("backend:"))
 
     @cached_property
-    def sources(self) -> list[Node]:
+    def sources(self) -> list[GraphNode]:
         """Return the callers that an edge begins at: those of namespaces first, and then from wider to widest."""
         used = dict.fromkeys(name for entry in self.entries for name in entry.sources)
         nodes = [self.graph.nodes.get(name) or self.crowds[name] for name in used]
@@ -72,7 +79,7 @@ class Picture:
         )
 
     @cached_property
-    def targets(self) -> list[Node]:
+    def targets(self) -> list[GraphNode]:
         """Return the destinations, also those that nobody reaches."""
         destinations = {NodeKind.POD, NodeKind.GATEWAY, NodeKind.ROUTE, NodeKind.BACKEND, NodeKind.SERVICE}
         used = {entry.target for entry in self.entries} | {name for entry in self.entries for name in entry.leads_to}

@@ -12,34 +12,34 @@ from eastgate.reach.endings import Branch
 from eastgate.reach.reachability import Answer, Reachability
 from eastgate.records import dataclass
 from eastgate.reports.graph.conditions import explain_branches, explain_predicate, narrow, within, without
-from eastgate.reports.graph.model import ReachVerdict, Way
+from eastgate.reports.graph.model import AllowedWay, ReachVerdict
 from eastgate.symbolic.partial import Facts, residual
 
-__all__ = ["Arrival", "Outcome", "Reached", "arrivals"]
+__all__ = ["ReachOutcome", "Reached", "Reaching", "WayOn", "arrivals", "branches_on", "ways_on"]
 
 _TOO_MANY = "too many conditions to list"
 _HIDDEN = "what is in HTTP, which nobody sees here"
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ReachOutcome:
     """What happens to some callers: all is allowed, some of it on these ways, or nothing."""
 
     callers: CallerSet
     verdict: ReachVerdict
-    ways: tuple[Way, ...] = ()
+    ways: tuple[AllowedWay, ...] = ()
     denied_by: tuple[Origin, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Arrival:
+class Reaching:
     """What happens to everybody at one entrance."""
 
     ports: tuple[int, ...]
     other_ports: bool
     service: str | None
     tls: bool | None
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[ReachOutcome, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +48,10 @@ class Reached:
 
     destination: Destination
     members: tuple[str, ...]
-    arrivals: tuple[Arrival, ...]
+    arrivals: tuple[Reaching, ...]
 
 
-def arrivals(reach: Reachability, destination: Destination, port: int | None, facts: Facts) -> Iterator[Arrival]:
+def arrivals(reach: Reachability, destination: Destination, port: int | None, facts: Facts) -> Iterator[Reaching]:
     """Yield what happens at the entrances of a destination, to requests of which these facts are known."""
     named = {number for entrance in destination.entrances for number in entrance.ports}
     for entrance in destination.entrances:
@@ -62,20 +62,20 @@ def arrivals(reach: Reachability, destination: Destination, port: int | None, fa
         else:
             continue
         outcomes = tuple(_outcomes(reach, entrance, facts))
-        yield Arrival(ports, others, entrance.service, entrance.tls, outcomes)
+        yield Reaching(ports, others, entrance.service, entrance.tls, outcomes)
 
 
-def _outcomes(reach: Reachability, entrance: Entrance, facts: Facts) -> Iterator[Outcome]:
+def _outcomes(reach: Reachability, entrance: Entrance, facts: Facts) -> Iterator[ReachOutcome]:
     """Yield what happens to whom; callers with equal ways come together."""
-    ways = list(_ways(entrance, facts))
-    merged: dict[tuple[ReachVerdict, tuple[Way, ...], tuple[Origin, ...]], CallerSet] = {}
+    ways = list(ways_on(entrance, facts))
+    merged: dict[tuple[ReachVerdict, tuple[AllowedWay, ...], tuple[Origin, ...]], CallerSet] = {}
     for answer in reach.answers(entrance):
         branches = narrow(answer.branches, facts)
         allowed = _verdict(answer, branches)
         for callers, taken in _split(reach, answer.callers, ways):
             outcome = _outcome(allowed, branches, taken, facts)
             merged[outcome] = merged.get(outcome, 0) | callers
-    return (Outcome(callers, *outcome) for outcome, callers in merged.items())
+    return (ReachOutcome(callers, *outcome) for outcome, callers in merged.items())
 
 
 def _verdict(answer: Answer, branches: Sequence[Branch]) -> bool | None:
@@ -86,7 +86,7 @@ def _verdict(answer: Answer, branches: Sequence[Branch]) -> bool | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _WayOn:
+class WayOn:
     """One passage of an entrance as an entrance of its own, and the requests that take it."""
 
     guard: Predicate
@@ -94,7 +94,7 @@ class _WayOn:
     leads_to: tuple[str, ...]
 
 
-def _ways(entrance: Entrance, facts: Facts) -> Iterator[_WayOn]:
+def ways_on(entrance: Entrance, facts: Facts) -> Iterator[WayOn]:
     """Yield the passages that requests can take, each for those that no earlier one takes."""
     known = entrance.facts.and_(facts)
     earlier: list[Predicate] = []
@@ -103,7 +103,7 @@ def _ways(entrance: Entrance, facts: Facts) -> Iterator[_WayOn]:
         guard = without(when, earlier) if when != NEVER else NEVER
         earlier.append(when)
         if guard != NEVER:
-            yield _WayOn(guard, _only(entrance, passage), passage.leads_to)
+            yield WayOn(guard, _only(entrance, passage), passage.leads_to)
         if when == ALWAYS:
             return
 
@@ -116,10 +116,10 @@ def _only(entrance: Entrance, passage: Passage) -> Entrance:
     return Entrance(entrance.ports, entrance.others, facts, alone, entrance.service, entrance.tls, hides)
 
 
-_Taken = tuple[tuple[_WayOn, Answer], ...]
+_Taken = tuple[tuple[WayOn, Answer], ...]
 
 
-def _split(reach: Reachability, callers: CallerSet, ways: Sequence[_WayOn]) -> list[tuple[CallerSet, _Taken]]:
+def _split(reach: Reachability, callers: CallerSet, ways: Sequence[WayOn]) -> list[tuple[CallerSet, _Taken]]:
     """Split callers by what happens to them on each way."""
     blocks: list[tuple[CallerSet, _Taken]] = [(callers, ())]
     for way in ways:
@@ -135,27 +135,32 @@ def _split(reach: Reachability, callers: CallerSet, ways: Sequence[_WayOn]) -> l
 
 def _outcome(
     allowed: bool | None, branches: Sequence[Branch], taken: _Taken, facts: Facts
-) -> tuple[ReachVerdict, tuple[Way, ...], tuple[Origin, ...]]:
+) -> tuple[ReachVerdict, tuple[AllowedWay, ...], tuple[Origin, ...]]:
     if allowed is False:
         return ReachVerdict.DENY, (), _origins(branches, allowed=False)
     ways = tuple(way for on, answer in taken if (way := _way(on, answer, facts)) is not None)
     if allowed:
         leads_to = tuple(dict.fromkeys(node for way in ways for node in way.leads_to))
-        return ReachVerdict.ALLOW, (Way(None, _origins(branches, allowed=True), leads_to),), ()
+        return ReachVerdict.ALLOW, (AllowedWay(None, _origins(branches, allowed=True), leads_to),), ()
     return ReachVerdict.DEPENDS, ways, ()
 
 
-def _way(on: _WayOn, answer: Answer, facts: Facts) -> Way | None:
+def _way(on: WayOn, answer: Answer, facts: Facts) -> AllowedWay | None:
     """Return what is allowed on a way; None where nothing is."""
-    branches = within(narrow(answer.branches, facts.and_(_values_in(on.guard))), on.guard)
+    branches = branches_on(on, answer, facts)
     allowed = _verdict(answer, branches)
     if allowed is False:
         return None
     if answer.too_many:
         what = _HIDDEN if on.entrance.hides_http else _TOO_MANY
         guard = explain_predicate(on.guard)
-        return Way(what if guard is None else f"{guard}: {what}", (), on.leads_to)
-    return Way(explain_branches(branches, on.guard), _origins(branches, allowed=True), on.leads_to)
+        return AllowedWay(what if guard is None else f"{guard}: {what}", (), on.leads_to)
+    return AllowedWay(explain_branches(branches, on.guard), _origins(branches, allowed=True), on.leads_to)
+
+
+def branches_on(on: WayOn, answer: Answer, facts: Facts) -> tuple[Branch, ...]:
+    """Return what an answer says of requests that take a way, without what is true of all of them."""
+    return within(narrow(answer.branches, facts.and_(_values_in(on.guard))), on.guard)
 
 
 def _values_in(guard: Predicate) -> Facts:

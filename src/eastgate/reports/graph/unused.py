@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from eastgate.api.authority import Authority
 from eastgate.api.trace_json import origin_to_json
 from eastgate.cluster.points import Point
-from eastgate.ir import Layer, Origin, PolicyRef, RuleKind
+from eastgate.ir import Layer, Origin, PolicyRef, Rule, RuleKind
+from eastgate.reach.caller_sets import CallerSet
 from eastgate.reach.destinations import Destination, Entrance, Passage
 from eastgate.reach.endings import EnforcementPoint
 from eastgate.reach.reachability import Answer, Reachability
@@ -22,11 +23,12 @@ from eastgate.records import dataclass
 from eastgate.reports.columns import Line, columns, lay_out
 from eastgate.reports.graph.conditions import allowed_when
 from eastgate.reports.graph.leaving_out import RuleKey, key_of, leave_out
-from eastgate.reports.graph.words import rule_lines
+from eastgate.reports.graph.words import limit, rule_lines
 from eastgate.symbolic.witnesses import GaveUp, witness
 
-__all__ = ["Finding", "Proof", "Unused", "find_unused", "unused_text"]
+__all__ = ["Proof", "Unused", "UnusedRule", "find_unused", "unused_text"]
 
+_MOST = 4  # rules that are named in the place of one
 _AUTHORED = frozenset({RuleKind.LISTED, RuleKind.SCHEME})
 
 
@@ -39,16 +41,19 @@ class Proof(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """A rule that is not needed, or not proven to be; and the rules that decide in its place."""
+class UnusedRule:
+    """A rule that is not needed, or not proven to be; and what decides without it on requests of its callers.
+
+    None among `instead` stands for a default.
+    """
 
     origin: Origin
     proof: Proof
-    instead: tuple[Origin, ...] = ()
+    instead: tuple[Origin | None, ...] = ()
 
     def to_json(self) -> dict[str, object]:
         """Return it as plain data."""
-        instead = [origin_to_json(origin) for origin in self.instead]
+        instead = [None if origin is None else origin_to_json(origin) for origin in self.instead]
         return {**origin_to_json(self.origin), "proof": str(self.proof), "instead": instead}
 
 
@@ -56,7 +61,7 @@ class Finding:
 class Unused:
     """All findings, and the policies none of whose rules is needed, even if all of them go."""
 
-    rules: tuple[Finding, ...]
+    rules: tuple[UnusedRule, ...]
     policies: tuple[PolicyRef, ...]
     points: tuple[Point, ...]
 
@@ -68,15 +73,16 @@ class Unused:
 
 def find_unused(authority: Authority) -> Unused:
     """Find the rules without which no answer changes, and those of which that is not known."""
-    search = _Search(Reachability(authority))
+    search = _RuleTrial(Reachability(authority))
     findings = []
     by_policy: dict[PolicyRef, list[Proof]] = {}
-    for key, origin in search.rules.items():
+    for key, rule in search.rules.items():
+        origin = rule.origin
         proof, instead = search.try_without(frozenset({key}))
         if origin.policy is not None:
             by_policy.setdefault(origin.policy, []).append(proof)
         if proof is not Proof.NEEDED:
-            findings.append(Finding(origin, proof, instead))
+            findings.append(UnusedRule(origin, proof, instead))
     idle = [
         policy
         for policy, proofs in by_policy.items()
@@ -87,23 +93,24 @@ def find_unused(authority: Authority) -> Unused:
     return Unused(tuple(findings), tuple(sorted(idle)), search.points)
 
 
-class _Search:
+class _RuleTrial:
     def __init__(self, reach: Reachability) -> None:
         self._reach = reach
-        self.rules: dict[RuleKey, Origin] = {}
+        self.rules: dict[RuleKey, Rule] = {}
         self._using: dict[RuleKey, dict[Destination, None]] = {}
         for destination in reach.destinations:
-            for origin in _origins(destination):
-                self.rules.setdefault(key_of(origin), origin)
-                self._using.setdefault(key_of(origin), {})[destination] = None
+            for rule in _rules(destination):
+                key = key_of(rule.origin)
+                self.rules.setdefault(key, rule)
+                self._using.setdefault(key, {})[destination] = None
 
     @property
     def points(self) -> tuple[Point, ...]:
         return tuple(point for destination in self._reach.destinations for point in destination.points)
 
-    def try_without(self, keys: frozenset[RuleKey]) -> tuple[Proof, tuple[Origin, ...]]:
+    def try_without(self, keys: frozenset[RuleKey]) -> tuple[Proof, tuple[Origin | None, ...]]:
         """Return whether answers change without some rules, and who decides then what they decided."""
-        instead: dict[Origin, None] = {}
+        instead: dict[Origin | None, None] = {}
         proof = Proof.UNUSED
         layers: dict[int, Layer] = {}
         for destination in {using: None for key in keys for using in self._using[key]}:
@@ -113,9 +120,16 @@ class _Search:
                     if same is False:
                         return Proof.NEEDED, ()
                     proof = Proof.UNPROVEN if same is None else proof
-                    if any(b.end.origin is not None and key_of(b.end.origin) in keys for b in before.branches):
-                        instead.update(dict.fromkeys(b.end.origin for b in after.branches if b.end.origin is not None))
+                    if after.callers & self._concerned(keys, entrance):
+                        instead.update(dict.fromkeys(branch.end.origin for branch in after.branches))
         return proof, tuple(instead)
+
+    def _concerned(self, keys: frozenset[RuleKey], entrance: Entrance) -> CallerSet:
+        """Return the callers of whom some of the rules may hold."""
+        concerned = 0
+        for key in keys:
+            concerned |= self._reach.callers.holding(self.rules[key].when, entrance.facts).possible
+        return concerned
 
     def _both(
         self, entrance: Entrance, keys: frozenset[RuleKey], layers: dict[int, Layer]
@@ -126,13 +140,13 @@ class _Search:
             yield from ((before, answer) for answer in after if before.callers & answer.callers)
 
 
-def _origins(destination: Destination) -> Iterator[Origin]:
+def _rules(destination: Destination) -> Iterator[Rule]:
     layers = {id(layer): layer for entrance in destination.entrances for layer in entrance.layers}
     for layer in layers.values():
         for chain in layer.chains:
             for rule in chain.rules(observed=False):
                 if rule.origin.policy is not None and rule.origin.kind in _AUTHORED:
-                    yield rule.origin
+                    yield rule
 
 
 def _change(entrance: Entrance, keys: frozenset[RuleKey], layers: dict[int, Layer]) -> Entrance:
@@ -178,7 +192,7 @@ def unused_text(unused: Unused, *, width: int | None = None, color: bool = False
         [
             rule_lines(finding.origin),
             [str(finding.proof)],
-            [str(origin) for origin in finding.instead[:3]] or ["a default"],
+            limit(["a default" if origin is None else str(origin) for origin in finding.instead], _MOST),
         ]
         for finding in unused.rules
     ]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import PurePath
 
 from eastgate.ir import Origin
 from eastgate.reports.effective.words import ports_text
 from eastgate.reports.graph.model import Bundle, Graph
 
-__all__ = ["ANYONE", "limit", "ports_of", "rule_lines", "rule_name", "sources_of"]
+__all__ = ["ANYONE", "limit", "ports_of", "rule_lines", "rule_name", "short_rule", "sources_of"]
 
 ANYONE = "anyone"
 _FEW = 3  # callers that are left out by name
@@ -48,6 +49,13 @@ def rule_name(origin: Origin) -> str:
     """Return a rule with the line where it is written."""
     where = f" ({origin.span.file}:{origin.span.line})" if origin.span is not None else ""
     return f"{origin}{where}"
+
+
+def short_rule(origin: Origin) -> str:
+    """Return the line where a rule is written, without folders, and the rule: the first is what must not be cut off."""
+    if origin.span is None:
+        return str(origin)
+    return f"{PurePath(origin.span.file).name}:{origin.span.line} {origin}"
 
 
 def limit(texts: Sequence[str], most: int) -> list[str]:
