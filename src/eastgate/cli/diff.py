@@ -86,7 +86,7 @@ def diff(
     strict: bool,
     unread: str | None,
 ) -> None:
-    """Say which requests change their verdict between OLD and NEW, each with an example; or prove that none does."""
+    """Say which requests change their verdict between OLD and NEW, or prove that none does."""
     errors = "json" if output == "json" else "text"
     reading = _Reading(settings_from(settings, config, errors), errors, follow, exclude, verbose, strict)
     paths = (*files, *more_files)
@@ -153,9 +153,7 @@ def _refuse_unread(old: Authority, new: Authority, output: str) -> None:
 # Revisions
 
 
-def _revisions(
-    reading: _Reading, words: str, paths: Sequence[str | os.PathLike[str]]
-) -> tuple[Authority, Authority]:
+def _revisions(reading: _Reading, words: str, paths: Sequence[str | os.PathLike[str]]) -> tuple[Authority, Authority]:
     if not paths:
         raise click.UsageError("give the files or folders to compare: --git A..B PATH...")
     if any(Path(path).is_absolute() or os.fspath(path) == "-" for path in paths):

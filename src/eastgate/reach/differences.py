@@ -143,7 +143,9 @@ class _Comparing:
                 cell = next(self._callers.cells_in(callers))
                 limits = list(_impossible(spelling, (*was.layers, *now.layers)))
                 for opposed in self._oppositions(pair, old, new, limits):
-                    confirmed = self._confirmer.confirm(pair, now, cell, opposed.request, spelling)
+                    confirmed = self._confirmer.confirm(
+                        pair, now, cell, opposed.request, spelling, now_allowed=opposed.new.allowed
+                    )
                     yield Difference(
                         pair,
                         now,
