@@ -37,6 +37,8 @@ def check_pair(old: Authority, new: Authority, questions: Iterable[Question]) ->
         event("a verdict differs")
         assert not comparison.equal, (question, before.reason, after.reason)
         assert _is_told(comparison, question), (question, before.reason, after.reason)
+    for reason in sorted({doubt.reason for doubt in comparison.doubts}):
+        event(f"doubt: {reason}")
     event("equal" if comparison.equal else "proven" if comparison.proven else "not proven")
     return comparison
 

@@ -151,8 +151,8 @@ def test_of_auth_policies(
 @settings(max_examples=40, deadline=None)
 @given(kuadrant_generate.clusters(), kuadrant_generate.clusters(), kuadrant_generate.calls)
 def test_of_routes_that_change_too(manifests: list[Manifest], others: list[Manifest], calls: list[HttpCall]) -> None:
-    routes = [one for one in manifests if one["kind"] == "HTTPRoute"]
-    changed = [*(one for one in others if one["kind"] != "HTTPRoute"), *routes[:1]]
+    routes = [one for one in others if one["kind"] == "HTTPRoute"]
+    changed = [*(one for one in manifests if one["kind"] != "HTTPRoute"), *routes]
     old, new = (authority_of(accepted(some), Settings()) for some in (manifests, changed))
     check_pair(old, new, map(_http_question, calls))
 

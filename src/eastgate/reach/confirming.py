@@ -105,8 +105,7 @@ class Confirmer:
             answers = {name: answer for name, answer in question.external_auth.items() if name not in self._schemes}
             question = replace(question, external_auth=answers)
             for spelled in _spelled(question, spelling):
-                known = _METHODS if concrete.values.get(METHOD) == OTHER else ()  # rather one that people know
-                for asked in (*(replace(spelled, method=method) for method in known), spelled):
+                for asked in (*_with_known_method(spelled, concrete), spelled):
                     yield asked
                     for completed in _completed(asked, concrete):
                         yield completed
@@ -121,6 +120,13 @@ class Confirmer:
 def _verdict(decision: Decision, member: str) -> bool:
     """Return what a decision says of one of the places that its question leads to."""
     return dict(decision.ways).get(member, decision.allowed)
+
+
+def _with_known_method(question: Question, request: Request) -> Iterator[Question]:
+    """Yield the question with methods that people know, where it may be any other than those that rules name."""
+    if request.values.get(METHOD) == OTHER:
+        is_message = question.mcp_method is not None or question.tool is not None
+        yield from (replace(question, method=method) for method in (("POST",) if is_message else _METHODS))
 
 
 def _completed(question: Question, request: Request) -> Iterator[Question]:
