@@ -33,7 +33,7 @@ _VERBS = {
     "convert": "Write policies as another API has them.",
     "crds": "CustomResourceDefinitions of the policies, their admission policies, and JSON Schemas for editors.",
     "describe": "What affects a thing, and who may reach it.",
-    "diff": "Say which requests change their verdict between OLD and NEW, each with an example; or prove that none does.",
+    "diff": "Say which requests change their verdict between OLD and NEW, or prove that none does.",
     "explain": "The same as check, with every layer and stage, and a caret under the YAML that decided.",
     "get": "List policies, workloads, pods, services, gateways, routes, backends, namespaces, or any kind.",
     "graph": "Who can reach whom, on which port, and on what it depends.",

@@ -86,7 +86,7 @@ def diff(
     strict: bool,
     unread: str | None,
 ) -> None:
-    """Say which requests change their verdict between OLD and NEW, each with an example; or prove that none does."""
+    """Say which requests change their verdict between OLD and NEW, or prove that none does."""
     errors = "json" if output == "json" else "text"
     reading = _Reading(settings_from(settings, config, errors), errors, follow, exclude, verbose, strict)
     paths = (*files, *more_files)

@@ -60,17 +60,15 @@ class Confirmer:
         cell: CallerCell,
         request: Request,
         spelling: Spelling,
-        port: int | None = None,
+        *,
+        now_allowed: bool,
     ) -> Confirmation | None:
-        """Return a question in whose answers the sides differ, made of a witness; None where none is found."""
+        """Return a question that is allowed now, or denied, and was not before, made of a witness; None: none."""
         member = self._member(pair, entrance)
         destination = Destination(pair.kind, (member,), ())
         asked: set[str] = set()
-        for number, question in enumerate(
-            self._questions(destination, member, entrance, cell, request, spelling, port)
-        ):
-            if number >= _MOST_QUESTIONS:
-                break
+        questions = self._questions(destination, member, entrance, cell, request, spelling)
+        for question in islice(questions, _MOST_QUESTIONS):
             key = repr(question.arguments)
             if key in asked:
                 continue
@@ -79,7 +77,9 @@ class Confirmer:
                 old, new = self._old.decide(question), self._new.decide(question)
             except QuestionError:
                 continue
-            if _verdict(old, member) != _verdict(new, member) and not (old.unknown or new.unknown):
+            if (_verdict(old, member), _verdict(new, member)) != (not now_allowed, now_allowed):
+                continue
+            if not (old.unknown or new.unknown):
                 return Confirmation(question, member, old, new)
         return None
 
@@ -98,15 +98,13 @@ class Confirmer:
         cell: CallerCell,
         request: Request,
         spelling: Spelling,
-        port: int | None,
     ) -> Iterator[Question]:
         for concrete in concrete_requests(request):
-            question = question_of(destination, member, entrance, cell, concrete, self._new.settings.trust_domain, port)
+            question = question_of(destination, member, entrance, cell, concrete, self._new.settings.trust_domain)
             answers = {name: answer for name, answer in question.external_auth.items() if name not in self._schemes}
             question = replace(question, external_auth=answers)
             for spelled in _spelled(question, spelling):
-                known = _METHODS if concrete.values.get(METHOD) == OTHER else ()  # rather one that people know
-                for asked in (*(replace(spelled, method=method) for method in known), spelled):
+                for asked in (*_with_known_method(spelled, concrete), spelled):
                     yield asked
                     for completed in _completed(asked, concrete):
                         yield completed
@@ -121,6 +119,13 @@ class Confirmer:
 def _verdict(decision: Decision, member: str) -> bool:
     """Return what a decision says of one of the places that its question leads to."""
     return dict(decision.ways).get(member, decision.allowed)
+
+
+def _with_known_method(question: Question, request: Request) -> Iterator[Question]:
+    """Yield the question with methods that people know, where it may be any other than those that rules name."""
+    if request.values.get(METHOD) == OTHER:
+        is_message = question.mcp_method is not None or question.tool is not None
+        yield from (replace(question, method=method) for method in (("POST",) if is_message else _METHODS))
 
 
 def _completed(question: Question, request: Request) -> Iterator[Question]:

@@ -8,7 +8,7 @@ could not be found out, or not be confirmed, is a doubt: with one, nothing is sa
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import chain
 
 from eastgate.api.authority import Authority
@@ -97,11 +97,17 @@ class Comparison:
         return self.proven and not self.differences
 
 
-def compare(old: Authority, new: Authority) -> Comparison:
-    """Compare two authorities that have the same settings."""
-    pairing = pair_destinations(old, new)
+def compare(
+    old: Authority, new: Authority, among: Container[str] | None = None, *, spellings: bool = True
+) -> Comparison:
+    """Compare two authorities that have the same settings, or at least name callers alike.
+
+    `among`: of workloads only these. `spellings` False: paths and hosts that proxies may refuse whatever the policies
+    are do not count.
+    """
+    pairing = pair_destinations(old, new, among)
     callers = number_callers((old, new), chain.from_iterable(pair.layers for pair in pairing.pairs))
-    comparing = _Comparing(old, new, pairing, callers)
+    comparing = _Comparing(old, new, pairing, callers, spellings=spellings)
     differences = tuple(chain.from_iterable(map(comparing.differences, pairing.pairs)))
     confirmed = tuple(difference for difference in differences if difference.confirmation is not None)
     unconfirmed = [difference for difference in differences if difference.confirmation is None]
@@ -117,8 +123,11 @@ def _beside(old: Authority, new: Authority, pairing: Pairing) -> Iterator[Doubt]
 
 
 class _Comparing:
-    def __init__(self, old: Authority, new: Authority, pairing: Pairing, callers: CallerSets) -> None:
+    def __init__(
+        self, old: Authority, new: Authority, pairing: Pairing, callers: CallerSets, *, spellings: bool
+    ) -> None:
         self.doubts: list[Doubt] = []
+        self._spells = spellings
         self._callers = callers
         self._old = Reachability(old, callers=callers)
         self._new = Reachability(new, callers=callers)
@@ -143,7 +152,9 @@ class _Comparing:
                 cell = next(self._callers.cells_in(callers))
                 limits = list(_impossible(spelling, (*was.layers, *now.layers)))
                 for opposed in self._oppositions(pair, old, new, limits):
-                    confirmed = self._confirmer.confirm(pair, now, cell, opposed.request, spelling)
+                    confirmed = self._confirmer.confirm(
+                        pair, now, cell, opposed.request, spelling, now_allowed=opposed.new.allowed
+                    )
                     yield Difference(
                         pair,
                         now,
@@ -183,7 +194,9 @@ class _Comparing:
                 else:
                     yield callers, Spelling.PLAIN, self._renamed(before.branches), after.branches
         layers = (*was.layers, *now.layers)
-        spellings = () if was.hides_http or now.hides_http else list(_spellings(layers))
+        if not self._spells or was.hides_http or now.hides_http:
+            return
+        spellings = list(_spellings(layers))
         if not spellings:
             return
         for alike in self._callers.alike(self._callers.everybody, caller_atoms(layers)):

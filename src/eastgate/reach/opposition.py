@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from eastgate.ir import NEVER, Is, OneOf, Predicate, Request, conjuncts, mentions
-from eastgate.ir.attributes import MCP_METHOD, MCP_TOOL, Attribute
+from eastgate.ir import NEVER, Predicate, Request, conjuncts, mentions
+from eastgate.ir.attributes import MCP_METHOD, MCP_TOOL
 from eastgate.reach.endings import Branch, Ending
 from eastgate.reach.searching import IMPOSSIBLE
+from eastgate.reach.subtraction import subtract
 from eastgate.records import dataclass
-from eastgate.symbolic.simplify import both, negation
+from eastgate.symbolic.simplify import both
 from eastgate.symbolic.witnesses import GaveUp, witness
 
 __all__ = ["Opposition", "oppositions"]
@@ -99,29 +100,7 @@ def _oppose(
     if request is None:
         return None
     exceptions = list(dict.fromkeys(opposing))[:_MOST_EXCEPTIONS]
-    return Opposition(_without(wanted, exceptions), request, was.end, now.end)
-
-
-def _without(wanted: Predicate, exceptions: Sequence[Predicate]) -> Predicate:
-    """Return what is left of a condition, as short as can easily be said."""
-    for exception in exceptions:
-        asked = conjuncts(wanted)
-        rest = [part for part in conjuncts(exception) if part not in asked]
-        match rest:
-            case [Is(attribute, OneOf(values), joined=False) as part] if not attribute.is_repeatable:
-                mine = next((own for own in asked if _lists(own, attribute)), None)
-                if isinstance(mine, Is) and isinstance(mine.matcher, OneOf):
-                    left = Is(attribute, OneOf(mine.matcher.values - values))
-                    wanted = both(left if own is mine else own for own in asked)
-                    continue
-                wanted = both((wanted, negation(part)))
-            case _:
-                wanted = both((wanted, negation(both(rest))))
-    return wanted
-
-
-def _lists(part: Predicate, attribute: Attribute) -> bool:
-    return isinstance(part, Is) and part.attribute is attribute and isinstance(part.matcher, OneOf) and not part.joined
+    return Opposition(subtract(wanted, exceptions), request, was.end, now.end)
 
 
 def _find(

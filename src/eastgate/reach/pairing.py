@@ -6,7 +6,7 @@ target is looked at.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from eastgate.api.authority import Authority
@@ -58,13 +58,14 @@ class _Sides(NamedTuple):
     old: Authority
     new: Authority
     touched: frozenset[Point] | None  # None: all may have changed
+    among: Container[str] | None
 
 
-def pair_destinations(old: Authority, new: Authority) -> Pairing:
-    """Pair the destinations of two authorities that have the same settings."""
+def pair_destinations(old: Authority, new: Authority, among: Container[str] | None = None) -> Pairing:
+    """Pair the destinations of two authorities that name callers alike; `among`: of workloads only these."""
     policies = _policies(old), _policies(new)
     changed = changed_policies(old, new, *policies)
-    sides = _Sides(old, new, _touched(old, new, changed, policies))
+    sides = _Sides(old, new, _touched(old, new, changed, policies), among)
     before, after = _names(old), _names(new)
     pairs = [*_workloads(sides), *_gateways(sides, destinations.gateways), *_gateways(sides, destinations.routes)]
     pairs += _backends(sides)
@@ -72,7 +73,7 @@ def pair_destinations(old: Authority, new: Authority) -> Pairing:
         tuple(pair for pair in pairs if pair.entrances),
         tuple(name for name in after if name not in before),
         tuple(name for name in before if name not in after),
-        len(before.keys() & after.keys()),
+        sum(name in after and _is_among(name, among) for name in before),
         tuple(changed),
         tuple(_uncertain(old, new)) if changed or sides.touched is None else (),
     )
@@ -89,7 +90,7 @@ def _touched(
     old: Authority, new: Authority, changed: Sequence[PolicyRef], policies: tuple[_Policies, _Policies]
 ) -> frozenset[Point] | None:
     """Return the points that changed policies target, if nothing else has changed; None where all may have."""
-    if old.world.objects != new.world.objects:
+    if old.settings != new.settings or old.world.objects != new.world.objects:
         return None
     for side in policies:
         targets = (target for ref in changed if ref in side for target in side[ref].targets)
@@ -105,6 +106,11 @@ def _names(authority: Authority) -> dict[str, None]:
     names += [f"{DestinationKind.GATEWAY}:{gateway.key}" for gateway in world.gateways.values()]
     names += [f"{DestinationKind.BACKEND}:{backend.key}" for backend in world.backends.values()]
     return dict.fromkeys(names)
+
+
+def _is_among(name: str, among: Container[str] | None) -> bool:
+    kind, _, key = name.partition(":")
+    return among is None or kind != DestinationKind.POD or key in among
 
 
 def _uncertain(old: Authority, new: Authority) -> Iterator[str]:
@@ -130,12 +136,12 @@ def _ask_otherwise(sides: _Sides, layers: Iterable[Layer]) -> bool:
 
 
 def _workloads(sides: _Sides) -> Iterator[Pair]:
-    old, new, touched = sides
+    old, new, touched, among = sides
     classes: dict[tuple[int, int], tuple[Program, Program, list[tuple[Workload, Workload]]]] = {}
     keys = old.world.workloads if touched is None else sorted(point for point in touched if isinstance(point, str))
     for key in keys:
         before, after = old.world.workloads.get(key), new.world.workloads.get(key)
-        if before is not None and after is not None:
+        if before is not None and after is not None and (among is None or key in among):
             programs = old.engine.program(key), new.engine.program(key)
             ids = id(programs[0]), id(programs[1])
             classes.setdefault(ids, (*programs, []))[2].append((before, after))
@@ -174,7 +180,7 @@ def _matched(was: Destination, now: Destination) -> Iterator[tuple[Entrance, Ent
 
 
 def _gateways(sides: _Sides, of: Callable[[Authority], list[Destination]]) -> Iterator[Pair]:
-    old, new, touched = sides
+    old, new, touched, _ = sides
     if touched is not None and not any(isinstance(point, NamedPoint) for point in touched):
         return
     before = {destination.members: destination for destination in of(old)}
@@ -218,7 +224,7 @@ def _instead(authority: Authority, entrances: Iterable[Entrance], missing: Entra
 
 
 def _backends(sides: _Sides) -> Iterator[Pair]:
-    old, new, touched = sides
+    old, new, touched, _ = sides
     for key, backend in new.world.backends.items():
         before = old.world.backends.get(key)
         point = BackendNamed(backend.namespace, backend.name)

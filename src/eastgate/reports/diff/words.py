@@ -81,6 +81,8 @@ def unproven_text(unproven: Unproven) -> str:
 
 def summary(report: DiffReport) -> str:
     """Say in one sentence what came out."""
+    if report.equal and not report.common:
+        return "nothing is on both sides that requests could go to: there is nothing to compare"
     if report.equal:
         number = f"the {report.common} destinations" if report.common != 1 else "the one destination"
         return f"no request changes its verdict: proven for every caller and every request to {number} of both sides"
