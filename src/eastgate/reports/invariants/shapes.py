@@ -21,6 +21,7 @@ KIND = "Invariant"
 _METHOD = regex(r"[A-Z][A-Z0-9_-]*")
 _TOOL = regex(r"[^\s*]+\*?")
 _MCP_METHOD = regex(r"[a-z][A-Za-z0-9_]*(/[A-Za-z0-9_]+)*")
+_WITH_NAME = ("tools/call", "prompts/get", "resources/read", "resources/subscribe", "resources/unsubscribe")
 
 
 # Texts
@@ -162,7 +163,11 @@ _to: Record[None] = Record(
 
 
 def _some_request(node: Node, to: Check[None]) -> None:
-    """Demand that a request with a message can have one of the methods."""
+    """Demand that a request with a message can have one of the methods, and a message with a tool one of its own."""
+    messages = node.get("mcpMethods")
+    if messages is not None and "tools" in node and not any(message.value in _WITH_NAME for message in messages):
+        way_out = "add tools/call, or leave out mcpMethods"
+        to.report(codes.FITS_NOTHING, "none of these messages names a tool", messages, help=way_out)
     methods = node.nearest("http", "methods")
     if not isinstance(methods.value, list) or not ("tools" in node or "mcpMethods" in node):
         return
