@@ -252,5 +252,7 @@ def test_too_many_labels_are_not_proven_unless_only_what_exists_counts(cli: Cli)
     Path("m.yaml").write_text(WORLD + "".join(f"---\napiVersion: gateway{each}" for each in more))
     status, told = run(cli, invariant(ONLY_CART))
     assert status == 1
-    assert "not proven: it is not proven for workloads that do not exist yet: policies select by too many labels" in told
+    assert (
+        "not proven: it is not proven for workloads that do not exist yet: policies select by too many labels" in told
+    )
     assert run(cli, invariant(ONLY_CART, more="existingOnly: true"))[0] == 0

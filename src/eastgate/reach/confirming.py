@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import islice
 
 from eastgate.api.authority import Authority
 from eastgate.api.decisions import Decision
