@@ -126,5 +126,5 @@ def _with_notes(check: ProxyCheck, noted: dict[str, str]) -> ProxyCheck:
 
 def _named(reply: CheckReply, answer: ProxyAnswer) -> CheckReply:
     """Return a reply with the decision in the words of a proxy's log."""
-    who = answer.record.get("why") or answer.record.get("decider") or AUTHORIZER
+    who = answer.why or answer.record.get("decider") or AUTHORIZER
     return replace(reply, decision=f"{answer.status}:{who}")

@@ -523,7 +523,7 @@ class GrpcConnection(asyncio.Protocol):
             return
         self._server.release(len(stream.received))
         if stream.answering is not None and stream.answering is not asyncio.current_task(self._loop):
-            stream.answering.cancel()
+            self._loop.call_soon(stream.answering.cancel)  # once it has begun, so that all that it awaits has
 
     def _write_headers(self, stream: int, flags: int, block: bytes) -> None:
         if self._needs_empty_table:
