@@ -8,20 +8,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
-from envoy.config.core.v3.base_pb2 import HeaderValue, HeaderValueOption
-from envoy.service.auth.v3.external_auth_pb2 import CheckRequest, CheckResponse, DeniedHttpResponse, OkHttpResponse
-from envoy.type.v3.http_status_pb2 import HttpStatus
+from envoy.config.core.v3.base_pb2 import HeaderValueOption
+from envoy.service.auth.v3.attribute_context_pb2 import AttributeContext
+from envoy.service.auth.v3.external_auth_pb2 import CheckRequest, CheckResponse
 from google.protobuf.message import DecodeError
-from google.protobuf.struct_pb2 import Struct
-from google.rpc.status_pb2 import Status as RpcStatus
 
 from eastgate.envoy.authz.health import health_methods
 from eastgate.envoy.grpc.calls import CallError, Status
 from eastgate.envoy.grpc.server import GrpcLimits, GrpcServer
 from eastgate.records import dataclass
+
+if TYPE_CHECKING:
+    from google.protobuf.internal.containers import RepeatedCompositeFieldContainer
 
 __all__ = ["SERVICE", "CheckReply", "CheckServer", "ReceivedCheck", "read_check", "write_reply"]
 
@@ -84,39 +85,48 @@ def read_check(message: CheckRequest) -> ReceivedCheck:
     """Read what an Envoy asks."""
     attributes = message.attributes
     request = attributes.request.http
-    source, destination = attributes.source, attributes.destination
-    headers: dict[str, list[str]] = {}
-    exact = bool(request.header_map.headers)
-    if exact:
-        for header in request.header_map.headers:
-            value = header.raw_value.decode("utf-8", "replace") if header.raw_value else header.value
-            headers.setdefault(header.key.lower(), []).append(value)
-    else:
-        headers = {name.lower(): [value] for name, value in request.headers.items()}
+    source, peer = attributes.source, attributes.source.address.socket_address
+    destination = attributes.destination.address.socket_address
+    headers, exact = _headers(request)
     partial = headers.pop(_PARTIAL, None)
     body = request.raw_body or request.body.encode()
     metadata = attributes.metadata_context.filter_metadata
+    certificate = source.certificate
     return ReceivedCheck(
-        principal=source.principal,
-        certificate=unquote(source.certificate),
-        address=source.address.socket_address.address,
-        port=source.address.socket_address.port_value,
-        destination=destination.address.socket_address.address,
-        destination_port=destination.address.socket_address.port_value,
-        id=request.id,
-        method=request.method,
-        path=request.path,
-        host=request.host,
-        scheme=request.scheme,
-        protocol=request.protocol,
-        sni=attributes.tls_session.sni,
-        headers={name: values for name, values in headers.items() if not name.startswith(":")},
-        exact_headers=exact,
-        body=body,
-        complete=partial == ["false"] and request.size in (-1, len(body)),
-        extensions=dict(attributes.context_extensions),
-        mcp=_plain(metadata[_MCP]) if _MCP in metadata else {},
+        source.principal,
+        unquote(certificate) if certificate else "",
+        peer.address,
+        peer.port_value,
+        destination.address,
+        destination.port_value,
+        request.id,
+        request.method,
+        request.path,
+        request.host,
+        request.scheme,
+        request.protocol,
+        attributes.tls_session.sni,
+        headers,
+        exact,
+        body,
+        partial == ["false"] and request.size in (-1, len(body)),
+        dict(attributes.context_extensions),
+        _plain(metadata[_MCP]) if _MCP in metadata else {},
     )
+
+
+def _headers(request: AttributeContext.HttpRequest) -> tuple[dict[str, list[str]], bool]:
+    """Return the headers without pseudo-headers, and whether each value is there by itself."""
+    listed = request.header_map.headers
+    if not listed:
+        joined = request.headers
+        return {name.lower(): [joined[name]] for name in joined if not name.startswith(":")}, False
+    headers: dict[str, list[str]] = {}
+    for header in listed:
+        if not header.key.startswith(":"):
+            value = header.raw_value.decode("utf-8", "replace") if header.raw_value else header.value
+            headers.setdefault(header.key.lower(), []).append(value)
+    return headers, True
 
 
 def _plain(struct: Any) -> dict[str, object]:
@@ -132,25 +142,30 @@ def _plain(struct: Any) -> dict[str, object]:
 
 def write_reply(reply: CheckReply) -> CheckResponse:
     """Write the answer. What it sets replaces what the client sent."""
-    noted = Struct()
-    if reply.decision:
-        noted["decision"] = reply.decision
+    response = CheckResponse()
     if reply.allowed:
-        allowed = OkHttpResponse(
-            headers=[_option(*header) for header in reply.upstream_headers],
-            headers_to_remove=reply.upstream_removed,
-        )
-        return CheckResponse(status=RpcStatus(code=0), ok_response=allowed, dynamic_metadata=noted)
-    denied = DeniedHttpResponse(
-        status=HttpStatus(code=reply.status),
-        headers=[_option(*header) for header in reply.client_headers],
-        body=reply.body.decode("utf-8", "replace"),
-    )
-    return CheckResponse(status=RpcStatus(code=_PERMISSION_DENIED), denied_response=denied, dynamic_metadata=noted)
+        response.status.code = 0
+        allowed = response.ok_response
+        allowed.SetInParent()
+        _add_headers(allowed.headers, reply.upstream_headers)
+        allowed.headers_to_remove.extend(reply.upstream_removed)
+    else:
+        response.status.code = _PERMISSION_DENIED
+        denied = response.denied_response
+        denied.status.code = reply.status
+        _add_headers(denied.headers, reply.client_headers)
+        denied.body = reply.body.decode("utf-8", "replace")
+    if reply.decision:
+        response.dynamic_metadata["decision"] = reply.decision
+    return response
 
 
-def _option(name: str, value: str) -> HeaderValueOption:
-    return HeaderValueOption(header=HeaderValue(key=name, value=value), append_action=_OVERWRITE)
+def _add_headers(options: RepeatedCompositeFieldContainer[HeaderValueOption], headers: Pairs) -> None:
+    for name, value in headers:
+        option = options.add()
+        option.append_action = _OVERWRITE
+        option.header.key = name
+        option.header.value = value
 
 
 class CheckServer:

@@ -18,6 +18,7 @@ from eastgate.dialects.kuadrant.authorino.model import Credentials
 from eastgate.dialects.kuadrant.authorino.paths import NAMES, Path, touched
 from eastgate.dialects.kuadrant.authorino.secrecy import MASK
 from eastgate.ir.attributes import UNKNOWN
+from eastgate.records import dataclass
 
 __all__ = ["AuthorizationJson", "InOrder", "RequestPart", "authorization_json_of"]
 
@@ -68,32 +69,33 @@ class RequestPart:
 class AuthorizationJson:
     """The authorization JSON of one request, which grows with each step under `auth`.
 
-    The rest of it is made once somebody looks at it: many schemes look at the identity alone.
+    All of it is made once somebody looks at it: many schemes look at the identity alone.
     """
 
     __slots__ = ("_auth", "_hidden", "_learned", "_masked_auth", "_request", "_unknown")
 
-    def __init__(self, request: Callable[[], RequestPart], auth: Object | None = None) -> None:
+    def __init__(self, request: Callable[[], RequestPart]) -> None:
         """`request` makes what is said of the request, and returns the same each time."""
         self._request = request
-        self._auth: Object = auth or {}
-        self._masked_auth: Object = self._auth
-        self._learned: tuple[tuple[str, str | None, object], ...] = ()  # what the masked twin has to learn yet
+        self._learned: tuple[_Learned, ...] = ()
+        self._auth = self._masked_auth = _NOTHING_LEARNED
         self._unknown: dict[Path, str] = {}
         self._hidden: dict[Path, str] = {}
 
     @property
     def plain(self) -> Object:
         """Return what expressions compare."""
-        return _with_auth(self._request().plain, self._auth)
+        return _with_auth(self._request().plain, self._findings())
 
     @property
     def masked(self) -> Object:
         """Return the document with `***` where a credential is."""
-        for part, name, finding in self._learned:
-            self._masked_auth = _learn(self._masked_auth, part, name, finding)
-        self._learned = ()
-        return _with_auth(self._request().masked, self._masked_auth)
+        self._masked_auth = _learn(self._masked_auth, self._learned, masked=True)
+        return _with_auth(self._request().masked, self._masked_auth.auth)
+
+    def _findings(self) -> Object:
+        self._auth = _learn(self._auth, self._learned, masked=False)
+        return self._auth.auth
 
     @property
     def unknown(self) -> Mapping[Path, str]:
@@ -117,22 +119,21 @@ class AuthorizationJson:
 
     def plain_for(self, mentions: Collection[Path]) -> Object:
         """Return as much of the document as a selector can look at, or more."""
-        return {"auth": self._auth} if _are_in_auth(mentions) else self.plain
+        return {"auth": self._findings()} if _are_in_auth(mentions) else self.plain
 
     # Steps
 
     def copied(self) -> AuthorizationJson:
         """Return a copy that learns on its own."""
-        copy = AuthorizationJson(self._request, self._auth)
-        copy._masked_auth, copy._learned = self._masked_auth, self._learned
+        copy = AuthorizationJson(self._request)
+        copy._auth, copy._masked_auth, copy._learned = self._auth, self._masked_auth, self._learned
         copy._unknown, copy._hidden = dict(self._unknown), dict(self._hidden)
         return copy
 
     def learn(self, part: str, name: str | None, value: object, masked: object) -> None:
         """Put the finding of a step under `auth`: the identity as it is, the others by the name of the step."""
         path: Path = ("auth", part) if name is None else ("auth", part, name)
-        self._auth = _learn(self._auth, part, name, value)
-        self._learned += ((part, name, masked),)
+        self._learned += (_Learned(part, name, value, masked),)
         self._unknown.pop(path, None)
         if self._hidden:
             self._hidden = {each: called for each, called in self._hidden.items() if each[: len(path)] != path}
@@ -153,11 +154,37 @@ def _are_in_auth(mentions: Collection[Path]) -> bool:
     return all(mention and mention[0] == "auth" for mention in mentions)
 
 
-def _learn(auth: Object, part: str, name: str | None, finding: object) -> Object:
-    """Return the findings with one more."""
-    learned = dict(auth)
-    learned[part] = _sorted(finding if name is None else {**_object(auth.get(part, {})), name: finding})
-    return {each: learned[each] for each in _PARTS if learned.get(each) is not None}
+@dataclass(frozen=True, slots=True)
+class _Learned:
+    """The finding of a step, and its twin without secrets."""
+
+    part: str
+    name: str | None
+    value: object
+    masked: object
+
+
+@dataclass(frozen=True, slots=True)
+class _Findings:
+    """What is under `auth` after so many findings."""
+
+    count: int
+    auth: Object
+
+
+_NOTHING_LEARNED = _Findings(0, {})
+
+
+def _learn(before: _Findings, learned: tuple[_Learned, ...], *, masked: bool) -> _Findings:
+    """Return the findings with those that came since."""
+    if before.count == len(learned):
+        return before
+    auth = dict(before.auth)
+    for each in learned[before.count :]:
+        finding = each.masked if masked else each.value
+        given = finding if each.name is None else {**_object(auth.get(each.part, {})), each.name: finding}
+        auth[each.part] = _sorted(given)
+    return _Findings(len(learned), {part: auth[part] for part in _PARTS if auth.get(part) is not None})
 
 
 _SCALARS: Final = frozenset({str, bool, float, type(None)})
