@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import secrets
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from http import HTTPStatus
@@ -35,7 +35,7 @@ class Answers:
         self._check = check
         self._keeps_own = keeps_own
         self._plain = plain
-        self.id = secrets.token_hex(8)
+        self.id = os.urandom(8).hex()
         self.headers = header_values(check.headers)
 
     def raw(self, *, may_wait: bool) -> RawRequest:
@@ -135,7 +135,7 @@ _OF_BODY = frozenset({"content-type", "content-length", "content-encoding", "tra
 
 def refuse(check: ProxyCheck, status: int, why: str, text: str, decision_id: str | None = None) -> ProxyAnswer:
     """Return a denial that no policy made."""
-    own_id = decision_id or secrets.token_hex(8)
+    own_id = decision_id or os.urandom(8).hex()
     told = {"verdict": "deny", "status": status, "why": why, "reason": text}
     record = LazyRecord(lambda: {**_record_of(check, own_id), **told})
     return ProxyAnswer(False, status, own_id, client_headers=((DECISION_HEADER, own_id),), record=record, why=why)
