@@ -8,7 +8,7 @@ from typing import Any
 
 from hpack import Decoder
 
-from eastgate.envoy.grpc.calls import CallError, Method, Status
+from eastgate.envoy.grpc.calls import CallError, GrpcStatus, Method
 from eastgate.envoy.grpc.connection import GrpcConnection
 from eastgate.envoy.grpc.server import GrpcLimits, GrpcServer
 from tests.attacks.frames import (
@@ -65,7 +65,7 @@ class Service:
         return content
 
     def _refuse(self, _content: bytes) -> bytes:
-        raise CallError(Status.NOT_FOUND, "there is none")
+        raise CallError(GrpcStatus.NOT_FOUND, "there is none")
 
     def _break(self, _content: bytes) -> bytes:
         raise RuntimeError("a secret of ours")

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Set
 from typing import Final
 
-from eastgate.envoy.grpc.calls import CallError, Method, Status
+from eastgate.envoy.grpc.calls import CallError, GrpcStatus, Method
 
 __all__ = ["HEALTH_SERVICE", "NOT_SERVING", "SERVING", "health_methods"]
 
@@ -30,7 +30,7 @@ def health_methods(is_serving: Callable[[], bool], services: Set[str], most_watc
 
     def check(request: bytes) -> bytes:
         if _service(request) not in services:
-            raise CallError(Status.NOT_FOUND, "there is no such service")
+            raise CallError(GrpcStatus.NOT_FOUND, "there is no such service")
         return status()
 
     async def watch(request: bytes) -> AsyncIterator[bytes]:
@@ -38,7 +38,7 @@ def health_methods(is_serving: Callable[[], bool], services: Set[str], most_watc
             yield _SERVICE_UNKNOWN
             return
         if len(watchers) >= most_watchers:
-            raise CallError(Status.RESOURCE_EXHAUSTED, "too many watch")
+            raise CallError(GrpcStatus.RESOURCE_EXHAUSTED, "too many watch")
         watchers.add(watcher := object())
         try:
             last = b""

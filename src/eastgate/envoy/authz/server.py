@@ -17,7 +17,7 @@ from envoy.service.auth.v3.external_auth_pb2 import CheckRequest, CheckResponse
 from google.protobuf.message import DecodeError
 
 from eastgate.envoy.authz.health import health_methods
-from eastgate.envoy.grpc.calls import CallError, Status
+from eastgate.envoy.grpc.calls import CallError, GrpcStatus
 from eastgate.envoy.grpc.server import GrpcLimits, GrpcServer
 from eastgate.records import dataclass
 
@@ -200,14 +200,19 @@ class CheckServer:
         try:
             request = CheckRequest.FromString(message)
         except DecodeError:
-            raise CallError(Status.INTERNAL, "the message cannot be read") from None
+            raise CallError(GrpcStatus.INTERNAL, "the message cannot be read") from None
         reply = self._answer(read_check(request))
         if isinstance(reply, CheckReply):
-            return write_reply(reply).SerializeToString()
+            return _written(reply)
         return self._check_later(reply)
 
     async def _check_later(self, coming: Awaitable[CheckReply]) -> bytes:
-        return write_reply(await coming).SerializeToString()
+        return _written(await coming)
 
     def _health(self) -> bool:
         return not self._server.draining and self._is_ready()
+
+
+def _written(reply: CheckReply) -> bytes:
+    written: bytes = write_reply(reply).SerializeToString()
+    return written

@@ -18,7 +18,7 @@ from eastgate.envoy.grpc.frames import (
 )
 from eastgate.records import dataclass
 
-__all__ = ["CallError", "CallHeaders", "Method", "RefusedCall", "Status"]
+__all__ = ["CallError", "CallHeaders", "GrpcStatus", "Method", "RefusedCall"]
 
 Method = Callable[[bytes], "bytes | Awaitable[bytes] | AsyncIterator[bytes]"]
 """Answers a message: at once, later, or with several messages. Raises CallError."""
@@ -27,7 +27,7 @@ _MOST_REMEMBERED: Final = 64  # header blocks of a connection
 _LONGEST_REMEMBERED: Final = 1024  # bytes
 
 
-class Status(IntEnum):
+class GrpcStatus(IntEnum):
     """How a call ended: gRPC's codes."""
 
     OK = 0
@@ -41,7 +41,7 @@ class Status(IntEnum):
 class CallError(Exception):
     """A call is answered with a status. `message` is printable ASCII."""
 
-    def __init__(self, status: Status, message: str) -> None:
+    def __init__(self, status: GrpcStatus, message: str) -> None:
         super().__init__(message)
         self.status = status
         self.message = message
@@ -54,15 +54,15 @@ class RefusedCall:
     headers: bytes
 
     @classmethod
-    def of(cls, status: Status, message: str) -> RefusedCall:
+    def of(cls, status: GrpcStatus, message: str) -> RefusedCall:
         """Return the refusal with a status of gRPC."""
         return cls(RESPONSE_HEADERS + trailers(status, message))
 
 
 _NOT_POST: Final = RefusedCall(status_headers(405))
 _NOT_GRPC: Final = RefusedCall(status_headers(415))
-_NO_METHOD: Final = RefusedCall.of(Status.UNIMPLEMENTED, "there is no such method")
-_COMPRESSED: Final = RefusedCall.of(Status.UNIMPLEMENTED, "messages must not be compressed")
+_NO_METHOD: Final = RefusedCall.of(GrpcStatus.UNIMPLEMENTED, "there is no such method")
+_COMPRESSED: Final = RefusedCall.of(GrpcStatus.UNIMPLEMENTED, "messages must not be compressed")
 
 
 class CallHeaders:

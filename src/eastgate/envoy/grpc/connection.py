@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Awaitable
 from struct import Struct, unpack_from
 from typing import TYPE_CHECKING, Final
 
-from eastgate.envoy.grpc.calls import CallError, CallHeaders, Method, RefusedCall, Status
+from eastgate.envoy.grpc.calls import CallError, CallHeaders, GrpcStatus, Method, RefusedCall
 from eastgate.envoy.grpc.frames import (
     ACK,
     CONTINUATION,
@@ -54,7 +54,8 @@ _EMPTY_TABLE: Final = b"\x20"  # headers that follow need no table
 _FIRST_TABLE: Final = 4096
 _MOST_CONTINUED: Final = 32  # frames of one block of headers
 _PREFIX: Final = Struct(">BI")  # of a message: whether it is compressed, and its length
-_OK: Final = trailers(Status.OK)
+_OK: Final = trailers(GrpcStatus.OK)
+_MOST_WRITTEN: Final = 48  # frames that wait to be sent together
 _PROBE: Final = b"eastgate"
 
 
@@ -238,6 +239,8 @@ class GrpcConnection(asyncio.Protocol):
                 break
             self._read_frame(kind, flags, stream & LARGEST_WINDOW, data[start + 9 : end])
             start = end
+            if len(self._written) >= _MOST_WRITTEN:
+                self._flush()
         self._unread = data[start:]
 
     def _read_frame(self, kind: int, flags: int, stream: int, payload: bytes) -> None:
@@ -420,9 +423,9 @@ class GrpcConnection(asyncio.Protocol):
         if not data and not flags & END_STREAM:
             self._count_idle()
         if len(stream.received) + len(data) > self._limits.message + _PREFIX.size:
-            self._refuse(stream, Status.RESOURCE_EXHAUSTED, "the message is too large")
+            self._refuse(stream, GrpcStatus.RESOURCE_EXHAUSTED, "the message is too large")
         elif not self._server.hold(len(data)):
-            self._refuse(stream, Status.RESOURCE_EXHAUSTED, "too much is waiting")
+            self._refuse(stream, GrpcStatus.RESOURCE_EXHAUSTED, "too much is waiting")
         else:
             if not stream.received:
                 stream.received = data
@@ -432,6 +435,8 @@ class GrpcConnection(asyncio.Protocol):
                 stream.received = bytearray(stream.received + data)
             if flags & END_STREAM:
                 self._answer(stream)
+            elif int.from_bytes(stream.received[1:5], "big") > self._limits.message:  # there is no room for more of it
+                self._refuse(stream, GrpcStatus.RESOURCE_EXHAUSTED, "the message is too large")
 
     # Answers
 
@@ -441,19 +446,19 @@ class GrpcConnection(asyncio.Protocol):
         self._idle_frames = max(0, self._idle_frames - self._limits.idle_frames_of_call)
         received = stream.received
         if len(received) < _PREFIX.size:
-            return self._refuse(stream, Status.INTERNAL, "there is no message")
+            return self._refuse(stream, GrpcStatus.INTERNAL, "there is no message")
         compressed, length = _PREFIX.unpack_from(received)
         if compressed:
-            return self._refuse(stream, Status.UNIMPLEMENTED, "messages must not be compressed")
+            return self._refuse(stream, GrpcStatus.UNIMPLEMENTED, "messages must not be compressed")
         if length != len(received) - _PREFIX.size:
-            return self._refuse(stream, Status.INTERNAL, "it is not one message")
+            return self._refuse(stream, GrpcStatus.INTERNAL, "it is not one message")
         try:
             answer = stream.method(bytes(received[_PREFIX.size :]))
         except CallError as error:
             return self._refuse(stream, error.status, error.message)
         except Exception:
             _LOG.exception("a call could not be answered")
-            return self._refuse(stream, Status.UNKNOWN, "it could not be answered")
+            return self._refuse(stream, GrpcStatus.UNKNOWN, "it could not be answered")
         if isinstance(answer, bytes):
             stream.unsent, stream.ends = _message(answer), True
             self._send(stream)
@@ -474,7 +479,7 @@ class GrpcConnection(asyncio.Protocol):
             self._refuse(stream, error.status, error.message)
         except Exception:
             _LOG.exception("a call could not be answered")
-            self._refuse(stream, Status.UNKNOWN, "it could not be answered")
+            self._refuse(stream, GrpcStatus.UNKNOWN, "it could not be answered")
         self._flush()
 
     def _add(self, stream: _Stream, message: bytes) -> None:
@@ -503,7 +508,7 @@ class GrpcConnection(asyncio.Protocol):
             self._write_headers(stream.id, END_STREAM, _OK)
             self._close(stream)
 
-    def _refuse(self, stream: _Stream, status: Status, message: str) -> None:
+    def _refuse(self, stream: _Stream, status: GrpcStatus, message: str) -> None:
         """Answer a call with a status, in the place of a message."""
         if self._streams.get(stream.id) is not stream:
             return
