@@ -85,9 +85,9 @@ class HttpServer:
 
     def _look(self) -> None:
         loop = asyncio.get_running_loop()
+        self._timer = loop.call_later(_LOOK, self._look) if self.connections else None
         for connection in tuple(self.connections):
             connection.look_at_time(loop.time())
-        self._timer = loop.call_later(_LOOK, self._look) if self.connections else None
 
     async def drain(self, grace: float) -> None:
         """Close connections that nobody waits on, and the others once they are answered; all after so many seconds."""

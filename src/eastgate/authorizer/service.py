@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AuthorizerService", "ServiceOptions", "TlsFiles"]
 
+_HANDSHAKE = 10.0  # seconds
 _METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -199,7 +200,9 @@ class AuthorizerService:
         else:
             listening = listen(address, shared=self.options.processes > 1)
         shown = str(address) if address.path else f"{address.host}:{listening.getsockname()[1]}"
-        listener = await asyncio.get_running_loop().create_server(server.protocol, sock=listening, ssl=tls)
+        patience = _HANDSHAKE if tls is not None else None
+        loop = asyncio.get_running_loop()
+        listener = await loop.create_server(server.protocol, sock=listening, ssl=tls, ssl_handshake_timeout=patience)
         try:
             yield shown
         finally:

@@ -25,38 +25,49 @@ class CheckThread:
         self._server = CheckServer(self._answer, calls=_MOST_OPEN, max_bytes=max_bytes)
         self._pool = ThreadPoolExecutor(_THREADS, "check")
         self._open = 0
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="checks", daemon=True)
+        self._running: tuple[asyncio.AbstractEventLoop, threading.Thread] | None = None
         self._listener: asyncio.Server | None = None
 
     def start(self, path: str) -> None:
         """Listen on a unix socket, and begin to answer. Raises OSError."""
-        self._thread.start()
-        asyncio.run_coroutine_threadsafe(self._listen(path), self._loop).result()
+        loop = asyncio.new_event_loop()
+        thread = threading.Thread(target=loop.run_forever, name="checks", daemon=True)
+        thread.start()
+        self._running = loop, thread
+        try:
+            asyncio.run_coroutine_threadsafe(self._listen(path), loop).result()
+        except OSError:
+            self.stop(0.0)
+            raise
 
     def stop(self, grace: float) -> None:
         """Stop listening, and wait for what is open, at most so many seconds."""
-        if not self._thread.is_alive():
+        if self._running is None:
             return
-        asyncio.run_coroutine_threadsafe(self._close(grace), self._loop).result()
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
+        (loop, thread), self._running = self._running, None
+        asyncio.run_coroutine_threadsafe(self._close(grace), loop).result()
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     async def _listen(self, path: str) -> None:
-        self._listener = await self._loop.create_unix_server(self._server.protocol, path)
+        self._listener = await asyncio.get_running_loop().create_unix_server(self._server.protocol, path)
 
     async def _close(self, grace: float) -> None:
         if self._listener is not None:
             self._listener.close()
         await self._server.drain(grace)
+        waiting = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in waiting:
+            task.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
 
     def _answer(self, received: ReceivedCheck) -> CheckReply | Awaitable[CheckReply]:
         if self._open >= _MOST_OPEN:
             return _OVERLOAD
         self._open += 1
-        coming = self._loop.run_in_executor(self._pool, self._decide, received)
+        coming = asyncio.get_running_loop().run_in_executor(self._pool, self._decide, received)
         coming.add_done_callback(self._finished)
         return coming
 

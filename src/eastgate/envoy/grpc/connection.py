@@ -111,7 +111,7 @@ class GrpcConnection(asyncio.Protocol):
         limits = self._limits
         settings = {
             Setting.MAX_CONCURRENT_STREAMS: limits.streams,
-            Setting.INITIAL_WINDOW_SIZE: max(_FIRST_WINDOW, limits.message + _PREFIX.size),
+            Setting.INITIAL_WINDOW_SIZE: min(max(_FIRST_WINDOW, limits.message + _PREFIX.size), LARGEST_WINDOW),
             Setting.MAX_HEADER_LIST_SIZE: limits.head,
         }
         more = (_RECEIVED_AT_ONCE - _FIRST_WINDOW).to_bytes(4, "big")

@@ -96,6 +96,6 @@ class GrpcServer:
 
     def _look(self) -> None:
         loop = asyncio.get_running_loop()
+        self._timer = loop.call_later(_LOOK, self._look) if self._connections else None
         for connection in tuple(self._connections):
             connection.look_at_times(loop.time())
-        self._timer = loop.call_later(_LOOK, self._look) if self._connections else None
