@@ -13,12 +13,10 @@ from typing import Any
 import grpc
 import grpc.aio
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from eastgate.envoy.grpc.server import GrpcLimits, GrpcServer
 from tests.certificates import self_signed
-from tests.envoy.grpc.peers import OPENING, Peer, Service, call
+from tests.envoy.grpc.peers import Service
 from tests.patience import PATIENCE
 
 
@@ -137,44 +135,3 @@ def test_tls_with_certificates_of_clients(tmp_path: Path) -> None:
             assert service.calls == []
 
     asyncio.run(run())
-
-
-_SESSION = OPENING + call(content=b"first") + call(b"/t.T/Other", b"second", 3) + call(content=b"third", stream=5)
-
-
-@given(
-    changes=st.lists(
-        st.tuples(st.integers(0, len(_SESSION) - 1), st.integers(0, 3), st.binary(max_size=12)), min_size=1, max_size=4
-    ),
-    size=st.integers(1, 200),
-)
-def test_nothing_that_a_peer_writes_is_an_error_of_ours(changes: list[tuple[int, int, bytes]], size: int) -> None:
-    """Whatever arrives, only whole messages reach a method, and nothing breaks."""
-    written = bytearray(_SESSION)
-    for at, removed, added in changes:
-        written[at : at + removed] = added
-    errors = _Errors()
-    logging.getLogger("eastgate.envoy.grpc.connection").addHandler(errors)
-
-    async def run() -> None:
-        peer = Peer().send(bytes(written), size)
-        assert len(peer.service.calls) <= 3 + sum(len(added) for _, _, added in changes)
-        assert peer.transport.closed == (peer.end is not None)
-        peer.connection.connection_lost(None)
-        assert peer.connection.is_idle
-        assert peer.server.hold(peer.server.limits.held)  # nothing is counted for ever
-
-    try:
-        asyncio.run(run())
-    finally:
-        logging.getLogger("eastgate.envoy.grpc.connection").removeHandler(errors)
-    assert errors.messages == []
-
-
-class _Errors(logging.Handler):
-    def __init__(self) -> None:
-        super().__init__()
-        self.messages: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.messages.append(record.getMessage())
