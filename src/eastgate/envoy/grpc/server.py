@@ -26,7 +26,7 @@ class GrpcLimits:
     `idle_frames_of_call` more for each call.
     """
 
-    head: int = 32 * 1024
+    head: int = 64 * 1024
     message: int = 1024 * 1024
     streams: int = 256
     connections: int = 1024
