@@ -16,23 +16,22 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from eastgate.api.authority import Authority
 from eastgate.authorizer.addresses import ListenAddress, listen
 from eastgate.authorizer.answering import refuse
 from eastgate.authorizer.checks import ProxyAnswer, ProxyCheck, Where
 from eastgate.authorizer.deciding import CheckOptions, ExternalServices, LiveAuthorizer
+from eastgate.authorizer.grpc_checks import check_of, reply_of
 from eastgate.authorizer.http_checks import HttpOptions, check_of_http, response_of
 from eastgate.authorizer.http_server import HttpLimits, HttpServer, ServedRequest, ServedResponse
 from eastgate.authorizer.log import DecisionLog
 from eastgate.authorizer.metrics import AuthorizerMetrics
 from eastgate.authorizer.reloading import PolicyFiles, Reload, follow_files
 from eastgate.authorizer.tool_lists import TOOLS_PATH, answer_tools
+from eastgate.envoy.authz.server import CheckReply, CheckServer, ReceivedCheck
 from eastgate.records import dataclass
-
-if TYPE_CHECKING:
-    from eastgate.envoy.authz.server import CheckReply, CheckServer, ReceivedCheck
 
 __all__ = ["AuthorizerService", "ServiceOptions", "TlsFiles"]
 
@@ -215,8 +214,6 @@ class AuthorizerService:
     # gRPC
 
     def _check_server(self) -> CheckServer:
-        from eastgate.envoy.authz.server import CheckServer  # protobuf takes a while
-
         options = self.options
         return CheckServer(
             self._answer_grpc,
@@ -226,15 +223,11 @@ class AuthorizerService:
         )
 
     def _answer_grpc(self, received: ReceivedCheck) -> CheckReply | Awaitable[CheckReply]:
-        from eastgate.authorizer.grpc_checks import check_of, reply_of
-
         began = time.perf_counter()
         answer = self._answer("grpc", check_of(received), began)
         return reply_of(answer) if isinstance(answer, ProxyAnswer) else self._reply_later(answer)
 
     async def _reply_later(self, coming: Awaitable[ProxyAnswer]) -> CheckReply:
-        from eastgate.authorizer.grpc_checks import reply_of
-
         return reply_of(await coming)
 
     # HTTP
