@@ -13,7 +13,9 @@ from itertools import chain
 
 from eastgate.api.authority import Authority
 from eastgate.ir import Computed, Is, Layer, Not, OneOf, Predicate, Present, Request, is_network, rewrite
+from eastgate.ir import atoms as atoms_of
 from eastgate.ir.attributes import HOST, METHOD, PATH, Attribute
+from eastgate.ir.hosts import is_host
 from eastgate.ir.paths import DECODED, is_sensitive
 from eastgate.reach.alike import are_alike
 from eastgate.reach.caller_sets import CallerSet, CallerSets
@@ -150,7 +152,7 @@ class _Comparing:
                 if _is_same(old, new):
                     continue
                 cell = next(self._callers.cells_in(callers))
-                limits = list(_impossible(spelling, (*was.layers, *now.layers)))
+                limits = list(_impossible(spelling, (was, now)))
                 for opposed in self._oppositions(pair, old, new, limits):
                     confirmed = self._confirmer.confirm(
                         pair, now, cell, opposed.request, spelling, now_allowed=opposed.new.allowed
@@ -248,11 +250,13 @@ def _spellings(layers: Sequence[Layer]) -> Iterator[Spelling]:
         yield Spelling.BAD_HOST
 
 
-def _impossible(spelling: Spelling, layers: Sequence[Layer]) -> Iterator[Predicate]:
+def _impossible(spelling: Spelling, entrances: tuple[Entrance, Entrance]) -> Iterator[Predicate]:
     """Yield what no request that is spelled so meets."""
     if spelling is Spelling.PLAIN:
         return
-    atoms = [atom for layer in layers for atom in layer.atoms(observed=False) if isinstance(atom, Is)]
+    asked = (atom for entrance in entrances for layer in entrance.layers for atom in layer.atoms(observed=False))
+    routed = (atom for entrance in entrances for passage in entrance.passages for atom in atoms_of(passage.when))
+    atoms = [atom for atom in chain(asked, routed) if isinstance(atom, Is)]
     if any(atom.attribute is METHOD for atom in atoms):
         yield Not(Is(METHOD, Present()))
     attribute = HOST if spelling is Spelling.BAD_HOST else PATH
@@ -262,6 +266,8 @@ def _impossible(spelling: Spelling, layers: Sequence[Layer]) -> Iterator[Predica
         if atom.attribute is attribute and isinstance(atom.matcher, OneOf)
         for value in atom.matcher.values
     }
+    if spelling is Spelling.BAD_HOST:
+        exact = set(filter(is_host, exact))
     if spelling is Spelling.RESPELLED:
         exact = {text for text in exact if DECODED.isdisjoint(text) and "%" not in text}
     if exact:
