@@ -30,8 +30,11 @@ def _names(names: Sequence[str], most: int = _MOST_NAMES) -> str:
 def _ports(ports: ChangedPorts) -> str:
     if ports.every:
         return ""
-    texts = [*map(str, ports.numbers), *(["any other"] if ports.others else [])]
-    return f" port {', '.join(texts)}" if texts else ""
+    numbers = ", ".join(map(str, ports.numbers))
+    if not numbers:
+        return " any other port" if ports.others else ""
+    text = f"{'port' if len(ports.numbers) == 1 else 'ports'} {numbers}"
+    return f" {text} and any other" if ports.others else f" {text}"
 
 
 _ALSO = {
