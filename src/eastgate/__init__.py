@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from eastgate.cluster import World as World
     from eastgate.cluster import WorldObject as WorldObject
     from eastgate.cluster.points import Point as Point
+    from eastgate.commands import compare as compare
     from eastgate.commands import convert_manifests as convert_manifests
     from eastgate.commands import describe as describe
     from eastgate.commands import list_objects as list_objects
@@ -91,8 +92,16 @@ if TYPE_CHECKING:
     from eastgate.mesh.gateways import GatewaySite as GatewaySite
     from eastgate.mesh.mesh import LocalMesh as LocalMesh
     from eastgate.mesh.mesh import MeshOptions as MeshOptions
+    from eastgate.reach.differences import DoubtReason as DoubtReason
     from eastgate.reports.describe import DescribedField as DescribedField
     from eastgate.reports.describe import Description as Description
+    from eastgate.reports.diff.model import ChangedPorts as ChangedPorts
+    from eastgate.reports.diff.model import ChangedRequests as ChangedRequests
+    from eastgate.reports.diff.model import DiffReport as DiffReport
+    from eastgate.reports.diff.model import FailOn as FailOn
+    from eastgate.reports.diff.model import SideVerdict as SideVerdict
+    from eastgate.reports.diff.model import Unproven as Unproven
+    from eastgate.reports.diff.model import VerdictChange as VerdictChange
     from eastgate.reports.explain import explain as explain
     from eastgate.reports.get import Listed as Listed
     from eastgate.reports.get import Listing as Listing
@@ -138,6 +147,16 @@ if TYPE_CHECKING:
 _NAMES = {
     "reports.describe": ("DescribedField", "Description"),
     "reports.explain": ("explain",),
+    "reports.diff.model": (
+        "ChangedPorts",
+        "ChangedRequests",
+        "DiffReport",
+        "FailOn",
+        "SideVerdict",
+        "Unproven",
+        "VerdictChange",
+    ),
+    "reach.differences": ("DoubtReason",),
     "reports.get": ("Listed", "Listing"),
     "reports.graph": (
         "AllowedWay",
@@ -151,7 +170,16 @@ _NAMES = {
         "Pairs",
         "ReachVerdict",
     ),
-    "commands": ("convert_manifests", "describe", "list_objects", "make_crds", "reach_graph", "run_lint", "run_tables"),
+    "commands": (
+        "compare",
+        "convert_manifests",
+        "describe",
+        "list_objects",
+        "make_crds",
+        "reach_graph",
+        "run_lint",
+        "run_tables",
+    ),
     "api.authority": ("Authority", "load"),
     "api.deciding": ("Prepared",),
     "convert": ("Assumption", "Conversion"),

@@ -20,7 +20,7 @@ from eastgate.convert import Options, convert, gep_writing
 from eastgate.convert.verifying import can_verify, verify
 from eastgate.dialects import reads
 from eastgate.manifests import read_text
-from eastgate.reach.differences import Comparison
+from eastgate.reach.differences import AuthorityComparison
 from tests.convert.conversions import Manifest, is_policy
 from tests.convert.test_gep_generated import GEP, clusters
 from tests.convert.test_linkerd_generated import with_ports
@@ -33,7 +33,7 @@ _DISCOVERY = "server/discover"
 GOLDENS = Path(__file__).parent / "goldens"
 
 
-def check(manifests: list[Manifest], to: str, chosen: Settings, options: Options | None = None) -> Comparison:
+def check(manifests: list[Manifest], to: str, chosen: Settings, options: Options | None = None) -> AuthorityComparison:
     """Convert, and assert that the conversion is right about every request."""
     text = json.dumps({"kind": "List", "apiVersion": "v1", "items": manifests})
     reading = read_text("generated.json", text, positioned=reads)

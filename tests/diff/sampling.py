@@ -11,7 +11,7 @@ from eastgate.api.questions import arrivals
 from eastgate.ir import Request
 from eastgate.ir.attributes import IDENTITY, MESH_NAME, PORT, SERVICE, SNI
 from eastgate.ir.authorizers import consents
-from eastgate.reach.differences import Comparison, Difference, DoubtReason, compare
+from eastgate.reach.differences import AuthorityComparison, DoubtReason, VerdictDifference, compare
 from eastgate.reach.endings import Spelling
 from eastgate.reach.pairing import Pair
 from eastgate.reports.diff.run import report_of
@@ -21,7 +21,7 @@ from eastgate.symbolic.truth import truth
 __all__ = ["check_pair"]
 
 
-def check_pair(old: Authority, new: Authority, questions: Iterable[Question]) -> Comparison:
+def check_pair(old: Authority, new: Authority, questions: Iterable[Question]) -> AuthorityComparison:
     """Assert that a comparison of two authorities is right about some questions, and about its own examples."""
     comparison = compare(old, new)
     _check_examples(comparison)
@@ -43,7 +43,7 @@ def check_pair(old: Authority, new: Authority, questions: Iterable[Question]) ->
     return comparison
 
 
-def _check_examples(comparison: Comparison) -> None:
+def _check_examples(comparison: AuthorityComparison) -> None:
     report = report_of(comparison)
     assert bool(report.changes) == bool(comparison.differences)
     for difference in comparison.differences:
@@ -57,7 +57,7 @@ def _check_examples(comparison: Comparison) -> None:
         assert difference.old.allowed != difference.new.allowed
 
 
-def _is_told(comparison: Comparison, question: Question) -> bool:
+def _is_told(comparison: AuthorityComparison, question: Question) -> bool:
     told = [*comparison.differences, *(doubt.difference for doubt in comparison.doubts if doubt.difference is not None)]
     kind, _, key = question.to.partition(":")
     for point, request in _requests(comparison, question):
@@ -75,7 +75,7 @@ def _is_told(comparison: Comparison, question: Question) -> bool:
     return False
 
 
-def _requests(comparison: Comparison, question: Question) -> Iterator[tuple[object, Request]]:
+def _requests(comparison: AuthorityComparison, question: Question) -> Iterator[tuple[object, Request]]:
     for authority in (comparison.new, comparison.old):
         entries = arrivals(question, authority.world, authority.settings)
         for request, arrival in zip(authority.requests(question), entries, strict=True):
@@ -88,7 +88,7 @@ def _requests(comparison: Comparison, question: Question) -> Iterator[tuple[obje
             yield arrival.points[0], Request(values)
 
 
-def _contains(comparison: Comparison, difference: Difference, request: Request) -> bool:
+def _contains(comparison: AuthorityComparison, difference: VerdictDifference, request: Request) -> bool:
     values = request.values
     identity, name = values[IDENTITY], values[MESH_NAME]
     callers = comparison.callers

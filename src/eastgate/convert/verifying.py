@@ -17,7 +17,8 @@ from eastgate.convert.run import Conversion
 from eastgate.diagnostics import Reporter
 from eastgate.dialects import linkerd
 from eastgate.manifests import Document, Plain, read_text
-from eastgate.reach.differences import Comparison, compare
+from eastgate.manifests.document import content_of
+from eastgate.reach.differences import AuthorityComparison, compare
 from eastgate.settings import Settings
 from eastgate.unread import Handling
 
@@ -35,13 +36,13 @@ def can_verify(conversion: Conversion) -> bool:
 
 def verify(
     manifests: Manifests, documents: Sequence[Document], conversion: Conversion, settings: Settings
-) -> Comparison:
+) -> AuthorityComparison:
     """Compare what was read with what came out. Raises ManifestError where that has errors."""
     converted = {id(manifests.document_of(policy)) for policy in manifests.policies}
     kept = {id(document) for document in conversion.kept}
-    left = [document.content for document in documents if id(document) not in converted or id(document) in kept]
-    was = any(_is_linkerd(_type_of(document.content)) for document in documents if id(document) in converted)
-    written = [*conversion.manifests, *(document.content for document in conversion.kept)]
+    left = [content_of(document) for document in documents if id(document) not in converted or id(document) in kept]
+    was = any(_is_linkerd(_type_of(content_of(document))) for document in documents if id(document) in converted)
+    written = [*conversion.manifests, *(content_of(document) for document in conversion.kept)]
     becomes = any(_is_linkerd(_type_of(manifest)) for manifest in written)
     read = sort_documents(documents, settings if was or not becomes else _open(settings), Reporter())
     old = Authority(read, unread=Handling.IGNORE)

@@ -12,7 +12,7 @@ from eastgate.manifests.text import DecodedText
 from eastgate.manifests.yaml.nodes import read_yaml_node
 from eastgate.records import dataclass
 
-__all__ = ["Document", "ReadResult", "Stretch"]
+__all__ = ["Document", "ReadResult", "Stretch", "content_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,17 +89,17 @@ class Document:
             return root.span
         return self.origin.span if isinstance(self.origin, Node) else self.origin.span()
 
-    @property
-    def content(self) -> Plain:
-        """Return the content without positions."""
-        return self.node.plain() if self.node is not None else self.data
-
     def locate(self, *path: str | int) -> Span:
         """Return the span of the value at a path of keys and indices; if there is none, of the nearest around it."""
         root = self.node or self._located
         if root is None:
             root = self._located = self.origin if isinstance(self.origin, Node) else self.origin.node()
         return root.nearest(*path).span
+
+
+def content_of(document: Document) -> Plain:
+    """Return the content of an object without positions."""
+    return document.node.plain() if document.node is not None else document.data
 
 
 @dataclass(slots=True)

@@ -103,13 +103,17 @@ class Confirmer:
         for concrete in concrete_requests(request):
             question = question_of(destination, member, entrance, cell, concrete, self._new.settings.trust_domain)
             answers = {name: answer for name, answer in question.external_auth.items() if name not in self._schemes}
-            question = replace(question, external_auth=answers)
-            for spelled in _spelled(question, spelling):
-                for asked in (*_with_known_method(spelled, concrete), spelled):
-                    yield asked
-                    for completed in _completed(asked, concrete):
-                        yield completed
-                        yield from self._with_tokens(completed)
+            whole = replace(question, external_auth=answers)
+            for handed in (replace(whole, sni=None), whole) if entrance.tls is False else (whole,):
+                yield from self._variants(handed, concrete, spelling)
+
+    def _variants(self, question: Question, request: Request, spelling: Spelling) -> Iterator[Question]:
+        for spelled in _spelled(question, spelling):
+            for asked in (*_with_known_method(spelled, request), spelled):
+                yield asked
+                for completed in _completed(asked, request):
+                    yield completed
+                    yield from self._with_tokens(completed)
 
     def _with_tokens(self, question: Question) -> Iterator[Question]:
         if self._schemes:
@@ -165,5 +169,6 @@ def _spelled(question: Question, spelling: Spelling) -> Iterator[Question]:
             for spelled in (f"{path}/any%21other", f"{path}%21", f"{path}[", "/any%21other"):
                 yield replace(question, path=spelled)
         case Spelling.BAD_HOST:
-            for host in (f"{question.host or _HOST} x", "bad host", "bad_host/x"):
+            named = question.host or _HOST
+            for host in (f"bad host.{named}", f"{named}:99999"):
                 yield replace(question, host=host)

@@ -13,7 +13,9 @@ from itertools import chain
 
 from eastgate.api.authority import Authority
 from eastgate.ir import Computed, Is, Layer, Not, OneOf, Predicate, Present, Request, is_network, rewrite
+from eastgate.ir import atoms as atoms_of
 from eastgate.ir.attributes import HOST, METHOD, PATH, Attribute
+from eastgate.ir.hosts import is_host
 from eastgate.ir.paths import DECODED, is_sensitive
 from eastgate.reach.alike import are_alike
 from eastgate.reach.caller_sets import CallerSet, CallerSets
@@ -31,13 +33,13 @@ from eastgate.symbolic.stages import is_answer
 from eastgate.symbolic.trees import Entry
 from eastgate.symbolic.witnesses import GaveUp
 
-__all__ = ["Comparison", "Difference", "Doubt", "DoubtReason", "compare"]
+__all__ = ["AuthorityComparison", "ComparisonDoubt", "DoubtReason", "VerdictDifference", "compare"]
 
 _BEFORE = " (before)"  # marks the answer of an authorizer that has changed, as the old side has it
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Difference:
+class VerdictDifference:
     """Requests of some callers by some entrance that change their verdict: `when` holds for all of them.
 
     `old` and `new` decide. `confirmation` is an example that both engines were asked about; without one these requests
@@ -67,24 +69,24 @@ class DoubtReason(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Doubt:
+class ComparisonDoubt:
     """Something that could not be found out: what it is about, and the requests that may change, where it has some."""
 
     reason: DoubtReason
     subject: str
-    difference: Difference | None = None
+    difference: VerdictDifference | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Comparison:
+class AuthorityComparison:
     """Two authorities compared."""
 
     old: Authority
     new: Authority
     pairing: Pairing
     callers: CallerSets
-    differences: tuple[Difference, ...]
-    doubts: tuple[Doubt, ...]
+    differences: tuple[VerdictDifference, ...]
+    doubts: tuple[ComparisonDoubt, ...]
 
     @property
     def proven(self) -> bool:
@@ -99,7 +101,7 @@ class Comparison:
 
 def compare(
     old: Authority, new: Authority, among: Container[str] | None = None, *, spellings: bool = True
-) -> Comparison:
+) -> AuthorityComparison:
     """Compare two authorities that have the same settings, or at least name callers alike.
 
     `among`: of workloads only these. `spellings` False: paths and hosts that proxies may refuse whatever the policies
@@ -112,21 +114,21 @@ def compare(
     confirmed = tuple(difference for difference in differences if difference.confirmation is not None)
     unconfirmed = [difference for difference in differences if difference.confirmation is None]
     doubts = [*comparing.doubts, *map(comparing.doubt, unconfirmed), *_beside(old, new, pairing)]
-    return Comparison(old, new, pairing, callers, confirmed, tuple(doubts))
+    return AuthorityComparison(old, new, pairing, callers, confirmed, tuple(doubts))
 
 
-def _beside(old: Authority, new: Authority, pairing: Pairing) -> Iterator[Doubt]:
+def _beside(old: Authority, new: Authority, pairing: Pairing) -> Iterator[ComparisonDoubt]:
     """Yield what no comparison of read policies can tell."""
     rejected = dict.fromkeys(str(policy.ref) for authority in (old, new) for policy in authority.rejected)
-    yield from (Doubt(DoubtReason.REJECTED, name) for name in rejected)
-    yield from (Doubt(DoubtReason.LABELS, key) for key in pairing.uncertain)
+    yield from (ComparisonDoubt(DoubtReason.REJECTED, name) for name in rejected)
+    yield from (ComparisonDoubt(DoubtReason.LABELS, key) for key in pairing.uncertain)
 
 
 class _Comparing:
     def __init__(
         self, old: Authority, new: Authority, pairing: Pairing, callers: CallerSets, *, spellings: bool
     ) -> None:
-        self.doubts: list[Doubt] = []
+        self.doubts: list[ComparisonDoubt] = []
         self._spells = spellings
         self._callers = callers
         self._old = Reachability(old, callers=callers)
@@ -135,27 +137,27 @@ class _Comparing:
         renamed = {f"{name}{_BEFORE}" for name in self._schemes}
         self._confirmer = Confirmer(old, new, self._schemes | renamed, _issuers(changed))
 
-    def doubt(self, difference: Difference) -> Doubt:
+    def doubt(self, difference: VerdictDifference) -> ComparisonDoubt:
         """Return why a difference is none that can be relied on."""
         for attribute in difference.request.values:
             name = attribute.key.removesuffix(_BEFORE)
             if is_answer(attribute) and name in self._schemes:
-                return Doubt(DoubtReason.SCHEME, name, difference)
-        return Doubt(DoubtReason.NOT_CONFIRMED, _name(difference.pair), difference)
+                return ComparisonDoubt(DoubtReason.SCHEME, name, difference)
+        return ComparisonDoubt(DoubtReason.NOT_CONFIRMED, _name(difference.pair), difference)
 
-    def differences(self, pair: Pair) -> Iterator[Difference]:
+    def differences(self, pair: Pair) -> Iterator[VerdictDifference]:
         """Yield the differences of a pair, and note the doubts."""
         for was, now in pair.entrances:
             for callers, spelling, old, new in self._lists(pair, was, now):
                 if _is_same(old, new):
                     continue
                 cell = next(self._callers.cells_in(callers))
-                limits = list(_impossible(spelling, (*was.layers, *now.layers)))
+                limits = list(_impossible(spelling, (was, now)))
                 for opposed in self._oppositions(pair, old, new, limits):
                     confirmed = self._confirmer.confirm(
                         pair, now, cell, opposed.request, spelling, now_allowed=opposed.new.allowed
                     )
-                    yield Difference(
+                    yield VerdictDifference(
                         pair,
                         now,
                         callers,
@@ -178,7 +180,7 @@ class _Comparing:
     def _too_many(self, pair: Pair) -> None:
         name = _name(pair)
         if not any(doubt.subject == name for doubt in self.doubts):
-            self.doubts.append(Doubt(DoubtReason.TOO_MANY, name))
+            self.doubts.append(ComparisonDoubt(DoubtReason.TOO_MANY, name))
 
     def _lists(
         self, pair: Pair, was: Entrance, now: Entrance
@@ -248,11 +250,13 @@ def _spellings(layers: Sequence[Layer]) -> Iterator[Spelling]:
         yield Spelling.BAD_HOST
 
 
-def _impossible(spelling: Spelling, layers: Sequence[Layer]) -> Iterator[Predicate]:
+def _impossible(spelling: Spelling, entrances: tuple[Entrance, Entrance]) -> Iterator[Predicate]:
     """Yield what no request that is spelled so meets."""
     if spelling is Spelling.PLAIN:
         return
-    atoms = [atom for layer in layers for atom in layer.atoms(observed=False) if isinstance(atom, Is)]
+    asked = (atom for entrance in entrances for layer in entrance.layers for atom in layer.atoms(observed=False))
+    routed = (atom for entrance in entrances for passage in entrance.passages for atom in atoms_of(passage.when))
+    atoms = [atom for atom in chain(asked, routed) if isinstance(atom, Is)]
     if any(atom.attribute is METHOD for atom in atoms):
         yield Not(Is(METHOD, Present()))
     attribute = HOST if spelling is Spelling.BAD_HOST else PATH
@@ -262,6 +266,8 @@ def _impossible(spelling: Spelling, layers: Sequence[Layer]) -> Iterator[Predica
         if atom.attribute is attribute and isinstance(atom.matcher, OneOf)
         for value in atom.matcher.values
     }
+    if spelling is Spelling.BAD_HOST:
+        exact = set(filter(is_host, exact))
     if spelling is Spelling.RESPELLED:
         exact = {text for text in exact if DECODED.isdisjoint(text) and "%" not in text}
     if exact:

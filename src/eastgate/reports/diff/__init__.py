@@ -4,7 +4,7 @@
 `findings` write it.
 """
 
-from eastgate.reports.diff.model import Change, DiffReport, Unproven
+from eastgate.reports.diff.model import DiffReport, Unproven, VerdictChange
 from eastgate.reports.diff.run import diff
 
-__all__ = ["Change", "DiffReport", "Unproven", "diff"]
+__all__ = ["DiffReport", "Unproven", "VerdictChange", "diff"]

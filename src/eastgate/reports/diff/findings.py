@@ -5,7 +5,7 @@ from __future__ import annotations
 from eastgate.diagnostics import Code
 from eastgate.dialects.linting import Finding
 from eastgate.reports.diff import codes
-from eastgate.reports.diff.model import Change, DiffReport
+from eastgate.reports.diff.model import DiffReport, VerdictChange
 from eastgate.reports.diff.words import cause, example, headline, unproven_text
 
 __all__ = ["diff_codes", "findings"]
@@ -22,7 +22,7 @@ def findings(report: DiffReport) -> list[Finding]:
     return [*changes, *(Finding(codes.NOT_PROVEN, unproven_text(unproven)) for unproven in report.unproven)]
 
 
-def _finding(change: Change) -> Finding:
+def _finding(change: VerdictChange) -> Finding:
     code = codes.WIDER if change.is_wider else codes.NARROWER
     message = f"{headline(change)}; by {cause(change.new)}; before: {cause(change.old)}"
     return Finding(code, message, change.new.span, None, change.requests.destinations, example(change))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from eastgate.diagnostics.printable import printable
-from eastgate.reports.diff.model import Change, DiffReport
+from eastgate.reports.diff.model import DiffReport, VerdictChange
 from eastgate.reports.diff.words import cause, example, requests_text, summary, unproven_text, workloads_text
 
 __all__ = ["MARK", "markdown"]
@@ -54,7 +54,7 @@ def _icon(report: DiffReport) -> str:
     return ":white_check_mark:" if report.equal else ":warning:"
 
 
-def _row(change: Change) -> str:
+def _row(change: VerdictChange) -> str:
     verdict = "**allowed**" if change.is_wider else "**denied**"
     cells = (requests_text(change.requests), cause(change.new), cause(change.old))
     return f"| {verdict} | {' | '.join(map(_text, cells))} |"

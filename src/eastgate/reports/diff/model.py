@@ -10,7 +10,16 @@ from eastgate.reach.differences import DoubtReason
 from eastgate.reach.endings import Spelling
 from eastgate.records import dataclass
 
-__all__ = ["SPELLINGS", "Change", "DiffReport", "FailOn", "Ports", "Requests", "SideVerdict", "Unproven"]
+__all__ = [
+    "SPELLINGS",
+    "ChangedPorts",
+    "ChangedRequests",
+    "DiffReport",
+    "FailOn",
+    "SideVerdict",
+    "Unproven",
+    "VerdictChange",
+]
 
 SPELLINGS = {
     Spelling.PLAIN: "plain",
@@ -29,7 +38,7 @@ class FailOn(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Ports:
+class ChangedPorts:
     """Ports of a change. `others`: also those that nothing names; `every`: there are no ports beside them."""
 
     numbers: tuple[int, ...]
@@ -38,18 +47,19 @@ class Ports:
 
 
 @dataclass(frozen=True, slots=True)
-class Requests:
+class ChangedRequests:
     """Requests as people say them. `condition` None: all of these callers to these destinations.
 
-    `callers` are the ids that `eastgate graph` has for them too. `spellings` are those of paths and hosts.
+    `callers` are the ids that `eastgate graph` has for them too. `spellings` are those of paths and hosts, `plain` and
+    the other values of `SPELLINGS`.
     """
 
     callers: tuple[str, ...]
     caller_words: tuple[str, ...]
     destinations: tuple[str, ...]
-    ports: Ports
+    ports: ChangedPorts
     condition: str | None
-    spellings: tuple[Spelling, ...]
+    spellings: tuple[str, ...]
 
     def to_json(self) -> dict[str, object]:
         """Return it as plain data."""
@@ -63,7 +73,7 @@ class Requests:
             "destinations": list(self.destinations),
             "ports": list(ports.numbers),
             "otherPorts": ports.others,
-            "spellings": [SPELLINGS[spelling] for spelling in self.spellings],
+            "spellings": list(self.spellings),
         }
 
 
@@ -90,10 +100,10 @@ class SideVerdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class VerdictChange:
     """Requests that change their verdict. `example` are words of `check`, of which both engines were asked."""
 
-    requests: Requests
+    requests: ChangedRequests
     old: SideVerdict
     new: SideVerdict
     example: tuple[str, ...]
@@ -121,7 +131,7 @@ class Unproven:
     reason: DoubtReason
     subject: str
     now_allowed: bool | None = None
-    requests: Requests | None = None
+    requests: ChangedRequests | None = None
 
     def to_json(self) -> dict[str, object]:
         """Return it as plain data."""
@@ -134,7 +144,7 @@ class Unproven:
 class DiffReport:
     """Two sets of policies compared. `common`: how many destinations are on both sides."""
 
-    changes: tuple[Change, ...]
+    changes: tuple[VerdictChange, ...]
     unproven: tuple[Unproven, ...]
     added: tuple[str, ...]
     removed: tuple[str, ...]
@@ -161,7 +171,7 @@ class DiffReport:
         """Count the changes to deny."""
         return len(self.changes) - self.wider
 
-    def failing(self, fail_on: FailOn) -> Iterator[Change]:
+    def failing(self, fail_on: FailOn) -> Iterator[VerdictChange]:
         """Yield the changes that such a comparison fails for."""
         for change in self.changes:
             if fail_on is FailOn.ANY or change.is_wider is (fail_on is FailOn.WIDER):

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from eastgate.api.authority import Authority
 from eastgate.api.decisions import Decision
 from eastgate.ir import ALWAYS
-from eastgate.reach.differences import Comparison, Difference, Doubt, DoubtReason, compare
+from eastgate.manifests.document import content_of
+from eastgate.reach.differences import AuthorityComparison, ComparisonDoubt, DoubtReason, VerdictDifference, compare
 from eastgate.reach.endings import Ending, Spelling
 from eastgate.reports.diff.callers import CallerWords
-from eastgate.reports.diff.grouping import Group, group
-from eastgate.reports.diff.model import Change, DiffReport, Requests, SideVerdict, Unproven
+from eastgate.reports.diff.grouping import ChangeGroup, group
+from eastgate.reports.diff.model import SPELLINGS, ChangedRequests, DiffReport, SideVerdict, Unproven, VerdictChange
 from eastgate.reports.effective.words import condition_text
 from eastgate.unread import Influence, Unread
 
@@ -26,7 +27,7 @@ def diff(old: Authority, new: Authority, *, unread: bool = True) -> DiffReport:
     return report_of(compare(old, new), unread=unread)
 
 
-def report_of(comparison: Comparison, *, unread: bool = True) -> DiffReport:
+def report_of(comparison: AuthorityComparison, *, unread: bool = True) -> DiffReport:
     """Return a comparison as people say it."""
     words = CallerWords(comparison.callers)
     changes = [_change(each, words) for each in group(comparison.differences)]
@@ -44,7 +45,7 @@ def report_of(comparison: Comparison, *, unread: bool = True) -> DiffReport:
     )
 
 
-def _requests(each: Group, words: CallerWords) -> Requests:
+def _requests(each: ChangeGroup, words: CallerWords) -> ChangedRequests:
     names = [f"{each.kind}:{member}" for member in each.members]
     if each.services:
         is_direct = any(difference.entrance.service is None for difference in each.differences)
@@ -53,9 +54,9 @@ def _requests(each: Group, words: CallerWords) -> Requests:
     condition = None if each.when == ALWAYS else condition_text(each.when)
     if Spelling.PLAIN not in each.spellings and condition is None:
         condition = _SPELLED[each.spellings[0]] if len(each.spellings) == 1 else _ODD
-    return Requests(
-        words.ids(each.callers), words.words(each.callers), tuple(names), each.ports, condition, each.spellings
-    )
+    spellings = tuple(SPELLINGS[spelling] for spelling in each.spellings)
+    callers = words.ids(each.callers), words.words(each.callers)
+    return ChangedRequests(*callers, tuple(names), each.ports, condition, spellings)
 
 
 _SPELLED = {
@@ -66,11 +67,11 @@ _SPELLED = {
 _ODD = "a path or a host that is spelled oddly"
 
 
-def _change(each: Group, words: CallerWords) -> Change:
+def _change(each: ChangeGroup, words: CallerWords) -> VerdictChange:
     difference = each.differences[0]
     confirmation = difference.confirmation
     assert confirmation is not None  # noqa: S101 - else it is a doubt
-    return Change(
+    return VerdictChange(
         _requests(each, words),
         _side(confirmation.old, difference.old),
         _side(confirmation.new, difference.new),
@@ -92,8 +93,8 @@ def _side(decision: Decision, ending: Ending) -> SideVerdict:
     )
 
 
-def _unproven(comparison: Comparison, words: CallerWords) -> Iterator[Unproven]:
-    by_reason: dict[tuple[DoubtReason, str], list[Difference]] = {}
+def _unproven(comparison: AuthorityComparison, words: CallerWords) -> Iterator[Unproven]:
+    by_reason: dict[tuple[DoubtReason, str], list[VerdictDifference]] = {}
     for doubt in comparison.doubts:
         by_reason.setdefault(_kind(doubt), []).extend([doubt.difference] if doubt.difference is not None else [])
     for (reason, subject), differences in by_reason.items():
@@ -103,13 +104,13 @@ def _unproven(comparison: Comparison, words: CallerWords) -> Iterator[Unproven]:
             yield Unproven(reason, subject, each.is_wider, _requests(each, words))
 
 
-def _kind(doubt: Doubt) -> tuple[DoubtReason, str]:
+def _kind(doubt: ComparisonDoubt) -> tuple[DoubtReason, str]:
     if doubt.reason is DoubtReason.NOT_CONFIRMED:
         return doubt.reason, ""  # the requests say what it is about
     return doubt.reason, doubt.subject
 
 
-def _unread(comparison: Comparison) -> Iterator[str]:
+def _unread(comparison: AuthorityComparison) -> Iterator[str]:
     """Yield the objects of unread kinds that may make a difference.
 
     Those that are the same on both sides do not, where all that they may act on is the same too.
@@ -121,7 +122,7 @@ def _unread(comparison: Comparison) -> Iterator[str]:
     same_world = comparison.old.world.objects == comparison.new.world.objects
     for name in sorted(before.keys() | after.keys()):
         was, now = before.get(name), after.get(name)
-        if not same_world or was is None or now is None or was.document.content != now.document.content:
+        if not same_world or was is None or now is None or content_of(was.document) != content_of(now.document):
             yield name
 
 

@@ -7,7 +7,15 @@ from collections.abc import Iterator, Sequence
 
 from eastgate.reach.differences import DoubtReason
 from eastgate.reach.endings import Spelling
-from eastgate.reports.diff.model import Change, DiffReport, Ports, Requests, SideVerdict, Unproven
+from eastgate.reports.diff.model import (
+    SPELLINGS,
+    ChangedPorts,
+    ChangedRequests,
+    DiffReport,
+    SideVerdict,
+    Unproven,
+    VerdictChange,
+)
 
 __all__ = ["cause", "example", "headline", "requests_text", "summary", "unproven_text", "workloads_text"]
 
@@ -19,29 +27,32 @@ def _names(names: Sequence[str], most: int = _MOST_NAMES) -> str:
     return ", ".join(names) if more <= 1 else f"{', '.join(names[:most])} and {more} more"
 
 
-def _ports(ports: Ports) -> str:
+def _ports(ports: ChangedPorts) -> str:
     if ports.every:
         return ""
-    texts = [*map(str, ports.numbers), *(["any other"] if ports.others else [])]
-    return f" port {', '.join(texts)}" if texts else ""
+    numbers = ", ".join(map(str, ports.numbers))
+    if not numbers:
+        return " any other port" if ports.others else ""
+    text = f"{'port' if len(ports.numbers) == 1 else 'ports'} {numbers}"
+    return f" {text} and any other" if ports.others else f" {text}"
 
 
 _ALSO = {
-    Spelling.ENCODED_SLASH: "with encoded slashes",
-    Spelling.RESPELLED: "with oddly spelled paths",
-    Spelling.BAD_HOST: "with a host that is none",
+    SPELLINGS[Spelling.ENCODED_SLASH]: "with encoded slashes",
+    SPELLINGS[Spelling.RESPELLED]: "with oddly spelled paths",
+    SPELLINGS[Spelling.BAD_HOST]: "with a host that is none",
 }
 
 
-def requests_text(requests: Requests) -> str:
+def requests_text(requests: ChangedRequests) -> str:
     """Name callers, destinations, ports and the condition."""
     condition = f", {requests.condition}" if requests.condition is not None else ""
-    also = [_ALSO[spelling] for spelling in requests.spellings if spelling is not Spelling.PLAIN]
-    too = f" (also {' and '.join(also)})" if also and Spelling.PLAIN in requests.spellings and condition else ""
+    also = [_ALSO[spelling] for spelling in requests.spellings if spelling in _ALSO]
+    too = f" (also {' and '.join(also)})" if also and len(also) < len(requests.spellings) and condition else ""
     return f"{_names(requests.caller_words)} to {_names(requests.destinations)}{_ports(requests.ports)}{condition}{too}"
 
 
-def headline(change: Change) -> str:
+def headline(change: VerdictChange) -> str:
     """Say what changes."""
     return f"now {'allowed' if change.is_wider else 'denied'}: {requests_text(change.requests)}"
 
@@ -54,7 +65,7 @@ def cause(side: SideVerdict) -> str:
     return f"{side.policy} rule {side.rule}{location}"
 
 
-def example(change: Change) -> str:
+def example(change: VerdictChange) -> str:
     """Return the example as a command, but for the manifests."""
     return f"eastgate check {shlex.join(change.example)}"
 
