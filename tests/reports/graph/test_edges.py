@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from eastgate import Question
-from eastgate.reports.graph import GraphSelection
+from eastgate import Question, Settings
+from eastgate.reports.graph import GraphSelection, render
 from tests.reports.graph.world import authority_from, edges, example, graph_of, pod, policy
 
 
@@ -105,6 +105,27 @@ def test_without_reasons_fewer_bundles_say_the_same() -> None:
     with_reasons, without = graph_of(authority), graph_of(authority, why=False)
     assert edges(with_reasons) == edges(without)
     assert len(without.bundles) < len(with_reasons.bundles)
+
+
+SERVICE = """
+apiVersion: v1
+kind: Service
+metadata: {name: front, namespace: here}
+spec: {selector: {app: web}, ports: [{port: 8080}]}
+---
+"""
+
+
+def test_what_is_addressed_to_a_service_is_told_apart_where_a_policy_does() -> None:
+    target = "targetRefs: [{kind: Service, name: front}]"
+    rules = '[{authorizationSource: {serviceAccounts: ["here/job"]}}]'
+    guard = policy("p", "web", rules).replace("targetRefs: [{kind: Pod, selector: {matchLabels: {app: web}}}]", target)
+    settings = Settings.from_mapping({"meshMode": "ambient", "serviceTarget": "traffic"})
+    graph = graph_of(authority_from(pod("web") + pod("job") + SERVICE + guard, settings))
+    by_service = {(edge.source, edge.to_json().get("service")) for edge in graph.edges if edge.target == "pod:here/web"}
+    assert {name for name, service in by_service if service == "service:here/front"} == {"sa:here/job"}
+    assert "anonymous" in {name for name, service in by_service if service is None}
+    assert "by service:here/front" in render(graph, "text")
 
 
 def test_pods_that_decide_alike_share_a_bundle() -> None:

@@ -47,9 +47,10 @@ def policy(name: str, app: str, rules: str, namespace: str = "here", action: str
     return POLICY.format(name=name, namespace=namespace, app=app, rules=rules, action=action)
 
 
-def authority_from(text: str) -> Authority:
+def authority_from(text: str, settings: Settings | None = None) -> Authority:
+    chosen = settings or Settings()
     reading = read_text("world.yaml", text, positioned=reads)
-    return Authority(sort_documents(reading.documents, Settings(), reading.reporter), Settings())
+    return Authority(sort_documents(reading.documents, chosen, reading.reporter), chosen)
 
 
 def graph_of(
