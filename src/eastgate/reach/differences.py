@@ -12,6 +12,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import chain
 
 from eastgate.api.authority import Authority
+from eastgate.collection import no_collection
 from eastgate.ir import Computed, Is, Layer, Not, OneOf, Predicate, Present, Request, is_network, rewrite
 from eastgate.ir import atoms as atoms_of
 from eastgate.ir.attributes import HOST, METHOD, PATH, Attribute
@@ -108,6 +109,11 @@ def compare(
     `among`: of workloads only these. `spellings` False: paths and hosts that proxies may refuse whatever the policies
     are do not count.
     """
+    with no_collection():
+        return _compare(old, new, among, spellings=spellings)
+
+
+def _compare(old: Authority, new: Authority, among: Container[str] | None, *, spellings: bool) -> AuthorityComparison:
     pairing = pair_destinations(old, new, among)
     callers = common_callers((old, new), chain.from_iterable(pair.layers for pair in pairing.pairs))
     comparing = _Comparing(old, new, pairing, callers, spellings=spellings)
