@@ -7,8 +7,7 @@ import itertools
 import os
 import re
 import socket
-from collections.abc import Callable, Coroutine, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar
 
@@ -25,7 +24,7 @@ from tests.differential.asking import HTTP_2, Ask, Caller, Http
 from tests.differential.bench import Bench
 from tests.differential.world import Manifest, pod
 
-__all__ = ["HOST", "PLACEMENTS", "WORLD", "Attacked", "Placement", "Trust", "Verdict", "marked"]
+__all__ = ["HOST", "PLACEMENTS", "Attacked", "Placement", "Trust", "Verdict", "bench", "marked"]
 
 T = TypeVar("T")
 HOST = "a"  # by which the application is reached at every placement; short, since it is in bytes that are counted
@@ -48,7 +47,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """By whom callers are named: who signs certificates (an authority of the placement's own), whose tokens count."""
+    """By whom callers are named: who signs certificates (an authority of the bench's own), whose tokens count."""
 
     source: SvidSource | None = None
     tokens: TokenIdentity | None = None
@@ -83,7 +82,7 @@ class Attacked(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """A way to have an attacked application.
+    """A way to have an attacked application. All of them are on one bench.
 
     `any_host`: which host is asked for does not decide where it leads. `certificates`, `tokens`: whether the attacker
     may be known by what it shows; otherwise it is somebody already, and neither makes it somebody else. `namespaces`:
@@ -93,7 +92,7 @@ class Placement:
     """
 
     name: str
-    start: Callable[[Trust], AbstractContextManager[Attacked]]
+    at: Callable[[Bench], Attacked]
     any_host: bool = True
     certificates: bool = True
     tokens: bool = False
@@ -123,7 +122,9 @@ def _in_origin_form(http: Http) -> Http:
 _ACCOUNT = "spiffe://td/ns/a/sa/x"
 _VICTIM = Caller("spiffe://td/ns/b/sa/z", "127.0.0.3")
 _POD, _PORT, _OTHER = "a/p0", 80, "a/p1"
-WORLD: list[Manifest] = [
+_GATEWAY, _HTTP, _HTTPS = "gw", 8080, 8443
+_API = "gateway.networking.k8s.io/v1"
+_WORLD: list[Manifest] = [
     *({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in ("a", "b")),
     pod("p0", "a", "server", {"app": "server"}),
     pod("p1", "a", "y", {"app": "client"}),
@@ -132,6 +133,27 @@ WORLD: list[Manifest] = [
         "kind": "Service",
         "metadata": {"name": HOST, "namespace": "a"},
         "spec": {"selector": {"app": "server"}, "ports": [{"port": _PORT}]},
+    },
+    {
+        "apiVersion": _API,
+        "kind": "Gateway",
+        "metadata": {"name": _GATEWAY, "namespace": "a"},
+        "spec": {
+            "gatewayClassName": "eastgate",
+            "listeners": [
+                {"name": "http", "port": _HTTP, "protocol": "HTTP"},
+                {"name": "https", "port": _HTTPS, "protocol": "HTTPS", "tls": {"certificateRefs": [{"name": "own"}]}},
+            ],
+        },
+    },
+    {
+        "apiVersion": _API,
+        "kind": "HTTPRoute",
+        "metadata": {"name": "all", "namespace": "a"},
+        "spec": {
+            "parentRefs": [{"name": _GATEWAY}],
+            "rules": [{"backendRefs": [{"name": HOST, "port": _PORT}]}],
+        },
     },
 ]
 
@@ -172,11 +194,7 @@ class _Sidecar:
 
     async def open(self, alpn: Sequence[str] = (), *, victim: bool = False) -> Connection:
         caller = _VICTIM if victim else self._attacker
-        tls = None
-        if caller.identity is not None:
-            tls = await self._bench.mesh.certificates.context(caller.identity)
-            if alpn:
-                tls.set_alpn_protocols(list(alpn))
+        tls = await self._bench.context(caller, alpn)
         return await Connection.open(self._inbound, tls=tls, source_address=caller.address, timeout=_TIMEOUT)
 
     def connect(self) -> socket.socket:
@@ -247,34 +265,6 @@ class _Outbound(_Sidecar):
         return Target(self._attacker.address, OUTBOUND_PORT)
 
 
-_GATEWAY, _HTTP, _HTTPS = "gw", 8080, 8443
-_API = "gateway.networking.k8s.io/v1"
-_GATEWAY_WORLD: list[Manifest] = [
-    *WORLD,
-    {
-        "apiVersion": _API,
-        "kind": "Gateway",
-        "metadata": {"name": _GATEWAY, "namespace": "a"},
-        "spec": {
-            "gatewayClassName": "eastgate",
-            "listeners": [
-                {"name": "http", "port": _HTTP, "protocol": "HTTP"},
-                {"name": "https", "port": _HTTPS, "protocol": "HTTPS", "tls": {"certificateRefs": [{"name": "own"}]}},
-            ],
-        },
-    },
-    {
-        "apiVersion": _API,
-        "kind": "HTTPRoute",
-        "metadata": {"name": "all", "namespace": "a"},
-        "spec": {
-            "parentRefs": [{"name": _GATEWAY}],
-            "rules": [{"backendRefs": [{"name": HOST, "port": _PORT}]}],
-        },
-    },
-]
-
-
 class _Gateway(_Outbound):
     """A gateway before the sidecar of the application. What it lets through comes from the gateway, to the sidecar."""
 
@@ -314,39 +304,30 @@ class _Gateway(_Outbound):
         return self._inbound
 
 
-def _before(attacker: Caller, port: int) -> Callable[[Trust], AbstractContextManager[Attacked]]:
-    """Place a gateway before the application."""
-
-    @contextmanager
-    def start(trust: Trust) -> Iterator[Attacked]:
-        name = f"attacks-{os.getpid()}-{next(_numbers)}"
-        with Bench(name, _GATEWAY_WORLD, source=trust.source, tokens=trust.tokens) as bench:
-            yield _Gateway(bench, attacker, port)
-
-    return start
-
-
-def _placed(attacker: Caller, kind: type[_Sidecar] = _Sidecar) -> Callable[[Trust], AbstractContextManager[Attacked]]:
-    @contextmanager
-    def start(trust: Trust) -> Iterator[Attacked]:
-        name = f"attacks-{os.getpid()}-{next(_numbers)}"
-        with Bench(name, WORLD, source=trust.source, tokens=trust.tokens) as bench:
-            yield kind(bench, attacker)
-
-    return start
+def bench(trust: Trust | None = None) -> Bench:
+    """Return a bench for every placement."""
+    chosen = trust or Trust()
+    name = f"attacks-{os.getpid()}-{next(_numbers)}"
+    return Bench(name, _WORLD, source=chosen.source, tokens=chosen.tokens)
 
 
 def _gateway(name: str, attacker: Caller, port: int, *, tokens: bool = False) -> Placement:
     """Place a gateway. AccessPolicies name accounts one by one, and decide requests of everybody who connects."""
-    return Placement(name, _before(attacker, port), tokens=tokens, namespaces=False, refuses_connections=False)
+    return Placement(
+        name,
+        lambda running: _Gateway(running, attacker, port),
+        tokens=tokens,
+        namespaces=False,
+        refuses_connections=False,
+    )
 
 
 PLACEMENTS = [
-    Placement("sidecar over mTLS", _placed(Caller(_ACCOUNT, "127.0.0.2"))),
-    Placement("sidecar in plaintext", _placed(Caller(None, "127.0.0.2")), tokens=True),
+    Placement("sidecar over mTLS", lambda running: _Sidecar(running, Caller(_ACCOUNT, "127.0.0.2"))),
+    Placement("sidecar in plaintext", lambda running: _Sidecar(running, Caller(None, "127.0.0.2")), tokens=True),
     Placement(
         "sidecar by the way out of another workload",
-        _placed(Caller("spiffe://td/ns/a/sa/y", ""), _Outbound),
+        lambda running: _Outbound(running, Caller("spiffe://td/ns/a/sa/y", "")),
         any_host=False,
         certificates=False,
     ),

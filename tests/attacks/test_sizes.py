@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from os import getpid
-
 import pytest
 
-from tests.attacks.placements import WORLD
 from tests.attacks.sizes import MANY, SETS
 from tests.differential.asking import Ask
 from tests.differential.bench import Bench
-
-
-@pytest.fixture(scope="module")
-def bench() -> Iterator[Bench]:
-    with Bench(f"sizes-{getpid()}", WORLD) as bench:
-        yield bench
 
 
 @pytest.mark.parametrize("number", [5, 100, MANY])
