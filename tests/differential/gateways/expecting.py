@@ -19,7 +19,7 @@ from eastgate.ir.hosts import comparable_host
 from tests.differential.gateways.asking import GatewayAsk
 from tests.differential.gateways.world import GATEWAY
 
-__all__ = ["Expected", "expect", "may_call", "route_of"]
+__all__ = ["Expected", "denied_elsewhere", "expect", "may_call", "route_of"]
 
 _POINT = GatewayNamed("n", "g")
 _KEY = "n/g"
@@ -52,6 +52,12 @@ def _looked_at(authority: Authority) -> list[Attribute]:
     named = [header(value.name) for match in matches for value in match.headers]
     named += [header(value.name) for match in calls for value in match.headers]
     return [*named, *(query(value.name) for match in matches for value in match.query)]
+
+
+def denied_elsewhere(authority: Authority, ask: GatewayAsk) -> str | None:
+    """Why a request is denied on a way that its server could take it for; None where it is on none."""
+    decisions = [authority.decide(question) for question in ask.questions()]
+    return next((decision.reason for decision in decisions if not decision.allowed), None)
 
 
 def expect(authority: Authority, ask: GatewayAsk, drawn: Destination | None) -> list[Expected]:
