@@ -13,7 +13,7 @@ from tests.attacks.placements import PLACEMENTS, Attacked
 from tests.differential.bench import Bench
 from tests.faults.conftest import pytest_pyfunc_call, runtime
 
-__all__ = ["agents", "attacked", "attacked_by_host", "bench", "pytest_pyfunc_call", "runtime"]
+__all__ = ["agents", "attacked", "attacked_by_host", "attacked_gateway", "bench", "pytest_pyfunc_call", "runtime"]
 
 
 @pytest.fixture(scope="package")
@@ -33,6 +33,15 @@ def attacked(request: pytest.FixtureRequest, bench: Bench) -> Attacked:
 @pytest.fixture(scope="package", params=[one for one in PLACEMENTS if one.any_host], ids=str)
 def attacked_by_host(request: pytest.FixtureRequest, bench: Bench) -> Attacked:
     """Every placement at which a request arrives whatever its host is."""
+    placed: Attacked = request.param.at(bench)
+    return placed
+
+
+@pytest.fixture(
+    scope="package", params=[one for one in PLACEMENTS if one.is_gateway and "mTLS" not in str(one)], ids=str
+)
+def attacked_gateway(request: pytest.FixtureRequest, bench: Bench) -> Attacked:
+    """A placement with routes in plaintext, and one over TLS: who is asking does not matter to them."""
     placed: Attacked = request.param.at(bench)
     return placed
 

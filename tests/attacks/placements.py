@@ -15,11 +15,13 @@ from eastgate.api.questions import QuestionError
 from eastgate.envoy.config.sidecar import OUTBOUND_PORT
 from eastgate.envoy.config.tokens import TokenIdentity
 from eastgate.identity import SvidSource
+from eastgate.languages.jwt import KnownKeys
 from eastgate.mesh.local.connection import Connection, HttpRequest, Target
 from eastgate.mesh.local.http1 import Malformed
 from tests.attacks.application import MARK, Application, Arrived
 from tests.attacks.conversing import converse
 from tests.attacks.gateway_policies import at_gateway
+from tests.attacks.tokens import ISSUER, KEYS
 from tests.differential.asking import HTTP_2, Ask, Caller, Http
 from tests.differential.bench import Bench
 from tests.differential.world import Manifest, pod
@@ -87,8 +89,8 @@ class Placement:
     `any_host`: which host is asked for does not decide where it leads. `certificates`, `tokens`: whether the attacker
     may be known by what it shows; otherwise it is somebody already, and neither makes it somebody else. `namespaces`:
     policies there can name all accounts of a namespace at once. `refuses_connections`: policies decide who may connect,
-    and not only who may ask. `nobodies`: certificates that are none there, as if nothing was shown, where a client need
-    not show any.
+    and not only who may ask. `is_gateway`: it has routes. `nobodies`: certificates that are none there, as if nothing
+    was shown, where a client need not show any.
     """
 
     name: str
@@ -98,6 +100,7 @@ class Placement:
     tokens: bool = False
     namespaces: bool = True
     refuses_connections: bool = True
+    is_gateway: bool = False
     nobodies: frozenset[str] = frozenset()
 
     def __str__(self) -> str:
@@ -116,7 +119,7 @@ def _in_origin_form(http: Http) -> Http:
     if whole is None or http.version == HTTP_2:
         return http
     headers = tuple((name, value) for name, value in http.headers if name.lower() != "host")
-    return replace(http, target=whole[2], host=whole[1], headers=headers)
+    return replace(http, target=whole[2], host=whole[1].rpartition("@")[2], headers=headers)
 
 
 _ACCOUNT = "spiffe://td/ns/a/sa/x"
@@ -247,11 +250,11 @@ class _Outbound(_Sidecar):
             try:
                 if http.version == HTTP_2:  # what is no proper request gets no answer
                     status = await converse(connection, http, _SILENCE)
-                    return status, status in (200, 403)
+                    return status, status in (200, 401, 403)
                 connection.prepare(HttpRequest(http.method))
                 await connection.send(http.to_bytes())
                 called = await connection.response(_TIMEOUT)
-                return called.status, called.status == 200 or called.body == b"forbidden\n"
+                return called.status, called.status in (200, 401) or called.body == b"forbidden\n"
             except (OSError, EOFError, Malformed):
                 return 0, False
 
@@ -308,7 +311,7 @@ def bench(trust: Trust | None = None) -> Bench:
     """Return a bench for every placement."""
     chosen = trust or Trust()
     name = f"attacks-{os.getpid()}-{next(_numbers)}"
-    return Bench(name, _WORLD, source=chosen.source, tokens=chosen.tokens)
+    return Bench(name, _WORLD, source=chosen.source, tokens=chosen.tokens, keys=KnownKeys({ISSUER: KEYS}))
 
 
 def _gateway(name: str, attacker: Caller, port: int, *, tokens: bool = False) -> Placement:
@@ -319,6 +322,7 @@ def _gateway(name: str, attacker: Caller, port: int, *, tokens: bool = False) ->
         tokens=tokens,
         namespaces=False,
         refuses_connections=False,
+        is_gateway=True,
     )
 
 

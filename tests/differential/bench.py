@@ -19,6 +19,7 @@ from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.envoy.config.inbound_port import TIMEOUTS
 from eastgate.envoy.config.tokens import TokenIdentity
 from eastgate.identity import SvidSource
+from eastgate.languages.jwt import KeySource
 from eastgate.manifests import read_text
 from eastgate.mesh.access_log import Observation
 from eastgate.mesh.events import Decided, MeshEvent, NotEnforced
@@ -68,10 +69,10 @@ class Answer:
         return next((who for who in said if who != "open"), said[0] if said else None)
 
 
-def authority_of(manifests: Iterable[Manifest], settings: Settings) -> Authority:
+def authority_of(manifests: Iterable[Manifest], settings: Settings, keys: KeySource | None = None) -> Authority:
     listed = json.dumps({"kind": "List", "apiVersion": "v1", "items": list(manifests)})
     reading = read_text("generated.json", listed, positioned=reads)
-    return Authority(sort_documents(reading.documents, settings, reading.reporter), settings)
+    return Authority(sort_documents(reading.documents, settings, reading.reporter), settings, keys)
 
 
 class Bench:
@@ -86,9 +87,11 @@ class Bench:
         *,
         source: SvidSource | None = None,
         tokens: TokenIdentity | None = None,
+        keys: KeySource | None = None,
     ) -> None:
         self._options = MeshOptions(name=name, federate=FEDERATED, source=source, tokens=tokens)
         self.world = world
+        self._keys = keys  # of the issuers that policies name
         self.rejected: list[NotEnforced] = []
         self._seen: dict[str, list[Observation]] = defaultdict(list)
         self._used: set[tuple[str, int]] = set()
@@ -133,7 +136,7 @@ class Bench:
         """Returns when every proxy enforces them."""
         self.rejected.clear()
         self._contexts.clear()  # certificates end after an hour, which a long run outlives
-        authority = authority_of([*self.world, *policies], settings)
+        authority = authority_of([*self.world, *policies], settings, self._keys)
         self.run(self.mesh.apply(authority))
         return authority
 
