@@ -14,8 +14,8 @@ __all__ = ["Expectations"]
 class Expectations:
     """The issuer and the audience of the token, and how its signature and times are judged.
 
-    `leeway` is zero unless a policy says otherwise: the issuer's clock and ours are assumed to agree. A token ends at the
-    second it says, whatever the leeway is: nobody gets extra seconds for a stolen one.
+    `leeway` is zero unless a policy says otherwise: the issuer's clock and ours are assumed to agree. A token ends at
+    the second it says, whatever the leeway is: nobody gets extra seconds for a stolen one.
     """
 
     issuer: str | None
