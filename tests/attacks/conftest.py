@@ -9,11 +9,20 @@ import pytest
 
 from tests.attacks import placements
 from tests.attacks.agents import AgentBench
-from tests.attacks.placements import PLACEMENTS, Attacked
+from tests.attacks.placements import PLACEMENTS, Attacked, Placement
 from tests.differential.bench import Bench
 from tests.faults.conftest import pytest_pyfunc_call, runtime
 
-__all__ = ["agents", "attacked", "attacked_by_host", "attacked_gateway", "bench", "pytest_pyfunc_call", "runtime"]
+__all__ = [
+    "agents",
+    "attacked",
+    "attacked_by_host",
+    "attacked_gateway",
+    "bench",
+    "placement",
+    "pytest_pyfunc_call",
+    "runtime",
+]
 
 
 @pytest.fixture(scope="package")
@@ -27,6 +36,13 @@ def bench() -> Iterator[Bench]:
 def attacked(request: pytest.FixtureRequest, bench: Bench) -> Attacked:
     """Every placement, one after the other."""
     placed: Attacked = request.param.at(bench)
+    return placed
+
+
+@pytest.fixture
+def placement(request: pytest.FixtureRequest) -> Placement:
+    """The placement that is `attacked`."""
+    placed: Placement = request.node.callspec.params["attacked"]
     return placed
 
 

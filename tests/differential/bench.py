@@ -149,6 +149,16 @@ class Bench:
 
     # In the thread of the mesh
 
+    async def logged(self, connection: Connection, number: int) -> list[Observation]:
+        """So many lines about requests on a connection, once the proxy has written them."""
+        source = "{}:{}".format(*connection.local_address)
+        ends = time.monotonic() + PATIENCE
+        while True:
+            seen = [each for each in self._seen.get(source, []) if each.level == "request"]
+            if len(seen) >= number or time.monotonic() > ends:
+                return seen
+            await asyncio.sleep(0.01)
+
     async def _start(self) -> None:
         def read(_: Settings) -> Authority:
             return authority_of(self.world, SETTINGS)
