@@ -8,6 +8,7 @@ import os
 import re
 import socket
 from collections.abc import Callable, Coroutine, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar
 
@@ -71,6 +72,9 @@ class Attacked(Protocol):
 
     def verdicts(self, requests: Sequence[Http]) -> list[Verdict]:
         """Make these requests as the attacker, one behind the other, and return what came of each."""
+
+    def of(self, caller: Caller) -> Attacked:
+        """Return the same with another attacker, for as long as the same is enforced."""
 
     async def open(self, alpn: Sequence[str] = (), *, victim: bool = False) -> Connection:
         """Open a connection as the attacker, or as somebody else who is served by the same application."""
@@ -173,6 +177,11 @@ class _Sidecar:
     def enforce(self, policies: Sequence[Manifest]) -> None:
         self._authority = self._bench.enforce(policies)
         assert not self._bench.rejected, self._bench.rejected[0]
+
+    def of(self, caller: Caller) -> Attacked:
+        changed = copy(self)
+        changed._attacker = caller
+        return changed
 
     def denial(self, http: Http) -> str | None:
         try:

@@ -20,7 +20,7 @@ from tests.attacks.application import Application
 from tests.attacks.placements import HOST, Attacked, Verdict, marked
 from tests.attacks.policies import ONLY_API
 from tests.attacks.trying import Try, attack, compare
-from tests.differential.asking import Http
+from tests.differential.asking import Caller, Http
 from tests.differential.world import Manifest
 
 T = TypeVar("T")
@@ -35,6 +35,9 @@ class _OpenDoor:
 
     def enforce(self, policies: Sequence[Manifest]) -> None:
         pass
+
+    def of(self, caller: Caller) -> Attacked:
+        raise NotImplementedError(caller)
 
     def denial(self, http: Http) -> str | None:
         return None if paths.read_as(http.target).startswith("/api/") else "only /api/ is allowed"
