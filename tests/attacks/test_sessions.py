@@ -122,13 +122,13 @@ def test_an_idle_stream_ends_when_its_caller_is_denied(agents: AgentBench, who: 
         """Whether it ends while it is read, as a client reads it."""
         while (await connection.raw(PATIENCE, enough=1)).body:
             pass
-        return await connection.peer_closed(0)
+        return await connection.peer_closed(PATIENCE)
 
     idle, other = (agents.run(stream(caller, session)) for caller, session in ((who, own), ("free", others)))
     try:
         agents.enforce([_NOT_ANY_MORE[how](who)])
         assert agents.run(ended(idle))
-        assert not agents.run(other.peer_closed(0))
+        assert other.closed_at is None
         agents.servers["maths"].script = lambda _: None
         agents.clear()
         agents.call(who, None, (_HEADER, own), method="GET")
