@@ -216,6 +216,8 @@ POLICIES: list[Manifest] = [
 ]
 AGENTS_WORLD: list[Manifest] = [
     {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}},
+    # Known, and so cut off alone: connections of accounts that nobody declares are ended together.
+    {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "free", "namespace": "a"}},
     gateway("gw", {"name": "http", "port": 8080, "protocol": "HTTP"}),
     gateway("gw2", {"name": "http", "port": 8080, "protocol": "HTTP"}),
     *_server("maths"),
