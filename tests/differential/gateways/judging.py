@@ -102,8 +102,8 @@ def difference(
         return f"the gateway led it to {named}, and the rule that the engine takes has no such backend"
     if reached and not all(each.decision.allowed for each in expected):
         return f"it reached {answer.server} ({_decision(answer)}), and the engine denies ({_reason(expected)})"
-    if reached and is_refused(handed_path(ask.http.target)) and (denial := denied_elsewhere(authority, ask)):
-        return f"it reached {answer.server}, and could be meant for a way on which it is denied ({denial})"
+    if reached and (misread := _difference_of_readings(authority, ask, destination)):
+        return f"it reached {answer.server}, which may take it for what is denied ({misread})"
     if known(ask, answer) is not None:
         return None if not reached else f"it was refused ({_decision(answer)}), and reached {answer.server}"
     if answer.logged is None:
@@ -124,6 +124,13 @@ def difference(
     if not _is_shown(ask, answer, status):
         return f"the gateway decides {_decision(answer)} and answers {answer.status} {answer.body!r}"
     return _difference_of_rules(answer, one)
+
+
+def _difference_of_readings(authority: Authority, ask: GatewayAsk, destination: Destination | None) -> str | None:
+    """Why a request is denied by the path that its server may read."""
+    if destination is None or not is_refused(handed_path(ask.http.target)):
+        return None
+    return denied_elsewhere(authority, ask, destination)
 
 
 def _reason(expected: list[Expected]) -> str:
