@@ -60,7 +60,7 @@ def stream_difference(
 
 
 def _is_left_to_the_authorizer(policies: Sequence[Manifest]) -> bool:
-    """Whether a policy has a test that only the authorizer makes, which nobody asks about TLS: it may be closed then."""
+    """Whether a policy has a test that only the authorizer makes, which nobody asks about TLS."""
     rules = [rule for policy in policies for rule in policy["spec"].get("rules", ())]
     return any(rule.get("authorization", {}).get("type") == "CEL" for rule in rules)
 
