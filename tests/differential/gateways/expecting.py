@@ -10,7 +10,7 @@ from eastgate.api.deciding import LiveQuestion
 from eastgate.api.questions import EntryPoint, request_values
 from eastgate.cluster.points import DeadEnd
 from eastgate.cluster.targets import GatewayNamed, RouteNamed
-from eastgate.envoy.plan.gateway import Destination
+from eastgate.envoy.plan.gateway import GatewayDestination
 from eastgate.gateway import Routed, RoutingTable, possible_routes
 from eastgate.gateway.journey import beyond, server_of
 from eastgate.ir import AssumedConsent, GatheredAnswers, Known, Pending, Request, Unroutable
@@ -58,7 +58,7 @@ def _looked_at(authority: Authority) -> list[Attribute]:
     return [*named, *(query(value.name) for match in matches for value in match.query)]
 
 
-def denied_elsewhere(authority: Authority, ask: GatewayAsk, taken: Destination) -> str | None:
+def denied_elsewhere(authority: Authority, ask: GatewayAsk, taken: GatewayDestination) -> str | None:
     """Why a request is denied on another way to the same server, if its path is left open; None where it is on none."""
     questions, world = ask.questions(), authority.world
     server = server_of(taken.backend, world) if taken.backend is not None else None
@@ -73,7 +73,7 @@ def denied_elsewhere(authority: Authority, ask: GatewayAsk, taken: Destination) 
     return None
 
 
-def expect(authority: Authority, ask: GatewayAsk, drawn: Destination | None) -> list[Expected]:
+def expect(authority: Authority, ask: GatewayAsk, drawn: GatewayDestination | None) -> list[Expected]:
     """What the engine says of each destination that may be drawn, or of the one that was."""
     questions = ask.questions()
     routed = route_of(authority, questions[0])

@@ -126,7 +126,9 @@ def difference(
     return _difference_of_rules(answer, one)
 
 
-def _difference_of_readings(authority: Authority, ask: GatewayAsk, destination: Destination | None) -> str | None:
+def _difference_of_readings(
+    authority: Authority, ask: GatewayAsk, destination: GatewayDestination | None
+) -> str | None:
     """Why a request is denied by the path that its server may read."""
     if destination is None or not is_refused(handed_path(ask.http.target)):
         return None

@@ -315,7 +315,7 @@ class _GatewayPlanner:
                     return True
         return False
 
-    def _guards(self, destination: Destination) -> tuple[object, ...]:
+    def _guards(self, destination: GatewayDestination) -> tuple[object, ...]:
         """Return the points with policies on a way, and what tells it apart from other ways past the same ones."""
         guarded = [point for point in destination.points if self._layers_at(point)]
         return (*guarded, destination.backend_key) if guarded else ()
