@@ -334,3 +334,27 @@ def test_a_scheme_that_changed_is_never_called_equal(shop: Shop) -> None:
     assert {each["reason"] for each in report["unproven"]} == {"schemeChanged"}
     same = shop.diff([GATEWAY, _auth_policy("jane")], ["# moved", GATEWAY, _auth_policy("jane")])
     assert (same[0], same[1]["equal"]) == (0, True)
+
+
+def _external(path: str) -> str:
+    return f"""
+apiVersion: agentic.networking.x-k8s.io/v1alpha1
+kind: XAccessPolicy
+metadata: {{name: ask, namespace: shop}}
+spec:
+  targetRefs: [{{group: gateway.networking.k8s.io, kind: Gateway, name: edge}}]
+  action: ExternalAuth
+  externalAuth:
+    protocol: HTTP
+    backendRef: {{name: authz, port: 9000}}
+    http: {{path: {path}}}
+"""
+
+
+def test_an_authorizer_that_is_asked_otherwise_is_never_called_equal(shop: Shop) -> None:
+    service = "apiVersion: v1\nkind: Service\nmetadata: {name: authz, namespace: shop}\nspec: {ports: [{port: 9000}]}"
+    documents = [GATEWAY, service, _external("/a")]
+    status, report = shop.diff(documents, [GATEWAY, service, _external("/b")])
+    assert status == 3, report
+    assert {each["reason"] for each in report["unproven"]} == {"schemeChanged"}
+    assert shop.diff(documents, ["# moved", *documents])[1]["equal"]

@@ -12,9 +12,11 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import chain
 
 from eastgate.api.authority import Authority
+from eastgate.collection import no_collection
 from eastgate.ir import Computed, Is, Layer, Not, OneOf, Predicate, Present, Request, is_network, rewrite
 from eastgate.ir import atoms as atoms_of
 from eastgate.ir.attributes import HOST, METHOD, PATH, Attribute
+from eastgate.ir.authorizers import Authorizer, AuthorizerName, ExternalAuthorizer
 from eastgate.ir.hosts import is_host
 from eastgate.ir.paths import DECODED, is_sensitive
 from eastgate.reach.alike import are_alike
@@ -107,6 +109,11 @@ def compare(
     `among`: of workloads only these. `spellings` False: paths and hosts that proxies may refuse whatever the policies
     are do not count.
     """
+    with no_collection():
+        return _compare(old, new, among, spellings=spellings)
+
+
+def _compare(old: Authority, new: Authority, among: Container[str] | None, *, spellings: bool) -> AuthorityComparison:
     pairing = pair_destinations(old, new, among)
     callers = number_callers((old, new), chain.from_iterable(pair.layers for pair in pairing.pairs))
     comparing = _Comparing(old, new, pairing, callers, spellings=spellings)
@@ -278,22 +285,37 @@ def _impossible(spelling: Spelling, entrances: tuple[Entrance, Entrance]) -> Ite
 
 
 def _schemes(old: Authority, new: Authority, pairing: Pairing) -> tuple[frozenset[str], list[object]]:
-    """Return the authorizers that may answer otherwise on the two sides: their names, and what they are."""
-    sides: tuple[dict[str, object], dict[str, object]] = ({}, {})
-    for pair in pairing.pairs:
-        for entrances in pair.entrances:
-            for side, entrance in zip(sides, entrances, strict=True):
-                for layer in entrance.layers:
-                    side.update((ask.authorizer, ask.evaluator) for ask in layer.asks)
-    before, after = sides
+    """Return the authorizers that may answer otherwise on the two sides: their names, and what they are.
+
+    A service elsewhere answers as it likes, and on both sides alike, as long as it is asked alike.
+    """
+    entrances = [each for pair in pairing.pairs for each in pair.entrances]
+    before, after = _asked(was for was, _ in entrances), _asked(now for _, now in entrances)
     same_secrets = old.world.secrets == new.world.secrets
-    changed = [
-        name
-        for name in dict.fromkeys([*before, *after])
-        if (before.get(name) is not None or after.get(name) is not None)
-        and not (same_secrets and name in before and name in after and are_alike(before[name], after[name]))
-    ]
-    return frozenset(map(str, changed)), [side[name] for side in sides for name in changed if name in side]
+    changed = []
+    for name in dict.fromkeys([*before, *after]):
+        was, now = before.get(name, []), after.get(name, [])
+        same = are_alike(was, now)
+        if any(evaluator is not None for evaluator, _ in (*was, *now)):
+            changed += [] if same and same_secrets else [name]
+        elif was and now and not same:
+            changed.append(name)
+    return frozenset(changed), [asked for side in (before, after) for name in changed for asked in side.get(name, ())]
+
+
+_Asked = tuple[Authorizer | None, ExternalAuthorizer | None]
+
+
+def _asked(entrances: Iterable[Entrance]) -> dict[str, list[_Asked]]:
+    """Return how each authorizer is asked, by its name."""
+    asked: dict[str, list[_Asked]] = {}
+    for ask in (ask for entrance in entrances for layer in entrance.layers for ask in layer.asks):
+        name = ask.authorizer
+        way = ask.evaluator, name.external if isinstance(name, AuthorizerName) else None
+        ways = asked.setdefault(str(name), [])
+        if not any(are_alike(way, known) for known in ways):
+            ways.append(way)
+    return asked
 
 
 def _issuers(schemes: Iterable[object]) -> list[str]:

@@ -12,10 +12,10 @@ from eastgate.cluster import HeaderModifier, Redirect, UrlRewrite
 from eastgate.envoy.plan.gateway import GatewayDestination
 from eastgate.ir import Unroutable
 from eastgate.ir.hosts import is_host
-from eastgate.ir.paths import handed_path, is_respelled
+from eastgate.ir.paths import handed_path, is_refused, is_respelled
 from tests.differential.gateways.asking import GatewayAsk
 from tests.differential.gateways.bench import SHOWN, GatewayAnswer
-from tests.differential.gateways.expecting import Expected, expect, may_call
+from tests.differential.gateways.expecting import Expected, denied_elsewhere, expect, may_call
 from tests.differential.gateways.world import BACKENDS
 from tests.differential.judging import expected_name
 
@@ -40,10 +40,11 @@ def _decision(answer: GatewayAnswer) -> str:
 
 
 def _is_unclear(ask: GatewayAsk) -> bool:
-    """Whether a gateway may refuse it: many values, joined ones, and paths that an expression could tell apart."""
+    """Whether a gateway may refuse it: many values, joined ones, and paths that could be told apart or misread."""
     names = [name.lower() for name, _ in ask.http.headers]
     many = ask.http.target.count("&") >= 8 or any(names.count(name) > 8 for name in names)
-    return many or names.count("user-agent") > 1 or is_respelled(handed_path(ask.http.target))
+    path = handed_path(ask.http.target)
+    return many or names.count("user-agent") > 1 or is_respelled(path) or is_refused(path)
 
 
 KNOWN = (
@@ -79,8 +80,8 @@ KNOWN = (
     ),
     Known(
         "unclear-values",
-        "more than eight values of one name where a pattern looks, values that Envoy joins, and paths that an "
-        "expression of a route could tell apart, are refused",
+        "more than eight values of one name where a pattern looks, values that Envoy joins, paths that an expression "
+        "of a route could tell apart, and encoded slashes where paths choose among policies, are refused",
         lambda ask, answer: _who(answer) in ("unclear-values", "unclear-route") and _is_unclear(ask),
     ),
 )
@@ -101,6 +102,8 @@ def difference(
         return f"the gateway led it to {named}, and the rule that the engine takes has no such backend"
     if reached and not all(each.decision.allowed for each in expected):
         return f"it reached {answer.server} ({_decision(answer)}), and the engine denies ({_reason(expected)})"
+    if reached and (misread := _difference_of_readings(authority, ask, destination)):
+        return f"it reached {answer.server}, which may take it for what is denied ({misread})"
     if known(ask, answer) is not None:
         return None if not reached else f"it was refused ({_decision(answer)}), and reached {answer.server}"
     if answer.logged is None:
@@ -121,6 +124,15 @@ def difference(
     if not _is_shown(ask, answer, status):
         return f"the gateway decides {_decision(answer)} and answers {answer.status} {answer.body!r}"
     return _difference_of_rules(answer, one)
+
+
+def _difference_of_readings(
+    authority: Authority, ask: GatewayAsk, destination: GatewayDestination | None
+) -> str | None:
+    """Why a request is denied by the path that its server may read."""
+    if destination is None or not is_refused(handed_path(ask.http.target)):
+        return None
+    return denied_elsewhere(authority, ask, destination)
 
 
 def _reason(expected: list[Expected]) -> str:

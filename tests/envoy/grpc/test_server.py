@@ -36,7 +36,8 @@ def connected(port: int, options: Any = None) -> grpc.aio.Channel:
 
 
 async def ask(channel: grpc.aio.Channel, method: str, content: bytes, **options: Any) -> bytes:
-    answer: bytes = await channel.unary_unary(f"/t.T/{method}")(content, timeout=PATIENCE, **options)
+    call: Any = channel.unary_unary(f"/t.T/{method}")
+    answer: bytes = await call(content, timeout=PATIENCE, **options)
     return answer
 
 
@@ -87,8 +88,8 @@ def test_errors_are_statuses(caplog: pytest.LogCaptureFixture) -> None:
 def test_streams() -> None:
     async def run() -> None:
         async with serving(Service()) as (port, _), connected(port) as channel:
-            coming = channel.unary_stream("/t.T/Several")(b"x", timeout=PATIENCE)
-            assert [each async for each in coming] == [b"x"] * 3
+            several: Any = channel.unary_stream("/t.T/Several")
+            assert [each async for each in several(b"x", timeout=PATIENCE)] == [b"x"] * 3
 
     asyncio.run(run())
 
@@ -130,8 +131,9 @@ def test_tls_with_certificates_of_clients(tmp_path: Path) -> None:
                 assert await ask(channel, "Echo", b"x" * 100_000) == b"x" * 100_000
             service.calls.clear()
             async with grpc.aio.secure_channel(f"127.0.0.1:{port}", unknown, options) as channel:
+                call: Any = channel.unary_unary("/t.T/Echo")
                 with pytest.raises(grpc.aio.AioRpcError):
-                    await channel.unary_unary("/t.T/Echo")(b"x", timeout=2)
+                    await call(b"x", timeout=2)
             assert service.calls == []
 
     asyncio.run(run())

@@ -248,16 +248,15 @@ class GrpcConnection(asyncio.Protocol):
             raise Http2Error(ErrorCode.PROTOCOL_ERROR, "headers are interrupted")
         if not self._has_settings and (kind != SETTINGS or flags & ACK):
             raise Http2Error(ErrorCode.PROTOCOL_ERROR, "the first frame has no settings")
-        match kind:
-            case 0:  # DATA
-                self._on_data(flags, stream, payload)
-            case 1:  # HEADERS
-                self._on_headers(flags, stream, payload)
-            case 9:  # CONTINUATION
-                self._on_continuation(flags, stream, payload)
-            case _:
-                self._count_idle()
-                self._on_other(kind, flags, stream, payload)
+        if kind == DATA:
+            self._on_data(flags, stream, payload)
+        elif kind == HEADERS:
+            self._on_headers(flags, stream, payload)
+        elif kind == CONTINUATION:
+            self._on_continuation(flags, stream, payload)
+        else:
+            self._count_idle()
+            self._on_other(kind, flags, stream, payload)
 
     def _count_idle(self) -> None:
         """Count a frame that brings no call forward: with too many of them, a peer only makes work."""

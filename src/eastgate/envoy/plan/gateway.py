@@ -23,13 +23,13 @@ from eastgate.envoy.plan.callers import ByCaller
 from eastgate.envoy.plan.combining import TooManyEnds, or_else, then, unread, without
 from eastgate.envoy.plan.decisions import ASK, NO_AUDIT, Node, ProxyVerdict, policy_name
 from eastgate.envoy.plan.fields import RequestField, looked_at
-from eastgate.envoy.plan.flow import ENCODED_CHARACTER, Flow
+from eastgate.envoy.plan.flow import ENCODED_CHARACTER, ENCODED_SLASH, Flow
 from eastgate.envoy.plan.hostnames import chooses, means
 from eastgate.envoy.plan.ports import CLOSED, UNOPPOSED, PortPlan, Requests
 from eastgate.envoy.plan.vantage import AT_GATEWAY
 from eastgate.gateway import BackendRef, Candidate, ListenerGroup, Routed
 from eastgate.gateway.hostnames import Host
-from eastgate.gateway.journey import beyond
+from eastgate.gateway.journey import beyond, server_of
 from eastgate.ir import (
     ALWAYS,
     AuthorizerName,
@@ -44,7 +44,7 @@ from eastgate.ir import (
     atoms,
     authorizers_in,
 )
-from eastgate.ir.attributes import BACKEND, HOST, MCP_METHOD, MCP_TOOL, SNI, Attribute
+from eastgate.ir.attributes import BACKEND, HOST, MCP_METHOD, MCP_TOOL, PATH, SNI, Attribute
 from eastgate.ir.paths import comparable_path, is_sensitive
 from eastgate.records import dataclass
 from eastgate.settings import Settings
@@ -85,6 +85,10 @@ def _message_is(state: str) -> Predicate:
 
 def _is_about_messages(atom: Is | Computed) -> bool:
     return not _MCP.isdisjoint((atom.attribute,) if isinstance(atom, Is) else atom.attributes)
+
+
+def _is_about_path(atom: Is | Computed) -> bool:
+    return PATH in ((atom.attribute,) if isinstance(atom, Is) else atom.attributes)
 
 
 _UNREAD = ProxyVerdict(False, int(Refusal.BAD_REQUEST), UNREAD_MESSAGE)
@@ -275,11 +279,13 @@ class _GatewayPlanner:
 
     def route(self) -> Node:
         """Return the tree that ends in the names of rules, and note the destinations of each."""
-        nowhere = ProxyVerdict(True, 200, NOWHERE)
+        nowhere, unclear = ProxyVerdict(True, 200, NOWHERE), ProxyVerdict(True, 200, UNCLEAR_ROUTE)
         tests: list[tuple[Predicate, Node]] = []
         otherwise: Node = nowhere
         for host in self._hosts:
             rules = choice(((each.when, self._rule_verdict(each)) for each in host.candidates), nowhere)
+            if self._is_guarded_by_path(host.candidates):
+                rules = choice([(ENCODED_SLASH, unclear)], rules)
             if self._group.tls:
                 names = [listener.hostname for listener in self._group.listeners]
                 chosen = chooses(SNI, host.listener.hostname, names)
@@ -292,7 +298,27 @@ class _GatewayPlanner:
         routing = choice(tests, otherwise)
         if not any(map(is_sensitive, self._routing_atoms())):
             return routing
-        return choice([(ENCODED_CHARACTER, ProxyVerdict(True, 200, UNCLEAR_ROUTE))], routing)
+        return choice([(ENCODED_CHARACTER, unclear)], routing)
+
+    def _is_guarded_by_path(self, candidates: Sequence[Candidate]) -> bool:
+        """Return whether paths choose among ways to one server that have different policies. Then a path that servers
+        disagree about could take one way to the gateway, and another to the server.
+        """
+        if len({frozenset(filter(_is_about_path, atoms(each.when))) for each in candidates}) < 2:
+            return False
+        guards: dict[object, tuple[object, ...]] = {}
+        for name in dict.fromkeys(self._rule(each.routed, _replaced_prefix(each)) for each in candidates):
+            for destination in self._rules[name]:
+                server = server_of(destination.backend, self._world) if destination.backend is not None else None
+                guarded = self._guards(destination)
+                if server is not None and guards.setdefault(server, guarded) != guarded:
+                    return True
+        return False
+
+    def _guards(self, destination: GatewayDestination) -> tuple[object, ...]:
+        """Return the points with policies on a way, and what tells it apart from other ways past the same ones."""
+        guarded = [point for point in destination.points if self._layers_at(point)]
+        return (*guarded, destination.backend_key) if guarded else ()
 
     def _routing_atoms(self) -> Iterator[Is | Computed]:
         return (atom for host in self._hosts for each in host.candidates for atom in atoms(each.when))

@@ -81,7 +81,7 @@ def unproven_text(unproven: Unproven) -> str:
             now = "allowed" if unproven.now_allowed else "denied"
             return f"may be {now} now: {requests}; no example was found"
         case DoubtReason.SCHEME:
-            return f"the auth scheme of {subject} has changed: {requests}"
+            return f"{subject} has changed, or is asked otherwise, and decides: {requests}"
         case DoubtReason.REJECTED:
             return f"{subject} cannot be read; what it targets is taken as closed"
         case DoubtReason.UNREAD:

@@ -109,12 +109,11 @@ class Edge:
 
     def to_json(self) -> dict[str, object]:
         """Return the edge as JSON has it."""
-        bundle = self.bundle
-        data: dict[str, object] = {"from": self.source, "to": self.target, "port": self.port}
-        data |= {"verdict": str(bundle.verdict), "condition": bundle.condition}
-        data |= _rule_to_json(bundle.deciders[0] if bundle.deciders else None)
-        data |= bundle.extras
-        return data
+        return self.with_ends(self.bundle.verdict_to_json())
+
+    def with_ends(self, said: Mapping[str, object]) -> dict[str, object]:
+        """Return its ends and what is said of all edges of its bundle, as JSON has it."""
+        return {"from": self.source, "to": self.target, "port": self.port, **said}
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,10 +153,10 @@ class Bundle:
         """Return what requests come to behind the target."""
         return tuple(dict.fromkeys(node for way in self.ways for node in way.leads_to))
 
-    @property
-    def extras(self) -> dict[str, object]:
-        """Return what the edges say beside what every edge says."""
-        data: dict[str, object] = {}
+    def verdict_to_json(self) -> dict[str, object]:
+        """Return what all its edges say, as JSON has it."""
+        data: dict[str, object] = {"verdict": str(self.verdict), "condition": self.condition}
+        data |= _rule_to_json(self.deciders[0] if self.deciders else None)
         if self.pairs is not None:
             data["ports"] = [*self.ports, *(["other"] if self.other_ports else [])]
             data["pairs"] = {"open": self.pairs.open, "reached": self.pairs.reached, "all": self.pairs.all}
@@ -170,6 +169,11 @@ class Bundle:
         if len(self.ways) > 1 or len(self.deciders) > 1:
             data["ways"] = [_way_to_json(way) for way in self.ways]
         return data
+
+    def edges_to_json(self) -> Iterator[dict[str, object]]:
+        """Yield the edges as JSON has them."""
+        said = self.verdict_to_json()
+        return (edge.with_ends(said) for edge in self.edges())
 
     def edges(self) -> Iterator[Edge]:
         """Yield the edges one by one."""
@@ -212,10 +216,10 @@ class Graph:
         """Yield every edge."""
         return (edge for bundle in self.bundles for edge in bundle.edges())
 
-    def to_json(self) -> dict[str, object]:
+    def to_json(self) -> dict[str, list[object]]:
         """Return the graph as JSON has it."""
-        data: dict[str, object] = {
+        data: dict[str, list[object]] = {
             "nodes": [node.to_json() for node in self.nodes.values()],
-            "edges": [edge.to_json() for edge in self.edges],
+            "edges": [edge for bundle in self.bundles for edge in bundle.edges_to_json()],
         }
         return data | ({"notes": list(self.notes)} if self.notes else {})

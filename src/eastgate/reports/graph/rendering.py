@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from eastgate.diagnostics.printable import json_text
@@ -30,7 +30,13 @@ def render(graph: Graph, form: str, *, why: bool = False) -> str:
 
 
 def _json(graph: Graph, *, why: bool) -> str:  # noqa: ARG001 - it always says why
-    return json_text(graph.to_json(), indent=2) + "\n"
+    """Write a node or an edge on each line: there are many, and that is how they are compared."""
+    fields = [f"  {json_text(name)}: {_lines(items)}" for name, items in graph.to_json().items()]
+    return "{\n" + ",\n".join(fields) + "\n}\n"
+
+
+def _lines(items: Sequence[object]) -> str:
+    return "[\n" + ",\n".join(f"    {json_text(item)}" for item in items) + "\n  ]" if items else "[]"
 
 
 def _csv(graph: Graph, *, why: bool) -> str:  # noqa: ARG001 - likewise

@@ -91,10 +91,14 @@ def covers_of(statement: Statement, world: World) -> list[Cover]:
 # Entrances
 
 
-def covered(statement: Statement, reach: Reachability, imagined: Iterable[str]) -> Iterator[Covered]:
-    """Yield the entrances that a statement is about, of members that exist if there are any."""
-    destinations, world = statement.destinations, reach.authority.world
+def covered(statement: Statement, reach: Reachability, imagined: Iterable[str] = ()) -> Iterator[Covered]:
+    """Yield the entrances that a statement is about; with `imagined`, those by which only these are reached."""
     new = frozenset(imagined)
+    return (place for place in _covered(statement, reach, new) if not new or place.member in new)
+
+
+def _covered(statement: Statement, reach: Reachability, new: frozenset[str]) -> Iterator[Covered]:
+    destinations, world = statement.destinations, reach.authority.world
     selected: frozenset[str] = frozenset()
     if destinations.pods is not None:
         selected = world.select(PodsAcross(destinations.namespaces, destinations.pods))

@@ -6,7 +6,7 @@ exists or in a new one with any labels. It declares no ports and has no annotati
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count
 
 from eastgate.api.authority import Authority
@@ -63,6 +63,11 @@ class ImaginedPod:
         """Return the key of its workload."""
         return f"{self.pod.namespace}/{self.pod.name}"
 
+    @property
+    def objects(self) -> list[Namespace | Pod]:
+        """Return what would have to be declared."""
+        return [self.pod] if self.namespace is None else [self.namespace, self.pod]
+
     def to_manifests(self) -> list[dict[str, object]]:
         """Return it as objects of the Kubernetes API."""
         pod, manifests = self.pod, []
@@ -85,8 +90,8 @@ class ImaginedPod:
         return manifests
 
 
-def _labels(labels: object) -> dict[str, object]:
-    return {"labels": dict(labels)} if labels else {}  # type: ignore[call-overload]
+def _labels(labels: Mapping[str, str]) -> dict[str, object]:
+    return {"labels": dict(labels)} if labels else {}
 
 
 def imagine(authority: Authority, covers: Sequence[Cover]) -> list[ImaginedPod]:
@@ -95,13 +100,16 @@ def imagine(authority: Authority, covers: Sequence[Cover]) -> list[ImaginedPod]:
     Raises TooManyLabellings.
     """
     world = authority.world
-    targets = list(dict.fromkeys(target for policy in authority.policies for target in policy.targets))
-    homes = {target.namespace for target in targets if not isinstance(target, PodsAcross)} - {None}
-    namespaces = sorted({*world.namespaces_in_use(), *(home for home in homes if home is not None)})
+    targets: dict[str | None, dict[Target, None]] = {}  # by namespace; None: of any
+    for target in (target for policy in authority.policies for target in policy.targets):
+        home = None if isinstance(target, PodsAcross) else target.namespace
+        targets.setdefault(home, {})[target] = None
+    existing = sorted({*world.namespaces_in_use(), *(home for home in targets if home is not None)})
     imagined: list[ImaginedPod] = []
     for cover in covers:
-        for namespace, is_new in _namespaces(cover, namespaces, targets, world):
-            terms = [term for target in targets for term in _terms(target, namespace, world)]
+        for namespace, is_new in _namespaces(cover, existing, targets.get(None, ()), world):
+            near = (*targets.get(namespace.name, ()), *targets.get(None, ()))
+            terms = [term for target in near for term in _terms(target, namespace, world)]
             for labels in labellings(terms, terms_of(cover.pods), _MOST_IN_A_NAMESPACE):
                 imagined.append(_imagined(labels, namespace, len(imagined), world, is_new=is_new))
                 if len(imagined) > _MOST:
@@ -110,7 +118,7 @@ def imagine(authority: Authority, covers: Sequence[Cover]) -> list[ImaginedPod]:
 
 
 def _namespaces(
-    cover: Cover, existing: Sequence[str], targets: Sequence[Target], world: World
+    cover: Cover, existing: Sequence[str], targets: Iterable[Target], world: World
 ) -> Iterator[tuple[Namespace, bool]]:
     """Yield the namespaces that a cover is about: those that exist, and new ones."""
     yield from (
@@ -149,8 +157,10 @@ def _is(key: str, value: str) -> Requirement:
     return Requirement(key, Operator.IN, frozenset({value}))
 
 
-def _imagined(labels: object, namespace: Namespace, number: int, world: World, *, is_new: bool) -> ImaginedPod:
-    chosen = dict(labels)  # type: ignore[call-overload]
+def _imagined(
+    labels: Mapping[str, str], namespace: Namespace, number: int, world: World, *, is_new: bool
+) -> ImaginedPod:
+    chosen = dict(labels)
     owner = chosen.pop(_OWNER, OTHER)
     account, name = chosen.pop(_ACCOUNT, OTHER), chosen.pop(_NAME, OTHER)
     fresh = (f"new-pod-{numbered}" for numbered in count(number + 1))

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
+from itertools import islice
 
 from eastgate.api.authority import Authority
 from eastgate.api.decisions import Decision
 from eastgate.api.questions import QuestionError
+from eastgate.cluster import PodsAcross
+from eastgate.cluster.objects import NAME_LABEL
 from eastgate.cluster.points import Point
 from eastgate.cluster.question import Question
 from eastgate.cluster.targets import BackendNamed, RouteNamed
@@ -22,7 +25,7 @@ from eastgate.reach.searching import Witness, witnesses
 from eastgate.records import dataclass
 from eastgate.reports.explain import explain_rule
 from eastgate.reports.invariants import codes
-from eastgate.reports.invariants.callers import CallerTest, MeantCallers, TooManyLabels
+from eastgate.reports.invariants.callers import CallerTest, TooManyLabels
 from eastgate.reports.invariants.covering import Covered, covered, covers_of, find_missing
 from eastgate.reports.invariants.future import ImaginedPod, imagine
 from eastgate.reports.invariants.labels import TooManyLabellings
@@ -34,6 +37,12 @@ from eastgate.unread import Callers as UnreadCallers
 from eastgate.unread import Handling, could_change, list_unconsidered
 
 __all__ = ["Counterexample", "Finding", "Standing", "prove"]
+
+_MOST_CANDIDATES = 64  # requests to workloads that do not exist, of which the engine is asked one by one
+_TOO_MANY_LABELS = (
+    "it is not proven for workloads that do not exist yet: policies select by too many labels "
+    "(write existingOnly: true to leave them out)"
+)
 
 
 class Standing(enum.StrEnum):
@@ -76,102 +85,123 @@ class Finding:
 
 
 def prove(authority: Authority, statement: Statement) -> Finding:
-    """Find out whether a statement holds for all requests."""
-    world = authority.world
-    missing = tuple(find_missing(statement, world))
+    """Find out whether a statement holds for all requests: first to what exists, then to what may come."""
+    missing = tuple(find_missing(statement, authority.world))
     if missing:
         return Finding(Standing.NOT_PROVEN, missing[0].message, diagnostics=missing)
-    imagined: list[ImaginedPod] = []
-    unproven: str | None = None
-    if not statement.existing_only:
-        try:
-            imagined = imagine(authority, covers_of(statement, world))
-        except TooManyLabellings:
-            unproven = (
-                "it is not proven for workloads that do not exist yet: policies select by too many labels "
-                "(write existingOnly: true to leave them out)"
-            )
-    objects = [each for pod in imagined for each in (pod.namespace, pod.pod) if each is not None]
-    with authority.imagining(objects):
-        finding = _Proof(authority, statement, imagined).run()
-    if finding.standing is Standing.HOLDS and unproven is not None:
-        return Finding(Standing.NOT_PROVEN, unproven, diagnostics=finding.diagnostics)
-    return finding
+    proof = _Proof(authority, statement)
+    diagnostics = tuple(_selecting_nothing(statement, authority))
+    try:
+        counterexample = proof.to_what_exists()
+        if counterexample is None and not statement.existing_only:
+            counterexample = proof.to_what_may_come()
+    except TooManyLabels:
+        return Finding(Standing.NOT_PROVEN, "namespaces are selected by too many labels", diagnostics=diagnostics)
+    if counterexample is not None:
+        return Finding(Standing.BROKEN, None, counterexample, diagnostics)
+    return Finding(Standing.HOLDS if proof.doubt is None else Standing.NOT_PROVEN, proof.doubt, diagnostics=diagnostics)
+
+
+def _selecting_nothing(statement: Statement, authority: Authority) -> Iterator[Diagnostic]:
+    """Yield a warning where no workload that exists is selected."""
+    destinations = statement.destinations
+    if destinations.pods is None or authority.world.select(PodsAcross(destinations.namespaces, destinations.pods)):
+        return
+    message = f"no workload that exists has the labels {destinations.pods}"
+    if destinations.namespaces.keys:
+        message += f" in namespaces {destinations.namespaces}"
+    yield Diagnostic(codes.SELECTS_NOTHING, message, destinations.span, "look for a label that is misspelt")
+
+
+class _Search:
+    """All answers of a world, and who of its callers is meant."""
+
+    def __init__(self, authority: Authority, statement: Statement) -> None:
+        self.test = CallerTest(statement.callers, authority.world, authority.settings.trust_domain)
+        self.reach = Reachability(authority, self.test.identities, self.test.namespaces)
 
 
 class _Proof:
-    def __init__(self, authority: Authority, statement: Statement, imagined: Sequence[ImaginedPod]) -> None:
+    """The search for a request that breaks a statement. `doubt` is what keeps its absence from being a proof."""
+
+    def __init__(self, authority: Authority, statement: Statement) -> None:
         self._authority = authority
         self._statement = statement
-        self._imagined = {pod.key: pod for pod in imagined}
-        domain = authority.settings.trust_domain
-        self._test = CallerTest(statement.callers, authority.world, domain)
-        self._reach = Reachability(authority, self._test.identities, self._test.namespaces)
-        self._unconfirmed: str | None = None
         self._breaks = statement.mode is not Mode.ALWAYS  # the verdict that breaks it: allowed
+        self._meant = statement.mode is not Mode.ONLY  # whose requests break it: those of the callers that it names
+        self.doubt: str | None = None
 
-    def run(self) -> Finding:
-        """Look for a request that breaks the statement; then for what keeps its absence from being a proof."""
-        places = sorted(
-            covered(self._statement, self._reach, self._imagined), key=lambda place: place.member in self._imagined
-        )
-        diagnostics = tuple(self._selecting_nothing(places))
-        if not places:
-            return Finding(
-                Standing.NOT_PROVEN, "it is about nothing that the manifests declare", diagnostics=diagnostics
-            )
-        try:
-            callers = self._test.choose(self._reach.callers, meant=self._statement.mode is not Mode.ONLY)
-        except TooManyLabels:
-            return Finding(Standing.NOT_PROVEN, "namespaces are selected by too many labels", diagnostics=diagnostics)
-        unproven: str | None = None
-        for place in places:
-            try:
-                counterexample = self._break(place, callers)
-            except GaveUp:
-                unproven = unproven or f"there are too many cases to look at, at {place}"
-                continue
+    def to_what_exists(self) -> Counterexample | None:
+        """Look for a request to something that exists."""
+        search = _Search(self._authority, self._statement)
+        places = list(covered(self._statement, search.reach))
+        for place, witness in self._candidates(search, places):
+            counterexample = self._confirm(search, place, witness)
             if counterexample is not None:
-                return Finding(Standing.BROKEN, None, counterexample, diagnostics)
-        why = unproven or self._unconfirmed or self._left_out(places)
-        return Finding(Standing.HOLDS if why is None else Standing.NOT_PROVEN, why, diagnostics=diagnostics)
-
-    def _selecting_nothing(self, places: Sequence[Covered]) -> Iterator[Diagnostic]:
-        statement = self._statement
-        if statement.destinations.pods is None or any(p.member not in self._imagined for p in places):
-            return
-        message = f"no workload that exists has the labels {statement.destinations.pods}"
-        if statement.destinations.namespaces.keys:
-            message += f" in namespaces {statement.destinations.namespaces}"
-        yield Diagnostic(
-            codes.SELECTS_NOTHING, message, statement.destinations.span, "look for a label that is misspelt"
-        )
-
-    # Requests that break it
-
-    def _break(self, place: Covered, callers: Iterable[MeantCallers]) -> Counterexample | None:
-        fitting = requests_at(self._statement, place.entrance)
-        for meant in callers:
-            where = both((fitting, meant.where))
-            for witness in witnesses(self._reach, place.entrance, meant.callers, where, allowed=self._breaks):
-                confirmed = self._confirm(place, witness)
-                if confirmed is not None:
-                    return self._counterexample(place, witness, *confirmed)
+                return counterexample
+        self._doubt(self._left_out(places))
+        if not places and self._statement.existing_only:
+            self._doubt("it is about nothing that the manifests declare")
         return None
 
-    def _confirm(self, place: Covered, witness: Witness) -> tuple[Question, Decision] | None:
+    def to_what_may_come(self) -> Counterexample | None:
+        """Look for a request to a workload that does not exist yet."""
+        authority, statement = self._authority, self._statement
+        try:
+            imagined = {pod.key: pod for pod in imagine(authority, covers_of(statement, authority.world))}
+        except TooManyLabellings:
+            self._doubt(_TOO_MANY_LABELS)
+            return None
+        if not imagined:
+            return None
+        with authority.imagining([each for pod in imagined.values() for each in pod.objects]):
+            search = _Search(authority, statement)
+            places = list(covered(statement, search.reach, imagined))
+            candidates = list(islice(self._candidates(search, places), _MOST_CANDIDATES + 1))
+            self._doubt(self._left_out(places))
+        for place, witness in candidates[:_MOST_CANDIDATES]:
+            pod = imagined[place.member]
+            with authority.imagining(pod.objects):
+                counterexample = self._confirm(search, place, witness, pod)
+            if counterexample is not None:
+                return counterexample
+        return None
+
+    def _doubt(self, why: str | None) -> None:
+        """Keep the first reason not to believe that there is no such request."""
+        self.doubt = self.doubt or why
+
+    def _candidates(self, search: _Search, places: Iterable[Covered]) -> Iterator[tuple[Covered, Witness]]:
+        """Yield requests that break the statement by what was computed, of which the engine has to say the same."""
+        callers = search.test.choose(search.reach.callers, meant=self._meant)
+        for place in places:
+            fitting = requests_at(self._statement, place.entrance)
+            try:
+                for meant in callers:
+                    where = both((fitting, meant.where))
+                    for witness in witnesses(search.reach, place.entrance, meant.callers, where, allowed=self._breaks):
+                        yield place, witness
+            except GaveUp:
+                self._doubt(f"there are too many cases to look at, at {place}")
+
+    # What the engine says
+
+    def _confirm(
+        self, search: _Search, place: Covered, witness: Witness, imagined: ImaginedPod | None = None
+    ) -> Counterexample | None:
         """Ask the engine about a request; None where it disagrees, or cannot tell."""
         for question in self._questions(place, witness):
             try:
                 decision = self._authority.decide(question)
             except QuestionError as error:
-                self._unconfirmed = self._unconfirmed or f"{question} could not be decided: {error}"
+                self._doubt(f"{question} could not be decided: {error}")
                 continue
             if decision.allowed is self._breaks or dict(decision.ways).get(place.member) is self._breaks:
-                return question, decision
+                labels = search.test.labels_for(witness.cell, meant=self._meant)
+                return self._counterexample(question, decision, imagined, labels or {})
             asked = ", ".join(authorizers_in(place.entrance.layers))
             why = f"it depends on what {asked} answers" if asked else "it could not be shown by a request"
-            self._unconfirmed = self._unconfirmed or f"{why}: {question}"
+            self._doubt(f"{why}: {question}")
         return None
 
     def _questions(self, place: Covered, witness: Witness) -> Iterator[Question]:
@@ -192,16 +222,13 @@ class _Proof:
         if place.service is None:
             yield question
             return
-        to_service = replace(question, to=f"service:{place.service}", port=place.service_port)
-        if place.member not in self._imagined:
-            yield to_service
+        yield replace(question, to=f"service:{place.service}", port=place.service_port)
         yield replace(question, to=f"pod:{place.member}")
 
     def _counterexample(
-        self, place: Covered, witness: Witness, question: Question, decision: Decision
+        self, question: Question, decision: Decision, imagined: ImaginedPod | None, labels: Mapping[str, str]
     ) -> Counterexample:
         span = decision.span
-        labels = self._test.labels_for(witness.cell, meant=self._statement.mode is not Mode.ONLY)
         return Counterexample(
             question,
             decision.verdict.value,
@@ -212,8 +239,8 @@ class _Proof:
             span.line if span is not None else None,
             tuple(explain_rule(decision)),
             tuple(self._to_change(decision)),
-            self._imagined.get(place.member),
-            {key: value for key, value in (labels or {}).items() if "metadata.name" not in key},
+            imagined,
+            {key: value for key, value in labels.items() if key != NAME_LABEL},
         )
 
     def _to_change(self, decision: Decision) -> list[str]:
