@@ -9,7 +9,7 @@ import pytest
 from eastgate import Authority, Question, Settings
 from eastgate.cluster import Namespace, Pod, Selector
 from eastgate.reports.invariants import Standing, prove
-from eastgate.reports.invariants.future import Cover, imagine
+from eastgate.reports.invariants.future import Cover, ImaginedPod, imagine
 from eastgate.reports.invariants.model import CallerGroup, Callers, Mode, Requests
 from tests.reports.invariants.stating import statement, to
 from tests.worlds.test_generated_clusters import authority_of
@@ -45,8 +45,12 @@ def world(*more: dict[str, Any]) -> Authority:
     return authority_of([pod, CLOSED, *more], Settings())
 
 
+def every(authority: Authority, cover: Cover) -> list[ImaginedPod]:
+    return [pod for together in imagine(authority, [cover]) for pod in together]
+
+
 def labels(authority: Authority, pods: Selector) -> list[dict[str, str]]:
-    return [dict(each.pod.labels) for each in imagine(authority, [Cover(pods, SHOP)])]
+    return [dict(each.pod.labels) for each in every(authority, Cover(pods, SHOP))]
 
 
 def test_labels_that_policies_select_by() -> None:
@@ -93,7 +97,7 @@ def test_new_namespaces_have_the_labels_that_cluster_policies_select_by() -> Non
         },
     }
     authority = world(cluster)
-    imagined = imagine(authority, [Cover(Selector.of(), Selector.of())])
+    imagined = every(authority, Cover(Selector.of(), Selector.of()))
     new = [each.namespace for each in imagined if each.namespace is not None]
     assert [(each.name, each.labels.get("env")) for each in new] == [
         ("new-namespace-1", None),
@@ -102,7 +106,7 @@ def test_new_namespaces_have_the_labels_that_cluster_policies_select_by() -> Non
 
 
 def test_a_namespace_that_a_statement_names_and_nobody_has_made() -> None:
-    imagined = imagine(world(), [Cover(Selector.of(), Selector.of({"kubernetes.io/metadata.name": "later"}))])
+    imagined = every(world(), Cover(Selector.of(), Selector.of({"kubernetes.io/metadata.name": "later"})))
     assert [each.key for each in imagined] == ["later/new-pod-1"]
 
 
@@ -114,3 +118,34 @@ def test_a_world_is_what_it_was() -> None:
     with authority.imagining([Namespace("n"), Pod("n", "p")]):
         assert authority.decide(Question("anonymous", "pod:n/p", 80)).allowed
     assert dict(authority.world.workloads) == before[0]
+
+
+def test_a_namespace_in_which_there_are_only_policies_may_have_any_labels() -> None:
+    in_production = Selector.of({"env": "production"})
+    authority = authority_of([CLOSED], Settings())
+    stated = statement(Mode.ALWAYS, Callers(CallerGroup(anonymous=True)), to(Selector.of(), in_production), Requests())
+    finding = prove(authority, stated)
+    assert finding.counterexample is not None
+    assert finding.counterexample.question.to == "pod:shop/new-pod-1"
+    assert finding.counterexample.imagined is not None
+    assert finding.counterexample.imagined.to_manifests()[0]["metadata"] == {
+        "name": "shop",
+        "labels": {"env": "production"},
+    }
+
+
+def test_pods_behind_a_service_have_the_ports_that_it_names() -> None:
+    service = {**SERVICE, "spec": {"selector": {"behind": "s"}, "ports": [{"port": 80, "targetPort": "http"}]}}
+    authority = world(service, policy("q", {"kind": "Service", "name": "s"}, "shop/db"))
+    finding = prove(authority, statement(Mode.ONLY, NOBODY_ELSE, to(services=("shop/s",)), Requests()))
+    assert finding.counterexample is not None
+    assert finding.counterexample.question.arguments[:4] == ["--from", "sa:shop/db", "--to", "service:shop/s"]
+
+
+def test_a_service_without_pods_says_nothing() -> None:
+    service = {**SERVICE, "spec": {"ports": [{"port": 80}]}}
+    finding = prove(world(service), statement(Mode.NEVER, NOBODY_ELSE, to(services=("shop/s",)), Requests()))
+    assert (finding.standing, finding.why) == (
+        Standing.NOT_PROVEN,
+        "it is about nothing that the manifests declare",
+    )
