@@ -80,7 +80,8 @@ class ImaginedPod:
 
     def to_manifests(self) -> list[dict[str, object]]:
         """Return it as objects of the Kubernetes API."""
-        pod, manifests = self.pod, []
+        pod = self.pod
+        manifests: list[dict[str, object]] = []
         if self.namespace is not None:
             labels = {key: value for key, value in self.namespace.labels.items() if key != NAME_LABEL}
             manifests.append(
