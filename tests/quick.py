@@ -33,6 +33,8 @@ REAL = (
     "cli/test_openness.py",
     "cli/test_saving.py",
     "cli/test_up.py",
+    "diff/test_action.py",
+    "diff/test_revisions.py",
     "differential",
     "docs/test_console.py",
     "expressions/test_upstream.py",

@@ -46,7 +46,7 @@ def run(*, quick: bool) -> Section:
         "Who reaches whom: all pods, accounts and ports",
         f"CPU seconds from policies that are loaded and compiled to all answers at {len(PORTS)} ports: for each pod "
         "and port the set of callers who are allowed, accounts that nobody declared, strangers and nobody among them. "
-        "The median of several runs; MB: what the process grows by. A sample of the answers is compared with decisions.",
+        "The median of several runs; MB: what the process grows by. A sample is compared with decisions.",
         ("pods", "accounts", "policies", "classes", "cells of callers", "s", "MB", "ns per answer"),
     )
     for pods in [1_000] if quick else SIZES:

@@ -43,10 +43,12 @@ if TYPE_CHECKING:
     from eastgate.cluster import World as World
     from eastgate.cluster import WorldObject as WorldObject
     from eastgate.cluster.points import Point as Point
+    from eastgate.commands import compare as compare
     from eastgate.commands import convert_manifests as convert_manifests
     from eastgate.commands import describe as describe
     from eastgate.commands import list_objects as list_objects
     from eastgate.commands import make_crds as make_crds
+    from eastgate.commands import reach_graph as reach_graph
     from eastgate.commands import run_lint as run_lint
     from eastgate.commands import run_tables as run_tables
     from eastgate.convert import Assumption as Assumption
@@ -90,11 +92,29 @@ if TYPE_CHECKING:
     from eastgate.mesh.gateways import GatewaySite as GatewaySite
     from eastgate.mesh.mesh import LocalMesh as LocalMesh
     from eastgate.mesh.mesh import MeshOptions as MeshOptions
+    from eastgate.reach.differences import DoubtReason as DoubtReason
     from eastgate.reports.describe import DescribedField as DescribedField
     from eastgate.reports.describe import Description as Description
+    from eastgate.reports.diff.model import ChangedPorts as ChangedPorts
+    from eastgate.reports.diff.model import ChangedRequests as ChangedRequests
+    from eastgate.reports.diff.model import DiffReport as DiffReport
+    from eastgate.reports.diff.model import FailOn as FailOn
+    from eastgate.reports.diff.model import SideVerdict as SideVerdict
+    from eastgate.reports.diff.model import Unproven as Unproven
+    from eastgate.reports.diff.model import VerdictChange as VerdictChange
     from eastgate.reports.explain import explain as explain
     from eastgate.reports.get import Listed as Listed
     from eastgate.reports.get import Listing as Listing
+    from eastgate.reports.graph import AllowedWay as AllowedWay
+    from eastgate.reports.graph import Bundle as Bundle
+    from eastgate.reports.graph import Edge as Edge
+    from eastgate.reports.graph import Graph as Graph
+    from eastgate.reports.graph import GraphNode as GraphNode
+    from eastgate.reports.graph import GraphSelection as GraphSelection
+    from eastgate.reports.graph import Grouping as Grouping
+    from eastgate.reports.graph import NodeKind as NodeKind
+    from eastgate.reports.graph import Pairs as Pairs
+    from eastgate.reports.graph import ReachVerdict as ReachVerdict
     from eastgate.reports.lint import Finding as Finding
     from eastgate.reports.tables import Case as Case
     from eastgate.reports.tables import Rejection as Rejection
@@ -127,8 +147,39 @@ if TYPE_CHECKING:
 _NAMES = {
     "reports.describe": ("DescribedField", "Description"),
     "reports.explain": ("explain",),
+    "reports.diff.model": (
+        "ChangedPorts",
+        "ChangedRequests",
+        "DiffReport",
+        "FailOn",
+        "SideVerdict",
+        "Unproven",
+        "VerdictChange",
+    ),
+    "reach.differences": ("DoubtReason",),
     "reports.get": ("Listed", "Listing"),
-    "commands": ("convert_manifests", "describe", "list_objects", "make_crds", "run_lint", "run_tables"),
+    "reports.graph": (
+        "AllowedWay",
+        "Bundle",
+        "Edge",
+        "Graph",
+        "GraphNode",
+        "GraphSelection",
+        "Grouping",
+        "NodeKind",
+        "Pairs",
+        "ReachVerdict",
+    ),
+    "commands": (
+        "compare",
+        "convert_manifests",
+        "describe",
+        "list_objects",
+        "make_crds",
+        "reach_graph",
+        "run_lint",
+        "run_tables",
+    ),
     "api.authority": ("Authority", "load"),
     "api.deciding": ("Prepared",),
     "convert": ("Assumption", "Conversion"),

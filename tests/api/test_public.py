@@ -58,12 +58,14 @@ def test_all_is_sorted_and_complete() -> None:
 
 def test_what_the_command_line_does_has_a_public_name() -> None:
     assert [name for name in eastgate.__all__ if name[0].islower()] == [
+        "compare",
         "convert_manifests",
         "describe",
         "explain",
         "list_objects",
         "load",
         "make_crds",
+        "reach_graph",
         "read_manifests",
         "run_lint",
         "run_tables",

@@ -94,6 +94,10 @@ class Authority:
         """Return every policy, in the order of their names."""
         return self._engine.policies
 
+    def document_of(self, ref: PolicyRef) -> Document | None:
+        """Return what a policy was read from. It is for the packages of this project, and no part of the public API."""
+        return self._documents.get(ref)
+
     @property
     def rejected(self) -> Sequence[rejection.RejectedPolicy]:
         """Return the policies that cannot be read, each of which closes what it targets."""

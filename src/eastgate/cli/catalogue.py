@@ -6,7 +6,7 @@ from types import ModuleType
 
 from eastgate import dialects, settings
 from eastgate.api import questions, spelling
-from eastgate.cli import options
+from eastgate.cli import options, revisions
 from eastgate.cluster import codes as world_codes
 from eastgate.convert import codes as convert_codes
 from eastgate.diagnostics import Code
@@ -16,6 +16,7 @@ from eastgate.envoy.plan import codes as envoy_codes
 from eastgate.manifests import codes as source_codes
 from eastgate.manifests.shapes import codes as schema_codes
 from eastgate.mesh import codes as mesh_codes
+from eastgate.reports.diff import codes as diff_codes
 from eastgate.reports.invariants import codes as invariant_codes
 from eastgate.reports.tables import read as table_reading
 from eastgate.unread import codes as unconsidered_codes
@@ -27,7 +28,7 @@ def chapters() -> dict[str, tuple[ModuleType, ...]]:
     """Return the modules that define codes, chapter by chapter, with a chapter for each dialect."""
     return {
         "Settings, options, questions and tables": (
-            *(settings, options, questions, spelling),
+            *(settings, options, questions, spelling, revisions),
             *(table_reading, invariant_codes),
         ),
         "Reading files": (source_codes,),
@@ -35,6 +36,7 @@ def chapters() -> dict[str, tuple[ModuleType, ...]]:
         "Policies of any kind": (schema_codes, dialect_codes, unconsidered_codes),
         **{dialect.name: dialect.codes() for dialect in dialects.DIALECTS},
         "Lint": (lint_codes, *(module for dialect in dialects.DIALECTS for module in dialect.lint().codes)),
+        "Diff": (diff_codes,),
         "Convert": (convert_codes,),
         "Enforcement": (envoy_codes, mesh_codes),
     }

@@ -5,10 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path, PurePath
+from typing import TYPE_CHECKING
 
 import click
 
-from eastgate.api.reading import read_documents
+from eastgate.api.reading import ManifestError, Manifests, read_documents
 from eastgate.cli.options import manifest_options, settings_from
 from eastgate.cli.output import PARTIAL, UNDECIDED, emit, emit_json, fail, say, warn
 from eastgate.cli.progress import progress
@@ -17,15 +18,22 @@ from eastgate.convert import KINDS, Assumption, Conversion, Options
 from eastgate.convert import convert as convert_documents
 from eastgate.convert.render import as_json, as_yaml
 from eastgate.diagnostics.printable import printable
-from eastgate.manifests import Bounds
+from eastgate.manifests import Bounds, Document
+from eastgate.reach.differences import DoubtReason
+from eastgate.settings import Settings
 from eastgate.unread import Handling, Unread, describe_unread, diagnose_unread, is_policy_like
+
+if TYPE_CHECKING:
+    from eastgate.reports.diff import DiffReport
 
 __all__ = ["convert"]
 
 _LOST = 1
+_WRONG = 4
 _EPILOG = (
     "Exits with 0 if nothing was lost, 1 if something was, 2 if the manifests cannot be read, "
-    "3 if nothing was lost and there are policies of kinds that are not read."
+    "3 if nothing was lost and there are policies of kinds that are not read, or --verify could not prove it, "
+    "4 if --verify found a request whose verdict changes though no loss tells it."
 )
 
 
@@ -43,6 +51,12 @@ _EPILOG = (
     type=click.Choice(list(map(str, Assumption))),
     help="What holds in the mesh and no manifest tells; may be repeated.",
 )
+@click.option(
+    "--verify",
+    "verified",
+    is_flag=True,
+    help="Prove that no request changes its verdict, but for what is lost; or show one that does.",
+)
 @click.option("--istio-root-namespace", default="istio-system", show_default=True, metavar="NAME")
 def convert(
     to: str,
@@ -58,6 +72,7 @@ def convert(
     out: str | None,
     strict: bool,
     assumed: tuple[str, ...],
+    verified: bool,
     istio_root_namespace: str,
 ) -> None:
     """Write policies as another API has them. What that cannot say is listed, and never becomes wider."""
@@ -80,11 +95,50 @@ def convert(
     if out is not None and not refused:
         _write_files(conversion, Path(out), output)
     left_out = list(manifests.unread.objects) if unread != "ignore" else []
-    _say(conversion, output, left_out, shown=out is None and not refused)
+    report = _verify(manifests, reading.documents, conversion, chosen, output) if verified else None
+    _say(conversion, output, left_out, report, shown=out is None and not refused)
+    if report is not None and (status := _status(report, conversion)):
+        sys.exit(status)
     sys.exit(_LOST if conversion.losses else PARTIAL if any(map(is_policy_like, left_out)) else 0)
 
 
-def _say(conversion: Conversion, output: str, left_out: Sequence[Unread], *, shown: bool) -> None:
+def _verify(
+    manifests: Manifests, documents: Sequence[Document], conversion: Conversion, settings: Settings, output: str
+) -> DiffReport:
+    from eastgate.convert.verifying import can_verify, verify  # few conversions are verified
+    from eastgate.reports.diff import DiffReport, Unproven
+    from eastgate.reports.diff.run import report_of
+
+    if not can_verify(conversion):
+        kinds = dict.fromkeys(f"{manifest['kind']}.{manifest['apiVersion']}" for manifest in conversion.manifests)
+        return DiffReport((), tuple(Unproven(DoubtReason.UNREAD, kind) for kind in kinds), (), (), 0)
+    try:
+        return report_of(verify(manifests, documents, conversion, settings))
+    except ManifestError as error:
+        fail(error.diagnostics, output)
+
+
+def _status(report: DiffReport, conversion: Conversion) -> int:
+    """Return the exit status that a verification asks for; 0 where it found nothing that a loss does not explain."""
+    if report.wider or (report.changes and not conversion.losses):
+        return _WRONG
+    return 0 if report.proven and report.common else PARTIAL
+
+
+def _say_verified(report: DiffReport, conversion: Conversion) -> None:
+    from eastgate.reports.diff.text import lines
+
+    for line in lines(report):
+        say(line, err=True)
+    if _status(report, conversion):
+        say("not verified", err=True)
+    else:
+        say("verified: what changes is denied now, which the losses tell" if report.changes else "verified", err=True)
+
+
+def _say(
+    conversion: Conversion, output: str, left_out: Sequence[Unread], report: DiffReport | None, *, shown: bool
+) -> None:
     if output == "json":
         emit_json(
             {
@@ -92,6 +146,7 @@ def _say(conversion: Conversion, output: str, left_out: Sequence[Unread], *, sho
                 "losses": [loss.to_json() for loss in conversion.losses],
                 "notConverted": [_qualified_name(entry.kind, entry.namespace, entry.name) for entry in conversion.kept],
                 "notRead": [str(entry) for entry in left_out],
+                **({"verification": report.to_json()} if report is not None else {}),
             }
         )
         return
@@ -106,6 +161,8 @@ def _say(conversion: Conversion, output: str, left_out: Sequence[Unread], *, sho
         )
         say(f"{words}{behind}", err=True)
     note(describe_unread(left_out), err=True)
+    if report is not None:
+        _say_verified(report, conversion)
 
 
 def _qualified_name(kind: str, namespace: str | None, name: str) -> str:

@@ -73,6 +73,10 @@ class Attachments(Generic[P]):
         """Remove a policy, if it exists; return the points that it touched."""
         return self._touched(self._unfile(ref))
 
+    def points_of(self, ref: PolicyRef) -> frozenset[Point]:
+        """Return the points that a policy touches; none where it does not exist."""
+        return frozenset(self._touched(self.policies.get(ref)))
+
     def uncertain(self, workload: Workload) -> list[P]:
         """Return the policies that may select the pods of a template, by labels that only a cluster adds."""
         if not self._by_added_labels or not workload.derived:

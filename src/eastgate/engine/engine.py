@@ -119,6 +119,10 @@ class Engine(Generic[P]):
         """Count the policies of a type."""
         return self._attachments.types[kind]
 
+    def points_of(self, ref: PolicyRef) -> frozenset[Point]:
+        """Return the points that a policy, or one that refers to it, targets: where it has a say."""
+        return self._attachments.points_of(ref)
+
     def uncertain(self, point: Point) -> list[P]:
         """Return the policies that may target a point or not: they select by labels that a cluster adds to pods."""
         workload = self.world.workloads.get(point) if isinstance(point, str) else None

@@ -12,7 +12,7 @@ from eastgate.manifests.text import DecodedText
 from eastgate.manifests.yaml.nodes import read_yaml_node
 from eastgate.records import dataclass
 
-__all__ = ["Document", "ReadResult", "Stretch"]
+__all__ = ["Document", "ReadResult", "Stretch", "content_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,11 @@ class Stretch:
             root = read_yaml_node(self.text, self.start, self.end, silent)
         assert root is not None  # noqa: S101 - it could be read the first time
         return root.nearest(*self.path)
+
+    @property
+    def written(self) -> str | None:
+        """Return the text of the value: where two are equal, so are the values. None where it is a part of another."""
+        return None if self.path else self.text.source.text[self.start : self.end]
 
     def span(self) -> Span:
         """Return the position of the value."""
@@ -90,6 +95,11 @@ class Document:
         if root is None:
             root = self._located = self.origin if isinstance(self.origin, Node) else self.origin.node()
         return root.nearest(*path).span
+
+
+def content_of(document: Document) -> Plain:
+    """Return the content of an object without positions."""
+    return document.node.plain() if document.node is not None else document.data
 
 
 @dataclass(slots=True)

@@ -13,7 +13,7 @@ from dataclasses import field
 from itertools import chain
 from typing import Protocol
 
-from eastgate.cluster import Gateway, Route, Workload, World
+from eastgate.cluster import Backend, Gateway, Route, Workload, World
 from eastgate.cluster.points import DeadEnd, Point
 from eastgate.cluster.targets import BackendNamed, GatewayNamed, RouteNamed
 from eastgate.dialects import Policy
@@ -37,6 +37,7 @@ __all__ = [
     "DestinationKind",
     "Entrance",
     "Passage",
+    "backend_alone",
     "backends",
     "classes",
     "gateways",
@@ -138,17 +139,28 @@ def classes(authority: Decides) -> list[tuple[tuple[Layer, ...], list[Workload]]
     return [(program.layers, members) for program, members in alike.values()]
 
 
-def workload_class(authority: Decides, layers: tuple[Layer, ...], members: Sequence[Workload]) -> Destination:
-    """Return workloads that have these layers as one destination."""
+def workload_class(
+    authority: Decides,
+    layers: tuple[Layer, ...],
+    members: Sequence[Workload],
+    beside: Sequence[Layer] = (),
+    ports: Iterable[int] = (),
+    services: Iterable[str] = (),
+) -> Destination:
+    """Return workloads that have these layers as one destination.
+
+    `beside`: what these layers tell apart is told apart as well; and `ports` and `services` are also declared.
+    """
     keys = tuple(workload.key for workload in members)
-    looked_at: frozenset[Attribute] = frozenset().union(*(layer.looks_at for layer in layers))
-    declared = sorted({port.number for workload in members for port in workload.ports})
-    ports = port_classes(_port_atoms(layers) if PORT in looked_at else (), declared)
+    telling = (*layers, *beside)
+    looked_at: frozenset[Attribute] = frozenset().union(*(layer.looks_at for layer in telling))
+    declared = sorted({*ports, *(port.number for workload in members for port in workload.ports)})
+    port_sets = port_classes(_port_atoms(telling) if PORT in looked_at else (), declared)
     addressed: list[str | None] = [None]
     if SERVICE in looked_at:
-        services = {service for workload in members for service in authority.world.services_of(workload.key)}
-        addressed += sorted(services & _services_in(layers))
-    entrances = tuple(_workload_entrance(keys, layers, port, service) for service in addressed for port in ports)
+        behind = {service for workload in members for service in authority.world.services_of(workload.key)}
+        addressed += sorted({*behind, *services} & _services_in(telling))
+    entrances = tuple(_workload_entrance(keys, layers, port, service) for service in addressed for port in port_sets)
     return Destination(DestinationKind.POD, keys, entrances, layers, keys)
 
 
@@ -206,16 +218,20 @@ def routes(authority: Decides) -> list[Destination]:
 
 def backends(authority: Decides) -> list[Destination]:
     """Return every Backend, as it is past all gateways."""
-    found = []
-    for backend in authority.world.backends.values():
-        point = BackendNamed(backend.namespace, backend.name)
-        facts = Facts({BACKEND: backend.key})
-        layers = authority.engine.program(point).layers
-        passage = Passage(ALWAYS, (EnforcementPoint((backend.key,), layers, facts),))
-        ports = port_classes(_port_atoms(layers), [backend.port] if backend.port else [])
-        entrances = tuple(Entrance(port.ports, port.others, port.facts, (passage,)) for port in ports)
-        found.append(Destination(DestinationKind.BACKEND, (backend.key,), entrances, layers, (point,)))
-    return found
+    return [backend_alone(authority, backend) for backend in authority.world.backends.values()]
+
+
+def backend_alone(
+    authority: Decides, backend: Backend, beside: Sequence[Layer] = (), ports: Iterable[int] = ()
+) -> Destination:
+    """Return a Backend as it is past all gateways; `beside` and `ports`: as for workloads."""
+    point = BackendNamed(backend.namespace, backend.name)
+    facts = Facts({BACKEND: backend.key})
+    layers = authority.engine.program(point).layers
+    passage = Passage(ALWAYS, (EnforcementPoint((backend.key,), layers, facts),))
+    classes = port_classes(_port_atoms((*layers, *beside)), sorted({*ports, *([backend.port] if backend.port else [])}))
+    entrances = tuple(Entrance(port.ports, port.others, port.facts, (passage,)) for port in classes)
+    return Destination(DestinationKind.BACKEND, (backend.key,), entrances, layers, (point,))
 
 
 def _gateway_entrances(authority: Decides, gateway: Gateway, only: Route | None) -> Iterator[Entrance]:

@@ -41,7 +41,7 @@ class Matrix:
 def reach_matrix(authority: Decides, ports: Sequence[int]) -> Matrix:
     """Return who reaches each class of workloads at these ports, by requests that are addressed to the pods."""
     alike = classes(authority)
-    callers = number_callers(authority, (layer for layers, _ in alike for layer in layers))
+    callers = number_callers((authority,), (layer for layers, _ in alike for layer in layers))
     sets = _Sets(callers, ports)
     rows = tuple(
         MatrixRow(tuple(workload.key for workload in members), sets.allowed(layers)) for layers, members in alike

@@ -107,16 +107,11 @@ def source_of_cell(cell: CallerCell, trust_domain: str, identity: Known = None, 
         case IdentityCell(name):
             return _account(name, trust_domain)
         case AccountsIn(domain, namespace):
-            if identity is not None and OTHER not in str(identity):
-                return _account(str(identity), trust_domain)
-            if domain == trust_domain:
-                return f"sa:{namespace}/{_FRESH}"
-            return f"spiffe://{domain}/ns/{namespace}/sa/{_FRESH}"
-        case OtherAccounts():
-            return f"sa:{_FRESH}/{_FRESH}"
+            return _account(_identity(identity, f"spiffe://{domain}/ns/{namespace}/sa/"), trust_domain)
+        case OtherAccounts(domain):
+            return _account(_identity(identity, f"spiffe://{domain}/ns/{_FRESH}/sa/"), trust_domain)
         case OtherIdentities():
-            asked = _text(identity)
-            return asked if asked.startswith(SCHEME) else f"{SCHEME}{_FRESH}.example/{_FRESH}"
+            return _identity(identity, f"spiffe://{_FRESH}.example/")
         case Name(name):
             return f"id:{name}"
         case NamesUnder(suffix):
@@ -125,6 +120,12 @@ def source_of_cell(cell: CallerCell, trust_domain: str, identity: Known = None, 
             return f"id:{_FRESH}.example"
         case AnonymousCell():
             return "anonymous"
+
+
+def _identity(asked: Known, stem: str) -> str:
+    """Return the SPIFFE ID that a request asks for, or one with this beginning."""
+    text = _FRESH if asked is None else _text(asked)
+    return text if text.startswith(SCHEME) else f"{stem}{text.strip('/')}"
 
 
 def _account(identity: str, trust_domain: str) -> str:

@@ -13,7 +13,7 @@ from functools import cached_property
 from itertools import chain
 
 from eastgate.cluster import service_account_id
-from eastgate.ir import ALWAYS, NEVER, UNOPPOSED, And, Chain, Computed, Is, Layer, Outcome, Predicate, Rule, atoms
+from eastgate.ir import ALWAYS, NEVER, And, Chain, Computed, Is, Layer, Outcome, Predicate, Rule, atoms
 from eastgate.reach import destinations
 from eastgate.reach.caller_sets import CallerSet, CallerSets
 from eastgate.reach.destinations import Decides, Destination, Entrance
@@ -25,7 +25,7 @@ from eastgate.symbolic.partial import ArmIndex, Facts, residual
 from eastgate.symbolic.stages import Move, OrderedStage
 from eastgate.symbolic.trees import Entry
 
-__all__ = ["Answer", "Reachability", "number_callers"]
+__all__ = ["Answer", "Reachability", "caller_atoms", "number_callers"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,16 +51,24 @@ class Answer:
 class Reachability:
     """All answers of an authority, as long as it does not change. They are computed where somebody asks for them."""
 
-    def __init__(self, authority: Decides, known: Iterable[str] = (), namespaces: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        authority: Decides,
+        known: Iterable[str] = (),
+        namespaces: Iterable[str] = (),
+        callers: CallerSets | None = None,
+    ) -> None:
         """Prepare. `known` are identities that shall have cells of their own, beside those of accounts that exist.
 
-        So shall the accounts of `namespaces`, which need not exist.
+        So shall the accounts of `namespaces`, which need not exist. `callers`: the cells, where several authorities are
+        to have the same (`number_callers`).
         """
         self.authority = authority
         self._known = tuple(known)
         self._namespaces = frozenset(namespaces)
+        self._callers = callers
         self._answers: dict[Entrance, tuple[Answer, ...]] = {}
-        self._walks: dict[int, _Walk] = {}
+        self._walks: dict[int, _LayerWalk] = {}
 
     @cached_property
     def destinations(self) -> tuple[Destination, ...]:
@@ -71,8 +79,16 @@ class Reachability:
     @cached_property
     def callers(self) -> CallerSets:
         """Return every cell of callers that some rule tells apart, every account that exists, every namespace."""
+        if self._callers is not None:
+            return self._callers
         layers = (layer for destination in self.destinations for layer in _layers(destination))
-        return number_callers(self.authority, layers, self._known, self._namespaces)
+        return number_callers((self.authority,), layers, self._known, self._namespaces)
+
+    def forgetful(self) -> Reachability:
+        """Return one with the same callers that remembers no answer yet, for entrances that are thrown away."""
+        other = Reachability(self.authority, self._known)
+        other.__dict__["callers"] = self.callers  # computed already
+        return other
 
     @cached_property
     def _index(self) -> ArmIndex:
@@ -82,7 +98,7 @@ class Reachability:
         """Return what happens at an entrance to whom: every caller is in exactly one answer."""
         answers = self._answers.get(entrance)
         if answers is None:
-            answers = self._answers[entrance] = tuple(self._merge(self._compute(entrance)))
+            answers = self._answers[entrance] = tuple(self._compute(entrance))
         return answers
 
     def branches(
@@ -92,23 +108,22 @@ class Reachability:
         known = Facts.of_caller(cell, self.callers.callers).and_(entrance.facts)
         return self._listed(entrance, known if facts is None else known.and_(facts), spelling)
 
-    def _merge(self, answers: Iterable[Answer]) -> Iterator[Answer]:
-        merged: dict[tuple[tuple[Branch, ...], bool], CallerSet] = {}
-        for answer in answers:
-            key = answer.branches, answer.too_many
-            merged[key] = merged.get(key, 0) | answer.callers
-        return (Answer(callers, *key) for key, callers in merged.items())
-
     def _compute(self, entrance: Entrance) -> Iterator[Answer]:
         left = self.callers.everybody
         if len(entrance.passages) == 1 and not entrance.hides_http:
+            settled: dict[int, tuple[CallerSet, Ending]] = {}  # an ending is one object, wherever it is met
             for callers, ending in self._settled(entrance):
                 left &= ~callers
-                yield Answer(callers, (Entry(ALWAYS, ending),))
+                before = settled.get(id(ending))
+                settled[id(ending)] = callers if before is None else callers | before[0], ending
+            yield from (Answer(callers, (Entry(ALWAYS, ending),)) for callers, ending in settled.values())
         if left:
-            asked = _caller_atoms(entrance.layers)
-            for alike in self.callers.alike(left, asked):
-                yield self._answer(entrance, alike)
+            merged: dict[tuple[tuple[Branch, ...], bool], CallerSet] = {}
+            for alike in self.callers.alike(left, caller_atoms(entrance.layers)):
+                branches = self._branches(entrance, alike)
+                key = branches or (), branches is None
+                merged[key] = merged.get(key, 0) | alike
+            yield from (Answer(callers, *key) for key, callers in merged.items())
 
     # Callers alone decide
 
@@ -135,23 +150,24 @@ class Reachability:
                 reached = onward
         yield from reached
 
-    def _walk(self, layer: Layer) -> _Walk:
+    def _walk(self, layer: Layer) -> _LayerWalk:
         walk = self._walks.get(id(layer))
         if walk is None:
-            walk = self._walks[id(layer)] = _Walk(layer, self.callers, self._index)
+            walk = self._walks[id(layer)] = _LayerWalk(layer, self.callers, self._index)
         return walk
 
     # More than callers decides
 
-    def _answer(self, entrance: Entrance, alike: CallerSet) -> Answer:
+    def _branches(self, entrance: Entrance, alike: CallerSet) -> tuple[Branch, ...] | None:
+        """Return what happens to the requests of callers whom no rule tells apart; None where that is too much."""
         cell = next(self.callers.cells_in(alike))
         looked_at = (attribute for layer in entrance.layers for attribute in layer.looks_at)
         if entrance.hides_http and any(attribute.needs_http for attribute in looked_at):
-            return Answer(alike, (), too_many=True)  # what nobody sees decides
+            return None  # what nobody sees decides
         try:
-            return Answer(alike, fold(self.branches(entrance, cell)))
+            return fold(self.branches(entrance, cell))
         except TooManyEntries:
-            return Answer(alike, (), too_many=True)
+            return None
 
     def _listed(self, entrance: Entrance, facts: Facts, spelling: Spelling) -> list[Branch]:
         if len(entrance.passages) == 1:
@@ -167,13 +183,14 @@ class Reachability:
                 return
 
 
-class _Walk:
+class _LayerWalk:
     """What a layer says of callers, for facts that are known of their requests."""
 
     def __init__(self, layer: Layer, callers: CallerSets, index: ArmIndex) -> None:
         self._layer = layer
         self._callers = callers
         self._index = index
+        self._endings: dict[tuple[int, int], Ending] = {}
 
     def of(self, facts: Facts) -> list[tuple[CallerSet, Ending]]:
         """Return what happens to callers whose verdict depends on nothing else; the others are left out."""
@@ -192,24 +209,25 @@ class _Walk:
 
     def _through(self, chain: Chain, callers: CallerSet, facts: Facts, decided: list[tuple[CallerSet, Ending]]) -> None:
         """Lead callers through the stages of a chain."""
-        going: list[tuple[CallerSet, Outcome]] = [(callers, UNOPPOSED)]
+        going: list[tuple[CallerSet, Ending]] = [(callers, OPEN)]
         for stage in self._index.stages(chain):
             if not going:
                 return
             going = self._pass_stage(stage, going, facts, decided)
-        decided += [(some, ending_of(outcome)) for some, outcome in going]
+        decided += going
 
     def _pass_stage(
         self,
         stage: OrderedStage,
-        going: Sequence[tuple[CallerSet, Outcome]],
+        going: Sequence[tuple[CallerSet, Ending]],
         facts: Facts,
         decided: list[tuple[CallerSet, Ending]],
-    ) -> list[tuple[CallerSet, Outcome]]:
+    ) -> list[tuple[CallerSet, Ending]]:
+        """Lead callers through a stage; return those who go on, each with the acceptance that they have then."""
         asked = 0
         for some, _ in going:
             asked |= some
-        passed: list[tuple[CallerSet, Outcome]] = []  # with the acceptance of this stage
+        passed: list[tuple[CallerSet, Ending]] = []  # with the acceptance of this stage
         on: CallerSet = 0  # those who go on with the acceptance that they had
         for arm in stage.arms:
             held = self._callers.holding(arm.when, facts)
@@ -218,37 +236,42 @@ class _Walk:
             if met and arm.move is Move.PASS:
                 on |= met
             elif met:
-                outcome = self._outcome(stage, arm.rule, allowed=arm.move is not Move.DENY)
-                if arm.move is Move.PROCEED:
-                    passed.append((met, outcome))
-                else:
-                    decided.append((met, ending_of(outcome)))
+                ending = self._ending(stage, arm.rule, allowed=arm.move is not Move.DENY)
+                (passed if arm.move is Move.PROCEED else decided).append((met, ending))
             if not asked:
                 break
         if stage.otherwise is Move.DENY:
-            decided += [(asked, ending_of(self._outcome(stage, None, allowed=False)))] if asked else []
+            decided += [(asked, self._ending(stage, None, allowed=False))] if asked else []
         elif stage.otherwise is Move.ACCEPT:
-            decided += [(asked & some, ending_of(outcome)) for some, outcome in going if asked & some]
+            decided += [(asked & some, ending) for some, ending in going if asked & some]
         else:
             on |= asked
-        return [*passed, *((on & some, outcome) for some, outcome in going if on & some)]
+        return [*passed, *((on & some, ending) for some, ending in going if on & some)]
 
-    def _outcome(self, stage: OrderedStage, rule: Rule | None, *, allowed: bool) -> Outcome:
-        return Outcome(allowed, self._layer.name, stage.name, rule, None if allowed else stage.refusal)
+    def _ending(self, stage: OrderedStage, rule: Rule | None, *, allowed: bool) -> Ending:
+        key = id(stage), id(rule)
+        ending = self._endings.get(key)
+        if ending is None:
+            refusal = None if allowed else stage.refusal
+            ending = ending_of(Outcome(allowed, self._layer.name, stage.name, rule, refusal))
+            self._endings[key] = ending
+        return ending
 
 
 def number_callers(
-    authority: Decides, layers: Iterable[Layer], known: Iterable[str] = (), namespaces: Iterable[str] = ()
+    authorities: Sequence[Decides], layers: Iterable[Layer], known: Iterable[str] = (), namespaces: Iterable[str] = ()
 ) -> CallerSets:
-    """Return every cell that some rule of these layers tells apart, every account and namespace that exists.
+    """Return every cell that some rule of these layers tells apart, every account and namespace of some authorities.
 
-    `known` are identities that shall have cells of their own, too, and so shall the accounts of `namespaces`.
+    They have the same settings. `known` are identities that shall have cells of their own, too, and so shall the
+    accounts of `namespaces`.
     """
-    domain, world = authority.settings.trust_domain, authority.world
-    cells = CallerCells(authority.settings)
-    asked = (atom for atom in _caller_atoms(layers) if isinstance(atom, Is))
-    every = cells.cells(asked, {*known, *_accounts(authority)}, with_names=True)
-    accounts = {AccountsIn(domain, name) for name in (*world.namespaces_in_use(), *namespaces)}
+    settings = authorities[0].settings
+    cells = CallerCells(settings)
+    asked = (atom for atom in caller_atoms(layers) if isinstance(atom, Is))
+    every = cells.cells(asked, {*known, *chain.from_iterable(map(_accounts, authorities))}, with_names=True)
+    used = {*namespaces, *(name for authority in authorities for name in authority.world.namespaces_in_use())}
+    accounts = {AccountsIn(settings.trust_domain, name) for name in used}
     return CallerSets(cells, list(dict.fromkeys([*every, *sorted(accounts, key=str)])))
 
 
@@ -265,7 +288,7 @@ def _layers(destination: Destination) -> Iterator[Layer]:
     return chain.from_iterable(entrance.layers for entrance in destination.entrances)
 
 
-def _caller_atoms(layers: Iterable[Layer]) -> list[Is | Computed]:
+def caller_atoms(layers: Iterable[Layer]) -> list[Is | Computed]:
     """Return every atom on callers that can change an outcome, once."""
     asked: dict[Is | Computed, None] = {}
     seen: set[int] = set()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from urllib.parse import quote
 
@@ -23,9 +23,9 @@ CATALOGUE = f"{HOME}/docs/errors.md"
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
 
 
-def sarif(findings: Sequence[Finding]) -> dict[str, object]:
-    """Return one run: its rules are the codes of lint, and those that were met while reading."""
-    rules = {**lint_codes(), **{finding.code.id: finding.code for finding in findings}}
+def sarif(findings: Sequence[Finding], codes: Mapping[str, Code] | None = None) -> dict[str, object]:
+    """Return one run: its rules are these codes, by default those of lint, and those that were met while reading."""
+    rules = {**(lint_codes() if codes is None else codes), **{finding.code.id: finding.code for finding in findings}}
     ordered = sorted(rules)
     driver = {
         "name": "eastgate",

@@ -11,7 +11,7 @@ from eastgate.api.authority import Authority
 from eastgate.api.decisions import Decision
 from eastgate.api.questions import QuestionError
 from eastgate.api.reading import Manifests, read_documents, read_manifests, sort_documents
-from eastgate.api.spelling import Spelling
+from eastgate.api.spelling import KnownNames
 from eastgate.diagnostics import Diagnostic, Reporter
 from eastgate.diagnostics.spans import Span
 from eastgate.dialects import reads
@@ -125,7 +125,7 @@ def run_tables(
 
 
 def _run_cases(table: Table, authority: Authority, run: Run, *, strict: bool, on_case: Callable[[int], None]) -> None:
-    spelling = Spelling(authority)
+    spelling = KnownNames(authority)
     for case in table.cases:
         result = _decide(table, case, authority, run.coverage)
         doubts = [

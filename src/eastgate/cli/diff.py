@@ -1,0 +1,255 @@
+"""`diff`: which requests change their verdict between two sets of policies."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import chdir, contextmanager
+from pathlib import Path
+
+import click
+
+from eastgate.api.authority import Authority
+from eastgate.api.reading import ManifestError, Manifests, read_manifests
+from eastgate.cli.options import BAD_OPTION, load_authority, manifest_options, settings_from, strict_option
+from eastgate.cli.output import colored, emit, emit_json, fail, say, warn
+from eastgate.cli.progress import progress
+from eastgate.cli.revisions import RevisionsError, checked_out, revisions_of
+from eastgate.cli.unconsidered import unread_option
+from eastgate.diagnostics import Diagnostic, did_you_mean
+from eastgate.manifests import Bounds
+from eastgate.records import dataclass
+from eastgate.reports.diff import DiffReport
+from eastgate.reports.diff import diff as compare
+from eastgate.reports.diff.model import FailOn
+from eastgate.reports.diff.text import lines
+from eastgate.settings import Settings
+from eastgate.unread import Handling, diagnose_unread
+
+__all__ = ["diff"]
+
+_EXIT = (
+    "Exits with 0 if no request changes its verdict (or none in the way of --fail-on), 1 if some do, "
+    "2 if something cannot be read, 3 if no change was found and it is not proven that there is none."
+)
+
+
+@click.command(epilog=_EXIT)
+@manifest_options
+@click.option(
+    "--git",
+    metavar="A..B",
+    help="Compare two revisions of PATH...; A...B: what B adds since it left A; A alone: with the files as they are.",
+)
+@click.option(
+    "--with",
+    "added",
+    multiple=True,
+    metavar="PATH",
+    type=click.Path(allow_dash=True),
+    help="What if these were there too, or in the place of those with the same names? May be repeated.",
+)
+@click.option(
+    "--without", "removed", multiple=True, metavar="KIND/NS/NAME", help="What if this were not there? May be repeated."
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["text", "json", "markdown", "sarif", "github"]),
+    default="text",
+    show_default=True,
+    help="Form of the changes; github is for annotations of a workflow, markdown for a comment.",
+)
+@click.option(
+    "--fail-on",
+    type=click.Choice([choice.value for choice in FailOn]),
+    default="any",
+    show_default=True,
+    help="The changes for which the exit status is 1: those to allow, those to deny, or any.",
+)
+@strict_option
+@unread_option
+def diff(
+    files: tuple[str | os.PathLike[str], ...],
+    more_files: tuple[str, ...],
+    settings: tuple[str, ...],
+    config: str | None,
+    follow: bool,
+    exclude: tuple[str, ...],
+    verbose: bool,
+    git: str | None,
+    added: tuple[str, ...],
+    removed: tuple[str, ...],
+    output: str,
+    fail_on: str,
+    strict: bool,
+    unread: str | None,
+) -> None:
+    """Say which requests change their verdict between OLD and NEW, or prove that none does."""
+    errors = "json" if output == "json" else "text"
+    reading = _Reading(settings_from(settings, config, errors), errors, follow, exclude, verbose, strict)
+    paths = (*files, *more_files)
+    if git is not None and (added or removed):
+        raise click.UsageError("--git compares revisions: --with and --without are for files as they are")
+    if git is not None:
+        old, new = _revisions(reading, git, paths)
+    elif added or removed:
+        old, new = _what_if(reading, paths, added, removed)
+    elif files or len(more_files) != 2:
+        raise click.UsageError("give OLD and NEW; or --git A..B PATH...; or -f PATH... with --with or --without")
+    elif more_files == ("-", "-"):
+        raise click.UsageError("only one of OLD and NEW can be standard input")
+    else:
+        old, new = (reading.load([path]) for path in more_files)
+    if unread == "error":
+        _refuse_unread(old, new, errors)
+    warn([*new.warnings, *(error for rejected in new.rejected for error in rejected.errors)])
+    report = compare(old, new, unread=unread != "ignore")
+    _emit(report, output)
+    sys.exit(report.status(FailOn(fail_on)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """How manifests are read, the same for both sides."""
+
+    settings: Settings
+    output: str
+    follow: bool
+    exclude: tuple[str, ...]
+    verbose: bool
+    strict: bool
+
+    def _bounds(self, paths: Sequence[str | os.PathLike[str]]) -> Bounds:
+        return Bounds.of(paths, follow=self.follow, exclude=self.exclude)
+
+    def load(self, paths: Sequence[str | os.PathLike[str]]) -> Authority:
+        return load_authority(
+            paths,
+            self.settings,
+            self.output,
+            bounds=self._bounds(paths),
+            verbose=self.verbose,
+            strict=self.strict,
+            unread=Handling.IGNORE,  # what it means for a comparison is not what it means for an answer
+        )
+
+    def read(self, paths: Sequence[str | os.PathLike[str]]) -> Manifests:
+        with progress("reading manifests") as on_file:
+            bounds = self._bounds(paths)
+            return read_manifests(paths, self.settings, stdin=sys.stdin.buffer, on_file=on_file, bounds=bounds)
+
+    def nothing(self) -> Authority:
+        return Authority(read_manifests([], self.settings), self.settings, unread=Handling.IGNORE)
+
+
+def _refuse_unread(old: Authority, new: Authority, output: str) -> None:
+    objects = [*old.unread_objects.objects, *new.unread_objects.objects]
+    if objects:
+        fail(diagnose_unread(objects, Handling.ERROR), output)
+
+
+# Revisions
+
+
+def _revisions(reading: _Reading, words: str, paths: Sequence[str | os.PathLike[str]]) -> tuple[Authority, Authority]:
+    if not paths:
+        raise click.UsageError("give the files or folders to compare: --git A..B PATH...")
+    if any(Path(path).is_absolute() or os.fspath(path) == "-" for path in paths):
+        raise click.UsageError("paths in a repository are relative to the current folder")
+    try:
+        revisions = revisions_of(words)
+        with _folder(revisions.old):
+            old = _load_there(reading, paths)
+        with _folder(revisions.new):
+            new = _load_there(reading, paths)
+    except RevisionsError as error:
+        fail([error.diagnostic], reading.output)
+    if old is None and new is None:
+        message = f"neither side has {', '.join(map(os.fspath, paths))}"
+        fail([Diagnostic(BAD_OPTION, message)], reading.output)
+    return old or reading.nothing(), new or reading.nothing()
+
+
+@contextmanager
+def _folder(commit: str | None) -> Iterator[None]:
+    """Make the files of a commit those of the current folder, so that they have the names that they always have."""
+    if commit is None:
+        yield
+        return
+    with checked_out(commit) as folder, chdir(folder):
+        yield
+
+
+def _load_there(reading: _Reading, paths: Sequence[str | os.PathLike[str]]) -> Authority | None:
+    """Return what is there of some paths; None where nothing is: they were added, or removed."""
+    there = [path for path in paths if Path(path).exists()]
+    return reading.load(there) if there else None
+
+
+# What if
+
+
+def _what_if(
+    reading: _Reading,
+    paths: Sequence[str | os.PathLike[str]],
+    added: Sequence[str],
+    removed: Sequence[str],
+) -> tuple[Authority, Authority]:
+    if "-" in paths:
+        raise click.UsageError("with --with and --without, manifests are read twice: give files instead of -")
+    old, new = reading.load(paths), reading.load(paths)
+    names = [str(policy.ref) for policy in new.policies] + list(map(str, new.world.objects))
+    names += list(map(str, new.unread_objects.objects))
+    unknown = [name for name in removed if name not in names]
+    if unknown:
+        fail([_not_there(name, names) for name in unknown], reading.output)
+    news = reading.read(added) if added else None
+    if news is not None and news.reporter.errors:
+        fail(news.reporter, reading.output)
+    try:
+        new.update(news if news is not None else (), removed)
+    except ManifestError as error:
+        fail(error.diagnostics, reading.output)
+    return old, new
+
+
+def _not_there(name: str, names: Sequence[str]) -> Diagnostic:
+    near = did_you_mean(name, names)
+    help_text = f"did you mean {near}?" if near else "write --without Kind/namespace/name, or Kind/name"
+    return Diagnostic(BAD_OPTION, f"there is no {name}", None, help_text)
+
+
+# Output
+
+
+def _emit(report: DiffReport, output: str) -> None:
+    match output:
+        case "json":
+            emit_json(report.to_json())
+        case "markdown":
+            from eastgate.reports.diff.markdown import markdown
+
+            emit(markdown(report))
+        case "sarif":
+            from eastgate.reports.diff.findings import diff_codes, findings
+            from eastgate.reports.lint.sarif import sarif
+
+            emit_json(sarif(findings(report), diff_codes()))
+        case "github":
+            from eastgate.reports.diff.findings import findings
+            from eastgate.reports.lint.report import github
+
+            for line in github(findings(report)):
+                emit(line + "\n")
+        case _:
+            for line in lines(report):
+                say(_painted(line))
+
+
+def _painted(line: str) -> str:
+    for start, color in (("now allowed:", "yellow"), ("now denied:", "red"), ("not proven:", "magenta")):
+        if colored() and line.startswith(start):
+            return click.style(start, fg=color, bold=True) + line.removeprefix(start)
+    return line

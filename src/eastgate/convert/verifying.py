@@ -1,0 +1,86 @@
+"""Verifies a conversion: the policies as they were against those that came out, for all requests.
+
+What is not converted stays in force beside them, and so does everything that is no policy. Where policies come to
+Linkerd or leave it, the default of Linkerd counts on its own side alone; what becomes of oddly spelled paths is for the
+proxies to say then, and workloads without a policy are none of the conversion's.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+
+from eastgate import dialects
+from eastgate.api.authority import Authority
+from eastgate.api.reading import ManifestError, Manifests, sort_documents
+from eastgate.convert.run import Conversion
+from eastgate.diagnostics import Reporter
+from eastgate.dialects import linkerd
+from eastgate.manifests import Document, Plain, read_text
+from eastgate.manifests.document import content_of
+from eastgate.reach.differences import AuthorityComparison, compare
+from eastgate.settings import Settings
+from eastgate.unread import Handling
+
+__all__ = ["can_verify", "verify"]
+
+_DEFAULT = "config.linkerd.io/default-inbound-policy"
+_NO_DEFAULT = {"linkerdDefaultPolicy": "all-unauthenticated"}
+
+
+def can_verify(conversion: Conversion) -> bool:
+    """Return whether all that came out is read here; else nothing can be said of it."""
+    read = {(kind.group, kind.version, kind.kind) for dialect in dialects.DIALECTS for kind in dialect.kinds}
+    return all(_type_of(manifest) in read for manifest in conversion.manifests)
+
+
+def verify(
+    manifests: Manifests, documents: Sequence[Document], conversion: Conversion, settings: Settings
+) -> AuthorityComparison:
+    """Compare what was read with what came out. Raises ManifestError where that has errors."""
+    converted = {id(manifests.document_of(policy)) for policy in manifests.policies}
+    kept = {id(document) for document in conversion.kept}
+    left = [content_of(document) for document in documents if id(document) not in converted or id(document) in kept]
+    was = any(_is_linkerd(_type_of(content_of(document))) for document in documents if id(document) in converted)
+    written = [*conversion.manifests, *(content_of(document) for document in conversion.kept)]
+    becomes = any(_is_linkerd(_type_of(manifest)) for manifest in written)
+    read = sort_documents(documents, settings if was or not becomes else _open(settings), Reporter())
+    old = Authority(read, unread=Handling.IGNORE)
+    if was and not becomes:
+        settings, left = _open(settings), [_without_default(manifest) for manifest in left]
+    new = _authority([*left, *conversion.manifests], settings)
+    if was == becomes:
+        return compare(old, new, spellings=not was)
+    side = new if was else old
+    targeted = {key for key in side.world.workloads if side.engine.attached(key)}
+    return compare(old, new, targeted, spellings=False)
+
+
+def _authority(objects: Iterable[Plain], settings: Settings) -> Authority:
+    content = json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)})
+    reading = read_text("converted.json", content, positioned=dialects.reads, namespace=settings.namespace)
+    manifests = sort_documents(reading.documents, settings, reading.reporter, reading.twice)
+    if manifests.reporter.errors:
+        raise ManifestError(manifests.reporter.errors)
+    return Authority(manifests, settings, unread=Handling.IGNORE)
+
+
+def _open(settings: Settings) -> Settings:
+    return Settings.from_mapping(_NO_DEFAULT, settings)
+
+
+def _type_of(manifest: Plain) -> tuple[str, str, str]:
+    assert isinstance(manifest, dict)  # noqa: S101 - an object is a mapping
+    group, _, version = str(manifest.get("apiVersion")).rpartition("/")
+    return group, version, str(manifest.get("kind"))
+
+
+def _is_linkerd(kind: tuple[str, str, str]) -> bool:
+    return kind in {(own.group, own.version, own.kind) for own in linkerd.DIALECT.kinds}
+
+
+def _without_default(manifest: Plain) -> Plain:
+    """Return an object without the annotation that is Linkerd's alone, also that of its pods."""
+    if isinstance(manifest, dict):
+        return {key: _without_default(value) for key, value in manifest.items() if key != _DEFAULT}
+    return [_without_default(part) for part in manifest] if isinstance(manifest, list) else manifest

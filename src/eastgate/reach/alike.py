@@ -1,0 +1,95 @@
+"""Structural equality of policies and layers: whether two decide alike, wherever they were written.
+
+Rules of different lines are different rules, so that `==` says of two readings of one file that all has changed. Here
+the lines do not count. The answer is one-sided: what is alike decides alike, and what is not may still.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from functools import cache
+
+from eastgate.api.authority import Authority
+from eastgate.diagnostics.spans import Span
+from eastgate.dialects import Policy
+from eastgate.ir import And, Computed, Is, Not, Or, Origin, PolicyRef
+from eastgate.manifests.document import Stretch
+from eastgate.reach.destinations import Entrance
+from eastgate.symbolic.partial import Facts
+
+__all__ = ["are_alike", "are_alike_entrances", "changed_policies"]
+
+_PREDICATES = (Is, Computed, Not, And, Or)
+
+
+def are_alike(first: object, second: object) -> bool:
+    """Return whether two values are equal but for where they were written."""
+    if first is second:
+        return True
+    kind = type(first)
+    if kind is not type(second):
+        return False
+    if kind in (Span, Origin):
+        return True
+    if isinstance(first, tuple | list) and isinstance(second, tuple | list):
+        return len(first) == len(second) and all(map(are_alike, first, second))
+    if isinstance(first, Mapping) and isinstance(second, Mapping):
+        return first.keys() == second.keys() and all(are_alike(first[key], second[key]) for key in first)
+    if isinstance(first, _PREDICATES):
+        return first == second
+    compared = _compared(kind)
+    if compared is None:
+        return first == second
+    return all(are_alike(getattr(first, name), getattr(second, name)) for name in compared)
+
+
+@cache
+def _compared(kind: type) -> tuple[str, ...] | None:
+    """Return the fields of a record that count for its equality; None for what is no record."""
+    if not dataclasses.is_dataclass(kind):
+        return None
+    return tuple(field.name for field in dataclasses.fields(kind) if field.compare)
+
+
+def changed_policies(
+    old: Authority, new: Authority, before: Mapping[PolicyRef, Policy], after: Mapping[PolicyRef, Policy]
+) -> list[PolicyRef]:
+    """Return the policies that are not alike on both sides, or are on one side alone."""
+    changed = [ref for ref in before if ref not in after]
+    for ref, policy in after.items():
+        if ref not in before or not (_is_same_document(old, new, ref) or are_alike(before[ref], policy)):
+            changed.append(ref)
+    return changed
+
+
+def _is_same_document(old: Authority, new: Authority, ref: PolicyRef) -> bool:
+    """Return whether a policy is written alike on both sides. That is found out fast, and mostly so."""
+    before, after = old.document_of(ref), new.document_of(ref)
+    if before is None or after is None or (before.api_version, before.home) != (after.api_version, after.home):
+        return False
+    was, now = before.origin, after.origin
+    if not isinstance(was, Stretch) or not isinstance(now, Stretch) or was.is_json is not now.is_json:
+        return False
+    return was.written is not None and was.written == now.written
+
+
+def are_alike_entrances(old: Entrance, new: Entrance) -> bool:
+    """Return whether two entrances lead on alike."""
+    return (
+        old.hides_http == new.hides_http
+        and len(old.passages) == len(new.passages)
+        and all(
+            before.when == after.when
+            and len(before.points) == len(after.points)
+            and all(
+                _same_facts(first.facts, second.facts) and are_alike(first.layers, second.layers)
+                for first, second in zip(before.points, after.points, strict=True)
+            )
+            for before, after in zip(old.passages, new.passages, strict=True)
+        )
+    )
+
+
+def _same_facts(first: Facts, second: Facts) -> bool:
+    return first.values == second.values and first.vague == second.vague

@@ -1,0 +1,174 @@
+"""Witnesses of a difference put to both engines: only what `decide` says of a question counts as a change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import islice
+
+from eastgate.api.authority import Authority
+from eastgate.api.decisions import Decision
+from eastgate.api.questions import QuestionError
+from eastgate.cluster.question import Question
+from eastgate.ir import Request
+from eastgate.ir.attributes import HOST, MCP_METHOD, METHOD
+from eastgate.reach.destinations import Destination, Entrance
+from eastgate.reach.endings import Spelling
+from eastgate.reach.pairing import Pair
+from eastgate.reach.questions import question_of
+from eastgate.reach.samples import concrete_requests
+from eastgate.records import dataclass
+from eastgate.symbolic.callers import CallerCell
+from eastgate.symbolic.cells import OTHER
+
+__all__ = ["Confirmation", "Confirmer"]
+
+_PATH = "/any-other"
+_HOST = "any-other.example"
+_HEADER = "x-any-other"
+_ADDRESS = "203.0.113.7"
+_MOST_QUESTIONS = 120
+_METHODS = ("GET", "POST", "PUT")
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmation:
+    """A question that two engines answer differently, and their answers about one member of the destination."""
+
+    question: Question
+    member: str
+    old: Decision
+    new: Decision
+
+
+class Confirmer:
+    """Asks both engines about whole requests: what a question leaves out does not matter to its answers.
+
+    `schemes` are authorizers that may answer otherwise on the two sides, by name; `issuers` those whose tokens they may
+    take.
+    """
+
+    def __init__(self, old: Authority, new: Authority, schemes: Iterable[str], issuers: Iterable[str] = ()) -> None:
+        self._old = old
+        self._new = new
+        self._schemes = frozenset(map(str, schemes))
+        self._issuers = tuple(issuers)
+
+    def confirm(
+        self,
+        pair: Pair,
+        entrance: Entrance,
+        cell: CallerCell,
+        request: Request,
+        spelling: Spelling,
+        *,
+        now_allowed: bool,
+    ) -> Confirmation | None:
+        """Return a question that is allowed now, or denied, and was not before, made of a witness; None: none."""
+        member = self._member(pair, entrance)
+        destination = Destination(pair.kind, (member,), ())
+        asked: set[str] = set()
+        questions = self._questions(destination, member, entrance, cell, request, spelling)
+        for question in islice(questions, _MOST_QUESTIONS):
+            key = repr(question.arguments)
+            if key in asked:
+                continue
+            asked.add(key)
+            try:
+                old, new = self._old.decide(question), self._new.decide(question)
+            except QuestionError:
+                continue
+            if (_verdict(old, member), _verdict(new, member)) != (not now_allowed, now_allowed):
+                continue
+            if not (old.unknown or new.unknown):
+                return Confirmation(question, member, old, new)
+        return None
+
+    def _member(self, pair: Pair, entrance: Entrance) -> str:
+        worlds = (self._old.world, self._new.world)
+        if entrance.service is None:
+            return pair.members[0]
+        behind = (key for key in pair.members if all(entrance.service in world.services_of(key) for world in worlds))
+        return next(behind, pair.members[0])
+
+    def _questions(
+        self,
+        destination: Destination,
+        member: str,
+        entrance: Entrance,
+        cell: CallerCell,
+        request: Request,
+        spelling: Spelling,
+    ) -> Iterator[Question]:
+        for concrete in concrete_requests(request):
+            question = question_of(destination, member, entrance, cell, concrete, self._new.settings.trust_domain)
+            answers = {name: answer for name, answer in question.external_auth.items() if name not in self._schemes}
+            whole = replace(question, external_auth=answers)
+            for handed in (replace(whole, sni=None), whole) if entrance.tls is False else (whole,):
+                yield from self._variants(handed, concrete, spelling)
+
+    def _variants(self, question: Question, request: Request, spelling: Spelling) -> Iterator[Question]:
+        for spelled in _spelled(question, spelling):
+            for asked in (*_with_known_method(spelled, request), spelled):
+                yield asked
+                for completed in _completed(asked, request):
+                    yield completed
+                    yield from self._with_tokens(completed)
+
+    def _with_tokens(self, question: Question) -> Iterator[Question]:
+        if self._schemes:
+            for issuer in self._issuers:
+                yield replace(question, claims={"iss": issuer, "sub": "any-other", **(question.claims or {})})
+
+
+def _verdict(decision: Decision, member: str) -> bool:
+    """Return what a decision says of one of the places that its question leads to."""
+    return dict(decision.ways).get(member, decision.allowed)
+
+
+def _with_known_method(question: Question, request: Request) -> Iterator[Question]:
+    """Yield the question with methods that people know, where it may be any other than those that rules name."""
+    if request.values.get(METHOD) == OTHER:
+        is_message = question.mcp_method is not None or question.tool is not None
+        yield from (replace(question, method=method) for method in (("POST",) if is_message else _METHODS))
+
+
+def _completed(question: Question, request: Request) -> Iterator[Question]:
+    """Yield the question with what it leaves out: such a request as anybody sends."""
+    is_message = question.mcp_method is not None or question.tool is not None
+    values = request.values
+    if METHOD in values and values[METHOD] is None:
+        return  # no HTTP at all
+    method = question.method or ("POST" if is_message or values.get(MCP_METHOD) is not None else "GET")
+    host = question.host or (None if HOST in values and values[HOST] is None else _HOST)
+    whole = replace(
+        question,
+        method=method,
+        path=question.path or _PATH,
+        host=host,
+        headers=question.headers or {_HEADER: "any-other"},
+        source_ip=question.source_ip or _ADDRESS,
+    )
+    yield replace(question, method=method, path=whole.path)
+    yield replace(whole, source_ip=question.source_ip)
+    yield whole
+    if question.method is None and not is_message:
+        yield replace(whole, method="POST")
+
+
+def _spelled(question: Question, spelling: Spelling) -> Iterator[Question]:
+    """Yield the question with a path or a host that is spelled so."""
+    path = (question.path or "/").partition("?")[0].rstrip("/")
+    match spelling:
+        case Spelling.PLAIN:
+            yield question
+        case Spelling.ENCODED_SLASH:
+            for spelled in (f"{path}/any%2Fother", f"{path}%2Fother", "/any%2Fother"):
+                yield replace(question, path=spelled)
+        case Spelling.RESPELLED:
+            for spelled in (f"{path}/any%21other", f"{path}%21", f"{path}[", "/any%21other"):
+                yield replace(question, path=spelled)
+        case Spelling.BAD_HOST:
+            named = question.host or _HOST
+            for host in (f"bad host.{named}", f"{named}:99999"):
+                yield replace(question, host=host)

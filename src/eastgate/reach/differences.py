@@ -1,0 +1,322 @@
+"""Differences between two authorities: every request that changes its verdict, or the proof that none does.
+
+What is on both sides is paired (`pairing`), the callers fall into cells that neither side tells apart, and for each of
+them the two decision lists are compared (`opposition`). Each difference is put to both engines (`confirming`). What
+could not be found out, or not be confirmed, is a doubt: with one, nothing is said of all requests.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Container, Iterable, Iterator, Sequence
+from itertools import chain
+
+from eastgate.api.authority import Authority
+from eastgate.collection import no_collection
+from eastgate.ir import Computed, Is, Layer, Not, OneOf, Predicate, Present, Request, is_network, rewrite
+from eastgate.ir import atoms as atoms_of
+from eastgate.ir.attributes import HOST, METHOD, PATH, Attribute
+from eastgate.ir.authorizers import Authorizer, AuthorizerName, ExternalAuthorizer
+from eastgate.ir.hosts import is_host
+from eastgate.ir.paths import DECODED, is_sensitive
+from eastgate.reach.alike import are_alike
+from eastgate.reach.caller_sets import CallerSet, CallerSets
+from eastgate.reach.confirming import Confirmation, Confirmer
+from eastgate.reach.destinations import Entrance
+from eastgate.reach.endings import Branch, Ending, Spelling
+from eastgate.reach.opposition import Opposition, oppositions
+from eastgate.reach.pairing import Pair, Pairing, pair_destinations
+from eastgate.reach.reachability import Reachability, caller_atoms, number_callers
+from eastgate.reach.strings import strings_in
+from eastgate.records import dataclass
+from eastgate.symbolic.judging import is_about_path
+from eastgate.symbolic.listing import TooManyEntries
+from eastgate.symbolic.stages import is_answer
+from eastgate.symbolic.trees import Entry
+from eastgate.symbolic.witnesses import GaveUp
+
+__all__ = ["AuthorityComparison", "ComparisonDoubt", "DoubtReason", "VerdictDifference", "compare"]
+
+_BEFORE = " (before)"  # marks the answer of an authorizer that has changed, as the old side has it
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class VerdictDifference:
+    """Requests of some callers by some entrance that change their verdict: `when` holds for all of them.
+
+    `old` and `new` decide. `confirmation` is an example that both engines were asked about; without one these requests
+    only may change.
+    """
+
+    pair: Pair
+    entrance: Entrance
+    callers: CallerSet
+    when: Predicate
+    spelling: Spelling
+    old: Ending
+    new: Ending
+    request: Request
+    confirmation: Confirmation | None
+
+
+class DoubtReason(enum.StrEnum):
+    """The reasons for which nothing is proven of all requests."""
+
+    TOO_MANY = "tooMany"  # more cases than are looked at
+    NOT_CONFIRMED = "notConfirmed"  # no concrete request was found in which the sides differ
+    SCHEME = "schemeChanged"  # an authorizer may answer otherwise
+    REJECTED = "rejectedPolicy"  # a policy that cannot be read
+    UNREAD = "notRead"  # an object of a kind that is not read
+    LABELS = "labelsUnknown"  # a policy selects by labels that only a cluster adds
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ComparisonDoubt:
+    """Something that could not be found out: what it is about, and the requests that may change, where it has some."""
+
+    reason: DoubtReason
+    subject: str
+    difference: VerdictDifference | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AuthorityComparison:
+    """Two authorities compared."""
+
+    old: Authority
+    new: Authority
+    pairing: Pairing
+    callers: CallerSets
+    differences: tuple[VerdictDifference, ...]
+    doubts: tuple[ComparisonDoubt, ...]
+
+    @property
+    def proven(self) -> bool:
+        """Return whether all is said that there is to say: every request that changes is in a difference."""
+        return not self.doubts
+
+    @property
+    def equal(self) -> bool:
+        """Return whether it is proven that no request to what is on both sides changes its verdict."""
+        return self.proven and not self.differences
+
+
+def compare(
+    old: Authority, new: Authority, among: Container[str] | None = None, *, spellings: bool = True
+) -> AuthorityComparison:
+    """Compare two authorities that have the same settings, or at least name callers alike.
+
+    `among`: of workloads only these. `spellings` False: paths and hosts that proxies may refuse whatever the policies
+    are do not count.
+    """
+    with no_collection():
+        return _compare(old, new, among, spellings=spellings)
+
+
+def _compare(old: Authority, new: Authority, among: Container[str] | None, *, spellings: bool) -> AuthorityComparison:
+    pairing = pair_destinations(old, new, among)
+    callers = number_callers((old, new), chain.from_iterable(pair.layers for pair in pairing.pairs))
+    comparing = _Comparing(old, new, pairing, callers, spellings=spellings)
+    differences = tuple(chain.from_iterable(map(comparing.differences, pairing.pairs)))
+    confirmed = tuple(difference for difference in differences if difference.confirmation is not None)
+    unconfirmed = [difference for difference in differences if difference.confirmation is None]
+    doubts = [*comparing.doubts, *map(comparing.doubt, unconfirmed), *_beside(old, new, pairing)]
+    return AuthorityComparison(old, new, pairing, callers, confirmed, tuple(doubts))
+
+
+def _beside(old: Authority, new: Authority, pairing: Pairing) -> Iterator[ComparisonDoubt]:
+    """Yield what no comparison of read policies can tell."""
+    rejected = dict.fromkeys(str(policy.ref) for authority in (old, new) for policy in authority.rejected)
+    yield from (ComparisonDoubt(DoubtReason.REJECTED, name) for name in rejected)
+    yield from (ComparisonDoubt(DoubtReason.LABELS, key) for key in pairing.uncertain)
+
+
+class _Comparing:
+    def __init__(
+        self, old: Authority, new: Authority, pairing: Pairing, callers: CallerSets, *, spellings: bool
+    ) -> None:
+        self.doubts: list[ComparisonDoubt] = []
+        self._spells = spellings
+        self._callers = callers
+        self._old = Reachability(old, callers=callers)
+        self._new = Reachability(new, callers=callers)
+        self._schemes, changed = _schemes(old, new, pairing)
+        renamed = {f"{name}{_BEFORE}" for name in self._schemes}
+        self._confirmer = Confirmer(old, new, self._schemes | renamed, _issuers(changed))
+
+    def doubt(self, difference: VerdictDifference) -> ComparisonDoubt:
+        """Return why a difference is none that can be relied on."""
+        for attribute in difference.request.values:
+            name = attribute.key.removesuffix(_BEFORE)
+            if is_answer(attribute) and name in self._schemes:
+                return ComparisonDoubt(DoubtReason.SCHEME, name, difference)
+        return ComparisonDoubt(DoubtReason.NOT_CONFIRMED, _name(difference.pair), difference)
+
+    def differences(self, pair: Pair) -> Iterator[VerdictDifference]:
+        """Yield the differences of a pair, and note the doubts."""
+        for was, now in pair.entrances:
+            for callers, spelling, old, new in self._lists(pair, was, now):
+                if _is_same(old, new):
+                    continue
+                cell = next(self._callers.cells_in(callers))
+                limits = list(_impossible(spelling, (was, now)))
+                for opposed in self._oppositions(pair, old, new, limits):
+                    confirmed = self._confirmer.confirm(
+                        pair, now, cell, opposed.request, spelling, now_allowed=opposed.new.allowed
+                    )
+                    yield VerdictDifference(
+                        pair,
+                        now,
+                        callers,
+                        opposed.when,
+                        spelling,
+                        opposed.old,
+                        opposed.new,
+                        opposed.request,
+                        confirmed,
+                    )
+
+    def _oppositions(
+        self, pair: Pair, old: Sequence[Branch], new: Sequence[Branch], limits: Sequence[Predicate]
+    ) -> Iterator[Opposition]:
+        try:
+            yield from oppositions(old, new, limits)
+        except GaveUp:
+            self._too_many(pair)
+
+    def _too_many(self, pair: Pair) -> None:
+        name = _name(pair)
+        if not any(doubt.subject == name for doubt in self.doubts):
+            self.doubts.append(ComparisonDoubt(DoubtReason.TOO_MANY, name))
+
+    def _lists(
+        self, pair: Pair, was: Entrance, now: Entrance
+    ) -> Iterator[tuple[CallerSet, Spelling, Sequence[Branch], Sequence[Branch]]]:
+        """Yield the two decision lists of all callers, for every spelling that may matter."""
+        for before in self._old.answers(was):
+            for after in self._new.answers(now):
+                callers = before.callers & after.callers
+                if not callers:
+                    continue
+                if before.too_many or after.too_many:
+                    self._too_many(pair)
+                else:
+                    yield callers, Spelling.PLAIN, self._renamed(before.branches), after.branches
+        layers = (*was.layers, *now.layers)
+        if not self._spells or was.hides_http or now.hides_http:
+            return
+        spellings = list(_spellings(layers))
+        if not spellings:
+            return
+        for alike in self._callers.alike(self._callers.everybody, caller_atoms(layers)):
+            cell = next(self._callers.cells_in(alike))
+            for spelling in spellings:
+                try:
+                    old = self._old.branches(was, cell, spelling=spelling)
+                    new = self._new.branches(now, cell, spelling=spelling)
+                except TooManyEntries:
+                    self._too_many(pair)
+                else:
+                    yield alike, spelling, self._renamed(old), new
+
+    def _renamed(self, branches: Sequence[Branch]) -> Sequence[Branch]:
+        """Return a list of the old side in which the answers of changed authorizers are answers of their own."""
+        if not self._schemes:
+            return branches
+        return [Entry(rewrite(branch.when, self._as_before), branch.end) for branch in branches]
+
+    def _as_before(self, atom: Is | Computed) -> Predicate:
+        if isinstance(atom, Is) and is_answer(atom.attribute) and atom.attribute.key in self._schemes:
+            attribute = Attribute(atom.attribute.name, f"{atom.attribute.key}{_BEFORE}")
+            return Is(attribute, atom.matcher, atom.joined)
+        return atom
+
+
+def _is_same(old: Sequence[Branch], new: Sequence[Branch]) -> bool:
+    return len(old) == len(new) and all(
+        before.end.allowed == after.end.allowed and before.when == after.when
+        for before, after in zip(old, new, strict=True)
+    )
+
+
+def _name(pair: Pair) -> str:
+    return f"{pair.kind}:{pair.members[0]}"
+
+
+# Spellings
+
+
+def _spellings(layers: Sequence[Layer]) -> Iterator[Spelling]:
+    """Yield the spellings of requests that some layer treats in a way of its own."""
+    atoms = [atom for layer in layers for atom in layer.atoms(observed=False)]
+    if any(map(is_about_path, atoms)):
+        yield Spelling.ENCODED_SLASH
+    if any(map(is_sensitive, atoms)):
+        yield Spelling.RESPELLED
+    if not all(map(is_network, layers)):
+        yield Spelling.BAD_HOST
+
+
+def _impossible(spelling: Spelling, entrances: tuple[Entrance, Entrance]) -> Iterator[Predicate]:
+    """Yield what no request that is spelled so meets."""
+    if spelling is Spelling.PLAIN:
+        return
+    asked = (atom for entrance in entrances for layer in entrance.layers for atom in layer.atoms(observed=False))
+    routed = (atom for entrance in entrances for passage in entrance.passages for atom in atoms_of(passage.when))
+    atoms = [atom for atom in chain(asked, routed) if isinstance(atom, Is)]
+    if any(atom.attribute is METHOD for atom in atoms):
+        yield Not(Is(METHOD, Present()))
+    attribute = HOST if spelling is Spelling.BAD_HOST else PATH
+    exact = {
+        str(value)
+        for atom in atoms
+        if atom.attribute is attribute and isinstance(atom.matcher, OneOf)
+        for value in atom.matcher.values
+    }
+    if spelling is Spelling.BAD_HOST:
+        exact = set(filter(is_host, exact))
+    if spelling is Spelling.RESPELLED:
+        exact = {text for text in exact if DECODED.isdisjoint(text) and "%" not in text}
+    if exact:
+        yield Is(attribute, OneOf(frozenset(exact)))
+
+
+# Authorizers
+
+
+def _schemes(old: Authority, new: Authority, pairing: Pairing) -> tuple[frozenset[str], list[object]]:
+    """Return the authorizers that may answer otherwise on the two sides: their names, and what they are.
+
+    A service elsewhere answers as it likes, and on both sides alike, as long as it is asked alike.
+    """
+    entrances = [each for pair in pairing.pairs for each in pair.entrances]
+    before, after = _asked(was for was, _ in entrances), _asked(now for _, now in entrances)
+    same_secrets = old.world.secrets == new.world.secrets
+    changed = []
+    for name in dict.fromkeys([*before, *after]):
+        was, now = before.get(name, []), after.get(name, [])
+        same = are_alike(was, now)
+        if any(evaluator is not None for evaluator, _ in (*was, *now)):
+            changed += [] if same and same_secrets else [name]
+        elif was and now and not same:
+            changed.append(name)
+    return frozenset(changed), [asked for side in (before, after) for name in changed for asked in side.get(name, ())]
+
+
+_Asked = tuple[Authorizer | None, ExternalAuthorizer | None]
+
+
+def _asked(entrances: Iterable[Entrance]) -> dict[str, list[_Asked]]:
+    """Return how each authorizer is asked, by its name."""
+    asked: dict[str, list[_Asked]] = {}
+    for ask in (ask for entrance in entrances for layer in entrance.layers for ask in layer.asks):
+        name = ask.authorizer
+        way = ask.evaluator, name.external if isinstance(name, AuthorizerName) else None
+        ways = asked.setdefault(str(name), [])
+        if not any(are_alike(way, known) for known in ways):
+            ways.append(way)
+    return asked
+
+
+def _issuers(schemes: Iterable[object]) -> list[str]:
+    return list(dict.fromkeys(text for scheme in schemes for text in strings_in(scheme) if text.startswith("http")))[:4]

@@ -1,0 +1,121 @@
+"""Two decision lists compared: requests that one allows and the other denies, or that there is none.
+
+A request comes to one entry of each list. So all that differ are found by looking, for each two entries with different
+verdicts, for a request that meets both and nothing before them. The search is exact, as in `searching`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from eastgate.ir import NEVER, Predicate, Request, conjuncts, mentions
+from eastgate.ir.attributes import MCP_METHOD, MCP_TOOL
+from eastgate.reach.endings import Branch, Ending
+from eastgate.reach.searching import IMPOSSIBLE
+from eastgate.reach.subtraction import subtract
+from eastgate.records import dataclass
+from eastgate.symbolic.simplify import both
+from eastgate.symbolic.witnesses import GaveUp, witness
+
+__all__ = ["Opposition", "oppositions"]
+
+_MOST_PAIRS = 20_000  # of entries that are compared
+_MOST_EXCEPTIONS = 12  # that a condition names
+
+
+@dataclass(frozen=True, slots=True)
+class Opposition:
+    """Requests whose verdict differs: `when` holds for all of them, and `request` is one. `old` and `new` decide."""
+
+    when: Predicate
+    request: Request
+    old: Ending
+    new: Ending
+
+
+def oppositions(
+    old: Sequence[Branch], new: Sequence[Branch], impossible: Sequence[Predicate] = ()
+) -> Iterator[Opposition]:
+    """Yield what two lists oppose each other on. Raises GaveUp where that cannot be found out.
+
+    Requests that meet one of `impossible` do not exist.
+    """
+    first, last = _common_ends(old, new)
+    tried = 0
+    gave_up = False
+    for index, was in enumerate(old[first:], first):
+        is_common = index >= len(old) - last
+        for other, now in enumerate(new[first : len(new) - last if is_common else len(new)], first):
+            if was.end.allowed == now.end.allowed:
+                continue
+            tried += 1
+            if tried > _MOST_PAIRS:
+                raise GaveUp
+            try:
+                opposed = _oppose(was, now, old[:index], new[:other], impossible)
+            except GaveUp:  # the others are still of interest
+                gave_up = True
+                continue
+            if opposed is not None:
+                yield opposed
+    if gave_up:
+        raise GaveUp
+
+
+def _common_ends(old: Sequence[Branch], new: Sequence[Branch]) -> tuple[int, int]:
+    """Return how many entries at the beginning say the same in both lists, and how many of the others at the end."""
+    shortest = min(len(old), len(new))
+    first = next((n for n in range(shortest) if not _says_same(old[n], new[n])), shortest)
+    left = shortest - first
+    last = next((n for n in range(left) if not _says_same(old[-1 - n], new[-1 - n])), left)
+    return first, last
+
+
+def _says_same(first: Branch, second: Branch) -> bool:
+    return first.end.allowed == second.end.allowed and first.when == second.when
+
+
+def _oppose(
+    was: Branch,
+    now: Branch,
+    before_was: Sequence[Branch],
+    before_now: Sequence[Branch],
+    impossible: Sequence[Predicate],
+) -> Opposition | None:
+    wanted = both((was.when, now.when))
+    if wanted == NEVER:
+        return None
+    asked = frozenset(conjuncts(wanted))
+    earlier: list[Predicate] = []
+    opposing: list[Predicate] = []
+    for branches, end in ((before_was, was.end), (before_now, now.end)):
+        for branch in branches:
+            if frozenset(conjuncts(branch.when)) <= asked:
+                return None  # it is decided before
+            if both((wanted, branch.when)) != NEVER:
+                earlier.append(branch.when)
+                if branch.end.allowed != end.allowed:
+                    opposing.append(branch.when)
+    request = _find(wanted, earlier, opposing, impossible)
+    if request is None:
+        return None
+    exceptions = list(dict.fromkeys(opposing))[:_MOST_EXCEPTIONS]
+    return Opposition(subtract(wanted, exceptions), request, was.end, now.end)
+
+
+def _find(
+    wanted: Predicate, earlier: list[Predicate], opposing: list[Predicate], impossible: Sequence[Predicate]
+) -> Request | None:
+    """Return a request that nothing decides before; where that is too much to ask, nothing of the other verdict."""
+    limits = [*impossible, *_about_messages([wanted, *earlier])]
+    try:
+        return witness(wanted, [*dict.fromkeys(earlier), *limits])
+    except GaveUp:
+        if len(opposing) == len(earlier):
+            raise
+        return witness(wanted, [*dict.fromkeys(opposing), *limits])
+
+
+def _about_messages(predicates: Sequence[Predicate]) -> Sequence[Predicate]:
+    looked_at = frozenset().union(*map(mentions, predicates))
+    return IMPOSSIBLE if looked_at & {MCP_METHOD, MCP_TOOL} else ()

@@ -1,0 +1,238 @@
+"""Pairs of destinations: what exists on two sides under one name, at entrances that both sides have.
+
+Destinations that cannot differ are left out, and cheaply: where the world is the same, only what changed policies
+target is looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from eastgate.api.authority import Authority
+from eastgate.cluster import Everything, Workload
+from eastgate.cluster.points import DeadEnd, NamedPoint, Point
+from eastgate.cluster.targets import BackendNamed
+from eastgate.dialects import Policy
+from eastgate.engine.compiled import Program
+from eastgate.ir import ALWAYS, Layer, PolicyRef, Unroutable
+from eastgate.reach import destinations
+from eastgate.reach.alike import are_alike, are_alike_entrances, changed_policies
+from eastgate.reach.destinations import Destination, DestinationKind, Entrance, Passage, backend_alone, workload_class
+from eastgate.reach.endings import EnforcementPoint
+from eastgate.records import dataclass
+
+__all__ = ["Pair", "Pairing", "pair_destinations"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pair:
+    """A destination of both sides that may decide otherwise: `members` are keys, and `entrances` those to compare."""
+
+    kind: DestinationKind
+    members: tuple[str, ...]
+    entrances: tuple[tuple[Entrance, Entrance], ...]
+
+    @property
+    def layers(self) -> Iterator[Layer]:
+        """Yield every layer of both sides."""
+        return (layer for pair in self.entrances for entrance in pair for layer in entrance.layers)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pairing:
+    """The pairs to compare; what is on one side alone, as questions name it; and how many are on both sides.
+
+    `uncertain` are workloads of which nobody can tell which policies select them, and those may differ.
+    """
+
+    pairs: tuple[Pair, ...]
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+    common: int
+    changed: tuple[PolicyRef, ...]
+    uncertain: tuple[str, ...]
+
+
+class _Sides(NamedTuple):
+    old: Authority
+    new: Authority
+    touched: frozenset[Point] | None  # None: all may have changed
+    among: Container[str] | None
+
+
+def pair_destinations(old: Authority, new: Authority, among: Container[str] | None = None) -> Pairing:
+    """Pair the destinations of two authorities that name callers alike; `among`: of workloads only these."""
+    policies = _policies(old), _policies(new)
+    changed = changed_policies(old, new, *policies)
+    sides = _Sides(old, new, _touched(old, new, changed, policies), among)
+    before, after = _names(old), _names(new)
+    pairs = [*_workloads(sides), *_gateways(sides, destinations.gateways), *_gateways(sides, destinations.routes)]
+    pairs += _backends(sides)
+    return Pairing(
+        tuple(pair for pair in pairs if pair.entrances),
+        tuple(name for name in after if name not in before),
+        tuple(name for name in before if name not in after),
+        sum(name in after and _is_among(name, among) for name in before),
+        tuple(changed),
+        tuple(_uncertain(old, new)) if changed or sides.touched is None else (),
+    )
+
+
+_Policies = Mapping[PolicyRef, Policy]
+
+
+def _policies(authority: Authority) -> _Policies:
+    return {policy.ref: policy for policy in authority.policies}
+
+
+def _touched(
+    old: Authority, new: Authority, changed: Sequence[PolicyRef], policies: tuple[_Policies, _Policies]
+) -> frozenset[Point] | None:
+    """Return the points that changed policies target, if nothing else has changed; None where all may have."""
+    if old.settings != new.settings or old.world.objects != new.world.objects:
+        return None
+    for side in policies:
+        targets = (target for ref in changed if ref in side for target in side[ref].targets)
+        if any(isinstance(target, Everything) for target in targets):
+            return None
+    engines = old.engine, new.engine
+    return frozenset[Point]().union(*(engine.points_of(ref) for engine in engines for ref in changed))
+
+
+def _names(authority: Authority) -> dict[str, None]:
+    world = authority.world
+    names = [f"{DestinationKind.POD}:{key}" for key in world.workloads]
+    names += [f"{DestinationKind.GATEWAY}:{gateway.key}" for gateway in world.gateways.values()]
+    names += [f"{DestinationKind.BACKEND}:{backend.key}" for backend in world.backends.values()]
+    return dict.fromkeys(names)
+
+
+def _is_among(name: str, among: Container[str] | None) -> bool:
+    kind, _, key = name.partition(":")
+    return among is None or kind != DestinationKind.POD or key in among
+
+
+def _uncertain(old: Authority, new: Authority) -> Iterator[str]:
+    for key in old.world.workloads:
+        if key in new.world.workloads:
+            before, after = old.engine.uncertain(key), new.engine.uncertain(key)
+            if not are_alike(before, after):
+                yield key
+
+
+def _decide_alike(sides: _Sides, was: Sequence[Layer], now: Sequence[Layer]) -> bool:
+    return are_alike(was, now) and not _ask_otherwise(sides, was)
+
+
+def _ask_otherwise(sides: _Sides, layers: Iterable[Layer]) -> bool:
+    """Return whether the same authorizers may answer otherwise: they look at Secrets."""
+    if sides.touched is not None or sides.old.world.secrets == sides.new.world.secrets:
+        return False
+    return any(ask.evaluator is not None for layer in layers for ask in layer.asks)
+
+
+# Workloads
+
+
+def _workloads(sides: _Sides) -> Iterator[Pair]:
+    old, new, touched, among = sides
+    classes: dict[tuple[int, int], tuple[Program, Program, list[tuple[Workload, Workload]]]] = {}
+    keys = old.world.workloads if touched is None else sorted(point for point in touched if isinstance(point, str))
+    for key in keys:
+        before, after = old.world.workloads.get(key), new.world.workloads.get(key)
+        if before is not None and after is not None and (among is None or key in among):
+            programs = old.engine.program(key), new.engine.program(key)
+            ids = id(programs[0]), id(programs[1])
+            classes.setdefault(ids, (*programs, []))[2].append((before, after))
+    for was, now, members in classes.values():
+        if not _decide_alike(sides, was.layers, now.layers):
+            yield _workload_pair(old, new, (was.layers, now.layers), members)
+
+
+def _workload_pair(
+    old: Authority,
+    new: Authority,
+    layers: tuple[tuple[Layer, ...], tuple[Layer, ...]],
+    members: Sequence[tuple[Workload, Workload]],
+) -> Pair:
+    ports = {port.number for pair in members for workload in pair for port in workload.ports}
+    services = {
+        service
+        for before, after in members
+        for service in {*old.world.services_of(before.key)} & {*new.world.services_of(after.key)}
+    }
+    was = workload_class(old, layers[0], [before for before, _ in members], layers[1], ports, services)
+    now = workload_class(new, layers[1], [after for _, after in members], layers[0], ports, services)
+    return Pair(DestinationKind.POD, now.members, tuple(_matched(was, now)))
+
+
+def _matched(was: Destination, now: Destination) -> Iterator[tuple[Entrance, Entrance]]:
+    """Yield the entrances that both have: the classes of ports are the same, Services may be behind one alone."""
+    before = {(entrance.service, entrance.ports, entrance.others): entrance for entrance in was.entrances}
+    for entrance in now.entrances:
+        other = before.get((entrance.service, entrance.ports, entrance.others))
+        if other is not None:
+            yield other, entrance
+
+
+# Gateways, routes and backends
+
+
+def _gateways(sides: _Sides, of: Callable[[Authority], list[Destination]]) -> Iterator[Pair]:
+    old, new, touched, _ = sides
+    if touched is not None and not any(isinstance(point, NamedPoint) for point in touched):
+        return
+    before = {destination.members: destination for destination in of(old)}
+    for destination in of(new):
+        was = before.get(destination.members)
+        if was is not None:
+            entrances = _common(old, new, was.entrances, destination.entrances)
+            differing = tuple(
+                pair for pair in entrances if not are_alike_entrances(*pair) or _ask_otherwise(sides, pair[0].layers)
+            )
+            yield Pair(destination.kind, destination.members, differing)
+
+
+def _common(
+    old: Authority, new: Authority, before: Iterable[Entrance], after: Iterable[Entrance]
+) -> list[tuple[Entrance, Entrance]]:
+    """Return the entrances of both sides; where one side has none at a port, requests lead nowhere there."""
+    was = {_entrance_key(entrance): entrance for entrance in before}
+    now = {_entrance_key(entrance): entrance for entrance in after}
+    return [
+        (
+            was.get(key) or _instead(old, was.values(), now[key]),
+            now.get(key) or _instead(new, now.values(), was[key]),
+        )
+        for key in dict.fromkeys([*was, *now])
+    ]
+
+
+def _entrance_key(entrance: Entrance) -> tuple[tuple[int, ...], bool | None, bool]:
+    return entrance.ports, entrance.tls, entrance.hides_http
+
+
+def _instead(authority: Authority, entrances: Iterable[Entrance], missing: Entrance) -> Entrance:
+    """Return where requests come in on a side that lacks an entrance: by the only one at that port, or nowhere."""
+    there = [entrance for entrance in entrances if entrance.ports == missing.ports]
+    if len(there) == 1:
+        return there[0]
+    layers = authority.engine.program(DeadEnd(Unroutable.NO_ROUTE)).layers
+    passage = Passage(ALWAYS, (EnforcementPoint((), layers),))
+    return Entrance(missing.ports, missing.others, missing.facts, (passage,), tls=missing.tls)
+
+
+def _backends(sides: _Sides) -> Iterator[Pair]:
+    old, new, touched, _ = sides
+    for key, backend in new.world.backends.items():
+        before = old.world.backends.get(key)
+        point = BackendNamed(backend.namespace, backend.name)
+        if before is None or (touched is not None and point not in touched):
+            continue
+        layers = old.engine.program(point).layers, new.engine.program(point).layers
+        if not _decide_alike(sides, *layers):
+            ports = {side.port for side in (before, backend) if side.port}
+            was = backend_alone(old, before, layers[1], ports)
+            now = backend_alone(new, backend, layers[0], ports)
+            yield Pair(DestinationKind.BACKEND, (key,), tuple(_matched(was, now)))

@@ -1,0 +1,116 @@
+"""Sets of callers as ids and as words: all accounts of a namespace are `sa:shop/*`, not a list of them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from eastgate.ir.service_accounts import account_of
+from eastgate.reach.caller_sets import CallerSet, CallerSets
+from eastgate.symbolic.callers import (
+    AccountsIn,
+    AnonymousCell,
+    CallerCell,
+    IdentityCell,
+    Name,
+    NamesUnder,
+    OtherAccounts,
+    OtherIdentities,
+    OtherNames,
+)
+
+__all__ = ["CallerWords"]
+
+
+class CallerWords:
+    """Names sets of callers."""
+
+    def __init__(self, callers: CallerSets) -> None:
+        self._callers = callers
+        self._domain = callers.callers.domain
+        self._namespaces: dict[str, CallerSet] = defaultdict(int)
+        self._identities: CallerSet = 0
+        self._anonymous: CallerSet = 0
+        for number, cell in enumerate(callers.cells):
+            namespace = self._namespace(cell)
+            if namespace is not None:
+                self._namespaces[namespace] |= 1 << number
+            if isinstance(cell, AnonymousCell):
+                self._anonymous |= 1 << number
+            else:
+                self._identities |= 1 << number
+
+    def _namespace(self, cell: CallerCell) -> str | None:
+        """Return the namespace of accounts of the trust domain."""
+        match cell:
+            case AccountsIn(domain, namespace) if domain == self._domain:
+                return namespace
+            case IdentityCell(identity):
+                account = account_of(identity)
+                return account[1] if account is not None and account[0] == self._domain else None
+            case _:
+                return None
+
+    def ids(self, chosen: CallerSet) -> tuple[str, ...]:
+        """Return the ids of cells, as `eastgate graph` has them."""
+        return tuple(self._id(cell) for cell in self._callers.cells_in(chosen))
+
+    def _id(self, cell: CallerCell) -> str:
+        match cell:
+            case IdentityCell(identity):
+                account = account_of(identity)
+                if account is not None and account[0] == self._domain:
+                    return f"sa:{account[1]}/{account[2]}"
+                return identity
+            case AccountsIn(domain, namespace):
+                return f"others:{namespace}" if domain == self._domain else str(cell)
+            case OtherAccounts():
+                return "others"
+            case OtherIdentities():
+                return "outside"
+            case Name(name):
+                return f"id:{name}"
+            case NamesUnder():
+                return f"id:{cell}"
+            case OtherNames():
+                return "id:*"
+            case AnonymousCell():
+                return "anonymous"
+
+    def words(self, chosen: CallerSet) -> tuple[str, ...]:
+        """Return the callers of a set in few words."""
+        if chosen == self._callers.everybody:
+            return ("anyone",)
+        if chosen == self._identities:
+            return ("any identity",)
+        most = chosen.bit_count() * 2 > self._callers.everybody.bit_count()
+        left = self._callers.everybody & ~chosen
+        if most and left.bit_count() <= 3 and chosen.bit_count() > 3:
+            return (f"anyone but {', '.join(self._listed(left))}",)
+        return tuple(self._listed(chosen))
+
+    def _listed(self, chosen: CallerSet) -> list[str]:
+        words: dict[str, None] = {}
+        for cell in self._callers.cells_in(chosen):
+            namespace = self._namespace(cell)
+            whole = self._namespaces[namespace] if namespace is not None else 0
+            if namespace is not None and whole & chosen == whole and whole.bit_count() > 1:
+                words[f"sa:{namespace}/*"] = None
+            else:
+                words[self._word(cell)] = None
+        return list(words)
+
+    def _word(self, cell: CallerCell) -> str:
+        match cell:
+            case AccountsIn(domain, namespace) if domain == self._domain:
+                alone = self._namespaces[namespace].bit_count() == 1
+                return f"sa:{namespace}/*" if alone else f"other accounts of {namespace}"
+            case OtherAccounts():
+                return "accounts of other namespaces"
+            case OtherIdentities():
+                return "other SPIFFE IDs"
+            case OtherNames():
+                return "other DNS names"
+            case AnonymousCell():
+                return "anonymous"
+            case _:
+                return self._id(cell)

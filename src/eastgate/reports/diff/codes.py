@@ -1,0 +1,23 @@
+"""The findings of a comparison."""
+
+from eastgate.diagnostics import Code, Severity
+
+WIDER = Code(
+    "EG6201",
+    "requests are allowed that were denied",
+    "Between the two sets of policies that were compared, some requests change their verdict from deny to allow.",
+    Severity.WARNING,
+)
+NARROWER = Code(
+    "EG6202",
+    "requests are denied that were allowed",
+    "Between the two sets of policies that were compared, some requests change their verdict from allow to deny.",
+    Severity.WARNING,
+)
+NOT_PROVEN = Code(
+    "EG6203",
+    "it is not proven what changes",
+    "Of two sets of policies that were compared it could not be found out whether some requests change their verdict: "
+    "there are too many cases, an authorizer was changed, or there is something that cannot be read.",
+    Severity.WARNING,
+)

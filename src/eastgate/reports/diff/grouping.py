@@ -1,0 +1,175 @@
+"""Differences merged as people say them: callers, ports and destinations to which the same happens are one change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import replace
+
+from eastgate.ir import ALWAYS, Origin, Predicate
+from eastgate.reach.caller_sets import CallerSet
+from eastgate.reach.destinations import DestinationKind, Entrance
+from eastgate.reach.differences import VerdictDifference
+from eastgate.reach.endings import Ending, Spelling
+from eastgate.reach.pairing import Pair
+from eastgate.records import dataclass
+from eastgate.reports.diff.model import ChangedPorts
+from eastgate.symbolic.simplify import either
+
+__all__ = ["ChangeGroup", "group"]
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeGroup:
+    """Differences that are one to people; the first stands for all. `when` holds for all of them that are plain."""
+
+    kind: DestinationKind
+    callers: CallerSet
+    members: tuple[str, ...]
+    services: tuple[str, ...]
+    ports: ChangedPorts
+    when: Predicate
+    spellings: tuple[Spelling, ...]
+    decided: Hashable
+    differences: tuple[VerdictDifference, ...]
+
+    @property
+    def is_wider(self) -> bool:
+        """Return whether these requests are allowed now."""
+        return self.differences[0].new.allowed
+
+
+def group(differences: Iterable[VerdictDifference]) -> list[ChangeGroup]:
+    """Merge differences, those to allow first."""
+    parts = [_single(difference) for difference in differences]
+    parts = _merged(parts, lambda part: (*_where(part), part.when), _join_callers)
+    parts = _merged(parts, lambda part: (*_where(part), part.callers), _join_conditions)
+    by_pair = _merged(parts, _but_entrance, _join_entrances)
+    groups = _merged(by_pair, _but_members, _join_members)
+    groups = _merged(groups, _but_spelling, _join_spellings)
+    return sorted(_folded(groups), key=lambda each: not each.is_wider)
+
+
+def _single(difference: VerdictDifference) -> ChangeGroup:
+    entrance, pair = difference.entrance, difference.pair
+    return ChangeGroup(
+        pair.kind,
+        difference.callers,
+        pair.members,
+        () if entrance.service is None else (entrance.service,),
+        _ports(pair, (entrance,)),
+        difference.when,
+        (difference.spelling,),
+        (_decided_by(difference.old), _decided_by(difference.new)),
+        (difference,),
+    )
+
+
+def _decided_by(ending: Ending) -> Hashable:
+    return ending.allowed, None if ending.origin is None else _rule(ending.origin)
+
+
+def _rule(origin: Origin) -> Hashable:
+    return origin.policy, origin.index, origin.label
+
+
+def _ports(pair: Pair, entrances: Sequence[Entrance]) -> ChangedPorts:
+    numbers = sorted({port for entrance in entrances for port in entrance.ports})
+    chosen = {(entrance.ports, entrance.others) for entrance in entrances}
+    every = all((now.ports, now.others) in chosen for _, now in pair.entrances)
+    others = any(entrance.others for entrance in entrances)
+    return ChangedPorts(tuple(numbers), others, every and (others or pair.kind is DestinationKind.GATEWAY))
+
+
+# What is merged
+
+
+def _merged(
+    parts: Iterable[ChangeGroup],
+    key: Callable[[ChangeGroup], Hashable],
+    join: Callable[[Sequence[ChangeGroup]], ChangeGroup],
+) -> list[ChangeGroup]:
+    by_key: dict[Hashable, list[ChangeGroup]] = {}
+    for part in parts:
+        by_key.setdefault(key(part), []).append(part)
+    return [alike[0] if len(alike) == 1 else join(alike) for alike in by_key.values()]
+
+
+def _where(part: ChangeGroup) -> tuple[Hashable, ...]:
+    """Return what is the same for all differences of one entrance that are decided alike."""
+    difference = part.differences[0]
+    return id(difference.pair), id(difference.entrance), part.spellings, part.decided
+
+
+def _but_entrance(part: ChangeGroup) -> Hashable:
+    return id(part.differences[0].pair), part.spellings, part.decided, part.callers, part.when
+
+
+def _but_members(part: ChangeGroup) -> Hashable:
+    return part.kind, part.spellings, part.decided, part.callers, part.when, part.ports, part.services
+
+
+def _but_spelling(part: ChangeGroup) -> Hashable:
+    if part.spellings == (Spelling.PLAIN,):
+        return id(part)
+    return part.kind, part.decided, part.callers, part.when, part.ports, part.services, part.members
+
+
+def _together(parts: Sequence[ChangeGroup]) -> ChangeGroup:
+    return replace(parts[0], differences=tuple(each for part in parts for each in part.differences))
+
+
+def _join_callers(parts: Sequence[ChangeGroup]) -> ChangeGroup:
+    callers = 0
+    for part in parts:
+        callers |= part.callers
+    return replace(_together(parts), callers=callers)
+
+
+def _join_conditions(parts: Sequence[ChangeGroup]) -> ChangeGroup:
+    return replace(_together(parts), when=either(part.when for part in parts))
+
+
+def _join_entrances(parts: Sequence[ChangeGroup]) -> ChangeGroup:
+    joined = _together(parts)
+    entrances = [difference.entrance for difference in joined.differences]
+    services = tuple(dict.fromkeys(service for part in parts for service in part.services))
+    return replace(joined, ports=_ports(joined.differences[0].pair, entrances), services=services)
+
+
+def _join_members(parts: Sequence[ChangeGroup]) -> ChangeGroup:
+    members = tuple(dict.fromkeys(member for part in parts for member in part.members))
+    return replace(_together(parts), members=members)
+
+
+def _join_spellings(parts: Sequence[ChangeGroup]) -> ChangeGroup:
+    return replace(_together(parts), spellings=tuple(dict.fromkeys(one for part in parts for one in part.spellings)))
+
+
+def _folded(groups: Sequence[ChangeGroup]) -> list[ChangeGroup]:
+    """Return the groups with those of odd spellings in a plain one that says the same of its requests, and more."""
+    plain = [part for part in groups if part.spellings == (Spelling.PLAIN,)]
+    alone: list[ChangeGroup] = []
+    for part in groups:
+        if part.spellings == (Spelling.PLAIN,):
+            continue
+        index = next((number for number, wider in enumerate(plain) if _covers(wider, part)), None)
+        if index is None:
+            alone.append(part)
+        else:
+            joined = _together((plain[index], part))
+            spellings = tuple(dict.fromkeys([*plain[index].spellings, *part.spellings]))
+            plain[index] = replace(joined, spellings=spellings)
+    return [*plain, *alone]
+
+
+def _covers(wider: ChangeGroup, part: ChangeGroup) -> bool:
+    return (
+        wider.is_wider == part.is_wider
+        and wider.kind == part.kind
+        and part.callers & ~wider.callers == 0
+        and {*part.members} <= {*wider.members}
+        and {*part.services} <= {*wider.services}
+        and {*part.ports.numbers} <= {*wider.ports.numbers}
+        and (wider.ports.others or not part.ports.others)
+        and part.when in (ALWAYS, wider.when)
+    )

@@ -1,0 +1,130 @@
+"""Compares two authorities, and says it as people do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from eastgate.api.authority import Authority
+from eastgate.api.decisions import Decision
+from eastgate.ir import ALWAYS
+from eastgate.manifests.document import content_of
+from eastgate.reach.differences import AuthorityComparison, ComparisonDoubt, DoubtReason, VerdictDifference, compare
+from eastgate.reach.endings import Ending, Spelling
+from eastgate.reports.diff.callers import CallerWords
+from eastgate.reports.diff.grouping import ChangeGroup, group
+from eastgate.reports.diff.model import SPELLINGS, ChangedRequests, DiffReport, SideVerdict, Unproven, VerdictChange
+from eastgate.reports.effective.words import condition_text
+from eastgate.unread import Influence, Unread
+
+__all__ = ["diff", "report_of"]
+
+
+def diff(old: Authority, new: Authority, *, unread: bool = True) -> DiffReport:
+    """Compare two authorities that have the same settings.
+
+    `unread`: objects of kinds that are not read keep the result from being proven, where they may make a difference.
+    """
+    return report_of(compare(old, new), unread=unread)
+
+
+def report_of(comparison: AuthorityComparison, *, unread: bool = True) -> DiffReport:
+    """Return a comparison as people say it."""
+    words = CallerWords(comparison.callers)
+    changes = [_change(each, words) for each in group(comparison.differences)]
+    unproven = [*_unproven(comparison, words)]
+    if unread:
+        unproven += [Unproven(DoubtReason.UNREAD, name) for name in _unread(comparison)]
+    pairing = comparison.pairing
+    return DiffReport(
+        tuple(changes),
+        tuple(unproven),
+        pairing.added,
+        pairing.removed,
+        pairing.common,
+        tuple(sorted(map(str, pairing.changed))),
+    )
+
+
+def _requests(each: ChangeGroup, words: CallerWords) -> ChangedRequests:
+    names = [f"{each.kind}:{member}" for member in each.members]
+    if each.services:
+        is_direct = any(difference.entrance.service is None for difference in each.differences)
+        services = [f"service:{service}" for service in each.services]
+        names = [*names, *services] if is_direct else services
+    condition = None if each.when == ALWAYS else condition_text(each.when)
+    if Spelling.PLAIN not in each.spellings and condition is None:
+        condition = _SPELLED[each.spellings[0]] if len(each.spellings) == 1 else _ODD
+    spellings = tuple(SPELLINGS[spelling] for spelling in each.spellings)
+    callers = words.ids(each.callers), words.words(each.callers)
+    return ChangedRequests(*callers, tuple(names), each.ports, condition, spellings)
+
+
+_SPELLED = {
+    Spelling.ENCODED_SLASH: "a path with an encoded slash",
+    Spelling.RESPELLED: "a path that is spelled otherwise than patterns expect",
+    Spelling.BAD_HOST: "a host that is none",
+}
+_ODD = "a path or a host that is spelled oddly"
+
+
+def _change(each: ChangeGroup, words: CallerWords) -> VerdictChange:
+    difference = each.differences[0]
+    confirmation = difference.confirmation
+    assert confirmation is not None  # noqa: S101 - else it is a doubt
+    return VerdictChange(
+        _requests(each, words),
+        _side(confirmation.old, difference.old),
+        _side(confirmation.new, difference.new),
+        tuple(confirmation.question.arguments),
+    )
+
+
+def _side(decision: Decision, ending: Ending) -> SideVerdict:
+    if decision.allowed == ending.allowed:
+        return SideVerdict(decision.allowed, decision.policy, decision.rule, decision.span, decision.reason)
+    origin = ending.origin  # the answer to the question is about another of the pods behind its Service
+    policy = origin.policy if origin is not None else None
+    return SideVerdict(
+        ending.allowed,
+        str(policy) if policy is not None else None,
+        origin.index if origin is not None and policy is not None else None,
+        origin.span if origin is not None else None,
+        str(origin) if origin is not None else "no rule",
+    )
+
+
+def _unproven(comparison: AuthorityComparison, words: CallerWords) -> Iterator[Unproven]:
+    by_reason: dict[tuple[DoubtReason, str], list[VerdictDifference]] = {}
+    for doubt in comparison.doubts:
+        by_reason.setdefault(_kind(doubt), []).extend([doubt.difference] if doubt.difference is not None else [])
+    for (reason, subject), differences in by_reason.items():
+        if not differences:
+            yield Unproven(reason, subject)
+        for each in group(differences):
+            yield Unproven(reason, subject, each.is_wider, _requests(each, words))
+
+
+def _kind(doubt: ComparisonDoubt) -> tuple[DoubtReason, str]:
+    if doubt.reason is DoubtReason.NOT_CONFIRMED:
+        return doubt.reason, ""  # the requests say what it is about
+    return doubt.reason, doubt.subject
+
+
+def _unread(comparison: AuthorityComparison) -> Iterator[str]:
+    """Yield the objects of unread kinds that may make a difference.
+
+    Those that are the same on both sides do not, where all that they may act on is the same too.
+    """
+    before, after = (
+        {str(unread): unread for unread in authority.unread_objects.objects if _acts(unread)}
+        for authority in (comparison.old, comparison.new)
+    )
+    same_world = comparison.old.world.objects == comparison.new.world.objects
+    for name in sorted(before.keys() | after.keys()):
+        was, now = before.get(name), after.get(name)
+        if not same_world or was is None or now is None or content_of(was.document) != content_of(now.document):
+            yield name
+
+
+def _acts(unread: Unread) -> bool:
+    return unread.kind.influence is not Influence.NONE
