@@ -114,16 +114,18 @@ def test_statements_about_workloads(
 def test_statements_about_services(
     situation: tuple[list[Manifest], Settings], mode: Mode, meant: Callers, requests: Requests, data: st.DataObject
 ) -> None:
-    authority = authority_of(*situation)
-    world = authority.world
-    keys = sorted(key for key in world.services if world.pods_of(key))
-    if not keys:
-        return
-    key = data.draw(st.sampled_from(keys))
+    manifests, chosen = situation
+    pod = data.draw(st.sampled_from([each for each in manifests if each["kind"] == "Pod"]))
+    service = data.draw(generate.service("drawn", pod["metadata"]["namespace"]))
+    service["spec"]["selector"] = {"app": "web", **pod["metadata"]["labels"]}
+    pod["metadata"]["labels"] = service["spec"]["selector"]
+    authority = authority_of([*manifests, service], chosen)
+    key = f"{pod['metadata']['namespace']}/drawn"
     stated = statement(mode, meant, to(services=(key,)), requests)
     finding = prove(authority, stated)
     asked = (Question(q.source, f"service:{key}", q.port, q.method, q.path) for q in questions_to(""))
     agrees(finding, stated, authority, (each for each in asked if each.port in generate.PORTS))
+    assert finding.standing is not Standing.NOT_PROVEN or requests.ports, finding.why
 
 
 # Linkerd
