@@ -137,11 +137,11 @@ def test_requests_that_begin_to_be_refused_for_their_spelling_are_told(shop: Sho
 
 
 def test_fail_on(shop: Shop) -> None:
-    wider = [policy(WEB)], [policy(BOTH)]
-    assert shop.diff(*wider, "--fail-on", "narrower")[0] == 0
-    assert shop.diff(*wider, "--fail-on", "wider")[0] == 1
-    assert shop.diff(*reversed(wider), "--fail-on", "wider")[0] == 0
-    assert shop.diff(*reversed(wider), "--fail-on", "narrower")[0] == 1
+    narrow, wide = [policy(WEB)], [policy(BOTH)]
+    assert shop.diff(narrow, wide, "--fail-on", "narrower")[0] == 0
+    assert shop.diff(narrow, wide, "--fail-on", "wider")[0] == 1
+    assert shop.diff(wide, narrow, "--fail-on", "wider")[0] == 0
+    assert shop.diff(wide, narrow, "--fail-on", "narrower")[0] == 1
 
 
 def test_workloads_on_one_side_are_told_apart(shop: Shop) -> None:

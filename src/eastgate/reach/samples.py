@@ -132,7 +132,18 @@ def _contains(operator: str, argument: object, code: int) -> bool:
             return first <= code <= last
         case "CATEGORY", category:
             name = str(category).rpartition("CATEGORY_")[2]
-            held = {"DIGIT": str.isdigit, "SPACE": str.isspace, "WORD": lambda c: c.isalnum() or c == "_"}
-            return held[name.removeprefix("NOT_")](chr(code)) != name.startswith("NOT_")
+            return _in_category(name.removeprefix("NOT_"), chr(code)) != name.startswith("NOT_")
         case _:
             return False
+
+
+def _in_category(name: str, character: str) -> bool:
+    match name:
+        case "DIGIT":
+            return character.isdigit()
+        case "SPACE":
+            return character.isspace()
+        case "WORD":
+            return character.isalnum() or character == "_"
+        case _:
+            raise NotImplementedError
