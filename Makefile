@@ -58,6 +58,7 @@ bench: $(READY)  ## against real peers, in one run; BENCH_ARGS=--quick for a sho
 
 docs: $(READY)  ## write the pages that are made from the code
 	@$(BIN)/python docs/generate.py
+	@$(BIN)/python docs/pictures.py
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage

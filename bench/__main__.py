@@ -24,6 +24,7 @@ from bench import (
     memory,
     narrow,
     plot,
+    reach,
     startup,
     tables,
 )
@@ -52,6 +53,7 @@ NAMES = (
     "folder",
     "startup",
     "change",
+    "reach",
     "enforcement",
     "gateway",
     "authorizer",
@@ -139,7 +141,12 @@ def _sections(names: Sequence[str], peers: Sequence[Peer], *, quick: bool) -> It
             if len(contest.built.policies) >= 1_000:
                 change.add(contest.built)
         yield change.conclude()
-    for name, section in (("enforcement", enforcement.run), ("gateway", gateway.run), ("authorizer", authorizers.run)):
+    for name, section in (
+        ("reach", reach.run),
+        ("enforcement", enforcement.run),
+        ("gateway", gateway.run),
+        ("authorizer", authorizers.run),
+    ):
         if name in names:
             yield from section(quick=quick)
 

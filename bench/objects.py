@@ -38,12 +38,12 @@ from eastgate.ir import (
 from eastgate.ir.attributes import BACKEND, IDENTITY, MCP_METHOD, MCP_TOOL, METHOD, PATH, PORT, SERVICE, Attribute
 from eastgate.settings import Settings
 
-__all__ = ["ACCESS_GROUP", "engine_of", "policy_of", "request_of", "world_of"]
+__all__ = ["ACCESS_GROUP", "SPAN", "engine_of", "policy_of", "request_of", "world_of"]
 
 ACCESS_GROUP = "agentic.networking.x-k8s.io"
 
 _SETTINGS = Settings(trust_domain=TRUST_DOMAIN)
-_SPAN = Span(SourceText("generated.yaml", ""), 1, 1, 1, 1)
+SPAN = Span(SourceText("generated.yaml", ""), 1, 1, 1, 1)
 
 
 def world_of(plan: Plan) -> LiveWorld:
@@ -79,24 +79,22 @@ def _workload_policy(plan: PolicyPlan) -> gep3779.Policy:
         if plan.service is not None
         else PodsMatching(plan.namespace, Selector.of(plan.labels))
     )
-    rules = tuple(Rule(_when(rule), Origin(ref, index, _SPAN)) for index, rule in enumerate(plan.rules))
+    rules = tuple(Rule(_when(rule), Origin(ref, index, SPAN)) for index, rule in enumerate(plan.rules))
     level = Level.APPLICATION if any(rule.paths or rule.methods for rule in plan.rules) else Level.NETWORK
-    return gep3779.Policy(ref, _SPAN, (target,), plan.action, level, rules)
+    return gep3779.Policy(ref, SPAN, (target,), plan.action, level, rules)
 
 
 def _gateway_policy(plan: PolicyPlan, gateway: str) -> accesspolicy.Policy:
     ref = PolicyRef("XAccessPolicy", plan.namespace, plan.name, ACCESS_GROUP)
     targets = (GatewayNamed(plan.namespace, gateway),)
     rules = tuple(
-        Rule(
-            And((_who(rule), attributes.calls(list(rule.tools), gateway_in=plan.namespace))), Origin(ref, index, _SPAN)
-        )
+        Rule(And((_who(rule), attributes.calls(list(rule.tools), gateway_in=plan.namespace))), Origin(ref, index, SPAN))
         for index, rule in enumerate(plan.rules)
     )
     if plan.action is Action.DENY:
-        return accesspolicy.Policy(ref, _SPAN, targets, Access.DENY, denies=rules)
+        return accesspolicy.Policy(ref, SPAN, targets, Access.DENY, denies=rules)
     callers = tuple(map(_who, plan.rules))
-    return accesspolicy.Policy(ref, _SPAN, targets, Access.ALLOW, allows=rules, callers=callers)
+    return accesspolicy.Policy(ref, SPAN, targets, Access.ALLOW, allows=rules, callers=callers)
 
 
 def request_of(ask: Ask) -> Request:

@@ -26,13 +26,16 @@ _REPLICAS = 2
 _POLICIES = 25  # in a namespace
 
 
-def generate(policies: int, seed: int = 1) -> Plan:
-    """A world with this many policies and 0.8 pods for each of them, but at least two namespaces."""
+def generate(policies: int, seed: int = 1, *, replicas: int = _REPLICAS) -> Plan:
+    """A world with this many policies and 0.8 pods for each of them, but at least two namespaces.
+
+    `replicas`: of each application; with more than two there are more pods.
+    """
     random = Random(f"{seed}/{policies}")
     namespaces = [f"team-{number}" for number in range(max(2, -(-policies // _POLICIES)))]
     accounts = [f"{namespace}/app-{app}" for namespace in namespaces for app in range(_APPS)]
     return Plan(
-        pods=[_pod(ns, app, replica) for ns in namespaces for app in range(_APPS) for replica in range(_REPLICAS)],
+        pods=[_pod(ns, app, replica) for ns in namespaces for app in range(_APPS) for replica in range(replicas)],
         services=[_service(namespace, app) for namespace in namespaces for app in range(_APPS)],
         policies=[
             _policy(random, number, namespaces[number % len(namespaces)], namespaces) for number in range(policies)

@@ -12,6 +12,7 @@ import pytest
 
 from eastgate.api.decisions import Decision
 from eastgate.engine import reference
+from eastgate.reports.invariants import Statement
 from eastgate.reports.tables import Case, Rejection, Table, read_tables, run_tables
 from eastgate.settings import Settings
 
@@ -25,9 +26,11 @@ FEATURES = (
     "AuthorizationPolicyDeny",
     "AuthorizationPolicyHTTP",
     "ClusterAuthorizationPolicy",
+    "Invariant",
 )
 FILES = sorted(SUITE.rglob("*.yaml"))
-TABLES = [*FILES, *sorted((ROOT / "examples").rglob("*.test.yaml"))]
+EXAMPLES = [path for name in ("*.test.yaml", "*.invariants.yaml") for path in sorted((ROOT / "examples").rglob(name))]
+TABLES = [*FILES, *EXAMPLES]
 
 # Ruling 14 is about commands, ruling 27 about how batches are enforced.
 RULINGS = (
@@ -52,9 +55,10 @@ def tables_in(path: Path) -> tuple[Table, ...]:
     return tuple(tables)
 
 
-def rows(path: Path) -> Iterator[tuple[Table, Case | Rejection]]:
+def rows(path: Path) -> Iterator[tuple[Table, Case | Rejection | Statement]]:
     for table in tables_in(path):
         yield from ((table, case) for case in table.cases)
+        yield from [(table, table.statement)] if table.statement is not None else []
         yield from ((table, rejection) for rejection in table.rejects)
 
 

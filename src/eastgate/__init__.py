@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from eastgate.commands import describe as describe
     from eastgate.commands import list_objects as list_objects
     from eastgate.commands import make_crds as make_crds
+    from eastgate.commands import reach_graph as reach_graph
     from eastgate.commands import run_lint as run_lint
     from eastgate.commands import run_tables as run_tables
     from eastgate.convert import Assumption as Assumption
@@ -104,6 +105,16 @@ if TYPE_CHECKING:
     from eastgate.reports.explain import explain as explain
     from eastgate.reports.get import Listed as Listed
     from eastgate.reports.get import Listing as Listing
+    from eastgate.reports.graph import AllowedWay as AllowedWay
+    from eastgate.reports.graph import Bundle as Bundle
+    from eastgate.reports.graph import Edge as Edge
+    from eastgate.reports.graph import Graph as Graph
+    from eastgate.reports.graph import GraphNode as GraphNode
+    from eastgate.reports.graph import GraphSelection as GraphSelection
+    from eastgate.reports.graph import Grouping as Grouping
+    from eastgate.reports.graph import NodeKind as NodeKind
+    from eastgate.reports.graph import Pairs as Pairs
+    from eastgate.reports.graph import ReachVerdict as ReachVerdict
     from eastgate.reports.lint import Finding as Finding
     from eastgate.reports.tables import Case as Case
     from eastgate.reports.tables import Rejection as Rejection
@@ -147,7 +158,28 @@ _NAMES = {
     ),
     "reach.differences": ("DoubtReason",),
     "reports.get": ("Listed", "Listing"),
-    "commands": ("compare", "convert_manifests", "describe", "list_objects", "make_crds", "run_lint", "run_tables"),
+    "reports.graph": (
+        "AllowedWay",
+        "Bundle",
+        "Edge",
+        "Graph",
+        "GraphNode",
+        "GraphSelection",
+        "Grouping",
+        "NodeKind",
+        "Pairs",
+        "ReachVerdict",
+    ),
+    "commands": (
+        "compare",
+        "convert_manifests",
+        "describe",
+        "list_objects",
+        "make_crds",
+        "reach_graph",
+        "run_lint",
+        "run_tables",
+    ),
     "api.authority": ("Authority", "load"),
     "api.deciding": ("Prepared",),
     "convert": ("Assumption", "Conversion"),

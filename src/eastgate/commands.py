@@ -14,12 +14,22 @@ from eastgate.reports.describe import Description
 from eastgate.reports.describe import describe as describe_in
 from eastgate.reports.diff import DiffReport, diff
 from eastgate.reports.get import Listing, listing
+from eastgate.reports.graph import Graph, GraphSelection, Grouping, make_graph, survey
 from eastgate.reports.lint import Finding, lint
 from eastgate.reports.tables import Run, read_tables
 from eastgate.reports.tables import run_tables as run_read_tables
 from eastgate.settings import Settings, SettingsError
 
-__all__ = ["compare", "convert_manifests", "describe", "list_objects", "make_crds", "run_lint", "run_tables"]
+__all__ = [
+    "compare",
+    "convert_manifests",
+    "describe",
+    "list_objects",
+    "make_crds",
+    "reach_graph",
+    "run_lint",
+    "run_tables",
+]
 
 
 def run_lint(authority: Authority) -> list[Finding]:
@@ -50,6 +60,14 @@ def compare(old: Authority, new: Authority) -> DiffReport:
     if old.settings != new.settings:
         raise SettingsError("two authorities that are compared have the same settings")
     return diff(old, new)
+
+
+def reach_graph(authority: Authority, selection: GraphSelection | None = None, by: Grouping | None = None) -> Graph:
+    """Find out who can reach whom, of everything or of a part, put together or not: `eastgate graph`.
+
+    Raises QuestionError where a caller or a destination is not there.
+    """
+    return make_graph(survey(authority, selection), by)
 
 
 def convert_manifests(

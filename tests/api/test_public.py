@@ -65,6 +65,7 @@ def test_what_the_command_line_does_has_a_public_name() -> None:
         "list_objects",
         "load",
         "make_crds",
+        "reach_graph",
         "read_manifests",
         "run_lint",
         "run_tables",

@@ -16,6 +16,7 @@ from eastgate.mesh.local.serving import SocketServer
 from eastgate.mesh.mesh import LocalMesh
 from tests.attacks.http1 import Head, body_of, read_head
 from tests.attacks.trying import Try, hear
+from tests.differential.asking import Caller
 from tests.differential.bench import Bench, authority_of
 from tests.differential.world import SETTINGS, Manifest, pod
 
@@ -28,7 +29,7 @@ TOOLS = ("add", "sub", "rm", "wipe")
 LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 _API = "gateway.networking.k8s.io/v1"
 _TIMEOUT = 10.0
-_AT_ONCE = 48
+_AT_ONCE = 128
 _FIRST, _QUIET = 1.0, 0.1  # seconds that a try waits for the first byte, and for more of them
 Script = Callable[["McpArrived"], bytes | None]
 
@@ -215,6 +216,8 @@ POLICIES: list[Manifest] = [
 ]
 AGENTS_WORLD: list[Manifest] = [
     {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}},
+    # Known, and so cut off alone: connections of accounts that nobody declares are ended together.
+    {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "free", "namespace": "a"}},
     gateway("gw", {"name": "http", "port": 8080, "protocol": "HTTP"}),
     gateway("gw2", {"name": "http", "port": 8080, "protocol": "HTTP"}),
     *_server("maths"),
@@ -289,10 +292,8 @@ class AgentBench(Bench):
     async def connect(self, who: str | None, at: str = "gw", port: int = 8080, alpn: Sequence[str] = ()) -> Connection:
         """Connect to a gateway as an account, or as nobody."""
         site = self.mesh.gateways[f"gateway:a/{at}"]
-        tls = None
-        if who is not None:
-            tls = await self.mesh.certificates.context(f"spiffe://td/ns/a/sa/{who}")
-            tls.set_alpn_protocols(list(alpn))
+        identity = None if who is None else f"spiffe://td/ns/a/sa/{who}"
+        tls = await self.context(Caller(identity, ""), alpn)
         return await Connection.open(Target(site.address, site.ports[port]), tls=tls, timeout=_TIMEOUT)
 
     def call(self, who: str | None, body: object = None, *headers: tuple[str, str], **more: Any) -> Called:

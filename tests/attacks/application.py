@@ -86,8 +86,12 @@ class Application(SocketServer):
         finally:
             writer.transport.abort()
 
+    def note(self, data: bytes) -> None:
+        """Take note of bytes that are no HTTP."""
+
     async def _echo(self, source: Source, writer: asyncio.StreamWriter) -> None:
         while data := await source.take():
+            self.note(data)
             writer.write(data)
             await writer.drain()
 

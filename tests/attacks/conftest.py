@@ -7,28 +7,62 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.attacks import placements
 from tests.attacks.agents import AgentBench
-from tests.attacks.placements import PLACEMENTS, Attacked, Trust
+from tests.attacks.placements import PLACEMENTS, Attacked, Placement
+from tests.differential.bench import Bench
 from tests.faults.conftest import pytest_pyfunc_call, runtime
 
-__all__ = ["agents", "attacked", "attacked_by_host", "pytest_pyfunc_call", "runtime"]
+__all__ = [
+    "agents",
+    "attacked",
+    "attacked_by_host",
+    "attacked_gateway",
+    "bench",
+    "placement",
+    "pytest_pyfunc_call",
+    "runtime",
+]
 
 
-@pytest.fixture(scope="module", params=PLACEMENTS, ids=str)
-def attacked(request: pytest.FixtureRequest) -> Iterator[Attacked]:
+@pytest.fixture(scope="package")
+def bench() -> Iterator[Bench]:
+    """What all placements are on."""
+    with placements.bench() as running:
+        yield running
+
+
+@pytest.fixture(scope="package", params=PLACEMENTS, ids=str)
+def attacked(request: pytest.FixtureRequest, bench: Bench) -> Attacked:
     """Every placement, one after the other."""
-    with request.param.start(Trust()) as running:
-        yield running
+    placed: Attacked = request.param.at(bench)
+    return placed
 
 
-@pytest.fixture(scope="module", params=[one for one in PLACEMENTS if one.any_host], ids=str)
-def attacked_by_host(request: pytest.FixtureRequest) -> Iterator[Attacked]:
+@pytest.fixture
+def placement(request: pytest.FixtureRequest) -> Placement:
+    """The placement that is `attacked`."""
+    placed: Placement = request.node.callspec.params["attacked"]
+    return placed
+
+
+@pytest.fixture(scope="package", params=[one for one in PLACEMENTS if one.any_host], ids=str)
+def attacked_by_host(request: pytest.FixtureRequest, bench: Bench) -> Attacked:
     """Every placement at which a request arrives whatever its host is."""
-    with request.param.start(Trust()) as running:
-        yield running
+    placed: Attacked = request.param.at(bench)
+    return placed
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(
+    scope="package", params=[one for one in PLACEMENTS if one.is_gateway and "mTLS" not in str(one)], ids=str
+)
+def attacked_gateway(request: pytest.FixtureRequest, bench: Bench) -> Attacked:
+    """A placement with routes in plaintext, and one over TLS: who is asking does not matter to them."""
+    placed: Attacked = request.param.at(bench)
+    return placed
+
+
+@pytest.fixture(scope="package")
 def agents() -> Iterator[AgentBench]:
     """Gateways with MCP servers behind them."""
     with AgentBench(f"attacked-agents-{os.getpid()}") as bench:

@@ -7,8 +7,8 @@ import itertools
 import os
 import re
 import socket
-from collections.abc import Callable, Coroutine, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Coroutine, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar
 
@@ -16,16 +16,18 @@ from eastgate.api.questions import QuestionError
 from eastgate.envoy.config.sidecar import OUTBOUND_PORT
 from eastgate.envoy.config.tokens import TokenIdentity
 from eastgate.identity import SvidSource
+from eastgate.languages.jwt import KnownKeys
 from eastgate.mesh.local.connection import Connection, HttpRequest, Target
 from eastgate.mesh.local.http1 import Malformed
 from tests.attacks.application import MARK, Application, Arrived
 from tests.attacks.conversing import converse
 from tests.attacks.gateway_policies import at_gateway
+from tests.attacks.tokens import ISSUER, KEYS
 from tests.differential.asking import HTTP_2, Ask, Caller, Http
 from tests.differential.bench import Bench
 from tests.differential.world import Manifest, pod
 
-__all__ = ["HOST", "PLACEMENTS", "WORLD", "Attacked", "Placement", "Trust", "Verdict", "marked"]
+__all__ = ["HOST", "PLACEMENTS", "Attacked", "Placement", "Trust", "Verdict", "bench", "marked"]
 
 T = TypeVar("T")
 HOST = "a"  # by which the application is reached at every placement; short, since it is in bytes that are counted
@@ -48,7 +50,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """By whom callers are named: who signs certificates (an authority of the placement's own), whose tokens count."""
+    """By whom callers are named: who signs certificates (an authority of the bench's own), whose tokens count."""
 
     source: SvidSource | None = None
     tokens: TokenIdentity | None = None
@@ -71,6 +73,9 @@ class Attacked(Protocol):
     def verdicts(self, requests: Sequence[Http]) -> list[Verdict]:
         """Make these requests as the attacker, one behind the other, and return what came of each."""
 
+    def of(self, caller: Caller) -> Attacked:
+        """Return the same with another attacker, for as long as the same is enforced."""
+
     async def open(self, alpn: Sequence[str] = (), *, victim: bool = False) -> Connection:
         """Open a connection as the attacker, or as somebody else who is served by the same application."""
 
@@ -83,22 +88,23 @@ class Attacked(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """A way to have an attacked application.
+    """A way to have an attacked application. All of them are on one bench.
 
     `any_host`: which host is asked for does not decide where it leads. `certificates`, `tokens`: whether the attacker
     may be known by what it shows; otherwise it is somebody already, and neither makes it somebody else. `namespaces`:
     policies there can name all accounts of a namespace at once. `refuses_connections`: policies decide who may connect,
-    and not only who may ask. `nobodies`: certificates that are none there, as if nothing was shown, where a client need
-    not show any.
+    and not only who may ask. `is_gateway`: it has routes. `nobodies`: certificates that are none there, as if nothing
+    was shown, where a client need not show any.
     """
 
     name: str
-    start: Callable[[Trust], AbstractContextManager[Attacked]]
+    at: Callable[[Bench], Attacked]
     any_host: bool = True
     certificates: bool = True
     tokens: bool = False
     namespaces: bool = True
     refuses_connections: bool = True
+    is_gateway: bool = False
     nobodies: frozenset[str] = frozenset()
 
     def __str__(self) -> str:
@@ -117,13 +123,15 @@ def _in_origin_form(http: Http) -> Http:
     if whole is None or http.version == HTTP_2:
         return http
     headers = tuple((name, value) for name, value in http.headers if name.lower() != "host")
-    return replace(http, target=whole[2], host=whole[1], headers=headers)
+    return replace(http, target=whole[2], host=whole[1].rpartition("@")[2], headers=headers)
 
 
 _ACCOUNT = "spiffe://td/ns/a/sa/x"
 _VICTIM = Caller("spiffe://td/ns/b/sa/z", "127.0.0.3")
 _POD, _PORT, _OTHER = "a/p0", 80, "a/p1"
-WORLD: list[Manifest] = [
+_GATEWAY, _HTTP, _HTTPS = "gw", 8080, 8443
+_API = "gateway.networking.k8s.io/v1"
+_WORLD: list[Manifest] = [
     *({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in ("a", "b")),
     pod("p0", "a", "server", {"app": "server"}),
     pod("p1", "a", "y", {"app": "client"}),
@@ -132,6 +140,27 @@ WORLD: list[Manifest] = [
         "kind": "Service",
         "metadata": {"name": HOST, "namespace": "a"},
         "spec": {"selector": {"app": "server"}, "ports": [{"port": _PORT}]},
+    },
+    {
+        "apiVersion": _API,
+        "kind": "Gateway",
+        "metadata": {"name": _GATEWAY, "namespace": "a"},
+        "spec": {
+            "gatewayClassName": "eastgate",
+            "listeners": [
+                {"name": "http", "port": _HTTP, "protocol": "HTTP"},
+                {"name": "https", "port": _HTTPS, "protocol": "HTTPS", "tls": {"certificateRefs": [{"name": "own"}]}},
+            ],
+        },
+    },
+    {
+        "apiVersion": _API,
+        "kind": "HTTPRoute",
+        "metadata": {"name": "all", "namespace": "a"},
+        "spec": {
+            "parentRefs": [{"name": _GATEWAY}],
+            "rules": [{"backendRefs": [{"name": HOST, "port": _PORT}]}],
+        },
     },
 ]
 
@@ -148,6 +177,11 @@ class _Sidecar:
     def enforce(self, policies: Sequence[Manifest]) -> None:
         self._authority = self._bench.enforce(policies)
         assert not self._bench.rejected, self._bench.rejected[0]
+
+    def of(self, caller: Caller) -> Attacked:
+        changed = copy(self)
+        changed._attacker = caller
+        return changed
 
     def denial(self, http: Http) -> str | None:
         try:
@@ -172,11 +206,7 @@ class _Sidecar:
 
     async def open(self, alpn: Sequence[str] = (), *, victim: bool = False) -> Connection:
         caller = _VICTIM if victim else self._attacker
-        tls = None
-        if caller.identity is not None:
-            tls = await self._bench.mesh.certificates.context(caller.identity)
-            if alpn:
-                tls.set_alpn_protocols(list(alpn))
+        tls = await self._bench.context(caller, alpn)
         return await Connection.open(self._inbound, tls=tls, source_address=caller.address, timeout=_TIMEOUT)
 
     def connect(self) -> socket.socket:
@@ -229,11 +259,11 @@ class _Outbound(_Sidecar):
             try:
                 if http.version == HTTP_2:  # what is no proper request gets no answer
                     status = await converse(connection, http, _SILENCE)
-                    return status, status in (200, 403)
+                    return status, status in (200, 401, 403)
                 connection.prepare(HttpRequest(http.method))
                 await connection.send(http.to_bytes())
                 called = await connection.response(_TIMEOUT)
-                return called.status, called.status == 200 or called.body == b"forbidden\n"
+                return called.status, called.status in (200, 401) or called.body == b"forbidden\n"
             except (OSError, EOFError, Malformed):
                 return 0, False
 
@@ -245,34 +275,6 @@ class _Outbound(_Sidecar):
     @property
     def _entrance(self) -> Target:
         return Target(self._attacker.address, OUTBOUND_PORT)
-
-
-_GATEWAY, _HTTP, _HTTPS = "gw", 8080, 8443
-_API = "gateway.networking.k8s.io/v1"
-_GATEWAY_WORLD: list[Manifest] = [
-    *WORLD,
-    {
-        "apiVersion": _API,
-        "kind": "Gateway",
-        "metadata": {"name": _GATEWAY, "namespace": "a"},
-        "spec": {
-            "gatewayClassName": "eastgate",
-            "listeners": [
-                {"name": "http", "port": _HTTP, "protocol": "HTTP"},
-                {"name": "https", "port": _HTTPS, "protocol": "HTTPS", "tls": {"certificateRefs": [{"name": "own"}]}},
-            ],
-        },
-    },
-    {
-        "apiVersion": _API,
-        "kind": "HTTPRoute",
-        "metadata": {"name": "all", "namespace": "a"},
-        "spec": {
-            "parentRefs": [{"name": _GATEWAY}],
-            "rules": [{"backendRefs": [{"name": HOST, "port": _PORT}]}],
-        },
-    },
-]
 
 
 class _Gateway(_Outbound):
@@ -314,39 +316,31 @@ class _Gateway(_Outbound):
         return self._inbound
 
 
-def _before(attacker: Caller, port: int) -> Callable[[Trust], AbstractContextManager[Attacked]]:
-    """Place a gateway before the application."""
-
-    @contextmanager
-    def start(trust: Trust) -> Iterator[Attacked]:
-        name = f"attacks-{os.getpid()}-{next(_numbers)}"
-        with Bench(name, _GATEWAY_WORLD, source=trust.source, tokens=trust.tokens) as bench:
-            yield _Gateway(bench, attacker, port)
-
-    return start
-
-
-def _placed(attacker: Caller, kind: type[_Sidecar] = _Sidecar) -> Callable[[Trust], AbstractContextManager[Attacked]]:
-    @contextmanager
-    def start(trust: Trust) -> Iterator[Attacked]:
-        name = f"attacks-{os.getpid()}-{next(_numbers)}"
-        with Bench(name, WORLD, source=trust.source, tokens=trust.tokens) as bench:
-            yield kind(bench, attacker)
-
-    return start
+def bench(trust: Trust | None = None) -> Bench:
+    """Return a bench for every placement."""
+    chosen = trust or Trust()
+    name = f"attacks-{os.getpid()}-{next(_numbers)}"
+    return Bench(name, _WORLD, source=chosen.source, tokens=chosen.tokens, keys=KnownKeys({ISSUER: KEYS}))
 
 
 def _gateway(name: str, attacker: Caller, port: int, *, tokens: bool = False) -> Placement:
     """Place a gateway. AccessPolicies name accounts one by one, and decide requests of everybody who connects."""
-    return Placement(name, _before(attacker, port), tokens=tokens, namespaces=False, refuses_connections=False)
+    return Placement(
+        name,
+        lambda running: _Gateway(running, attacker, port),
+        tokens=tokens,
+        namespaces=False,
+        refuses_connections=False,
+        is_gateway=True,
+    )
 
 
 PLACEMENTS = [
-    Placement("sidecar over mTLS", _placed(Caller(_ACCOUNT, "127.0.0.2"))),
-    Placement("sidecar in plaintext", _placed(Caller(None, "127.0.0.2")), tokens=True),
+    Placement("sidecar over mTLS", lambda running: _Sidecar(running, Caller(_ACCOUNT, "127.0.0.2"))),
+    Placement("sidecar in plaintext", lambda running: _Sidecar(running, Caller(None, "127.0.0.2")), tokens=True),
     Placement(
         "sidecar by the way out of another workload",
-        _placed(Caller("spiffe://td/ns/a/sa/y", ""), _Outbound),
+        lambda running: _Outbound(running, Caller("spiffe://td/ns/a/sa/y", "")),
         any_host=False,
         certificates=False,
     ),

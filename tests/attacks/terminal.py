@@ -145,8 +145,8 @@ def world(folder: Path) -> World:
     return made
 
 
-def in_pipes(words: list[str], folder: Path, stdin: str = "", *, only_output: bool = False) -> bytes:
-    """What a command writes where nobody looks at it; without what it says on standard error with `only_output`."""
+def in_pipes(words: list[str], folder: Path, stdin: str = "") -> tuple[bytes, bytes]:
+    """What a command writes where nobody looks at it: its output, and what it says on standard error."""
     done = subprocess.run(
         [*EASTGATE, *words],
         cwd=folder,
@@ -156,7 +156,7 @@ def in_pipes(words: list[str], folder: Path, stdin: str = "", *, only_output: bo
         check=False,
     )
     assert b"Traceback" not in done.stderr, done.stderr.decode("utf-8", "replace")
-    return done.stdout if only_output else done.stdout + done.stderr
+    return done.stdout, done.stderr
 
 
 def on_a_terminal(words: list[str], folder: Path, stdin: str = "") -> bytes:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import ssl
 import time
 from collections import Counter
@@ -38,9 +37,9 @@ _ALL_BUT_RM = [
 
 
 @pytest.fixture(scope="module")
-def changing() -> Iterator[AgentBench]:
-    with AgentBench(f"changing-{os.getpid()}", [*AGENTS_WORLD, _to(("maths", 1))], _EACH_ITS_OWN) as bench:
-        yield bench
+def changing(agents: AgentBench) -> Iterator[AgentBench]:
+    yield agents
+    agents.enforce(())
 
 
 def _hammer(bench: AgentBench, worlds: Sequence[Sequence[Manifest]], tools: Sequence[str]) -> Counter[tuple[str, str]]:

@@ -2,53 +2,87 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
-from eastgate.mesh.local.connection import HttpRequest
+from eastgate.mesh.local.connection import Connection, HttpRequest
 from tests.attacks.headers import FORGED
-from tests.faults.meshes import running
-from tests.faults.recorder import Recorder
-from tests.faults.worlds import HTTP, allow, sa, world
+from tests.attacks.placements import HOST, Attacked, Placement
+from tests.attacks.policies import ONLY_API, only_accounts
+from tests.differential.asking import Http
+from tests.differential.bench import Bench
 
-_BASE = [*world(), allow("all", "alice", "bob"), allow("api", "alice", paths=["/api/*"])]
+
+async def _statuses(connection: Connection, requests: list[HttpRequest]) -> list[int]:
+    statuses = []
+    for request in requests:
+        await connection.send(request)
+        statuses.append((await connection.response()).status)
+    return statuses
 
 
 @pytest.mark.parametrize("folded", [str.lower, str.upper, str.title])
-async def test_no_forged_header_changes_a_verdict_or_what_is_logged(folded: object) -> None:
-    assert callable(folded)
-    async with running(*_BASE) as mesh:
-        asked: list[tuple[tuple[str, str], ...]] = [((folded(name), value),) for name, value in FORGED]
-        asked.append(tuple((folded(name), value) for name, value in FORGED))
-        for who, path, status in (("alice", "/api/x", 200), ("alice", "/secret", 403), ("bob", "/api/x", 403)):
-            async with await mesh.open(who) as connection:
-                for headers in asked:
-                    await connection.send(HttpRequest(path=path, headers=headers))
-                    assert (await connection.response()).status == status, headers
-                for seen in await mesh.logged(connection, len(asked)):
-                    assert (seen.peer, seen.method, seen.path, seen.status) == (sa(who), "GET", path, status)
-                    assert seen.host == f"{mesh.target().address}:{HTTP}"
+def test_no_forged_header_changes_a_verdict_or_what_is_logged(
+    attacked: Attacked, placement: Placement, bench: Bench, folded: Callable[[str], str]
+) -> None:
+    sets = [
+        *(((folded(name), value),) for name, value in FORGED),
+        tuple((folded(name), value) for name, value in FORGED),
+    ]
+    attacked.enforce(ONLY_API)
+
+    async def ask(path: str, status: int) -> None:
+        async with await attacked.open() as connection:
+            bench.forget(connection)
+            requests = [HttpRequest(path=path, headers=(("host", HOST), *headers)) for headers in sets]
+            assert await _statuses(connection, requests) == [status] * len(sets)
+            if placement.any_host:  # else it is another proxy that logs, of a connection of its own
+                for seen in await bench.logged(connection, len(sets)):
+                    assert (seen.peer, seen.method, seen.path, seen.status) == (peer, "GET", path, status)
+                    assert seen.host == HOST
+
+    peer = "none" if "plaintext" in placement.name else "spiffe://td/ns/a/sa/x"
+    for path, status in (("/api/x", 200), ("/secret", 403)):
+        attacked.run(ask(path, status))
 
 
-async def test_a_caller_who_is_kept_out_gets_in_by_no_header() -> None:
-    async with running(*_BASE) as mesh:
-        assert (await mesh.call("carol", HttpRequest(path="/api/x", headers=FORGED))).status == 0
-        assert (await mesh.call(None, HttpRequest(path="/api/x", headers=FORGED))).status == 0
+@pytest.mark.parametrize("level", ["NETWORK", "APPLICATION"])
+def test_a_caller_who_is_kept_out_gets_in_by_no_header(attacked: Attacked, placement: Placement, level: str) -> None:
+    attacked.enforce(only_accounts("alice", level=level))
+    forged = [Http(target="/api/x", host=HOST, headers=headers) for headers in (FORGED, *((each,) for each in FORGED))]
+    verdicts = attacked.verdicts(forged)
+    assert not [verdict for verdict in verdicts if verdict.arrived is not None]
+    is_closed = level == "NETWORK" and placement.refuses_connections
+    assert {verdict.status for verdict in verdicts} == {(503 if not placement.any_host else 0) if is_closed else 403}
 
 
-async def test_the_application_is_told_nothing_that_a_client_forged_in_the_name_of_the_proxy() -> None:
-    async with running(*_BASE, apps={HTTP: (app := Recorder())}) as mesh:
-        assert (await mesh.call("alice", HttpRequest(path="/api/x", headers=FORGED))).status == 200
-        [arrived] = app.arrived
-        names = {name.lower() for name, _ in arrived.headers}
-        assert not {name for name in names if name.startswith("x-envoy-")}
-        assert "x-forwarded-client-cert" not in names
+def test_the_application_is_told_nothing_that_a_client_forged_in_the_name_of_the_proxy(attacked: Attacked) -> None:
+    attacked.enforce(ONLY_API)
+    [verdict] = attacked.verdicts([Http(target="/api/x", host=HOST, headers=FORGED)])
+    assert verdict.arrived is not None
+    names = {name.lower() for name, _ in verdict.arrived.headers}
+    assert not {name for name in names if name.startswith("x-envoy-")}
+    assert "x-forwarded-client-cert" not in names
 
 
-async def test_a_path_in_a_forged_header_is_not_the_path_that_is_compared_or_logged() -> None:
+def test_a_path_in_a_forged_header_is_not_the_path_that_is_compared_or_logged(
+    attacked: Attacked, placement: Placement, bench: Bench
+) -> None:
     """Envoy's own words for the path of a request prefer this header over the request."""
-    async with running(*_BASE) as mesh, await mesh.open("alice") as connection:
-        for path, forged, status in (("/secret", "/api/x", 403), ("/api/x", "/secret", 200)):
-            await connection.send(HttpRequest(path=path, headers=(("x-envoy-original-path", forged),)))
-            assert (await connection.response()).status == status
-        logged = await mesh.logged(connection, 2)
-        assert [(one.path, one.status) for one in logged] == [("/secret", 403), ("/api/x", 200)]
+    attacked.enforce(ONLY_API)
+    forged = (("/secret", "/api/x", 403), ("/api/x", "/secret", 200))
+
+    async def ask() -> None:
+        async with await attacked.open() as connection:
+            bench.forget(connection)
+            requests = [
+                HttpRequest(path=path, headers=(("host", HOST), ("x-envoy-original-path", other)))
+                for path, other, _ in forged
+            ]
+            assert await _statuses(connection, requests) == [status for *_, status in forged]
+            if placement.any_host:
+                logged = await bench.logged(connection, len(forged))
+                assert [(each.path, each.status) for each in logged] == [(path, status) for path, _, status in forged]
+
+    attacked.run(ask())

@@ -1,4 +1,4 @@
-"""The frame of the attacks: it finds what it is there to find, and a new placement is attacked by listing it."""
+"""The frame of the attacks: it finds what it is there to find."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import shutil
 import socket
 import tempfile
 from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,10 +17,10 @@ import pytest
 from eastgate.mesh.local.connection import Connection, HttpRequest, Target
 from tests.attacks import framing, headers, hosts, http2, paths, sizes, xds
 from tests.attacks.application import Application
-from tests.attacks.placements import HOST, PLACEMENTS, Attacked, Placement, Trust, Verdict, marked
+from tests.attacks.placements import HOST, Attacked, Verdict, marked
 from tests.attacks.policies import ONLY_API
 from tests.attacks.trying import Try, attack, compare
-from tests.differential.asking import Http
+from tests.differential.asking import Caller, Http
 from tests.differential.world import Manifest
 
 T = TypeVar("T")
@@ -35,6 +35,9 @@ class _OpenDoor:
 
     def enforce(self, policies: Sequence[Manifest]) -> None:
         pass
+
+    def of(self, caller: Caller) -> Attacked:
+        raise NotImplementedError(caller)
 
     def denial(self, http: Http) -> str | None:
         return None if paths.read_as(http.target).startswith("/api/") else "only /api/ is allowed"
@@ -86,8 +89,8 @@ class _OpenDoor:
         await asyncio.gather(pump(reader, on), pump(back, writer))
 
 
-@contextmanager
-def _open_door(_: Trust) -> Iterator[Attacked]:
+@pytest.fixture
+def gateway() -> Iterator[Attacked]:
     folder, loop = Path(tempfile.mkdtemp(prefix="eg-")), asyncio.new_event_loop()
     made = _OpenDoor(Application(str(folder / f"{os.getpid()}.sock")), loop)
     running = made.passing()
@@ -101,15 +104,6 @@ def _open_door(_: Trust) -> Iterator[Attacked]:
         loop.run_until_complete(asyncio.sleep(0))
         loop.close()
         shutil.rmtree(folder)
-
-
-LISTED = [*PLACEMENTS, Placement("a gateway without policies", _open_door)]
-
-
-@pytest.fixture
-def gateway() -> Iterator[Attacked]:
-    with LISTED[-1].start(Trust()) as running:
-        yield running
 
 
 def test_what_arrives_and_is_forbidden_is_found_with_the_try_that_did_it(gateway: Attacked) -> None:

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
-from eastgate.mesh.local.connection import Called
-from tests.attacks.agents import LIST, TOOLS, AgentBench, McpArrived, answer, request, tool_message
+from eastgate.mesh.local.connection import Called, Connection
+from tests.attacks.agents import (
+    LIST,
+    TOOLS,
+    AgentBench,
+    McpArrived,
+    access_policy,
+    answer,
+    request,
+    tool_message,
+)
 from tests.attacks.trying import Try
+from tests.differential.world import Manifest
+from tests.patience import PATIENCE
 
 _INITIALIZE = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}}
 _HEADER = "mcp-session-id"
@@ -82,6 +93,50 @@ def test_an_own_session_does(agents: AgentBench, who: str) -> None:
         (method, raw) for method in ("POST", "GET", "DELETE")
     ]
     assert {each.header("last-event-id") for each in agents.arrived} == {None}
+
+
+_NOT_ANY_MORE: dict[str, Callable[[str], Manifest]] = {
+    "a denial at the Gateway": lambda who: access_policy("gone", "Gateway:gw", (who, None), action="Deny"),
+    "a denial at the backend": lambda who: access_policy("gone", "XBackend:maths", (who, None), action="Deny"),
+}
+_STREAM = b"HTTP/1.1 200 X\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n6\r\n: hi\n\n\r\n"
+
+
+@pytest.mark.parametrize("who", ["narrow", "asked"])
+@pytest.mark.parametrize("how", _NOT_ANY_MORE)
+def test_an_idle_stream_ends_when_its_caller_is_denied(agents: AgentBench, who: str, how: str) -> None:
+    """Nothing comes on it, neither before the change nor after: nobody would see it end by itself."""
+    own = _session(agents, who)
+    others = _session(agents, "free")
+    agents.servers["maths"].script = lambda arrived: _STREAM if arrived.method == "GET" else None
+
+    async def stream(caller: str, session: str) -> Connection:
+        connection = await agents.connect(caller)
+        await connection.send(request(None, (_HEADER, session), method="GET"))
+        heard = b""
+        while b": hi" not in heard:
+            heard += (await connection.raw(PATIENCE, enough=1)).body
+        return connection
+
+    async def ended(connection: Connection) -> bool:
+        """Whether it ends while it is read, as a client reads it."""
+        while (await connection.raw(PATIENCE, enough=1)).body:
+            pass
+        return await connection.peer_closed(PATIENCE)
+
+    idle, other = (agents.run(stream(caller, session)) for caller, session in ((who, own), ("free", others)))
+    try:
+        agents.enforce([_NOT_ANY_MORE[how](who)])
+        assert agents.run(ended(idle))
+        assert other.closed_at is None
+        agents.servers["maths"].script = lambda _: None
+        agents.clear()
+        agents.call(who, None, (_HEADER, own), method="GET")
+        assert agents.arrived == []
+    finally:
+        for connection in (idle, other):
+            agents.run(connection.close())
+        agents.enforce(())
 
 
 @pytest.mark.parametrize("who", ["narrow", "broad", "asked"])

@@ -1,4 +1,4 @@
-"""What the proxy answers to each shape of a request: which is refused, denied, or let through as what it is."""
+"""What a proxy answers to each shape of a request: which is refused, denied, or let through as what it is."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ import asyncio
 import re
 
 from eastgate.mesh.local.connection import HttpRequest
+from tests.attacks.placements import HOST, Attacked, Placement
+from tests.attacks.policies import ONLY_API, only_accounts
 from tests.attacks.shapes import SHAPES
-from tests.faults.meshes import Running, running
-from tests.faults.recorder import Recorder
-from tests.faults.worlds import HTTP, allow, world
+from tests.attacks.trying import hear
 
-_BASE = [*world(), allow("all", "alice"), allow("api", "alice", paths=["/api/*"])]
 # The answers to each shape that is not simply refused with 400
 _ANSWERS = {
     "content-length with LF only": "200 403",
@@ -25,8 +24,8 @@ _ANSWERS = {
     "a bare CR in a header": "200",
     "a folded header": "200",
     "the whole address, allowed, with another host": "200",
-    "an upgrade to a websocket that does not come": "200",
-    "an upgrade to a websocket with a length": "200",
+    "an upgrade to a websocket that does not come": "101",
+    "an upgrade to a websocket with a length": "101",
     "an upgrade to h2c": "200 400",
     "a body that is announced and expected": "100 200",
     "HTTP/1.0 with chunks": "200",
@@ -62,12 +61,45 @@ _ANSWERS = {
     "2000 times the same header": "431",
     "a name of 70 kB": "431",
 }
+# A gateway passes on what it was asked for, without the upgrade
+_AT_A_GATEWAY = {"an upgrade to something else": "200"}
+# Everything of the application is read as HTTP there, and no websockets; another host leads nowhere
+_ON_THE_WAY_OUT = {
+    "HTTP/1.0 with chunks": "426",
+    "a bare CR in the path": "400",
+    "a NUL in the path": "400",
+    "blank lines before": "403",
+    "blanks before": "400",
+    "the whole address of another host": "404",
+    "the whole address, allowed, with another host": "404",
+    "the whole address that climbs": "404",
+    "the whole address with a user": "404",
+    "a path without a slash": "400",
+    "CONNECT to a host": "404",
+    "two paths": "400",
+    "HTTP/0.9": "426",
+    "HTTP/0.9, allowed": "426",
+    "HTTP/1.0": "426",
+    "HTTP/1.2": "426",
+    "HTTP/2.0 in a request line": "426",
+    "HTTP/3 in a request line": "400",
+    "two hosts": "404",
+    "an upgrade to a websocket that does not come": "403",
+    "an upgrade to a websocket with a length": "403",
+    "a path of 100 kB": "431",
+}
 
 
-async def _answers(mesh: Running, data: bytes, wanted: str) -> str:
+def _expected(placement: Placement) -> dict[str, str]:
+    """The answers to each shape at a placement."""
+    others = _AT_A_GATEWAY if placement.is_gateway else {} if placement.any_host else _ON_THE_WAY_OUT
+    return {name: others.get(name, _ANSWERS.get(name, "400")) for name in SHAPES}
+
+
+async def _answers(attacked: Attacked, data: bytes, wanted: str) -> str:
     """The statuses of as many answers as are wanted, or of all until the proxy closes."""
     heard, found = b"", list[bytes]()
-    async with await mesh.open("alice") as connection:
+    async with await attacked.open() as connection:
         await connection.send(data)
         while len(found) < max(1, len(wanted.split())) and (more := (await connection.raw(8, enough=1)).body):
             heard += more
@@ -75,35 +107,60 @@ async def _answers(mesh: Running, data: bytes, wanted: str) -> str:
     return b" ".join(found).decode()
 
 
-async def test_no_shape_of_a_request_gets_a_forbidden_one_through() -> None:
-    async with running(*_BASE, apps={HTTP: (app := Recorder())}) as mesh:
-        expected = {name: _ANSWERS.get(name, "400") for name in SHAPES}
-        heard = await asyncio.gather(*(_answers(mesh, SHAPES[name], wanted) for name, wanted in expected.items()))
-        assert dict(zip(SHAPES, heard, strict=True)) == expected
-        assert set(app.targets) == {"GET /api/x", "POST /api/x"}
-        # Nobody else gets any of it through, not even what alice may do.
-        before = len(app.arrived)
-        await asyncio.gather(*(mesh.exchange("bob", data, quiet=0.5) for data in SHAPES.values()))
-        assert len(app.arrived) == before
+def test_no_shape_of_a_request_gets_a_forbidden_one_through(attacked: Attacked, placement: Placement) -> None:
+    attacked.enforce(ONLY_API)
+    attacked.application.arrived.clear()
+    expected = _expected(placement)
+
+    async def send() -> list[str]:
+        return await asyncio.gather(*(_answers(attacked, SHAPES[name], wanted) for name, wanted in expected.items()))
+
+    assert dict(zip(SHAPES, attacked.run(send()), strict=True)) == expected
+    assert {f"{each.method} {each.target}" for each in attacked.application.arrived} == {"GET /api/x", "POST /api/x"}
 
 
-async def test_each_of_several_requests_that_come_at_once_is_decided_by_itself() -> None:
+def test_who_may_do_nothing_gets_no_shape_through(attacked: Attacked) -> None:
+    attacked.enforce(only_accounts("nobody"))
+    attacked.application.arrived.clear()
+
+    async def send() -> None:
+        await asyncio.gather(*(hear(attacked.open(), (data,)) for data in SHAPES.values()))
+
+    attacked.run(send())
+    assert attacked.application.arrived == []
+
+
+def test_each_of_several_requests_that_come_at_once_is_decided_by_itself(attacked: Attacked) -> None:
     """Envoy closes a connection on which more than two answers of its own wait to be sent: so not more than two."""
-    async with running(*_BASE, apps={HTTP: (app := Recorder())}) as mesh:
-        for paths, statuses in (
-            (["/api/1", "/secret"], [200, 403]),
-            (["/secret", "/api/2"], [403, 200]),
-            (["/api/3"] * 20, [200] * 20),
-            (["/api/4", "/api/../secret"], [200, 403]),
-        ):
-            async with await mesh.open("alice") as connection:
-                await connection.send(b"".join(HttpRequest(path=path).encode("a") for path in paths))
-                assert [(await connection.response()).status for _ in paths] == statuses
-        assert app.targets == ["GET /api/1", "GET /api/2", *["GET /api/3"] * 20, "GET /api/4"]
+    attacked.enforce(ONLY_API)
+    attacked.application.arrived.clear()
+
+    async def send(paths: list[str]) -> list[int]:
+        async with await attacked.open() as connection:
+            await connection.send(b"".join(HttpRequest(path=path).encode(HOST) for path in paths))
+            return [(await connection.response()).status for _ in paths]
+
+    for paths, statuses in (
+        (["/api/1", "/secret"], [200, 403]),
+        (["/secret", "/api/2"], [403, 200]),
+        (["/api/3"] * 20, [200] * 20),
+        (["/api/4", "/api/../secret"], [200, 403]),
+    ):
+        assert attacked.run(send(paths)) == statuses
+    targets = [each.target for each in attacked.application.arrived]
+    assert targets == ["/api/1", "/api/2", *["/api/3"] * 20, "/api/4"]
 
 
-async def test_headers_that_come_more_than_once_are_one_value_for_policy_and_application() -> None:
-    async with running(*_BASE, apps={HTTP: (app := Recorder())}) as mesh:
-        headers = (("x", "1"), ("X", "2"), ("x", ""))
-        assert (await mesh.call("alice", HttpRequest(path="/api/x", headers=headers))).status == 200
-        assert [value for name, value in app.arrived[0].headers if name.lower() == "x"] in (["1", "2", ""], ["1,2,"])
+def test_headers_that_come_more_than_once_are_one_value_for_policy_and_application(attacked: Attacked) -> None:
+    attacked.enforce(ONLY_API)
+    attacked.application.arrived.clear()
+    sent = HttpRequest(path="/api/x", headers=(("host", HOST), ("x", "1"), ("X", "2"), ("x", "")))
+
+    async def send() -> int:
+        async with await attacked.open() as connection:
+            await connection.send(sent)
+            return (await connection.response()).status
+
+    assert attacked.run(send()) == 200
+    [arrived] = attacked.application.arrived
+    assert [value for name, value in arrived.headers if name.lower() == "x"] in (["1", "2", ""], ["1,2,"])

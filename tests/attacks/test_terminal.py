@@ -140,13 +140,13 @@ def test_every_command_is_attacked() -> None:
 def test_no_command_lets_anything_through(name: str, words: list[str], form: list[str], hostile: World) -> None:
     command = [name, *_words(words, hostile), *form]
     commands = form == ["-o", "github"]
-    piped = in_pipes(command, hostile.folder, hostile.log)
-    assert wrong(piped, commands=commands) == []
+    output, errors = in_pipes(command, hostile.folder, hostile.log)
+    assert wrong(output + errors, commands=commands) == []
     shown = on_a_terminal(command, hostile.folder, hostile.log)
     assert wrong(shown, terminal=True, commands=commands) == []
     assert shown
-    if form[1:] and form[1] in _PARSERS and b"Usage: " not in piped:
-        _PARSERS[form[1]](in_pipes(command, hostile.folder, hostile.log, only_output=True).decode())
+    if form[1:] and form[1] in _PARSERS and b"Usage: " not in output + errors:
+        _PARSERS[form[1]](output.decode())
 
 
 @pytest.mark.parametrize("name", [name for name in _BASES if name not in _REPEATS_NOTHING])
@@ -228,13 +228,17 @@ def test_a_running_mesh_lets_nothing_through(hostile: World) -> None:
         shown = read_until(terminal, b"", b"Ctrl-C stops")
         query = ["--name", "hostile", "--from", "sa:shop/cart", "--to", "pod:shop/payments", "--port", "8443"]
         for output in ("text", "json"):
-            called = in_pipes(["call", *query, "/[bold]\u202e\x9b/::error::forged", "-o", output], hostile.folder)
+            called = b"".join(
+                in_pipes(["call", *query, "/[bold]\u202e\x9b/::error::forged", "-o", output], hostile.folder)
+            )
             assert b"payments" in called
             assert wrong(called) == []
-        raw = in_pipes(["call", *query, "--raw", "--data", f"GET /{HOSTILE} HTTP/1.1\r\n\r\n"], hostile.folder)
+        raw = b"".join(
+            in_pipes(["call", *query, "--raw", "--data", f"GET /{HOSTILE} HTTP/1.1\r\n\r\n"], hostile.folder)
+        )
         assert wrong(raw) == []
         for output in ("text", "json"):
-            explained = in_pipes(["why", "--name", "hostile", "-o", output], hostile.folder, hostile.log)
+            explained = b"".join(in_pipes(["why", "--name", "hostile", "-o", output], hostile.folder, hostile.log))
             assert wrong(explained) == []
         told = on_a_terminal(["why", "--name", "hostile"], hostile.folder, hostile.log.splitlines()[-2])
         assert b"forged" in told

@@ -10,11 +10,13 @@ from dataclasses import dataclass
 
 import pytest
 
+from tests.attacks import placements
 from tests.attacks.frames import Answers, opening, request
 from tests.attacks.placements import PLACEMENTS, Attacked, Placement, Trust
 from tests.attacks.policies import all_but_accounts, only_accounts
 from tests.attacks.tls import CertificateTry, account, certificate_tries
 from tests.differential.asking import TRUST_DOMAIN, Http
+from tests.differential.bench import Bench
 from tests.faults.certificates import Forge, tls_context
 
 _REQUEST = b"GET /api/x HTTP/1.1\r\nhost: a\r\n\r\n"
@@ -42,11 +44,17 @@ class Forged:
             return False
 
 
-@pytest.fixture(scope="module", params=PLACEMENTS, ids=str)
-def forged(request: pytest.FixtureRequest) -> Iterator[Forged]:
+@pytest.fixture(scope="module")
+def forging() -> Iterator[tuple[Forge, Bench]]:
     forge = Forge.of(TRUST_DOMAIN)
-    with request.param.start(Trust(source=forge.authority)) as attacked:
-        yield Forged(request.param, forge, attacked)
+    with placements.bench(Trust(source=forge.authority)) as running:
+        yield forge, running
+
+
+@pytest.fixture(scope="module", params=PLACEMENTS, ids=str)
+def forged(request: pytest.FixtureRequest, forging: tuple[Forge, Bench]) -> Forged:
+    forge, running = forging
+    return Forged(request.param, forge, request.param.at(running))
 
 
 def test_no_certificate_is_taken_that_is_not_for_a_client(forged: Forged) -> None:

@@ -10,10 +10,12 @@ import pytest
 
 from eastgate.envoy.config.tokens import TokenIdentity
 from eastgate.languages.jwt import VerifiedToken, verify
+from tests.attacks import placements
 from tests.attacks.placements import HOST, PLACEMENTS, Attacked, Placement, Trust, Verdict
 from tests.attacks.policies import only_accounts
 from tests.attacks.tokens import ACCOUNTS, AUDIENCE, EXPECTED, ISSUER, JWKS, KEYS, TokenTry, claims, token_tries
 from tests.differential.asking import TRUST_DOMAIN, Http
+from tests.differential.bench import Bench
 from tests.languages.jwt.mint import token
 
 TRIES = list(token_tries())
@@ -32,10 +34,15 @@ class Trusting:
         return self.attacked.verdicts([Http("GET", path, HOST, headers) for path, headers in asked])
 
 
+@pytest.fixture(scope="module")
+def trusting_bench() -> Iterator[Bench]:
+    with placements.bench(Trust(tokens=IDENTITY)) as running:
+        yield running
+
+
 @pytest.fixture(scope="module", params=PLACEMENTS, ids=str)
-def trusting(request: pytest.FixtureRequest) -> Iterator[Trusting]:
-    with request.param.start(Trust(tokens=IDENTITY)) as attacked:
-        yield Trusting(request.param, attacked)
+def trusting(request: pytest.FixtureRequest, trusting_bench: Bench) -> Trusting:
+    return Trusting(request.param, request.param.at(trusting_bench))
 
 
 def test_no_token_is_believed_that_should_not_be(trusting: Trusting) -> None:

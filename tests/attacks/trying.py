@@ -21,7 +21,7 @@ __all__ = ["Reading", "Try", "attack", "compare", "hear", "wrong_arrival"]
 
 Reading = Callable[[Arrived], str | None]  # why the application must not have got it; None where it may
 
-_AT_ONCE = 64
+_AT_ONCE = 256
 _FIRST, _QUIET = 0.6, 0.2  # seconds that a try waits for the first byte, and for more of them
 _PATIENCE = 10.0
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from io import BytesIO
 
 import pytest
 
 from eastgate.authorizer.checks import DECISION_HEADER, Body, ProxyAnswer, ProxyCheck
 from eastgate.authorizer.deciding import CheckOptions, OpenCheck
+from eastgate.authorizer.log import DecisionLog, LazyRecord, Logged
 from eastgate.ir import Reply, Ruling
 from tests.authorizer.worlds import POD_ADDRESS, Services, live_authorizer
 
@@ -79,6 +81,23 @@ def test_an_allowed_check_tells_the_application_its_decision_and_takes_forged_he
     assert answer.allowed
     assert answer.upstream_headers == ((DECISION_HEADER, answer.id),)
     assert answer.upstream_removed == ("X-Eastgate-Target",)
+
+
+def test_a_line_of_the_log_is_made_once_and_only_for_whoever_reads_it() -> None:
+    made: list[dict[str, object]] = []
+
+    def make() -> dict[str, object]:
+        made.append({"id": "7", "policy": None})
+        return made[-1]
+
+    answer = ProxyAnswer(True, 200, "7", record=LazyRecord(make))
+    DecisionLog(BytesIO(), Logged.NONE).decided(answer, "grpc", 0.1)
+    DecisionLog(BytesIO(), Logged.DENIED).decided(answer, "grpc", 0.1)
+    assert made == []
+    written = BytesIO()
+    DecisionLog(written).decided(answer, "grpc", 0.1)
+    assert json.loads(written.getvalue()) == {"id": "7", "protocol": "grpc", "milliseconds": 100.0}
+    assert (dict(answer.record), len(answer.record), len(made)) == ({"id": "7", "policy": None}, 2, 1)
 
 
 def test_the_log_has_the_policy_and_the_client_has_not() -> None:

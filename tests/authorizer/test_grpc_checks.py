@@ -10,8 +10,9 @@ from google.protobuf.json_format import MessageToDict, ParseDict
 
 from eastgate.authorizer.checks import Body, ProxyAnswer, ProxyCheck
 from eastgate.authorizer.grpc_checks import check_of, reply_of
-from eastgate.envoy.authz.health import NOT_SERVING, SERVING, health_handlers
+from eastgate.envoy.authz.health import NOT_SERVING, SERVING, health_methods
 from eastgate.envoy.authz.server import read_check, write_reply
+from eastgate.envoy.grpc.calls import CallError
 
 WEB = "spiffe://cluster.local/ns/shop/sa/web"
 
@@ -132,7 +133,9 @@ def test_answers() -> None:
 
 def test_health_of_services() -> None:
     healthy = True
-    check: Any = health_handlers(lambda: healthy, {"", "a"}, 0)["Check"]
-    assert check.unary_unary(b"", None) == SERVING
+    check = health_methods(lambda: healthy, {"", "a"}, 0)["/grpc.health.v1.Health/Check"]
+    assert check(b"") == SERVING
     healthy = False
-    assert check.unary_unary(b"\x0a\x01a", None) == NOT_SERVING
+    assert check(b"\x0a\x01a") == NOT_SERVING
+    with pytest.raises(CallError):
+        check(b"\x0a\x01b")

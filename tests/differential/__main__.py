@@ -18,12 +18,13 @@ from tests.differential.corpus import asks
 from tests.differential.gateways import corpus as gateway_corpus
 from tests.differential.gateways import drawing
 from tests.differential.gateways.bench import GatewayBench
-from tests.differential.gateways.running import compare_gateway, enforced_at_gateway
+from tests.differential.gateways.running import compare_gateway, compare_streams, enforced_at_gateway
 from tests.differential.policies import chosen_settings, policy_sets
 from tests.differential.running import Tally, compare, enforced
 from tests.differential.world import Manifest
 
 _SETS_AT_ONCE = 40
+_SLOW = 0.003  # the share of requests about which an authorizer takes too long
 _KINDS = ("sidecars", "gateways")
 
 Differences = Callable[[list[Manifest], Settings, int], Iterator[AssertionError]]
@@ -106,8 +107,9 @@ def _start_gateways(stack: ExitStack, tally: Tally, chosen: argparse.Namespace) 
     def differences(manifests: list[Manifest], used: Settings, sample: int) -> Iterator[AssertionError]:
         authority = enforced_at_gateway(bench, manifests, used)
         if authority is not None:
-            drawn = list(gateway_corpus.asks(manifests, sample, chosen.callers, chosen.requests))
+            drawn = list(gateway_corpus.asks(manifests, sample, chosen.callers, chosen.requests, slow=_SLOW))
             yield from compare_gateway(bench, authority, manifests, drawn, tally)
+            yield from compare_streams(bench, authority, manifests, sample, tally)
 
     return drawing.worlds(), drawing.chosen_settings(), differences
 

@@ -10,14 +10,16 @@ import time
 from collections import defaultdict
 from collections.abc import Coroutine, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 from eastgate import Authority, Settings
 from eastgate.api.reading import sort_documents
 from eastgate.dialects import reads
 from eastgate.envoy.config.clusters import SocketAddress
+from eastgate.envoy.config.inbound_port import TIMEOUTS
 from eastgate.envoy.config.tokens import TokenIdentity
 from eastgate.identity import SvidSource
+from eastgate.languages.jwt import KeySource
 from eastgate.manifests import read_text
 from eastgate.mesh.access_log import Observation
 from eastgate.mesh.events import Decided, MeshEvent, NotEnforced
@@ -35,7 +37,9 @@ __all__ = ["Answer", "Bench", "authority_of"]
 T = TypeVar("T")
 _TIMEOUT = 10.0
 _LOGGED = 2.0  # seconds that a proxy may take to write its line
-_AT_ONCE = 24
+_AT_ONCE = 64
+# A proxy that is asked for what is no HTTP/2 says nothing, and closes after so long: thousands of tries wait for that.
+_USUAL, _SHORT = TIMEOUTS["delayed_close_timeout"], "0.5s"
 RAW = b"\x00\x01 bytes that are no HTTP \xff"
 
 
@@ -65,14 +69,16 @@ class Answer:
         return next((who for who in said if who != "open"), said[0] if said else None)
 
 
-def authority_of(manifests: Iterable[Manifest], settings: Settings) -> Authority:
+def authority_of(manifests: Iterable[Manifest], settings: Settings, keys: KeySource | None = None) -> Authority:
     listed = json.dumps({"kind": "List", "apiVersion": "v1", "items": list(manifests)})
     reading = read_text("generated.json", listed, positioned=reads)
-    return Authority(sort_documents(reading.documents, settings, reading.reporter), settings)
+    return Authority(sort_documents(reading.documents, settings, reading.reporter), settings, keys)
 
 
 class Bench:
     """Starts with `with`; `enforce` some policies, then `ask`."""
+
+    _running: ClassVar[int] = 0
 
     def __init__(
         self,
@@ -81,13 +87,15 @@ class Bench:
         *,
         source: SvidSource | None = None,
         tokens: TokenIdentity | None = None,
+        keys: KeySource | None = None,
     ) -> None:
         self._options = MeshOptions(name=name, federate=FEDERATED, source=source, tokens=tokens)
         self.world = world
+        self._keys = keys  # of the issuers that policies name
         self.rejected: list[NotEnforced] = []
         self._seen: dict[str, list[Observation]] = defaultdict(list)
         self._used: set[tuple[str, int]] = set()
-        self._contexts: dict[str, Any] = {}
+        self._contexts: dict[tuple[str, Sequence[str]], Any] = {}
         self._folder = tempfile.TemporaryDirectory(prefix="eg-")
         self.application = Application(f"{self._folder.name}/app.sock")  # of every pod
         self._loop = asyncio.new_event_loop()
@@ -96,6 +104,8 @@ class Bench:
     # In the thread of the caller
 
     def __enter__(self) -> Self:
+        Bench._running += 1
+        TIMEOUTS["delayed_close_timeout"] = _SHORT
         self._thread.start()
         try:
             self.run(self._start())
@@ -115,6 +125,8 @@ class Bench:
         return asyncio.run_coroutine_threadsafe(task, self._loop).result(PATIENCE)
 
     def _end(self) -> None:
+        Bench._running -= 1
+        TIMEOUTS["delayed_close_timeout"] = _SHORT if Bench._running else _USUAL
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(PATIENCE)
         self._loop.close()
@@ -124,7 +136,7 @@ class Bench:
         """Returns when every proxy enforces them."""
         self.rejected.clear()
         self._contexts.clear()  # certificates end after an hour, which a long run outlives
-        authority = authority_of([*self.world, *policies], settings)
+        authority = authority_of([*self.world, *policies], settings, self._keys)
         self.run(self.mesh.apply(authority))
         return authority
 
@@ -136,6 +148,20 @@ class Bench:
         return self.run(self._ask_all(asks))
 
     # In the thread of the mesh
+
+    def forget(self, connection: Connection) -> None:
+        """Forget what was logged about connections from the same address and port, before this one is used."""
+        self._seen.pop("{}:{}".format(*connection.local_address), None)
+
+    async def logged(self, connection: Connection, number: int) -> list[Observation]:
+        """So many lines about requests on a connection, once the proxy has written them."""
+        source = "{}:{}".format(*connection.local_address)
+        ends = time.monotonic() + PATIENCE
+        while True:
+            seen = [each for each in self._seen.get(source, []) if each.level == "request"]
+            if len(seen) >= number or time.monotonic() > ends:
+                return seen
+            await asyncio.sleep(0.01)
 
     async def _start(self) -> None:
         def read(_: Settings) -> Authority:
@@ -248,9 +274,13 @@ class Bench:
         site = self.mesh.sites[ask.pod]
         return Target(site.address, site.ports[ask.port])
 
-    async def context(self, caller: Caller) -> Any:
+    async def context(self, caller: Caller, alpn: Sequence[str] = ()) -> Any:
+        """How a caller speaks TLS; None where it does not."""
         if caller.identity is None:
             return None
-        if caller.identity not in self._contexts:
-            self._contexts[caller.identity] = await self.mesh.certificates.context(caller.identity)
-        return self._contexts[caller.identity]
+        key = (caller.identity, tuple(alpn))
+        if key not in self._contexts:
+            self._contexts[key] = context = await self.mesh.certificates.context(caller.identity)
+            if alpn:
+                context.set_alpn_protocols(list(alpn))
+        return self._contexts[key]

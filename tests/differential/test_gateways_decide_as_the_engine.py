@@ -13,7 +13,7 @@ from eastgate import Settings
 from tests.differential.gateways.bench import GatewayBench
 from tests.differential.gateways.corpus import asks
 from tests.differential.gateways.drawing import chosen_settings, worlds
-from tests.differential.gateways.running import compare_gateway, enforced_at_gateway
+from tests.differential.gateways.running import compare_gateway, compare_streams, enforced_at_gateway
 from tests.differential.running import Tally
 from tests.differential.world import Manifest
 
@@ -37,10 +37,13 @@ def test_generated_gateways(bench: GatewayBench) -> None:
         if authority is not None:
             for found in compare_gateway(bench, authority, manifests, list(asks(manifests, sample, 6, 5)), tally):
                 raise found
+            for difference in compare_streams(bench, authority, manifests, sample, tally):
+                raise difference
 
     run()
     assert tally.decisions >= _FEWEST, tally
     refused = sum(tally.kinds[status] for status in ("401", "403", "404"))
     assert tally.kinds["allowed"] > _FEWEST / 20 < refused, tally
     assert min(tally.kinds[kind] for kind in ("HTTP", "HTTPS", "HTTP/1.1", "HTTP/2", "asked")) > _FEWEST / 10, tally
+    assert min(tally.kinds[kind] for kind in ("passed through", "not passed through")) > 0, tally
     assert len(tally.late) <= tally.decisions / 200, tally.late

@@ -304,3 +304,4 @@ def _is_refused(answer: bytes) -> bool:
 def test_values_are_grouped_by_name() -> None:
     given = {"X-Role": ["a", " b "], "x-role": "c", "Connection": "x-other", "x-other": "1"}
     assert header_values(given) == {"x-role": ("a", "b", "c"), "connection": ("x-other",)}
+    assert header_values(header_values(given)) == header_values(given)

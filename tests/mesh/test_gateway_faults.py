@@ -15,7 +15,7 @@ from eastgate import load
 from eastgate.authorizer.checks import ProxyAnswer, ProxyCheck, Where
 from eastgate.authorizer.deciding import LiveAuthorizer
 from eastgate.envoy.config import gateway_filters, gateway_port
-from eastgate.mesh import authorizing
+from eastgate.mesh import check_thread
 from eastgate.mesh.access_log import NO_ANSWER
 from eastgate.mesh.events import Enforced, MeshEvent, Noted, NotEnforced, PartlyEnforced
 from eastgate.mesh.local.connection import HttpRequest, Target
@@ -101,8 +101,8 @@ def test_an_authorizer_that_takes_too_long_lets_nothing_through(tmp_path: Path, 
 def test_an_authorizer_with_too_much_to_do_refuses(
     tmp_path: Path, slow: SlowAuthorizer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(authorizing, "_THREADS", 1)
-    monkeypatch.setattr(authorizing, "_WAITING", 1)
+    monkeypatch.setattr(check_thread, "_THREADS", 1)
+    monkeypatch.setattr(check_thread, "_MOST_OPEN", 2)
 
     async def do(store: ToyStore) -> None:
         calls = [asyncio.create_task(store.partner(KEY)) for _ in range(6)]

@@ -9,7 +9,7 @@ import pytest
 from eastgate.api.authority import Authority
 from eastgate.api.reading import read_manifests
 from eastgate.manifests.watching.rest import SETTLING, is_being_written
-from eastgate.mesh.holding import Holding, find_only_allowing
+from eastgate.mesh.holding import HeldObjects, find_only_allowing
 
 _POD = """\
 apiVersion: v1
@@ -62,7 +62,7 @@ def test_only_what_lets_in_is_removed_at_once(
 
 
 def test_what_is_gone_is_held_until_it_has_been_gone_for_a_while(tmp_path: Path) -> None:
-    path, holding = tmp_path / "a.yaml", Holding()
+    path, holding = tmp_path / "a.yaml", HeldObjects()
     path.write_text(_POD + _ALLOW)
     first = read_manifests([path])
 
@@ -87,7 +87,7 @@ def test_a_closing_policy_is_held_too(tmp_path: Path) -> None:
     assert len(first.closing) == 1
     path.write_text(_POD)
     found = read_manifests([path])
-    Holding().hold(first, found, (), 0, lambda *_: ())
+    HeldObjects().hold(first, found, (), 0, lambda *_: ())
     assert found.closing == first.closing
 
 

@@ -42,6 +42,7 @@ PROGRAMS: Mapping[str, Program] = {
     "etcd": Program("etcd", "go.etcd.io/etcd/server/v3", any_version=True),
     "kube-apiserver": _kubernetes("kube-apiserver"),
     "kubectl": _kubernetes("kubectl"),
+    "netpolicy": Program("netpol-analyzer", "github.com/np-guard/netpol-analyzer/cmd/netpolicy"),
     "opa": Program("opa", "github.com/open-policy-agent/opa"),
     "opa-envoy": Program("opa-envoy", "github.com/open-policy-agent/opa-envoy-plugin/cmd/opa-envoy-plugin"),
     "spire-agent": Program("spire", "github.com/spiffe/spire/cmd/spire-agent", with_c=True),

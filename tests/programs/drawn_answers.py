@@ -1,12 +1,13 @@
 """Authorizers that answer as each request says: `python -m tests.programs.drawn_answers GRPC-PORT HTTP-PORT`.
 
 The header `x-answer-1` is for the one of gRPC, `x-answer-2` for the one of HTTP: `allow`, `deny`, `unauthorized`, or
-`error`, which each of them does in its own way. Who says nothing is denied.
+`error`, which each of them does in its own way, or `slow`: it allows when it is too late. Who says nothing is denied.
 """
 
 from __future__ import annotations
 
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -14,6 +15,7 @@ import grpc
 from envoy.service.auth.v3.external_auth_pb2 import CheckRequest, CheckResponse
 
 GRPC_HEADER, HTTP_HEADER = "x-answer-1", "x-answer-2"
+SLOW, _SECONDS = "slow", 7.0  # longer than anybody waits for an answer
 STATUSES = {"allow": 200, "deny": 403, "unauthorized": 401, "error": 500}
 
 
@@ -22,6 +24,9 @@ def check(message: bytes, context: grpc.ServicerContext) -> bytes:
     headers = CheckRequest.FromString(message).attributes.request.http
     named = {header.key: header.raw_value.decode() or header.value for header in headers.header_map.headers}
     word = {**headers.headers, **named}.get(GRPC_HEADER, "deny")
+    if word == SLOW:
+        time.sleep(_SECONDS)
+        word = "allow"
     if word == "error":
         context.abort(grpc.StatusCode.INTERNAL, "broken")
     response = CheckResponse(ok_response={})
@@ -42,14 +47,18 @@ class Answering(BaseHTTPRequestHandler):
             self.close_connection = True
             return
         self.rfile.read(int(self.headers.get("content-length", 0)))
-        self.send_response_only(STATUSES.get(self.headers.get(HTTP_HEADER, "deny"), 403))
+        word = self.headers.get(HTTP_HEADER, "deny")
+        if word == SLOW:
+            time.sleep(_SECONDS)
+            word = "allow"
+        self.send_response_only(STATUSES.get(word, 403))
         self.send_header("content-length", "0")
         self.end_headers()
 
 
 def serve(grpc_port: int, http_port: int) -> None:
     """Serve until the process is stopped."""
-    server = grpc.server(ThreadPoolExecutor(8))
+    server = grpc.server(ThreadPoolExecutor(64))
     handler: grpc.RpcMethodHandler[bytes, bytes] = grpc.unary_unary_rpc_method_handler(check)
     service = grpc.method_handlers_generic_handler("envoy.service.auth.v3.Authorization", {"Check": handler})
     server.add_generic_rpc_handlers((service,))

@@ -90,6 +90,13 @@ def test_check_and_explain(eastgate: Run) -> None:
     assert "guests: [web]" in explained  # the rule that comes nearest, with its line
 
 
+def test_the_graph_has_its_rules(eastgate: Run) -> None:
+    edges = json.loads(eastgate("graph", "-f", "party.yaml", "--to", "pod:shop/cart", "-o", "json").output)["edges"]
+    assert {(edge["from"], edge["policy"], edge["line"]) for edge in edges} == {
+        ("sa:shop/web", "GuestList/shop/cart", 26)
+    }
+
+
 def test_tables_and_their_coverage(eastgate: Run) -> None:
     Path("party.test.yaml").write_text(TABLE)
     output = eastgate("test", "party.test.yaml", "--coverage").output

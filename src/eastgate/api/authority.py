@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from os import PathLike
 from typing import TYPE_CHECKING, cast
 
@@ -194,6 +195,16 @@ class Authority:
         replaced = {_ref_of(unread.document) for unread in news.unread.objects} | gone
         kept = [unread for unread in self.unread_objects.objects if _ref_of(unread.document) not in replaced]
         return UnreadObjects([*kept, *news.unread.objects])
+
+    @contextmanager
+    def imagining(self, objects: Iterable[WorldObject]) -> Iterator[None]:
+        """Have objects exist for a while that nobody declared. It is no part of the public API."""
+        imagined = tuple(objects)
+        self._live.update(put=imagined)
+        try:
+            yield
+        finally:
+            self._live.update(remove=[declared.id for declared in imagined])
 
     def assign_addresses(self, addresses: Mapping[str, str]) -> None:
         """Have these workloads run at these addresses, on one machine: see `LiveWorld.assign_addresses`."""

@@ -353,7 +353,7 @@ class LiveArrivals:
         for crossing, known in self._arrivals:
             if crossing.uncertain is not None:
                 raise _unlabelled(*crossing.uncertain)
-            values = {**known, **more}
+            values = {**known, **more} if more else known
             request = without_http(values) if crossing.hides_http else Request(values, question.external_auth)
             asks = crossing.asks and not crossing.hides_http
             joined = answers.joined_to(request, crossing.authorizers) if asks else request

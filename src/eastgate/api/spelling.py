@@ -23,7 +23,7 @@ from eastgate.ir.hosts import comparable_host, is_host
 from eastgate.ir.service_accounts import account_of, service_account_id
 from eastgate.records import dataclass
 
-__all__ = ["Doubt", "Spelling"]
+__all__ = ["Doubt", "KnownNames"]
 
 UNKNOWN_NAME = Code(
     "EG0130",
@@ -82,7 +82,7 @@ class Doubt:
         return Diagnostic(code, self.message, span, self.help)
 
 
-class Spelling:
+class KnownNames:
     """The names that manifests and policies have, to compare those of questions with."""
 
     def __init__(self, authority: Authority) -> None:

@@ -64,7 +64,8 @@ def listen(address: ListenAddress, *, shared: bool) -> socket.socket:
             os.chmod(address.path, SOCKET_MODE)
         else:
             family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-            listening = socket.socket(family, socket.SOCK_STREAM)
+            # Of connections that do not say that they are TCP, asyncio lets small answers wait for one another.
+            listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             if shared:
                 listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
-import secrets
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from http import HTTPStatus
 
 from eastgate.api.decisions import Decision
 from eastgate.authorizer.checks import DECISION_HEADER, Pairs, ProxyAnswer, ProxyCheck
+from eastgate.authorizer.log import LazyRecord
 from eastgate.authorizer.messages import MessageReading
 from eastgate.envoy.plan.decisions import verdict_of
 from eastgate.ir import Answer as AuthorizerAnswer
 from eastgate.ir import Pending, RawRequest, Refusal, Reply, Ruling
 from eastgate.ir.attributes import UNKNOWN, Unknown
+from eastgate.ir.fields import header_values
 from eastgate.regexes import regex
 
 __all__ = ["Answers", "refuse"]
@@ -33,14 +35,15 @@ class Answers:
         self._check = check
         self._keeps_own = keeps_own
         self._plain = plain
-        self.id = secrets.token_hex(8)
+        self.id = os.urandom(8).hex()
+        self.headers = header_values(check.headers)
 
     def raw(self, *, may_wait: bool) -> RawRequest:
         """Return what authorizers may look at beside the request of the rules."""
         check = self._check
         body, size = _body(check)
         return RawRequest(
-            check.headers if check.all_headers else None,  # what is missing may be there
+            self.headers if check.all_headers else None,  # what is missing may be there
             check.http_protocol,
             certificate=check.certificate,
             scheme=check.scheme,
@@ -61,7 +64,6 @@ class Answers:
     def of(self, decisions: Sequence[Decision], reading: MessageReading) -> ProxyAnswer:
         """Return the answer: allowed where all decisions are, else what the denial says."""
         decision = next((decision for decision in decisions if not decision.allowed), decisions[-1])
-        record = self._record(decision, reading)
         rulings = [ruling for each in decisions for ruling in _consents(each)]
         forged = () if self._keeps_own else self._check.forged_headers
         removed = dict.fromkeys((*forged, *(name for each in rulings for name in each.removed)))
@@ -71,30 +73,26 @@ class Answers:
             if not all(map(_is_header, headers.values())):
                 return self.refuse(500, "error", "an authorizer gave a header that cannot be sent")
             gone = tuple(name for name in removed if name.lower() not in headers)
-            return ProxyAnswer(True, 200, self.id, tuple(headers.values()), gone, record={**record, **_ALLOWED})
+            record = LazyRecord(lambda: {**self._record(decision, reading), **_ALLOWED})
+            return ProxyAnswer(True, 200, self.id, tuple(headers.values()), gone, record=record)
         status = _status(decision.status)
         if reading.problem is not None and status == Refusal.FORBIDDEN:
             status = Refusal.BAD_REQUEST.value
         ruling = decision.ruling
         own = tuple(header for header in ruling.headers if _is_header(header)) if ruling is not None else ()
         body = ruling.body.encode() if ruling is not None else b""
-        return self._denied(status, own, body, record, reading)
+        return self._denied(status, own, body, decision, reading)
 
     def _denied(
-        self,
-        status: int,
-        headers: Pairs,
-        body: bytes,
-        record: Mapping[str, object],
-        reading: MessageReading,
+        self, status: int, headers: Pairs, body: bytes, decision: Decision, reading: MessageReading
     ) -> ProxyAnswer:
         rpc = b"" if self._plain else _rpc_error(status, reading)
         if rpc:
             kept = tuple((name, value) for name, value in headers if name.lower() not in _OF_BODY)
             headers, body = (*kept, ("content-type", "application/json")), rpc
-        denied = {**record, "verdict": "deny", "status": status}
+        record = LazyRecord(lambda: {**self._record(decision, reading), "verdict": "deny", "status": status})
         client_headers = (*headers, (DECISION_HEADER, self.id))
-        return ProxyAnswer(False, status, self.id, client_headers=client_headers, body=body, record=denied)
+        return ProxyAnswer(False, status, self.id, client_headers=client_headers, body=body, record=record)
 
     def refuse(self, status: int, why: str, text: str) -> ProxyAnswer:
         """Return a denial that no policy made: `why` is for machines, `text` for whoever reads the log."""
@@ -137,9 +135,10 @@ _OF_BODY = frozenset({"content-type", "content-length", "content-encoding", "tra
 
 def refuse(check: ProxyCheck, status: int, why: str, text: str, decision_id: str | None = None) -> ProxyAnswer:
     """Return a denial that no policy made."""
-    own_id = decision_id or secrets.token_hex(8)
-    record = {**_record_of(check, own_id), "verdict": "deny", "status": status, "why": why, "reason": text}
-    return ProxyAnswer(False, status, own_id, client_headers=((DECISION_HEADER, own_id),), record=record)
+    own_id = decision_id or os.urandom(8).hex()
+    told = {"verdict": "deny", "status": status, "why": why, "reason": text}
+    record = LazyRecord(lambda: {**_record_of(check, own_id), **told})
+    return ProxyAnswer(False, status, own_id, client_headers=((DECISION_HEADER, own_id),), record=record, why=why)
 
 
 def _record_of(check: ProxyCheck, decision_id: str) -> dict[str, object]:

@@ -19,6 +19,7 @@ WITHOUT_BODY: Final = frozenset({"GET", "HEAD", "DELETE", "OPTIONS"})
 """Methods that bring no message in a body."""
 _LEADING_ELSEWHERE: Final = frozenset({"upgrade", *OVERRIDES})
 _ANNOUNCING: Final = frozenset({"content-length", "transfer-encoding"})
+_TELLING_OF_MESSAGES: Final = _LEADING_ELSEWHERE | _ANNOUNCING
 OWN_HEADERS: Final = "x-eastgate-"
 """What the names of our own headers begin with. Clients may not send such."""
 
@@ -79,6 +80,8 @@ class ProxyCheck:
     def may_hide_message(self) -> bool:
         """Tell whether there may be a message in spite of the method: in a body, in a tunnel, or by another method."""
         named = {name.lower() for name in self.headers}
+        if self.body is None and named.isdisjoint(_TELLING_OF_MESSAGES):
+            return False
         lengths = header_values(self.headers).get("content-length", ())
         has_body = self.body is not None or "transfer-encoding" in named or any(length != "0" for length in lengths)
         return has_body or not named.isdisjoint(_LEADING_ELSEWHERE)
@@ -95,7 +98,8 @@ class ProxyAnswer:
 
     Of an allowed request the application gets `upstream_headers`, each instead of what the client sent under that name,
     and nothing that the client sent under a name of `upstream_removed`; a denied client gets `status`, `client_headers`
-    and `body`. `record` is the line of the log: its policy and reason are never for the client.
+    and `body`. `record` is the line of the log: its policy and reason are never for the client. `why` is there where no
+    policy denied it.
     """
 
     allowed: bool
@@ -106,3 +110,4 @@ class ProxyAnswer:
     client_headers: Pairs = ()
     body: bytes = field(default=b"", repr=False)
     record: Mapping[str, object] = field(default_factory=dict, repr=False)
+    why: str | None = None

@@ -26,7 +26,8 @@ from eastgate.authorizer.messages import MessageReading, read_check
 from eastgate.cluster import dns_label_problem, dns_subdomain_problem
 from eastgate.ir import Answer as AuthorizerAnswer
 from eastgate.ir import AssumedConsent, GatheredAnswers, Pending, WouldWait
-from eastgate.ir.attributes import MCP_METHOD, MCP_TOOL, header
+from eastgate.ir.attributes import MCP_METHOD, MCP_TOOL, Attribute, header
+from eastgate.ir.fields import HeaderValues, header_values
 from eastgate.ir.paths import respelled_path
 from eastgate.ir.service_accounts import account_of
 from eastgate.records import dataclass
@@ -121,24 +122,30 @@ class LiveAuthorizer:
         except (Nowhere, QuestionError):
             return False
 
-    def questions(self, check: ProxyCheck, where: Where | None) -> list[LiveQuestion]:
+    def questions(
+        self, check: ProxyCheck, where: Where | None, headers: HeaderValues | None = None
+    ) -> list[LiveQuestion]:
         """Return the questions that a check asks, each about one destination; whoever calls holds the lock.
 
-        Raises Nowhere where nobody can tell where the request goes.
+        `headers` are those of the check, where somebody has looked at them before. Raises Nowhere where nobody can
+        tell where the request goes.
         """
         world = self._authority.world
         source = _caller(check.source, self._authority.settings) if self.options.own_proxies else check.source
-        unknown = frozenset(map(header, check.joined_headers))
+        unknown = frozenset(map(header, check.joined_headers)) if check.joined_headers else _NOTHING
+        headers = header_values(check.headers) if headers is None else headers
         if check.method in WITHOUT_BODY and check.may_hide_message:
             unknown |= _MESSAGE
         if where is not None and not isinstance(where, str):
-            question = _question(check, source, where.where, check.port)
+            question = _question(check, headers, source, where.where, check.port)
             return [LiveQuestion(question, (where,), unknown=unknown, all_headers=check.all_headers)]
         destinations = (
             (where,) if where is not None else destinations_of(check, self.options.to, world, self._gateways_for)
         )
         return [
-            LiveQuestion(_question(check, source, to, port_of(check, to, world)), None, {}, unknown, check.all_headers)
+            LiveQuestion(
+                _question(check, headers, source, to, port_of(check, to, world)), None, {}, unknown, check.all_headers
+            )
             for to in destinations
         ]
 
@@ -234,7 +241,7 @@ class OpenCheck:
         authority = self._authorizer.authority
         authority_then, arrived = self._arrived
         if authority_then is not authority or not all(arrivals.is_current for _, arrivals in arrived):
-            questions = self._authorizer.questions(self._check, self._where)
+            questions = self._authorizer.questions(self._check, self._where, self._answers.headers)
             if self._reading is not None and self._reading.problem is not None:  # it may be any, whatever the method
                 questions = [replace(live, unknown=live.unknown | _MESSAGE) for live in questions]
             arrived = [(live, authority.arrive(live)) for live in questions]
@@ -255,6 +262,7 @@ class OpenCheck:
 
 
 _MESSAGE = frozenset({MCP_METHOD, MCP_TOOL})
+_NOTHING = frozenset[Attribute]()
 
 
 def _caller(source: str, settings: Settings) -> str:
@@ -265,7 +273,7 @@ def _caller(source: str, settings: Settings) -> str:
     return ServiceAccount(namespace, name)
 
 
-def _question(check: ProxyCheck, source: str, to: str, port: int | None) -> Question:
+def _question(check: ProxyCheck, headers: HeaderValues, source: str, to: str, port: int | None) -> Question:
     return Question(
         source=source,
         to=to,
@@ -274,7 +282,7 @@ def _question(check: ProxyCheck, source: str, to: str, port: int | None) -> Ques
         path=respelled_path(check.path) if check.path is not None else None,
         host=check.host,
         sni=check.sni,
-        headers=check.headers,
+        headers=headers,
         source_ip=check.address,
         http_protocol=check.http_protocol,
         certificate=check.certificate,

@@ -66,8 +66,9 @@ def check_of_http(request: ServedRequest, options: HttpOptions) -> ProxyCheck | 
     if len(hosts) > 1 or (options.to is not None and len(request.values(options.to)) > 1):
         return None
     headers: dict[str, list[str]] = {}
+    others = _OF_THE_HOP | options.own
     for name, value in request.headers:
-        if name not in _OF_THE_HOP and name not in options.own:
+        if name not in others:
             headers.setdefault(name, []).append(value)
     return ProxyCheck(
         source=_source(request, options),

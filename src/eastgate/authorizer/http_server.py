@@ -20,6 +20,7 @@ __all__ = ["HttpLimits", "HttpProtocol", "HttpServer", "ServedRequest", "ServedR
 _LOG = logging.getLogger(__name__)
 _LINES: Final = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus}
 _MOST_HEADERS: Final = 256
+_LOOK: Final = 1.0  # seconds between looks at connections that take too long
 _WITHOUT_BODY: Final = frozenset({204, 304})
 
 
@@ -70,10 +71,23 @@ class HttpServer:
         self.limits = limits or HttpLimits()
         self.connections: set[HttpProtocol] = set()
         self.draining = False
+        self._timer: asyncio.TimerHandle | None = None
 
     def protocol(self) -> HttpProtocol:
         """Return the protocol of a new connection."""
         return HttpProtocol(self)
+
+    def add(self, connection: HttpProtocol) -> None:
+        """Take a new connection, and look from time to time whether it takes too long."""
+        self.connections.add(connection)
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(_LOOK, self._look)
+
+    def _look(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._timer = loop.call_later(_LOOK, self._look) if self.connections else None
+        for connection in tuple(self.connections):
+            connection.look_at_time(loop.time())
 
     async def drain(self, grace: float) -> None:
         """Close connections that nobody waits on, and the others once they are answered; all after so many seconds."""
@@ -97,7 +111,8 @@ class HttpProtocol(asyncio.Protocol):
         self._parser = httptools.HttpRequestParser(self)
         self._transport: asyncio.Transport | None = None
         self._peer: str | None = None
-        self._timer: asyncio.TimerHandle | None = None
+        self._loop = asyncio.get_running_loop()
+        self._abort_at: float | None = None
         self._answering: asyncio.Task[None] | None = None
         self._waiting: list[tuple[ServedRequest, bool]] = []
         self._is_open = True
@@ -113,13 +128,12 @@ class HttpProtocol(asyncio.Protocol):
         if len(self._server.connections) >= self._limits.connections or self._server.draining:
             self._refuse(503)
             return
-        self._server.connections.add(self)
-        self._set_timer(self._limits.idle)
+        self._server.add(self)
+        self._allow(self._limits.idle)
 
     def connection_lost(self, _error: Exception | None) -> None:
         self._is_open = False
         self._server.connections.discard(self)
-        self._set_timer(None)
         if self._answering is not None:
             self._answering.cancel()
 
@@ -148,6 +162,11 @@ class HttpProtocol(asyncio.Protocol):
         if self._answering is None and self._transport is not None:
             self._transport.close()
 
+    def look_at_time(self, now: float) -> None:
+        """Close where what has to come next takes too long."""
+        if self._abort_at is not None and now > self._abort_at:
+            self.abort()
+
     def abort(self) -> None:
         """Close whatever is open."""
         if self._transport is not None:
@@ -164,7 +183,7 @@ class HttpProtocol(asyncio.Protocol):
     def on_message_begin(self) -> None:
         """Start a request."""
         self._begin()
-        self._set_timer(self._limits.seconds)
+        self._allow(self._limits.seconds)
 
     def on_url(self, url: bytes) -> None:
         """Take a part of the target."""
@@ -197,7 +216,7 @@ class HttpProtocol(asyncio.Protocol):
             self._peer,
         )
         stays = bool(self._parser.should_keep_alive()) and not self._server.draining
-        self._set_timer(None)
+        self._abort_at = None
         if self._answering is not None:
             self._waiting.append((request, stays))
             self._read(paused=True)
@@ -251,7 +270,7 @@ class HttpProtocol(asyncio.Protocol):
         end = f"{head}{closing}content-length: {len(body)}\r\n\r\n"
         self._transport.write(line + end.encode("utf-8", "replace") + body)
         if stays:
-            self._set_timer(self._limits.idle)
+            self._allow(self._limits.idle)
         else:
             self._is_open = False
             self._transport.close()
@@ -270,7 +289,6 @@ class HttpProtocol(asyncio.Protocol):
         elif not paused and not transport.is_reading():
             transport.resume_reading()
 
-    def _set_timer(self, seconds: float | None) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer = None if seconds is None else asyncio.get_running_loop().call_later(seconds, self.abort)
+    def _allow(self, seconds: float) -> None:
+        """Give the client so many seconds for what has to come next."""
+        self._abort_at = self._loop.time() + seconds

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import BinaryIO
 
 from eastgate.authorizer.checks import ProxyAnswer
 
-__all__ = ["DecisionLog", "Logged"]
+__all__ = ["DecisionLog", "LazyRecord", "Logged"]
 
 
 class Logged(StrEnum):
@@ -20,6 +20,30 @@ class Logged(StrEnum):
     ALL = "all"
     DENIED = "denied"
     NONE = "none"
+
+
+class LazyRecord(Mapping[str, object]):
+    """The line of a decision, made once somebody reads it: most decisions are logged by nobody."""
+
+    __slots__ = ("_made", "_make")
+
+    def __init__(self, make: Callable[[], Mapping[str, object]]) -> None:
+        self._make = make
+        self._made: Mapping[str, object] | None = None
+
+    def __getitem__(self, name: str) -> object:
+        return self._record()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._record())
+
+    def __len__(self) -> int:
+        return len(self._record())
+
+    def _record(self) -> Mapping[str, object]:
+        if self._made is None:
+            self._made = self._make()
+        return self._made
 
 
 class DecisionLog:

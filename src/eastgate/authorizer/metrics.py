@@ -59,8 +59,8 @@ class AuthorizerMetrics:
             counter = self._by_answer[key] = self._checks.labels(protocol, verdict, str(answer.status))
         counter.inc()
         self._by_protocol[protocol].observe(seconds)
-        if (why := answer.record.get("why")) is not None:
-            self.refused.labels(str(why)).inc()
+        if answer.why is not None:
+            self.refused.labels(answer.why).inc()
 
     def text(self) -> bytes:
         """Return all metrics in Prometheus' text format: those of all processes, where there are several."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from eastgate.api.authority import Authority
 from eastgate.api.questions import NOT_CONSIDERED
@@ -13,7 +13,7 @@ from eastgate.diagnostics import Diagnostic, Reporter
 from eastgate.languages.jwt import KeySource
 from eastgate.manifests import Bounds
 from eastgate.manifests.kustomizations import parts
-from eastgate.manifests.watching.changes import stamps, watch_changes
+from eastgate.manifests.watching.changes import FileStamp, stamps, watch_changes
 from eastgate.manifests.watching.rest import is_being_written
 from eastgate.records import dataclass
 from eastgate.settings import Settings
@@ -56,6 +56,8 @@ class PolicyFiles:
         self._strict = strict
         self._unread = unread
         self._read: frozenset[str] = frozenset()
+        self.stamps: Mapping[str, FileStamp] | None = None
+        """The stamps of the files before they were first read."""
 
     @property
     def bounds(self) -> Bounds:
@@ -70,6 +72,7 @@ class PolicyFiles:
 
     def load(self) -> Authority:
         """Load what is there at the start; a policy with errors closes what it targets. Raises ManifestError."""
+        self.stamps = stamps(self.watched, self.bounds)
         manifests = read_manifests(self._paths, self._settings, bounds=self.bounds)
         authority = self._authority(manifests, strict=self._strict or bool(manifests.unsure))
         self._read = _files(manifests)
@@ -115,7 +118,7 @@ def _in_a_line(diagnostic: Diagnostic) -> str:
 
 async def follow_files(files: PolicyFiles, on_reload: Callable[[Reload], None]) -> None:
     """Load again after every save, and tell what became of it. It never ends by itself."""
-    async for _ in watch_changes(files.watched, bounds=lambda: files.bounds):
+    async for _ in watch_changes(files.watched, bounds=lambda: files.bounds, since=files.stamps):
         pause = _FIRST_PAUSE
         for _ in range(_MOST_LOOKS):
             if not await asyncio.to_thread(files.unfinished):

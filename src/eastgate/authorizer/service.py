@@ -1,7 +1,7 @@
 """One process of the authorizer: its listeners, health, metrics, reloads, and its end.
 
-Checks over HTTP that need nobody else are answered on the event loop at once; the others wait on threads, as all checks
-over gRPC do. Whatever is over a limit is refused.
+Checks that need nobody else are answered on the event loop at once; the others wait on threads. Whatever is over a
+limit is refused.
 """
 
 from __future__ import annotations
@@ -16,28 +16,26 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from eastgate.api.authority import Authority
-from eastgate.authorizer.addresses import SOCKET_MODE, BadAddress, ListenAddress, listen, remove_stale
+from eastgate.authorizer.addresses import ListenAddress, listen
 from eastgate.authorizer.answering import refuse
 from eastgate.authorizer.checks import ProxyAnswer, ProxyCheck, Where
 from eastgate.authorizer.deciding import CheckOptions, ExternalServices, LiveAuthorizer
+from eastgate.authorizer.grpc_checks import check_of, reply_of
 from eastgate.authorizer.http_checks import HttpOptions, check_of_http, response_of
 from eastgate.authorizer.http_server import HttpLimits, HttpServer, ServedRequest, ServedResponse
 from eastgate.authorizer.log import DecisionLog
 from eastgate.authorizer.metrics import AuthorizerMetrics
 from eastgate.authorizer.reloading import PolicyFiles, Reload, follow_files
 from eastgate.authorizer.tool_lists import TOOLS_PATH, answer_tools
+from eastgate.envoy.authz.server import CheckReply, CheckServer, ReceivedCheck
 from eastgate.records import dataclass
-
-if TYPE_CHECKING:
-    import grpc
-
-    from eastgate.envoy.authz.server import CheckReply, CheckServer, ReceivedCheck
 
 __all__ = ["AuthorizerService", "ServiceOptions", "TlsFiles"]
 
+_HANDSHAKE = 10.0  # seconds
 _METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -49,15 +47,29 @@ class TlsFiles:
     key: Path
     client_ca: Path | None = None
 
-    def context(self) -> ssl.SSLContext:
-        """Return them for HTTP. Raises OSError."""
+    def context(self, *, http2: bool = False) -> ssl.SSLContext:
+        """Return them for HTTP, or for HTTP/2, which gRPC is. Raises OSError."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.load_cert_chain(self.certificate, self.key)
         if self.client_ca is not None:
             context.load_verify_locations(self.client_ca)
             context.verify_mode = ssl.CERT_REQUIRED
+        if http2:
+            context.set_alpn_protocols(["h2"])
         return context
+
+
+class _Server(Protocol):
+    """Serves the connections of a listener."""
+
+    def protocol(self) -> asyncio.BaseProtocol:
+        """Return the protocol of a new connection."""
+        ...
+
+    async def drain(self, grace: float) -> None:
+        """Answer what is open and close, at most after so many seconds."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,86 +166,69 @@ class AuthorizerService:
     async def _listen(self, stack: contextlib.AsyncExitStack) -> list[str]:
         options = self.options
         addresses: list[str] = []
-        tls = options.tls.context() if options.tls is not None else None
         limits = HttpLimits(body=options.max_body)
         if options.grpc:
-            server = self._grpc_server()
-            addresses += [f"grpc {self._listen_grpc(server, address)}" for address in options.grpc]
-            server.start(lambda: self._is_ready)
-            stack.push_async_callback(asyncio.to_thread, server.stop, options.grace)
-            stack.callback(server.drain)
+            checks = self._check_server()
+            tls = options.tls.context(http2=True) if options.tls is not None else None
+            for address in options.grpc:
+                own = address.numbered(options.number) if options.processes > 1 else address
+                context = None if own.path else tls
+                addresses.append(f"grpc {await stack.enter_async_context(self._serve(checks, own, context))}")
+        tls = options.tls.context() if options.tls is not None else None
         for address in options.http:
+            http = HttpServer(self.answer_http, limits)
             context = None if address.path else tls
-            addresses.append(
-                f"http {await stack.enter_async_context(self._serve(self.answer_http, address, limits, context))}"
-            )
+            addresses.append(f"http {await stack.enter_async_context(self._serve(http, address, context))}")
         if options.tools is not None:
             own = options.tools.numbered(options.number) if options.processes > 1 else options.tools
-            addresses.append(f"tools {await stack.enter_async_context(self._serve(self._answer_own, own, limits))}")
+            tools = HttpServer(self._answer_own, limits)
+            addresses.append(f"tools {await stack.enter_async_context(self._serve(tools, own))}")
         if options.admin is not None:
-            admin = options.admin
-            addresses.append(f"admin {await stack.enter_async_context(self._serve(self._answer_admin, admin, limits))}")
+            admin = HttpServer(self._answer_admin, limits)
+            addresses.append(f"admin {await stack.enter_async_context(self._serve(admin, options.admin))}")
         return addresses
 
     @contextlib.asynccontextmanager
     async def _serve(
-        self,
-        handler: Callable[[ServedRequest], ServedResponse | Awaitable[ServedResponse]],
-        address: ListenAddress,
-        limits: HttpLimits,
-        tls: ssl.SSLContext | None = None,
+        self, server: _Server, address: ListenAddress, tls: ssl.SSLContext | None = None
     ) -> AsyncIterator[str]:
-        """Serve HTTP for as long as the block lasts, and then until what is open is answered."""
+        """Serve for as long as the block lasts, and then until what is open is answered."""
         inherited = dict(self.options.inherited).get(str(address))
         if inherited is not None:
             listening = socket.socket(fileno=inherited)
         else:
             listening = listen(address, shared=self.options.processes > 1)
         shown = str(address) if address.path else f"{address.host}:{listening.getsockname()[1]}"
-        http = HttpServer(handler, limits)
-        server = await asyncio.get_running_loop().create_server(http.protocol, sock=listening, ssl=tls)
+        patience = _HANDSHAKE if tls is not None else None
+        loop = asyncio.get_running_loop()
+        listener = await loop.create_server(server.protocol, sock=listening, ssl=tls, ssl_handshake_timeout=patience)
         try:
             yield shown
         finally:
-            server.close()
-            await http.drain(self.options.grace)
+            listener.close()
+            await server.drain(self.options.grace)
             if address.path and inherited is None:
                 with contextlib.suppress(OSError):
                     Path(address.path).unlink()
 
     # gRPC
 
-    def _grpc_server(self) -> CheckServer:
-        from eastgate.envoy.authz.server import CheckServer  # protobuf takes a while
-
+    def _check_server(self) -> CheckServer:
         options = self.options
         return CheckServer(
             self._answer_grpc,
-            threads=options.threads,
-            waiting=options.open_checks,
+            calls=options.threads + options.open_checks,
             max_bytes=options.max_body + 256 * 1024,
-            shared=options.processes > 1,
+            is_ready=lambda: self._is_ready,
         )
 
-    def _listen_grpc(self, server: CheckServer, address: ListenAddress) -> str:
-        options = self.options
-        own = address.numbered(options.number) if options.processes > 1 else address
-        try:
-            if own.path:
-                remove_stale(own.path)
-            tls = options.tls if not own.path else None
-            port = server.listen(own.grpc, None if tls is None else _credentials(tls))
-            if own.path:
-                Path(own.path).chmod(SOCKET_MODE)
-        except (OSError, RuntimeError) as error:
-            raise BadAddress(f"nothing can listen on {own}: {error}") from None
-        return str(own) if own.path else f"{own.host}:{port}"
-
-    def _answer_grpc(self, received: ReceivedCheck) -> CheckReply:
-        from eastgate.authorizer.grpc_checks import check_of, reply_of
-
+    def _answer_grpc(self, received: ReceivedCheck) -> CheckReply | Awaitable[CheckReply]:
         began = time.perf_counter()
-        return reply_of(self._noted("grpc", self.authorizer.decide(check_of(received)), began))
+        answer = self._answer("grpc", check_of(received), began)
+        return reply_of(answer) if isinstance(answer, ProxyAnswer) else self._reply_later(answer)
+
+    async def _reply_later(self, coming: Awaitable[ProxyAnswer]) -> CheckReply:
+        return reply_of(await coming)
 
     # HTTP
 
@@ -245,29 +240,39 @@ class AuthorizerService:
             refused = ProxyCheck(method=request.method, path=request.target)
             text = "which request it is about cannot be told"
             return response_of(self._noted("http", refuse(refused, 403, "unreadable", text), began))
+        answer = self._answer("http", check, began)
+        return response_of(answer) if isinstance(answer, ProxyAnswer) else self._respond_later(answer)
+
+    async def _respond_later(self, coming: Awaitable[ProxyAnswer]) -> ServedResponse:
+        return response_of(await coming)
+
+    # Either
+
+    def _answer(self, protocol: str, check: ProxyCheck, began: float) -> ProxyAnswer | Awaitable[ProxyAnswer]:
+        """Decide a check, at once where it needs nobody else, and count and log the answer."""
         waiting = self.authorizer.begin(check)
-        if isinstance(waiting, ProxyAnswer):
-            return response_of(self._noted("http", waiting, began))
-        answer = waiting.finish_at_once()
+        answer = waiting if isinstance(waiting, ProxyAnswer) else waiting.finish_at_once()
         if answer is not None:
-            return response_of(self._noted("http", answer, began))
+            return self._noted(protocol, answer, began)
+        assert not isinstance(waiting, ProxyAnswer)  # noqa: S101 - it would be the answer
         if self._open >= self.options.open_checks:
-            overload = refuse(check, 503, "overload", "too many checks are open")
-            return response_of(self._noted("http", overload, began))
+            return self._noted(protocol, refuse(check, 503, "overload", "too many checks are open"), began)
         self._open += 1  # before anything else is read
         coming = asyncio.get_running_loop().run_in_executor(self._pool, waiting.finish)
         coming.add_done_callback(self._finished)
-        return self._finish(check, coming, began)
+        return self._finish(protocol, check, coming, began)
 
     def _finished(self, _coming: asyncio.Future[ProxyAnswer]) -> None:
         self._open -= 1
 
-    async def _finish(self, check: ProxyCheck, coming: asyncio.Future[ProxyAnswer], began: float) -> ServedResponse:
+    async def _finish(
+        self, protocol: str, check: ProxyCheck, coming: asyncio.Future[ProxyAnswer], began: float
+    ) -> ProxyAnswer:
         try:
             answer = await asyncio.wait_for(coming, self.options.checks.seconds)
         except TimeoutError:
             answer = refuse(check, 503, "timeout", "an authorizer took too long")
-        return response_of(self._noted("http", answer, began))
+        return self._noted(protocol, answer, began)
 
     def _noted(self, protocol: str, answer: ProxyAnswer, began: float) -> ProxyAnswer:
         seconds = time.perf_counter() - began
@@ -297,11 +302,3 @@ class AuthorizerService:
                 return ServedResponse(200, (("content-type", _METRICS_TYPE),), self.metrics.text())
             case _:
                 return ServedResponse(404)
-
-
-def _credentials(tls: TlsFiles) -> grpc.ServerCredentials:
-    from grpc import ssl_server_credentials
-
-    ca = tls.client_ca.read_bytes() if tls.client_ca is not None else None
-    pair = (tls.key.read_bytes(), tls.certificate.read_bytes())
-    return ssl_server_credentials([pair], ca, require_client_auth=ca is not None)

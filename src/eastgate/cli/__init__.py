@@ -36,6 +36,7 @@ _VERBS = {
     "diff": "Say which requests change their verdict between OLD and NEW, or prove that none does.",
     "explain": "The same as check, with every layer and stage, and a caret under the YAML that decided.",
     "get": "List policies, workloads, pods, services, gateways, routes, backends, namespaces, or any kind.",
+    "graph": "Who can reach whom, on which port, and on what it depends.",
     "lint": "Find rules without effect, targets that select nothing, workloads that nothing can reach, and the like.",
     "test": "Run decision tables: questions with the answers that they must get.",
     "up": "Run the manifests as a mesh on this machine, and enforce every change that is saved.",

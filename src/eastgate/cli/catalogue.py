@@ -17,6 +17,7 @@ from eastgate.manifests import codes as source_codes
 from eastgate.manifests.shapes import codes as schema_codes
 from eastgate.mesh import codes as mesh_codes
 from eastgate.reports.diff import codes as diff_codes
+from eastgate.reports.invariants import codes as invariant_codes
 from eastgate.reports.tables import read as table_reading
 from eastgate.unread import codes as unconsidered_codes
 
@@ -26,7 +27,10 @@ __all__ = ["all_codes", "chapters"]
 def chapters() -> dict[str, tuple[ModuleType, ...]]:
     """Return the modules that define codes, chapter by chapter, with a chapter for each dialect."""
     return {
-        "Settings, options, questions and tables": (settings, options, questions, spelling, table_reading, revisions),
+        "Settings, options, questions and tables": (
+            *(settings, options, questions, spelling, revisions),
+            *(table_reading, invariant_codes),
+        ),
         "Reading files": (source_codes,),
         "Kubernetes objects": (world_codes,),
         "Policies of any kind": (schema_codes, dialect_codes, unconsidered_codes),

@@ -11,7 +11,7 @@ import click
 from eastgate.api.decisions import Decision
 from eastgate.api.outcomes import Examples, examples
 from eastgate.api.questions import QuestionError
-from eastgate.api.spelling import Spelling
+from eastgate.api.spelling import KnownNames
 from eastgate.cli.options import (
     keys_from,
     load_authority,
@@ -121,7 +121,7 @@ def _decide(output: str, options: dict[str, object]) -> tuple[Decision, _More]:
         strict=strict,
         unread=handling,
     )
-    doubts = [doubt.diagnostic(strict=strict) for doubt in Spelling(authority).doubts(question)]
+    doubts = [doubt.diagnostic(strict=strict) for doubt in KnownNames(authority).doubts(question)]
     try:
         decision = authority.decide(question)
     except QuestionError as error:

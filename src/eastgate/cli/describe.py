@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 
 import click
 
 from eastgate.api.questions import QuestionError
 from eastgate.cli import complete
-from eastgate.cli.inspecting import cluster_from, namespace_option, split_paths
+from eastgate.cli.inspecting import cluster_from, completeness, namespace_option, split_paths
 from eastgate.cli.options import inspecting_options, output_option, strict_option
-from eastgate.cli.output import ALLOWED, PARTIAL, UNDECIDED, colored, emit_json, fail, say, terminal_width
+from eastgate.cli.output import colored, emit_json, fail, say, terminal_width
 from eastgate.cli.unconsidered import unread_option
-from eastgate.cluster.points import Point
 from eastgate.collection import no_collection
 from eastgate.diagnostics.printable import printable
-from eastgate.reports.cluster import Cluster
 from eastgate.reports.describe import UnknownKind
 from eastgate.reports.describe import describe as described
-from eastgate.unread import Standing, standing
 
 __all__ = ["describe"]
 
@@ -61,16 +57,7 @@ def describe(
         width = terminal_width()
         texts = ["\n".join(description.lines(color=color, width=width)) for description in descriptions]
         say("\n\n".join(texts) if texts else printable(f"there is no {kind} in the manifests"))
-    sys.exit(_status(cluster, [point for description in descriptions for point in description.points]))
-
-
-def _status(cluster: Cluster, points: Sequence[Point]) -> int:
-    """Return the exit status: whether the descriptions are complete."""
-    authority = cluster.authority
-    stands = standing(cluster.unconsidered(points), authority.unread, allowed=True)
-    if authority.rejected_at(points) or stands is Standing.UNDECIDED:
-        return UNDECIDED
-    return PARTIAL if stands is Standing.PARTIAL else ALLOWED
+    sys.exit(completeness(cluster, [point for description in descriptions for point in description.points]))
 
 
 def _subject(words: tuple[str, ...]) -> tuple[str, str | None, list[str]]:

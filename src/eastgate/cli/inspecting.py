@@ -1,4 +1,4 @@
-"""What `describe` and `get` share: the words of their command lines, and the cluster that they look at."""
+"""What `describe`, `get` and `graph` share: the words of their command lines, and the cluster that they look at."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ import click
 
 from eastgate.api.reading import ManifestError, read_documents
 from eastgate.cli.options import left_out, settings_from, with_default_namespace
-from eastgate.cli.output import fail, say, warn
+from eastgate.cli.output import ALLOWED, PARTIAL, UNDECIDED, fail, say, warn
 from eastgate.cli.progress import progress
 from eastgate.cli.unconsidered import handling_of
+from eastgate.cluster.points import Point
 from eastgate.manifests import Bounds
 from eastgate.reports.cluster import Cluster
+from eastgate.unread import Standing, standing
 
-__all__ = ["cluster_from", "namespace_option", "split_paths"]
+__all__ = ["cluster_from", "completeness", "namespace_option", "split_paths"]
 
 namespace_option = click.option(
     "-n",
@@ -31,6 +33,15 @@ def split_paths(words: Sequence[str]) -> tuple[list[str], list[str]]:
     """Split names from the paths that follow `-f PATH` without an -f of their own: what exists is a path."""
     paths = [word for word in words if word == "-" or Path(word).exists()]
     return [word for word in words if word not in paths], paths
+
+
+def completeness(cluster: Cluster, points: Sequence[Point]) -> int:
+    """Return the exit status of what is said about some points: whether it is complete."""
+    authority = cluster.authority
+    stands = standing(cluster.unconsidered(points), authority.unread, allowed=True)
+    if authority.rejected_at(points) or stands is Standing.UNDECIDED:
+        return UNDECIDED
+    return PARTIAL if stands is Standing.PARTIAL else ALLOWED
 
 
 def cluster_from(files: Sequence[str | os.PathLike[str]], options: dict[str, object], output: str) -> Cluster:

@@ -38,7 +38,7 @@ def composed(text: str, *, color: bool = False, commands: bool = False) -> str:
     """
     if not commands and (":" in text or "#" in text):
         text = _COMMAND.sub(lambda match: (match[1] or "") + ("\\x3a" if match[0].endswith(":") else "\\x23"), text)
-    if text.isprintable():
+    if text.replace("\n", "").isprintable():
         return text
     pieces = _PIECES.split(text)
     pieces[::2] = map(printable, pieces[::2])
@@ -49,6 +49,6 @@ def composed(text: str, *, color: bool = False, commands: bool = False) -> str:
 def json_text(data: object, *, indent: int | None = None) -> str:
     """Return data as JSON in which readable text stays readable, and nothing else than `\\n` is a control character."""
     text = json.dumps(data, indent=indent, ensure_ascii=False)
-    if text.isprintable():
+    if text.replace("\n", "").isprintable():
         return text
     return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)

@@ -1,12 +1,13 @@
 """The way of a request through a gateway: the gateway itself, a route, and what the route leads to.
 
 A route may lead to several backends, and with part of the request unknown several routes may be meant. Each is a way of
-its own; a question is allowed only if every way is.
+its own; a question is allowed only if every way is. A path that servers disagree about (an encoded slash) takes one
+route, and the server may take it for a path of another: every way to that server counts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from eastgate.cluster import (
     GATEWAY_GROUP,
@@ -24,7 +25,8 @@ from eastgate.cluster.targets import BackendNamed, GatewayNamed, RouteNamed
 from eastgate.gateway import BackendRef, Routed, RoutingTable
 from eastgate.gateway.hostnames import comparable, hostnames_of
 from eastgate.ir import Request, Unroutable
-from eastgate.ir.attributes import HOST, PORT, SNI, UNKNOWN
+from eastgate.ir.attributes import HOST, PATH, PORT, SNI, UNKNOWN
+from eastgate.ir.paths import is_refused
 from eastgate.records import dataclass
 
 __all__ = ["Way", "beyond", "through_gateway", "through_route", "undeclared_gateways"]
@@ -78,7 +80,7 @@ def through_gateway(
         routes = tuple(routed for routed in somewhere if not routed.is_stream) or somewhere or routes
     if route is not None:
         routes = tuple(routed for routed in routes if routed is not None and routed.route == route) or (None,)
-    for routed in routes:
+    for routed in (*routes, *_misread(table, routes, request, world)):
         taken = () if routed is None else (_named(routed.route),)
         hides_http = routed is not None and routed.is_stream
         for leads_to, point, backend in beyond(routed, world):
@@ -86,6 +88,35 @@ def through_gateway(
             if (points, backend) not in seen:
                 seen.add((points, backend))
                 yield Way(f"gateway {gateway.key}", points, backend, leads_to, hides_http)
+
+
+def _misread(table: RoutingTable, routes: Iterable[Routed | None], request: Request, world: World) -> Iterator[Routed]:
+    """Yield other rules whose paths a server may read in that of a request, with the backends that are this server."""
+    if not is_refused(request.values.get(PATH)):
+        return
+    refs = [ref for routed in routes if routed is not None for ref in routed.backends if not routed.answered]
+    servers = {server_of(ref, world) for ref in refs} - {None}
+    for routed in table.possible_whatever_the_path(request):
+        backends = tuple(ref for ref in routed.backends if server_of(ref, world) in servers)
+        may_refuse = any(unsupported.may_refuse for unsupported in routed.unsupported)
+        if backends and not routed.answered and not may_refuse:
+            yield Routed(routed.route, routed.rule, backends, answered=False)
+
+
+def server_of(ref: BackendRef, world: World) -> tuple[str, ...] | None:
+    """Return what is the same for all backends with the same pods, or the same host; None where it leads to none."""
+    if ref.answered or isinstance(_point(ref, world), DeadEnd):
+        return None
+    name = ref.name
+    if ref.kind in BACKEND_KINDS:
+        backend = world.backends[f"{ref.namespace}/{ref.name}"]
+        if backend.service_name is None:
+            return "host", backend.hostname or ""
+        name = backend.service_name
+    service = world.services.get(f"{ref.namespace}/{name}")
+    if service is None or not service.selects_pods:
+        return "service", ref.namespace, name
+    return "pods", ref.namespace, *(f"{label}={value}" for label, value in sorted(service.selector.items()))
 
 
 def through_route(route: Route, request: Request, world: World, *, table_of: TableOf | None = None) -> Iterator[Way]:

@@ -157,12 +157,19 @@ class RoutingTable:
 
     def possible(self, request: Request) -> tuple[Routed | None, ...]:
         """Return every rule that may be chosen for a request, in order; last None, where it may be that none is."""
-        compared = _http(request)
+        return self._possible(_http(request))
+
+    def possible_whatever_the_path(self, request: Request) -> tuple[Routed, ...]:
+        """Return every rule that may be chosen for a request if its path is left open, in order."""
+        values = {attribute: value for attribute, value in request.values.items() if attribute != PATH}
+        return tuple(routed for routed in self._possible(Request(values)) if routed is not None)
+
+    def _possible(self, request: Request) -> tuple[Routed | None, ...]:
         effort = Effort()
         chosen: dict[Rank, Routed] = {}  # of one rank is at most one rule
         nowhere = False
         for table, host in list(self._tables(request)) or [(None, None)]:
-            for candidate in reachable(_entries(table, host), compared, effort):
+            for candidate in reachable(_entries(table, host), request, effort):
                 if candidate is None:
                     nowhere = True
                 else:

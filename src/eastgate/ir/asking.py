@@ -107,13 +107,13 @@ class GatheredAnswers:
 
     def joined_to(self, request: Request, authorizers: Mapping[str, Authorizer]) -> Request:
         """Return the request with the answers so far."""
-        return Request(request.values, _Gathered(self, request, authorizers), request.assumed)
+        return request.with_answers(_Gathered(self, request, authorizers))
 
     def settled(self, request: Request) -> Request:
         """Return an evaluated request with the answers that it got."""
         gathered = request.answers
         known = dict(gathered.used) if isinstance(gathered, _Gathered) else dict(gathered)
-        return Request(request.values, known, request.assumed)
+        return request.with_answers(known)
 
     def reply(self, name: str, request: Request) -> Answer:
         """Return the answer of a service elsewhere. Raises Pending."""
@@ -125,7 +125,7 @@ class GatheredAnswers:
     def ruling(self, name: str, request: Request, authorizer: Authorizer) -> Ruling:
         """Return the ruling of an authorizer on a request. Raises Pending."""
         for asked, about, ruling in self._rulings:
-            if asked is authorizer and about.values == request.values:
+            if asked is authorizer and (about.values is request.values or about.values == request.values):
                 return ruling
         raise Pending(name, request, authorizer)
 

@@ -6,7 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 from urllib.parse import parse_qsl
 
-__all__ = ["BLANKS", "Headers", "each_header", "header_values", "query_of", "query_values", "steers_proxy"]
+__all__ = [
+    "BLANKS",
+    "HeaderValues",
+    "Headers",
+    "each_header",
+    "header_values",
+    "query_of",
+    "query_values",
+    "steers_proxy",
+]
 
 BLANKS = " \t"  # around the value of a header they are not part of it
 Headers: TypeAlias = Mapping[str, str | Sequence[str]]
@@ -34,12 +43,18 @@ def each_header(headers: Headers) -> Iterator[tuple[str, str]]:
         yield from ((name, text) for text in ([value] if isinstance(value, str) else value))
 
 
-def header_values(headers: Headers) -> dict[str, tuple[str, ...]]:
+class HeaderValues(dict[str, tuple[str, ...]]):
+    """Headers as policies compare them. `header_values` makes them, and nothing changes them afterwards."""
+
+
+def header_values(headers: Headers) -> HeaderValues:
     """Return all values of each header, by its name in lower case.
 
     A header that `Connection` names ends at the proxy: neither policies nor the application see it.
     """
-    by_name: dict[str, tuple[str, ...]] = {}
+    if isinstance(headers, HeaderValues):
+        return headers
+    by_name = HeaderValues()
     for spelled, given in headers.items():
         name = spelled.lower()
         values = (given.strip(BLANKS),) if isinstance(given, str) else tuple(value.strip(BLANKS) for value in given)
@@ -48,7 +63,8 @@ def header_values(headers: Headers) -> dict[str, tuple[str, ...]]:
     if "connection" not in by_name:
         return by_name
     hop_by_hop = {word.strip(BLANKS).lower() for value in by_name.get("connection", ()) for word in value.split(",")}
-    return {name: values for name, values in by_name.items() if name not in hop_by_hop - _NOT_NAMED}
+    hop_by_hop -= _NOT_NAMED
+    return HeaderValues((name, values) for name, values in by_name.items() if name not in hop_by_hop)
 
 
 def query_of(target: str) -> str:

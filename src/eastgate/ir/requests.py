@@ -78,6 +78,18 @@ class Request:
         """Return the request with the value of one more attribute."""
         return Request({**self.values, attribute: value}, self.answers, self.assumed)
 
+    def with_answers(self, answers: Mapping[str, Answer]) -> Request:
+        """Return the request with these answers of authorizers, in the place of all others."""
+        request = object.__new__(Request)
+        _set_values(request, self.values)
+        _set_answers(request, answers)
+        _set_assumed(request, self.assumed)
+        _set_identity(request, self.identity)
+        _set_port(request, self.port)
+        _set_incomplete(request, self.incomplete)
+        _set_needs_care(request, self.needs_care)
+        return request
+
     def assuming(self, outcomes: Mapping[Is | Computed, bool | None]) -> Request:
         """Return the request with the outcomes of tests over unknown attributes; None: either way."""
         return Request(self.values, self.answers, {**self.assumed, **outcomes})

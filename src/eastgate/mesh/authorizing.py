@@ -20,18 +20,18 @@ from eastgate.authorizer.deciding import CheckOptions, ExternalServices, LiveAut
 from eastgate.authorizer.grpc_checks import check_of, reply_of, source_of_principal
 from eastgate.authorizer.http_server import HttpServer, ServedRequest, ServedResponse
 from eastgate.authorizer.tool_lists import TOOLS_PATH, answer_tools
-from eastgate.envoy.authz.server import CheckReply, CheckServer, ReceivedCheck
+from eastgate.envoy.authz.server import CheckReply, ReceivedCheck
 from eastgate.envoy.config.gateway_filters import LARGEST_MESSAGE
 from eastgate.ir.attributes import BACKEND, PORT, SNI
 from eastgate.ir.hosts import comparable_host
 from eastgate.mesh.access_log import AUTHORIZER
+from eastgate.mesh.check_thread import CheckThread
 from eastgate.mesh.enforcement import AuthorizerSockets, Enforcement
 from eastgate.mesh.gateways import find_destination
 from eastgate.regexes import regex
 
 __all__ = ["MeshAuthorizer"]
 
-_THREADS, _WAITING = 16, 1024
 _GRACE = 1.0  # seconds
 _TARGET = regex(r"(gateway:[^: ]+):([0-9]+) ([^ ]+)")
 _UNKNOWN = CheckReply(allowed=False, status=403)
@@ -48,15 +48,12 @@ class MeshAuthorizer:
         self._external = external
         self._sockets = sockets
         self._live: LiveAuthorizer | None = None
-        self._checks = CheckServer(
-            self._answer, threads=_THREADS, waiting=_WAITING, max_bytes=LARGEST_MESSAGE + 256 * 1024, shared=False
-        )
+        self._checks = CheckThread(self._answer, LARGEST_MESSAGE + 256 * 1024)
         self._http = HttpServer(self._filter)
         self._listening: asyncio.Server | None = None
 
     async def __aenter__(self) -> MeshAuthorizer:
-        self._checks.listen(f"unix:{self._sockets.grpc}")
-        self._checks.start()
+        self._checks.start(self._sockets.grpc)
         loop = asyncio.get_running_loop()
         self._listening = await loop.create_unix_server(self._http.protocol, self._sockets.http)
         for socket in self._sockets:
@@ -129,5 +126,5 @@ def _with_notes(check: ProxyCheck, noted: dict[str, str]) -> ProxyCheck:
 
 def _named(reply: CheckReply, answer: ProxyAnswer) -> CheckReply:
     """Return a reply with the decision in the words of a proxy's log."""
-    who = answer.record.get("why") or answer.record.get("decider") or AUTHORIZER
+    who = answer.why or answer.record.get("decider") or AUTHORIZER
     return replace(reply, decision=f"{answer.status}:{who}")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from eastgate.api.decisions import Decision
 from eastgate.api.questions import Question
-from eastgate.envoy.plan.gateway import NO_SESSION, NO_SUCH_SESSION, UNREAD_MESSAGE, Destination
+from eastgate.envoy.plan.gateway import NO_SESSION, NO_SUCH_SESSION, UNREAD_MESSAGE, GatewayDestination
 from eastgate.mcp.client import RpcError
 from eastgate.mcp.strict_json import Json
 from eastgate.mesh.access_log import Observation
@@ -44,7 +44,7 @@ class CallResult:
     called: Called
     observation: Observation | None
     decision: Decision
-    destination: Destination | None = None
+    destination: GatewayDestination | None = None
     mcp: McpResult | None = None
     steps: tuple[CallResult, ...] = ()
 

@@ -11,7 +11,7 @@ from eastgate.cluster.points import Point
 from eastgate.engine.compiled import Program
 from eastgate.envoy.plan.decisions import name_of
 from eastgate.envoy.plan.fields import UNCLEAR
-from eastgate.envoy.plan.gateway import NO_SESSION, NO_SUCH_SESSION, UNREAD_MESSAGE, Destination
+from eastgate.envoy.plan.gateway import NO_SESSION, NO_SUCH_SESSION, UNREAD_MESSAGE, GatewayDestination
 from eastgate.ir import REFUSED_HOST, REFUSED_SPELLING, Origin, Unroutable, rules_of
 from eastgate.mesh.access_log import AUTHORIZER, NO_ANSWER, UNREACHABLE, Observation
 from eastgate.mesh.destinations import Destinations, dead_end_of
@@ -133,7 +133,7 @@ def _origins(program: Program) -> Iterator[Origin]:
                 yield from (rule.origin for rule in rules_of(stage))
 
 
-def _describe_closed(destination: Destination) -> str:
+def _describe_closed(destination: GatewayDestination) -> str:
     """Describe why a gateway has answered in the place of a server."""
     if destination.unsupported:
         return f"the route is closed: the gateway cannot do all that it says ({', '.join(destination.unsupported)})"

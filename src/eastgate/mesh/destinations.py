@@ -10,7 +10,7 @@ from eastgate.cluster.points import DeadEnd, Point
 from eastgate.cluster.targets import GatewayNamed
 from eastgate.dialects import Policy
 from eastgate.engine.engine import Engine
-from eastgate.envoy.plan.gateway import Destination, plan_destinations
+from eastgate.envoy.plan.gateway import GatewayDestination, plan_destinations
 from eastgate.mesh.access_log import Observation
 from eastgate.mesh.gateways import gateway_of, ports_of_gateway
 from eastgate.records import dataclass
@@ -23,7 +23,7 @@ class _Known:
     """The destinations of each port of a gateway, for one version of an engine."""
 
     version: int
-    ports: dict[tuple[str, int], Mapping[str, Destination]]
+    ports: dict[tuple[str, int], Mapping[str, GatewayDestination]]
 
 
 class Destinations:
@@ -32,7 +32,7 @@ class Destinations:
     def __init__(self) -> None:
         self._known: WeakKeyDictionary[Engine[Policy], _Known] = WeakKeyDictionary()
 
-    def find(self, observation: Observation, authority: Authority) -> Destination | None:
+    def find(self, observation: Observation, authority: Authority) -> GatewayDestination | None:
         """Return the destination of a request; None where there is none of that name, or not any more."""
         if observation.destination is None:
             return None
@@ -46,7 +46,7 @@ class Destinations:
         destination = self.find(observation, authority)
         return destination.points if destination is not None else (GatewayNamed(gateway.namespace, gateway.name),)
 
-    def _at(self, node: str, port: int, authority: Authority) -> Mapping[str, Destination]:
+    def _at(self, node: str, port: int, authority: Authority) -> Mapping[str, GatewayDestination]:
         engine = authority.engine
         known = self._known.get(engine)
         if known is None or known.version != engine.version:
@@ -56,7 +56,7 @@ class Destinations:
         return known.ports[node, port]
 
 
-def _destinations_at(node: str, port: int, authority: Authority) -> Mapping[str, Destination]:
+def _destinations_at(node: str, port: int, authority: Authority) -> Mapping[str, GatewayDestination]:
     world = authority.world
     gateway = gateway_of(node, world)
     group = ports_of_gateway(world, gateway).get(port) if gateway is not None else None
@@ -68,7 +68,7 @@ def _destinations_at(node: str, port: int, authority: Authority) -> Mapping[str,
     )
 
 
-def dead_end_of(destination: Destination | None) -> DeadEnd | None:
+def dead_end_of(destination: GatewayDestination | None) -> DeadEnd | None:
     """Return why a destination leads nowhere; None where it leads somewhere, or is not known."""
     end = destination.points[-1] if destination is not None else None
     return end if isinstance(end, DeadEnd) else None

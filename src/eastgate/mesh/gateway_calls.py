@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 
 from eastgate.api.questions import Question
-from eastgate.envoy.plan.gateway import Destination
+from eastgate.envoy.plan.gateway import GatewayDestination
 from eastgate.ir.fields import each_header
 from eastgate.mcp.client import CallOutcome, Post, PostAnswer, converse, list_tools, make_request
 from eastgate.mcp.messages import NAMED, read_messages
@@ -16,7 +16,7 @@ from eastgate.mcp.strict_json import Json
 from eastgate.mesh.access_log import Observation
 from eastgate.mesh.call_results import CallResult, McpResult
 from eastgate.mesh.calling import Client, make_call
-from eastgate.mesh.gateway_entrances import Entrance, entrances, tls_of
+from eastgate.mesh.gateway_entrances import GatewayEntrance, entrances, tls_of
 from eastgate.mesh.gateways import find_destination
 from eastgate.mesh.local.connection import HttpRequest
 from eastgate.mesh.mesh import LocalMesh
@@ -46,17 +46,17 @@ class GatewayCaller:
         self._client = client
         self._timeout = timeout
 
-    def entrances(self, question: Question, mcp: McpRequest | None) -> Sequence[Entrance]:
+    def entrances(self, question: Question, mcp: McpRequest | None) -> Sequence[GatewayEntrance]:
         """Return where to make the call of a question. Raises QuestionError where that is nowhere."""
         return entrances(self._mesh, question, speaks_mcp=mcp is not None)
 
-    async def call(self, entrance: Entrance, body: bytes, mcp: McpRequest | None) -> CallResult:
+    async def call(self, entrance: GatewayEntrance, body: bytes, mcp: McpRequest | None) -> CallResult:
         """Make a call, in MCP if that is asked for."""
         if mcp is not None:
             return await self._converse(entrance, mcp)
         return await self._send(entrance, _with_message(entrance.question, body), body)
 
-    async def _send(self, entrance: Entrance, question: Question, body: bytes) -> CallResult:
+    async def _send(self, entrance: GatewayEntrance, question: Question, body: bytes) -> CallResult:
         headers = [("host", question.host or ""), *each_header(question.headers or {})]
         request = HttpRequest(question.method or "GET", question.path or "/", tuple(headers), body)
         tls = await tls_of(self._mesh, self._client, entrance)
@@ -66,12 +66,12 @@ class GatewayCaller:
         at = f"{entrance.site.node}:{entrance.port}"
         return CallResult(question, at, called, observation, decision, destination)
 
-    def _destination(self, entrance: Entrance, observation: Observation | None) -> Destination | None:
+    def _destination(self, entrance: GatewayEntrance, observation: Observation | None) -> GatewayDestination | None:
         if observation is None or observation.destination is None:
             return None
         return find_destination(self._mesh.enforcement, entrance.site.node, entrance.port, observation.destination)
 
-    async def _converse(self, entrance: Entrance, mcp: McpRequest) -> CallResult:
+    async def _converse(self, entrance: GatewayEntrance, mcp: McpRequest) -> CallResult:
         steps: list[CallResult] = []
 
         async def send(post: Post) -> PostAnswer:

@@ -20,14 +20,14 @@ from eastgate.mesh.mesh import LocalMesh
 from eastgate.records import dataclass
 from eastgate.regexes import regex
 
-__all__ = ["Entrance", "entrances", "tls_of"]
+__all__ = ["GatewayEntrance", "entrances", "tls_of"]
 
 _NAME = regex(r"[A-Za-z0-9_]([A-Za-z0-9_.-]{0,251}[A-Za-z0-9_])?")
 _MCP_PATH = "/mcp"
 
 
 @dataclass(frozen=True, slots=True)
-class Entrance:
+class GatewayEntrance:
     """A port of a gateway, and the question as it is asked there, with what the request has."""
 
     site: GatewaySite
@@ -54,7 +54,7 @@ class Entrance:
         return Target(self.site.address, self.site.ports[self.port], server_name)
 
 
-def entrances(mesh: LocalMesh, question: Question, *, speaks_mcp: bool) -> list[Entrance]:
+def entrances(mesh: LocalMesh, question: Question, *, speaks_mcp: bool) -> list[GatewayEntrance]:
     """Return where a question is asked: at a gateway, or at those that lead to a route or a backend.
 
     What a client would know, and the question leaves out, is filled in. Raises QuestionError where there is no gateway.
@@ -121,7 +121,7 @@ def _entrance(
     path: str,
     host: str | None,
     parent_port: int | None = None,
-) -> Entrance:
+) -> GatewayEntrance:
     port = _port(site, question.port or parent_port)
     group = ports_of_gateway(world, world.gateways[site.key])[port]
     asked = host or _host_of(group) or f"{site.gateway.name}.{site.gateway.namespace}:{port}"
@@ -134,7 +134,7 @@ def _entrance(
         method=question.method or "GET",
         headers=dict(question.headers or {}),
     )
-    entrance = Entrance(site, group, completed)
+    entrance = GatewayEntrance(site, group, completed)
     name = entrance.target.server_name if group.tls else None
     entrance = replace(entrance, question=replace(completed, sni=name or ""))
     if group.tls and entrance.listener is not None and entrance.listener.passes_tls_through:
@@ -160,7 +160,7 @@ def _port(site: GatewaySite, port: int | None) -> int:
     return chosen
 
 
-async def tls_of(mesh: LocalMesh, client: Client, entrance: Entrance) -> ssl.SSLContext | None:
+async def tls_of(mesh: LocalMesh, client: Client, entrance: GatewayEntrance) -> ssl.SSLContext | None:
     """Return how a client speaks TLS there; None where it speaks without.
 
     A gateway shows a certificate of the mesh, or that of the listener's Secret; nothing else is accepted.

@@ -8,7 +8,7 @@ from eastgate.cluster import GATEWAY_GROUP, Gateway, Listener, TlsReference, Wor
 from eastgate.envoy.config.gateway_routes import Leg
 from eastgate.envoy.config.inbound_port import Handshake
 from eastgate.envoy.config.secrets import certificate_secret, client_ca_secret
-from eastgate.envoy.plan.gateway import Destination, TlsStream
+from eastgate.envoy.plan.gateway import GatewayDestination, TlsStream
 from eastgate.envoy.server.resources import XdsResource
 from eastgate.gateway import ListenerGroup
 from eastgate.gateway.certificates import CertificateProblem, listener_certificates
@@ -21,7 +21,11 @@ _TOLERATED = (None, CertificateProblem.NOT_DECLARED)
 
 
 def handshakes_of(
-    gateway: Gateway, group: ListenerGroup, streams: Iterable[TlsStream], legs: Mapping[Destination, Leg], world: World
+    gateway: Gateway,
+    group: ListenerGroup,
+    streams: Iterable[TlsStream],
+    legs: Mapping[GatewayDestination, Leg],
+    world: World,
 ) -> Iterator[Handshake]:
     """Yield what becomes of each name in a handshake; nothing for a port without TLS."""
     if not group.tls:

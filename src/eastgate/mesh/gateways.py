@@ -11,7 +11,7 @@ from eastgate.cluster import Backend, Gateway, World, service_account_id
 from eastgate.cluster.targets import GatewayNamed
 from eastgate.envoy.config.clusters import Upstream
 from eastgate.envoy.config.gateway_routes import ExternalHost, Leg
-from eastgate.envoy.plan.gateway import Destination, GatewayPlan, plan_gateway_port
+from eastgate.envoy.plan.gateway import GatewayDestination, GatewayPlan, plan_gateway_port
 from eastgate.gateway import ListenerGroup, RoutingTable
 from eastgate.mesh.sites import ProxySite, endpoints_of
 from eastgate.records import dataclass
@@ -102,12 +102,12 @@ def legs_of(plan: GatewayPlan, world: World, sites: Mapping[str, ProxySite], set
         yield Leg(destination, _servers(destination, world, sites, settings), http2=_speaks_grpc(destination))
 
 
-def _speaks_grpc(destination: Destination) -> bool:
+def _speaks_grpc(destination: GatewayDestination) -> bool:
     return destination.routed is not None and destination.routed.route.kind == "GRPCRoute"
 
 
 def _servers(
-    destination: Destination, world: World, sites: Mapping[str, ProxySite], settings: Settings
+    destination: GatewayDestination, world: World, sites: Mapping[str, ProxySite], settings: Settings
 ) -> Upstream | ExternalHost | None:
     ref = destination.backend
     if ref is None or not ref.granted:
@@ -136,7 +136,7 @@ def _service(
     return Upstream(f"service/{key}/{port}", (), endpoints, identities) if endpoints else None
 
 
-def find_destination(plans: GatewayPlans, node: str, port: int, destination: str) -> Destination | None:
+def find_destination(plans: GatewayPlans, node: str, port: int, destination: str) -> GatewayDestination | None:
     """Return the destination of a gateway's port by its id; None where there is none of that name any more."""
     site = plans.gateways.get(node)
     if site is None or port not in site.ports:

@@ -21,12 +21,12 @@ from eastgate.ir import Layer, PolicyRef
 from eastgate.manifests.watching.rest import SETTLING
 from eastgate.symbolic.stages import order_chain
 
-__all__ = ["Holding", "file_of", "find_only_allowing"]
+__all__ = ["HeldObjects", "file_of", "find_only_allowing"]
 
 _T = TypeVar("_T")
 
 
-class Holding:
+class HeldObjects:
     """Remembers since when something that is in force is gone from the files."""
 
     def __init__(self) -> None:

@@ -29,7 +29,7 @@ from eastgate.manifests.watching.changes import FileStamp, stamps, watch_changes
 from eastgate.manifests.watching.rest import is_being_written
 from eastgate.mesh.enforcement import Enforcement
 from eastgate.mesh.events import BrokenChange, Changes, Noted
-from eastgate.mesh.holding import Holding, file_of, find_only_allowing
+from eastgate.mesh.holding import HeldObjects, file_of, find_only_allowing
 from eastgate.mesh.mesh import LocalMesh, unread_at_proxies
 from eastgate.records import dataclass
 from eastgate.settings import Settings
@@ -207,7 +207,7 @@ class Reloading:
         self._behind = False  # what is saved is not in force
         self._unsure = False  # a change failed half way
         self._reported_errors = _error_keys(files.in_force)  # errors that were reported
-        self._holding = Holding()
+        self._holding = HeldObjects()
         self._pending = PendingFiles()
         self._next_read: float | None = None  # seconds until the next read, without an event
         self._failure: _Failure | None = None  # of the last reload

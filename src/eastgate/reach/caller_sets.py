@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from eastgate.ir import ALWAYS, NEVER, AccountsOf, And, Computed, Is, Not, OneOf, Or, Predicate
+from eastgate.ir import ALWAYS, NEVER, AccountsOf, And, Computed, Is, Not, OneOf, Or, Predicate, Value
 from eastgate.ir.attributes import IDENTITY
 from eastgate.ir.service_accounts import account_of
 from eastgate.symbolic.callers import (
@@ -53,6 +53,9 @@ class CallerSets:
         self._numbers = {cell: number for number, cell in enumerate(self.cells)}
         self._everybody = Holding(self.everybody, self.everybody)
         self._depends = Holding(0, self.everybody)
+        self._identities: dict[Value, CallerSet] = {
+            cell.identity: 1 << number for cell, number in self._numbers.items() if isinstance(cell, IdentityCell)
+        }
         self._accounts = self._by_namespace()
         self._atoms: dict[Is, Holding] = {}
         self._parts: dict[int, tuple[Predicate, Holding]] = {}  # the predicate is kept, and so its id
@@ -129,23 +132,27 @@ class CallerSets:
     def named(self, atom: Is) -> Holding:
         """Return of whom an atom on callers holds."""
         cached = self._parts.get(id(atom))
-        if cached is not None:
-            return cached[1]
-        held = self._atoms.get(atom)
-        if held is None:
-            held = self._atoms[atom] = self._named(atom)
-        self._parts[id(atom)] = atom, held
-        return held
+        if cached is None:
+            cached = self._parts[id(atom)] = atom, self._named(atom)
+        return cached[1]
 
     def _named(self, atom: Is) -> Holding:
-        match atom.matcher:
-            case AccountsOf(domain, namespace) if atom.attribute == IDENTITY:
-                sure = self._accounts.get((domain, namespace), 0)
-                return Holding(sure, sure)
-            case OneOf():
-                candidates: Iterable[CallerCell] = self.callers.named_by(atom)
-            case _:
-                candidates = self.cells
+        matcher = atom.matcher
+        if atom.attribute is IDENTITY and isinstance(matcher, OneOf):
+            sure = 0
+            for value in matcher.values:
+                sure |= self._identities.get(value, 0)
+            return Holding(sure, sure)
+        if atom.attribute is IDENTITY and isinstance(matcher, AccountsOf):
+            sure = self._accounts.get((matcher.trust_domain, matcher.namespace), 0)
+            return Holding(sure, sure)
+        held = self._atoms.get(atom)
+        if held is None:
+            candidates = self.callers.named_by(atom) if isinstance(matcher, OneOf) else self.cells
+            held = self._atoms[atom] = self._settle(atom, candidates)
+        return held
+
+    def _settle(self, atom: Is, candidates: Iterable[CallerCell]) -> Holding:
         sure = unsure = 0
         for cell in candidates:
             number = self._numbers.get(cell)

@@ -11,35 +11,56 @@ import enum
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 from itertools import chain
+from typing import Protocol
 
-from eastgate.api.authority import Authority
-from eastgate.cluster import Backend, Gateway, Route, Workload
+from eastgate.cluster import Backend, Gateway, Route, Workload, World
 from eastgate.cluster.points import DeadEnd, Point
 from eastgate.cluster.targets import BackendNamed, GatewayNamed, RouteNamed
+from eastgate.dialects import Policy
 from eastgate.engine.compiled import Program
+from eastgate.engine.engine import Engine
 from eastgate.gateway import ListenerGroup, RoutingTable, VirtualHost
 from eastgate.gateway.attachment import is_http
 from eastgate.gateway.hostnames import Host, comparable, specificity
-from eastgate.gateway.journey import beyond, undeclared_gateways
+from eastgate.gateway.journey import beyond, server_of, undeclared_gateways
 from eastgate.ir import ALWAYS, Is, Layer, Not, OneOf, Predicate, Suffix, Unroutable, all_of
 from eastgate.ir.attributes import BACKEND, HOST, PORT, SERVICE, SNI, Attribute
 from eastgate.reach.endings import EnforcementPoint
 from eastgate.reach.requests import PortClass, port_classes
 from eastgate.records import dataclass
+from eastgate.settings import Settings
 from eastgate.symbolic.partial import Facts
 
 __all__ = [
+    "Decides",
     "Destination",
     "DestinationKind",
     "Entrance",
     "Passage",
     "backend_alone",
     "backends",
+    "classes",
     "gateways",
     "routes",
     "workload_class",
     "workloads",
 ]
+
+
+class Decides(Protocol):
+    """The parts of an authority that answers are computed from."""
+
+    @property
+    def world(self) -> World:
+        """Return what exists."""
+
+    @property
+    def engine(self) -> Engine[Policy]:
+        """Return what decides."""
+
+    @property
+    def settings(self) -> Settings:
+        """Return the settings that decide."""
 
 
 class DestinationKind(enum.StrEnum):
@@ -55,12 +76,14 @@ class DestinationKind(enum.StrEnum):
 class Passage:
     """A way on from an entrance, for requests that meet a condition; ALL points must allow.
 
-    `leads_to` says where, as questions name it, if that is a destination of its own.
+    `leads_to` says where, as questions name it, if that is a destination of its own. `servers` are those behind it: two
+    passages may lead to one.
     """
 
     when: Predicate
     points: tuple[EnforcementPoint, ...]
     leads_to: tuple[str, ...] = ()
+    servers: frozenset[tuple[str, ...]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,18 +127,22 @@ class Destination:
 # Workloads
 
 
-def workloads(authority: Authority) -> list[Destination]:
+def workloads(authority: Decides) -> list[Destination]:
     """Return the classes of workloads that decide alike, at the ports that they declare or that some rule names."""
-    world = authority.world
-    classes: dict[int, tuple[Program, list[Workload]]] = {}
-    for key, workload in world.workloads.items():
+    return [workload_class(authority, layers, members) for layers, members in classes(authority)]
+
+
+def classes(authority: Decides) -> list[tuple[tuple[Layer, ...], list[Workload]]]:
+    """Return the workloads that decide alike, with their layers."""
+    alike: dict[int, tuple[Program, list[Workload]]] = {}
+    for key, workload in authority.world.workloads.items():
         program = authority.engine.program(key)
-        classes.setdefault(id(program), (program, []))[1].append(workload)
-    return [workload_class(authority, program.layers, members) for program, members in classes.values()]
+        alike.setdefault(id(program), (program, []))[1].append(workload)
+    return [(program.layers, members) for program, members in alike.values()]
 
 
 def workload_class(
-    authority: Authority,
+    authority: Decides,
     layers: tuple[Layer, ...],
     members: Sequence[Workload],
     beside: Sequence[Layer] = (),
@@ -130,12 +157,12 @@ def workload_class(
     telling = (*layers, *beside)
     looked_at: frozenset[Attribute] = frozenset().union(*(layer.looks_at for layer in telling))
     declared = sorted({*ports, *(port.number for workload in members for port in workload.ports)})
-    classes = port_classes(_port_atoms(telling) if PORT in looked_at else (), declared)
+    port_sets = port_classes(_port_atoms(telling) if PORT in looked_at else (), declared)
     addressed: list[str | None] = [None]
     if SERVICE in looked_at:
         behind = {service for workload in members for service in authority.world.services_of(workload.key)}
         addressed += sorted({*behind, *services} & _services_in(telling))
-    entrances = tuple(_workload_entrance(keys, layers, port, service) for service in addressed for port in classes)
+    entrances = tuple(_workload_entrance(keys, layers, port, service) for service in addressed for port in port_sets)
     return Destination(DestinationKind.POD, keys, entrances, layers, keys)
 
 
@@ -165,7 +192,7 @@ def _services_in(layers: Iterable[Layer]) -> set[str]:
 # Gateways, routes and backends
 
 
-def gateways(authority: Authority) -> list[Destination]:
+def gateways(authority: Decides) -> list[Destination]:
     """Return every Gateway, with an entrance for each port, with TLS and without."""
     found = []
     for gateway in authority.world.gateways.values():
@@ -175,7 +202,7 @@ def gateways(authority: Authority) -> list[Destination]:
     return found
 
 
-def routes(authority: Authority) -> list[Destination]:
+def routes(authority: Decides) -> list[Destination]:
     """Return the routes whose Gateway nobody declared: it is taken for one that lets everything in."""
     found = []
     for route in authority.world.routes.values():
@@ -191,13 +218,13 @@ def routes(authority: Authority) -> list[Destination]:
     return found
 
 
-def backends(authority: Authority) -> list[Destination]:
+def backends(authority: Decides) -> list[Destination]:
     """Return every Backend, as it is past all gateways."""
     return [backend_alone(authority, backend) for backend in authority.world.backends.values()]
 
 
 def backend_alone(
-    authority: Authority, backend: Backend, beside: Sequence[Layer] = (), ports: Iterable[int] = ()
+    authority: Decides, backend: Backend, beside: Sequence[Layer] = (), ports: Iterable[int] = ()
 ) -> Destination:
     """Return a Backend as it is past all gateways; `beside` and `ports`: as for workloads."""
     point = BackendNamed(backend.namespace, backend.name)
@@ -209,7 +236,7 @@ def backend_alone(
     return Destination(DestinationKind.BACKEND, (backend.key,), entrances, layers, (point,))
 
 
-def _gateway_entrances(authority: Authority, gateway: Gateway, only: Route | None) -> Iterator[Entrance]:
+def _gateway_entrances(authority: Decides, gateway: Gateway, only: Route | None) -> Iterator[Entrance]:
     """Yield the ports of a gateway; `only`: requests that take another route lead nowhere."""
     table = RoutingTable.of(authority.world, gateway)
     for group in table.groups:
@@ -224,7 +251,7 @@ def _gateway_entrances(authority: Authority, gateway: Gateway, only: Route | Non
 
 
 def _passages(
-    authority: Authority,
+    authority: Decides,
     gateway: Gateway,
     group: ListenerGroup,
     hosts: Sequence[VirtualHost],
@@ -245,7 +272,8 @@ def _passages(
             ends = list(beyond(routed, authority.world))
             points = (_points(authority, gateway, routed.route, end, backend) for _, end, backend in ends)
             leads_to = (_leads_to(end, words) for words, end, _ in ends if words is not None)
-            yield Passage(when, tuple(chain.from_iterable(points)), tuple(leads_to))
+            servers = frozenset(filter(None, (server_of(ref, authority.world) for ref in routed.backends)))
+            yield Passage(when, tuple(chain.from_iterable(points)), tuple(leads_to), servers)
         yield Passage(named, nowhere)
     yield Passage(ALWAYS, nowhere)
 
@@ -258,7 +286,7 @@ def _leads_to(point: Point | None, words: str) -> str:
 
 
 def _points(
-    authority: Authority, gateway: Gateway, route: Route | None, end: Point | None, backend: str | None = None
+    authority: Decides, gateway: Gateway, route: Route | None, end: Point | None, backend: str | None = None
 ) -> tuple[EnforcementPoint, ...]:
     """Return what decides on the way from a gateway by a route to its end, as one point; no route: it ends there."""
     way: list[Point] = [GatewayNamed(gateway.namespace, gateway.name)]

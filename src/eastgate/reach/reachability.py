@@ -12,22 +12,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain
 
-from eastgate.api.authority import Authority
 from eastgate.cluster import service_account_id
-from eastgate.ir import ALWAYS, NEVER, UNOPPOSED, Chain, Computed, Is, Layer, Outcome, Predicate, Rule
-from eastgate.ir.attributes import IDENTITY, MESH_NAME
+from eastgate.ir import ALWAYS, NEVER, And, Chain, Computed, Is, Layer, Outcome, Predicate, Rule, atoms
 from eastgate.reach import destinations
 from eastgate.reach.caller_sets import CallerSet, CallerSets
-from eastgate.reach.destinations import Destination, Entrance
+from eastgate.reach.destinations import Decides, Destination, Entrance
 from eastgate.reach.endings import OPEN, Branch, Ending, Spelling, ending_of, fold, list_points
 from eastgate.records import dataclass
-from eastgate.symbolic.callers import AccountsIn, CallerCell, CallerCells
+from eastgate.symbolic.callers import CALLER_ATTRIBUTES, AccountsIn, CallerCell, CallerCells
 from eastgate.symbolic.listing import TooManyEntries, in_order
 from eastgate.symbolic.partial import ArmIndex, Facts, residual
 from eastgate.symbolic.stages import Move, OrderedStage
 from eastgate.symbolic.trees import Entry
 
-__all__ = ["Answer", "Reachability", "caller_atoms", "common_callers"]
+__all__ = ["Answer", "Reachability", "caller_atoms", "number_callers"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +51,24 @@ class Answer:
 class Reachability:
     """All answers of an authority, as long as it does not change. They are computed where somebody asks for them."""
 
-    def __init__(self, authority: Authority, known: Iterable[str] = (), callers: CallerSets | None = None) -> None:
+    def __init__(
+        self,
+        authority: Decides,
+        known: Iterable[str] = (),
+        namespaces: Iterable[str] = (),
+        callers: CallerSets | None = None,
+    ) -> None:
         """Prepare. `known` are identities that shall have cells of their own, beside those of accounts that exist.
 
-        `callers`: the cells, where several authorities are to have the same (`common_callers`).
+        So shall the accounts of `namespaces`, which need not exist. `callers`: the cells, where several authorities are
+        to have the same (`number_callers`).
         """
         self.authority = authority
         self._known = tuple(known)
+        self._namespaces = frozenset(namespaces)
         self._callers = callers
         self._answers: dict[Entrance, tuple[Answer, ...]] = {}
-        self._walks: dict[int, _Walk] = {}
+        self._walks: dict[int, _LayerWalk] = {}
 
     @cached_property
     def destinations(self) -> tuple[Destination, ...]:
@@ -76,7 +82,13 @@ class Reachability:
         if self._callers is not None:
             return self._callers
         layers = (layer for destination in self.destinations for layer in _layers(destination))
-        return common_callers((self.authority,), layers, self._known)
+        return number_callers((self.authority,), layers, self._known, self._namespaces)
+
+    def forgetful(self) -> Reachability:
+        """Return one with the same callers that remembers no answer yet, for entrances that are thrown away."""
+        other = Reachability(self.authority, self._known)
+        other.__dict__["callers"] = self.callers  # computed already
+        return other
 
     @cached_property
     def _index(self) -> ArmIndex:
@@ -86,7 +98,7 @@ class Reachability:
         """Return what happens at an entrance to whom: every caller is in exactly one answer."""
         answers = self._answers.get(entrance)
         if answers is None:
-            answers = self._answers[entrance] = tuple(self._merge(self._compute(entrance)))
+            answers = self._answers[entrance] = tuple(self._compute(entrance))
         return answers
 
     def branches(
@@ -96,23 +108,22 @@ class Reachability:
         known = Facts.of_caller(cell, self.callers.callers).and_(entrance.facts)
         return self._listed(entrance, known if facts is None else known.and_(facts), spelling)
 
-    def _merge(self, answers: Iterable[Answer]) -> Iterator[Answer]:
-        merged: dict[tuple[tuple[Branch, ...], bool], CallerSet] = {}
-        for answer in answers:
-            key = answer.branches, answer.too_many
-            merged[key] = merged.get(key, 0) | answer.callers
-        return (Answer(callers, *key) for key, callers in merged.items())
-
     def _compute(self, entrance: Entrance) -> Iterator[Answer]:
         left = self.callers.everybody
         if len(entrance.passages) == 1 and not entrance.hides_http:
+            settled: dict[int, tuple[CallerSet, Ending]] = {}  # an ending is one object, wherever it is met
             for callers, ending in self._settled(entrance):
                 left &= ~callers
-                yield Answer(callers, (Entry(ALWAYS, ending),))
+                before = settled.get(id(ending))
+                settled[id(ending)] = callers if before is None else callers | before[0], ending
+            yield from (Answer(callers, (Entry(ALWAYS, ending),)) for callers, ending in settled.values())
         if left:
-            asked = caller_atoms(entrance.layers)
-            for alike in self.callers.alike(left, asked):
-                yield self._answer(entrance, alike)
+            merged: dict[tuple[tuple[Branch, ...], bool], CallerSet] = {}
+            for alike in self.callers.alike(left, caller_atoms(entrance.layers)):
+                branches = self._branches(entrance, alike)
+                key = branches or (), branches is None
+                merged[key] = merged.get(key, 0) | alike
+            yield from (Answer(callers, *key) for key, callers in merged.items())
 
     # Callers alone decide
 
@@ -139,23 +150,24 @@ class Reachability:
                 reached = onward
         yield from reached
 
-    def _walk(self, layer: Layer) -> _Walk:
+    def _walk(self, layer: Layer) -> _LayerWalk:
         walk = self._walks.get(id(layer))
         if walk is None:
-            walk = self._walks[id(layer)] = _Walk(layer, self.callers, self._index)
+            walk = self._walks[id(layer)] = _LayerWalk(layer, self.callers, self._index)
         return walk
 
     # More than callers decides
 
-    def _answer(self, entrance: Entrance, alike: CallerSet) -> Answer:
+    def _branches(self, entrance: Entrance, alike: CallerSet) -> tuple[Branch, ...] | None:
+        """Return what happens to the requests of callers whom no rule tells apart; None where that is too much."""
         cell = next(self.callers.cells_in(alike))
         looked_at = (attribute for layer in entrance.layers for attribute in layer.looks_at)
         if entrance.hides_http and any(attribute.needs_http for attribute in looked_at):
-            return Answer(alike, (), too_many=True)  # what nobody sees decides
+            return None  # what nobody sees decides
         try:
-            return Answer(alike, fold(self.branches(entrance, cell)))
+            return fold(self.branches(entrance, cell))
         except TooManyEntries:
-            return Answer(alike, (), too_many=True)
+            return None
 
     def _listed(self, entrance: Entrance, facts: Facts, spelling: Spelling) -> list[Branch]:
         if len(entrance.passages) == 1:
@@ -171,36 +183,14 @@ class Reachability:
                 return
 
 
-def common_callers(authorities: Sequence[Authority], layers: Iterable[Layer], known: Iterable[str] = ()) -> CallerSets:
-    """Return every cell of callers that some layer tells apart, and every account and namespace of some authorities.
-
-    They have the same settings.
-    """
-    settings = authorities[0].settings
-    cells = CallerCells(settings)
-    identities = {*known, *chain.from_iterable(map(_accounts, authorities))}
-    every = cells.cells((atom for atom in caller_atoms(layers) if isinstance(atom, Is)), identities, with_names=True)
-    used = {name for authority in authorities for name in authority.world.namespaces_in_use()}
-    namespaces = {AccountsIn(settings.trust_domain, name) for name in used}
-    return CallerSets(cells, list(dict.fromkeys([*every, *sorted(namespaces, key=str)])))
-
-
-def _accounts(authority: Authority) -> Iterator[str]:
-    domain, world = authority.settings.trust_domain, authority.world
-    for account in world.service_accounts.values():
-        yield service_account_id(domain, account.namespace, account.name)
-    for workload in world.workloads.values():
-        if workload.is_pod:
-            yield service_account_id(domain, workload.namespace, workload.service_account)
-
-
-class _Walk:
+class _LayerWalk:
     """What a layer says of callers, for facts that are known of their requests."""
 
     def __init__(self, layer: Layer, callers: CallerSets, index: ArmIndex) -> None:
         self._layer = layer
         self._callers = callers
         self._index = index
+        self._endings: dict[tuple[int, int], Ending] = {}
 
     def of(self, facts: Facts) -> list[tuple[CallerSet, Ending]]:
         """Return what happens to callers whose verdict depends on nothing else; the others are left out."""
@@ -219,24 +209,25 @@ class _Walk:
 
     def _through(self, chain: Chain, callers: CallerSet, facts: Facts, decided: list[tuple[CallerSet, Ending]]) -> None:
         """Lead callers through the stages of a chain."""
-        going: list[tuple[CallerSet, Outcome]] = [(callers, UNOPPOSED)]
+        going: list[tuple[CallerSet, Ending]] = [(callers, OPEN)]
         for stage in self._index.stages(chain):
             if not going:
                 return
             going = self._pass_stage(stage, going, facts, decided)
-        decided += [(some, ending_of(outcome)) for some, outcome in going]
+        decided += going
 
     def _pass_stage(
         self,
         stage: OrderedStage,
-        going: Sequence[tuple[CallerSet, Outcome]],
+        going: Sequence[tuple[CallerSet, Ending]],
         facts: Facts,
         decided: list[tuple[CallerSet, Ending]],
-    ) -> list[tuple[CallerSet, Outcome]]:
+    ) -> list[tuple[CallerSet, Ending]]:
+        """Lead callers through a stage; return those who go on, each with the acceptance that they have then."""
         asked = 0
         for some, _ in going:
             asked |= some
-        passed: list[tuple[CallerSet, Outcome]] = []  # with the acceptance of this stage
+        passed: list[tuple[CallerSet, Ending]] = []  # with the acceptance of this stage
         on: CallerSet = 0  # those who go on with the acceptance that they had
         for arm in stage.arms:
             held = self._callers.holding(arm.when, facts)
@@ -245,23 +236,50 @@ class _Walk:
             if met and arm.move is Move.PASS:
                 on |= met
             elif met:
-                outcome = self._outcome(stage, arm.rule, allowed=arm.move is not Move.DENY)
-                if arm.move is Move.PROCEED:
-                    passed.append((met, outcome))
-                else:
-                    decided.append((met, ending_of(outcome)))
+                ending = self._ending(stage, arm.rule, allowed=arm.move is not Move.DENY)
+                (passed if arm.move is Move.PROCEED else decided).append((met, ending))
             if not asked:
                 break
         if stage.otherwise is Move.DENY:
-            decided += [(asked, ending_of(self._outcome(stage, None, allowed=False)))] if asked else []
+            decided += [(asked, self._ending(stage, None, allowed=False))] if asked else []
         elif stage.otherwise is Move.ACCEPT:
-            decided += [(asked & some, ending_of(outcome)) for some, outcome in going if asked & some]
+            decided += [(asked & some, ending) for some, ending in going if asked & some]
         else:
             on |= asked
-        return [*passed, *((on & some, outcome) for some, outcome in going if on & some)]
+        return [*passed, *((on & some, ending) for some, ending in going if on & some)]
 
-    def _outcome(self, stage: OrderedStage, rule: Rule | None, *, allowed: bool) -> Outcome:
-        return Outcome(allowed, self._layer.name, stage.name, rule, None if allowed else stage.refusal)
+    def _ending(self, stage: OrderedStage, rule: Rule | None, *, allowed: bool) -> Ending:
+        key = id(stage), id(rule)
+        ending = self._endings.get(key)
+        if ending is None:
+            refusal = None if allowed else stage.refusal
+            ending = ending_of(Outcome(allowed, self._layer.name, stage.name, rule, refusal))
+            self._endings[key] = ending
+        return ending
+
+
+def number_callers(
+    authorities: Sequence[Decides], layers: Iterable[Layer], known: Iterable[str] = (), namespaces: Iterable[str] = ()
+) -> CallerSets:
+    """Return every cell that some rule of these layers tells apart, every account and namespace of some authorities.
+
+    They have the same settings. `known` are identities that shall have cells of their own, too, and so shall the
+    accounts of `namespaces`.
+    """
+    settings = authorities[0].settings
+    cells = CallerCells(settings)
+    asked = (atom for atom in caller_atoms(layers) if isinstance(atom, Is))
+    every = cells.cells(asked, {*known, *chain.from_iterable(map(_accounts, authorities))}, with_names=True)
+    used = {*namespaces, *(name for authority in authorities for name in authority.world.namespaces_in_use())}
+    accounts = {AccountsIn(settings.trust_domain, name) for name in used}
+    return CallerSets(cells, list(dict.fromkeys([*every, *sorted(accounts, key=str)])))
+
+
+def _accounts(authority: Decides) -> Iterator[str]:
+    domain, world = authority.settings.trust_domain, authority.world
+    accounts = {(account.namespace, account.name) for account in world.service_accounts.values()}
+    accounts |= {(pod.namespace, pod.service_account) for pod in world.workloads.values() if pod.is_pod}
+    return (service_account_id(domain, *account) for account in accounts)
 
 
 def _layers(destination: Destination) -> Iterator[Layer]:
@@ -272,13 +290,26 @@ def _layers(destination: Destination) -> Iterator[Layer]:
 
 def caller_atoms(layers: Iterable[Layer]) -> list[Is | Computed]:
     """Return every atom on callers that can change an outcome, once."""
-    seen = {id(layer): layer for layer in layers}
-    asked = chain.from_iterable(layer.atoms(observed=False) for layer in seen.values())
-    callers = {IDENTITY, MESH_NAME}
-    return list(
-        dict.fromkeys(
-            atom
-            for atom in asked
-            if (atom.attribute in callers if isinstance(atom, Is) else not callers.isdisjoint(atom.attributes))
-        )
-    )
+    asked: dict[Is | Computed, None] = {}
+    seen: set[int] = set()
+    for layer in layers:
+        if id(layer) in seen:
+            continue
+        seen.add(id(layer))
+        rules = (rule for each in layer.chains for rule in each.rules(observed=False))
+        conditions = chain((case.when for case in layer.cases), (rule.when for rule in rules))
+        for condition in conditions:
+            if id(condition) not in seen:
+                seen.add(id(condition))
+                for part in condition.parts if isinstance(condition, And) else (condition,):
+                    if not isinstance(part, Is):
+                        asked.update(dict.fromkeys(filter(_is_about_callers, atoms(part))))
+                    elif part.attribute in CALLER_ATTRIBUTES:
+                        asked[part] = None
+    return list(asked)
+
+
+def _is_about_callers(atom: Is | Computed) -> bool:
+    if isinstance(atom, Is):
+        return atom.attribute in CALLER_ATTRIBUTES
+    return not CALLER_ATTRIBUTES.isdisjoint(atom.attributes)

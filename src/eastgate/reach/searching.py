@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from eastgate.ir import ALWAYS, And, Is, Not, OneOf, Predicate, Present, Request
+from eastgate.ir import ALWAYS, And, Is, Not, OneOf, Predicate, Present, Request, atoms
 from eastgate.ir.attributes import MCP_METHOD, MCP_TOOL, METHOD
 from eastgate.reach.caller_sets import CallerSet
 from eastgate.reach.destinations import Entrance
@@ -70,7 +70,8 @@ def find_witness(
 
 
 def _requests(branches: Sequence[Branch], where: Predicate, *, allowed: bool) -> Iterator[Request]:
-    before: list[Predicate] = list(IMPOSSIBLE)
+    asked = (where, *(branch.when for branch in branches))
+    before: list[Predicate] = list(IMPOSSIBLE) if any(map(_is_about_messages, asked)) else []
     for branch in branches:
         if branch.end.allowed is not allowed:
             before.append(branch.when)
@@ -78,3 +79,11 @@ def _requests(branches: Sequence[Branch], where: Predicate, *, allowed: bool) ->
         request = witness(both((branch.when, where)), before)
         if request is not None:
             yield request
+
+
+def _is_about_messages(predicate: Predicate) -> bool:
+    messages = {MCP_METHOD, MCP_TOOL}
+    return any(
+        atom.attribute in messages if isinstance(atom, Is) else not messages.isdisjoint(atom.attributes)
+        for atom in atoms(predicate)
+    )

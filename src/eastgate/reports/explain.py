@@ -13,7 +13,7 @@ from eastgate.engine.trace import LayerTrace, NearMiss, StageTrace
 from eastgate.ir import Rule, Ruling
 from eastgate.unread import Handling, describe_unconsidered
 
-__all__ = ["explain"]
+__all__ = ["explain", "explain_rule"]
 
 _BOLD, _GREEN, _RED, _DIM, _RESET = "\033[1m", "\033[32m", "\033[31m", "\033[2m", "\033[0m"
 
@@ -21,6 +21,17 @@ _BOLD, _GREEN, _RED, _DIM, _RESET = "\033[1m", "\033[32m", "\033[31m", "\033[2m"
 def explain(decision: Decision, *, color: bool = False, unread: Handling = Handling.WARN) -> str:
     """Return the explanation as text. `unread` decides what it says about objects that were not considered."""
     return "\n".join(_Explanation(decision, color).lines(unread))
+
+
+def explain_rule(decision: Decision, *, color: bool = False) -> Iterator[str]:
+    """Yield the rule that decided with a caret under its YAML; where none did, the closest ones."""
+    explanation = _Explanation(decision, color)
+    if decision.outcome.rule is not None:
+        yield from explanation.deciding_rule(decision.outcome.rule)
+        return
+    for layer in explanation.trace.layers:
+        if layer.nearest:
+            yield from explanation.nearest(layer)
 
 
 class _Explanation:

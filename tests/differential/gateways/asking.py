@@ -11,7 +11,7 @@ from eastgate.mcp.problems import BadMessage
 from eastgate.mcp.requests import read_request
 from tests.differential.asking import HTTP_2, Caller, Http
 from tests.differential.gateways.world import GATEWAY, HTTPS
-from tests.programs.drawn_answers import GRPC_HEADER, HTTP_HEADER, STATUSES
+from tests.programs.drawn_answers import GRPC_HEADER, HTTP_HEADER, SLOW, STATUSES
 
 __all__ = ["GatewayAsk"]
 
@@ -89,6 +89,6 @@ class GatewayAsk:
 
 
 def _answer(word: str) -> Reply | Ruling:
-    if word in ("allow", "error"):
-        return Reply(word)
+    if word in ("allow", "error", SLOW):
+        return Reply("error" if word == SLOW else word)
     return Ruling(False, STATUSES[word], word)

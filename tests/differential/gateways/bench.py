@@ -25,6 +25,7 @@ from tests.differential.asking import HTTP_2
 from tests.differential.bench import Bench, authority_of
 from tests.differential.gateways.asking import GatewayAsk
 from tests.differential.gateways.corpus import FOREIGN_SESSION, OWN_SESSION
+from tests.differential.gateways.streams import client_hello
 from tests.differential.gateways.world import AUTHORIZERS, GATEWAY, SERVERS, WORLD
 from tests.differential.gateways.world import SETTINGS as USUAL
 from tests.programs.processes import Processes, free_port
@@ -44,6 +45,10 @@ class Server(Application):
     def __init__(self, path: str, name: str) -> None:
         super().__init__(path)
         self.name = name
+        self.passed: list[bytes] = []  # bytes that are no HTTP
+
+    def note(self, data: bytes) -> None:
+        self.passed.append(data)
 
     def status(self, arrived: Arrived) -> int:
         """As servers of MCP do it: what wants no answer is accepted."""
@@ -131,7 +136,24 @@ class GatewayBench(Bench):
         headers = tuple((name, token or "" if name == "mcp-session-id" else value) for name, value in ask.http.headers)
         return replace(ask, http=replace(ask.http, headers=headers))
 
+    def pass_through(self, names: Sequence[tuple[int, str | None]]) -> list[str | None]:
+        """Begin handshakes at ports, each for a name; return the server that each reached, if any."""
+        return self.run(self._pass_all(names))
+
     # In the thread of the mesh
+
+    async def _pass_all(self, names: Sequence[tuple[int, str | None]]) -> list[str | None]:
+        for server in self.servers.values():
+            server.passed.clear()
+        return await asyncio.gather(*(self._pass(port, client_hello(name)) for port, name in names))
+
+    async def _pass(self, port: int, hello: bytes) -> str | None:
+        site = self.mesh.gateways[GATEWAY]
+        target = Target(site.address, site.ports[port])
+        async with await Connection.open(target, source_address="127.0.0.2", timeout=_TIMEOUT) as connection:
+            await connection.send(hello)
+            await connection.raw(_TIMEOUT, enough=len(hello))  # a server answers with what it got
+        return next((name for name, server in self.servers.items() if hello in b"".join(server.passed)), None)
 
     async def _start(self) -> None:
         def read(_: Settings) -> Authority:

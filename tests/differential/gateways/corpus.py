@@ -15,7 +15,7 @@ from tests.differential.asking import HTTP_1_1, HTTP_2, Caller, Http
 from tests.differential.gateways.asking import GatewayAsk
 from tests.differential.gateways.world import CALLERS, HTTPS, PLAIN
 from tests.differential.world import Manifest
-from tests.programs.drawn_answers import GRPC_HEADER, HTTP_HEADER, STATUSES
+from tests.programs.drawn_answers import GRPC_HEADER, HTTP_HEADER, SLOW, STATUSES
 from tests.worlds import access_generate
 
 __all__ = ["FOREIGN_SESSION", "OWN_SESSION", "asks"]
@@ -25,6 +25,7 @@ _HOSTS = ["a.example", "a.example", "b.example", "x.a.example", "toys.com", "a.t
 _SPELLED_HOSTS = ["A.Example:8080", "a.toys.com:443", "TOYS.com", "a.example."]
 _PATHS = ["/", "/mcp", "/mcp", "/mcp", "/mcp/x", "/mcpx", "/a", "/a/", "/ab", "/b/c", "/other", "/b//c", "/x/../a"]
 _PATHS += ["/a?k=v", "/mcp?k=w&k=v", "/a?x-a=1&k=v", "/a?api_key=KEY1", "/b/c?x=1&api_key=KEY3", "/%C3%A9/x", "/%61"]
+_PATHS += ["/mcp/..%2fa", "/a%5cx", "/b/%2e%2e;/a"]
 _METHODS = [*access_generate.METHODS, *["tools/call"] * 6, "tools/list", "ping", "resources/read", "Tools/Call", "x"]
 _TOOLS = [*access_generate.TOOLS, *["add"] * 3, "ADD", "add ", "ad", "add\u200b", "addd", "\u0430dd", ""]
 _CREDENTIALS = [
@@ -37,8 +38,13 @@ _JSON = ("content-type", "application/json")
 _OF_CONNECTIONS = {"connection", "keep-alive", "proxy-connection", "upgrade", "te", "content-length"}
 
 
-def asks(manifests: Sequence[Manifest], seed: int, callers: int, requests: int) -> Iterator[GatewayAsk]:
-    """For some callers, a few requests at each port, most of them for some route."""
+def asks(
+    manifests: Sequence[Manifest], seed: int, callers: int, requests: int, slow: float = 0
+) -> Iterator[GatewayAsk]:
+    """For some callers, a few requests at each port, most of them for some route.
+
+    `slow`: the share of those about which an authorizer takes too long.
+    """
     random = Random(seed)  # noqa: S311 - it chooses what to test
     routes = [each["spec"] for each in manifests if each["kind"] in ("HTTPRoute", "GRPCRoute")]
     schemes = [scheme for each in manifests for scheme in each["spec"].get("authSchemes", ())]
@@ -52,7 +58,15 @@ def asks(manifests: Sequence[Manifest], seed: int, callers: int, requests: int) 
             hosts = [random.choice(named), random.choice(named), random.choice(_HOSTS)]
             for _ in range(requests):
                 ask = _ask(random, caller, port, random.choice(hosts))
-                yield _fitted(random, ask, random.choice(matches)) if random.random() < 0.5 else ask
+                ask = _fitted(random, ask, random.choice(matches)) if random.random() < 0.5 else ask
+                yield _slowed(random, ask) if random.random() < slow else ask
+
+
+def _slowed(random: Random, ask: GatewayAsk) -> GatewayAsk:
+    """The same with an authorizer that takes too long."""
+    which = random.choice([GRPC_HEADER, HTTP_HEADER])
+    headers = tuple((name, SLOW if name == which else value) for name, value in ask.http.headers)
+    return replace(ask, http=replace(ask.http, headers=headers))
 
 
 def _fitted(random: Random, ask: GatewayAsk, match: Manifest) -> GatewayAsk:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from eastgate import Settings
 from eastgate.dialects.accesspolicy.settings import AccessSettings, UnlistedCaller
-from tests.differential.gateways.world import HTTPS, PLAIN, SETTINGS
+from tests.differential.gateways.world import HTTPS, PASSED, PLAIN, SETTINGS
 from tests.differential.world import Manifest
 from tests.worlds import access_generate, kuadrant_generate
 from tests.worlds.test_generated_kuadrant import accepted
@@ -32,19 +32,40 @@ def _often(rarely: int, usual: st.SearchStrategy[Any], rare: st.SearchStrategy[A
 
 # Gateways
 
+_selectors = st.sampled_from(
+    [
+        {"matchLabels": {"team": "a"}},
+        {"matchLabels": {"team": "b"}},
+        {"matchLabels": {"team": "b", "shared": "no"}},
+        {"matchLabels": {"kubernetes.io/metadata.name": "m"}},
+        {"matchExpressions": [{"key": "team", "operator": "In", "values": ["a", "b"]}]},
+        {"matchExpressions": [{"key": "team", "operator": "NotIn", "values": ["b"]}]},
+        {"matchExpressions": [{"key": "gone", "operator": "DoesNotExist"}], "matchLabels": {"shared": "yes"}},
+        {"matchExpressions": [{"key": "gone", "operator": "Exists"}]},
+        {},
+    ]
+)
+_namespaces = st.sampled_from(["Same", "All", "All"]).map(lambda origin: {"from": origin}) | _selectors.map(
+    lambda selector: {"from": "Selector", "selector": selector}
+)
+
 
 @st.composite
 def _listeners(draw: st.DrawFn) -> list[Manifest]:
     """Listeners of every port, some of which have two, with different hostnames."""
     listeners: list[Manifest] = []
-    for port in (*PLAIN, *HTTPS):
+    for port in (*PLAIN, *HTTPS, *PASSED):
         for number, hostname in enumerate(draw(st.sampled_from(_LISTENER_HOSTNAMES))):
             listener: Manifest = {"name": f"l{port}-{number}", "port": port, "protocol": "HTTP"}
             if port in HTTPS:
                 listener |= {"protocol": "HTTPS", "tls": {"certificateRefs": [{"name": "elsewhere"}]}}
+            if port in PASSED:
+                listener |= {"protocol": "TLS", "tls": {"mode": "Passthrough"}}
             if hostname is not None:
                 listener["hostname"] = hostname
-            listener["allowedRoutes"] = {"namespaces": {"from": draw(st.sampled_from(["Same", "All", "All"]))}}
+            listener["allowedRoutes"] = {"namespaces": draw(_namespaces)}
+            if draw(st.integers(0, 9)) == 0:
+                listener["allowedRoutes"]["kinds"] = [{"kind": draw(st.sampled_from(["HTTPRoute", "GRPCRoute"]))}]
             listeners.append(listener)
     return listeners
 
@@ -163,13 +184,23 @@ def _route(draw: st.DrawFn, kind: str, name: str, namespace: str) -> Manifest:
 
 
 @st.composite
+def _tls_route(draw: st.DrawFn, name: str, namespace: str) -> Manifest:
+    parent: Manifest = {"name": "g"} if namespace == "n" else {"name": "g", "namespace": "n"}
+    refs = draw(st.lists(_backend_ref(namespace), min_size=1, max_size=2))
+    hostnames = draw(st.lists(st.sampled_from(HOSTNAMES), min_size=1, max_size=2, unique=True))
+    spec = {"parentRefs": [parent], "hostnames": hostnames, "rules": [{"backendRefs": refs}]}
+    return {"apiVersion": API, "kind": "TLSRoute", "metadata": {"name": name, "namespace": namespace}, "spec": spec}
+
+
+@st.composite
 def _grants(draw: st.DrawFn) -> list[Manifest]:
     """Grants for some of the references from one namespace to the other."""
     grants: list[Manifest] = []
     for origin, home in (("n", "m"), ("m", "n")):
         if draw(st.integers(0, 2)):
             to = [{"group": "", "kind": "Service"}, {"group": AGENTIC, "kind": "XBackend"}]
-            origins = [{"group": API.partition("/")[0], "kind": "HTTPRoute", "namespace": origin}]
+            kinds = ["HTTPRoute", "TLSRoute"][: draw(st.integers(1, 2))]
+            origins = [{"group": API.partition("/")[0], "kind": kind, "namespace": origin} for kind in kinds]
             spec = {"from": origins, "to": to[: draw(st.integers(1, 2))]}
             metadata = {"name": "grant", "namespace": home}
             grants.append({"apiVersion": API, "kind": "ReferenceGrant", "metadata": metadata, "spec": spec})
@@ -234,8 +265,11 @@ def worlds(draw: st.DrawFn) -> list[Manifest]:
         routes.append(draw(_route("HTTPRoute", "three", "m")))
     if draw(st.integers(0, 2)) == 0:
         routes.append(draw(_route("GRPCRoute", "calls", "n")))
+    streams = [draw(_tls_route("stream", "n"))]
+    if draw(st.integers(0, 2)) == 0:
+        streams.append(draw(_tls_route("other-stream", "m")))
     which = draw(st.sampled_from(["access", "access", "access", "auth", "both"]))
-    manifests = [gateway, *routes, *draw(_grants())]
+    manifests = [gateway, *routes, *streams, *draw(_grants())]
     if which != "auth":
         manifests += draw(_access_policies())
     if which != "access":

@@ -10,16 +10,16 @@ from eastgate.api.deciding import LiveQuestion
 from eastgate.api.questions import EntryPoint, request_values
 from eastgate.cluster.points import DeadEnd
 from eastgate.cluster.targets import GatewayNamed, RouteNamed
-from eastgate.envoy.plan.gateway import Destination
-from eastgate.gateway import Routed, possible_routes
-from eastgate.gateway.journey import beyond
+from eastgate.envoy.plan.gateway import GatewayDestination
+from eastgate.gateway import Routed, RoutingTable, possible_routes
+from eastgate.gateway.journey import beyond, server_of
 from eastgate.ir import AssumedConsent, GatheredAnswers, Known, Pending, Request, Unroutable
 from eastgate.ir.attributes import BACKEND, PORT, SNI, Attribute, header, query
 from eastgate.ir.hosts import comparable_host
 from tests.differential.gateways.asking import GatewayAsk
 from tests.differential.gateways.world import GATEWAY
 
-__all__ = ["Expected", "expect", "may_call", "route_of"]
+__all__ = ["Expected", "denied_elsewhere", "expect", "may_call", "route_of"]
 
 _POINT = GatewayNamed("n", "g")
 _KEY = "n/g"
@@ -35,15 +35,19 @@ class Expected:
 
 def route_of(authority: Authority, question: Question) -> Routed | None:
     """The rule that a request takes, by the engine's routing."""
+    gateway = authority.world.gateways[_KEY]
+    routes = possible_routes(authority.world, gateway, _request(authority, question))
+    assert len(routes) == 1, f"all is known of {question}, and {len(routes)} ways are possible"
+    return routes[0]
+
+
+def _request(authority: Authority, question: Question) -> Request:
     values = {**request_values(question), PORT: question.port}
     if question.sni is None:
         values[SNI] = None
     for attribute in _looked_at(authority):
         values.setdefault(attribute, None)  # nothing else is sent
-    gateway = authority.world.gateways[_KEY]
-    routes = possible_routes(authority.world, gateway, Request(values))
-    assert len(routes) == 1, f"all is known of {question}, and {len(routes)} ways are possible"
-    return routes[0]
+    return Request(values)
 
 
 def _looked_at(authority: Authority) -> list[Attribute]:
@@ -54,7 +58,22 @@ def _looked_at(authority: Authority) -> list[Attribute]:
     return [*named, *(query(value.name) for match in matches for value in match.query)]
 
 
-def expect(authority: Authority, ask: GatewayAsk, drawn: Destination | None) -> list[Expected]:
+def denied_elsewhere(authority: Authority, ask: GatewayAsk, taken: GatewayDestination) -> str | None:
+    """Why a request is denied on another way to the same server, if its path is left open; None where it is on none."""
+    questions, world = ask.questions(), authority.world
+    server = server_of(taken.backend, world) if taken.backend is not None else None
+    table = RoutingTable.of(world, world.gateways[_KEY])
+    for routed in table.possible_whatever_the_path(_request(authority, questions[0])):
+        entries = _entries(authority, routed, ask)
+        for (entry, _), ref in zip(entries, routed.backends, strict=False):
+            if len(entries) == len(routed.backends) and server_of(ref, world) == server:
+                decision = _decide_all(authority, questions, entry)
+                if not decision.allowed:
+                    return decision.reason
+    return None
+
+
+def expect(authority: Authority, ask: GatewayAsk, drawn: GatewayDestination | None) -> list[Expected]:
     """What the engine says of each destination that may be drawn, or of the one that was."""
     questions = ask.questions()
     routed = route_of(authority, questions[0])
@@ -65,7 +84,7 @@ def expect(authority: Authority, ask: GatewayAsk, drawn: Destination | None) -> 
     return expected
 
 
-def may_call(authority: Authority, ask: GatewayAsk, tool: str, drawn: Destination) -> bool:
+def may_call(authority: Authority, ask: GatewayAsk, tool: str, drawn: GatewayDestination) -> bool:
     """Whether the engine lets the caller of a request call a tool where that was led, if every authorizer consents."""
     [question] = ask.questions()
     call = replace(question, mcp_method="tools/call", tool=tool)

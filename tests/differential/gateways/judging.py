@@ -9,13 +9,13 @@ from dataclasses import dataclass
 
 from eastgate import Authority
 from eastgate.cluster import HeaderModifier, Redirect, UrlRewrite
-from eastgate.envoy.plan.gateway import Destination
+from eastgate.envoy.plan.gateway import GatewayDestination
 from eastgate.ir import Unroutable
 from eastgate.ir.hosts import is_host
-from eastgate.ir.paths import handed_path, is_respelled
+from eastgate.ir.paths import handed_path, is_refused, is_respelled
 from tests.differential.gateways.asking import GatewayAsk
 from tests.differential.gateways.bench import SHOWN, GatewayAnswer
-from tests.differential.gateways.expecting import Expected, expect, may_call
+from tests.differential.gateways.expecting import Expected, denied_elsewhere, expect, may_call
 from tests.differential.gateways.world import BACKENDS
 from tests.differential.judging import expected_name
 
@@ -40,10 +40,11 @@ def _decision(answer: GatewayAnswer) -> str:
 
 
 def _is_unclear(ask: GatewayAsk) -> bool:
-    """Whether a gateway may refuse it: many values, joined ones, and paths that an expression could tell apart."""
+    """Whether a gateway may refuse it: many values, joined ones, and paths that could be told apart or misread."""
     names = [name.lower() for name, _ in ask.http.headers]
     many = ask.http.target.count("&") >= 8 or any(names.count(name) > 8 for name in names)
-    return many or names.count("user-agent") > 1 or is_respelled(handed_path(ask.http.target))
+    path = handed_path(ask.http.target)
+    return many or names.count("user-agent") > 1 or is_respelled(path) or is_refused(path)
 
 
 KNOWN = (
@@ -79,8 +80,8 @@ KNOWN = (
     ),
     Known(
         "unclear-values",
-        "more than eight values of one name where a pattern looks, values that Envoy joins, and paths that an "
-        "expression of a route could tell apart, are refused",
+        "more than eight values of one name where a pattern looks, values that Envoy joins, paths that an expression "
+        "of a route could tell apart, and encoded slashes where paths choose among policies, are refused",
         lambda ask, answer: _who(answer) in ("unclear-values", "unclear-route") and _is_unclear(ask),
     ),
 )
@@ -91,7 +92,7 @@ def known(ask: GatewayAsk, answer: GatewayAnswer) -> Known | None:
 
 
 def difference(
-    authority: Authority, ask: GatewayAsk, answer: GatewayAnswer, destination: Destination | None
+    authority: Authority, ask: GatewayAsk, answer: GatewayAnswer, destination: GatewayDestination | None
 ) -> str | None:
     """What is not the same, in words; None where all is. `destination` is the one that the log names."""
     expected = expect(authority, ask, destination)
@@ -101,6 +102,8 @@ def difference(
         return f"the gateway led it to {named}, and the rule that the engine takes has no such backend"
     if reached and not all(each.decision.allowed for each in expected):
         return f"it reached {answer.server} ({_decision(answer)}), and the engine denies ({_reason(expected)})"
+    if reached and (misread := _difference_of_readings(authority, ask, destination)):
+        return f"it reached {answer.server}, which may take it for what is denied ({misread})"
     if known(ask, answer) is not None:
         return None if not reached else f"it was refused ({_decision(answer)}), and reached {answer.server}"
     if answer.logged is None:
@@ -121,6 +124,15 @@ def difference(
     if not _is_shown(ask, answer, status):
         return f"the gateway decides {_decision(answer)} and answers {answer.status} {answer.body!r}"
     return _difference_of_rules(answer, one)
+
+
+def _difference_of_readings(
+    authority: Authority, ask: GatewayAsk, destination: GatewayDestination | None
+) -> str | None:
+    """Why a request is denied by the path that its server may read."""
+    if destination is None or not is_refused(handed_path(ask.http.target)):
+        return None
+    return denied_elsewhere(authority, ask, destination)
 
 
 def _reason(expected: list[Expected]) -> str:
@@ -160,7 +172,7 @@ def _name(one: Expected) -> str:
 
 
 def _difference_of_allowed(
-    authority: Authority, ask: GatewayAsk, answer: GatewayAnswer, destination: Destination, one: Expected
+    authority: Authority, ask: GatewayAsk, answer: GatewayAnswer, destination: GatewayDestination, one: Expected
 ) -> str | None:
     if destination.unsupported:
         is_refused = answer.server is None and (answer.status == 500 or _is_grpc(ask))
@@ -186,7 +198,7 @@ def _difference_of_allowed(
 
 
 def _difference_of_tools(
-    authority: Authority, ask: GatewayAsk, answer: GatewayAnswer, destination: Destination
+    authority: Authority, ask: GatewayAsk, answer: GatewayAnswer, destination: GatewayDestination
 ) -> str | None:
     """What a list of tools shows, and what the caller may call of it if every authorizer consents."""
     if ask.messages != [("tools/list", None)] or not destination.filters_tools or not answer.body:
@@ -202,7 +214,7 @@ _USUAL_PORTS = {"http": 80, "https": 443}
 
 
 def _difference_of_location(
-    ask: GatewayAsk, answer: GatewayAnswer, destination: Destination, redirect: Redirect
+    ask: GatewayAsk, answer: GatewayAnswer, destination: GatewayDestination, redirect: Redirect
 ) -> str | None:
     path = _rewritten(ask, destination)
     scheme = redirect.scheme or ("https" if ask.is_tls else "http")
@@ -214,7 +226,7 @@ def _difference_of_location(
     return None if path is None or location == wanted else f"the gateway redirects to {location}, instead of {wanted}"
 
 
-def _server(authority: Authority, destination: Destination) -> str | None:
+def _server(authority: Authority, destination: GatewayDestination) -> str | None:
     """The Service behind a backend, if it is there."""
     backend = destination.backend
     if backend is None:
@@ -223,7 +235,7 @@ def _server(authority: Authority, destination: Destination) -> str | None:
     return name if f"{backend.namespace}/{name}" in authority.world.services else None
 
 
-def _difference_of_view(ask: GatewayAsk, answer: GatewayAnswer, destination: Destination) -> str | None:
+def _difference_of_view(ask: GatewayAsk, answer: GatewayAnswer, destination: GatewayDestination) -> str | None:
     """What the server should not have seen so."""
     arrived = answer.arrived
     if arrived is None:
@@ -243,7 +255,7 @@ def _difference_of_view(ask: GatewayAsk, answer: GatewayAnswer, destination: Des
     return _difference_of_headers(ask, answer, destination)
 
 
-def _difference_of_headers(ask: GatewayAsk, answer: GatewayAnswer, destination: Destination) -> str | None:
+def _difference_of_headers(ask: GatewayAsk, answer: GatewayAnswer, destination: GatewayDestination) -> str | None:
     arrived = [(name.lower(), value) for name, value in answer.arrived.headers] if answer.arrived is not None else []
     for each in destination.filters:
         if not isinstance(each, HeaderModifier) or each.type != HeaderModifier.REQUEST:
@@ -260,7 +272,7 @@ def _difference_of_headers(ask: GatewayAsk, answer: GatewayAnswer, destination: 
     return None
 
 
-def _rewritten(ask: GatewayAsk, destination: Destination) -> str | None:
+def _rewritten(ask: GatewayAsk, destination: GatewayDestination) -> str | None:
     """The target that the server should see; None where how it was written is not what this is about."""
     path, mark, rest = ask.http.target.partition("?")
     if re.fullmatch(r"(/[a-z]+)*/?", path) is None:
@@ -276,7 +288,7 @@ def _rewritten(ask: GatewayAsk, destination: Destination) -> str | None:
     return f"{path}{mark}{rest}"
 
 
-def _prefix(destination: Destination) -> str:
+def _prefix(destination: GatewayDestination) -> str:
     """The part of a path that the only match of a rule names."""
     assert destination.routed is not None
     [match] = destination.routed.route.rules[destination.routed.rule].matches

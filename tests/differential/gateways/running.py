@@ -11,12 +11,14 @@ from eastgate.mesh.gateways import find_destination
 from tests.differential.gateways.asking import GatewayAsk
 from tests.differential.gateways.bench import GatewayAnswer, GatewayBench
 from tests.differential.gateways.judging import difference, known
+from tests.differential.gateways.streams import server_names, stream_difference
 from tests.differential.gateways.world import GATEWAY
 from tests.differential.running import Tally
 from tests.differential.world import Manifest
 
-__all__ = ["GatewayDifference", "compare_gateway", "enforced_at_gateway"]
+__all__ = ["GatewayDifference", "compare_gateway", "compare_streams", "enforced_at_gateway"]
 
+_STREAMS = 4  # handshakes of each set
 _LATE = 0.3  # seconds; a worker of Envoy may take up a change a moment after its main thread has
 
 
@@ -66,6 +68,25 @@ def compare_gateway(
         tally.kinds["HTTPS" if ask.is_tls else "HTTP"] += 1
         if answer.logged is not None and answer.logged.asked:
             tally.kinds["asked"] += 1
+
+
+def compare_streams(
+    bench: GatewayBench, authority: Authority, manifests: Sequence[Manifest], seed: int, tally: Tally
+) -> Iterator[AssertionError]:
+    """Every difference about TLS that is passed through."""
+    names = server_names(manifests, seed, _STREAMS)
+    policies = [each for each in manifests if each["kind"].endswith("AccessPolicy")]
+    for (port, name), reached in zip(names, bench.pass_through(names), strict=True):
+        tally.decisions += 1
+        tally.kinds["passed through" if reached is not None else "not passed through"] += 1
+        problem = stream_difference(authority, policies, port, name, reached)
+        if problem is not None:
+            time.sleep(_LATE)
+            (again,) = bench.pass_through([(port, name)])
+            if stream_difference(authority, policies, port, name, again) is None:
+                tally.late.append(problem)
+            else:
+                yield AssertionError(f"{problem}\n  manifests: {json.dumps(list(manifests), ensure_ascii=False)}")
 
 
 def _problem(bench: GatewayBench, authority: Authority, ask: GatewayAsk, answer: GatewayAnswer) -> str | None:

@@ -8,11 +8,11 @@ from tests.differential.world import Manifest
 from tests.worlds.access_generate import SEED
 from tests.worlds.kuadrant_generate import SECRETS
 
-__all__ = ["AUTHORIZERS", "BACKENDS", "CALLERS", "GATEWAY", "HTTPS", "PLAIN", "SERVERS", "SETTINGS", "WORLD"]
+__all__ = ["AUTHORIZERS", "BACKENDS", "CALLERS", "GATEWAY", "HTTPS", "PASSED", "PLAIN", "SERVERS", "SETTINGS", "WORLD"]
 
 SETTINGS = Settings.from_mapping({"trustDomain": TRUST_DOMAIN}).enforced()
 GATEWAY = "gateway:n/g"
-PLAIN, HTTPS = (8080, 8081), (8443,)  # ports of HTTP and of HTTPS
+PLAIN, HTTPS, PASSED = (8080, 8081), (8443,), (8444,)  # ports of HTTP, of HTTPS, and of TLS that is passed through
 SERVERS = {"s1": ("n/servers", 8001), "s2": ("n/servers", 8002), "s3": ("m/servers", 8003)}  # Services and their pods
 BACKENDS = {"b1": "s1", "b2": "s2", "b3": "s3"}  # XBackends and their Services
 AUTHORIZERS = {1: ("n/servers", 9001), 2: ("n/servers", 9002)}  # the first speaks gRPC, the second HTTP
@@ -51,7 +51,13 @@ def _backend(name: str, service: str) -> Manifest:
     }
 
 
+def _namespace(name: str, labels: dict[str, str]) -> Manifest:
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
+
+
 WORLD: list[Manifest] = [
+    _namespace("n", {"team": "a", "shared": "yes"}),
+    _namespace("m", {"team": "b", "shared": "yes"}),
     *(_pod(key) for key in ("n/servers", "m/servers")),
     *(_service(name, pod.partition("/")[0], {80: port}) for name, (pod, port) in SERVERS.items()),
     _service("authz", "n", {port: target for port, (_, target) in AUTHORIZERS.items()}),

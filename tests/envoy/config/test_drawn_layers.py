@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from ipaddress import ip_network
 from itertools import product
 from random import Random
@@ -38,6 +39,7 @@ from eastgate.ir import (
     Refusal,
     Request,
     Rule,
+    Stage,
     Suffix,
     known,
 )
@@ -177,6 +179,26 @@ def _interpreter(layers: list[Layer]) -> Interpreter:
     return Interpreter(list(inbound_resources(inbound, plan, SocketAddress("/app"), shared_resources(plan))), 80)
 
 
+def _concerning(layers: list[Layer], request: Request) -> list[Layer]:
+    """Leave out rules that the connection rules out, and all but those that it settles, since one match is enough: the
+    reference tries all completions of what the others look at.
+    """
+
+    def parts(rule: Rule) -> tuple[Predicate, ...]:
+        return rule.when.parts if isinstance(rule.when, And) else (rule.when,)
+
+    def is_possible(rule: Rule) -> bool:
+        return all(reference.holds(part, request) for part in parts(rule) if part in ON_CONNECTIONS)
+
+    def reduced(stage: Stage) -> Stage:
+        assert isinstance(stage, Deny | AllowAny)
+        possible = [rule for rule in stage.rules if is_possible(rule)]
+        settled = [rule for rule in possible if all(part in ON_CONNECTIONS for part in parts(rule))]
+        return replace(stage, rules=tuple(settled or possible))
+
+    return [Layer(layer.at, Chain(tuple(map(reduced, layer.otherwise.stages)))) for layer in layers]
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_what_is_emitted_means_what_the_layers_mean(seed: int) -> None:
     random = Random(seed)  # noqa: S311
@@ -187,9 +209,13 @@ def test_what_is_emitted_means_what_the_layers_mean(seed: int) -> None:
         sent = Sent(peer, address, method, target, host, tuple(("x-team", team) for team in teams))
         said, expected = interpreter.say(sent), reference.decide(layers, _request(sent))
         assert (said.allowed, said.status) == (expected.allowed, expected.status), (sent, said, expected)
-    for peer, address in product(PEERS, ADDRESSES):
-        raw = Sent(peer, address)
-        assert not interpreter.say(raw).allowed or reference.decide(layers, _request(raw)).allowed
+    allowed: list[list[Layer]] = []
+    for raw in (Sent(peer, address) for peer, address in product(PEERS, ADDRESSES)):
+        request = _request(raw)
+        concerning = _concerning(layers, request)
+        if interpreter.say(raw).allowed and concerning not in allowed:
+            assert reference.decide(concerning, request).allowed
+            allowed.append(concerning)
 
 
 @pytest.mark.parametrize(

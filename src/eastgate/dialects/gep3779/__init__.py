@@ -130,6 +130,6 @@ DIALECT: Dialect[Policy] = Dialect(
     status=conditions,
     bystanders=frozenset(
         {(GROUP, kind) for kind in ("XBackend", "XBackendTrafficPolicy", "XListenerSet", "XMesh")}
-        | {(CLUSTER_GROUP, "DecisionTest")}
+        | {(CLUSTER_GROUP, "DecisionTest"), (CLUSTER_GROUP, "Invariant")}
     ),
 )

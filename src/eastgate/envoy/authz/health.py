@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Set
-from typing import Any, Final
+import asyncio
+from collections.abc import AsyncIterator, Callable, Set
+from typing import Final
 
-import grpc
+from eastgate.envoy.grpc.calls import CallError, GrpcStatus, Method
 
-__all__ = ["HEALTH_SERVICE", "NOT_SERVING", "SERVING", "health_handlers"]
+__all__ = ["HEALTH_SERVICE", "NOT_SERVING", "SERVING", "health_methods"]
 
 HEALTH_SERVICE: Final = "grpc.health.v1.Health"
 SERVING: Final = b"\x08\x01"
@@ -18,45 +18,40 @@ _SERVICE_FIELD: Final = 0x0A
 _LOOK_AGAIN: Final = 0.2  # seconds
 
 
-def health_handlers(
-    is_serving: Callable[[], bool], services: Set[str], most_watchers: int
-) -> dict[str, grpc.RpcMethodHandler[Any, Any]]:
-    """Return the methods of the health service. `services` are those that share one health; empty: the whole server.
+def health_methods(is_serving: Callable[[], bool], services: Set[str], most_watchers: int) -> dict[str, Method]:
+    """Return the methods of the health service, by their paths.
 
-    Whoever watches holds a thread, so that only so many can.
+    `services` are those that share one health; empty: the whole server.
     """
-    watchers: list[object] = []
+    watchers: set[object] = set()
 
     def status() -> bytes:
         return SERVING if is_serving() else NOT_SERVING
 
-    def check(request: bytes, context: grpc.ServicerContext) -> bytes:
+    def check(request: bytes) -> bytes:
         if _service(request) not in services:
-            context.abort(grpc.StatusCode.NOT_FOUND, "there is no such service")
+            raise CallError(GrpcStatus.NOT_FOUND, "there is no such service")
         return status()
 
-    def watch(request: bytes, context: grpc.ServicerContext) -> Iterator[bytes]:
+    async def watch(request: bytes) -> AsyncIterator[bytes]:
         if _service(request) not in services:
             yield _SERVICE_UNKNOWN
             return
         if len(watchers) >= most_watchers:
-            context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "too many watch")
-        watchers.append(context)
+            raise CallError(GrpcStatus.RESOURCE_EXHAUSTED, "too many watch")
+        watchers.add(watcher := object())
         try:
             last = b""
-            while context.is_active():
+            while True:
                 now = status()
                 if now != last:
                     yield now
                     last = now
-                time.sleep(_LOOK_AGAIN)
+                await asyncio.sleep(_LOOK_AGAIN)
         finally:
-            watchers.remove(context)
+            watchers.discard(watcher)
 
-    return {
-        "Check": grpc.unary_unary_rpc_method_handler(check),
-        "Watch": grpc.unary_stream_rpc_method_handler(watch),
-    }
+    return {f"/{HEALTH_SERVICE}/Check": check, f"/{HEALTH_SERVICE}/Watch": watch}
 
 
 def _service(request: bytes) -> str | None:

@@ -1,26 +1,28 @@
-"""Serves `envoy.service.auth.v3.Authorization/Check` and the health service of gRPC, on threads.
+"""Serves `envoy.service.auth.v3.Authorization/Check` and the health service of gRPC.
 
 The messages of Envoy are read and written here; what they mean, and the answer, is for whoever is asked.
 """
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
-import grpc
-from envoy.config.core.v3.base_pb2 import HeaderValue, HeaderValueOption
-from envoy.service.auth.v3.external_auth_pb2 import CheckRequest, CheckResponse, DeniedHttpResponse, OkHttpResponse
-from envoy.type.v3.http_status_pb2 import HttpStatus
-from google.protobuf.struct_pb2 import Struct
-from google.rpc.status_pb2 import Status
+from envoy.config.core.v3.base_pb2 import HeaderValueOption
+from envoy.service.auth.v3.attribute_context_pb2 import AttributeContext
+from envoy.service.auth.v3.external_auth_pb2 import CheckRequest, CheckResponse
+from google.protobuf.message import DecodeError
 
-from eastgate.envoy.authz.health import HEALTH_SERVICE, health_handlers
+from eastgate.envoy.authz.health import health_methods
+from eastgate.envoy.grpc.calls import CallError, GrpcStatus
+from eastgate.envoy.grpc.server import GrpcLimits, GrpcServer
 from eastgate.records import dataclass
+
+if TYPE_CHECKING:
+    from google.protobuf.internal.containers import RepeatedCompositeFieldContainer
 
 __all__ = ["SERVICE", "CheckReply", "CheckServer", "ReceivedCheck", "read_check", "write_reply"]
 
@@ -29,7 +31,7 @@ _MCP: Final = "envoy.filters.http.mcp"
 _PARTIAL: Final = "x-envoy-auth-partial-body"
 _OVERWRITE: Final = HeaderValueOption.HeaderAppendAction.OVERWRITE_IF_EXISTS_OR_ADD
 _PERMISSION_DENIED: Final = 7
-_GRACE_OF_HANDLERS: Final = 5.0
+_MOST_WATCHERS: Final = 64
 
 Pairs = tuple[tuple[str, str], ...]
 
@@ -83,39 +85,48 @@ def read_check(message: CheckRequest) -> ReceivedCheck:
     """Read what an Envoy asks."""
     attributes = message.attributes
     request = attributes.request.http
-    source, destination = attributes.source, attributes.destination
-    headers: dict[str, list[str]] = {}
-    exact = bool(request.header_map.headers)
-    if exact:
-        for header in request.header_map.headers:
-            value = header.raw_value.decode("utf-8", "replace") if header.raw_value else header.value
-            headers.setdefault(header.key.lower(), []).append(value)
-    else:
-        headers = {name.lower(): [value] for name, value in request.headers.items()}
+    source, peer = attributes.source, attributes.source.address.socket_address
+    destination = attributes.destination.address.socket_address
+    headers, exact = _headers(request)
     partial = headers.pop(_PARTIAL, None)
     body = request.raw_body or request.body.encode()
     metadata = attributes.metadata_context.filter_metadata
+    certificate = source.certificate
     return ReceivedCheck(
-        principal=source.principal,
-        certificate=unquote(source.certificate),
-        address=source.address.socket_address.address,
-        port=source.address.socket_address.port_value,
-        destination=destination.address.socket_address.address,
-        destination_port=destination.address.socket_address.port_value,
-        id=request.id,
-        method=request.method,
-        path=request.path,
-        host=request.host,
-        scheme=request.scheme,
-        protocol=request.protocol,
-        sni=attributes.tls_session.sni,
-        headers={name: values for name, values in headers.items() if not name.startswith(":")},
-        exact_headers=exact,
-        body=body,
-        complete=partial == ["false"] and request.size in (-1, len(body)),
-        extensions=dict(attributes.context_extensions),
-        mcp=_plain(metadata[_MCP]) if _MCP in metadata else {},
+        source.principal,
+        unquote(certificate) if certificate else "",
+        peer.address,
+        peer.port_value,
+        destination.address,
+        destination.port_value,
+        request.id,
+        request.method,
+        request.path,
+        request.host,
+        request.scheme,
+        request.protocol,
+        attributes.tls_session.sni,
+        headers,
+        exact,
+        body,
+        partial == ["false"] and request.size in (-1, len(body)),
+        dict(attributes.context_extensions),
+        _plain(metadata[_MCP]) if _MCP in metadata else {},
     )
+
+
+def _headers(request: AttributeContext.HttpRequest) -> tuple[dict[str, list[str]], bool]:
+    """Return the headers without pseudo-headers, and whether each value is there by itself."""
+    listed = request.header_map.headers
+    if not listed:
+        joined = request.headers
+        return {name.lower(): [joined[name]] for name in joined if not name.startswith(":")}, False
+    headers: dict[str, list[str]] = {}
+    for header in listed:
+        if not header.key.startswith(":"):
+            value = header.raw_value.decode("utf-8", "replace") if header.raw_value else header.value
+            headers.setdefault(header.key.lower(), []).append(value)
+    return headers, True
 
 
 def _plain(struct: Any) -> dict[str, object]:
@@ -131,87 +142,77 @@ def _plain(struct: Any) -> dict[str, object]:
 
 def write_reply(reply: CheckReply) -> CheckResponse:
     """Write the answer. What it sets replaces what the client sent."""
-    noted = Struct()
-    if reply.decision:
-        noted["decision"] = reply.decision
+    response = CheckResponse()
     if reply.allowed:
-        allowed = OkHttpResponse(
-            headers=[_option(*header) for header in reply.upstream_headers],
-            headers_to_remove=reply.upstream_removed,
-        )
-        return CheckResponse(status=Status(code=0), ok_response=allowed, dynamic_metadata=noted)
-    denied = DeniedHttpResponse(
-        status=HttpStatus(code=reply.status),
-        headers=[_option(*header) for header in reply.client_headers],
-        body=reply.body.decode("utf-8", "replace"),
-    )
-    return CheckResponse(status=Status(code=_PERMISSION_DENIED), denied_response=denied, dynamic_metadata=noted)
+        response.status.code = 0
+        allowed = response.ok_response
+        allowed.SetInParent()
+        _add_headers(allowed.headers, reply.upstream_headers)
+        allowed.headers_to_remove.extend(reply.upstream_removed)
+    else:
+        response.status.code = _PERMISSION_DENIED
+        denied = response.denied_response
+        denied.status.code = reply.status
+        _add_headers(denied.headers, reply.client_headers)
+        denied.body = reply.body.decode("utf-8", "replace")
+    if reply.decision:
+        response.dynamic_metadata["decision"] = reply.decision
+    return response
 
 
-def _option(name: str, value: str) -> HeaderValueOption:
-    return HeaderValueOption(header=HeaderValue(key=name, value=value), append_action=_OVERWRITE)
+def _add_headers(options: RepeatedCompositeFieldContainer[HeaderValueOption], headers: Pairs) -> None:
+    for name, value in headers:
+        option = options.add()
+        option.append_action = _OVERWRITE
+        option.header.key = name
+        option.header.value = value
 
 
 class CheckServer:
-    """Answers Envoys. `threads` decide at a time, `waiting` more wait for a thread, and all others are refused.
+    """Answers Envoys, on an event loop. Of each connection so many `calls` may be open, of at most `max_bytes`.
 
-    `shared`: other processes listen on the same ports.
+    `answer` returns a reply at once, or one that comes later.
     """
 
     def __init__(
-        self, answer: Callable[[ReceivedCheck], CheckReply], *, threads: int, waiting: int, max_bytes: int, shared: bool
+        self,
+        answer: Callable[[ReceivedCheck], CheckReply | Awaitable[CheckReply]],
+        *,
+        calls: int,
+        max_bytes: int,
+        is_ready: Callable[[], bool] = lambda: True,
     ) -> None:
         self._answer = answer
-        self._pool = ThreadPoolExecutor(threads, "check")
-        self._draining = threading.Event()
-        self._is_ready: Callable[[], bool] = lambda: True
-        self._server = grpc.server(
-            self._pool,
-            options=[
-                ("grpc.so_reuseport", int(shared)),  # or an old process could answer by old policies
-                ("grpc.max_receive_message_length", max_bytes),
-                ("grpc.max_metadata_size", 64 * 1024),
-                ("grpc.max_concurrent_streams", threads + waiting),
-                ("grpc.http2.min_ping_interval_without_data_ms", 5000),
-            ],
-            maximum_concurrent_rpcs=threads + waiting,
-        )
-        handler: grpc.RpcMethodHandler[Any, Any] = grpc.unary_unary_rpc_method_handler(
-            self._check,
-            request_deserializer=CheckRequest.FromString,
-            response_serializer=CheckResponse.SerializeToString,
-        )
-        handlers = (
-            grpc.method_handlers_generic_handler(SERVICE, {"Check": handler}),
-            grpc.method_handlers_generic_handler(
-                HEALTH_SERVICE, health_handlers(self._health, {"", SERVICE}, threads // 4)
-            ),
-        )
-        self._server.add_generic_rpc_handlers(handlers)
-
-    def listen(self, address: str, credentials: grpc.ServerCredentials | None = None) -> int:
-        """Listen on `HOST:PORT` or `unix:PATH`; return the port. Raises RuntimeError where that is not possible."""
-        if credentials is None:
-            return self._server.add_insecure_port(address)
-        return self._server.add_secure_port(address, credentials)
-
-    def start(self, is_ready: Callable[[], bool] = lambda: True) -> None:
-        """Begin to answer. The health service answers what `is_ready` returns."""
         self._is_ready = is_ready
-        self._server.start()
+        health = health_methods(self._health, {"", SERVICE}, _MOST_WATCHERS)
+        limits = GrpcLimits(message=max_bytes, streams=calls)
+        self._server = GrpcServer({f"/{SERVICE}/Check": self._check, **health}, limits)
 
-    def drain(self) -> None:
-        """Have the health service say that nobody is served, so that no more come."""
-        self._draining.set()
+    def protocol(self) -> asyncio.Protocol:
+        """Return the protocol of a new connection."""
+        return self._server.protocol()
 
-    def stop(self, grace: float) -> None:
-        """Stop listening, and wait for what is open, at most so many seconds."""
-        self.drain()
-        self._server.stop(grace).wait(grace + _GRACE_OF_HANDLERS)
-        self._pool.shutdown(wait=False, cancel_futures=True)
+    async def drain(self, grace: float) -> None:
+        """Answer what is open and close, at most after so many seconds."""
+        await self._server.drain(grace)
 
-    def _check(self, message: CheckRequest, _context: grpc.ServicerContext) -> CheckResponse:
-        return write_reply(self._answer(read_check(message)))
+    def _check(self, message: bytes) -> bytes | Awaitable[bytes]:
+        try:
+            request = CheckRequest.FromString(message)
+        except DecodeError:
+            raise CallError(GrpcStatus.INTERNAL, "the message cannot be read") from None
+        reply = self._answer(read_check(request))
+        if isinstance(reply, CheckReply):
+            return _written(reply)
+        return self._check_later(reply)
+
+    async def _check_later(self, coming: Awaitable[CheckReply]) -> bytes:
+        return _written(await coming)
 
     def _health(self) -> bool:
-        return not self._draining.is_set() and self._is_ready()
+        return not self._server.draining and self._is_ready()
+
+
+def _written(reply: CheckReply) -> bytes:
+    written: bytes = write_reply(reply).SerializeToString()
+    return written

@@ -34,7 +34,7 @@ from eastgate.envoy.config.typed import Plain, discovered, filter_, typed
 from eastgate.envoy.config.values import literal
 from eastgate.envoy.plan import ProxyVerdict
 from eastgate.envoy.plan.decisions import ASK
-from eastgate.envoy.plan.gateway import UNCLEAR_ROUTE, Destination, GatewayPlan
+from eastgate.envoy.plan.gateway import UNCLEAR_ROUTE, GatewayDestination, GatewayPlan
 from eastgate.envoy.server.resources import XdsResource
 from eastgate.mcp.lua import requests_lua, sessions_lua
 
@@ -109,11 +109,11 @@ def _steering(plan: GatewayPlan, session_key: str, tokens: TokenIdentity | None)
     return message
 
 
-def _weighted(destination: Destination) -> str:
+def _weighted(destination: GatewayDestination) -> str:
     return f"{{ id = {literal(destination.id)}, weight = {destination.weight} }}"
 
 
-def _described(destination: Destination) -> str:
+def _described(destination: GatewayDestination) -> str:
     """Say what is done at a destination. MCP servers have sessions; messages are read where policies look at them."""
     flags = {
         "messages": destination.reads_messages,
@@ -167,7 +167,7 @@ def _ask_filter() -> Plain:
     )
 
 
-def asking(destination: Destination) -> Plain:
+def asking(destination: GatewayDestination) -> Plain:
     """Return what a route says of asking: without a need for bodies, a request that goes on for ever is not held up."""
     if destination.shows_body:
         return {}

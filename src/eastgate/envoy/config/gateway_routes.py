@@ -12,7 +12,7 @@ from eastgate.envoy.config.gateway_filters import AUTHORIZER, TOOLS, asking
 from eastgate.envoy.config.packing import serialize
 from eastgate.envoy.config.route_filters import header_changes, redirect_action, rewrite_action, timeouts
 from eastgate.envoy.config.typed import Plain, filter_, message, typed
-from eastgate.envoy.plan.gateway import Destination
+from eastgate.envoy.plan.gateway import GatewayDestination
 from eastgate.envoy.server.resources import ROUTE, XdsResource
 from eastgate.records import dataclass
 
@@ -46,7 +46,7 @@ class ExternalHost:
 class Leg:
     """The last leg of a way: a destination, and the servers that it leads to, if it leads to any."""
 
-    destination: Destination
+    destination: GatewayDestination
     to: Upstream | ExternalHost | None
     http2: bool = False
 

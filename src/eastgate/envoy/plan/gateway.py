@@ -23,13 +23,13 @@ from eastgate.envoy.plan.callers import ByCaller
 from eastgate.envoy.plan.combining import TooManyEnds, or_else, then, unread, without
 from eastgate.envoy.plan.decisions import ASK, NO_AUDIT, Node, ProxyVerdict, policy_name
 from eastgate.envoy.plan.fields import RequestField, looked_at
-from eastgate.envoy.plan.flow import ENCODED_CHARACTER, Flow
+from eastgate.envoy.plan.flow import ENCODED_CHARACTER, ENCODED_SLASH, Flow
 from eastgate.envoy.plan.hostnames import chooses, means
 from eastgate.envoy.plan.ports import CLOSED, UNOPPOSED, PortPlan, Requests
 from eastgate.envoy.plan.vantage import AT_GATEWAY
 from eastgate.gateway import BackendRef, Candidate, ListenerGroup, Routed
 from eastgate.gateway.hostnames import Host
-from eastgate.gateway.journey import beyond
+from eastgate.gateway.journey import beyond, server_of
 from eastgate.ir import (
     ALWAYS,
     AuthorizerName,
@@ -44,7 +44,7 @@ from eastgate.ir import (
     atoms,
     authorizers_in,
 )
-from eastgate.ir.attributes import BACKEND, HOST, MCP_METHOD, MCP_TOOL, SNI, Attribute
+from eastgate.ir.attributes import BACKEND, HOST, MCP_METHOD, MCP_TOOL, PATH, SNI, Attribute
 from eastgate.ir.paths import comparable_path, is_sensitive
 from eastgate.records import dataclass
 from eastgate.settings import Settings
@@ -59,14 +59,14 @@ __all__ = [
     "NO_SUCH_SESSION",
     "UNCLEAR_ROUTE",
     "UNREAD_MESSAGE",
-    "Destination",
+    "GatewayDestination",
     "GatewayPlan",
     "TlsStream",
     "plan_destinations",
     "plan_gateway_port",
 ]
 
-DESTINATION = Attribute("destination")  # where routing leads a request: the id of a `Destination`
+DESTINATION = Attribute("destination")  # where routing leads a request: the id of a `GatewayDestination`
 MESSAGE = Attribute("MCP message", needs_http=True)  # whether the message in a request was read
 # Refusals of what is no proper message, or of no session of the caller's, whatever policies say of it
 UNREAD_MESSAGE, NO_SESSION, NO_SUCH_SESSION = "unread-message", "no-session", "no-such-session"
@@ -87,6 +87,10 @@ def _is_about_messages(atom: Is | Computed) -> bool:
     return not _MCP.isdisjoint((atom.attribute,) if isinstance(atom, Is) else atom.attributes)
 
 
+def _is_about_path(atom: Is | Computed) -> bool:
+    return PATH in ((atom.attribute,) if isinstance(atom, Is) else atom.attributes)
+
+
 _UNREAD = ProxyVerdict(False, int(Refusal.BAD_REQUEST), UNREAD_MESSAGE)
 # What becomes of a message before any rule is asked, where a layer looks at messages.
 _OF_MESSAGES: tuple[tuple[Predicate, Node], ...] = (
@@ -99,7 +103,7 @@ Decide: TypeAlias = Callable[[Flow, CallerCell], Node]
 
 
 @dataclass(frozen=True, slots=True)
-class Destination:
+class GatewayDestination:
     """One backend of one rule, or what answers in its place; `points` are those on the way, the Gateway first.
 
     `backend_key`: the backend of agents that it leads to, if it is one. `prefix`: the part of the path that the rule's
@@ -149,7 +153,7 @@ class TlsStream:
     """TLS that is passed through: where connections with a name in their handshake go, and whether they may."""
 
     hostname: Host
-    destinations: tuple[Destination, ...]
+    destinations: tuple[GatewayDestination, ...]
     verdict: ProxyVerdict
 
 
@@ -165,18 +169,18 @@ class GatewayPlan:
     tls: bool
     port: PortPlan
     routing: Node
-    rules: Mapping[str, tuple[Destination, ...]]
-    by_id: Mapping[str, Destination]
+    rules: Mapping[str, tuple[GatewayDestination, ...]]
+    by_id: Mapping[str, GatewayDestination]
     fields: tuple[RequestField, ...]
     streams: tuple[TlsStream, ...] = ()
 
     @property
-    def destinations(self) -> Iterable[Destination]:
+    def destinations(self) -> Iterable[GatewayDestination]:
         """Return the destinations of requests."""
         return self.by_id.values()
 
     @property
-    def every_destination(self) -> Iterator[Destination]:
+    def every_destination(self) -> Iterator[GatewayDestination]:
         """Yield the destinations of requests, and those of TLS that is passed through."""
         yield from self.destinations
         for stream in self.streams:
@@ -203,7 +207,7 @@ def plan_gateway_port(
 
 def plan_destinations(
     gateway: GatewayNamed, group: ListenerGroup, layers_at: LayersAt, world: World, settings: Settings
-) -> dict[str, Destination]:
+) -> dict[str, GatewayDestination]:
     """Return the destinations of a port by their ids, without what is decided there."""
     planner = _GatewayPlanner(gateway, group, layers_at, world, settings, ())
     planner.route()
@@ -227,12 +231,12 @@ class _GatewayPlanner:
         self._world = world
         self._callers = CallerCells(settings)
         self._known = frozenset(known)
-        self._rules: dict[str, tuple[Destination, ...]] = {}
+        self._rules: dict[str, tuple[GatewayDestination, ...]] = {}
         self._flows: dict[tuple[Point, str | None], list[Flow]] = {}
         self._combined: dict[tuple[int, ...], tuple[Sequence[Node], Node]] = {}  # with what keeps the ids
         self._readable: dict[int, tuple[Node, Node]] = {}
 
-    def by_id(self) -> dict[str, Destination]:
+    def by_id(self) -> dict[str, GatewayDestination]:
         return {destination.id: destination for of_rule in self._rules.values() for destination in of_rule}
 
     def plan(self) -> GatewayPlan:
@@ -255,7 +259,7 @@ class _GatewayPlanner:
 
     def _streams(self) -> Iterator[TlsStream]:
         for host in self._group.streams():
-            destinations: tuple[Destination, ...] = ()
+            destinations: tuple[GatewayDestination, ...] = ()
             verdict = _NO_STREAM
             if host.candidates:
                 routed = host.candidates[0].routed
@@ -264,7 +268,7 @@ class _GatewayPlanner:
                 verdict = next((each for each in verdicts if not each.allowed), verdicts[0])
             yield TlsStream(host.hostname, destinations, verdict)
 
-    def _stream_verdict(self, destination: Destination) -> ProxyVerdict:
+    def _stream_verdict(self, destination: GatewayDestination) -> ProxyVerdict:
         """Decide about bytes of which nothing is known, and whose caller shows no certificate here."""
         decided = self._joined(
             [unread(flow.decision(AnonymousCell(), http=False)) for flow in self._flows_on_way(destination)]
@@ -275,11 +279,13 @@ class _GatewayPlanner:
 
     def route(self) -> Node:
         """Return the tree that ends in the names of rules, and note the destinations of each."""
-        nowhere = ProxyVerdict(True, 200, NOWHERE)
+        nowhere, unclear = ProxyVerdict(True, 200, NOWHERE), ProxyVerdict(True, 200, UNCLEAR_ROUTE)
         tests: list[tuple[Predicate, Node]] = []
         otherwise: Node = nowhere
         for host in self._hosts:
             rules = choice(((each.when, self._rule_verdict(each)) for each in host.candidates), nowhere)
+            if self._is_guarded_by_path(host.candidates):
+                rules = choice([(ENCODED_SLASH, unclear)], rules)
             if self._group.tls:
                 names = [listener.hostname for listener in self._group.listeners]
                 chosen = chooses(SNI, host.listener.hostname, names)
@@ -292,7 +298,27 @@ class _GatewayPlanner:
         routing = choice(tests, otherwise)
         if not any(map(is_sensitive, self._routing_atoms())):
             return routing
-        return choice([(ENCODED_CHARACTER, ProxyVerdict(True, 200, UNCLEAR_ROUTE))], routing)
+        return choice([(ENCODED_CHARACTER, unclear)], routing)
+
+    def _is_guarded_by_path(self, candidates: Sequence[Candidate]) -> bool:
+        """Return whether paths choose among ways to one server that have different policies. Then a path that servers
+        disagree about could take one way to the gateway, and another to the server.
+        """
+        if len({frozenset(filter(_is_about_path, atoms(each.when))) for each in candidates}) < 2:
+            return False
+        guards: dict[object, tuple[object, ...]] = {}
+        for name in dict.fromkeys(self._rule(each.routed, _replaced_prefix(each)) for each in candidates):
+            for destination in self._rules[name]:
+                server = server_of(destination.backend, self._world) if destination.backend is not None else None
+                guarded = self._guards(destination)
+                if server is not None and guards.setdefault(server, guarded) != guarded:
+                    return True
+        return False
+
+    def _guards(self, destination: GatewayDestination) -> tuple[object, ...]:
+        """Return the points with policies on a way, and what tells it apart from other ways past the same ones."""
+        guarded = [point for point in destination.points if self._layers_at(point)]
+        return (*guarded, destination.backend_key) if guarded else ()
 
     def _routing_atoms(self) -> Iterator[Is | Computed]:
         return (atom for host in self._hosts for each in host.candidates for atom in atoms(each.when))
@@ -312,7 +338,7 @@ class _GatewayPlanner:
             self._rules[name] = tuple(self._destinations(name, routed, prefix))
         return name
 
-    def _destinations(self, rule: str, routed: Routed, prefix: str | None) -> Iterator[Destination]:
+    def _destinations(self, rule: str, routed: Routed, prefix: str | None) -> Iterator[GatewayDestination]:
         route = RouteNamed(routed.route.namespace, routed.route.name, routed.route.kind)
         ends = list(beyond(routed, self._world))
         backends: Sequence[BackendRef | None] = routed.backends if len(ends) == len(routed.backends) else [None]
@@ -321,7 +347,7 @@ class _GatewayPlanner:
             weight = backend.weight if backend is not None else 1
             yield self._destination(f"{rule}.{index}", weight, points, routed, backend, key, prefix)
 
-    def _nowhere(self) -> Destination:
+    def _nowhere(self) -> GatewayDestination:
         return self._destination(NOWHERE, 1, (self._gateway, DeadEnd(Unroutable.NO_ROUTE)), None, None, None)
 
     def _destination(
@@ -333,7 +359,7 @@ class _GatewayPlanner:
         backend: BackendRef | None,
         key: str | None,
         prefix: str | None = None,
-    ) -> Destination:
+    ) -> GatewayDestination:
         layers = [layer for point in points for layer in self._layers_at(point)]
         looks_at = frozenset[Attribute]().union(*(layer.looks_at for layer in layers))
         looks, tells = bool(looks_at & _MCP), MCP_TOOL in looks_at
@@ -341,11 +367,11 @@ class _GatewayPlanner:
         asked = (ask.authorizer for layer in layers for ask in layer.asks)
         shows = looks or any(isinstance(name, AuthorizerName) and name.external.max_body > 0 for name in asked)
         schemes = bool(authorizers_in(layers))
-        return Destination(name, weight, points, routed, backend, key, prefix, reads, tells, shows, schemes)
+        return GatewayDestination(name, weight, points, routed, backend, key, prefix, reads, tells, shows, schemes)
 
     # Deciding
 
-    def _flows_on_way(self, destination: Destination) -> list[Flow]:
+    def _flows_on_way(self, destination: GatewayDestination) -> list[Flow]:
         return [flow for point in destination.points for flow in self._flows_at(point, destination.backend_key)]
 
     def _flows_at(self, point: Point, key: str | None) -> list[Flow]:
@@ -375,7 +401,9 @@ class _GatewayPlanner:
             looked_at((atom for flow in flows for atom in flow.asked), looks_at),
         )
 
-    def _decision(self, flows_to: Mapping[Destination, Sequence[Flow]], cell: CallerCell, decide: Decide) -> Node:
+    def _decision(
+        self, flows_to: Mapping[GatewayDestination, Sequence[Flow]], cell: CallerCell, decide: Decide
+    ) -> Node:
         """Return what is decided for callers of a cell, by destination."""
         decisions = (
             (_leads_to(destination), self._joined([self._of_readable(flow, decide(flow, cell)) for flow in flows]))
@@ -405,7 +433,7 @@ class _GatewayPlanner:
         return self._readable[id(node)][1]
 
     def _audit(
-        self, flows_to: Mapping[Destination, Sequence[Flow]], cells: Sequence[CallerCell]
+        self, flows_to: Mapping[GatewayDestination, Sequence[Flow]], cells: Sequence[CallerCell]
     ) -> ByCaller[Node] | None:
         """Return the first rule in audit mode that matches, by destination."""
         audits: dict[CallerCell, Node] = {}
@@ -432,7 +460,7 @@ def _respell(flow: Flow, cell: CallerCell) -> Node:
     return flow.respelled(cell)
 
 
-def _leads_to(destination: Destination) -> Predicate:
+def _leads_to(destination: GatewayDestination) -> Predicate:
     return Is(DESTINATION, OneOf(frozenset({destination.id})))
 
 

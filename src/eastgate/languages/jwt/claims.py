@@ -24,9 +24,9 @@ def _check_times(claims: Mapping[str, Json], expected: Expectations, now: float)
     expires, begins, issued = (_time(claims, name) for name in ("exp", "nbf", "iat"))
     if expires is None and expected.require_expiry:
         raise _missing("exp")
-    # RFC 7519: not "on or after" exp. The leeway moves our clock, not theirs, since adding to a large integer may fail.
-    if expires is not None and now - expected.leeway >= expires:
+    if expires is not None and now >= expires:  # RFC 7519: not "on or after" exp
         raise TokenRefused(Reason.EXPIRED, "The token has expired.")
+    # The leeway moves our clock, not theirs, since adding to a large integer may fail.
     if begins is not None and now + expected.leeway < begins:
         raise TokenRefused(Reason.NOT_YET_VALID, "The token is not valid yet.")
     if issued is not None and now + expected.leeway < issued:

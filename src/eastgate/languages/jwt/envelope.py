@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from eastgate.languages.jwt.base64url import decoded
 from eastgate.languages.jwt.outcome import Reason, TokenRefused
 from eastgate.languages.jwt.strict_json import Json, JsonProblem, read_object
@@ -39,7 +41,7 @@ def open_token(token: str, max_bytes: int) -> Envelope:
         raise _malformed("The token is not three parts with dots between them.")
     header_bytes, payload, signature = (_part(name, text) for name, text in zip(_PARTS, parts, strict=True))
     try:
-        header = read_object(header_bytes)
+        header = _read_header(header_bytes) if len(header_bytes) <= _LONGEST_REMEMBERED else read_object(header_bytes)
     except JsonProblem as problem:
         raise _malformed(f"The header of the token {problem}.") from None
     _check_kind(header)
@@ -55,6 +57,13 @@ def open_token(token: str, max_bytes: int) -> Envelope:
 
 
 _PARTS = ("header", "payload", "signature")
+_MOST_REMEMBERED, _LONGEST_REMEMBERED = 256, 512  # headers, and bytes of one
+
+
+@lru_cache(_MOST_REMEMBERED)
+def _read_header(header: bytes) -> dict[str, Json]:
+    """Read a header: those of all tokens that a key has signed are mostly the same."""
+    return read_object(header)
 
 
 def _part(name: str, text: str) -> bytes:

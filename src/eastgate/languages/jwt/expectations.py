@@ -14,8 +14,8 @@ __all__ = ["Expectations"]
 class Expectations:
     """The issuer and the audience of the token, and how its signature and times are judged.
 
-    `leeway` is zero unless a policy says otherwise: the issuer's clock and ours are assumed to agree, a token ends at
-    the second it says, and whoever has a drifting clock decides knowingly how many extra seconds a stolen token gets.
+    `leeway` is zero unless a policy says otherwise: the issuer's clock and ours are assumed to agree. A token ends at
+    the second it says, whatever the leeway is: nobody gets extra seconds for a stolen one.
     """
 
     issuer: str | None
@@ -24,7 +24,7 @@ class Expectations:
     """ANY of these must be in the `aud` claim; empty leaves it unchecked."""
     algorithms: tuple[str, ...] = ASYMMETRIC
     leeway: float = 0
-    """Seconds by which `exp`, `nbf` and `iat` may be off."""
+    """Seconds by which `nbf` and `iat` may be ahead."""
     max_bytes: int = 16 * 1024
     """The longest token that is looked at. Proxies cut headers off well before that."""
     require_expiry: bool = True

@@ -55,7 +55,7 @@ class VerifiedTokens:
     ) -> None:
         """Remember a token that was verified with these keys now."""
         expires = verified.claims.get("exp")
-        until = math.inf if not isinstance(expires, int | float) else expires + expected.leeway
+        until = math.inf if not isinstance(expires, int | float) else expires
         with self._lock:
             self._remembered[_key(token, issuer_url, expected)] = _Remembered(verified, keys, now, until)
             while len(self._remembered) > self._size:

@@ -12,7 +12,7 @@ import contextlib
 import os
 import stat
 import time
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from dataclasses import field
 
 from watchfiles import awatch
@@ -65,14 +65,18 @@ async def watch_changes(
     on_poll: Callable[[str], None] = lambda _: None,
     poll_every: float = _POLL,
     bounds: Callable[[], Bounds] = lambda: ANYWHERE,
+    since: Mapping[str, FileStamp] | None = None,
 ) -> AsyncGenerator[frozenset[str], None]:
     """Yield the manifests that changed, appeared or vanished, each time that any did. It never ends by itself.
 
     Links that lead out of the bounds are watched, and nothing behind them. `on_poll` is called with the reason when the
-    kernel does not watch for us and the files are polled instead.
+    kernel does not watch for us and the files are polled instead. `since` are the stamps of before they were read: what
+    changed from then on is told first.
     """
     roots = [os.path.abspath(path) for path in paths]
     snapshot = await asyncio.to_thread(_take_snapshot, roots, bounds())
+    if since is not None and (missed := snapshot.changed(_Snapshot(dict(since)))):
+        yield missed
     polling = False
     while True:
         try:

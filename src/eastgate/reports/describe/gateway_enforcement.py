@@ -8,7 +8,7 @@ from eastgate.cluster import Gateway
 from eastgate.cluster.points import DeadEnd
 from eastgate.cluster.targets import GatewayNamed
 from eastgate.envoy.plan.enforcers import Enforcer, LayerEnforcement, enforcement_at_gateway
-from eastgate.envoy.plan.gateway import Destination, plan_destinations
+from eastgate.envoy.plan.gateway import GatewayDestination, plan_destinations
 from eastgate.gateway import ListenerGroup, RoutingTable
 from eastgate.reports.cluster import Cluster, effects_of
 from eastgate.reports.describe.model import DescribedField, list_field
@@ -55,7 +55,7 @@ def _entries(cluster: Cluster, gateway: Gateway, group: ListenerGroup) -> Iterat
             yield {**entry, "closed": [], "passedThrough": True, "layers": []}, [title, f"  {words}"]
 
 
-def _entry(cluster: Cluster, destination: Destination, port: int) -> tuple[dict[str, object], list[str]]:
+def _entry(cluster: Cluster, destination: GatewayDestination, port: int) -> tuple[dict[str, object], list[str]]:
     routed, backend, end = destination.routed, destination.backend, destination.points[-1]
     closed = [*destination.unsupported, *([str(end)] if isinstance(end, DeadEnd) else [])]
     layers: list[dict[str, object]] = []

@@ -1,4 +1,4 @@
-"""A decision table: manifests, settings, and questions with the answers they must get."""
+"""A decision table: manifests, settings, and questions with the answers they must get, or a statement about all."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from eastgate.api.questions import Question
 from eastgate.diagnostics.spans import Span
 from eastgate.manifests import ANYWHERE, Bounds, Node
 from eastgate.records import dataclass
+from eastgate.reports.invariants import Statement
 from eastgate.settings import Settings
 from eastgate.unread import Handling
 
@@ -46,7 +47,10 @@ class Rejection:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One DecisionTest. `problem` says why it cannot be read, where it cannot: then nothing of it can pass."""
+    """One DecisionTest; or one Invariant, which has a statement instead of cases.
+
+    `problem` says why it cannot be read, where it cannot: then nothing of it can pass.
+    """
 
     name: str
     span: Span
@@ -59,3 +63,4 @@ class Table:
     unread: Handling = Handling.BY_KIND
     bounds: Bounds = ANYWHERE  # of what it names
     problem: str | None = None
+    statement: Statement | None = None

@@ -1,4 +1,4 @@
-"""Read tables from files and folders. Documents that are no DecisionTest are skipped."""
+"""Read tables from files and folders. Documents that are no DecisionTest and no Invariant are skipped."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ from eastgate.manifests import ANYWHERE, Bounds, around, files_of, read_nodes
 from eastgate.manifests.node import Node, Plain
 from eastgate.manifests.shapes import Check, check
 from eastgate.regexes import regex
+from eastgate.reports.invariants.model import Mode
+from eastgate.reports.invariants.read import statement_of
+from eastgate.reports.invariants.shapes import KIND as INVARIANT
 from eastgate.reports.tables.model import Case, Rejection, Table
-from eastgate.reports.tables.shapes import API_VERSION, DECISION_TEST, KIND
+from eastgate.reports.tables.shapes import API_VERSION, KIND, SHAPES
 from eastgate.settings import BAD_SETTING, Settings, SettingsError
 from eastgate.unread import Handling
 
@@ -24,11 +27,12 @@ NO_TABLES = Code("EG0302", "no tables", "A run in which nothing is tested must n
 NOT_A_TABLE = Code(
     "EG0303",
     "cases in something else",
-    "A document has cases with what they expect, or a kind that is nearly that of a table, and so it would be passed "
-    "over and its cases never run. A table has `kind: DecisionTest`.",
+    "A document has cases with what they expect, or a statement about all requests, or a kind that is nearly that of "
+    "a table, and so it would be passed over and never run. A table has `kind: DecisionTest`, a statement "
+    "`kind: Invariant`.",
 )
 
-_A_TABLE = regex(rf"""\bkind["']?\s*:\s*["']?{KIND}\b""")
+_A_TABLE = regex(rf"""\bkind["']?\s*:\s*["']?(?:{"|".join(SHAPES)})\b""")
 
 
 def read_tables(
@@ -55,7 +59,7 @@ def read_tables(
             tables.extend([_unreadable_table(file, broken, base)] if broken else [])
         bounds = ANYWHERE if follow else around(file)
         tables.extend(_table(node, Path(file), base, bounds, unread, reporter) for node in nodes)
-    if not any(table.cases or table.rejects or table.problem for table in tables):
+    if not any(table.cases or table.rejects or table.problem or table.statement for table in tables):
         where = ", ".join(str(path) for path in given)
         if not reporter.errors:
             what, help_ = (KIND, f"write one, of apiVersion {API_VERSION}") if not tables else ("case", "write cases")
@@ -77,31 +81,38 @@ def _unreadable_table(name: str, errors: Sequence[Diagnostic], base: Settings, s
     return Table(name, table_span, base, (), None, (), problem=f"it could not be read: {error.message}{where}")
 
 
-def _is_table(node: Node) -> bool:
-    kind = node.get("kind")
-    return kind is not None and kind.value == KIND
-
-
 def _is_meant_as_table(node: Node) -> bool:
     """Return whether a document is meant as a table, whatever kind it has."""
+    return _meant_kind(node) is not None
+
+
+def _meant_kind(node: Node) -> str | None:
+    """Return the kind that a document has, or is meant to have; None where it is no table."""
     kind = node.nearest("kind").value
-    if _is_table(node) or (isinstance(kind, str) and did_you_mean(kind, (KIND,))):
-        return True
+    meant = (kind if kind in SHAPES else did_you_mean(kind, SHAPES)) if isinstance(kind, str) else None
+    if meant is not None:
+        return meant
     cases = node.nearest("spec", "cases").value
-    return isinstance(cases, list) and any("expect" in case for case in cases)
+    if isinstance(cases, list) and any("expect" in case for case in cases):
+        return KIND
+    spec = node.get("spec")
+    statements = (spec.get(mode) for mode in Mode) if spec is not None else ()
+    return INVARIANT if any(each is not None and "from" in each and "to" in each for each in statements) else None
 
 
 def _table(node: Node, file: Path, base: Settings, bounds: Bounds, handling: Handling, reporter: Reporter) -> Table:
     diagnostics = Reporter()
-    check(DECISION_TEST, node, Check(diagnostics, None))
-    if not _is_table(node):
+    kind = _meant_kind(node) or KIND
+    check(SHAPES[kind], node, Check(diagnostics, None))
+    if "kind" not in node or node["kind"].value != kind:
         span = node.nearest("kind").span if "kind" in node else next(iter(node.keys.values()), node).span
+        what = "cases" if kind == KIND else "a statement"
         diagnostics.diagnostics.insert(
-            0, Diagnostic(NOT_A_TABLE, f"this has cases, and is no {KIND}", span, f"write kind: {KIND}")
+            0, Diagnostic(NOT_A_TABLE, f"this has {what}, and is no {kind}", span, f"write kind: {kind}")
         )
     version = node.get("apiVersion")
     if version is not None and version.value != API_VERSION:
-        message = f"a {KIND} has the apiVersion {API_VERSION}"
+        message = f"{'a' if kind == KIND else 'an'} {kind} has the apiVersion {API_VERSION}"
         diagnostics.report(NOT_A_TABLE, message, version.span, help=f"write apiVersion: {API_VERSION}")
     if not diagnostics.errors:
         spec = node["spec"]
@@ -117,6 +128,7 @@ def _table(node: Node, file: Path, base: Settings, bounds: Bounds, handling: Han
         name = node.nearest("metadata", "name").value
         return _unreadable_table(name if isinstance(name, str) else str(file), diagnostics.errors, base, node.span)
     answers = spec.get("externalAuth")
+    given = {name: answer.text for name, answer in answers.items()} if answers else {}
     return Table(
         name=node["metadata"]["name"].text,
         span=node.span,
@@ -131,6 +143,7 @@ def _table(node: Node, file: Path, base: Settings, bounds: Bounds, handling: Han
         ),
         bounds=bounds,
         unread=Handling(handling_text) if (handling_text := _text(spec, "unread")) is not None else handling,
+        statement=statement_of(spec, given) if kind == INVARIANT else None,
     )
 
 

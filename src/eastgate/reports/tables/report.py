@@ -8,6 +8,7 @@ from itertools import groupby
 
 from eastgate.api.trace_json import origin_to_json
 from eastgate.diagnostics.printable import printable
+from eastgate.reports.invariants.report import Reading, finding_to_json, lines
 from eastgate.reports.tables.coverage import Coverage
 from eastgate.reports.tables.run import Result, Run
 from eastgate.unread import Handling, describe_unconsidered
@@ -24,6 +25,7 @@ def text(run: Run, *, verbose: bool = False, color: bool = False) -> Iterator[st
         if not result.passed:
             yield printable(f"FAIL {result.span.location} {result.table.name}: {result.name}")
             yield printable(f"     {result.problem}")
+            yield from (printable(f"     {line}") for line in _more(result))
             if result.cites:
                 yield printable(f"     it checks: {result.cites}")
         elif verbose:
@@ -67,9 +69,20 @@ def to_json(run: Run) -> dict[str, object]:
     return data
 
 
+def _more(result: Result) -> Iterator[str]:
+    return lines(result.finding, _reading(result)) if result.finding is not None else iter(())
+
+
+def _reading(result: Result) -> Reading:
+    table = result.table
+    return Reading(table.manifests, table.objects, table.settings, table.unread)
+
+
 def _result(result: Result) -> dict[str, object]:
     decision = result.decision
+    finding = result.finding
     return {
+        **({"statement": finding_to_json(finding, _reading(result))} if finding is not None else {}),
         "table": result.table.name,
         "case": result.name,
         "file": result.span.file,
@@ -102,6 +115,7 @@ def junit(run: Run) -> str:
             )
             if result.problem is not None:
                 problem = printable(result.problem)
-                ET.SubElement(case, "failure", message=problem).text = f"{result.span.location}: {problem}"
+                more = "".join(f"\n{printable(line)}" for line in _more(result))
+                ET.SubElement(case, "failure", message=problem).text = f"{result.span.location}: {problem}{more}"
     ET.indent(root)
     return ET.tostring(root, encoding="unicode", xml_declaration=True)

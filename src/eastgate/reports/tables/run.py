@@ -11,13 +11,15 @@ from eastgate.api.authority import Authority
 from eastgate.api.decisions import Decision
 from eastgate.api.questions import QuestionError
 from eastgate.api.reading import Manifests, read_documents, read_manifests, sort_documents
-from eastgate.api.spelling import Spelling
+from eastgate.api.spelling import KnownNames
 from eastgate.diagnostics import Diagnostic, Reporter
 from eastgate.diagnostics.spans import Span
 from eastgate.dialects import reads
 from eastgate.languages.jwt import KnownKeys
 from eastgate.manifests import Bounds, Document, files_of, read_objects
 from eastgate.records import dataclass
+from eastgate.reports.invariants import Finding, Statement, prove
+from eastgate.reports.invariants.report import headline
 from eastgate.reports.tables.coverage import Coverage
 from eastgate.reports.tables.model import Case, Rejection, Table
 from eastgate.settings import Settings
@@ -30,7 +32,7 @@ _Shared = tuple[tuple[Path, ...], Settings, Bounds]
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The result of one case, or of one rejection."""
+    """The result of one case, of one rejection, or of a statement, which has a finding."""
 
     table: Table
     name: str
@@ -39,6 +41,7 @@ class Result:
     cites: str | None = None
     decision: Decision | None = None
     seconds: float = 0.0
+    finding: Finding | None = None
 
     @property
     def passed(self) -> bool:
@@ -86,6 +89,11 @@ def run_tables(
     shared: dict[_Shared, Manifests] = {}
     chosen = list(tables)
     total = sum(len(table.cases) for table in chosen)
+
+    def on_result(done: int) -> None:
+        if on_case is not None:
+            on_case(done, total)
+
     for table in chosen:
         if table.problem is not None:
             run.results.append(Result(table, "it can be read", table.span, table.problem))
@@ -97,8 +105,10 @@ def run_tables(
         if (problem and strict) or manifests.strays:
             why = problem or _errors_text(manifests.strays)
             run.results.extend(Result(table, case.name, case.span, why, case.cites) for case in table.cases)
+            if table.statement is not None:
+                run.results.append(_stated(table, table.statement, why))
             continue
-        if not table.cases:
+        if not table.cases and table.statement is None:
             continue
         try:
             keys = _keys(table)
@@ -108,20 +118,25 @@ def run_tables(
         authority = Authority(manifests, table.settings, keys, strict=False, unread=table.unread)
         if run.coverage is not None:
             run.coverage.add_policies(authority.policies)
-        spelling = Spelling(authority)
-        for case in table.cases:
-            result = _decide(table, case, authority, run.coverage)
-            doubts = [
-                doubt.diagnostic(case.part_spans.get((doubt.part, doubt.key), case.span), strict=strict)
-                for doubt in spelling.doubts(case.question)
-            ]
-            run.diagnostics.extend(doubt for doubt in doubts if doubt not in run.diagnostics)
-            if strict and doubts and result.passed:
-                result = replace(result, problem=f"{doubts[0].message} ({doubts[0].help})")
-            run.results.append(result)
-            if on_case is not None:
-                on_case(len(run.results), total)
+        if table.statement is not None:
+            run.results.append(_prove(table, table.statement, authority, run, strict=strict))
+        _run_cases(table, authority, run, strict=strict, on_case=on_result)
     return run
+
+
+def _run_cases(table: Table, authority: Authority, run: Run, *, strict: bool, on_case: Callable[[int], None]) -> None:
+    spelling = KnownNames(authority)
+    for case in table.cases:
+        result = _decide(table, case, authority, run.coverage)
+        doubts = [
+            doubt.diagnostic(case.part_spans.get((doubt.part, doubt.key), case.span), strict=strict)
+            for doubt in spelling.doubts(case.question)
+        ]
+        run.diagnostics.extend(doubt for doubt in doubts if doubt not in run.diagnostics)
+        if strict and doubts and result.passed:
+            result = replace(result, problem=f"{doubts[0].message} ({doubts[0].help})")
+        run.results.append(result)
+        on_case(len(run.results))
 
 
 def _manifests(table: Table, shared: dict[_Shared, Manifests]) -> Manifests:
@@ -176,6 +191,20 @@ def _decide(table: Table, case: Case, authority: Authority, coverage: Coverage |
     took = time.perf_counter() - start
     problem = _why_different(case, decision) or _why_incomplete(table, decision)
     return Result(table, case.name, case.span, problem, case.cites, decision, took)
+
+
+def _prove(table: Table, statement: Statement, authority: Authority, run: Run, *, strict: bool) -> Result:
+    start = time.perf_counter()
+    finding = prove(authority, statement)
+    run.diagnostics.extend(each for each in finding.diagnostics if each not in run.diagnostics)
+    problem = headline(statement, finding)
+    if problem is None and strict and finding.diagnostics:
+        problem = finding.diagnostics[0].message
+    return replace(_stated(table, statement, problem), finding=finding, seconds=time.perf_counter() - start)
+
+
+def _stated(table: Table, statement: Statement, problem: str | None) -> Result:
+    return Result(table, f"{statement.mode}", statement.span, problem, statement.cites)
 
 
 def _why_incomplete(table: Table, decision: Decision) -> str | None:

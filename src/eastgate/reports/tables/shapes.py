@@ -1,12 +1,13 @@
-"""DecisionTest, field by field."""
+"""DecisionTest and Invariant, field by field; what an Invariant states is in `reports/invariants/shapes.py`."""
 
 from __future__ import annotations
 
 from eastgate.cluster.resources import resource
 from eastgate.manifests import Node
 from eastgate.manifests.shapes import Anything, Check, Choice, Field, ListOf, MapOf, Record, Text, Whole, check
+from eastgate.reports.invariants import shapes as invariants
 
-__all__ = ["API_VERSION", "DECISION_TEST", "KIND"]
+__all__ = ["API_VERSION", "KIND", "SHAPES"]
 
 API_VERSION = "eastgate.dev/v1alpha1"
 KIND = "DecisionTest"
@@ -53,17 +54,21 @@ _case: Record[None] = Record(
     },
 )
 
-DECISION_TEST: Record[None] = resource(
+_READING: dict[str, Field[None]] = {
+    "manifests": Field(ListOf(Text("a file or folder"), "a list of files and folders")),
+    "objects": Field(ListOf(Anything(), "a list of objects")),
+    "unread": Field(Choice(("error", "warn", "ignore"))),
+    "settings": Field(MapOf(Anything(), "a mapping of settings")),
+    "jwks": Field(MapOf(Text("a file"), "a mapping of issuers to files with their keys")),
+    "externalAuth": Field(MapOf(Choice(("allow", "deny", "error")), "a mapping of answers")),
+}
+
+_DECISION_TEST: Record[None] = resource(
     KIND,
     Record(
         "spec",
         {
-            "manifests": Field(ListOf(Text("a file or folder"), "a list of files and folders")),
-            "objects": Field(ListOf(Anything(), "a list of objects")),
-            "unread": Field(Choice(("error", "warn", "ignore"))),
-            "settings": Field(MapOf(Anything(), "a mapping of settings")),
-            "jwks": Field(MapOf(Text("a file"), "a mapping of issuers to files with their keys")),
-            "externalAuth": Field(MapOf(Choice(("allow", "deny", "error")), "a mapping of answers")),
+            **_READING,
             "cases": Field(ListOf(_case, "a list of cases")),
             "rejects": Field(
                 ListOf(
@@ -81,3 +86,11 @@ DECISION_TEST: Record[None] = resource(
         },
     ),
 )
+
+_INVARIANT: Record[None] = resource(
+    invariants.KIND,
+    Record("spec", {**_READING, **invariants.STATEMENT_FIELDS}, rules=(invariants.exactly_one_statement,)),
+)
+
+SHAPES: dict[str, Record[None]] = {KIND: _DECISION_TEST, invariants.KIND: _INVARIANT}
+"""The shape of each kind of document that is run."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from eastgate.dialects.kuadrant.authorino.authorization_json import AuthorizationJson
+from eastgate.dialects.kuadrant.authorino.authorization_json import AuthorizationJson, RequestPart
 from eastgate.dialects.kuadrant.authorino.conditions import evaluate_condition
 from eastgate.dialects.kuadrant.authorino.model import Pattern, PatternOperator
 from eastgate.dialects.kuadrant.authorino.outcomes import ERRS, FAILS, HOLDS
@@ -19,7 +19,9 @@ LETTERS = {HOLDS: "T", FAILS: "F", ERRS: "E"}
 @pytest.mark.parametrize("selector", RECORDED["outcomes"])
 @pytest.mark.parametrize("operator", list(PatternOperator))
 def test_patterns_come_out_as_in_authorino(selector: str, operator: PatternOperator) -> None:
-    document = AuthorizationJson(RECORDED["document"], RECORDED["document"], {}, {})
+    recorded_document = RECORDED["document"]
+    part = RequestPart(recorded_document, lambda: recorded_document, {}, {})
+    document = AuthorizationJson(lambda: part)
     found = [
         LETTERS[evaluate_condition(Pattern(selector, operator, value), document).outcomes]
         for value in RECORDED["values"]

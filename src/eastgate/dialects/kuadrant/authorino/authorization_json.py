@@ -8,18 +8,19 @@ leaves the evaluator is made from it. `unknown` are the unknown paths, each with
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Final, TypeAlias, cast
 from urllib.parse import unquote_to_bytes
 
 from eastgate.dialects.kuadrant.authorino.credentials import masked_headers, masked_path, secret_headers
 from eastgate.dialects.kuadrant.authorino.facts import RequestFacts
 from eastgate.dialects.kuadrant.authorino.model import Credentials
-from eastgate.dialects.kuadrant.authorino.paths import NAMES, Path
+from eastgate.dialects.kuadrant.authorino.paths import NAMES, Path, touched
 from eastgate.dialects.kuadrant.authorino.secrecy import MASK
 from eastgate.ir.attributes import UNKNOWN
+from eastgate.records import dataclass
 
-__all__ = ["AuthorizationJson", "InOrder", "authorization_json_of"]
+__all__ = ["AuthorizationJson", "InOrder", "RequestPart", "authorization_json_of"]
 
 Object: TypeAlias = dict[str, object]
 
@@ -44,60 +45,146 @@ class InOrder(dict[str, object]):
     """An object whose members Authorino writes in the order of a type of Go; those of all others are sorted."""
 
 
-class AuthorizationJson:
-    """The authorization JSON of one request, which grows with each step. `masked` is made once it is looked at."""
+class RequestPart:
+    """What the document says of the request itself, before the first step."""
 
-    __slots__ = ("_learned", "_masked", "hidden", "plain", "unknown")
+    __slots__ = ("_masked", "hidden", "plain", "unknown")
 
     def __init__(
-        self, plain: Object, masked: Object | Callable[[], Object], unknown: dict[Path, str], hidden: dict[Path, str]
+        self, plain: Object, masked: Callable[[], Object], unknown: Mapping[Path, str], hidden: Mapping[Path, str]
     ) -> None:
         self.plain = plain
-        self._masked = masked
-        self._learned: tuple[tuple[str, str | None, object], ...] = ()  # what `masked` has to learn once it is made
+        self._masked: Object | Callable[[], Object] = masked
         self.unknown = unknown
         self.hidden = hidden
 
     @property
     def masked(self) -> Object:
+        """Return it with `***` where a credential is."""
+        if not isinstance(self._masked, dict):
+            self._masked = self._masked()
+        return self._masked
+
+
+class AuthorizationJson:
+    """The authorization JSON of one request, which grows with each step under `auth`.
+
+    All of it is made once somebody looks at it: many schemes look at the identity alone.
+    """
+
+    __slots__ = ("_auth", "_hidden", "_learned", "_masked_auth", "_request", "_unknown")
+
+    def __init__(self, request: Callable[[], RequestPart]) -> None:
+        """`request` makes what is said of the request, and returns the same each time."""
+        self._request = request
+        self._learned: tuple[_Learned, ...] = ()
+        self._auth = self._masked_auth = _NOTHING_LEARNED
+        self._unknown: dict[Path, str] = {}
+        self._hidden: dict[Path, str] = {}
+
+    @property
+    def plain(self) -> Object:
+        """Return what expressions compare."""
+        return _with_auth(self._request().plain, self._findings())
+
+    @property
+    def masked(self) -> Object:
         """Return the document with `***` where a credential is."""
-        if isinstance(self._masked, dict):
-            return self._masked
-        self._masked = document = self._masked()
-        for part, name, finding in self._learned:
-            _learn(document, part, name, finding)
-        return document
+        self._masked_auth = _learn(self._masked_auth, self._learned, masked=True)
+        return _with_auth(self._request().masked, self._masked_auth.auth)
+
+    def _findings(self) -> Object:
+        self._auth = _learn(self._auth, self._learned, masked=False)
+        return self._auth.auth
+
+    @property
+    def unknown(self) -> Mapping[Path, str]:
+        """Return the unknown paths, each with its name for a person."""
+        return {**self._request().unknown, **self._unknown}
+
+    @property
+    def hidden(self) -> Mapping[Path, str]:
+        """Return the paths where the two twins differ."""
+        return {**self._request().hidden, **self._hidden}
+
+    # For an expression, of which it is known what it looks at
+
+    def unknown_to(self, mentions: Collection[Path]) -> str | None:
+        """Return the name of something unknown that an expression looks at."""
+        return touched(mentions, self._unknown if _are_in_auth(mentions) else self.unknown)
+
+    def hidden_from(self, mentions: Collection[Path]) -> str | None:
+        """Return the name of something that an expression looks at, and that must not be shown."""
+        return touched(mentions, self._hidden if _are_in_auth(mentions) else self.hidden)
+
+    def plain_for(self, mentions: Collection[Path]) -> Object:
+        """Return as much of the document as a selector can look at, or more."""
+        return {"auth": self._findings()} if _are_in_auth(mentions) else self.plain
+
+    # Steps
 
     def copied(self) -> AuthorizationJson:
         """Return a copy that learns on its own."""
-        masked = dict(self._masked) if isinstance(self._masked, dict) else self._masked
-        copy = AuthorizationJson(dict(self.plain), masked, dict(self.unknown), dict(self.hidden))
-        copy._learned = self._learned
+        copy = AuthorizationJson(self._request)
+        copy._auth, copy._masked_auth, copy._learned = self._auth, self._masked_auth, self._learned
+        copy._unknown, copy._hidden = dict(self._unknown), dict(self._hidden)
         return copy
 
     def learn(self, part: str, name: str | None, value: object, masked: object) -> None:
         """Put the finding of a step under `auth`: the identity as it is, the others by the name of the step."""
         path: Path = ("auth", part) if name is None else ("auth", part, name)
-        _learn(self.plain, part, name, value)
-        if isinstance(self._masked, dict):
-            _learn(self._masked, part, name, masked)
-        else:
-            self._learned += ((part, name, masked),)
-        self.unknown.pop(path, None)
-        for stale in [each for each in self.hidden if each[: len(path)] == path]:
-            del self.hidden[stale]
-        self.hidden.update((path_hidden, f"auth.{part}") for path_hidden in _differences(value, masked, path))
+        self._learned += (_Learned(part, name, value, masked),)
+        self._unknown.pop(path, None)
+        if self._hidden:
+            self._hidden = {each: called for each, called in self._hidden.items() if each[: len(path)] != path}
+        self._hidden.update((path_hidden, f"auth.{part}") for path_hidden in _differences(value, masked, path))
 
     def forget(self, part: str, name: str | None, why: str) -> None:
         """Note that the finding of a step is unknown."""
         path: Path = ("auth", part) if name is None else ("auth", part, name)
-        self.unknown[path] = why
+        self._unknown[path] = why
 
 
-def _learn(document: Object, part: str, name: str | None, finding: object) -> None:
-    auth = dict(_object(document["auth"]))
-    auth[part] = _sorted(finding if name is None else {**_object(auth.get(part, {})), name: finding})
-    document["auth"] = {each: auth[each] for each in _PARTS if auth.get(each) is not None}
+def _with_auth(request: Object, auth: Object) -> Object:
+    return {**request, "auth": auth} if auth else request
+
+
+def _are_in_auth(mentions: Collection[Path]) -> bool:
+    """Tell whether all that is mentioned is a finding of steps."""
+    return all(mention and mention[0] == "auth" for mention in mentions)
+
+
+@dataclass(frozen=True, slots=True)
+class _Learned:
+    """The finding of a step, and its twin without secrets."""
+
+    part: str
+    name: str | None
+    value: object
+    masked: object
+
+
+@dataclass(frozen=True, slots=True)
+class _Findings:
+    """What is under `auth` after so many findings."""
+
+    count: int
+    auth: Object
+
+
+_NOTHING_LEARNED = _Findings(0, {})
+
+
+def _learn(before: _Findings, learned: tuple[_Learned, ...], *, masked: bool) -> _Findings:
+    """Return the findings with those that came since."""
+    if before.count == len(learned):
+        return before
+    auth = dict(before.auth)
+    for each in learned[before.count :]:
+        finding = each.masked if masked else each.value
+        given = finding if each.name is None else {**_object(auth.get(each.part, {})), each.name: finding}
+        auth[each.part] = _sorted(given)
+    return _Findings(len(learned), {part: auth[part] for part in _PARTS if auth.get(part) is not None})
 
 
 _SCALARS: Final = frozenset({str, bool, float, type(None)})
@@ -141,6 +228,17 @@ def _differences(value: object, masked: object, path: Path) -> Iterator[Path]:
 
 def authorization_json_of(request: RequestFacts, credentials: tuple[Credentials, ...]) -> AuthorizationJson:
     """Return the document before the first step. `credentials` are the locations that this scheme looks at."""
+    made: list[RequestPart] = []
+
+    def part() -> RequestPart:
+        if not made:
+            made.append(_request_part(request, credentials))
+        return made[0]
+
+    return AuthorizationJson(part)
+
+
+def _request_part(request: RequestFacts, credentials: tuple[Credentials, ...]) -> RequestPart:
     unknown: dict[Path, str] = {}
     plain = _document(request, request.headers, request.path, unknown)
     headers = request.headers
@@ -165,7 +263,7 @@ def authorization_json_of(request: RequestFacts, credentials: tuple[Credentials,
             _object(_object(document["context"])["source"])["certificate"] = MASK
         return document
 
-    return AuthorizationJson(plain, masked, unknown, hidden)
+    return RequestPart(plain, masked, unknown, hidden)
 
 
 def _document(request: RequestFacts, headers: object, path: object, unknown: dict[Path, str]) -> Object:

@@ -24,7 +24,7 @@ from eastgate.dialects.kuadrant.authorino.model import (
 )
 from eastgate.ir import RawRequest, Request, Ruling, WouldWait
 from eastgate.ir.attributes import ADDRESS, AUTHORITY, IDENTITY, METHOD, TARGET, UNKNOWN, Attribute, Unknown
-from eastgate.ir.fields import header_values, steers_proxy
+from eastgate.ir.fields import Headers, header_values, steers_proxy
 from eastgate.records import dataclass
 
 if TYPE_CHECKING:
@@ -105,9 +105,7 @@ def _facts(request: Request, raw: RawRequest) -> RequestFacts:
         path=_text(request, TARGET),
         scheme=raw.scheme or UNKNOWN,
         protocol=raw.http_protocol or "HTTP/1.1",
-        headers={name: ",".join(every) for name, every in header_values(headers).items()}
-        if headers is not None
-        else UNKNOWN,
+        headers=_joined(headers) if headers is not None else UNKNOWN,
         principal=_peer(request, IDENTITY),
         address=_peer(request, ADDRESS),
         port=UNKNOWN if raw.port is None else raw.port,
@@ -117,6 +115,10 @@ def _facts(request: Request, raw: RawRequest) -> RequestFacts:
         body=raw.body,
         claims=raw.claims,
     )
+
+
+def _joined(headers: Headers) -> dict[str, str]:
+    return {name: every[0] if len(every) == 1 else ",".join(every) for name, every in header_values(headers).items()}
 
 
 def _text(request: Request, attribute: Attribute) -> str | Unknown:

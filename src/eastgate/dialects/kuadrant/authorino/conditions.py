@@ -18,7 +18,7 @@ from eastgate.dialects.kuadrant.authorino.outcomes import (
     all_hold,
     any_holds,
 )
-from eastgate.dialects.kuadrant.authorino.paths import is_plain, lead, touched
+from eastgate.dialects.kuadrant.authorino.paths import is_plain, lead
 from eastgate.dialects.kuadrant.authorino.secrecy import MASK
 from eastgate.ir import Seen, StepVerdict
 from eastgate.languages.cel import CelEvaluationError, CelProblem, compile_document_cel
@@ -99,14 +99,14 @@ def _pattern(pattern: Pattern, document: AuthorizationJson) -> _PartOutcome:
     if pattern.operator is PatternOperator.MATCHES and (problem := regex_problem(pattern.value)):
         return _PartOutcome(ERRS, f"{pattern.value!r} is not a regular expression: {problem}.")
     path = lead(pattern.selector)
-    if unknown := touched((path,), document.unknown):
+    if unknown := document.unknown_to((path,)):
         possible = EITHER if is_plain(pattern.selector) else ANYTHING
         return _PartOutcome(possible, f"{pattern.selector} depends on {unknown}, which is not known.", unknown=unknown)
     try:
-        selection = select(document.plain, pattern.selector)
+        selection = select(document.plain_for((path,)), pattern.selector)
     except TooMuch:
         return _PartOutcome(ERRS, f"{pattern.selector} takes too long on this request.")
-    saw = _shown(selection) if not touched((path,), document.hidden) else _masked(pattern.selector, document)
+    saw = _shown(selection) if not document.hidden_from((path,)) else _masked(pattern.selector, document)
     if _holds(pattern, selection):
         return _PartOutcome(HOLDS, saw=saw)
     finding = "found nothing" if saw is None else f"found {saw!r}"
@@ -174,12 +174,12 @@ def _predicate(predicate: CelPredicate, document: AuthorizationJson) -> _PartOut
     expression = compile_document_cel(predicate.text)
     if isinstance(expression, CelProblem):
         return _PartOutcome(ERRS, f"The expression cannot be understood: {expression.message}.")
-    if unknown := touched(expression.mentions, document.unknown):
+    if unknown := document.unknown_to(expression.mentions):
         return _PartOutcome(ANYTHING, f"The expression depends on {unknown}, which is not known.", unknown=unknown)
     try:
-        answer = expression.evaluate(document.plain)
+        answer = expression.evaluate(document.plain_for(expression.mentions))
     except CelEvaluationError as error:
-        hidden = touched(expression.mentions, document.hidden)
+        hidden = document.hidden_from(expression.mentions)
         return _PartOutcome(
             ERRS, "The expression has no answer." if hidden else f"The expression has no answer: {error}."
         )

@@ -253,7 +253,8 @@ class _Run:
         seen: tuple[Seen, ...] = (),
         span: Span | None = None,
     ) -> None:
-        self._steps.append(RulingStep(kind, name, verdict, reason.strip(), seen, span))
+        if self._explain or verdict in DECISIVE:
+            self._steps.append(RulingStep(kind, name, verdict, reason.strip(), seen, span))
 
     def _denied(self, denied: _Denied) -> Judgement:
         custom: Denial = self._scheme.unauthenticated if denied.status == 401 else self._scheme.unauthorized
@@ -262,10 +263,7 @@ class _Run:
         return Judgement(False, status, message, sent, body, self._explained(), self._shown())
 
     def _explained(self) -> tuple[RulingStep, ...]:
-        steps = self._steps
-        if not self._explain:
-            steps = [step for step in steps if step.verdict in DECISIVE]
-        return mask_steps(steps, self._evaluation.secrets) if steps else ()
+        return mask_steps(self._steps, self._evaluation.secrets) if self._steps else ()
 
     def _shown(self) -> dict[str, object]:
         return mask_document(self._document, self._evaluation.secrets) if self._explain else {}

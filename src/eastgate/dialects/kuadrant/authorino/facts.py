@@ -124,7 +124,7 @@ class Services:
     fetcher: Fetcher | None = None
     cache: AnswerCache | None = None
     leeway: float = 30
-    """Seconds by which the clocks of token issuers may be off."""
+    """Seconds by which the clocks of token issuers may be ahead. A token ends at the second that it says."""
     at_once: Services | None = field(default=None, repr=False)
     """The same services, of which none makes anybody wait."""
     authorino_compat: bool = False

@@ -39,6 +39,6 @@ def any_holds(parts: Iterable[Outcomes]) -> Outcomes:
 
 def _folded(parts: Iterator[Outcomes], go_on: Outcomes) -> Outcomes:
     possible = go_on
-    while go_on in possible and (part := next(parts, None)) is not None:
-        possible = (possible & ~go_on) | part
+    while (possible is go_on or go_on in possible) and (part := next(parts, None)) is not None:
+        possible = part if possible is go_on else (possible & ~go_on) | part
     return possible

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import TypeAlias
 
 from eastgate.dialects.kuadrant.authorino.authorization_json import AuthorizationJson
 from eastgate.dialects.kuadrant.authorino.findings import Broken, Found, NotKnown
 from eastgate.dialects.kuadrant.authorino.gjson import TooMuch, fill, is_template, select
 from eastgate.dialects.kuadrant.authorino.model import CelExpression, LiteralValue, Property, Selected, Value
-from eastgate.dialects.kuadrant.authorino.paths import Path, selected_mentions, touched
+from eastgate.dialects.kuadrant.authorino.paths import Path, selected_mentions
 from eastgate.languages.cel import CelEvaluationError, CelProblem, compile_document_cel
 
 __all__ = ["properties", "resolve", "stringified"]
@@ -37,12 +37,12 @@ def _selected(path: str, data: dict[str, object]) -> object:
     return select(data, path).value
 
 
-def _both(mentions: Iterable[Path], document: AuthorizationJson, evaluate: _Evaluate) -> Found | NotKnown | Broken:
-    if unknown := touched(mentions, document.unknown):
+def _both(mentions: Collection[Path], document: AuthorizationJson, evaluate: _Evaluate) -> Found | NotKnown | Broken:
+    if unknown := document.unknown_to(mentions):
         return NotKnown(unknown)
-    hidden = touched(mentions, document.hidden)
+    hidden = document.hidden_from(mentions)
     try:
-        value = evaluate(document.plain)
+        value = evaluate(document.plain_for(mentions))
     except TooMuch:
         return Broken("The selector takes too long on this request.")
     except CelEvaluationError as error:

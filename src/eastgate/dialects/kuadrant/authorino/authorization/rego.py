@@ -8,7 +8,7 @@ from typing import Final
 from eastgate.dialects.kuadrant.authorino.context import Evaluation
 from eastgate.dialects.kuadrant.authorino.findings import Broken, Finding, Found, NotKnown, Refused
 from eastgate.dialects.kuadrant.authorino.model import Rego
-from eastgate.dialects.kuadrant.authorino.paths import prune, rego_mentions, touched
+from eastgate.dialects.kuadrant.authorino.paths import prune, rego_mentions
 from eastgate.languages.rego import NoAnswer, RegoProgram, UnsupportedModule, evaluate, program
 from eastgate.regexes import regex
 
@@ -25,9 +25,9 @@ def by_rego(rego: Rego, evaluation: Evaluation) -> Finding:
     if isinstance(program, UnsupportedModule):
         return Broken(f"The Rego module cannot be understood: {program}.")
     mentions = rego_mentions(rego.module)
-    if unknown := touched(mentions, evaluation.document.unknown):
+    if unknown := evaluation.document.unknown_to(mentions):
         return NotKnown(unknown)
-    input_ = prune(evaluation.document.plain, mentions)
+    input_ = prune(evaluation.document.plain_for(mentions), mentions)
     try:
         values = evaluate(program, input_, int(evaluation.request.time * 1e9), evaluation.patience)
     except NoAnswer as problem:

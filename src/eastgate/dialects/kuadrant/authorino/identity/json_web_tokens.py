@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import cast
 
 from eastgate.dialects.kuadrant.authorino.context import Evaluation
@@ -27,7 +28,7 @@ def by_token(jwt: Jwt, credentials: Credentials, evaluation: Evaluation) -> Find
     keys, url = _source(jwt, evaluation)
     if keys is None or url is None:
         return NotKnown("which keys the issuer has")
-    expected = Expectations(jwt.issuer, jwt.audiences, leeway=evaluation.services.leeway)
+    expected = _expectations(jwt.issuer, jwt.audiences, evaluation.services.leeway)
     outcome = verify_from(keys, url, token, expected, evaluation.request.time, evaluation.services.tokens)
     if isinstance(outcome, VerifiedToken):
         evaluation.secrets.add_proven(token)
@@ -36,6 +37,11 @@ def by_token(jwt: Jwt, credentials: Credentials, evaluation: Evaluation) -> Find
     if outcome.reason is Reason.KEYS_UNAVAILABLE:
         return Broken(outcome.message)
     return Refused(outcome.message)
+
+
+@lru_cache(maxsize=1024)
+def _expectations(issuer: str | None, audiences: frozenset[str], leeway: float) -> Expectations:
+    return Expectations(issuer, audiences, leeway=leeway)
 
 
 def _source(jwt: Jwt, evaluation: Evaluation) -> tuple[KeySource | None, str | None]:

@@ -76,7 +76,7 @@ def _time_left(answer: Found, evaluation: Evaluation) -> float | None:
     expires = answer.value.get("exp")
     if isinstance(expires, bool) or not isinstance(expires, int | float):
         return None
-    return expires + evaluation.services.leeway - evaluation.request.time
+    return expires - evaluation.request.time
 
 
 def _extended(identity: Identity, recognized_as: Found, evaluation: Evaluation) -> Finding:

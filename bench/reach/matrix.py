@@ -1,0 +1,116 @@
+"""Pods times accounts times ports: who reaches whom, as sets."""
+
+from __future__ import annotations
+
+import gc
+import json
+import sys
+from dataclasses import dataclass
+
+from bench.built import Built
+from bench.children import resident_bytes, run_child
+from bench.report import Section, Target
+from bench.timing import median_of
+from bench.worlds import generate
+from eastgate.cluster import World
+from eastgate.dialects import Policy
+from eastgate.engine.engine import Engine
+from eastgate.ir import Request
+from eastgate.ir.attributes import IDENTITY, MESH_NAME, PORT, SERVICE
+from eastgate.reach.matrix import Matrix, reach_matrix
+from eastgate.settings import Settings
+from eastgate.symbolic.callers import IdentityCell
+
+__all__ = ["SIZES", "Authorities", "child", "run"]
+
+PORTS = (80, 443, 8080, 8443, 9000, 9090)
+SIZES = {1_000: 500, 10_000: 5_000, 100_000: 50_000}  # pods: policies
+_REPLICAS = 5
+_LIMIT = 600.0
+_WANTED = {10_000: 0.15, 100_000: 3.0}
+_SAMPLED = 5_000  # answers that are compared with decisions
+
+
+@dataclass(frozen=True, slots=True)
+class Authorities:
+    """The parts of an authority that answers are computed from."""
+
+    world: World
+    engine: Engine[Policy]
+    settings: Settings
+
+
+def run(*, quick: bool) -> Section:
+    """One row for each size."""
+    section = Section(
+        "Who reaches whom: all pods, accounts and ports",
+        f"CPU seconds from policies that are loaded and compiled to all answers at {len(PORTS)} ports: for each pod "
+        "and port the set of callers who are allowed, accounts that nobody declared, strangers and nobody among them. "
+        "The median of several runs; MB: what the process grows by. A sample is compared with decisions.",
+        ("pods", "accounts", "policies", "classes", "cells of callers", "s", "MB", "ns per answer"),
+    )
+    for pods in [1_000] if quick else SIZES:
+        measured = run_child("bench.reach.matrix", str(pods), seconds=_LIMIT)
+        if measured is None:
+            section.rows.append([pods, "", SIZES[pods], "", "", f"over {_LIMIT:.0f} s", "", ""])
+            continue
+        answers = pods * measured["cells"] * len(PORTS)
+        section.rows.append(
+            [
+                pods,
+                measured["accounts"],
+                SIZES[pods],
+                measured["classes"],
+                measured["cells"],
+                measured["seconds"],
+                measured["bytes"] / 1e6,
+                measured["seconds"] / answers * 1e9,
+            ]
+        )
+        section.points.append({"pods": pods, **measured})
+        if pods in _WANTED:
+            wanted = f"{pods:,} pods: below {_WANTED[pods]} s"
+            section.targets.append(Target(wanted, f"{measured['seconds']:.3f} s", measured["seconds"] < _WANTED[pods]))
+    return section
+
+
+def child(pods: int) -> dict[str, float]:
+    """Measure one size, in this process."""
+    built = Built.of(generate(SIZES[pods], replicas=_REPLICAS))
+    authority = Authorities(built.world, built.engine, Settings())
+    gc.collect()
+    gc.freeze()
+    before = resident_bytes()
+    kept = [reach_matrix(authority, PORTS)]
+    grown = resident_bytes() - before
+    rounds = 5 if pods <= 10_000 else 1
+    seconds = median_of([lambda: kept.append(reach_matrix(authority, PORTS))] * rounds)
+    _compare(kept[0], built.engine)
+    return {
+        "seconds": seconds,
+        "bytes": grown,
+        "classes": built.classes,
+        "cells": len(kept[0].callers.cells),
+        "accounts": len(built.plan.identities),
+    }
+
+
+def _compare(matrix: Matrix, engine: Engine[Policy]) -> None:
+    """Compare a sample of the answers with what the engine decides."""
+    callers = matrix.callers
+    identities = [cell for cell in callers.cells if isinstance(cell, IdentityCell)]
+    step = max(1, len(matrix.rows) * len(PORTS) * len(identities) // _SAMPLED)
+    for number in range(0, len(matrix.rows) * len(PORTS) * len(identities), step):
+        rest, which = divmod(number, len(identities))
+        row, at = divmod(rest, len(PORTS))
+        cell = identities[which]
+        _, name = callers.callers.representative(cell)
+        request = Request({IDENTITY: cell.identity, MESH_NAME: name, PORT: PORTS[at], SERVICE: None})
+        allowed = engine.decide(matrix.rows[row].workloads[-1], request) & 1 == 1
+        held = matrix.rows[row].at[at]
+        if held.sure != held.possible or bool(held.sure & callers.set_of((cell,))) is not allowed:
+            raise SystemExit(f"ANSWERS DIFFER: {cell} at {matrix.rows[row].workloads[-1]}, port {PORTS[at]}")
+
+
+if __name__ == "__main__":
+    print(json.dumps(child(int(sys.argv[1]))))

@@ -1,0 +1,548 @@
+"""One HTTP/2 connection of a gRPC server: bounded in everything, and no slower than it must be.
+
+Whatever a peer does that it must not ends its connection, and what is over a limit is refused. No call is answered
+before all of it has arrived, and an error answers with a status of gRPC that no proxy takes for consent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable
+from struct import Struct, unpack_from
+from typing import TYPE_CHECKING, Final
+
+from eastgate.envoy.grpc.calls import CallError, CallHeaders, GrpcStatus, Method, RefusedCall
+from eastgate.envoy.grpc.frames import (
+    ACK,
+    CONTINUATION,
+    DATA,
+    END_HEADERS,
+    END_STREAM,
+    FRAME_HEAD,
+    GOAWAY,
+    HEADERS,
+    LARGEST_FRAME,
+    LARGEST_WINDOW,
+    PING,
+    PREFACE,
+    PRIORITY,
+    PUSH_PROMISE,
+    RESPONSE_HEADERS,
+    RST_STREAM,
+    SETTINGS,
+    WINDOW_UPDATE,
+    WITH_PRIORITY,
+    ErrorCode,
+    Http2Error,
+    Setting,
+    frame,
+    settings_frame,
+    trailers,
+    without_padding,
+)
+
+if TYPE_CHECKING:
+    from eastgate.envoy.grpc.server import GrpcServer
+
+__all__ = ["GrpcConnection"]
+
+_LOG = logging.getLogger(__name__)
+_FIRST_WINDOW: Final = 65_535  # of either side, before anybody has said anything
+_RECEIVED_AT_ONCE: Final = 4 * 1024 * 1024  # bytes of all streams that may be on their way
+_EMPTY_TABLE: Final = b"\x20"  # headers that follow need no table
+_FIRST_TABLE: Final = 4096
+_MOST_CONTINUED: Final = 32  # frames of one block of headers
+_PREFIX: Final = Struct(">BI")  # of a message: whether it is compressed, and its length
+_OK: Final = trailers(GrpcStatus.OK)
+_MOST_WRITTEN: Final = 48  # frames that wait to be sent together
+_PROBE: Final = b"eastgate"
+
+
+class _Stream:
+    """A call that is open: its request arrives, it is being answered, or its answer waits to be sent."""
+
+    __slots__ = ("answering", "began", "ends", "id", "is_whole", "method", "received", "started", "unsent", "window")
+
+    def __init__(self, number: int, method: Method, window: int, now: float) -> None:
+        self.id = number
+        self.method = method
+        self.window = window  # bytes that the peer takes
+        self.began = now
+        self.received: bytes | bytearray = b""
+        self.is_whole = False
+        self.answering: asyncio.Task[None] | None = None
+        self.started = False  # the headers of the response are sent
+        self.unsent = b""
+        self.ends = False  # no message comes after `unsent`
+
+
+class GrpcConnection(asyncio.Protocol):
+    """One connection."""
+
+    def __init__(self, server: GrpcServer) -> None:
+        self._server = server
+        self._limits = server.limits
+        self._loop = asyncio.get_running_loop()
+        self._headers = CallHeaders(server.methods, server.limits.head)
+        self._transport: asyncio.Transport | None = None
+        self._unread = b""
+        self._written: list[bytes] = []
+        self._streams: dict[int, _Stream] = {}
+        self._last_stream = 0
+        self._continued: tuple[int, int, list[bytes]] | None = None  # stream, flags and parts of unfinished headers
+        self._is_open = True
+        self._has_greeted = False
+        self._has_settings = False
+        self._refuses = False  # calls that come now are too late
+        self._window = _FIRST_WINDOW  # bytes that the peer takes, of all streams
+        self._stream_window = _FIRST_WINDOW
+        self._needs_empty_table = False
+        self._receivable = _RECEIVED_AT_ONCE
+        self._idle_frames = 0  # that brought no call forward
+        self._counted_since = self._heard_at = self._began = self._loop.time()
+        self._has_probed = False
+
+    # The connection
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)  # noqa: S101 - it is a stream
+        self._transport = transport
+        limits = self._limits
+        settings = {
+            Setting.MAX_CONCURRENT_STREAMS: limits.streams,
+            Setting.INITIAL_WINDOW_SIZE: min(max(_FIRST_WINDOW, limits.message + _PREFIX.size), LARGEST_WINDOW),
+            Setting.MAX_HEADER_LIST_SIZE: limits.head,
+        }
+        more = (_RECEIVED_AT_ONCE - _FIRST_WINDOW).to_bytes(4, "big")
+        self._written += [settings_frame(settings), frame(WINDOW_UPDATE, 0, 0, more)]
+        if not self._server.add(self):
+            self._end(ErrorCode.ENHANCE_YOUR_CALM)
+        self._flush()
+
+    def connection_lost(self, _error: Exception | None) -> None:
+        self._is_open = False
+        self._server.remove(self)
+        for stream in tuple(self._streams.values()):
+            self._close(stream)
+
+    def data_received(self, data: bytes) -> None:
+        if not self._is_open:
+            return
+        self._heard_at = self._loop.time()
+        self._has_probed = False
+        try:
+            self._read_frames(self._unread + data if self._unread else data)
+        except Http2Error as error:
+            self._end(error.code)
+        except Exception:
+            _LOG.exception("a connection could not be served")
+            self._end(ErrorCode.INTERNAL_ERROR)
+        self._flush()
+
+    def eof_received(self) -> bool:
+        return False
+
+    def pause_writing(self) -> None:
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.resume_reading()
+
+    @property
+    def is_idle(self) -> bool:
+        """Tell whether no call is open."""
+        return not self._streams
+
+    def announce_end(self) -> None:
+        """Tell the peer to make new calls elsewhere. Those that are on their way are answered."""
+        self._write(frame(GOAWAY, 0, 0, _goaway(LARGEST_WINDOW, ErrorCode.NO_ERROR)))
+        self._flush()
+
+    def end_when_idle(self) -> None:
+        """Take no more calls, and close once those that are open are answered."""
+        if not self._refuses:
+            self._refuses = True
+            self._write(frame(GOAWAY, 0, 0, _goaway(self._last_stream, ErrorCode.NO_ERROR)))
+        self._flush()
+
+    def abort(self) -> None:
+        """Close whatever is open."""
+        self._is_open = False
+        if self._transport is not None:
+            self._transport.abort()
+
+    def look_at_times(self, now: float) -> None:
+        """End what takes too long, and ask a silent peer whether it is there."""
+        limits = self._limits
+        if not self._has_settings and now - self._began > limits.seconds:
+            self.abort()
+            return
+        for stream in tuple(self._streams.values()):
+            if stream.unsent and now - stream.began > limits.seconds:
+                self.abort()  # the peer does not take its answers
+                return
+            if not stream.is_whole and now - stream.began > limits.seconds:
+                self._reset(stream, ErrorCode.CANCEL)
+        if now - self._heard_at > limits.silence:
+            if self._has_probed:
+                self.abort()
+                return
+            self._has_probed, self._heard_at = True, now - limits.silence + limits.seconds
+            self._write(frame(PING, 0, 0, _PROBE))
+        self._flush()
+
+    def _end(self, code: int) -> None:
+        """Say why, and close."""
+        if self._is_open:
+            self._write(frame(GOAWAY, 0, 0, _goaway(self._last_stream, code)))
+            self._flush()
+            self._is_open = False
+            for stream in tuple(self._streams.values()):
+                self._close(stream)
+            if self._transport is not None:
+                self._transport.close()
+
+    def _write(self, data: bytes) -> None:
+        self._written.append(data)
+
+    def _flush(self) -> None:
+        written, transport = self._written, self._transport
+        if written and self._is_open and transport is not None:
+            transport.write(written[0] if len(written) == 1 else b"".join(written))
+        written.clear()
+        if self._refuses and self._is_open and not self._streams and transport is not None:
+            self._is_open = False
+            transport.close()
+
+    # Frames
+
+    def _read_frames(self, data: bytes) -> None:
+        start, size = 0, len(data)
+        if not self._has_greeted:
+            if not data.startswith(PREFACE[:size]):
+                raise Http2Error(ErrorCode.PROTOCOL_ERROR, "this is not HTTP/2")
+            if size < len(PREFACE):
+                self._unread = data
+                return
+            self._has_greeted, start = True, len(PREFACE)
+        head = FRAME_HEAD.unpack_from
+        while size - start >= 9 and self._is_open:
+            upper, lower, kind, flags, stream = head(data, start)
+            length = (upper << 8) | lower
+            if length > LARGEST_FRAME:
+                raise Http2Error(ErrorCode.FRAME_SIZE_ERROR, "a frame is too large")
+            end = start + 9 + length
+            if end > size:
+                break
+            self._read_frame(kind, flags, stream & LARGEST_WINDOW, data[start + 9 : end])
+            start = end
+            if len(self._written) >= _MOST_WRITTEN:
+                self._flush()
+        self._unread = data[start:]
+
+    def _read_frame(self, kind: int, flags: int, stream: int, payload: bytes) -> None:
+        if self._continued is not None and kind != CONTINUATION:
+            raise Http2Error(ErrorCode.PROTOCOL_ERROR, "headers are interrupted")
+        if not self._has_settings and (kind != SETTINGS or flags & ACK):
+            raise Http2Error(ErrorCode.PROTOCOL_ERROR, "the first frame has no settings")
+        if kind == DATA:
+            self._on_data(flags, stream, payload)
+        elif kind == HEADERS:
+            self._on_headers(flags, stream, payload)
+        elif kind == CONTINUATION:
+            self._on_continuation(flags, stream, payload)
+        else:
+            self._count_idle()
+            self._on_other(kind, flags, stream, payload)
+
+    def _count_idle(self) -> None:
+        """Count a frame that brings no call forward: with too many of them, a peer only makes work."""
+        now = self._heard_at
+        if now - self._counted_since > self._limits.seconds:
+            self._counted_since, self._idle_frames = now, 0
+        self._idle_frames += 1
+        if self._idle_frames > self._limits.idle_frames:
+            raise Http2Error(ErrorCode.ENHANCE_YOUR_CALM, "too many frames bring no call forward")
+
+    def _on_other(self, kind: int, flags: int, stream: int, payload: bytes) -> None:
+        if kind == WINDOW_UPDATE:
+            self._on_window_update(stream, payload)
+        elif kind == RST_STREAM:
+            self._on_reset(stream, payload)
+        elif kind == SETTINGS:
+            self._on_settings(flags, stream, payload)
+        elif kind == PING:
+            if stream:
+                raise Http2Error(ErrorCode.PROTOCOL_ERROR, "a ping is about a stream")
+            if len(payload) != 8:
+                raise Http2Error(ErrorCode.FRAME_SIZE_ERROR, "a ping has another length")
+            if not flags & ACK:
+                self._write(frame(PING, ACK, 0, payload))
+        elif kind == PRIORITY and (not stream or len(payload) != 5):
+            raise Http2Error(ErrorCode.FRAME_SIZE_ERROR, "a priority has another length, or no stream")
+        elif kind == PUSH_PROMISE:
+            raise Http2Error(ErrorCode.PROTOCOL_ERROR, "clients push nothing")
+        elif kind == GOAWAY and stream:
+            raise Http2Error(ErrorCode.PROTOCOL_ERROR, "an end is about a stream")
+
+    def _on_window_update(self, stream: int, payload: bytes) -> None:
+        if len(payload) != 4:
+            raise Http2Error(ErrorCode.FRAME_SIZE_ERROR, "an update of a window has another length")
+        more = int.from_bytes(payload, "big") & LARGEST_WINDOW
+        if stream == 0:
+            self._window += more
+            if not more or self._window > LARGEST_WINDOW:
+                raise Http2Error(ErrorCode.FLOW_CONTROL_ERROR, "a window is too large, or not larger")
+            for each in tuple(self._streams.values()):
+                self._send(each)
+            return
+        if stream > self._last_stream or not stream & 1:
+            raise Http2Error(ErrorCode.PROTOCOL_ERROR, "there is no such stream")
+        open_stream = self._streams.get(stream)
+        if open_stream is not None:
+            open_stream.window += more
+            if not more or open_stream.window > LARGEST_WINDOW:
+                self._reset(open_stream, ErrorCode.FLOW_CONTROL_ERROR)
+            else:
+                self._send(open_stream)
+
+    def _on_reset(self, stream: int, payload: bytes) -> None:
+        if len(payload) != 4:
+            raise Http2Error(ErrorCode.FRAME_SIZE_ERROR, "the reset of a stream has another length")
+        if stream > self._last_stream or not stream & 1:
+            raise Http2Error(ErrorCode.PROTOCOL_ERROR, "there is no such stream")
+        open_stream = self._streams.get(stream)
+        if open_stream is not None:
+            self._close(open_stream)
+
+    def _on_settings(self, flags: int, stream: int, payload: bytes) -> None:
+        if stream:
+            raise Http2Error(ErrorCode.PROTOCOL_ERROR, "settings are about a stream")
+        if len(payload) % 6 or (flags & ACK and payload):
+            raise Http2Error(ErrorCode.FRAME_SIZE_ERROR, "settings have another length")
+        if flags & ACK:
+            return
+        self._has_settings = True
+        for start in range(0, len(payload), 6):
+            self._set(*unpack_from(">HI", payload, start))
+        self._write(frame(SETTINGS, ACK, 0))
+        for each in tuple(self._streams.values()):
+            self._send(each)
+
+    def _set(self, setting: int, value: int) -> None:
+        if setting == Setting.INITIAL_WINDOW_SIZE:
+            if value > LARGEST_WINDOW:
+                raise Http2Error(ErrorCode.FLOW_CONTROL_ERROR, "a window is too large")
+            for stream in self._streams.values():
+                stream.window += value - self._stream_window
+                if stream.window > LARGEST_WINDOW:
+                    raise Http2Error(ErrorCode.FLOW_CONTROL_ERROR, "a window is too large")
+            self._stream_window = value
+        elif setting == Setting.MAX_FRAME_SIZE:
+            if not LARGEST_FRAME <= value < 1 << 24:  # we send none that is larger than the least of these
+                raise Http2Error(ErrorCode.PROTOCOL_ERROR, "there is no such size of frames")
+        elif setting == Setting.ENABLE_PUSH and value > 1:
+            raise Http2Error(ErrorCode.PROTOCOL_ERROR, "pushes are enabled or not")
+        elif setting == Setting.HEADER_TABLE_SIZE and value < _FIRST_TABLE:
+            self._needs_empty_table = True
+
+    # Requests
+
+    def _on_headers(self, flags: int, stream: int, payload: bytes) -> None:
+        if not stream & 1:
+            raise Http2Error(ErrorCode.PROTOCOL_ERROR, "clients have odd streams")
+        block = without_padding(flags, payload)
+        if flags & WITH_PRIORITY:
+            if len(block) < 5:
+                raise Http2Error(ErrorCode.FRAME_SIZE_ERROR, "a priority is cut off")
+            block = block[5:]
+        if flags & END_HEADERS:
+            self._on_block(flags, stream, block)
+        else:
+            self._continued = (stream, flags, [block])
+
+    def _on_continuation(self, flags: int, stream: int, payload: bytes) -> None:
+        if self._continued is None or self._continued[0] != stream:
+            raise Http2Error(ErrorCode.PROTOCOL_ERROR, "there are no headers to continue")
+        _, first_flags, parts = self._continued
+        parts.append(payload)
+        if len(parts) > _MOST_CONTINUED or sum(map(len, parts)) > self._limits.head:
+            raise Http2Error(ErrorCode.ENHANCE_YOUR_CALM, "there are too many headers")
+        if flags & END_HEADERS:
+            self._continued = None
+            self._on_block(first_flags, stream, b"".join(parts))
+
+    def _on_block(self, flags: int, number: int, block: bytes) -> None:
+        """Read the headers of a call, or those behind its message."""
+        if number <= self._last_stream:
+            self._headers.decode(block)
+            stream = self._streams.get(number)
+            if stream is None or stream.is_whole:
+                self._count_idle()
+            elif not flags & END_STREAM:
+                raise Http2Error(ErrorCode.PROTOCOL_ERROR, "headers come twice")
+            else:
+                self._answer(stream)
+            return
+        self._last_stream = number
+        call = self._headers.read(block)
+        if self._refuses or len(self._streams) >= self._limits.streams:
+            self._count_idle()
+            self._write(_reset_frame(number, ErrorCode.REFUSED_STREAM))
+            return
+        if isinstance(call, RefusedCall):
+            self._count_idle()
+            self._write_headers(number, END_STREAM, call.headers)
+            if not flags & END_STREAM:
+                self._write(_reset_frame(number, ErrorCode.NO_ERROR))
+            return
+        stream = self._streams[number] = _Stream(number, call, self._stream_window, self._heard_at)
+        if flags & END_STREAM:
+            self._answer(stream)
+
+    def _on_data(self, flags: int, number: int, payload: bytes) -> None:
+        size = len(payload)
+        self._receivable -= size
+        if self._receivable < 0:
+            raise Http2Error(ErrorCode.FLOW_CONTROL_ERROR, "there is more than was to be sent")
+        if self._receivable < _RECEIVED_AT_ONCE // 2:
+            more = _RECEIVED_AT_ONCE - self._receivable
+            self._receivable = _RECEIVED_AT_ONCE
+            self._write(frame(WINDOW_UPDATE, 0, 0, more.to_bytes(4, "big")))
+        stream = self._streams.get(number)
+        if stream is None or stream.is_whole:
+            if number > self._last_stream or not number & 1 or (stream is not None and stream.is_whole):
+                raise Http2Error(ErrorCode.STREAM_CLOSED, "data come to a stream that takes none")
+            self._count_idle()  # it may have come before the peer knew that the stream has ended
+            return
+        data = without_padding(flags, payload)
+        if not data and not flags & END_STREAM:
+            self._count_idle()
+        if len(stream.received) + len(data) > self._limits.message + _PREFIX.size:
+            self._refuse(stream, GrpcStatus.RESOURCE_EXHAUSTED, "the message is too large")
+        elif not self._server.hold(len(data)):
+            self._refuse(stream, GrpcStatus.RESOURCE_EXHAUSTED, "too much is waiting")
+        else:
+            if not stream.received:
+                stream.received = data
+            elif isinstance(stream.received, bytearray):
+                stream.received += data
+            else:
+                stream.received = bytearray(stream.received + data)
+            if flags & END_STREAM:
+                self._answer(stream)
+            elif int.from_bytes(stream.received[1:5], "big") > self._limits.message:  # there is no room for more of it
+                self._refuse(stream, GrpcStatus.RESOURCE_EXHAUSTED, "the message is too large")
+
+    # Answers
+
+    def _answer(self, stream: _Stream) -> None:
+        """Have a call answered that has arrived as a whole."""
+        stream.is_whole = True
+        self._idle_frames = max(0, self._idle_frames - self._limits.idle_frames_of_call)
+        received = stream.received
+        if len(received) < _PREFIX.size:
+            return self._refuse(stream, GrpcStatus.INTERNAL, "there is no message")
+        compressed, length = _PREFIX.unpack_from(received)
+        if compressed:
+            return self._refuse(stream, GrpcStatus.UNIMPLEMENTED, "messages must not be compressed")
+        if length != len(received) - _PREFIX.size:
+            return self._refuse(stream, GrpcStatus.INTERNAL, "it is not one message")
+        try:
+            answer = stream.method(bytes(received[_PREFIX.size :]))
+        except CallError as error:
+            return self._refuse(stream, error.status, error.message)
+        except Exception:
+            _LOG.exception("a call could not be answered")
+            return self._refuse(stream, GrpcStatus.UNKNOWN, "it could not be answered")
+        if isinstance(answer, bytes):
+            stream.unsent, stream.ends = _message(answer), True
+            self._send(stream)
+        else:
+            stream.answering = self._loop.create_task(self._answer_later(stream, answer))
+        return None
+
+    async def _answer_later(self, stream: _Stream, coming: Awaitable[bytes] | AsyncIterator[bytes]) -> None:
+        try:
+            if isinstance(coming, AsyncIterator):
+                async for message in coming:
+                    self._add(stream, _message(message))
+            else:
+                self._add(stream, _message(await coming))
+            stream.ends = True
+            self._send(stream)
+        except CallError as error:
+            self._refuse(stream, error.status, error.message)
+        except Exception:
+            _LOG.exception("a call could not be answered")
+            self._refuse(stream, GrpcStatus.UNKNOWN, "it could not be answered")
+        self._flush()
+
+    def _add(self, stream: _Stream, message: bytes) -> None:
+        if not stream.unsent:
+            stream.began = self._loop.time()
+        stream.unsent += message
+        self._send(stream)
+        self._flush()
+
+    def _send(self, stream: _Stream) -> None:
+        """Send as much of an answer as the peer takes."""
+        if self._streams.get(stream.id) is not stream or not (stream.unsent or stream.ends):
+            return
+        if not stream.started:
+            stream.started = True
+            self._write_headers(stream.id, 0, RESPONSE_HEADERS)
+        while stream.unsent:
+            size = min(len(stream.unsent), self._window, stream.window, LARGEST_FRAME)
+            if size <= 0:
+                return
+            self._window -= size
+            stream.window -= size
+            self._write(frame(DATA, 0, stream.id, stream.unsent[:size]))
+            stream.unsent = stream.unsent[size:]
+        if stream.ends:
+            self._write_headers(stream.id, END_STREAM, _OK)
+            self._close(stream)
+
+    def _refuse(self, stream: _Stream, status: GrpcStatus, message: str) -> None:
+        """Answer a call with a status, in the place of a message."""
+        if self._streams.get(stream.id) is not stream:
+            return
+        told = trailers(status, message)
+        self._write_headers(stream.id, END_STREAM, told if stream.started else RESPONSE_HEADERS + told)
+        if not stream.is_whole:
+            self._write(_reset_frame(stream.id, ErrorCode.NO_ERROR))
+        self._close(stream)
+
+    def _reset(self, stream: _Stream, code: int) -> None:
+        self._write(_reset_frame(stream.id, code))
+        self._close(stream)
+
+    def _close(self, stream: _Stream) -> None:
+        """Forget a call, and end what answers it."""
+        if self._streams.pop(stream.id, None) is None:
+            return
+        self._server.release(len(stream.received))
+        if stream.answering is not None and stream.answering is not asyncio.current_task(self._loop):
+            self._loop.call_soon(stream.answering.cancel)  # once it has begun, so that all that it awaits has
+
+    def _write_headers(self, stream: int, flags: int, block: bytes) -> None:
+        if self._needs_empty_table:
+            self._needs_empty_table = False
+            block = _EMPTY_TABLE + block
+        self._write(frame(HEADERS, END_HEADERS | flags, stream, block))
+
+
+def _message(content: bytes) -> bytes:
+    return _PREFIX.pack(0, len(content)) + content
+
+
+def _reset_frame(stream: int, code: int) -> bytes:
+    return frame(RST_STREAM, 0, stream, code.to_bytes(4, "big"))
+
+
+def _goaway(last_stream: int, code: int) -> bytes:
+    return last_stream.to_bytes(4, "big") + code.to_bytes(4, "big")

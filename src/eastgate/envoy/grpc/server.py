@@ -1,0 +1,101 @@
+"""A gRPC server for checks, on one event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Final
+
+from eastgate.envoy.grpc.calls import Method
+from eastgate.envoy.grpc.connection import GrpcConnection
+from eastgate.records import dataclass
+
+__all__ = ["GrpcLimits", "GrpcServer"]
+
+_LOOK: Final = 1.0  # seconds
+_ON_THEIR_WAY: Final = 0.1  # seconds that calls are answered which were made before the end was known
+
+
+@dataclass(frozen=True, slots=True)
+class GrpcLimits:
+    """What one client may take, and all of them.
+
+    `head` and `message` are bytes, `streams` the calls of one connection that are open. A call has `seconds` to arrive,
+    and so has an answer to be taken; a peer that is silent for `silence` is asked whether it is there. `held` are the
+    bytes of all calls that are open. Of frames that bring no call forward there may be `idle_frames` in `seconds`, and
+    `idle_frames_of_call` more for each call.
+    """
+
+    head: int = 64 * 1024
+    message: int = 1024 * 1024
+    streams: int = 256
+    connections: int = 1024
+    held: int = 256 * 1024 * 1024
+    seconds: float = 10.0
+    silence: float = 120.0
+    idle_frames: int = 1000
+    idle_frames_of_call: int = 8
+
+
+class GrpcServer:
+    """The connections of some methods, by their paths."""
+
+    def __init__(self, methods: Mapping[str, Method], limits: GrpcLimits | None = None) -> None:
+        self.methods = {path.encode("ascii"): method for path, method in methods.items()}
+        self.limits = limits or GrpcLimits()
+        self.draining = False
+        self._connections: set[GrpcConnection] = set()
+        self._held = 0
+        self._timer: asyncio.TimerHandle | None = None
+
+    def protocol(self) -> GrpcConnection:
+        """Return the protocol of a new connection."""
+        return GrpcConnection(self)
+
+    async def drain(self, grace: float) -> None:
+        """Have peers call elsewhere, answer what is open, and close; all after so many seconds."""
+        self.draining = True
+        loop = asyncio.get_running_loop()
+        end = loop.time() + grace
+        for connection in tuple(self._connections):
+            connection.announce_end()
+        if self._connections:
+            await asyncio.sleep(min(grace, _ON_THEIR_WAY))
+        for connection in tuple(self._connections):
+            connection.end_when_idle()
+        while self._connections and loop.time() < end:
+            await asyncio.sleep(0.01)
+        for connection in tuple(self._connections):
+            connection.abort()
+
+    # What connections call
+
+    def add(self, connection: GrpcConnection) -> bool:
+        """Take a new connection, if there is room for it."""
+        if self.draining or len(self._connections) >= self.limits.connections:
+            return False
+        self._connections.add(connection)
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(_LOOK, self._look)
+        return True
+
+    def remove(self, connection: GrpcConnection) -> None:
+        """Forget a connection that is closed."""
+        self._connections.discard(connection)
+
+    def hold(self, size: int) -> bool:
+        """Tell whether there is room for so many bytes, and count them until `release`."""
+        if self._held + size > self.limits.held:
+            return False
+        self._held += size
+        return True
+
+    def release(self, size: int) -> None:
+        """Count so many bytes no longer."""
+        self._held -= size
+
+    def _look(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._timer = loop.call_later(_LOOK, self._look) if self._connections else None
+        for connection in tuple(self._connections):
+            connection.look_at_times(loop.time())

@@ -1,0 +1,199 @@
+"""Who reaches which class of workloads at which port, as sets of callers: pods times accounts times ports, in one go.
+
+Only sets are computed here, without the rules that decide: `Reachability.answers` has these. What a rule asks of
+callers and of ports is taken apart once, so that a class costs as much as it has rules, and a port a few operations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from eastgate.ir import And, Chain, Is, Layer, OneOf, Predicate, mentions
+from eastgate.ir.attributes import PORT, SERVICE
+from eastgate.reach.caller_sets import CallerSets, Holding
+from eastgate.reach.destinations import Decides, classes
+from eastgate.reach.reachability import number_callers
+from eastgate.records import dataclass
+from eastgate.symbolic.partial import ArmIndex, Facts
+from eastgate.symbolic.stages import Move, OrderedStage
+
+__all__ = ["Matrix", "MatrixRow", "reach_matrix"]
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixRow:
+    """Workloads that decide alike, and for each port those who may reach them: surely, and depending on the request."""
+
+    workloads: tuple[str, ...]
+    at: tuple[Holding, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """A row for each class of workloads; its columns are ports, and its values are sets of callers."""
+
+    callers: CallerSets
+    ports: tuple[int, ...]
+    rows: tuple[MatrixRow, ...]
+
+
+def reach_matrix(authority: Decides, ports: Sequence[int]) -> Matrix:
+    """Return who reaches each class of workloads at these ports, by requests that are addressed to the pods."""
+    alike = classes(authority)
+    callers = number_callers((authority,), (layer for layers, _ in alike for layer in layers))
+    sets = _Sets(callers, ports)
+    rows = tuple(
+        MatrixRow(tuple(workload.key for workload in members), sets.allowed(layers)) for layers, members in alike
+    )
+    return Matrix(callers, tuple(ports), rows)
+
+
+class _Asked(NamedTuple):
+    """A predicate taken apart: ALL of what it asks of callers, and ANY of these ports; None: any port at all."""
+
+    callers: Holding
+    ports: tuple[int, ...] | None  # by their numbers
+
+
+_NOBODY = Holding(0, 0)
+
+
+def _join(one: Holding, other: Holding) -> Holding:
+    sure = one.sure | other.sure
+    if one.possible is one.sure and other.possible is other.sure:
+        return Holding(sure, sure)
+    return Holding(sure, one.possible | other.possible)
+
+
+def _narrow(one: Holding, other: Holding) -> Holding:
+    sure = one.sure & other.sure
+    if one.possible is one.sure and other.possible is other.sure:
+        return Holding(sure, sure)
+    return Holding(sure, one.possible & other.possible)
+
+
+def _without(one: Holding, other: Holding) -> Holding:
+    sure = one.sure & ~other.possible
+    if one.possible is one.sure and other.possible is other.sure:
+        return Holding(sure, sure)
+    return Holding(sure, one.possible & ~other.sure)
+
+
+class _Sets:
+    """What layers say of callers, at each of some ports."""
+
+    def __init__(self, callers: CallerSets, ports: Sequence[int]) -> None:
+        self._callers = callers
+        self._facts = [Facts({PORT: port, SERVICE: None}) for port in ports]
+        self._numbers = {port: number for number, port in enumerate(ports)}
+        self._everywhere = tuple(range(len(ports)))
+        self._index = ArmIndex(callers.callers)
+        self._asked: dict[int, tuple[Predicate, _Asked | None]] = {}  # the predicate is kept, and so its id
+
+    def allowed(self, layers: Sequence[Layer]) -> tuple[Holding, ...]:
+        """Return who is allowed at each port; ALL layers must allow."""
+        everybody = self._callers.everybody
+        if not layers:
+            return (Holding(everybody, everybody),) * len(self._everywhere)
+        first, *others = (self._by_layer(layer) for layer in layers)
+        for other in others:
+            pairs = zip(first, other, strict=True)
+            first = [_narrow(one, two) for one, two in pairs]
+        return tuple(first)
+
+    def _by_layer(self, layer: Layer) -> list[Holding]:
+        if not layer.cases:
+            return self._by_chain(layer.otherwise, self._everywhere)
+        return [self._select(layer, number) for number in self._everywhere]
+
+    def _select(self, layer: Layer, number: int) -> Holding:
+        """Return who is allowed at one port, by the chain that the selector chooses for each caller."""
+        sure = possible = 0
+        left = Holding(self._callers.everybody, self._callers.everybody)
+        for case in layer.cases:
+            held = self._callers.holding(case.when, self._facts[number])
+            if held.possible & left.possible:
+                (allowed,) = self._by_chain(case.chain, (number,))
+                sure |= left.sure & held.sure & allowed.sure
+                possible |= left.possible & held.possible & allowed.possible
+                left = _without(left, held)
+            if not left.possible:
+                return Holding(sure, possible)
+        (allowed,) = self._by_chain(layer.otherwise, (number,))
+        return Holding(sure | left.sure & allowed.sure, possible | left.possible & allowed.possible)
+
+    def _by_chain(self, chain: Chain, numbers: tuple[int, ...]) -> list[Holding]:
+        everybody = self._callers.everybody
+        accepted = [_NOBODY] * len(numbers)
+        going = [Holding(everybody, everybody)] * len(numbers)
+        for stage in self._index.stages(chain):
+            if stage.ranked:
+                for at, number in enumerate(numbers):
+                    accepted[at], going[at] = self._rank(stage, number, accepted[at], going[at])
+                continue
+            narrow = _narrow if stage.denies_by_default else _without
+            alike: dict[tuple[int, int], Holding] = {}  # most ports are alike, and share their sets
+            met = self._meet_any(stage, numbers)
+            for at, (here, meeting) in enumerate(zip(going, met, strict=True)):
+                key = id(here), id(meeting)
+                if key not in alike:
+                    alike[key] = narrow(here, meeting)
+                going[at] = alike[key]
+            del met  # not before: their ids are those of others then
+        if not any(before.possible for before in accepted):
+            return going
+        return [_join(before, here) for before, here in zip(accepted, going, strict=True)]
+
+    def _meet_any(self, stage: OrderedStage, numbers: tuple[int, ...]) -> list[Holding]:
+        """Return at each port who meets ANY arm of a stage whose arms all do the same."""
+        anywhere = _NOBODY
+        at: dict[int, Holding] = {}
+        for arm in stage.arms:
+            asked = self._take_apart(arm.when)
+            if asked is None:
+                for number in numbers:
+                    at[number] = _join(at.get(number, _NOBODY), self._callers.holding(arm.when, self._facts[number]))
+            elif asked.ports is None:
+                anywhere = _join(anywhere, asked.callers)
+            else:
+                for number in asked.ports:
+                    at[number] = _join(at.get(number, _NOBODY), asked.callers)
+        return [_join(anywhere, at[number]) if number in at else anywhere for number in numbers]
+
+    def _rank(self, stage: OrderedStage, number: int, accepted: Holding, going: Holding) -> tuple[Holding, Holding]:
+        """Lead callers through a stage whose FIRST arm that holds counts; return who is accepted, and who goes on."""
+        left = going
+        on = _NOBODY
+        cases = [(self._callers.holding(arm.when, self._facts[number]), arm.move) for arm in stage.arms]
+        everybody = Holding(self._callers.everybody, self._callers.everybody)
+        for held, move in [*cases, (everybody, stage.otherwise)]:
+            met = _narrow(left, held)
+            if move is Move.ACCEPT:
+                accepted = _join(accepted, met)
+            elif move is not Move.DENY:
+                on = _join(on, met)
+            left = _without(left, held)
+        return accepted, on
+
+    def _take_apart(self, predicate: Predicate) -> _Asked | None:
+        """Return a predicate that asks of callers and of ports alone, taken apart; None where it is more than that."""
+        cached = self._asked.get(id(predicate))
+        if cached is None:
+            cached = self._asked[id(predicate)] = predicate, self._apart(predicate)
+        return cached[1]
+
+    def _apart(self, predicate: Predicate) -> _Asked | None:
+        ports: tuple[int, ...] | None = None
+        sure = possible = self._callers.everybody
+        for part in predicate.parts if isinstance(predicate, And) else (predicate,):
+            if isinstance(part, Is) and part.attribute is PORT and isinstance(part.matcher, OneOf):
+                mine = tuple(self._numbers[value] for value in part.matcher.values if value in self._numbers)
+                ports = mine if ports is None else tuple(number for number in mine if number in ports)
+                continue
+            if PORT in mentions(part) if not isinstance(part, Is) else part.attribute is PORT:
+                return None
+            held = self._callers.holding(part, self._facts[0])
+            sure &= held.sure
+            possible &= held.possible
+        return _Asked(Holding(sure, sure if sure == possible else possible), ports)

@@ -1,0 +1,220 @@
+"""From reachability to a graph: each caller, each destination, and what happens between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from eastgate.api.authority import Authority
+from eastgate.api.questions import BAD_SOURCE, NOT_DECLARED, QuestionError
+from eastgate.cluster import Workload, World, service_account_id
+from eastgate.cluster.points import Point
+from eastgate.diagnostics import Code, did_you_mean
+from eastgate.ir.spiffe import SCHEME
+from eastgate.reach.caller_sets import CallerSet
+from eastgate.reach.destinations import Destination, DestinationKind
+from eastgate.reach.reachability import Reachability
+from eastgate.records import dataclass
+from eastgate.reports.graph.callers import caller_node, redundant_callers
+from eastgate.reports.graph.model import Bundle, Graph, GraphNode, NodeKind, ReachVerdict
+from eastgate.reports.graph.reached import Reached, ReachOutcome, arrivals
+from eastgate.reports.graph.selection import GraphSelection, facts_of
+from eastgate.symbolic.callers import AnonymousCell, IdentityCell
+
+__all__ = ["Survey", "list_graph", "node_behind", "survey"]
+
+_APP_LABELS = ("app.kubernetes.io/name", "app", "k8s-app")
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What is asked for of all that reachability says: callers and destinations as nodes, and what happens."""
+
+    reach: Reachability
+    selection: GraphSelection
+    callers: dict[int, GraphNode]  # by the number of their cell
+    every_caller: dict[int, GraphNode]  # also those to whom the same happens as to others
+    targets: dict[str, GraphNode]  # by id
+    workloads: tuple[GraphNode, ...]  # all, chosen or not
+    chosen: CallerSet
+    reached: tuple[Reached, ...]
+
+    @property
+    def points(self) -> list[Point]:
+        """Return the points of enforcement that decide here."""
+        points: dict[Point, None] = {}
+        for reached in self.reached:
+            destination = reached.destination
+            is_class = destination.kind is DestinationKind.POD
+            points.update(dict.fromkeys(name.partition(":")[2] for name in reached.members) if is_class else {})
+            points.update({} if is_class else dict.fromkeys(destination.points))
+        return list(points)
+
+    @property
+    def everybody(self) -> tuple[str, ...]:
+        """Return all callers that there are; none where only some are asked about."""
+        if self.selection.sources or self.selection.external or self.selection.namespace:
+            return ()
+        return tuple(node.id for node in self.callers.values())
+
+    def sources(self, callers: CallerSet) -> list[GraphNode]:
+        """Return the nodes of a set of callers."""
+        nodes = []
+        left = callers & self.chosen
+        while left:
+            lowest = left & -left
+            nodes.append(self.callers[lowest.bit_length() - 1])
+            left ^= lowest
+        return nodes
+
+
+def survey(authority: Authority, selection: GraphSelection | None = None) -> Survey:
+    """Find out all that is asked for. Raises QuestionError for a caller or destination that is not there."""
+    chosen = selection or GraphSelection()
+    reach = Reachability(authority, tuple(_identities(chosen.sources, authority)))
+    nodes = [caller_node(cell, reach.callers.callers) for cell in reach.callers.cells]
+    targets = {node.id: node for destination in reach.destinations for node in _nodes(destination, authority.world)}
+    accounts = chosen.accounts(targets.values()) | set(_named_callers(chosen.sources, reach))
+    behind = chosen.behind(authority.world)
+    redundant = redundant_callers(reach) if not any(name.startswith("others:") for name in chosen.sources) else 0
+    every = {number: node for number, node in enumerate(nodes) if chosen.chooses_source(node, accounts)}
+    callers = {number: node for number, node in every.items() if not redundant >> number & 1}
+    aimed = {name: node for name, node in targets.items() if chosen.chooses_target(node, behind)}
+    if chosen.sources and not callers:
+        raise _missing(BAD_SOURCE, "caller", chosen.sources, (node.id for node in nodes))
+    if chosen.targets and not aimed:
+        raise _missing(NOT_DECLARED, "destination", chosen.targets, targets)
+    bits = sum(1 << number for number in callers)
+    reached = tuple(_reached(reach, aimed, chosen))
+    workloads = tuple(node for node in targets.values() if node.kind is NodeKind.POD)
+    return Survey(reach, chosen, callers, every, aimed, workloads, bits, reached)
+
+
+def _missing(code: Code, what: str, names: Iterable[str], known: Iterable[str]) -> QuestionError:
+    wanted = next(iter(names))
+    near = did_you_mean(wanted, known)
+    return QuestionError(code, f"there is no {what} `{wanted}`", f"did you mean {near}?" if near else None)
+
+
+def _identities(names: Iterable[str], authority: Authority) -> Iterator[str]:
+    """Yield the identities that somebody asks about by name, so that they are told apart from others."""
+    for name in names:
+        kind, _, key = name.partition(":")
+        if kind == "sa" and "*" not in key and key.count("/") == 1:
+            yield service_account_id(authority.settings.trust_domain, *key.split("/"))
+        elif name.startswith(SCHEME) and "*" not in name:
+            yield name
+
+
+def _named_callers(names: Iterable[str], reach: Reachability) -> Iterator[str]:
+    """Yield the nodes of callers that somebody asks about by a name in the mesh."""
+    callers = reach.callers
+    for name in names:
+        kind, _, key = name.partition(":")
+        if kind == "id" and key and "*" not in key:
+            cell = callers.callers.cell_of_name(key)
+            known = callers.cell_of(cell.identity if isinstance(cell, IdentityCell) else None, key)
+            if not isinstance(known, AnonymousCell):
+                yield caller_node(known, callers.callers).id
+
+
+def _reached(reach: Reachability, aimed: dict[str, GraphNode], selection: GraphSelection) -> Iterator[Reached]:
+    for destination in reach.destinations:
+        members = tuple(name for name in destination.names if name in aimed)
+        if members:
+            reachings = tuple(arrivals(reach, destination, selection.port, facts_of(selection)))
+            yield Reached(destination, members, reachings)
+
+
+def _nodes(destination: Destination, world: World) -> Iterator[GraphNode]:
+    for key, name in zip(destination.members, destination.names, strict=True):
+        namespace = key.partition("/")[0]
+        if destination.kind is DestinationKind.POD:
+            workload = world.workloads[key]
+            account = f"sa:{namespace}/{workload.service_account}" if workload.is_pod else None
+            yield GraphNode(name, NodeKind.POD, namespace, account, _app(workload))
+        else:
+            yield GraphNode(name, NodeKind(destination.kind), namespace)
+
+
+def _app(workload: Workload) -> str:
+    """Return the application that a workload belongs to: by the usual labels, its controller, or its name."""
+    labelled = next((workload.labels[label] for label in _APP_LABELS if workload.labels.get(label)), None)
+    return labelled or (workload.owners[-1].name if workload.owners else workload.name)
+
+
+def list_graph(surveyed: Survey, *, why: bool = True) -> Graph:
+    """Return the graph of single callers and destinations; without `why`, edges do not say which rules decide."""
+    bundles: dict[Bundle, list[str]] = {}
+    for reached in surveyed.reached:
+        for bundle in _bundles(surveyed, reached, why=why):
+            bundles.setdefault(replace(bundle, targets=()), []).extend(bundle.targets)
+    merged = [replace(alike, targets=tuple(targets)) for alike, targets in bundles.items()]
+    ordered = sorted(merged, key=lambda bundle: (bundle.targets, not bundle.ports, bundle.ports, bundle.sources))
+    return Graph(_nodes_of(surveyed, merged), tuple(ordered), surveyed.everybody)
+
+
+def _bundles(surveyed: Survey, reached: Reached, *, why: bool) -> Iterator[Bundle]:
+    """Yield the bundles of one destination; ports at which the same happens come together."""
+    ports_by_outcome: dict[tuple[ReachOutcome, str | None, bool | None], tuple[list[int], list[bool]]] = {}
+    declared: dict[str | None, set[int]] = {}
+    for arrival in reached.arrivals:
+        declared.setdefault(arrival.service, set()).update(arrival.ports)
+        for outcome in _without_reasons(arrival.outcomes) if not why else arrival.outcomes:
+            if outcome.callers & surveyed.chosen and (
+                outcome.verdict is not ReachVerdict.DENY or surveyed.selection.denied
+            ):
+                key = outcome, arrival.service, arrival.tls
+                ports, others = ports_by_outcome.setdefault(key, ([], []))
+                ports.extend(arrival.ports)
+                others.append(arrival.other_ports)
+    for (outcome, service, tls), (ports, others) in ports_by_outcome.items():
+        numbers, is_other = tuple(sorted(ports)), any(others)
+        every = is_other and set(numbers) == declared[service]
+        for sources, targets in _pairs(surveyed, surveyed.sources(outcome.callers), reached.members):
+            alike = Bundle(sources, targets, numbers, is_other, outcome.verdict, outcome.ways, outcome.denied_by)
+            yield replace(alike, service=service, tls=tls, any_port=every)
+
+
+def _without_reasons(outcomes: Iterable[ReachOutcome]) -> list[ReachOutcome]:
+    """Return outcomes that do not say which rules decide; those that say the same come together."""
+    merged: dict[ReachOutcome, CallerSet] = {}
+    for outcome in outcomes:
+        ways = tuple(dict.fromkeys(replace(way, by=()) for way in outcome.ways))
+        alike = ReachOutcome(0, outcome.verdict, ways)
+        merged[alike] = merged.get(alike, 0) | outcome.callers
+    return [replace(alike, callers=callers) for alike, callers in merged.items()]
+
+
+def _pairs(
+    surveyed: Survey, sources: list[GraphNode], targets: tuple[str, ...]
+) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """Yield the pairs that are asked for, as sets of which each pairs with each."""
+    namespace = surveyed.selection.namespace
+    if namespace is None:
+        yield tuple(node.id for node in sources), targets
+        return
+    inside = tuple(name for name in targets if surveyed.targets[name].namespace == namespace)
+    outside = tuple(name for name in targets if surveyed.targets[name].namespace != namespace)
+    if inside:
+        yield tuple(node.id for node in sources), inside
+    local = tuple(node.id for node in sources if node.namespace == namespace)
+    if local and outside:
+        yield local, outside
+
+
+def _nodes_of(surveyed: Survey, bundles: Iterable[Bundle]) -> dict[str, GraphNode]:
+    every = {node.id: node for node in surveyed.callers.values()} | surveyed.targets
+    if not surveyed.selection.is_everything:
+        used = {name for bundle in bundles for name in (*bundle.sources, *bundle.targets)}
+        every = {name: node for name, node in every.items() if name in used}
+    leads_to = {name for bundle in bundles for name in bundle.leads_to if name not in every}
+    behind = {name: surveyed.targets.get(name) or node_behind(name) for name in sorted(leads_to)}
+    return every | behind
+
+
+def node_behind(name: str) -> GraphNode:
+    """Return the node of something that a gateway leads to, and that decides nothing itself."""
+    kind, _, key = name.partition(":")
+    known = {str(each): each for each in NodeKind}
+    return GraphNode(name, known.get(kind, NodeKind.SERVICE), key.partition("/")[0])

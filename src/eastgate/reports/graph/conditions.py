@@ -1,0 +1,160 @@
+"""On what it depends whether requests are allowed, as text that is exact and short.
+
+Where rules look at MCP messages, all messages are sorted into classes that no rule tells apart, and each is said with
+what else it depends on: "tools answer, list; tool refund if limits.agents:9000 allows".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+
+from eastgate.ir import ALWAYS, NEVER, And, Computed, Is, Not, OneOf, Or, Predicate, Present, atoms, conjuncts
+from eastgate.ir.attributes import MCP_METHOD, MCP_TOOL, METHOD, header
+from eastgate.reach.endings import Branch
+from eastgate.reach.requests import EffectiveMessage, messages
+from eastgate.reports.effective.words import condition_text, messages_text
+from eastgate.symbolic.partial import Facts, residual
+from eastgate.symbolic.simplify import both, either, negation
+from eastgate.symbolic.trees import Entry
+
+__all__ = ["SESSIONS", "allowed_when", "explain_branches", "explain_predicate", "narrow", "within", "without"]
+
+SESSIONS = "MCP sessions"
+"""The messages that every client of MCP needs before it can call a tool, and those that end its session."""
+
+_LONG = 240  # characters of a condition that may be shorter as a list
+_SESSION_METHODS = frozenset({"initialize", "ping", "tools/list", "notifications/*"})
+_DISCOVERY = "server/discover"  # newer clients begin with it
+_WITHOUT_MESSAGE = Or(
+    (
+        Is(METHOD, OneOf(frozenset({"GET"}))),
+        And((Is(METHOD, OneOf(frozenset({"DELETE"}))), Is(header("mcp-session-id"), Present()))),
+    )
+)
+"""Requests of a session that carry no message: its stream, and its end."""
+
+
+def narrow(branches: Sequence[Branch], facts: Facts) -> tuple[Branch, ...]:
+    """Return what branches say of requests of which these facts are known."""
+    narrowed: list[Branch] = []
+    for branch in branches:
+        when = residual(branch.when, facts)
+        if when != NEVER:
+            narrowed.append(Entry(when, branch.end))
+        if when == ALWAYS:
+            break
+    return tuple(narrowed)
+
+
+def within(branches: Sequence[Branch], guard: Predicate) -> tuple[Branch, ...]:
+    """Return what branches say of requests that meet a guard, without what the guard says already."""
+    met = frozenset(conjuncts(guard))
+    kept: list[Branch] = []
+    for branch in branches:
+        if both((guard, branch.when)) != NEVER:
+            rest = [part for part in conjuncts(branch.when) if part not in met]
+            kept.append(Entry(both(rest), branch.end))
+            if not rest:
+                break
+    return tuple(kept)
+
+
+def allowed_when(branches: Sequence[Branch], guard: Predicate = ALWAYS) -> Predicate:
+    """Return the condition on which requests that meet a guard are allowed; the FIRST branch that holds decides."""
+    denied: list[Predicate] = []
+    allowed: list[Predicate] = []
+    for branch in branches:
+        if branch.end.allowed:
+            allowed.append(without(both((guard, branch.when)), denied))
+        else:
+            denied.append(branch.when)
+    return either(allowed)
+
+
+def without(predicate: Predicate, excluded: Iterable[Predicate]) -> Predicate:
+    """Return a predicate that also asks for none of the others."""
+    overlapping = [other for other in excluded if both((predicate, other)) != NEVER]
+    return both((predicate, *map(negation, overlapping))) if overlapping else predicate
+
+
+def explain_branches(branches: Sequence[Branch], guard: Predicate = ALWAYS) -> str | None:
+    """Say which requests that meet a guard are allowed; None: all of them, if the guard is none."""
+    asked = list(dict.fromkeys(atom for branch in branches for atom in atoms(branch.when)))
+    if not any(_is_about_messages(atom) for atom in asked):
+        text = explain_predicate(allowed_when(branches, guard))
+        return text if text is None or len(text) <= _LONG else min(text, _list(branches, guard), key=len)
+    text = _explain_messages(branches, messages(asked))
+    if guard == ALWAYS:
+        return text
+    return condition_text(guard) if text is None else f"{condition_text(guard)}: {text}"
+
+
+def _list(branches: Sequence[Branch], guard: Predicate) -> str:
+    """Say what happens in the order in which it is decided, which is shorter where much is excepted."""
+    steps = [f"{'allow' if end.allowed else 'deny'} if {condition_text(when)}" for when, end in branches[:-1]]
+    last = "allow" if branches[-1].end.allowed else "deny"
+    if branches[-1].when != ALWAYS:
+        last = f"{last} if {condition_text(branches[-1].when)}"
+    listed = "; else ".join([*steps, last])
+    return listed if guard == ALWAYS else f"{condition_text(guard)}: {listed}"
+
+
+def explain_predicate(predicate: Predicate) -> str | None:
+    """Say what a predicate asks for; None: nothing."""
+    return None if predicate == ALWAYS else condition_text(predicate)
+
+
+def _is_about_messages(atom: Is | Computed) -> bool:
+    looked_at = {atom.attribute} if isinstance(atom, Is) else atom.attributes
+    return not looked_at.isdisjoint({MCP_METHOD, MCP_TOOL})
+
+
+def _explain_messages(branches: Sequence[Branch], kinds: Sequence[EffectiveMessage]) -> str | None:
+    groups: dict[Hashable, tuple[Predicate, list[EffectiveMessage]]] = {}
+    for kind in kinds:
+        when = allowed_when(narrow(branches, kind.facts))
+        if when != NEVER:
+            groups.setdefault(_form(when), (when, []))[1].append(kind)
+    bare = next((form for form, (_, chosen) in groups.items() if any(kind.method is None for kind in chosen)), None)
+    has_session = {form: _has_session(*group, bare) for form, group in groups.items()}
+    texts = []
+    for form, (when, chosen) in groups.items():
+        if len(chosen) == len(kinds):
+            return explain_predicate(when)
+        listed = [kind for kind in chosen if kind.method is not None] if any(has_session.values()) else chosen
+        if listed:
+            text = _name(listed, kinds, has_session=has_session[form])
+            texts.append(text if when == ALWAYS else f"{text} if {condition_text(when)}")
+    return "; ".join(texts) or "nothing"
+
+
+def _has_session(when: Predicate, chosen: Sequence[EffectiveMessage], bare: Hashable) -> bool:
+    """Tell whether messages are those of sessions, and what is no message is allowed alike, as sessions need it."""
+    methods = {str(kind.method) for kind in chosen}
+    return methods >= _SESSION_METHODS and _form(both((when, _WITHOUT_MESSAGE))) == bare
+
+
+def _name(chosen: Sequence[EffectiveMessage], kinds: Sequence[EffectiveMessage], *, has_session: bool) -> str:
+    """Name messages; where they are most of all that there are, by those that they are not."""
+    methods = {kind.method for kind in chosen}
+    if methods >= {"*", None}:
+        return f"anything but {messages_text([kind for kind in kinds if kind not in chosen], alone=False)}"
+    if not has_session:
+        return messages_text(chosen, alone=False)
+    session = _SESSION_METHODS | {_DISCOVERY}
+    rest = messages_text([kind for kind in chosen if kind.method not in session], alone=False)
+    session_name = SESSIONS if _DISCOVERY in methods else f"{SESSIONS} without {_DISCOVERY}"
+    return f"{rest}, {session_name}" if rest else session_name
+
+
+def _form(predicate: Predicate) -> Hashable:
+    """Return something that is equal for predicates that differ in the order of their parts alone."""
+    match predicate:
+        case And():
+            return "and", frozenset(map(_form, conjuncts(predicate)))
+        case Or(parts):
+            return "or", frozenset(map(_form, parts))
+        case Not(part):
+            return "not", _form(part)
+        case _:
+            return predicate

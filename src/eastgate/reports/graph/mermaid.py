@@ -1,0 +1,71 @@
+"""A graph as a Mermaid flowchart, which many pages of documentation draw."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+
+from eastgate.diagnostics.printable import printable
+from eastgate.reports.graph.model import Graph, GraphNode, NodeKind, ReachVerdict
+from eastgate.reports.graph.picture import Picture, WayIn, shorten
+
+__all__ = ["to_mermaid"]
+
+_LABEL = 50  # characters of a label
+_ARROWS = {ReachVerdict.ALLOW: "-->", ReachVerdict.DEPENDS: "-.->", ReachVerdict.DENY: "--x"}
+_BRACKETS = {NodeKind.GATEWAY: ("{{", "}}"), NodeKind.BACKEND: ("[[", "]]"), NodeKind.POD: ("[", "]")}
+_ROUND = ("(", ")")
+
+
+def to_mermaid(graph: Graph, *, why: bool) -> str:
+    """Render a graph: callers to the left, destinations in boxes for namespaces to the right."""
+    picture = Picture(graph)
+    nodes = {node.id: node for node in (*picture.sources, *picture.targets)}
+    numbers = {name: f"n{number}" for number, name in enumerate(nodes)}
+    sources = {node.id for node in picture.sources}
+    targets = [node for node in picture.targets if node.id not in sources]
+    lines = [
+        "flowchart LR",
+        *(f"  %% {printable(note)}" for note in graph.notes),
+        *_subgraphs("from", picture.sources, numbers),
+        *_subgraphs("to", targets, numbers),
+        *(line for entry in picture.entries for line in _links(entry, numbers, why=why)),
+        *_ways_on(picture.entries, numbers),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _subgraphs(side: str, nodes: Iterable[GraphNode], numbers: dict[str, str]) -> Iterator[str]:
+    by_namespace = groupby(nodes, key=lambda node: node.namespace)
+    for index, (namespace, members) in enumerate(by_namespace):
+        inside = [_node(node, numbers) for node in members]
+        if namespace is None:
+            yield from (f"  {line}" for line in inside)
+            continue
+        yield f"  subgraph {side}{index}[{_quote(namespace)}]"
+        yield from (f"    {line}" for line in inside)
+        yield "  end"
+
+
+def _node(node: GraphNode, numbers: dict[str, str]) -> str:
+    opening, closing = _BRACKETS.get(node.kind, _ROUND)
+    return f"{numbers[node.id]}{opening}{_quote(node.id)}{closing}"
+
+
+def _links(entry: WayIn, numbers: dict[str, str], *, why: bool) -> Iterator[str]:
+    label = shorten(entry.label, _LABEL)
+    if why:
+        label = " | ".join([label, *entry.rules])
+    for source in entry.sources:
+        yield f"  {numbers[source]} {_ARROWS[entry.verdict]}|{_quote(label)}| {numbers[entry.target]}"
+
+
+def _ways_on(entries: Iterable[WayIn], numbers: dict[str, str]) -> Iterator[str]:
+    ways = dict.fromkeys((entry.target, name) for entry in entries for name in entry.leads_to)
+    return (f"  {numbers[start]} ==> {numbers[end]}" for start, end in ways)
+
+
+def _quote(text: str) -> str:
+    """Return a text between quotes; what means something to Mermaid or HTML is written as an entity."""
+    special = {'"': "#quot;", "<": "#lt;", ">": "#gt;", "&": "#amp;", "#": "#35;", "`": "#96;", "|": "#124;"}
+    return '"' + "".join(special.get(letter, letter) for letter in printable(text)) + '"'

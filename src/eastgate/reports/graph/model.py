@@ -1,0 +1,225 @@
+"""A graph of who can reach whom: nodes, and edges in bundles.
+
+A bundle is as many edges as it has sources, targets and ports: from EACH source to EACH target, on EACH port, the same
+happens. Edges of a large cluster are never listed unless somebody asks for them.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator, Mapping
+from dataclasses import field
+
+from eastgate.api.trace_json import origin_to_json
+from eastgate.ir import Origin
+from eastgate.records import dataclass
+
+__all__ = ["AllowedWay", "Bundle", "Edge", "Graph", "GraphNode", "NodeKind", "Pairs", "ReachVerdict"]
+
+
+class NodeKind(enum.StrEnum):
+    """The kinds of nodes: callers, destinations, and groups of them."""
+
+    SERVICE_ACCOUNT = "serviceAccount"
+    OTHER_ACCOUNTS = "otherAccounts"
+    SPIFFE = "spiffe"
+    NAME = "name"
+    OUTSIDE = "outside"
+    ANONYMOUS = "anonymous"
+    POD = "pod"
+    GATEWAY = "gateway"
+    ROUTE = "route"
+    BACKEND = "backend"
+    SERVICE = "service"
+    APP = "app"
+    NAMESPACE = "namespace"
+
+
+_OUTSIDERS = frozenset({NodeKind.SPIFFE, NodeKind.NAME, NodeKind.OUTSIDE, NodeKind.ANONYMOUS})
+
+
+@dataclass(frozen=True, slots=True)
+class GraphNode:
+    """A caller, a destination, or a group of them. `size` is how many callers or destinations it stands for."""
+
+    id: str
+    kind: NodeKind
+    namespace: str | None = None
+    account: str | None = None  # of a pod: the node of the service account that it runs as
+    app: str | None = None
+    size: int = 1
+
+    @property
+    def is_external(self) -> bool:
+        """Return whether it comes from outside: without an identity, or with one that nobody here gives."""
+        return self.kind in _OUTSIDERS
+
+    @property
+    def name(self) -> str:
+        """Return the id without what the kind and the namespace say already."""
+        if self.kind in (NodeKind.SPIFFE, NodeKind.OUTSIDE, NodeKind.ANONYMOUS, NodeKind.NAME):
+            return self.id
+        rest = self.id.partition(":")[2] or self.id
+        return rest.removeprefix(f"{self.namespace}/")
+
+    def to_json(self) -> dict[str, object]:
+        """Return the node as JSON has it."""
+        optional = {"namespace": self.namespace, "serviceAccount": self.account, "app": self.app}
+        data: dict[str, object] = {"id": self.id, "kind": str(self.kind)}
+        data |= {key: value for key, value in optional.items() if value is not None}
+        if self.size != 1:
+            data["size"] = self.size
+        return data
+
+
+class ReachVerdict(enum.StrEnum):
+    """What an edge says: all is allowed, some of it is, nothing is."""
+
+    ALLOW = "allow"
+    DEPENDS = "depends"
+    DENY = "deny"
+
+
+@dataclass(frozen=True, slots=True)
+class AllowedWay:
+    """Requests that are allowed: on which condition (None: all), by which rules, and what they come to behind it."""
+
+    condition: str | None
+    by: tuple[Origin, ...] = ()
+    leads_to: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """How many pairs of a caller and a destination an edge between groups stands for."""
+
+    open: int  # allowed on everything
+    reached: int  # allowed on something
+    all: int
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """One edge: from a caller to a destination, on a port; None stands for every port that has no edge of its own."""
+
+    source: str
+    target: str
+    port: int | None
+    bundle: Bundle
+
+    def to_json(self) -> dict[str, object]:
+        """Return the edge as JSON has it."""
+        return self.with_ends(self.bundle.verdict_to_json())
+
+    def with_ends(self, said: Mapping[str, object]) -> dict[str, object]:
+        """Return its ends and what is said of all edges of its bundle, as JSON has it."""
+        return {"from": self.source, "to": self.target, "port": self.port, **said}
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """Edges that say the same. `other_ports`: also every port that no edge of these targets names.
+
+    `any_port`: these are all ports that there are. `service`: requests that are addressed to this Service.
+    `denied_by`: the rules that refuse, where all is denied.
+    """
+
+    sources: tuple[str, ...]
+    targets: tuple[str, ...]
+    ports: tuple[int, ...]
+    other_ports: bool
+    verdict: ReachVerdict
+    ways: tuple[AllowedWay, ...] = ()
+    denied_by: tuple[Origin, ...] = ()
+    service: str | None = None
+    tls: bool | None = None
+    pairs: Pairs | None = None
+    any_port: bool = False
+
+    @property
+    def condition(self) -> str | None:
+        """Return what it depends on; None where it depends on nothing."""
+        if self.verdict is not ReachVerdict.DEPENDS:
+            return None
+        return "; or ".join(way.condition for way in self.ways if way.condition) or None
+
+    @property
+    def deciders(self) -> tuple[Origin, ...]:
+        """Return the rules that allow, or where nothing is allowed, that deny."""
+        return tuple(dict.fromkeys(origin for way in self.ways for origin in way.by)) or self.denied_by
+
+    @property
+    def leads_to(self) -> tuple[str, ...]:
+        """Return what requests come to behind the target."""
+        return tuple(dict.fromkeys(node for way in self.ways for node in way.leads_to))
+
+    def verdict_to_json(self) -> dict[str, object]:
+        """Return what all its edges say, as JSON has it."""
+        data: dict[str, object] = {"verdict": str(self.verdict), "condition": self.condition}
+        data |= _rule_to_json(self.deciders[0] if self.deciders else None)
+        if self.pairs is not None:
+            data["ports"] = [*self.ports, *(["other"] if self.other_ports else [])]
+            data["pairs"] = {"open": self.pairs.open, "reached": self.pairs.reached, "all": self.pairs.all}
+        if self.service is not None:
+            data["service"] = f"service:{self.service}"
+        if self.tls is not None:
+            data["tls"] = self.tls
+        if self.leads_to:
+            data["leadsTo"] = list(self.leads_to)
+        if len(self.ways) > 1 or len(self.deciders) > 1:
+            data["ways"] = [_way_to_json(way) for way in self.ways]
+        return data
+
+    def edges_to_json(self) -> Iterator[dict[str, object]]:
+        """Yield the edges as JSON has them."""
+        said = self.verdict_to_json()
+        return (edge.with_ends(said) for edge in self.edges())
+
+    def edges(self) -> Iterator[Edge]:
+        """Yield the edges one by one."""
+        ports: list[int | None] = [*self.ports, *([None] if self.other_ports else [])]
+        if self.pairs is not None:
+            ports = [self.ports[0] if len(self.ports) == 1 and not self.other_ports else None]
+        for source in self.sources:
+            for target in self.targets:
+                for port in ports:
+                    yield Edge(source, target, port, self)
+
+
+def _way_to_json(way: AllowedWay) -> dict[str, object]:
+    data: dict[str, object] = {"condition": way.condition, "by": [_rule_to_json(origin) for origin in way.by]}
+    return data | ({"leadsTo": list(way.leads_to)} if way.leads_to else {})
+
+
+def _rule_to_json(origin: Origin | None) -> dict[str, object]:
+    fields = ("policy", "rule", "file", "line")
+    if origin is None:
+        return dict.fromkeys(fields)
+    data = origin_to_json(origin)
+    return {field_name: data[field_name] for field_name in fields}
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """Nodes by their ids, and bundles of edges. `notes` say what the graph leaves out or puts together.
+
+    `everybody`: all callers that there are; empty where only some of them are asked about.
+    """
+
+    nodes: Mapping[str, GraphNode]
+    bundles: tuple[Bundle, ...]
+    everybody: tuple[str, ...] = ()
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def edges(self) -> Iterator[Edge]:
+        """Yield every edge."""
+        return (edge for bundle in self.bundles for edge in bundle.edges())
+
+    def to_json(self) -> dict[str, list[object]]:
+        """Return the graph as JSON has it."""
+        data: dict[str, list[object]] = {
+            "nodes": [node.to_json() for node in self.nodes.values()],
+            "edges": [edge for bundle in self.bundles for edge in bundle.edges_to_json()],
+        }
+        return data | ({"notes": list(self.notes)} if self.notes else {})

@@ -1,0 +1,56 @@
+"""A graph as one page that needs nothing else: the picture, a table, and a search through both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from html import escape
+from importlib.resources import files
+from string import Template
+
+from eastgate.diagnostics.printable import printable
+from eastgate.reports.graph.model import Bundle, Graph
+from eastgate.reports.graph.shapes import STYLE
+from eastgate.reports.graph.svg import draw
+from eastgate.reports.graph.words import ports_of, rule_name, sources_of
+
+__all__ = ["to_html"]
+
+
+def to_html(graph: Graph, *, why: bool) -> str:
+    """Render a graph as a page. Nothing in it is loaded from elsewhere, and nothing of manifests can run."""
+    template = Template((files(__package__) / "page.html").read_text("utf-8"))
+    return template.substitute(
+        style=STYLE,
+        picture=draw(graph, why=why),
+        notes="".join(f"<p class='note'>{_text(note)}</p>" for note in graph.notes),
+        rows="\n".join(_row(bundle, graph, why=why) for bundle in graph.bundles),
+        by="<th>By</th>" if why else "",
+        namespaces="".join(f"<option>{_text(name)}</option>" for name in _namespaces(graph)),
+    )
+
+
+def _namespaces(graph: Graph) -> list[str]:
+    return sorted({node.namespace for node in graph.nodes.values() if node.namespace is not None})
+
+
+def _row(bundle: Bundle, graph: Graph, *, why: bool) -> str:
+    cells = [
+        _names(sources_of(bundle, graph)),
+        _names(bundle.targets),
+        _text(ports_of(bundle)),
+        f"<span class='verdict {bundle.verdict}'>{bundle.verdict}</span>",
+        "<br>".join(_text(way.condition) for way in bundle.ways if way.condition and bundle.condition),
+    ]
+    if why:
+        cells.append("<br>".join(_text(rule_name(origin)) for origin in bundle.deciders) or "no policy")
+    body = "".join(f"<td>{cell}</td>" for cell in cells)
+    ends = f"data-from='{_text(' '.join(bundle.sources))}' data-to='{_text(' '.join(bundle.targets))}'"
+    return f"<tr data-verdict='{bundle.verdict}' {ends}>{body}</tr>"
+
+
+def _names(names: Iterable[str]) -> str:
+    return " ".join(f"<code>{_text(name)}</code>" for name in names)
+
+
+def _text(words: str) -> str:
+    return escape(printable(words))

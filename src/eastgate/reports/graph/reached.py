@@ -1,0 +1,181 @@
+"""Everything that reachability says, by destination, in the form that graphs are made of: sets of callers, and ways."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from eastgate.ir import ALWAYS, NEVER, Is, Known, OneOf, Origin, Predicate, conjuncts
+from eastgate.ir.attributes import Attribute
+from eastgate.reach.caller_sets import CallerSet
+from eastgate.reach.destinations import Destination, Entrance, Passage
+from eastgate.reach.endings import Branch
+from eastgate.reach.reachability import Answer, Reachability
+from eastgate.records import dataclass
+from eastgate.reports.graph.conditions import explain_branches, explain_predicate, narrow, within, without
+from eastgate.reports.graph.model import AllowedWay, ReachVerdict
+from eastgate.symbolic.partial import Facts, residual
+
+__all__ = ["ReachOutcome", "Reached", "Reaching", "WayOn", "arrivals", "branches_on", "ways_on"]
+
+_TOO_MANY = "too many conditions to list"
+_HIDDEN = "what is in HTTP, which nobody sees here"
+
+
+@dataclass(frozen=True, slots=True)
+class ReachOutcome:
+    """What happens to some callers: all is allowed, some of it on these ways, or nothing."""
+
+    callers: CallerSet
+    verdict: ReachVerdict
+    ways: tuple[AllowedWay, ...] = ()
+    denied_by: tuple[Origin, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Reaching:
+    """What happens to everybody at one entrance."""
+
+    ports: tuple[int, ...]
+    other_ports: bool
+    service: str | None
+    tls: bool | None
+    outcomes: tuple[ReachOutcome, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """A destination, or those members of it that are asked about, and what happens at each of its entrances."""
+
+    destination: Destination
+    members: tuple[str, ...]
+    arrivals: tuple[Reaching, ...]
+
+
+def arrivals(reach: Reachability, destination: Destination, port: int | None, facts: Facts) -> Iterator[Reaching]:
+    """Yield what happens at the entrances of a destination, to requests of which these facts are known."""
+    declared = {number for entrance in destination.entrances for number in entrance.ports}
+    for entrance in destination.entrances:
+        if port is None:
+            ports, others = entrance.ports, entrance.others
+        elif port in entrance.ports or (entrance.others and port not in declared):
+            ports, others = (port,), False
+        else:
+            continue
+        outcomes = tuple(_outcomes(reach, entrance, facts))
+        yield Reaching(ports, others, entrance.service, entrance.tls, outcomes)
+
+
+def _outcomes(reach: Reachability, entrance: Entrance, facts: Facts) -> Iterator[ReachOutcome]:
+    """Yield what happens to whom; callers with equal ways come together."""
+    ways = list(ways_on(entrance, facts))
+    merged: dict[tuple[ReachVerdict, tuple[AllowedWay, ...], tuple[Origin, ...]], CallerSet] = {}
+    for answer in reach.answers(entrance):
+        branches = narrow(answer.branches, facts)
+        allowed = _verdict(answer, branches)
+        for callers, taken in _split(reach, answer.callers, ways):
+            outcome = _outcome(allowed, branches, taken, facts)
+            merged[outcome] = merged.get(outcome, 0) | callers
+    return (ReachOutcome(callers, *outcome) for outcome, callers in merged.items())
+
+
+def _verdict(answer: Answer, branches: Sequence[Branch]) -> bool | None:
+    if answer.too_many:
+        return None
+    verdicts = {branch.end.allowed for branch in branches}
+    return verdicts.pop() if len(verdicts) == 1 else None
+
+
+@dataclass(frozen=True, slots=True)
+class WayOn:
+    """One passage of an entrance as an entrance of its own, and the requests that take it."""
+
+    guard: Predicate
+    entrance: Entrance
+    leads_to: tuple[str, ...]
+
+
+def ways_on(entrance: Entrance, facts: Facts) -> Iterator[WayOn]:
+    """Yield the passages that requests can take, each for those that no earlier one takes."""
+    known = entrance.facts.and_(facts)
+    earlier: list[Predicate] = []
+    for passage in entrance.passages:
+        when = residual(passage.when, known)
+        guard = without(when, earlier) if when != NEVER else NEVER
+        earlier.append(when)
+        if guard != NEVER:
+            yield WayOn(guard, _only(entrance, passage), passage.leads_to)
+        if when == ALWAYS:
+            return
+
+
+def _only(entrance: Entrance, passage: Passage) -> Entrance:
+    if len(entrance.passages) == 1:
+        return entrance
+    alone = (Passage(ALWAYS, passage.points, passage.leads_to),)
+    facts, hides = entrance.facts, entrance.hides_http
+    return Entrance(entrance.ports, entrance.others, facts, alone, entrance.service, entrance.tls, hides)
+
+
+_Taken = tuple[tuple[WayOn, Answer], ...]
+
+
+def _split(reach: Reachability, callers: CallerSet, ways: Sequence[WayOn]) -> list[tuple[CallerSet, _Taken]]:
+    """Split callers by what happens to them on each way."""
+    blocks: list[tuple[CallerSet, _Taken]] = [(callers, ())]
+    for way in ways:
+        answers = reach.answers(way.entrance)
+        blocks = [
+            (common, (*taken, (way, answer)))
+            for block, taken in blocks
+            for answer in answers
+            if (common := block & answer.callers)
+        ]
+    return blocks
+
+
+def _outcome(
+    allowed: bool | None, branches: Sequence[Branch], taken: _Taken, facts: Facts
+) -> tuple[ReachVerdict, tuple[AllowedWay, ...], tuple[Origin, ...]]:
+    if allowed is False:
+        return ReachVerdict.DENY, (), _origins(branches, allowed=False)
+    ways = tuple(way for on, answer in taken if (way := _way(on, answer, facts)) is not None)
+    if allowed:
+        leads_to = tuple(dict.fromkeys(node for way in ways for node in way.leads_to))
+        return ReachVerdict.ALLOW, (AllowedWay(None, _origins(branches, allowed=True), leads_to),), ()
+    return ReachVerdict.DEPENDS, ways, ()
+
+
+def _way(on: WayOn, answer: Answer, facts: Facts) -> AllowedWay | None:
+    """Return what is allowed on a way; None where nothing is."""
+    branches = branches_on(on, answer, facts)
+    allowed = _verdict(answer, branches)
+    if allowed is False:
+        return None
+    if answer.too_many:
+        what = _HIDDEN if on.entrance.hides_http else _TOO_MANY
+        guard = explain_predicate(on.guard)
+        return AllowedWay(what if guard is None else f"{guard}: {what}", (), on.leads_to)
+    return AllowedWay(explain_branches(branches, on.guard), _origins(branches, allowed=True), on.leads_to)
+
+
+def branches_on(on: WayOn, answer: Answer, facts: Facts) -> tuple[Branch, ...]:
+    """Return what an answer says of requests that take a way, without what is true of all of them."""
+    return within(narrow(answer.branches, facts.and_(_values_in(on.guard))), on.guard)
+
+
+def _values_in(guard: Predicate) -> Facts:
+    """Return the attributes that have one value in all requests that meet a guard."""
+    values: dict[Attribute, Known] = {}
+    for part in conjuncts(guard):
+        match part:
+            case Is(attribute, OneOf(single)) if len(single) == 1 and not attribute.is_repeatable:
+                (values[attribute],) = single
+    return Facts(values)
+
+
+def _origins(branches: Sequence[Branch], *, allowed: bool) -> tuple[Origin, ...]:
+    return tuple(
+        dict.fromkeys(
+            branch.end.origin for branch in branches if branch.end.allowed is allowed and branch.end.origin is not None
+        )
+    )

@@ -1,0 +1,57 @@
+"""A graph as a picture that we draw ourselves: with edges, or as a matrix where there are many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from eastgate.reports.graph.cards import draw_cards
+from eastgate.reports.graph.matrix import draw_matrix
+from eastgate.reports.graph.model import Graph, ReachVerdict
+from eastgate.reports.graph.picture import Picture
+from eastgate.reports.graph.shapes import STYLE, box, text
+
+__all__ = ["draw", "to_svg"]
+
+_NAMESPACE = "http://www.w3.org/2000/svg"
+_TOP, _LINE = 46, 16  # height of what explains the picture, and of a line of it
+_NARROWEST = 640
+_MOST_EDGES = 45  # that an eye can follow
+
+
+def to_svg(graph: Graph, *, why: bool) -> str:
+    """Render a graph as an image that needs nothing else."""
+    return draw(graph, why=why, attributes=f'xmlns="{_NAMESPACE}" ', style=True)
+
+
+def draw(graph: Graph, *, why: bool, attributes: str = "", style: bool = False) -> str:
+    """Draw a graph as an element that a page may hold; `style`: with its own style."""
+    picture = Picture(graph)
+    top = _TOP + _LINE * len(graph.notes)
+    is_dense = sum(len(entry.sources) for entry in picture.entries) > _MOST_EDGES
+    drawing = (draw_matrix if is_dense else draw_cards)(picture, why=why, top=top)
+    width, height = round(max(drawing.width, _NARROWEST)), round(drawing.height)
+    parts = [
+        f'<svg {attributes}viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img">',
+        "<title>Who can reach whom</title>",
+        *([f"<style>{STYLE}</style>"] if style else []),
+        f'<rect class="page" width="{width}" height="{height}"/>',
+        *_legend(graph, is_dense=is_dense),
+        *drawing.elements,
+        "</svg>",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _legend(graph: Graph, *, is_dense: bool) -> Iterator[str]:
+    x = 24
+    for verdict, words in (("allow", "allowed"), ("depends", "depends on what it says"), ("deny", "denied")):
+        if verdict == "deny" and not any(bundle.verdict is ReachVerdict.DENY for bundle in graph.bundles):
+            continue
+        square = f'<g class="cell-{verdict}"><rect rx="3" {box(x + 9, 12, 16, 16)}/></g>'
+        yield square if is_dense else f'<path class="edge {verdict}" d="M{x} 20h34"/>'
+        yield text(x + 42, 24, words, "legend")
+        x += 60 + 7 * len(words)
+    if not is_dense and any(bundle.leads_to for bundle in graph.bundles):
+        yield f'<path class="edge on" d="M{x} 20h34"/>{text(x + 42, 24, "leads on to", "legend")}'
+    for number, note in enumerate(graph.notes):
+        yield text(24, 40 + _LINE * number, note, "legend")

@@ -1,0 +1,70 @@
+"""Callers, ports and rules of edges in few words, for tables and pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import PurePath
+
+from eastgate.ir import Origin
+from eastgate.reports.effective.words import ports_text
+from eastgate.reports.graph.model import Bundle, Graph
+
+__all__ = ["ANYONE", "limit", "name_ports", "ports_of", "rule_lines", "rule_name", "short_rule", "sources_of"]
+
+ANYONE = "anyone"
+_FEW = 3  # callers that are left out by name
+_MANY = 4  # callers that are listed rather than those who are missing
+
+
+def sources_of(bundle: Bundle, graph: Graph) -> list[str]:
+    """Return the callers of a bundle, each as one entry; nearly all of them by those who are missing."""
+    everybody = graph.everybody
+    if not everybody or len(bundle.sources) < _MANY:
+        return list(bundle.sources)
+    chosen = set(bundle.sources)
+    missing = [name for name in everybody if name not in chosen]
+    if not missing:
+        return [ANYONE]
+    if missing == ["anonymous"]:
+        return ["any identity"]
+    if len(missing) <= _FEW and 2 * len(missing) <= len(chosen):
+        return [f"{ANYONE} but {', '.join(missing)}"]
+    return list(bundle.sources)
+
+
+def ports_of(bundle: Bundle) -> str:
+    """Return the ports of a bundle: `any`, `any other`, or numbers."""
+    numbers = ports_text(bundle.ports, others=False, alone=False)
+    if not bundle.other_ports:
+        return numbers
+    return "any" if bundle.any_port else f"{numbers}, any other" if numbers else "any other"
+
+
+def name_ports(bundle: Bundle) -> str:
+    """Return the ports of a bundle as a text that stands alone: `port 8080`, `any port`."""
+    if bundle.any_port or not bundle.ports:
+        return f"{ports_of(bundle)} port"
+    return f"port{'s' if len(bundle.ports) > 1 else ''} {ports_of(bundle)}"
+
+
+def rule_lines(origin: Origin) -> list[str]:
+    """Return a rule, and the line where it is written."""
+    return [str(origin), *([f"  {origin.span.file}:{origin.span.line}"] if origin.span is not None else [])]
+
+
+def rule_name(origin: Origin) -> str:
+    """Return a rule with the line where it is written."""
+    where = f" ({origin.span.file}:{origin.span.line})" if origin.span is not None else ""
+    return f"{origin}{where}"
+
+
+def short_rule(origin: Origin) -> str:
+    """Return the line where a rule is written, without folders, and the rule: the first is what must not be cut off."""
+    if origin.span is None:
+        return str(origin)
+    return f"{PurePath(origin.span.file).name}:{origin.span.line} {origin}"
+
+
+def limit(texts: Sequence[str], most: int) -> list[str]:
+    """Return the first of some texts, and how many more there are."""
+    return list(texts) if len(texts) <= most else [*texts[:most], f"... and {len(texts) - most} more"]

@@ -1,0 +1,189 @@
+"""Who a statement is about, as cells of callers.
+
+An account of a namespace that does not exist yet may be in one with any labels, so it counts as one of the callers that
+are meant if ANY labels make it one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import product
+
+from eastgate.cluster import World, account_of
+from eastgate.cluster.labels import Selector
+from eastgate.cluster.objects import NAME_LABEL
+from eastgate.ir import ALWAYS, NEVER, Is, Predicate, Prefix
+from eastgate.ir.attributes import IDENTITY
+from eastgate.ir.service_accounts import service_account_id
+from eastgate.ir.spiffe import SCHEME, trust_domain_of
+from eastgate.reach.caller_sets import CallerSet, CallerSets
+from eastgate.records import dataclass
+from eastgate.reports.invariants.model import ALL_ACCOUNTS, CallerGroup, Callers
+from eastgate.symbolic.callers import (
+    AccountsIn,
+    AnonymousCell,
+    CallerCell,
+    IdentityCell,
+    Name,
+    NamesUnder,
+    OtherAccounts,
+    OtherIdentities,
+    OtherNames,
+)
+from eastgate.symbolic.simplify import both, either, negation
+
+__all__ = ["CallerTest", "MeantCallers", "TooManyLabels"]
+
+Labels = Mapping[str, str]
+_OTHER = "any-other"  # a value of a label that no selector names
+_MOST_LABELLINGS = 4096
+
+
+class TooManyLabels(Exception):  # noqa: N818 - it is not an error, it is a third answer
+    """There are too many ways to label a namespace; nothing can be said."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeantCallers:
+    """Cells of callers that are meant, those of them whose identity meets a condition."""
+
+    callers: CallerSet
+    where: Predicate
+
+
+class CallerTest:
+    """Tells which cells of callers are meant, in one world."""
+
+    def __init__(self, callers: Callers, world: World, trust_domain: str) -> None:
+        self._callers = callers
+        self._world = world
+        self._domain = trust_domain
+        self._in_use = frozenset(world.namespaces_in_use())
+        self._labellings: dict[str, tuple[Labels, ...]] = {}
+
+    @property
+    def identities(self) -> set[str]:
+        """Return the identities that are named, each of which needs a cell."""
+        groups = self._groups
+        accounts = {account for group in groups for account in group.accounts if account[1] != ALL_ACCOUNTS}
+        named = {service_account_id(self._domain, *account) for account in accounts}
+        return named.union(*(group.identities for group in groups))
+
+    @property
+    def namespaces(self) -> set[str]:
+        """Return the namespaces that are named, whose accounts need a cell."""
+        named = {namespace for group in self._groups for namespace, _ in group.accounts}
+        for selector in self._selectors():
+            named |= {value for key, value in selector.match_labels if key == NAME_LABEL}
+            named |= {value for term in selector.expressions if term.key == NAME_LABEL for value in term.values}
+        return named
+
+    @property
+    def _groups(self) -> tuple[CallerGroup, CallerGroup]:
+        return self._callers.of, self._callers.without
+
+    def _selectors(self) -> Iterator[Selector]:
+        return (group.namespaces for group in self._groups if group.namespaces is not None)
+
+    def choose(self, sets: CallerSets, *, meant: bool) -> list[MeantCallers]:
+        """Return the callers who are meant, or who are not; who may be either is returned. Raises TooManyLabels."""
+        chosen: list[CallerCell] = []
+        conditional: list[MeantCallers] = []
+        for cell in sets.cells:
+            holds = self._holds(cell, meant=meant)
+            if holds == ALWAYS:
+                chosen.append(cell)
+            elif holds != NEVER:
+                conditional.append(MeantCallers(sets.set_of((cell,)), holds))
+        plain = sets.set_of(chosen)
+        return [*([MeantCallers(plain, ALWAYS)] if plain else []), *conditional]
+
+    def labels_for(self, cell: CallerCell, *, meant: bool) -> Labels | None:
+        """Return labels that a namespace which does not exist yet must have for a cell to be meant, or not."""
+        if not self._is_unlabelled(cell):
+            return None
+        return next(labels for labels in self._labels(cell) if self._in(cell, labels) == (ALWAYS if meant else NEVER))
+
+    def _holds(self, cell: CallerCell, *, meant: bool) -> Predicate:
+        return either(
+            self._in(cell, labels) if meant else negation(self._in(cell, labels)) for labels in self._labels(cell)
+        )
+
+    def _in(self, cell: CallerCell, labels: Labels) -> Predicate:
+        of, without = (self._in_group(group, cell, labels) for group in self._groups)
+        return both((of, negation(without)))
+
+    def _in_group(self, group: CallerGroup, cell: CallerCell, labels: Labels) -> Predicate:
+        if group.anybody:
+            return ALWAYS
+        match cell:
+            case AnonymousCell():
+                return _truth(group.anonymous)
+            case Name() | NamesUnder() | OtherNames():
+                return NEVER
+            case IdentityCell(identity):
+                named = identity in group.identities or trust_domain_of(identity) in group.domains
+                return _truth(named or self._has_account(group, self._account(cell), labels))
+            case AccountsIn(domain, _) | OtherAccounts(domain):
+                return _truth(domain in group.domains or self._has_account(group, self._account(cell), labels))
+            case OtherIdentities():
+                return either(Is(IDENTITY, Prefix(f"{SCHEME}{domain}/")) for domain in sorted(group.domains))
+
+    @staticmethod
+    def _has_account(group: CallerGroup, account: tuple[str, str] | None, labels: Labels) -> bool:
+        if account is None:
+            return False
+        if not group.accounts.isdisjoint({account, (account[0], ALL_ACCOUNTS)}):
+            return True
+        return group.namespaces is not None and group.namespaces.matches(labels)
+
+    def _account(self, cell: CallerCell) -> tuple[str, str] | None:
+        """Return the namespace and name of an account of this cluster; of a group of them, names that nobody has."""
+        match cell:
+            case IdentityCell(identity):
+                account = account_of(identity)
+                return account[1:] if account is not None and account[0] == self._domain else None
+            case AccountsIn(domain, namespace):
+                return (namespace, "") if domain == self._domain else None
+            case OtherAccounts():
+                return "", ""
+            case _:
+                return None
+
+    # Labels of namespaces
+
+    def _is_unlabelled(self, cell: CallerCell) -> bool:
+        account = self._account(cell)
+        return account is not None and account[0] not in self._in_use and any(self._selectors())
+
+    def _labels(self, cell: CallerCell) -> tuple[Labels, ...]:
+        """Return the labels that the namespace of a cell may have."""
+        account = self._account(cell)
+        if account is None:
+            return ({},)
+        if account[0] in self._in_use:
+            return (self._world.namespace(account[0]).labels,)
+        labellings = self._labellings.get(account[0])
+        if labellings is None:
+            labellings = self._labellings[account[0]] = tuple(self._every_labelling(account[0]))
+        return labellings
+
+    def _every_labelling(self, namespace: str) -> Iterator[Labels]:
+        options: dict[str, list[str | None]] = {}
+        for selector in self._selectors():
+            for key, value in selector.match_labels:
+                options.setdefault(key, [None, _OTHER]).append(value)
+            for term in selector.expressions:
+                options.setdefault(term.key, [None, _OTHER]).extend(sorted(term.values))
+        options[NAME_LABEL] = [namespace or _OTHER]
+        size = 1
+        for values in options.values():
+            size *= len(values)
+        if size > _MOST_LABELLINGS:
+            raise TooManyLabels
+        for chosen in product(*options.values()):
+            yield {key: value for key, value in zip(options, chosen, strict=True) if value is not None}
+
+
+def _truth(holds: bool) -> Predicate:
+    return ALWAYS if holds else NEVER

@@ -1,0 +1,182 @@
+"""The destinations that a statement is about: entrances by which requests come to them, and how to ask about each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from eastgate.cluster import PodsAcross, Service, World
+from eastgate.diagnostics import Diagnostic, did_you_mean
+from eastgate.reach.destinations import Destination, DestinationKind, Entrance
+from eastgate.reach.reachability import Reachability
+from eastgate.records import dataclass
+from eastgate.reports.invariants import codes
+from eastgate.reports.invariants.future import Cover
+from eastgate.reports.invariants.model import Named, Statement
+
+__all__ = ["Covered", "covered", "covers_of", "find_missing"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Covered:
+    """An entrance of a destination, and those of it that are meant, who all decide alike: first one that exists.
+
+    `port` is one that is meant; None: any of the entrance. `service` is the Service that requests are addressed to, at
+    its own port `service_port`, where the statement names it.
+    """
+
+    destination: Destination
+    entrance: Entrance
+    members: Sequence[str]
+    port: int | None = None
+    service: str | None = None
+    service_port: int | None = None
+
+    @property
+    def member(self) -> str:
+        """Return one of them."""
+        return self.members[0]
+
+    def __str__(self) -> str:
+        port = self.port if self.port is not None else next(iter(self.entrance.ports), None)
+        return f"{self.destination.kind}:{self.member}" + (f" port {port}" if port is not None else "")
+
+
+# Before: is there anything?
+
+
+def find_missing(statement: Statement, world: World) -> Iterator[Diagnostic]:
+    """Yield a diagnostic for each name and port of a statement that no manifest declares."""
+    destinations = statement.destinations
+    kinds: Sequence[tuple[str, tuple[Named, ...], Mapping[str, object]]] = (
+        ("Service", destinations.services, world.services),
+        ("Gateway", destinations.gateways, world.gateways),
+        ("Backend", destinations.backends, world.backends),
+    )
+    for kind, named, declared in kinds:
+        for name in named:
+            if name.key not in declared:
+                near = did_you_mean(name.key, declared)
+                way_out = f"did you mean `{near}`?" if near else f"declare the {kind}, or leave it out"
+                message = f"no manifest declares the {kind} {name.key}"
+                yield Diagnostic(codes.NAMES_NOTHING, message, name.span, way_out)
+    yield from _missing_ports(statement, world)
+
+
+def _missing_ports(statement: Statement, world: World) -> Iterator[Diagnostic]:
+    """Yield a diagnostic for each port that none of the Services and Gateways has, where nothing else is meant."""
+    destinations = statement.destinations
+    if destinations.pods is not None or destinations.backends:
+        return
+    services = [world.services[name.key] for name in destinations.services if name.key in world.services]
+    gateways = [world.gateways[name.key] for name in destinations.gateways if name.key in world.gateways]
+    ports = {port.port for service in services for port in service.ports}
+    ports |= {listener.port for gateway in gateways for listener in gateway.listeners}
+    if not ports:
+        return
+    for port, span in statement.requests.ports.items():
+        if port not in ports:
+            listed = ", ".join(map(str, sorted(ports)))
+            message = f"what the statement names has no port {port}"
+            yield Diagnostic(codes.NAMES_NOTHING, message, span, f"write one of its ports: {listed}")
+
+
+def covers_of(statement: Statement, world: World) -> list[Cover]:
+    """Return the pods that a statement is about, whether they exist or not."""
+    destinations = statement.destinations
+    covers = [Cover(destinations.pods, destinations.namespaces)] if destinations.pods is not None else []
+    services = (world.services[name.key] for name in destinations.services)
+    return [*covers, *(Cover.of_service(service, world) for service in services if service.selects_pods)]
+
+
+# Entrances
+
+
+def covered(statement: Statement, reach: Reachability, imagined: Iterable[str] | None = None) -> Iterator[Covered]:
+    """Yield the entrances that a statement is about; with `imagined`, those by which only these are reached."""
+    new = frozenset(imagined or ())
+    return (place for place in _covered(statement, reach, new) if imagined is None or place.member in new)
+
+
+def _covered(statement: Statement, reach: Reachability, new: frozenset[str]) -> Iterator[Covered]:
+    destinations, world = statement.destinations, reach.authority.world
+    selected: frozenset[str] = frozenset()
+    if destinations.pods is not None:
+        selected = world.select(PodsAcross(destinations.namespaces, destinations.pods))
+    behind = [(world.services[name.key], frozenset(world.pods_of(name.key))) for name in destinations.services]
+    named = {
+        DestinationKind.GATEWAY: {name.key for name in destinations.gateways},
+        DestinationKind.BACKEND: {name.key for name in destinations.backends},
+    }
+    for destination in reach.destinations:
+        if destination.kind is DestinationKind.POD:
+            yield from _of_pods(statement, destination, selected, new, world)
+            for service, pods in behind:
+                yield from _of_service(statement, destination, service, pods, new, world)
+        elif not named.get(destination.kind, set()).isdisjoint(destination.members):
+            yield from _at_ports(statement, destination, destination.members, destination.entrances)
+
+
+def _of_pods(
+    statement: Statement, destination: Destination, selected: frozenset[str], new: frozenset[str], world: World
+) -> Iterator[Covered]:
+    meant = _existing_first((member for member in destination.members if member in selected), new)
+    if not meant:
+        return
+    direct = [entrance for entrance in destination.entrances if entrance.service is None]
+    yield from _at_ports(statement, destination, meant, direct)
+    services = (entrance.service for entrance in destination.entrances)
+    for service in dict.fromkeys(service for service in services if service is not None):
+        behind = _existing_first((member for member in meant if service in world.services_of(member)), new)
+        if behind:
+            entrances = [entrance for entrance in destination.entrances if entrance.service == service]
+            yield from _at_ports(statement, destination, behind, entrances)
+
+
+def _existing_first(members: Iterable[str], new: frozenset[str]) -> list[str]:
+    return sorted(members, key=lambda member: member in new)
+
+
+def _at_ports(
+    statement: Statement, destination: Destination, members: Sequence[str], entrances: Sequence[Entrance]
+) -> Iterator[Covered]:
+    """Yield those entrances that lead to ports which are meant."""
+    if not statement.requests.ports:
+        yield from (Covered(destination, entrance, members) for entrance in entrances)
+        return
+    for port in statement.requests.ports:
+        yield from (Covered(destination, entrance, members, port) for entrance in _entrances_at(port, entrances))
+
+
+def _entrances_at(port: int, entrances: Sequence[Entrance]) -> list[Entrance]:
+    named = [entrance for entrance in entrances if port in entrance.ports]
+    return named or [entrance for entrance in entrances if entrance.others]
+
+
+def _of_service(
+    statement: Statement,
+    destination: Destination,
+    service: Service,
+    pods: frozenset[str],
+    new: frozenset[str],
+    world: World,
+) -> Iterator[Covered]:
+    """Yield the entrances of pods behind a Service at the ports that its own lead to."""
+    behind = _existing_first((member for member in destination.members if member in pods), new)
+    if not behind:
+        return
+    addressed = [entrance for entrance in destination.entrances if entrance.service == service.key]
+    entrances = addressed or [entrance for entrance in destination.entrances if entrance.service is None]
+    if not service.ports:
+        yield from (Covered(destination, entrance, behind, None, service.key) for entrance in entrances)
+        return
+    asked = [
+        port.port for port in service.ports if not statement.requests.ports or port.port in statement.requests.ports
+    ]
+    seen: set[tuple[int, int]] = set()
+    for member in behind:
+        for number in dict.fromkeys(asked):
+            for target in world.target_ports(service, number, world.workloads[member]):
+                if (number, target) not in seen:
+                    seen.add((number, target))
+                    for entrance in _entrances_at(target, entrances):
+                        yield Covered(destination, entrance, [member, *behind], target, service.key, number)

@@ -1,0 +1,100 @@
+"""An invariant: a statement about all requests, those of callers and workloads that do not exist yet among them."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import field
+
+from eastgate.cluster.labels import Selector
+from eastgate.diagnostics.spans import Span
+from eastgate.records import dataclass
+
+__all__ = ["ALL_ACCOUNTS", "CallerGroup", "Callers", "Destinations", "Mode", "Named", "Requests", "Statement"]
+
+ALL_ACCOUNTS = "*"
+"""In the place of the name of a service account: all of its namespace."""
+
+
+class Mode(enum.StrEnum):
+    """The three statements, by their fields."""
+
+    NEVER = "never"  # no request that fits is allowed
+    ALWAYS = "always"  # every request that fits is allowed
+    ONLY = "only"  # every request that fits and is allowed is of these callers
+
+
+@dataclass(frozen=True, slots=True)
+class CallerGroup:
+    """ANY of these callers. `accounts` are namespace and name; `domains` are trust domains with all that is in them."""
+
+    accounts: frozenset[tuple[str, str]] = frozenset()
+    namespaces: Selector | None = None
+    identities: frozenset[str] = frozenset()
+    domains: frozenset[str] = frozenset()
+    anonymous: bool = False
+    anybody: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Callers:
+    """The callers of one group who are not in another."""
+
+    of: CallerGroup
+    without: CallerGroup = field(default_factory=CallerGroup)
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """An object that a statement names, `namespace/name`, and where."""
+
+    key: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Destinations:
+    """ANY of these: the pods with these labels, in namespaces with those; the Services, gateways and backends.
+
+    `pods` None: none are meant. `span` is where pods are selected.
+    """
+
+    pods: Selector | None
+    namespaces: Selector
+    services: tuple[Named, ...]
+    gateways: tuple[Named, ...]
+    backends: tuple[Named, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Requests:
+    """The requests that are meant: ALL that is given must fit. What is empty is not asked for.
+
+    `is_http`: it must be HTTP, whatever else. A path, host or tool may end (a host: begin) with a `*`.
+    """
+
+    ports: Mapping[int, Span] = field(default_factory=dict)
+    is_http: bool = False
+    methods: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+    mcp_methods: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One of the three statements. `existing_only`: it is not about workloads that do not exist yet.
+
+    `external_auth` are answers of external authorizers; of others, any answer is possible.
+    """
+
+    mode: Mode
+    callers: Callers
+    destinations: Destinations
+    requests: Requests
+    span: Span
+    existing_only: bool = False
+    external_auth: Mapping[str, str] = field(default_factory=dict)
+    cites: str | None = None

@@ -1,0 +1,300 @@
+"""Whether a statement holds: for all requests, or not, by a request that the engine confirms; or nobody can tell."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import field, replace
+from itertools import islice
+
+from eastgate.api.authority import Authority
+from eastgate.api.decisions import Decision
+from eastgate.api.questions import QuestionError
+from eastgate.cluster import PodsAcross
+from eastgate.cluster.objects import NAME_LABEL
+from eastgate.cluster.points import Point
+from eastgate.cluster.question import Question
+from eastgate.cluster.targets import BackendNamed, RouteNamed
+from eastgate.diagnostics import Diagnostic
+from eastgate.ir import authorizers_in
+from eastgate.ir.attributes import PATH, SENT_PATH
+from eastgate.reach.destinations import DestinationKind
+from eastgate.reach.questions import question_of
+from eastgate.reach.reachability import Reachability
+from eastgate.reach.searching import Witness, witnesses
+from eastgate.records import dataclass
+from eastgate.reports.explain import explain_rule
+from eastgate.reports.invariants import codes
+from eastgate.reports.invariants.callers import CallerTest, TooManyLabels
+from eastgate.reports.invariants.covering import Covered, covered, covers_of, find_missing
+from eastgate.reports.invariants.future import ImaginedPod, imagine
+from eastgate.reports.invariants.labels import TooManyLabellings
+from eastgate.reports.invariants.model import Mode, Statement
+from eastgate.reports.invariants.requests import requests_at, spelled_path
+from eastgate.symbolic.simplify import both
+from eastgate.symbolic.witnesses import GaveUp
+from eastgate.unread import Callers as UnreadCallers
+from eastgate.unread import Handling, could_change, list_unconsidered
+
+__all__ = ["Counterexample", "Finding", "Standing", "prove"]
+
+_MOST_CANDIDATES = 64  # requests to workloads that do not exist, of which the engine is asked one by one
+_TOO_MANY_LABELS = (
+    "it is not proven for workloads that do not exist yet: policies select by too many labels "
+    "(write existingOnly: true to leave them out)"
+)
+
+
+class Standing(enum.StrEnum):
+    """What is known of a statement."""
+
+    HOLDS = "holds"
+    BROKEN = "broken"
+    NOT_PROVEN = "not proven"
+
+
+@dataclass(frozen=True, slots=True)
+class Counterexample:
+    """A request that breaks a statement, as the engine decides it.
+
+    `imagined` is its destination, where that does not exist yet; `labels` are those of the caller's namespace, if that
+    does not. `lines` show the rule that decides, and `policies` are those of which one would have to change.
+    """
+
+    question: Question
+    verdict: str
+    reason: str
+    policy: str | None
+    rule: int | None
+    file: str | None
+    line: int | None
+    lines: tuple[str, ...]
+    policies: tuple[str, ...]
+    imagined: ImaginedPod | None = None
+    labels: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The answer to a statement: `why` it is not proven, or the counterexample that breaks it."""
+
+    standing: Standing
+    why: str | None = None
+    counterexample: Counterexample | None = None
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+
+def prove(authority: Authority, statement: Statement) -> Finding:
+    """Find out whether a statement holds for all requests: first to what exists, then to what may come."""
+    missing = tuple(find_missing(statement, authority.world))
+    if missing:
+        return Finding(Standing.NOT_PROVEN, missing[0].message, diagnostics=missing)
+    proof = _Proof(authority, statement)
+    diagnostics = tuple(_selecting_nothing(statement, authority))
+    try:
+        counterexample = proof.to_what_exists()
+        if counterexample is None and not statement.existing_only:
+            counterexample = proof.to_what_may_come()
+    except TooManyLabels:
+        return Finding(Standing.NOT_PROVEN, "namespaces are selected by too many labels", diagnostics=diagnostics)
+    if counterexample is not None:
+        return Finding(Standing.BROKEN, None, counterexample, diagnostics)
+    return Finding(Standing.HOLDS if proof.doubt is None else Standing.NOT_PROVEN, proof.doubt, diagnostics=diagnostics)
+
+
+def _selecting_nothing(statement: Statement, authority: Authority) -> Iterator[Diagnostic]:
+    """Yield a warning where no workload that exists is selected."""
+    destinations = statement.destinations
+    if destinations.pods is None or authority.world.select(PodsAcross(destinations.namespaces, destinations.pods)):
+        return
+    message = f"no workload that exists has the labels {destinations.pods}"
+    if destinations.namespaces.keys:
+        message += f" in namespaces {destinations.namespaces}"
+    yield Diagnostic(codes.SELECTS_NOTHING, message, destinations.span, "look for a label that is misspelt")
+
+
+class _Search:
+    """All answers of a world, and who of its callers is meant."""
+
+    def __init__(self, authority: Authority, statement: Statement) -> None:
+        self.test = CallerTest(statement.callers, authority.world, authority.settings.trust_domain)
+        self.reach = Reachability(authority, self.test.identities, self.test.namespaces)
+
+
+class _Proof:
+    """The search for a request that breaks a statement."""
+
+    def __init__(self, authority: Authority, statement: Statement) -> None:
+        self._authority = authority
+        self._statement = statement
+        self._breaks = statement.mode is not Mode.ALWAYS  # the verdict that breaks it: allowed
+        self._meant = statement.mode is not Mode.ONLY  # whose requests break it: those of the callers that it names
+        self._is_about_something = False
+        self._first_doubt: str | None = None
+
+    @property
+    def doubt(self) -> str | None:
+        """Return what keeps the absence of such a request from being a proof."""
+        nothing = "it is about nothing that the manifests declare"
+        return self._first_doubt or (None if self._is_about_something else nothing)
+
+    def to_what_exists(self) -> Counterexample | None:
+        """Look for a request to something that exists."""
+        search = _Search(self._authority, self._statement)
+        places = list(covered(self._statement, search.reach))
+        for place, witness in self._candidates(search, places):
+            counterexample = self._confirm(search, place, witness)
+            if counterexample is not None:
+                return counterexample
+        self._doubt(self._left_out(places))
+        self._is_about_something = bool(places)
+        return None
+
+    def to_what_may_come(self) -> Counterexample | None:
+        """Look for a request to a workload that does not exist yet."""
+        authority, statement = self._authority, self._statement
+        try:
+            worlds = imagine(authority, covers_of(statement, authority.world))
+        except TooManyLabellings:
+            self._doubt(_TOO_MANY_LABELS)
+            return None
+        for pods in worlds:
+            counterexample = self._to_imagined({pod.key: pod for pod in pods})
+            if counterexample is not None:
+                return counterexample
+        return None
+
+    def _to_imagined(self, imagined: Mapping[str, ImaginedPod]) -> Counterexample | None:
+        authority, statement = self._authority, self._statement
+        objects = {each.id: each for pod in imagined.values() for each in pod.objects}
+        with authority.imagining(objects.values()):
+            search = _Search(authority, statement)
+            places = list(covered(statement, search.reach, imagined))
+            candidates = list(islice(self._candidates(search, places), _MOST_CANDIDATES + 1))
+            self._doubt(self._left_out(places))
+        self._is_about_something = self._is_about_something or bool(places)
+        for place, witness in candidates[:_MOST_CANDIDATES]:
+            pod = imagined[place.member]
+            with authority.imagining(pod.objects):
+                counterexample = self._confirm(search, place, witness, pod)
+            if counterexample is not None:
+                return counterexample
+        return None
+
+    def _doubt(self, why: str | None) -> None:
+        """Keep the first reason not to believe that there is no such request."""
+        self._first_doubt = self._first_doubt or why
+
+    def _candidates(self, search: _Search, places: Iterable[Covered]) -> Iterator[tuple[Covered, Witness]]:
+        """Yield requests that break the statement by what was computed, of which the engine has to say the same."""
+        callers = search.test.choose(search.reach.callers, meant=self._meant)
+        for place in places:
+            fitting = requests_at(self._statement, place.entrance)
+            try:
+                for meant in callers:
+                    where = both((fitting, meant.where))
+                    for witness in witnesses(search.reach, place.entrance, meant.callers, where, allowed=self._breaks):
+                        yield place, witness
+            except GaveUp:
+                self._doubt(f"there are too many cases to look at, at {place}")
+
+    # What the engine says
+
+    def _confirm(
+        self, search: _Search, place: Covered, witness: Witness, imagined: ImaginedPod | None = None
+    ) -> Counterexample | None:
+        """Ask the engine about a request; None where it disagrees, or cannot tell."""
+        for question in self._questions(place, witness):
+            try:
+                decision = self._authority.decide(question)
+            except QuestionError as error:
+                self._doubt(f"{question} could not be decided: {error}")
+                continue
+            if decision.allowed is self._breaks or dict(decision.ways).get(place.member) is self._breaks:
+                labels = search.test.labels_for(witness.cell, meant=self._meant)
+                return self._counterexample(question, decision, imagined, labels or {})
+            asked = ", ".join(authorizers_in(place.entrance.layers))
+            why = f"it depends on what {asked} answers" if asked else "it could not be shown by a request"
+            self._doubt(f"{why}: {question}")
+        return None
+
+    def _questions(self, place: Covered, witness: Witness) -> Iterator[Question]:
+        """Yield ways to ask about a request. Authorizers that are evaluated here answer by themselves."""
+        domain = self._authority.settings.trust_domain
+        question = question_of(
+            place.destination, place.member, place.entrance, witness.cell, witness.request, domain, place.port
+        )
+        evaluated = authorizers_in(place.entrance.layers)
+        answers = {name: answer for name, answer in question.external_auth.items() if name not in evaluated}
+        values = witness.request.values
+        spelled = spelled_path(values.get(SENT_PATH), values.get(PATH))
+        question = replace(
+            question,
+            path=spelled if spelled is not None else question.path,
+            external_auth={**answers, **self._statement.external_auth},
+        )
+        if place.service is None:
+            yield question
+            return
+        yield replace(question, to=f"service:{place.service}", port=place.service_port)
+        yield replace(question, to=f"pod:{place.member}")
+
+    def _counterexample(
+        self, question: Question, decision: Decision, imagined: ImaginedPod | None, labels: Mapping[str, str]
+    ) -> Counterexample:
+        span = decision.span
+        return Counterexample(
+            question,
+            decision.verdict.value,
+            decision.reason,
+            decision.policy,
+            decision.rule,
+            span.file if span is not None else None,
+            span.line if span is not None else None,
+            tuple(explain_rule(decision)),
+            tuple(self._to_change(decision)),
+            imagined,
+            {key: value for key, value in labels.items() if key != NAME_LABEL},
+        )
+
+    def _to_change(self, decision: Decision) -> list[str]:
+        """Return the policies of which one would have to change: who decided, or else who could have."""
+        if decision.policy is not None:
+            return [decision.policy]
+        attached = (each.policy for point in decision.arrival.points for each in self._authority.engine.attached(point))
+        return list(dict.fromkeys(str(policy.ref) for policy in attached))
+
+    # What could make it false all the same
+
+    def _left_out(self, places: Sequence[Covered]) -> str | None:
+        """Return why no counterexample is no proof: policies with errors, labels that clusters add, unread kinds."""
+        authority, world = self._authority, self._authority.world
+        points = list(dict.fromkeys(point for place in places for point in self._points(place)))
+        if authority.rejected and (rejected := authority.rejected_at(points)):
+            return f"{rejected[0].ref} cannot be read ({rejected[0].span.location})"
+        for point in points:
+            uncertain = authority.engine.uncertain(point)
+            if uncertain:
+                return (
+                    f"{uncertain[0].ref} selects by a label that a cluster adds to pods, as those of {point} may have"
+                )
+        if not authority.unread_objects.objects or authority.unread in (Handling.WARN, Handling.IGNORE):
+            return None
+        unconsidered = authority.unread_objects.about(points, UnreadCallers(anybody=True), world)
+        if not could_change(unconsidered, allowed=not self._breaks):
+            return None
+        lines = "; ".join(list_unconsidered(unconsidered))
+        return f"what is not read could change it: {lines} (write unread: ignore to do without)"
+
+    def _points(self, place: Covered) -> Iterator[Point]:
+        """Yield every point that may decide about what a statement covers, at a place."""
+        if place.destination.kind is DestinationKind.POD:
+            yield from place.members
+            return
+        yield from place.destination.points
+        if place.destination.kind is DestinationKind.GATEWAY:
+            world = self._authority.world
+            for route in world.routes.values():
+                if any(f"{parent.namespace}/{parent.name}" == place.member for parent in route.parents):
+                    yield RouteNamed(route.namespace, route.name, route.kind)
+            yield from (BackendNamed(backend.namespace, backend.name) for backend in world.backends.values())

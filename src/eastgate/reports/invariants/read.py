@@ -1,0 +1,101 @@
+"""From a document that fits its shape to the statement in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from eastgate.cluster.resources import selector_of
+from eastgate.ir.spiffe import SCHEME
+from eastgate.manifests import Node
+from eastgate.reports.invariants.model import (
+    CallerGroup,
+    Callers,
+    Destinations,
+    Mode,
+    Named,
+    Requests,
+    Statement,
+)
+
+__all__ = ["statement_of"]
+
+
+def statement_of(spec: Node, external_auth: Mapping[str, str]) -> Statement:
+    """Return the statement of a checked spec."""
+    mode = next(mode for mode in Mode if mode in spec)
+    node = spec[mode]
+    existing_only, cites = spec.get("existingOnly"), spec.get("cites")
+    return Statement(
+        mode,
+        _callers(node["from"]),
+        _destinations(node["to"]),
+        _requests(node),
+        spec.key_span(mode),
+        existing_only is not None and existing_only.value is True,
+        external_auth,
+        cites.text if cites is not None else None,
+    )
+
+
+def _callers(node: Node) -> Callers:
+    without = node.get("except")
+    of = _group(node)
+    if without is None:
+        return Callers(of)
+    anybody = CallerGroup(anybody=True)  # who is not excepted, where nothing else is said
+    return Callers(of if of != CallerGroup() else anybody, _group(without))
+
+
+def _group(node: Node) -> CallerGroup:
+    selector = node.get("namespaces")
+    identities = _texts(node, "identities")
+    return CallerGroup(
+        frozenset(
+            (namespace, name) for namespace, _, name in (a.partition("/") for a in _texts(node, "serviceAccounts"))
+        ),
+        selector_of(selector) if selector is not None else None,
+        frozenset(identity for identity in identities if not identity.endswith("/*")),
+        frozenset(i.removeprefix(SCHEME).removesuffix("/*") for i in identities if i.endswith("/*")),
+        _flag(node, "anonymous"),
+        _flag(node, "any"),
+    )
+
+
+def _destinations(node: Node) -> Destinations:
+    pods, namespaces = node.get("pods"), node.get("namespaces")
+    at = pods or namespaces or node
+    return Destinations(
+        selector_of(pods) if pods is not None or namespaces is not None else None,
+        selector_of(namespaces),
+        _named(node, "services"),
+        _named(node, "gateways"),
+        _named(node, "backends"),
+        at.span,
+    )
+
+
+def _requests(node: Node) -> Requests:
+    http = node.get("http")
+    return Requests(
+        {port.number: port.span for port in node.get("ports") or ()},
+        http is not None,
+        _texts(http, "methods"),
+        _texts(http, "paths"),
+        _texts(http, "hosts"),
+        _texts(node, "tools"),
+        _texts(node, "mcpMethods"),
+    )
+
+
+def _texts(node: Node | None, key: str) -> tuple[str, ...]:
+    entries = node.get(key) if node is not None else None
+    return tuple(entry.text for entry in entries or ())
+
+
+def _named(node: Node, key: str) -> tuple[Named, ...]:
+    return tuple(Named(entry.text, entry.span) for entry in node.get(key) or ())
+
+
+def _flag(node: Node, key: str) -> bool:
+    flag = node.get(key)
+    return flag is not None and flag.value is True

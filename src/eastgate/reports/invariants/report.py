@@ -1,0 +1,117 @@
+"""Why a statement does not hold, in words, and as plain data."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from eastgate.manifests import Node
+from eastgate.records import dataclass
+from eastgate.reports.invariants.model import Mode, Statement
+from eastgate.reports.invariants.proving import Counterexample, Finding, Standing
+from eastgate.settings import Settings
+from eastgate.unread import Handling
+
+__all__ = ["Reading", "command", "finding_to_json", "headline", "lines"]
+
+_BROKEN = {
+    Mode.NEVER: "a request that must never be allowed is",
+    Mode.ALWAYS: "a request that must always be allowed is denied",
+    Mode.ONLY: "somebody else's request is allowed",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How the manifests of a statement are read, for a command that reads them so."""
+
+    manifests: Sequence[Path]
+    objects: Node | None
+    settings: Settings
+    unread: Handling
+
+
+def headline(statement: Statement, finding: Finding) -> str | None:
+    """Return in one line why a statement does not hold; None where it does."""
+    if finding.standing is Standing.HOLDS:
+        return None
+    example = finding.counterexample
+    if example is None:
+        return f"not proven: {finding.why}"
+    return f"{_BROKEN[statement.mode]}: {example.question}: {example.reason}"
+
+
+def lines(finding: Finding, reading: Reading) -> Iterator[str]:
+    """Yield the request that breaks a statement, as a command, the line that decides it, and what to change."""
+    example = finding.counterexample
+    if example is None:
+        return
+    if example.imagined is not None:
+        yield f"{_described(example)} does not exist yet; existingOnly: true leaves such workloads out"
+    if example.labels:
+        labels = ", ".join(f"{key}={value}" for key, value in sorted(example.labels.items()))
+        yield f"the caller's namespace does not exist yet, and would be labelled {labels}"
+    yield from command(example, reading).splitlines()
+    yield from example.lines
+    yield _what_to_change(example)
+
+
+def _described(example: Counterexample) -> str:
+    assert example.imagined is not None  # noqa: S101 - who calls has looked
+    pod = example.imagined.pod
+    labels = ", ".join(f"{key}={value}" for key, value in sorted(pod.labels.items())) or "no labels"
+    where = f"a new namespace ({pod.namespace})" if example.imagined.namespace is not None else pod.namespace
+    return f"a pod with {labels} in {where}"
+
+
+def _what_to_change(example: Counterexample) -> str:
+    if example.policy is None and example.verdict == "allow" and example.policies:
+        return f"to change: no rule denies it; write one, in one of {', '.join(example.policies)} or beside them"
+    if len(example.policies) == 1:
+        return f"to change: {example.policies[0]}"
+    if example.policies:
+        return f"to change: one of {', '.join(example.policies)}"
+    return "to change: no policy is about it; write one that is"
+
+
+def command(example: Counterexample, reading: Reading) -> str:
+    """Return a command that explains the request, with what does not exist in a here document."""
+    words = ["eastgate", "explain"]
+    for path in reading.manifests:
+        words += ["-f", os.path.normpath(path)]
+    beside: list[object] = [node.plain() for node in reading.objects or ()]
+    beside += example.imagined.to_manifests() if example.imagined is not None else []
+    words += ["-f", "-"] if beside else []
+    defaults = Settings().to_json()
+    for name, value in reading.settings.to_json().items():
+        words += ["--set", f"{name}={value}"] if value != defaults[name] else []
+    words += ["--unread", reading.unread.value] if reading.unread is not Handling.BY_KIND else []
+    line = shlex.join([*words, *example.question.arguments])
+    if not beside:
+        return line
+    documents = "\n---\n".join(json.dumps(document, ensure_ascii=False) for document in beside)
+    return f"{line} <<'EOF'\n{documents}\nEOF"
+
+
+def finding_to_json(finding: Finding, reading: Reading) -> dict[str, object]:
+    """Return what is known of a statement as plain data."""
+    example = finding.counterexample
+    data: dict[str, object] = {"standing": str(finding.standing), "why": finding.why, "counterexample": None}
+    if example is not None:
+        data["counterexample"] = {
+            "arguments": example.question.arguments,
+            "command": command(example, reading),
+            "verdict": example.verdict,
+            "reason": example.reason,
+            "policy": example.policy,
+            "rule": example.rule,
+            "file": example.file,
+            "line": example.line,
+            "toChange": list(example.policies),
+            "exists": example.imagined is None,
+            "objects": example.imagined.to_manifests() if example.imagined is not None else [],
+        }
+    return data

@@ -1,0 +1,59 @@
+"""AuthPolicies at the gateway that is attacked, and routes for them to guard."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tests.attacks.placements import HOST
+from tests.differential.world import Manifest
+
+__all__ = ["NOBODY", "api_keys", "auth_policy", "gateway_route", "secret"]
+
+_API = "gateway.networking.k8s.io"
+_LABEL = "attacks"
+NOBODY: Manifest = {"name": "nobody", "apiKey": {"labelSelectors": {_LABEL: "of-nobody"}}}
+"""An identity that nobody has."""
+
+
+def auth_policy(
+    target: str, schemes: Mapping[str, Manifest], rules: Sequence[Manifest] = (), name: str = "auth"
+) -> Manifest:
+    """A policy on a Gateway or a route, `Kind:name`, with a scheme for each host."""
+    kind, _, named = target.partition(":")
+    spec: Manifest = {"targetRef": {"group": _API, "kind": kind, "name": named}}
+    spec["authSchemes"] = [{"hosts": [host], **scheme} for host, scheme in schemes.items()]
+    if rules:
+        spec["rules"] = list(rules)
+    return {
+        "apiVersion": "apim.kuadrant.io/v1alpha1",
+        "kind": "AuthPolicy",
+        "metadata": {"name": name, "namespace": "a"},
+        "spec": spec,
+    }
+
+
+def gateway_route(name: str, *matches: Manifest, hostnames: Sequence[str] = ()) -> Manifest:
+    """A route of the gateway to the application, beside the one that takes everything."""
+    rule: Manifest = {"backendRefs": [{"name": HOST, "port": 80}]}
+    if matches:
+        rule["matches"] = list(matches)
+    spec: Manifest = {"parentRefs": [{"name": "gw"}], "rules": [rule]}
+    if hostnames:
+        spec["hostnames"] = list(hostnames)
+    metadata = {"name": name, "namespace": "a"}
+    return {"apiVersion": f"{_API}/v1", "kind": "HTTPRoute", "metadata": metadata, "spec": spec}
+
+
+def api_keys(**credentials: str) -> Manifest:
+    """An identity with an API key of a Secret that `secret` makes."""
+    identity: Manifest = {"name": "keys", "apiKey": {"labelSelectors": {_LABEL: "good"}}}
+    return identity | ({"credentials": credentials} if credentials else {})
+
+
+def secret(name: str, key: str, *, namespace: str = "a", label: str | None = "good", **more: Any) -> Manifest:
+    """A Secret with an API key."""
+    metadata: Manifest = {"name": name, "namespace": namespace}
+    if label is not None:
+        metadata["labels"] = {_LABEL: label}
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": {"api_key": key}, **more}

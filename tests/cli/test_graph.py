@@ -1,0 +1,90 @@
+"""`eastgate graph`: the words of its command line, and what comes out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Cli
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def test_the_table_is_what_comes_without_more_words(cli: Cli, shop: str) -> None:
+    shown = cli("graph", "-f", shop)
+    assert shown.exit_code == 0
+    assert "sa:shop/web                                     pod:shop/cart              8080  allow" in shown.stdout
+    assert cli("graph", shop).stdout == shown.stdout
+
+
+def test_nothing_to_read_is_an_error(cli: Cli) -> None:
+    assert "no manifests" in cli("graph").stderr
+
+
+def test_words_choose_a_part(cli: Cli, shop: str) -> None:
+    words = ("--from", "sa:shop/cart", "--to", "pod:shop/payments", "--port", "8443", "-o", "json")
+    data = json.loads(cli("graph", shop, *words).stdout)
+    (edge,) = data["edges"]
+    assert (edge["verdict"], edge["condition"]) == ("depends", "POST /v1/charges or GET /v1/charges/*")
+    assert (edge["policy"], edge["rule"]) == ("AuthorizationPolicy/shop/payments-api", 0)
+    assert [by["rule"] for way in edge["ways"] for by in way["by"]] == [0, 1]
+
+
+def test_a_destination_that_is_not_there_is_an_error(cli: Cli, shop: str) -> None:
+    shown = cli("graph", shop, "--to", "pod:shop/payment")
+    assert shown.exit_code == 2
+    assert "did you mean pod:shop/payments?" in shown.stderr
+    data = json.loads(cli("graph", shop, "--to", "pod:shop/payment", "-o", "json").stdout)
+    assert data["error"] == "there is no destination `pod:shop/payment`"
+
+
+def test_groups_say_how_many_pairs_they_are(cli: Cli, shop: str) -> None:
+    data = json.loads(cli("graph", shop, "--by", "namespace", "-o", "json").stdout)
+    (edge,) = [e for e in data["edges"] if (e["from"], e["to"]) == ("namespace:monitoring", "namespace:shop")]
+    assert edge["pairs"] == {"open": 2, "reached": 4, "all": 6}
+    assert edge["ports"] == [8080, 9090, "other"]
+
+
+def test_unused_rules_are_a_list_of_their_own(cli: Cli, shop: str) -> None:
+    shown = cli("graph", shop, "--unused")
+    assert "AuthorizationPolicy/shop/no-sandbox is not needed at all" in shown.stdout
+    data = json.loads(cli("graph", shop, "--unused", "-o", "json").stdout)
+    assert data["policies"] == ["AuthorizationPolicy/shop/no-sandbox", "ClusterAuthorizationPolicy/cards-stay-here"]
+    assert "--unused is a list" in cli("graph", shop, "--unused", "-o", "svg").stderr
+
+
+UNREAD = """
+apiVersion: networking.istio.io/v1alpha3
+kind: EnvoyFilter
+metadata: {name: odd, namespace: shop}
+spec: {workloadSelector: {labels: {app: cart}}}
+"""
+
+
+@pytest.mark.parametrize("form", ["text", "json", "csv", "dot", "mermaid", "svg", "html"])
+def test_what_is_not_read_is_said(cli: Cli, shop: str, tmp_path: Path, form: str) -> None:
+    (tmp_path / "unread.yaml").write_text(UNREAD, "utf-8")
+    shown = cli("graph", shop, str(tmp_path), "-o", form)
+    assert shown.exit_code == 3
+    assert "EnvoyFilter" in (shown.stderr if form == "csv" else shown.stdout)
+    assert cli("graph", shop, str(tmp_path), "-o", form, "--unread", "ignore").exit_code == 0
+
+
+def test_a_policy_with_errors_closes_what_it_targets_and_is_said(cli: Cli, shop: str, tmp_path: Path) -> None:
+    broken = """
+apiVersion: gateway.networking.x-k8s.io/v1alpha2
+kind: AuthorizationPolicy
+metadata: {name: broken, namespace: shop}
+spec:
+  targetRefs: [{kind: Pod, selector: {matchLabels: {app: cart}}}]
+  action: PERHAPS
+"""
+    (tmp_path / "broken.yaml").write_text(broken, "utf-8")
+    shown = cli("graph", shop, str(tmp_path))
+    assert shown.exit_code == 2
+    assert "AuthorizationPolicy/shop/broken cannot be read: what it targets is shown as closed" in shown.stdout
+    data = json.loads(cli("graph", shop, str(tmp_path), "-o", "json").stdout)
+    assert not [edge for edge in data["edges"] if edge["to"] == "pod:shop/cart"]
+    assert "cannot be read" in data["notes"][0]

@@ -1,0 +1,141 @@
+"""Answers of `Reachability` to questions, without the engine: the entrance, the caller's cell, the first branch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from hypothesis import event
+
+from eastgate import Authority, Question, QuestionError
+from eastgate.api.questions import arrivals
+from eastgate.engine.reference import holds
+from eastgate.ir import Layer, Request, mentions
+from eastgate.ir.attributes import IDENTITY, MESH_NAME, PORT, SERVICE, SNI
+from eastgate.ir.authorizers import consents
+from eastgate.reach.destinations import Destination, Entrance
+from eastgate.reach.reachability import Answer, Reachability
+from eastgate.symbolic.stages import answer_attribute
+
+__all__ = [
+    "compare_with_check",
+    "compare_with_engine",
+    "find_answer",
+    "find_entrance",
+    "first_allowed",
+    "reachability",
+    "with_answers",
+]
+
+
+def compare_with_check(reach: Reachability, authority: Authority, question: Question) -> bool | None:
+    """Assert that reachability says of a question what `check` says; None where either of them cannot tell."""
+    try:
+        decision = authority.decide(question)
+        requests = authority.requests(question)
+    except QuestionError:
+        return None
+    verdicts = list(_verdicts(reach, question, requests))
+    if None in verdicts:
+        _count(None)
+        return None
+    allowed = all(verdicts)
+    if any(request.refused_path or request.respelled_path or request.bad_host for request in requests):
+        assert allowed or not decision.allowed, (question, decision.reason)  # what is no request is refused on the way
+    else:
+        assert allowed == decision.allowed, (question, decision.reason, verdicts)
+    _count(allowed)
+    return allowed
+
+
+def compare_with_engine(reach: Reachability, workload: str, request: Request) -> None:
+    """Assert that reachability says of a request to a workload what the engine says."""
+    destination = next(each for each in reach.destinations if workload in each.members)
+    allowed = first_allowed(reach, destination, request)
+    program = reach.authority.engine.program(workload)
+    outcome = program.outcome(program.decide(request))
+    if allowed is not None and (request.refused_path or request.respelled_path):
+        assert allowed or not outcome.allowed, (request, outcome)
+    elif allowed is not None:
+        assert allowed == outcome.allowed, (request, outcome)
+    _count(allowed)
+
+
+def _count(allowed: bool | None) -> None:
+    event("not comparable" if allowed is None else "allowed" if allowed else "denied")
+
+
+def _verdicts(reach: Reachability, question: Question, requests: list[Request]) -> Iterator[bool | None]:
+    kind, _, key = question.to.partition(":")
+    if kind in ("pod", "service"):
+        entries = arrivals(question, reach.authority.world, reach.authority.settings)
+        for request, arrival in zip(requests, entries, strict=True):
+            (point,) = arrival.points
+            destination = next(each for each in reach.destinations if each.kind == "pod" and point in each.members)
+            yield first_allowed(reach, destination, request)
+        return
+    destination = next(each for each in reach.destinations if each.kind == kind and key in each.members)
+    # All ways on are one passage: what backend a request leads to is known there, and the request need not say it.
+    yield first_allowed(reach, destination, requests[0])
+
+
+def first_allowed(reach: Reachability, destination: Destination, request: Request) -> bool | None:
+    """Return whether the FIRST branch allows that a request meets; None where there are too many."""
+    entrance = find_entrance(destination, request)
+    if entrance is None:
+        return False  # nobody listens there
+    answer = find_answer(reach, entrance, request)
+    if answer.too_many:
+        return None
+    whole = with_answers(request, entrance.layers)
+    for branch in answer.branches:
+        if any(attribute not in whole.values for attribute in mentions(branch.when)):
+            return None
+        if holds(branch.when, whole):
+            return branch.end.allowed
+    raise AssertionError(f"no branch holds of {whole}")
+
+
+def find_entrance(destination: Destination, request: Request) -> Entrance | None:
+    """Return the entrance by which a request comes in."""
+    service, port, sni = request.values.get(SERVICE), request.values[PORT], request.values.get(SNI)
+    services = {entrance.service for entrance in destination.entrances}
+    chosen = [each for each in destination.entrances if each.service == (service if service in services else None)]
+    named = [each for each in chosen if port in each.ports]
+    if len({each.tls for each in named}) > 1:
+        named = [each for each in named if each.tls == (sni is not None)]
+    return next(iter(named), None) or next((each for each in chosen if each.others), None)
+
+
+def find_answer(reach: Reachability, entrance: Entrance, request: Request) -> Answer:
+    """Return the one answer about the caller of a request."""
+    identity, name = request.values[IDENTITY], request.values[MESH_NAME]
+    cell = reach.callers.cell_of(
+        identity if isinstance(identity, str) else None, name if isinstance(name, str) else None
+    )
+    caller = reach.callers.set_of([cell])
+    (answer,) = (each for each in reach.answers(entrance) if each.callers & caller)
+    return answer
+
+
+def with_answers(request: Request, layers: Iterable[Layer]) -> Request:
+    """Return a request with the answers of authorizers as attributes, which branches look at."""
+    values = dict(request.values)
+    for layer in layers:
+        for ask in layer.asks:
+            answer = request.answers.get(ask.authorizer)
+            values[answer_attribute(ask.authorizer)] = "allow" if consents(answer) else None
+    return Request(values)
+
+
+def reachability(authority: Authority) -> Reachability:
+    """Return a reachability whose answers are a partition of all callers, each in exactly one."""
+    reach = Reachability(authority)
+    for destination in reach.destinations:
+        for entrance in destination.entrances:
+            answers = reach.answers(entrance)
+            together = 0
+            for answer in answers:
+                assert not together & answer.callers
+                together |= answer.callers
+            assert together == reach.callers.everybody
+    return reach

@@ -1,0 +1,120 @@
+"""Drawn statements, and whether a question fits one: said a second time, for single questions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hypothesis import strategies as st
+
+from eastgate import Question
+from eastgate.cluster import Selector, World
+from eastgate.diagnostics.spans import SourceText, Span
+from eastgate.reports.invariants.model import (
+    CallerGroup,
+    Callers,
+    Destinations,
+    Mode,
+    Named,
+    Requests,
+    Statement,
+)
+
+SPAN = Span(SourceText("drawn.yaml", ""), 1, 1, 1, 1)
+ANYWHERE = Selector.of()
+
+
+def named(*keys: str) -> tuple[Named, ...]:
+    return tuple(Named(key, SPAN) for key in keys)
+
+
+def groups(
+    accounts: list[tuple[str, str]], identities: list[str], selectors: st.SearchStrategy[Selector | None]
+) -> st.SearchStrategy[CallerGroup]:
+    return st.builds(
+        CallerGroup,
+        st.frozensets(st.sampled_from(accounts), max_size=2),
+        selectors,
+        st.frozensets(st.sampled_from(identities), max_size=1),
+        st.frozensets(st.sampled_from(["td", "evil", "cluster.local"]), max_size=1),
+        st.booleans(),
+        st.booleans(),
+    )
+
+
+def callers(of: st.SearchStrategy[CallerGroup]) -> st.SearchStrategy[Callers]:
+    return st.builds(Callers, of, st.just(CallerGroup()) | of)
+
+
+def to(
+    pods: Selector | None = None,
+    namespaces: Selector = ANYWHERE,
+    *,
+    services: tuple[str, ...] = (),
+    gateways: tuple[str, ...] = (),
+    backends: tuple[str, ...] = (),
+) -> Destinations:
+    return Destinations(pods, namespaces, named(*services), named(*gateways), named(*backends), SPAN)
+
+
+def statement(
+    mode: Mode,
+    meant: Callers,
+    destinations: Destinations,
+    requests: Requests,
+    *,
+    existing_only: bool = False,
+    external_auth: Mapping[str, str] | None = None,
+) -> Statement:
+    return Statement(mode, meant, destinations, requests, SPAN, existing_only, external_auth or {})
+
+
+def is_meant(meant: Callers, question: Question, world: World, domain: str, labels: Mapping[str, str]) -> bool:
+    """`labels` are those of namespaces that do not exist."""
+    return _is_in(meant.of, question, world, domain, labels) and not _is_in(
+        meant.without, question, world, domain, labels
+    )
+
+
+def _is_in(group: CallerGroup, question: Question, world: World, domain: str, more: Mapping[str, str]) -> bool:
+    kind, _, rest = question.source.partition(":")
+    if group.anybody or (kind == "anonymous" and group.anonymous):
+        return True
+    if kind == "sa":
+        namespace, _, name = rest.partition("/")
+        identity = f"spiffe://{domain}/ns/{namespace}/sa/{name}"
+    elif kind == "spiffe":
+        identity = question.source
+    else:
+        return False
+    if identity in group.identities or identity.removeprefix("spiffe://").partition("/")[0] in group.domains:
+        return True
+    parts = identity.removeprefix(f"spiffe://{domain}/").split("/")
+    if not identity.startswith(f"spiffe://{domain}/") or len(parts) != 4 or (parts[0], parts[2]) != ("ns", "sa"):
+        return False
+    _, namespace, _, name = parts
+    if (namespace, name) in group.accounts or (namespace, "*") in group.accounts:
+        return True
+    labels = dict(world.namespace(namespace).labels)
+    if namespace not in world.namespaces_in_use():
+        labels |= more
+    return group.namespaces is not None and group.namespaces.matches(labels)
+
+
+def fits(requests: Requests, question: Question) -> bool:
+    """Whether a question about a whole request is about one that is meant, wherever it goes."""
+    if requests.ports and question.port not in requests.ports:
+        return False
+    if requests.methods and question.method not in requests.methods:
+        return False
+    if requests.tools and (question.mcp_method != "tools/call" or question.tool not in requests.tools):
+        return False
+    if requests.mcp_methods and question.mcp_method not in requests.mcp_methods:
+        return False
+    if requests.hosts and question.host not in requests.hosts:
+        return False
+    path = (question.path or "").partition("?")[0]
+    return not requests.paths or any(_has_path(path, wanted) for wanted in requests.paths)
+
+
+def _has_path(path: str, wanted: str) -> bool:
+    return path.startswith(wanted[:-1]) if wanted.endswith("*") else path == wanted
