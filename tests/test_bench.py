@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 import yaml
-from bench import analysis, authorizers, labels, load, tables
+from bench import analysis, authorizers, diffing, labels, load, tables
 from bench.authorizers import engines
 from bench.authorizers.schemes import CACHED, SCHEMES
 from bench.built import Built, check_reference
@@ -131,7 +131,7 @@ def test_changed_engines_are_compared_with_new_ones() -> None:
     assert change.section.rows
 
 
-@pytest.mark.parametrize("run", [load.run, tables.run, labels.run, analysis.run])
+@pytest.mark.parametrize("run", [load.run, tables.run, labels.run, analysis.run, diffing.run])
 def test_sections_can_be_printed(run: Callable[..., Section]) -> None:
     assert "##" in text(run(quick=True))
 

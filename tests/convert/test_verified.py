@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from eastgate import Settings
 from eastgate.cli import main
 from eastgate.convert import Options, convert, gep_writing
+from eastgate.convert.model import metadata_of
 from eastgate.convert.verifying import can_verify, verify
 from eastgate.dialects import reads
 from eastgate.manifests import read_text
@@ -177,10 +178,9 @@ def test_a_conversion_that_changes_a_verdict_is_found(monkeypatch: pytest.Monkey
     right = CliRunner().invoke(main, arguments, catch_exceptions=False)
     assert right.exit_code == 0
     assert right.stderr.endswith("verified\n")
-    without_status = gep_writing.metadata_of
 
     def elsewhere(*given: Any, **named: Any) -> Any:
-        return {**without_status(*given, **named), "namespace": "elsewhere"}
+        return {**metadata_of(*given, **named), "namespace": "elsewhere"}
 
     monkeypatch.setattr(gep_writing, "metadata_of", elsewhere)
     wrong = CliRunner().invoke(main, arguments, catch_exceptions=False)

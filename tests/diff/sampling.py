@@ -64,7 +64,8 @@ def _is_told(comparison: AuthorityComparison, question: Question) -> bool:
         names = {f"pod:{point}"} if kind in ("pod", "service") else {f"{kind}:{key}"}
         if kind == "route":
             names = {f"{pair.kind}:{pair.members[0]}" for pair in comparison.pairing.pairs if pair.kind != "pod"}
-        if any(doubt.reason is DoubtReason.TOO_MANY and doubt.subject in names for doubt in comparison.doubts):
+        unknown = {DoubtReason.TOO_MANY, *([DoubtReason.SHARED_SERVER] if request.refused_path else [])}
+        if any(doubt.reason in unknown and doubt.subject in names for doubt in comparison.doubts):
             return True
         if any(
             {f"{each.pair.kind}:{member}" for member in each.pair.members} & names

@@ -137,11 +137,11 @@ def test_requests_that_begin_to_be_refused_for_their_spelling_are_told(shop: Sho
 
 
 def test_fail_on(shop: Shop) -> None:
-    wider = [policy(WEB)], [policy(BOTH)]
-    assert shop.diff(*wider, "--fail-on", "narrower")[0] == 0
-    assert shop.diff(*wider, "--fail-on", "wider")[0] == 1
-    assert shop.diff(*reversed(wider), "--fail-on", "wider")[0] == 0
-    assert shop.diff(*reversed(wider), "--fail-on", "narrower")[0] == 1
+    narrow, wide = [policy(WEB)], [policy(BOTH)]
+    assert shop.diff(narrow, wide, "--fail-on", "narrower")[0] == 0
+    assert shop.diff(narrow, wide, "--fail-on", "wider")[0] == 1
+    assert shop.diff(wide, narrow, "--fail-on", "wider")[0] == 0
+    assert shop.diff(wide, narrow, "--fail-on", "narrower")[0] == 1
 
 
 def test_workloads_on_one_side_are_told_apart(shop: Shop) -> None:
@@ -358,3 +358,31 @@ def test_an_authorizer_that_is_asked_otherwise_is_never_called_equal(shop: Shop)
     assert status == 3, report
     assert {each["reason"] for each in report["unproven"]} == {"schemeChanged"}
     assert shop.diff(documents, ["# moved", *documents])[1]["equal"]
+
+
+def _expression(text: str) -> str:
+    manifest = {
+        "apiVersion": "agentic.networking.x-k8s.io/v1alpha1",
+        "kind": "XAccessPolicy",
+        "metadata": {"name": "tools", "namespace": "shop"},
+        "spec": {
+            "targetRefs": [{"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": "edge"}],
+            "action": "Allow",
+            "rules": [{"name": "one", "authorization": {"type": "CEL", "cel": {"expression": text}}}],
+        },
+    }
+    return yaml.safe_dump(manifest)
+
+
+def test_expressions_get_examples_that_they_are_true_of(shop: Shop) -> None:
+    numbers, letters = (f"request.path.matches('^/{part}+$')" for part in ("[0-9]", "[a-f]"))
+    status, report = shop.diff([GATEWAY, _expression(numbers)], [GATEWAY, _expression(letters)])
+    assert (status, report["proven"]) == (1, True), report["unproven"]
+    assert {change["now"] for change in report["changes"]} == {"allow", "deny"}
+
+
+def test_an_expression_of_which_no_example_is_found_is_no_change_and_not_equal(shop: Shop) -> None:
+    short, long = (f"size(request.path) == {size} && request.path.endsWith('z')" for size in (117, 118))
+    status, report = shop.diff([GATEWAY, _expression(short)], [GATEWAY, _expression(long)])
+    assert (status, report["equal"], report["changes"]) == (3, False, [])
+    assert {each["reason"] for each in report["unproven"]} == {"notConfirmed"}

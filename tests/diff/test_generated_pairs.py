@@ -14,7 +14,7 @@ from eastgate.settings import DataPlane
 from tests.diff.sampling import check_pair
 from tests.worlds import access_generate, generate, kuadrant_generate, linkerd_generate
 from tests.worlds.kuadrant_oracle import Call as HttpCall
-from tests.worlds.linkerd_oracle import ALL_POLICIES, Call, Manifest
+from tests.worlds.linkerd_oracle import ALL_POLICIES, Call, Manifest, account_name
 from tests.worlds.test_generated_access import every_call, question
 from tests.worlds.test_generated_clusters import authority_of, every_request, situations
 from tests.worlds.test_generated_kuadrant import TO, accepted
@@ -29,9 +29,10 @@ def _changed(draw: st.DrawFn, manifests: list[Manifest], others: list[Manifest])
     policies = [one for one in manifests if one["kind"] not in _WORLD]
     more = [one for one in others if one["kind"] not in _WORLD]
     left = list(manifests)
-    if policies and draw(st.booleans()):
+    less, adds = draw(st.tuples(st.booleans(), st.booleans()))
+    if policies and less:
         left.remove(draw(st.sampled_from(policies)))
-    if more and draw(st.booleans()):
+    if more and adds:
         added = draw(st.sampled_from(more))
         left = [one for one in left if _name(one) != _name(added)] + [added]
     return left
@@ -74,7 +75,7 @@ def _questions_to_workloads(authority: Authority) -> Iterator[Question]:
         yield Question(identity or "anonymous", to, port, method, path)
 
 
-_ACCOUNTS = {linkerd_generate.account_name(namespace, "x"): f"sa:{namespace}/x" for namespace in ("n", "m")}
+_ACCOUNTS = {account_name(namespace, "x"): f"sa:{namespace}/x" for namespace in ("n", "m")}
 
 
 @settings(max_examples=60, deadline=None)

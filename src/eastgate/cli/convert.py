@@ -19,7 +19,6 @@ from eastgate.convert import convert as convert_documents
 from eastgate.convert.render import as_json, as_yaml
 from eastgate.diagnostics.printable import printable
 from eastgate.manifests import Bounds, Document
-from eastgate.reach.differences import DoubtReason
 from eastgate.settings import Settings
 from eastgate.unread import Handling, Unread, describe_unread, diagnose_unread, is_policy_like
 
@@ -106,6 +105,7 @@ def _verify(
     manifests: Manifests, documents: Sequence[Document], conversion: Conversion, settings: Settings, output: str
 ) -> DiffReport:
     from eastgate.convert.verifying import can_verify, verify  # few conversions are verified
+    from eastgate.reach.differences import DoubtReason
     from eastgate.reports.diff import DiffReport, Unproven
     from eastgate.reports.diff.run import report_of
 

@@ -167,7 +167,7 @@ def _revisions(reading: _Reading, words: str, paths: Sequence[str | os.PathLike[
     except RevisionsError as error:
         fail([error.diagnostic], reading.output)
     if old is None and new is None:
-        message = f"neither side has {', '.join(map(os.fspath, paths))}"
+        message = f"neither side has {', '.join(str(Path(path)) for path in paths)}"
         fail([Diagnostic(BAD_OPTION, message)], reading.output)
     return old or reading.nothing(), new or reading.nothing()
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from functools import cache
 
 from eastgate.api.authority import Authority
 from eastgate.diagnostics.spans import Span
@@ -44,12 +43,15 @@ def are_alike(first: object, second: object) -> bool:
     return all(are_alike(getattr(first, name), getattr(second, name)) for name in compared)
 
 
-@cache
+_FIELDS: dict[type, tuple[str, ...] | None] = {}
+
+
 def _compared(kind: type) -> tuple[str, ...] | None:
     """Return the fields of a record that count for its equality; None for what is no record."""
-    if not dataclasses.is_dataclass(kind):
-        return None
-    return tuple(field.name for field in dataclasses.fields(kind) if field.compare)
+    if kind not in _FIELDS:
+        is_record = dataclasses.is_dataclass(kind)
+        _FIELDS[kind] = tuple(field.name for field in dataclasses.fields(kind) if field.compare) if is_record else None
+    return _FIELDS[kind]
 
 
 def changed_policies(

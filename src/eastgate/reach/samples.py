@@ -21,6 +21,8 @@ __all__ = ["concrete_requests", "text_matching"]
 _MOST_REQUESTS = 60
 _MOST_VALUES = 8  # of one attribute
 _LITERAL = regex(r"""'([^'\\]{0,200})'|"([^"\\]{0,200})\"""")
+_PATTERN = regex(r"[\\^$\[(*+?|]")
+_LONGEST = 1_000  # characters
 _ALTERNATIVES = 3  # of one pattern that are tried
 
 
@@ -66,11 +68,14 @@ def _values(attribute: Attribute, request: Request, assumed: Mapping[Computed, b
 
 
 def _literals(text: str) -> Iterator[str]:
-    """Yield the texts in quotes of an expression, alone and with more around them."""
+    """Yield the texts in quotes of an expression, alone and with more behind them, or what they match as patterns."""
     for match in islice(_LITERAL.finditer(text), _MOST_VALUES):
         literal = match[1] if match[1] is not None else match[2]
         yield literal
-        yield f"{literal}{OTHER}"
+        if _PATTERN.search(literal):
+            yield from _texts_matching(literal)
+        else:
+            yield f"{literal}{OTHER}"
 
 
 def text_matching(pattern: str) -> str | None:
@@ -107,7 +112,10 @@ def _piece(operator: object, argument: object, choice: int) -> str:
             return _sequence(inner, choice)
         case "MAX_REPEAT" | "MIN_REPEAT", (int(least), most, inner):
             times = min(max(least, choice), 1_000 if most is _constants.MAXREPEAT else int(str(most)))
-            return _sequence(inner, choice) * times
+            piece = _sequence(inner, choice)
+            if len(piece) * times > _LONGEST:
+                raise NotImplementedError
+            return piece * times
         case "AT", _:
             return ""
         case _:
@@ -132,7 +140,18 @@ def _contains(operator: str, argument: object, code: int) -> bool:
             return first <= code <= last
         case "CATEGORY", category:
             name = str(category).rpartition("CATEGORY_")[2]
-            held = {"DIGIT": str.isdigit, "SPACE": str.isspace, "WORD": lambda c: c.isalnum() or c == "_"}
-            return held[name.removeprefix("NOT_")](chr(code)) != name.startswith("NOT_")
+            return _in_category(name.removeprefix("NOT_"), chr(code)) != name.startswith("NOT_")
         case _:
             return False
+
+
+def _in_category(name: str, character: str) -> bool:
+    match name:
+        case "DIGIT":
+            return character.isdigit()
+        case "SPACE":
+            return character.isspace()
+        case "WORD":
+            return character.isalnum() or character == "_"
+        case _:
+            raise NotImplementedError

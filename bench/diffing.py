@@ -1,0 +1,62 @@
+"""What a comparison of two sets of policies costs, after both are loaded."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from bench.manifests import manifests_of
+from bench.report import Section, Target
+from bench.timing import once
+from bench.worlds import generate
+from eastgate import Authority, compare
+from eastgate.api.reading import read_plain
+from eastgate.settings import Settings
+
+__all__ = ["run"]
+
+_LIMIT = 0.5  # seconds for one change
+
+
+def run(*, quick: bool) -> Section:
+    """One row for each number of policies that differ."""
+    policies = 250 if quick else 10_000
+    section = Section(
+        "Comparisons",
+        "CPU seconds of a comparison of two sets of policies that were loaded before, and what it found. In each "
+        "policy that differs one more account is named.",
+        ("policies", "pods", "differ in", "s", "changes"),
+    )
+    plan = generate(policies)
+    manifests = json.loads(json.dumps(list(manifests_of(plan))))
+    old = _authority(manifests)
+    first = 0.0
+    for differing in (0, 1, policies // 10):
+        new = _authority(_changed(manifests, differing))
+        changes: list[int] = []
+        took = once(lambda: changes.append(len(compare(old, new).changes)))  # noqa: B023 - it is called at once
+        first = took if differing == 1 else first
+        section.rows.append([policies, len(plan.pods), differing, took, changes[0]])
+    if not quick:
+        wanted = f"a comparison of two sets of {policies:,} policies that differ in one takes under {_LIMIT} s"
+        section.targets = [Target(wanted, f"{first:.2f} s", first < _LIMIT)]
+    return section
+
+
+def _authority(manifests: Iterable[dict[str, Any]]) -> Authority:
+    return Authority(read_plain(list(manifests), Settings()))
+
+
+def _changed(manifests: list[dict[str, Any]], differing: int) -> list[dict[str, Any]]:
+    """The manifests, with one more caller in every so many of the policies."""
+    policies = [number for number, manifest in enumerate(manifests) if manifest["kind"] == "AuthorizationPolicy"]
+    chosen = set(policies[:: max(1, len(policies) // differing)][:differing]) if differing else set()
+    return [_with_caller(manifest) if number in chosen else manifest for number, manifest in enumerate(manifests)]
+
+
+def _with_caller(manifest: dict[str, Any]) -> dict[str, Any]:
+    changed: dict[str, Any] = json.loads(json.dumps(manifest))
+    rules = changed["spec"].setdefault("rules", [])
+    rules.append({"authorizationSource": {"serviceAccounts": ["bench/newcomer"]}})
+    return changed

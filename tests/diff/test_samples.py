@@ -1,0 +1,35 @@
+"""Texts that patterns match, for examples of requests."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from eastgate.reach.samples import text_matching
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "/api/v[0-9]+",
+        "^/(a|b)/.*$",
+        r"/users/\d{3,5}/[^/]+",
+        r"[\w.-]+@example\.com",
+        "(?:x|yy){2}z?",
+        r"\S\s\S",
+        "[^a-z]",
+        "",
+        ".+?",
+    ],
+)
+def test_a_text_is_one_that_the_pattern_matches(pattern: str) -> None:
+    text = text_matching(pattern)
+    assert text is not None
+    assert re.fullmatch(pattern, text)
+
+
+@pytest.mark.parametrize("pattern", ["(", r"(a)\1", "(?=x)y", "((a{1000}){1000}){1000}", r"[\d\D]\b\B"])
+def test_what_is_too_much_is_left(pattern: str) -> None:
+    text = text_matching(pattern)
+    assert text is None or re.fullmatch(pattern, text)
