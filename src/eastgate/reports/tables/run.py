@@ -213,10 +213,15 @@ def _decide(table: Table, case: Case, authority: Authority, coverage: Coverage |
 def _prove(table: Table, statement: Statement, authority: Authority, run: Run, *, strict: bool) -> Result:
     start = time.perf_counter()
     finding = prove(authority, statement)
-    run.diagnostics.extend(each for each in finding.diagnostics if each not in run.diagnostics)
+    known = KnownNames(authority)
+    doubts = [
+        doubt.diagnostic(span, strict=strict) for question, span in statement.words for doubt in known.doubts(question)
+    ]
+    told = [*finding.diagnostics, *doubts]
+    run.diagnostics.extend(each for each in told if each not in run.diagnostics)
     problem = headline(statement, finding)
-    if problem is None and strict and finding.diagnostics:
-        problem = finding.diagnostics[0].message
+    if problem is None and strict and told:
+        problem = f"{told[0].message} ({told[0].help})"
     return replace(_stated(table, statement, problem), finding=finding, seconds=time.perf_counter() - start)
 
 
