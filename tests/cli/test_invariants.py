@@ -257,3 +257,10 @@ def test_too_many_labels_are_not_proven_unless_only_what_exists_counts(cli: Cli)
         "not proven: it is not proven for workloads that do not exist yet: policies select by too many labels" in told
     )
     assert run(cli, invariant(ONLY_CART, more="existingOnly: true"))[0] == 0
+
+
+def test_a_name_that_is_probably_misspelt_is_warned_of(cli: Cli) -> None:
+    Path("i.yaml").write_text(invariant(f"never: {{from: {{serviceAccounts: [shop/carts]}}, to: {IN_SHOP}}}"))
+    result = cli("test", "i.yaml")
+    assert (result.exit_code, "EG0130" in result.stderr, "did you mean sa:shop/" in result.stderr) == (0, True, True)
+    assert cli("test", "i.yaml", "--strict").exit_code == 1

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import field
 
 from eastgate.cluster.labels import Selector
+from eastgate.cluster.question import Question
 from eastgate.diagnostics.spans import Span
 from eastgate.records import dataclass
 
@@ -87,7 +88,8 @@ class Requests:
 class Statement:
     """One of the three statements. `existing_only`: it is not about workloads that do not exist yet.
 
-    `external_auth` are answers of external authorizers; of others, any answer is possible.
+    `external_auth` are answers of external authorizers; of others, any answer is possible. `words` are the names in it,
+    each as a question with nothing else in it, to be compared with those that there are.
     """
 
     mode: Mode
@@ -98,3 +100,4 @@ class Statement:
     existing_only: bool = False
     external_auth: Mapping[str, str] = field(default_factory=dict)
     cites: str | None = None
+    words: tuple[tuple[Question, Span], ...] = field(default=(), compare=False, repr=False)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
+from eastgate.cluster.question import Question
 from eastgate.cluster.resources import selector_of
+from eastgate.diagnostics.spans import Span
 from eastgate.ir.spiffe import SCHEME
 from eastgate.manifests import Node
 from eastgate.reports.invariants.model import (
+    ALL_ACCOUNTS,
     CallerGroup,
     Callers,
     Destinations,
@@ -34,7 +38,29 @@ def statement_of(spec: Node, external_auth: Mapping[str, str]) -> Statement:
         existing_only is not None and existing_only.value is True,
         external_auth,
         cites.text if cites is not None else None,
+        tuple(_words(node, spec)),
     )
+
+
+def _words(node: Node, spec: Node) -> Iterator[tuple[Question, Span]]:
+    """Yield each name that may be misspelt, and its span."""
+    for group in (node["from"], node.nearest("from", "except")):
+        for account in group.get("serviceAccounts") or ():
+            yield Question(f"sa:{account.text.replace(ALL_ACCOUNTS, 'default')}", ""), account.span
+        for identity in group.get("identities") or ():
+            if not identity.text.endswith("/*"):
+                yield Question(identity.text, ""), identity.span
+    asked = Question("anonymous", "")
+    for method in node.nearest("http", "methods"):
+        yield replace(asked, method=method.text), method.span
+    for message in node.get("mcpMethods") or ():
+        yield replace(asked, mcp_method=message.text), message.span
+    for tool in node.get("tools") or ():
+        if not tool.text.endswith("*"):
+            yield replace(asked, tool=tool.text), tool.span
+    answers = spec.get("externalAuth")
+    if answers is not None:
+        yield from ((replace(asked, external_auth={name: "allow"}), answers.key_span(name)) for name in answers.keys)
 
 
 def _callers(node: Node) -> Callers:

@@ -87,6 +87,7 @@ def run_tables(
     """
     run = Run(coverage=Coverage() if coverage else None)
     shared: dict[_Shared, Manifests] = {}
+    authorities = _Authorities()
     chosen = list(tables)
     total = sum(len(table.cases) for table in chosen)
 
@@ -115,13 +116,29 @@ def run_tables(
         except ValueError as error:
             run.results.append(Result(table, "its keys can be read", table.span, str(error)))
             continue
-        authority = Authority(manifests, table.settings, keys, strict=False, unread=table.unread)
+        authority = authorities.of(table, manifests, keys)
         if run.coverage is not None:
             run.coverage.add_policies(authority.policies)
         if table.statement is not None:
             run.results.append(_prove(table, table.statement, authority, run, strict=strict))
         _run_cases(table, authority, run, strict=strict, on_case=on_result)
     return run
+
+
+class _Authorities:
+    """Builds authorities; the last one also serves the next table that is about the same manifests."""
+
+    def __init__(self) -> None:
+        self._last: tuple[Manifests, Handling, Authority] | None = None
+
+    def of(self, table: Table, manifests: Manifests, keys: KnownKeys | None) -> Authority:
+        """Return an authority on the manifests of a table."""
+        last = self._last
+        if keys is None and last is not None and last[0] is manifests and last[1] is table.unread:
+            return last[2]
+        authority = Authority(manifests, table.settings, keys, strict=False, unread=table.unread)
+        self._last = (manifests, table.unread, authority) if keys is None else None
+        return authority
 
 
 def _run_cases(table: Table, authority: Authority, run: Run, *, strict: bool, on_case: Callable[[int], None]) -> None:
@@ -196,10 +213,15 @@ def _decide(table: Table, case: Case, authority: Authority, coverage: Coverage |
 def _prove(table: Table, statement: Statement, authority: Authority, run: Run, *, strict: bool) -> Result:
     start = time.perf_counter()
     finding = prove(authority, statement)
-    run.diagnostics.extend(each for each in finding.diagnostics if each not in run.diagnostics)
+    known = KnownNames(authority)
+    doubts = [
+        doubt.diagnostic(span, strict=strict) for question, span in statement.words for doubt in known.doubts(question)
+    ]
+    told = [*finding.diagnostics, *doubts]
+    run.diagnostics.extend(each for each in told if each not in run.diagnostics)
     problem = headline(statement, finding)
-    if problem is None and strict and finding.diagnostics:
-        problem = finding.diagnostics[0].message
+    if problem is None and strict and told:
+        problem = f"{told[0].message} ({told[0].help})"
     return replace(_stated(table, statement, problem), finding=finding, seconds=time.perf_counter() - start)
 
 
