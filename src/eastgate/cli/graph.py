@@ -96,16 +96,18 @@ def graph(
     by = options["by"]
     try:
         with no_collection():
-            found = survey(cluster.authority, selection)
-            _show(cluster, found, Grouping(by) if isinstance(by, str) else None, output, why=bool(options["why"]))
+            surveyed = survey(cluster.authority, selection)
+            _show(cluster, surveyed, Grouping(by) if isinstance(by, str) else None, output, why=bool(options["why"]))
     except QuestionError as error:
         fail([error.diagnostic], form)
-    sys.exit(completeness(cluster, found.points))
+    sys.exit(completeness(cluster, surveyed.points))
 
 
-def _show(cluster: Cluster, found: Survey, by: Grouping | None, output: str, *, why: bool) -> None:
-    made = make_graph(found, by, why=why or output in ("json", "csv"), most=MOST_NODES if output in PICTURES else None)
-    made = replace(made, notes=(*made.notes, *list_notes(cluster, found.points)))
+def _show(cluster: Cluster, surveyed: Survey, by: Grouping | None, output: str, *, why: bool) -> None:
+    made = make_graph(
+        surveyed, by, why=why or output in ("json", "csv"), most=MOST_NODES if output in PICTURES else None
+    )
+    made = replace(made, notes=(*made.notes, *list_notes(cluster, surveyed.points)))
     if output == "text":
         say(to_text(made, why=why, width=terminal_width(), color=colored()))
     else:

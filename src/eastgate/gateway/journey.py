@@ -107,12 +107,12 @@ def server_of(ref: BackendRef, world: World) -> tuple[str, ...] | None:
     """Return what is the same for all backends with the same pods, or the same host; None where it leads to none."""
     if ref.answered or isinstance(_point(ref, world), DeadEnd):
         return None
-    name: str | None = ref.name
+    name = ref.name
     if ref.kind in BACKEND_KINDS:
         backend = world.backends[f"{ref.namespace}/{ref.name}"]
-        name = backend.service_name
-        if name is None:
+        if backend.service_name is None:
             return "host", backend.hostname or ""
+        name = backend.service_name
     service = world.services.get(f"{ref.namespace}/{name}")
     if service is None or not service.selects_pods:
         return "service", ref.namespace, name

@@ -23,7 +23,7 @@ from eastgate.engine.engine import Engine
 from eastgate.gateway import ListenerGroup, RoutingTable, VirtualHost
 from eastgate.gateway.attachment import is_http
 from eastgate.gateway.hostnames import Host, comparable, specificity
-from eastgate.gateway.journey import asks_for_gateway, beyond, undeclared_gateways
+from eastgate.gateway.journey import asks_for_gateway, beyond, server_of, undeclared_gateways
 from eastgate.ir import ALWAYS, NEVER, Is, Layer, Not, OneOf, Predicate, Suffix, Unroutable, all_of, any_of
 from eastgate.ir.attributes import BACKEND, HOST, PORT, SERVICE, SNI, Attribute
 from eastgate.reach.endings import EnforcementPoint
@@ -78,12 +78,14 @@ class DestinationKind(enum.StrEnum):
 class Passage:
     """A way on from an entrance, for requests that meet a condition; ALL points must allow.
 
-    `leads_to` says where, as questions name it, if that is a destination of its own.
+    `leads_to` says where, as questions name it, if that is a destination of its own. `servers` are those behind it: two
+    passages may lead to one.
     """
 
     when: Predicate
     points: tuple[EnforcementPoint, ...]
     leads_to: tuple[str, ...] = ()
+    servers: frozenset[tuple[str, ...]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -261,7 +263,8 @@ def _through_all(entrances: Sequence[Entrance]) -> Iterator[Passage]:
         if when != NEVER:
             points = chain.from_iterable(passage.points for passage in passages)
             leads_to = chain.from_iterable(passage.leads_to for passage in passages)
-            yield Passage(when, tuple(points), tuple(dict.fromkeys(leads_to)))
+            servers = frozenset[tuple[str, ...]]().union(*(passage.servers for passage in passages))
+            yield Passage(when, tuple(points), tuple(dict.fromkeys(leads_to)), servers)
 
 
 def backends(authority: Decides) -> list[Destination]:
@@ -318,7 +321,8 @@ def _passages(
             ends = list(beyond(routed, authority.world))
             points = (_points(authority, gateway, routed.route, end, backend) for _, end, backend in ends)
             leads_to = (_leads_to(end, words) for words, end, _ in ends if words is not None)
-            yield Passage(when, tuple(chain.from_iterable(points)), tuple(leads_to))
+            servers = frozenset(filter(None, (server_of(ref, authority.world) for ref in routed.backends)))
+            yield Passage(when, tuple(chain.from_iterable(points)), tuple(leads_to), servers)
         yield Passage(named, nowhere)
     yield Passage(ALWAYS, nowhere)
 

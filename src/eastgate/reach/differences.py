@@ -63,6 +63,7 @@ class DoubtReason(enum.StrEnum):
     """The reasons for which nothing is proven of all requests."""
 
     TOO_MANY = "tooMany"  # more cases than are looked at
+    SHARED_SERVER = "sharedServer"  # several ways lead to one server, which may take a path for that of another
     NOT_CONFIRMED = "notConfirmed"  # no concrete request was found in which the sides differ
     SCHEME = "schemeChanged"  # an authorizer may answer otherwise
     REJECTED = "rejectedPolicy"  # a policy that cannot be read
@@ -155,6 +156,8 @@ class _Comparing:
     def differences(self, pair: Pair) -> Iterator[VerdictDifference]:
         """Yield the differences of a pair, and note the doubts."""
         for was, now in pair.entrances:
+            if self._spells and any(map(_shares_server, (was, now))):
+                self._note(DoubtReason.SHARED_SERVER, pair)
             for callers, spelling, old, new in self._lists(pair, was, now):
                 if _is_same(old, new):
                     continue
@@ -182,12 +185,12 @@ class _Comparing:
         try:
             yield from oppositions(old, new, limits)
         except GaveUp:
-            self._too_many(pair)
+            self._note(DoubtReason.TOO_MANY, pair)
 
-    def _too_many(self, pair: Pair) -> None:
+    def _note(self, reason: DoubtReason, pair: Pair) -> None:
         name = _name(pair)
-        if not any(doubt.subject == name for doubt in self.doubts):
-            self.doubts.append(ComparisonDoubt(DoubtReason.TOO_MANY, name))
+        if not any(doubt.reason is reason and doubt.subject == name for doubt in self.doubts):
+            self.doubts.append(ComparisonDoubt(reason, name))
 
     def _lists(
         self, pair: Pair, was: Entrance, now: Entrance
@@ -199,7 +202,7 @@ class _Comparing:
                 if not callers:
                     continue
                 if before.too_many or after.too_many:
-                    self._too_many(pair)
+                    self._note(DoubtReason.TOO_MANY, pair)
                 else:
                     yield callers, Spelling.PLAIN, self._renamed(before.branches), after.branches
         layers = (*was.layers, *now.layers)
@@ -215,7 +218,7 @@ class _Comparing:
                     old = self._old.branches(was, cell, spelling=spelling)
                     new = self._new.branches(now, cell, spelling=spelling)
                 except TooManyEntries:
-                    self._too_many(pair)
+                    self._note(DoubtReason.TOO_MANY, pair)
                 else:
                     yield alike, spelling, self._renamed(old), new
 
@@ -244,6 +247,16 @@ def _name(pair: Pair) -> str:
 
 
 # Spellings
+
+
+def _shares_server(entrance: Entrance) -> bool:
+    """Tell whether passages that decide otherwise lead to one server, so that an encoded slash may take any of them."""
+    layers: dict[tuple[str, ...], tuple[int, ...]] = {}
+    for passage in entrance.passages:
+        mine = tuple(id(layer) for point in passage.points for layer in point.layers)
+        if any(layers.setdefault(server, mine) != mine for server in passage.servers):
+            return True
+    return False
 
 
 def _spellings(layers: Sequence[Layer]) -> Iterator[Spelling]:

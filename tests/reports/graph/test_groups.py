@@ -49,9 +49,9 @@ def test_an_account_of_several_applications_is_the_caller_in_each() -> None:
 @pytest.mark.parametrize("by", list(Grouping)[1:])
 @pytest.mark.parametrize("name", ["shop", "agents", "linkerd", "payment", "toystore"])
 def test_groups_agree_with_their_pairs(name: str, by: Grouping) -> None:
-    found = survey(example(name))
-    grouped = make_graph(found, by)
-    single = make_graph(found, Grouping.WORKLOAD)
+    surveyed = survey(example(name))
+    grouped = make_graph(surveyed, by)
+    single = make_graph(surveyed, Grouping.WORKLOAD)
     reached = {(edge.source, edge.target) for edge in single.edges}
     for bundle in grouped.bundles:
         assert bundle.pairs is not None

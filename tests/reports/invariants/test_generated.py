@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from eastgate import Authority, Question, Settings
 from eastgate.cluster import Pod, PodsAcross, Selector
 from eastgate.reports.invariants import Finding, Standing, Statement, prove
-from eastgate.reports.invariants.model import Callers, Mode, Requests
+from eastgate.reports.invariants.model import CallerGroup, Callers, Destinations, Mode, Requests
 from eastgate.settings import DataPlane
 from tests.reports.invariants.stating import SPAN, callers, fits, groups, is_meant, statement, to
 from tests.worlds import access_generate, generate, kuadrant_generate, linkerd_generate
@@ -114,16 +114,18 @@ def test_statements_about_workloads(
 def test_statements_about_services(
     situation: tuple[list[Manifest], Settings], mode: Mode, meant: Callers, requests: Requests, data: st.DataObject
 ) -> None:
-    authority = authority_of(*situation)
-    world = authority.world
-    keys = sorted(key for key in world.services if world.pods_of(key))
-    if not keys:
-        return
-    key = data.draw(st.sampled_from(keys))
+    manifests, chosen = situation
+    pod = data.draw(st.sampled_from([each for each in manifests if each["kind"] == "Pod"]))
+    service = data.draw(generate.service("drawn", pod["metadata"]["namespace"]))
+    service["spec"]["selector"] = {"app": "web", **pod["metadata"]["labels"]}
+    pod["metadata"]["labels"] = service["spec"]["selector"]
+    authority = authority_of([*manifests, service], chosen)
+    key = f"{pod['metadata']['namespace']}/drawn"
     stated = statement(mode, meant, to(services=(key,)), requests)
     finding = prove(authority, stated)
     asked = (Question(q.source, f"service:{key}", q.port, q.method, q.path) for q in questions_to(""))
     agrees(finding, stated, authority, (each for each in asked if each.port in generate.PORTS))
+    assert finding.standing is not Standing.NOT_PROVEN or requests.ports, finding.why
 
 
 # Linkerd
@@ -211,12 +213,12 @@ def test_statements_about_gateways_and_tools(
     unlisted: str,
     mode: Mode,
     meant: Callers,
-    destinations: object,
+    destinations: Destinations,
     requests: Requests,
 ) -> None:
     chosen = Settings.from_mapping({"trustDomain": "td", "unlistedCaller": unlisted})
     authority = authority_of([*access_generate.FIXED, *policies], chosen)
-    stated = statement(mode, meant, destinations, requests, external_auth=answers)  # type: ignore[arg-type]
+    stated = statement(mode, meant, destinations, requests, external_auth=answers)
     words = "gateway:n/g" if stated.destinations.gateways else f"backend:{stated.destinations.backends[0].key}"
     asked = (question(call, words, answers) for call in every_call("b1"))
     agrees(prove(authority, stated), stated, authority, asked)
@@ -236,13 +238,6 @@ def test_statements_about_gateways_with_authorizers(
     manifests: list[Manifest], calls: list[HttpCall], mode: Mode, requests: Requests
 ) -> None:
     authority = authority_of(accepted(manifests), Settings())
-    everybody = Callers(groups_of_everybody())
-    stated = statement(mode, everybody, to(gateways=("n/g",)), requests)
+    stated = statement(mode, Callers(CallerGroup(anybody=True)), to(gateways=("n/g",)), requests)
     asked = (Question("anonymous", "gateway:n/g", 80, c.method, c.path, c.host, headers=dict(c.headers)) for c in calls)
     agrees(prove(authority, stated), stated, authority, (q for q in asked if ":" not in (q.host or "")))
-
-
-def groups_of_everybody():  # type: ignore[no-untyped-def]
-    from eastgate.reports.invariants.model import CallerGroup
-
-    return CallerGroup(anybody=True)

@@ -77,6 +77,8 @@ def unproven_text(unproven: Unproven) -> str:
     match unproven.reason:
         case DoubtReason.TOO_MANY:
             return f"{subject}: there are more cases than are looked at"
+        case DoubtReason.SHARED_SERVER:
+            return f"several routes of {subject} lead to one server, which may read an encoded slash as another's path"
         case DoubtReason.NOT_CONFIRMED:
             now = "allowed" if unproven.now_allowed else "denied"
             return f"may be {now} now: {requests}; no example was found"

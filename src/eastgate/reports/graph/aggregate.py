@@ -34,46 +34,46 @@ class Grouping(enum.StrEnum):
     NAMESPACE = "namespace"
 
 
-def group_graph(found: Survey, by: Grouping) -> Graph:
+def group_graph(surveyed: Survey, by: Grouping) -> Graph:
     """Return the graph of groups."""
-    groups = _Groups(found, by)
+    groups = _Groups(surveyed, by)
     counted: dict[tuple[str, str], _Count] = defaultdict(_Count)
-    for reached in found.reached:
+    for reached in surveyed.reached:
         for target, members in groups.targets_of(reached.members).items():
             for source, callers in groups.callers.items():
                 _count(counted[source, target], callers, len(members), reached)
     merged: dict[Bundle, list[str]] = {}
     for (source, target), count in counted.items():
         behind = groups.groups_behind(count.ways, target)
-        bundle = count.bundle(target, behind, found.selection.denied) if groups.are_chosen(source, target) else None
+        bundle = count.bundle(target, behind, surveyed.selection.denied) if groups.are_chosen(source, target) else None
         if bundle is not None:
             merged.setdefault(bundle, []).append(source)
     bundles = tuple(replace(bundle, sources=tuple(sources)) for bundle, sources in merged.items())
     used = {name for bundle in bundles for name in (*bundle.sources, *bundle.targets, *bundle.leads_to)}
-    nodes = {name: node for name, node in groups.nodes.items() if found.selection.is_everything or name in used}
-    return Graph(nodes, bundles, tuple(groups.callers) if found.everybody else ())
+    nodes = {name: node for name, node in groups.nodes.items() if surveyed.selection.is_everything or name in used}
+    return Graph(nodes, bundles, tuple(groups.callers) if surveyed.everybody else ())
 
 
-def count_groups(found: Survey, by: Grouping) -> int:
+def count_groups(surveyed: Survey, by: Grouping) -> int:
     """Return how many nodes the graph of groups can have."""
-    return len(_Groups(found, by).nodes)
+    return len(_Groups(surveyed, by).nodes)
 
 
 class _Groups:
     """The groups of a survey: callers as sets, destinations by name."""
 
-    def __init__(self, found: Survey, by: Grouping) -> None:
-        self._found = found
+    def __init__(self, surveyed: Survey, by: Grouping) -> None:
+        self._found = surveyed
         self._by = by
         self.nodes: dict[str, GraphNode] = {}
         self.callers: dict[str, CallerSet] = defaultdict(int)
         self._targets: dict[str, GraphNode] = {}
-        apps = _apps_of_accounts(found)
-        for number, node in (found.every_caller if by is Grouping.NAMESPACE else found.callers).items():
+        apps = _apps_of_accounts(surveyed)
+        for number, node in (surveyed.every_caller if by is Grouping.NAMESPACE else surveyed.callers).items():
             for group in self._groups_of_caller(node, apps):
                 self.callers[group.id] |= 1 << number
                 self._add(group)
-        for name, node in found.targets.items():
+        for name, node in surveyed.targets.items():
             self._targets[name] = self._group_of(node)
             self._add(self._targets[name])
 
@@ -123,10 +123,10 @@ def _app(node: GraphNode) -> GraphNode:
     return GraphNode(f"app:{node.namespace}/{node.app}", NodeKind.APP, node.namespace)
 
 
-def _apps_of_accounts(found: Survey) -> dict[str, dict[GraphNode, None]]:
+def _apps_of_accounts(surveyed: Survey) -> dict[str, dict[GraphNode, None]]:
     """Return the applications that run as each account."""
     apps: dict[str, dict[GraphNode, None]] = defaultdict(dict)
-    for node in found.workloads:
+    for node in surveyed.workloads:
         if node.account is not None:
             apps[node.account][_app(node)] = None
     return apps

@@ -122,8 +122,8 @@ def _reached(reach: Reachability, aimed: dict[str, GraphNode], selection: GraphS
     for destination in reach.destinations:
         members = tuple(name for name in destination.names if name in aimed)
         if members:
-            found = tuple(arrivals(reach, destination, selection.port, facts_of(selection)))
-            yield Reached(destination, members, found)
+            reachings = tuple(arrivals(reach, destination, selection.port, facts_of(selection)))
+            yield Reached(destination, members, reachings)
 
 
 def _nodes(destination: Destination, world: World) -> Iterator[GraphNode]:
@@ -143,25 +143,27 @@ def _app(workload: Workload) -> str:
     return labelled or (workload.owners[-1].name if workload.owners else workload.name)
 
 
-def list_graph(found: Survey, *, why: bool = True) -> Graph:
+def list_graph(surveyed: Survey, *, why: bool = True) -> Graph:
     """Return the graph of single callers and destinations; without `why`, edges do not say which rules decide."""
     bundles: dict[Bundle, list[str]] = {}
-    for reached in found.reached:
-        for bundle in _bundles(found, reached, why=why):
+    for reached in surveyed.reached:
+        for bundle in _bundles(surveyed, reached, why=why):
             bundles.setdefault(replace(bundle, targets=()), []).extend(bundle.targets)
     merged = [replace(alike, targets=tuple(targets)) for alike, targets in bundles.items()]
     ordered = sorted(merged, key=lambda bundle: (bundle.targets, not bundle.ports, bundle.ports, bundle.sources))
-    return Graph(_nodes_of(found, merged), tuple(ordered), found.everybody)
+    return Graph(_nodes_of(surveyed, merged), tuple(ordered), surveyed.everybody)
 
 
-def _bundles(found: Survey, reached: Reached, *, why: bool) -> Iterator[Bundle]:
+def _bundles(surveyed: Survey, reached: Reached, *, why: bool) -> Iterator[Bundle]:
     """Yield the bundles of one destination; ports at which the same happens come together."""
     ports_by_outcome: dict[tuple[ReachOutcome, str | None, bool | None], tuple[list[int], list[bool]]] = {}
     declared: dict[str | None, set[int]] = {}
     for arrival in reached.arrivals:
         declared.setdefault(arrival.service, set()).update(arrival.ports)
         for outcome in _without_reasons(arrival.outcomes) if not why else arrival.outcomes:
-            if outcome.callers & found.chosen and (outcome.verdict is not ReachVerdict.DENY or found.selection.denied):
+            if outcome.callers & surveyed.chosen and (
+                outcome.verdict is not ReachVerdict.DENY or surveyed.selection.denied
+            ):
                 key = outcome, arrival.service, arrival.tls
                 ports, others = ports_by_outcome.setdefault(key, ([], []))
                 ports.extend(arrival.ports)
@@ -169,7 +171,7 @@ def _bundles(found: Survey, reached: Reached, *, why: bool) -> Iterator[Bundle]:
     for (outcome, service, tls), (ports, others) in ports_by_outcome.items():
         numbers, is_other = tuple(sorted(ports)), any(others)
         every = is_other and set(numbers) == declared[service]
-        for sources, targets in _pairs(found, found.sources(outcome.callers), reached.members):
+        for sources, targets in _pairs(surveyed, surveyed.sources(outcome.callers), reached.members):
             alike = Bundle(sources, targets, numbers, is_other, outcome.verdict, outcome.ways, outcome.denied_by)
             yield replace(alike, service=service, tls=tls, any_port=every)
 
@@ -185,15 +187,15 @@ def _without_reasons(outcomes: Iterable[ReachOutcome]) -> list[ReachOutcome]:
 
 
 def _pairs(
-    found: Survey, sources: list[GraphNode], targets: tuple[str, ...]
+    surveyed: Survey, sources: list[GraphNode], targets: tuple[str, ...]
 ) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
     """Yield the pairs that are asked for, as sets of which each pairs with each."""
-    namespace = found.selection.namespace
+    namespace = surveyed.selection.namespace
     if namespace is None:
         yield tuple(node.id for node in sources), targets
         return
-    inside = tuple(name for name in targets if found.targets[name].namespace == namespace)
-    outside = tuple(name for name in targets if found.targets[name].namespace != namespace)
+    inside = tuple(name for name in targets if surveyed.targets[name].namespace == namespace)
+    outside = tuple(name for name in targets if surveyed.targets[name].namespace != namespace)
     if inside:
         yield tuple(node.id for node in sources), inside
     local = tuple(node.id for node in sources if node.namespace == namespace)
@@ -201,13 +203,13 @@ def _pairs(
         yield local, outside
 
 
-def _nodes_of(found: Survey, bundles: Iterable[Bundle]) -> dict[str, GraphNode]:
-    every = {node.id: node for node in found.callers.values()} | found.targets
-    if not found.selection.is_everything:
+def _nodes_of(surveyed: Survey, bundles: Iterable[Bundle]) -> dict[str, GraphNode]:
+    every = {node.id: node for node in surveyed.callers.values()} | surveyed.targets
+    if not surveyed.selection.is_everything:
         used = {name for bundle in bundles for name in (*bundle.sources, *bundle.targets)}
         every = {name: node for name, node in every.items() if name in used}
     leads_to = {name for bundle in bundles for name in bundle.leads_to if name not in every}
-    behind = {name: found.targets.get(name) or node_behind(name) for name in sorted(leads_to)}
+    behind = {name: surveyed.targets.get(name) or node_behind(name) for name in sorted(leads_to)}
     return every | behind
 
 

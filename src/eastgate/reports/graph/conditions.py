@@ -81,12 +81,12 @@ def explain_branches(branches: Sequence[Branch], guard: Predicate = ALWAYS) -> s
     """Say which requests that meet a guard are allowed; None: all of them, if the guard is none."""
     asked = list(dict.fromkeys(atom for branch in branches for atom in atoms(branch.when)))
     if not any(_is_about_messages(atom) for atom in asked):
-        said = explain_predicate(allowed_when(branches, guard))
-        return said if said is None or len(said) <= _LONG else min(said, _list(branches, guard), key=len)
-    said = _explain_messages(branches, messages(asked))
+        text = explain_predicate(allowed_when(branches, guard))
+        return text if text is None or len(text) <= _LONG else min(text, _list(branches, guard), key=len)
+    text = _explain_messages(branches, messages(asked))
     if guard == ALWAYS:
-        return said
-    return condition_text(guard) if said is None else f"{condition_text(guard)}: {said}"
+        return text
+    return condition_text(guard) if text is None else f"{condition_text(guard)}: {text}"
 
 
 def _list(branches: Sequence[Branch], guard: Predicate) -> str:
@@ -121,9 +121,9 @@ def _explain_messages(branches: Sequence[Branch], kinds: Sequence[EffectiveMessa
     for form, (when, chosen) in groups.items():
         if len(chosen) == len(kinds):
             return explain_predicate(when)
-        named = [kind for kind in chosen if kind.method is not None] if any(has_session.values()) else chosen
-        if named:
-            text = _name(named, kinds, has_session=has_session[form])
+        listed = [kind for kind in chosen if kind.method is not None] if any(has_session.values()) else chosen
+        if listed:
+            text = _name(listed, kinds, has_session=has_session[form])
             texts.append(text if when == ALWAYS else f"{text} if {condition_text(when)}")
     return "; ".join(texts) or "nothing"
 
@@ -143,8 +143,8 @@ def _name(chosen: Sequence[EffectiveMessage], kinds: Sequence[EffectiveMessage],
         return messages_text(chosen, alone=False)
     session = _SESSION_METHODS | {_DISCOVERY}
     rest = messages_text([kind for kind in chosen if kind.method not in session], alone=False)
-    named = SESSIONS if _DISCOVERY in methods else f"{SESSIONS} without {_DISCOVERY}"
-    return f"{rest}, {named}" if rest else named
+    session_name = SESSIONS if _DISCOVERY in methods else f"{SESSIONS} without {_DISCOVERY}"
+    return f"{rest}, {session_name}" if rest else session_name
 
 
 def _form(predicate: Predicate) -> Hashable:

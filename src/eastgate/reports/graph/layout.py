@@ -179,8 +179,8 @@ def _rows(entries: Iterable[WayIn], chips: dict[str, Chip], picture: Picture, *,
     rows = []
     for entry in entries:
         has_edges = entry.target not in picture.behind
-        written = [name for name in entry.sources if not has_edges or name not in chips]
-        text = f"{', '.join(written)} · {entry.label}" if written else entry.label
+        unlinked = [name for name in entry.sources if not has_edges or name not in chips]
+        text = f"{', '.join(unlinked)} · {entry.label}" if unlinked else entry.label
         lines = wrap(text, _MOST_CHARS, break_on_hyphens=False)
         texts = [*lines[: _MOST_LINES - 1], shorten(" ".join(lines[_MOST_LINES - 1 :]), _MOST_CHARS)]
         rules = [shorten(f"by {short_rule(origin)}", _MOST_CHARS) for origin in entry.deciders] if why else []

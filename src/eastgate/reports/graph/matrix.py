@@ -20,7 +20,7 @@ _CHAR = 6.2  # width of a character, about
 _GAP = 8  # between namespaces
 _SLOPE = 0.7  # of the names of columns
 _NOTE = 150  # characters of what a number stands for
-_Place = dict[str, float]
+_Positions = dict[str, float]
 
 
 def draw_matrix(picture: Picture, *, why: bool, top: float) -> Drawing:
@@ -29,8 +29,8 @@ def draw_matrix(picture: Picture, *, why: bool, top: float) -> Drawing:
     left = _MARGIN + max((len(_row_name(node)) for node in rows), default=0) * _CHAR + 14
     names = max((len(_column_name(node)) for node in columns), default=0) * _CHAR
     first = top + names * _SLOPE + 14
-    xs, right = _places(columns, left)
-    ys, bottom = _places(rows, first)
+    xs, right = _positions(columns, left)
+    ys, bottom = _positions(rows, first)
     numbers = _numbers(picture, why=why)
     notes_top = bottom + 2 * _LINE
     elements = [
@@ -45,16 +45,16 @@ def draw_matrix(picture: Picture, *, why: bool, top: float) -> Drawing:
     return Drawing(width, notes_top + _LINE * len(numbers) + _MARGIN, elements)
 
 
-def _places(nodes: Sequence[GraphNode], start: float) -> tuple[_Place, float]:
+def _positions(nodes: Sequence[GraphNode], start: float) -> tuple[_Positions, float]:
     """Return where each node is, with a gap between namespaces, and where the last one ends."""
-    places: _Place = {}
+    positions: _Positions = {}
     at = start
     for _, members in groupby(nodes, key=lambda node: node.namespace):
         for node in members:
-            places[node.id] = at
+            positions[node.id] = at
             at += _CELL
         at += _GAP
-    return places, at - _GAP
+    return positions, at - _GAP
 
 
 def _row_name(node: GraphNode) -> str:
@@ -70,8 +70,8 @@ def _column_name(node: GraphNode) -> str:
 
 def _numbers(picture: Picture, *, why: bool) -> dict[str, int]:
     """Number what is said of edges."""
-    said = dict.fromkeys(_saying(entry, why=why) for entry in picture.entries)
-    return {words: number for number, words in enumerate(said, 1)}
+    sayings = dict.fromkeys(_saying(entry, why=why) for entry in picture.entries)
+    return {words: number for number, words in enumerate(sayings, 1)}
 
 
 def _saying(entry: WayIn, *, why: bool) -> str:
@@ -81,32 +81,32 @@ def _saying(entry: WayIn, *, why: bool) -> str:
     return f"{shorten(words, _NOTE)}{leads_to}{rules}"
 
 
-def _stripes(rows: Sequence[GraphNode], ys: _Place, right: float) -> Iterator[str]:
+def _stripes(rows: Sequence[GraphNode], ys: _Positions, right: float) -> Iterator[str]:
     for number, node in enumerate(rows):
         if number % 2 == 0:
             yield f'<rect class="stripe" {box(_MARGIN, ys[node.id], right - _MARGIN, _CELL)}/>'
 
 
-def _row_names(rows: Sequence[GraphNode], ys: _Place, left: float) -> Iterator[str]:
+def _row_names(rows: Sequence[GraphNode], ys: _Positions, left: float) -> Iterator[str]:
     for node in rows:
         css = "title" if node.is_external else "name"
         name = text(left - 8, ys[node.id] + 15, _row_name(node), css, ' text-anchor="end"')
         yield f"<g data-node={attribute(node.id)}>{tooltip(node.id)}{name}</g>"
 
 
-def _column_names(columns: Sequence[GraphNode], xs: _Place, first: float) -> Iterator[str]:
+def _column_names(columns: Sequence[GraphNode], xs: _Positions, first: float) -> Iterator[str]:
     for node in columns:
         x, y = xs[node.id] + _CELL / 2 + 3, first - 8
         name = text(x, y, _column_name(node), "name", f' transform="rotate(-45 {x:g} {y:g})"')
         yield f"<g data-node={attribute(node.id)}>{tooltip(node.id)}{name}</g>"
 
 
-def _borders(columns: Sequence[GraphNode], xs: _Place, first: float, bottom: float) -> Iterator[str]:
+def _borders(columns: Sequence[GraphNode], xs: _Positions, first: float, bottom: float) -> Iterator[str]:
     for node in columns:
         yield f'<path class="line" d="M{xs[node.id]:g} {first:g}V{bottom:g}"/>'
 
 
-def _cells(picture: Picture, xs: _Place, ys: _Place, numbers: dict[str, int], *, why: bool) -> Iterator[str]:
+def _cells(picture: Picture, xs: _Positions, ys: _Positions, numbers: dict[str, int], *, why: bool) -> Iterator[str]:
     cells: dict[tuple[str, str], list[WayIn]] = {}
     for entry in picture.entries:
         for source in entry.sources:

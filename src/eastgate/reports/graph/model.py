@@ -64,9 +64,9 @@ class GraphNode:
 
     def to_json(self) -> dict[str, object]:
         """Return the node as JSON has it."""
-        named = {"namespace": self.namespace, "serviceAccount": self.account, "app": self.app}
+        optional = {"namespace": self.namespace, "serviceAccount": self.account, "app": self.app}
         data: dict[str, object] = {"id": self.id, "kind": str(self.kind)}
-        data |= {key: value for key, value in named.items() if value is not None}
+        data |= {key: value for key, value in optional.items() if value is not None}
         if self.size != 1:
             data["size"] = self.size
         return data

@@ -11,7 +11,7 @@ from functools import cached_property
 from eastgate.ir import Origin
 from eastgate.records import dataclass
 from eastgate.reports.graph.model import Bundle, Graph, GraphNode, NodeKind, ReachVerdict
-from eastgate.reports.graph.words import ports_of, rule_name, sources_of
+from eastgate.reports.graph.words import name_ports, rule_name, sources_of
 
 __all__ = ["Picture", "WayIn", "shorten"]
 
@@ -39,8 +39,7 @@ class WayIn:
         """Return the ports and the condition; of groups, the condition says all."""
         if self.is_group and self.condition is not None:
             return self.condition
-        ports = f"port {self.ports}" if self.ports[:1].isdigit() else f"{self.ports} port"
-        return ports if self.condition is None else f"{ports}: {self.condition}"
+        return self.ports if self.condition is None else f"{self.ports}: {self.condition}"
 
 
 class Picture:
@@ -56,7 +55,7 @@ class Picture:
         for name in sources:
             if name not in self.graph.nodes:
                 self.crowds[name] = GraphNode(name, NodeKind.OTHER_ACCOUNTS)
-        ports = ports_of(bundle) + (f" of service:{bundle.service}" if bundle.service else "")
+        ports = name_ports(bundle) + (f" of service:{bundle.service}" if bundle.service else "")
         for target in bundle.targets:
             is_group = bundle.pairs is not None
             yield WayIn(
@@ -67,7 +66,8 @@ class Picture:
     def behind(self) -> frozenset[str]:
         """Return the backends that gateways lead to: whoever may reach them comes by these."""
         led_to = {name for entry in self.entries for name in entry.leads_to}
-        return frozenset(name for name in led_to if name in self.graph.nodes and name.startswith("backend:"))
+        nodes = self.graph.nodes
+        return frozenset(name for name in led_to if name in nodes and nodes[name].kind is NodeKind.BACKEND)
 
     @cached_property
     def sources(self) -> list[GraphNode]:

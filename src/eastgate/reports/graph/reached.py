@@ -53,11 +53,11 @@ class Reached:
 
 def arrivals(reach: Reachability, destination: Destination, port: int | None, facts: Facts) -> Iterator[Reaching]:
     """Yield what happens at the entrances of a destination, to requests of which these facts are known."""
-    named = {number for entrance in destination.entrances for number in entrance.ports}
+    declared = {number for entrance in destination.entrances for number in entrance.ports}
     for entrance in destination.entrances:
         if port is None:
             ports, others = entrance.ports, entrance.others
-        elif port in entrance.ports or (entrance.others and port not in named):
+        elif port in entrance.ports or (entrance.others and port not in declared):
             ports, others = (port,), False
         else:
             continue

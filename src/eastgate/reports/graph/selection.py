@@ -57,8 +57,8 @@ class GraphSelection:
 
     def behind(self, world: World) -> frozenset[str]:
         """Return the pods of the Services that targets name."""
-        named = [key for key in world.services if any(fnmatchcase(f"service:{key}", name) for name in self.targets)]
-        return frozenset(f"pod:{pod}" for key in named for pod in world.pods_of(key))
+        services = [key for key in world.services if any(fnmatchcase(f"service:{key}", name) for name in self.targets)]
+        return frozenset(f"pod:{pod}" for key in services for pod in world.pods_of(key))
 
 
 def facts_of(selection: GraphSelection) -> Facts:

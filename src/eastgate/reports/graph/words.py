@@ -9,7 +9,7 @@ from eastgate.ir import Origin
 from eastgate.reports.effective.words import ports_text
 from eastgate.reports.graph.model import Bundle, Graph
 
-__all__ = ["ANYONE", "limit", "ports_of", "rule_lines", "rule_name", "short_rule", "sources_of"]
+__all__ = ["ANYONE", "limit", "name_ports", "ports_of", "rule_lines", "rule_name", "short_rule", "sources_of"]
 
 ANYONE = "anyone"
 _FEW = 3  # callers that are left out by name
@@ -38,6 +38,13 @@ def ports_of(bundle: Bundle) -> str:
     if not bundle.other_ports:
         return numbers
     return "any" if bundle.any_port else f"{numbers}, any other" if numbers else "any other"
+
+
+def name_ports(bundle: Bundle) -> str:
+    """Return the ports of a bundle as a text that stands alone: `port 8080`, `any port`."""
+    if bundle.any_port or not bundle.ports:
+        return f"{ports_of(bundle)} port"
+    return f"port{'s' if len(bundle.ports) > 1 else ''} {ports_of(bundle)}"
 
 
 def rule_lines(origin: Origin) -> list[str]:

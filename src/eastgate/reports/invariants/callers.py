@@ -181,8 +181,8 @@ class CallerTest:
             size *= len(values)
         if size > _MOST_LABELLINGS:
             raise TooManyLabels
-        for values in product(*options.values()):
-            yield {key: value for key, value in zip(options, values, strict=True) if value is not None}
+        for chosen in product(*options.values()):
+            yield {key: value for key, value in zip(options, chosen, strict=True) if value is not None}
 
 
 def _truth(holds: bool) -> Predicate:

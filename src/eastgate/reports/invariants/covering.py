@@ -85,16 +85,16 @@ def covers_of(statement: Statement, world: World) -> list[Cover]:
     destinations = statement.destinations
     covers = [Cover(destinations.pods, destinations.namespaces)] if destinations.pods is not None else []
     services = (world.services[name.key] for name in destinations.services)
-    return [*covers, *(Cover.of_service(service) for service in services if service.selects_pods)]
+    return [*covers, *(Cover.of_service(service, world) for service in services if service.selects_pods)]
 
 
 # Entrances
 
 
-def covered(statement: Statement, reach: Reachability, imagined: Iterable[str] = ()) -> Iterator[Covered]:
+def covered(statement: Statement, reach: Reachability, imagined: Iterable[str] | None = None) -> Iterator[Covered]:
     """Yield the entrances that a statement is about; with `imagined`, those by which only these are reached."""
-    new = frozenset(imagined)
-    return (place for place in _covered(statement, reach, new) if not new or place.member in new)
+    new = frozenset(imagined or ())
+    return (place for place in _covered(statement, reach, new) if imagined is None or place.member in new)
 
 
 def _covered(statement: Statement, reach: Reachability, new: frozenset[str]) -> Iterator[Covered]:

@@ -6,11 +6,13 @@ exists or in a new one with any labels. It declares no ports and has no annotati
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count
 
 from eastgate.api.authority import Authority
 from eastgate.cluster import (
+    ContainerPort,
     Namespace,
     Owner,
     Pod,
@@ -40,15 +42,23 @@ _ACCOUNT, _OWNER, _NAME = " account", " owner", " name"
 
 @dataclass(frozen=True, slots=True)
 class Cover:
-    """Pods that a statement is about: with these labels, in these namespaces; `service`: those behind it, instead."""
+    """Pods that a statement is about: with these labels, in these namespaces, where they declare these ports."""
 
     pods: Selector
     namespaces: Selector
+    ports: tuple[ContainerPort, ...] = ()
 
     @classmethod
-    def of_service(cls, service: Service) -> Cover:
-        """Return the pods that a Service selects."""
-        return cls(Selector.of(service.selector), Selector.of({NAME_LABEL: service.namespace}))
+    def of_service(cls, service: Service, world: World) -> Cover:
+        """Return the pods that a Service selects: with the ports that it leads to by name, as those that exist have."""
+        members = [world.workloads[key] for key in world.pods_of(service.key)]
+        ports = tuple(
+            next((port for pod in members for port in pod.ports if port.name == named.target), None)
+            or ContainerPort(named.port, named.target, named.protocol)
+            for named in service.ports
+            if isinstance(named.target, str)
+        )
+        return cls(Selector.of(service.selector), Selector.of({NAME_LABEL: service.namespace}), ports)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +80,8 @@ class ImaginedPod:
 
     def to_manifests(self) -> list[dict[str, object]]:
         """Return it as objects of the Kubernetes API."""
-        pod, manifests = self.pod, []
+        pod = self.pod
+        manifests: list[dict[str, object]] = []
         if self.namespace is not None:
             labels = {key: value for key, value in self.namespace.labels.items() if key != NAME_LABEL}
             manifests.append(
@@ -79,14 +90,11 @@ class ImaginedPod:
         metadata: dict[str, object] = {"name": pod.name, "namespace": pod.namespace, **_labels(pod.labels)}
         if pod.owner is not None:
             metadata["ownerReferences"] = [{"kind": pod.owner.kind, "name": pod.owner.name, "controller": True}]
-        manifests.append(
-            {
-                "apiVersion": "v1",
-                "kind": "Pod",
-                "metadata": metadata,
-                "spec": {"serviceAccountName": pod.service_account},
-            }
-        )
+        spec: dict[str, object] = {"serviceAccountName": pod.service_account}
+        if pod.ports:
+            ports = [{"containerPort": port.number, "name": port.name, "protocol": port.protocol} for port in pod.ports]
+            spec["containers"] = [{"name": "new", "ports": ports}]
+        manifests.append({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
         return manifests
 
 
@@ -94,44 +102,57 @@ def _labels(labels: Mapping[str, str]) -> dict[str, object]:
     return {"labels": dict(labels)} if labels else {}
 
 
-def imagine(authority: Authority, covers: Sequence[Cover]) -> list[ImaginedPod]:
+def imagine(authority: Authority, covers: Sequence[Cover]) -> list[list[ImaginedPod]]:
     """Return pods that do not exist, so that each that may come is decided as one of them, or as one that exists.
 
-    Raises TooManyLabellings.
+    Those of one list can exist together. Raises TooManyLabellings.
     """
     world = authority.world
     targets: dict[str | None, dict[Target, None]] = {}  # by namespace; None: of any
     for target in (target for policy in authority.policies for target in policy.targets):
         home = None if isinstance(target, PodsAcross) else target.namespace
         targets.setdefault(home, {})[target] = None
-    existing = sorted({*world.namespaces_in_use(), *(home for home in targets if home is not None)})
-    imagined: list[ImaginedPod] = []
+    unmade = sorted(home for home in targets if home is not None and home not in world.namespaces_in_use())
+    together: list[list[ImaginedPod]] = []
+    numbers = count(1)
     for cover in covers:
-        for namespace, is_new in _namespaces(cover, existing, targets.get(None, ()), world):
+        versions: Counter[str] = Counter()  # of a namespace that does not exist: each has other labels
+        for namespace, is_new in _namespaces(cover, unmade, targets.get(None, ()), world):
             near = (*targets.get(namespace.name, ()), *targets.get(None, ()))
             terms = [term for target in near for term in _terms(target, namespace, world)]
+            version = versions[namespace.name]
+            versions[namespace.name] += 1
+            together += [[] for _ in range(version + 1 - len(together))]
             for labels in labellings(terms, terms_of(cover.pods), _MOST_IN_A_NAMESPACE):
-                imagined.append(_imagined(labels, namespace, len(imagined), world, is_new=is_new))
-                if len(imagined) > _MOST:
+                number = next(numbers)
+                together[version].append(_imagined(labels, namespace, cover.ports, number, world, is_new=is_new))
+                if number > _MOST:
                     raise TooManyLabellings
-    return imagined
+    return together
 
 
 def _namespaces(
-    cover: Cover, existing: Sequence[str], targets: Iterable[Target], world: World
+    cover: Cover, unmade: Sequence[str], targets: Iterable[Target], world: World
 ) -> Iterator[tuple[Namespace, bool]]:
-    """Yield the namespaces that a cover is about: those that exist, and new ones."""
-    yield from (
-        (world.namespace(name), False) for name in existing if cover.namespaces.matches(world.namespace(name).labels)
-    )
+    """Yield the namespaces that a cover is about: those that exist, and new ones, which may have any labels.
+
+    New are those that nobody has made, though policies are in them or the cover names them, and others.
+    """
+    existing = world.namespaces_in_use()
+    for declared in map(world.namespace, existing):
+        if cover.namespaces.matches(declared.labels):
+            yield declared, False
     demanded = terms_of(cover.namespaces)
     selecting = [terms_of(target.namespaces) for target in targets if isinstance(target, PodsAcross)]
     named = {value for term in demanded if term.key == NAME_LABEL for value in term.values}
-    fresh = (name for name in map("new-namespace-{}".format, count(1)) if name not in existing)
-    names: list[str | None] = [OTHER, *sorted(named - set(existing))]
-    for labels in labellings(selecting, demanded, _MOST_IN_A_NAMESPACE, {NAME_LABEL: names}):
-        name = labels[NAME_LABEL]
-        yield Namespace(next(fresh) if name == OTHER else name, labels), True
+    numbers = count(1)
+    for name in (*sorted({*unmade, *named}.difference(existing)), OTHER):
+        for labels in labellings(selecting, demanded, _MOST_IN_A_NAMESPACE, {NAME_LABEL: [name]}):
+            yield Namespace(_new_name(numbers, existing) if name == OTHER else name, labels), True
+
+
+def _new_name(numbers: Iterator[int], existing: Sequence[str]) -> str:
+    return next(name for name in map("new-namespace-{}".format, numbers) if name not in existing)
 
 
 def _terms(target: Target, namespace: Namespace, world: World) -> Iterator[tuple[Requirement, ...]]:
@@ -158,17 +179,24 @@ def _is(key: str, value: str) -> Requirement:
 
 
 def _imagined(
-    labels: Mapping[str, str], namespace: Namespace, number: int, world: World, *, is_new: bool
+    labels: Mapping[str, str],
+    namespace: Namespace,
+    ports: tuple[ContainerPort, ...],
+    number: int,
+    world: World,
+    *,
+    is_new: bool,
 ) -> ImaginedPod:
     chosen = dict(labels)
     owner = chosen.pop(_OWNER, OTHER)
     account, name = chosen.pop(_ACCOUNT, OTHER), chosen.pop(_NAME, OTHER)
-    fresh = (f"new-pod-{numbered}" for numbered in count(number + 1))
+    fresh = (f"new-pod-{numbered}" for numbered in count(number))
     pod = Pod(
         namespace.name,
         next(name for name in fresh if f"{namespace.name}/{name}" not in world.workloads) if name == OTHER else name,
         chosen,
         service_account=account if account != OTHER else "new-account",
+        ports=ports,
         owner=Owner(*owner.split("/", 1)) if owner != OTHER else None,
     )
     return ImaginedPod(pod, namespace if is_new else None)

@@ -122,14 +122,21 @@ class _Search:
 
 
 class _Proof:
-    """The search for a request that breaks a statement. `doubt` is what keeps its absence from being a proof."""
+    """The search for a request that breaks a statement."""
 
     def __init__(self, authority: Authority, statement: Statement) -> None:
         self._authority = authority
         self._statement = statement
         self._breaks = statement.mode is not Mode.ALWAYS  # the verdict that breaks it: allowed
         self._meant = statement.mode is not Mode.ONLY  # whose requests break it: those of the callers that it names
-        self.doubt: str | None = None
+        self._is_about_something = False
+        self._first_doubt: str | None = None
+
+    @property
+    def doubt(self) -> str | None:
+        """Return what keeps the absence of such a request from being a proof."""
+        nothing = "it is about nothing that the manifests declare"
+        return self._first_doubt or (None if self._is_about_something else nothing)
 
     def to_what_exists(self) -> Counterexample | None:
         """Look for a request to something that exists."""
@@ -140,25 +147,32 @@ class _Proof:
             if counterexample is not None:
                 return counterexample
         self._doubt(self._left_out(places))
-        if not places and self._statement.existing_only:
-            self._doubt("it is about nothing that the manifests declare")
+        self._is_about_something = bool(places)
         return None
 
     def to_what_may_come(self) -> Counterexample | None:
         """Look for a request to a workload that does not exist yet."""
         authority, statement = self._authority, self._statement
         try:
-            imagined = {pod.key: pod for pod in imagine(authority, covers_of(statement, authority.world))}
+            worlds = imagine(authority, covers_of(statement, authority.world))
         except TooManyLabellings:
             self._doubt(_TOO_MANY_LABELS)
             return None
-        if not imagined:
-            return None
-        with authority.imagining([each for pod in imagined.values() for each in pod.objects]):
+        for pods in worlds:
+            counterexample = self._to_imagined({pod.key: pod for pod in pods})
+            if counterexample is not None:
+                return counterexample
+        return None
+
+    def _to_imagined(self, imagined: Mapping[str, ImaginedPod]) -> Counterexample | None:
+        authority, statement = self._authority, self._statement
+        objects = {each.id: each for pod in imagined.values() for each in pod.objects}
+        with authority.imagining(objects.values()):
             search = _Search(authority, statement)
             places = list(covered(statement, search.reach, imagined))
             candidates = list(islice(self._candidates(search, places), _MOST_CANDIDATES + 1))
             self._doubt(self._left_out(places))
+        self._is_about_something = self._is_about_something or bool(places)
         for place, witness in candidates[:_MOST_CANDIDATES]:
             pod = imagined[place.member]
             with authority.imagining(pod.objects):
@@ -169,7 +183,7 @@ class _Proof:
 
     def _doubt(self, why: str | None) -> None:
         """Keep the first reason not to believe that there is no such request."""
-        self.doubt = self.doubt or why
+        self._first_doubt = self._first_doubt or why
 
     def _candidates(self, search: _Search, places: Iterable[Covered]) -> Iterator[tuple[Covered, Witness]]:
         """Yield requests that break the statement by what was computed, of which the engine has to say the same."""

@@ -82,7 +82,7 @@ def command(example: Counterexample, reading: Reading) -> str:
     words = ["eastgate", "explain"]
     for path in reading.manifests:
         words += ["-f", os.path.normpath(path)]
-    beside = list(reading.objects.plain()) if reading.objects is not None else []  # type: ignore[arg-type]
+    beside: list[object] = [node.plain() for node in reading.objects or ()]
     beside += example.imagined.to_manifests() if example.imagined is not None else []
     words += ["-f", "-"] if beside else []
     defaults = Settings().to_json()
