@@ -29,7 +29,7 @@ from eastgate.ir.attributes import HOST, PATH, PORT, SNI, UNKNOWN
 from eastgate.ir.paths import is_refused
 from eastgate.records import dataclass
 
-__all__ = ["Way", "beyond", "through_gateway", "through_route", "undeclared_gateways"]
+__all__ = ["Way", "asks_for_gateway", "beyond", "through_gateway", "through_route", "undeclared_gateways"]
 
 
 TableOf = Callable[[Gateway], RoutingTable]
@@ -139,6 +139,11 @@ def undeclared_gateways(route: Route, world: World) -> Iterator[Gateway]:
     for parent in _gateways(route):
         if f"{parent.namespace}/{parent.name}" not in world.gateways:
             yield _assumed(parent, route, Request({}))
+
+
+def asks_for_gateway(route: Route) -> bool:
+    """Tell whether a route has a Gateway, declared or not; of others only the route itself is known."""
+    return bool(_gateways(route))
 
 
 def _gateways(route: Route) -> list[ParentRef]:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import field
-from itertools import chain
+from dataclasses import field, replace
+from itertools import chain, product
 from typing import Protocol
 
+from eastgate.api.questions.arrivals import ASKED_ROUTES
 from eastgate.cluster import Backend, Gateway, Route, Workload, World
 from eastgate.cluster.points import DeadEnd, Point
 from eastgate.cluster.targets import BackendNamed, GatewayNamed, RouteNamed
@@ -22,14 +23,15 @@ from eastgate.engine.engine import Engine
 from eastgate.gateway import ListenerGroup, RoutingTable, VirtualHost
 from eastgate.gateway.attachment import is_http
 from eastgate.gateway.hostnames import Host, comparable, specificity
-from eastgate.gateway.journey import beyond, server_of, undeclared_gateways
-from eastgate.ir import ALWAYS, Is, Layer, Not, OneOf, Predicate, Suffix, Unroutable, all_of
+from eastgate.gateway.journey import asks_for_gateway, beyond, server_of, undeclared_gateways
+from eastgate.ir import ALWAYS, NEVER, Is, Layer, Not, OneOf, Predicate, Suffix, Unroutable, all_of, any_of
 from eastgate.ir.attributes import BACKEND, HOST, PORT, SERVICE, SNI, Attribute
 from eastgate.reach.endings import EnforcementPoint
 from eastgate.reach.requests import PortClass, port_classes
 from eastgate.records import dataclass
 from eastgate.settings import Settings
 from eastgate.symbolic.partial import Facts
+from eastgate.symbolic.simplify import both
 
 __all__ = [
     "Decides",
@@ -203,19 +205,66 @@ def gateways(authority: Decides) -> list[Destination]:
 
 
 def routes(authority: Decides) -> list[Destination]:
-    """Return the routes whose Gateway nobody declared: it is taken for one that lets everything in."""
+    """Return the routes whose Gateway nobody declared: it is taken for one that lets everything in.
+
+    Of several routes of one name, questions mean the first kind of `ASKED_ROUTES`.
+    """
     found = []
-    for route in authority.world.routes.values():
-        entrances = tuple(
-            entrance
-            for gateway in undeclared_gateways(route, authority.world)
-            for entrance in _gateway_entrances(authority, gateway, route)
-        )
+    for key, route in _asked_routes(authority.world).items():
+        entrances = tuple(_route_entrances(authority, route))
         if entrances:
             point = RouteNamed(route.namespace, route.name, route.kind)
-            key = f"{route.namespace}/{route.name}"
             found.append(Destination(DestinationKind.ROUTE, (key,), entrances, (), (point,)))
     return found
+
+
+def _asked_routes(world: World) -> dict[str, Route]:
+    """Return the routes that questions mean, by the names that questions have for them."""
+    asked = (route for route in world.routes.values() if route.kind in ASKED_ROUTES)
+    last_first = sorted(asked, key=lambda route: ASKED_ROUTES.index(route.kind), reverse=True)
+    return {f"{route.namespace}/{route.name}": route for route in last_first}
+
+
+def _route_entrances(authority: Decides, route: Route) -> Iterator[Entrance]:
+    """Yield the ports of a route's undeclared gateways; who asks about the route must get through ALL of them."""
+    if not asks_for_gateway(route):
+        yield _alone(authority, route)
+        return
+    by_port: dict[tuple[tuple[int, ...], bool | None, bool], list[Entrance]] = {}
+    for gateway in undeclared_gateways(route, authority.world):
+        for entrance in _gateway_entrances(authority, gateway, route):
+            by_port.setdefault((entrance.ports, entrance.tls, entrance.hides_http), []).append(entrance)
+    for entrances in by_port.values():
+        first = entrances[0]
+        yield first if len(entrances) == 1 else replace(first, passages=tuple(_through_all(entrances)))
+
+
+def _alone(authority: Decides, route: Route) -> Entrance:
+    """Return the entrance of a route that asks for no gateway: what its hostnames mean comes to the route itself."""
+    is_stream = route.kind == "TLSRoute"
+    by, port = (SNI, 443) if is_stream else (HOST, 80)
+    named = any_of(_names(by, comparable(hostname)) for hostname in route.hostnames) if route.hostnames else ALWAYS
+    ends: Sequence[tuple[Predicate, Point]] = (
+        (named, RouteNamed(route.namespace, route.name, route.kind)),
+        (ALWAYS, DeadEnd(Unroutable.NO_ROUTE)),
+    )
+    passages = tuple(
+        Passage(when, (EnforcementPoint((str(end),), authority.engine.program(end).layers, Facts({BACKEND: None})),))
+        for when, end in ends
+    )
+    tls = True if is_stream else None
+    return Entrance((port,), False, Facts({PORT: port}), passages, tls=tls, hides_http=is_stream)
+
+
+def _through_all(entrances: Sequence[Entrance]) -> Iterator[Passage]:
+    """Yield the passages of requests that come in by each of some entrances: of each, the FIRST that they meet."""
+    for passages in product(*(entrance.passages for entrance in entrances)):
+        when = both(passage.when for passage in passages)
+        if when != NEVER:
+            points = chain.from_iterable(passage.points for passage in passages)
+            leads_to = chain.from_iterable(passage.leads_to for passage in passages)
+            servers = frozenset[tuple[str, ...]]().union(*(passage.servers for passage in passages))
+            yield Passage(when, tuple(points), tuple(dict.fromkeys(leads_to)), servers)
 
 
 def backends(authority: Decides) -> list[Destination]:

@@ -20,7 +20,6 @@ from eastgate.symbolic.witnesses import GaveUp, witness
 __all__ = ["Opposition", "oppositions"]
 
 _MOST_PAIRS = 20_000  # of entries that are compared
-_MOST_EXCEPTIONS = 12  # that a condition names
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +98,7 @@ def _oppose(
     request = _find(wanted, earlier, opposing, impossible)
     if request is None:
         return None
-    exceptions = list(dict.fromkeys(opposing))[:_MOST_EXCEPTIONS]
-    return Opposition(subtract(wanted, exceptions), request, was.end, now.end)
+    return Opposition(subtract(wanted, list(dict.fromkeys(opposing))), request, was.end, now.end)
 
 
 def _find(

@@ -105,6 +105,7 @@ def _names(authority: Authority) -> dict[str, None]:
     names = [f"{DestinationKind.POD}:{key}" for key in world.workloads]
     names += [f"{DestinationKind.GATEWAY}:{gateway.key}" for gateway in world.gateways.values()]
     names += [f"{DestinationKind.BACKEND}:{backend.key}" for backend in world.backends.values()]
+    names += [name for destination in destinations.routes(authority) for name in destination.names]
     return dict.fromkeys(names)
 
 

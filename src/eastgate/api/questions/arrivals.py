@@ -51,14 +51,14 @@ if TYPE_CHECKING:
     from eastgate.gateway import RoutingTable
     from eastgate.gateway.journey import TableOf, Way
 
-__all__ = ["Arrival", "EntryPoint", "Resolver", "Values", "arrivals", "callers_of", "without_http"]
+__all__ = ["ASKED_ROUTES", "Arrival", "EntryPoint", "Resolver", "Values", "arrivals", "callers_of", "without_http"]
 
 T = TypeVar("T")
 Values: TypeAlias = Mapping[Attribute, Known]
 
 _MOST_ENDS = 65_536  # that are remembered
 _MOST_ROUTED, _LONGEST = 4096, 512  # requests at gateways whose ways are remembered, and characters of what they say
-_ROUTES = ("HTTPRoute", "GRPCRoute", "TLSRoute")  # that requests can be asked about
+ASKED_ROUTES = ("HTTPRoute", "GRPCRoute", "TLSRoute")  # that requests can be asked about
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,10 +339,12 @@ def _declared(kind: str, key: str, declared: Mapping[str, T]) -> T:
 
 def _route(to: ends.Route, world: World) -> Route:
     """Return the route of a name, of the first kind that has one."""
-    named = [world.routes.get(f"{kind}/{to.key}") for kind in _ROUTES]
+    named = [world.routes.get(f"{kind}/{to.key}") for kind in ASKED_ROUTES]
     route = next((route for route in named if route is not None), None)
     if route is None:
-        declared = {f"{each.namespace}/{each.name}": each for each in world.routes.values() if each.kind in _ROUTES}
+        declared = {
+            f"{each.namespace}/{each.name}": each for each in world.routes.values() if each.kind in ASKED_ROUTES
+        }
         raise _not_declared("HTTPRoute", to.key, declared)
     return route
 
