@@ -174,6 +174,7 @@ class OpenCheck:
         try:
             return self._evaluate()
         except Pending as pending:
+            pending.__traceback__ = pending.__context__ = None  # else it would be kept by its own frames, with its body
             self._pending = pending
             return self
         except Nowhere as nowhere:

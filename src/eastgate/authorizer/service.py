@@ -22,7 +22,7 @@ from eastgate.api.authority import Authority
 from eastgate.authorizer.addresses import ListenAddress, listen
 from eastgate.authorizer.answering import refuse
 from eastgate.authorizer.checks import ProxyAnswer, ProxyCheck, Where
-from eastgate.authorizer.deciding import CheckOptions, ExternalServices, LiveAuthorizer
+from eastgate.authorizer.deciding import CheckOptions, ExternalServices, LiveAuthorizer, OpenCheck
 from eastgate.authorizer.grpc_checks import check_of, reply_of
 from eastgate.authorizer.http_checks import HttpOptions, check_of_http, response_of
 from eastgate.authorizer.http_server import HttpLimits, HttpServer, ServedRequest, ServedResponse
@@ -31,6 +31,7 @@ from eastgate.authorizer.metrics import AuthorizerMetrics
 from eastgate.authorizer.reloading import PolicyFiles, Reload, follow_files
 from eastgate.authorizer.tool_lists import TOOLS_PATH, answer_tools
 from eastgate.envoy.authz.server import CheckReply, CheckServer, ReceivedCheck
+from eastgate.envoy.authz.threads import answer_on_thread
 from eastgate.records import dataclass
 
 __all__ = ["AuthorizerService", "ServiceOptions", "TlsFiles"]
@@ -258,7 +259,7 @@ class AuthorizerService:
         if self._open >= self.options.open_checks:
             return self._noted(protocol, refuse(check, 503, "overload", "too many checks are open"), began)
         self._open += 1  # before anything else is read
-        coming = asyncio.get_running_loop().run_in_executor(self._pool, waiting.finish)
+        coming = answer_on_thread(self._pool, OpenCheck.finish, waiting)
         coming.add_done_callback(self._finished)
         return self._finish(protocol, check, coming, began)
 

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from eastgate.envoy.authz.server import CheckReply, CheckServer, ReceivedCheck
+from eastgate.envoy.authz.threads import answer_on_thread
 
 __all__ = ["CheckThread"]
 
@@ -67,7 +68,7 @@ class CheckThread:
         if self._open >= _MOST_OPEN:
             return _OVERLOAD
         self._open += 1
-        coming = asyncio.get_running_loop().run_in_executor(self._pool, self._decide, received)
+        coming = answer_on_thread(self._pool, self._decide, received)
         coming.add_done_callback(self._finished)
         return coming
 

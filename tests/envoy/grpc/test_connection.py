@@ -251,6 +251,37 @@ async def test_all_calls_together_hold_so_much_and_no_more() -> None:
     assert second.status(3) == 0
 
 
+@on_loop
+async def test_who_holds_most_gives_way_to_who_holds_less() -> None:
+    service = Service()
+    server = GrpcServer(service.methods, GrpcLimits(held=100))
+    large, small = Peer(service, server).send(OPENING), Peer(service, server).send(OPENING)
+    for stream, size in ((1, 30), (3, 60), (5, 10)):
+        large.send(frame(HEADERS, END_HEADERS, stream, block()) + frame(DATA, 0, stream, b"\0" * size))
+    assert large.send(call(stream=7)).status(7) == 8  # it has taken all the room itself
+    small.send(call())
+    assert (small.status(), service.calls) == (0, [b"hello"])
+    large.hear()
+    assert [large.status(stream) for stream in (1, 3, 5)] == [None, 8, None]
+    small.send(frame(HEADERS, END_HEADERS, 3, block()) + frame(DATA, 0, 3, b"\0" * 61))
+    large.hear()
+    assert (small.status(3), large.status(1), large.end) == (8, None, None)  # it would hold most itself
+
+
+@on_loop
+async def test_of_several_windows_in_one_frame_the_last_counts() -> None:
+    peer = Peer().send(opening(setting(4, 2)) + call() + call(stream=3))
+    peer.send(frame(SETTINGS, 0, 0, setting(4, 10_000) + setting(4, 0) + setting(4, 4)))
+    assert [peer.body(stream) for stream in (1, 3)] == [HELLO[:4]] * 2
+
+
+@on_loop
+async def test_a_table_may_shrink_and_grow_again_before_headers() -> None:
+    sizes = integer(0, 5, 0x20) + integer(4096, 5, 0x20)
+    peer = Peer().send(OPENING + frame(HEADERS, END_HEADERS, 1, sizes + block()) + frame(DATA, END_STREAM, 1, HELLO))
+    assert (peer.body(), peer.status()) == (HELLO, 0)
+
+
 # What ends a connection
 
 _HEADERS_ONLY = frame(HEADERS, END_HEADERS, 1, block())
@@ -290,6 +321,14 @@ _WRONG = {
         OPENING + frame(HEADERS, END_HEADERS | END_STREAM, 1, integer(1 << 20, 5, 0x20) + block()),
         9,
     ),
+    "sizes of the table without end": (
+        OPENING + frame(HEADERS, END_HEADERS | END_STREAM, 1, integer(0, 5, 0x20) * 3 + block()),
+        9,
+    ),
+    "long sizes of the table without end": (
+        OPENING + frame(HEADERS, END_HEADERS | END_STREAM, 1, integer(4096, 5, 0x20) * 3 + block()),
+        9,
+    ),
     "trailers that cannot be read": (
         OPENING + _HEADERS_ONLY + frame(HEADERS, END_HEADERS | END_STREAM, 1, indexed(0)),
         9,
@@ -300,6 +339,7 @@ _WRONG = {
     ),
     "settings on a stream": (OPENING + frame(SETTINGS, 0, 1), 1),
     "settings of five bytes": (OPENING + frame(SETTINGS, 0, 0, b"\0" * 5), 6),
+    "settings without end": (OPENING + frame(SETTINGS, 0, 0, setting(4, 1) * 33), 11),
     "an ack with settings": (OPENING + frame(SETTINGS, ACK, 0, setting(1, 0)), 6),
     "a window that is too large from the start": (opening(setting(4, 1 << 31)), 3),
     "a frame size that is too small": (opening(setting(5, 100)), 1),

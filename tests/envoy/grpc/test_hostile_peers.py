@@ -38,7 +38,7 @@ def served(pieces: Sequence[bytes]) -> list[bytes]:
         assert peer.transport.closed == (peer.end is not None)
         peer.connection.connection_lost(None)
         assert peer.connection.is_idle
-        assert peer.server.hold(peer.server.limits.held)  # nothing is counted for ever
+        assert peer.server.hold(peer.server.limits.held, peer.connection)  # nothing is counted for ever
         return peer.service.calls
 
     try:

@@ -25,6 +25,7 @@ Method = Callable[[bytes], "bytes | Awaitable[bytes] | AsyncIterator[bytes]"]
 
 _MOST_REMEMBERED: Final = 64  # header blocks of a connection
 _LONGEST_REMEMBERED: Final = 1024  # bytes
+_MOST_RESIZES: Final = 2  # of the table, before the headers of one block
 
 
 class GrpcStatus(IntEnum):
@@ -91,6 +92,8 @@ class CallHeaders:
 
     def decode(self, block: bytes) -> list[tuple[bytes, bytes]]:
         """Return headers. Raises Http2Error: the table is of no use any more."""
+        if _is_resized_often(block):
+            raise Http2Error(ErrorCode.COMPRESSION_ERROR, "the table changes its size without end")
         before = self._table()
         try:
             decoded = [(bytes(name), bytes(value)) for name, value in self._decoder.decode(block, raw=True)]
@@ -119,6 +122,19 @@ class CallHeaders:
 
 def _is_grpc(content_type: bytes) -> bool:
     return content_type == b"application/grpc" or content_type.startswith((b"application/grpc+", b"application/grpc;"))
+
+
+def _is_resized_often(block: bytes) -> bool:
+    """Tell whether a block begins with more new sizes of the table than it can need (RFC 7541, 4.2)."""
+    at = resizes = 0
+    while resizes <= _MOST_RESIZES and at < len(block) and block[at] & 0xE0 == 0x20:
+        resizes += 1
+        is_long = block[at] & 0x1F == 0x1F
+        at += 1
+        while is_long and at < len(block):
+            is_long = block[at] >= 0x80
+            at += 1
+    return resizes > _MOST_RESIZES
 
 
 class _TableState:

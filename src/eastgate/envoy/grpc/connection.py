@@ -53,6 +53,7 @@ _RECEIVED_AT_ONCE: Final = 4 * 1024 * 1024  # bytes of all streams that may be o
 _EMPTY_TABLE: Final = b"\x20"  # headers that follow need no table
 _FIRST_TABLE: Final = 4096
 _MOST_CONTINUED: Final = 32  # frames of one block of headers
+_MOST_SETTINGS: Final = 32  # in one frame
 _PREFIX: Final = Struct(">BI")  # of a message: whether it is compressed, and its length
 _OK: Final = trailers(GrpcStatus.OK)
 _MOST_WRITTEN: Final = 48  # frames that wait to be sent together
@@ -99,6 +100,8 @@ class GrpcConnection(asyncio.Protocol):
         self._stream_window = _FIRST_WINDOW
         self._needs_empty_table = False
         self._receivable = _RECEIVED_AT_ONCE
+        self.arriving = 0
+        """The bytes of calls that have not arrived as a whole."""
         self._idle_frames = 0  # that brought no call forward
         self._counted_since = self._heard_at = self._began = self._loop.time()
         self._has_probed = False
@@ -166,6 +169,13 @@ class GrpcConnection(asyncio.Protocol):
         if not self._refuses:
             self._refuses = True
             self._write(frame(GOAWAY, 0, 0, _goaway(self._last_stream, ErrorCode.NO_ERROR)))
+        self._flush()
+
+    def refuse_largest(self) -> None:
+        """Refuse the call that has brought most and has not arrived yet."""
+        arriving = (stream for stream in self._streams.values() if not stream.is_whole)
+        largest = max(arriving, key=lambda stream: len(stream.received))
+        self._refuse(largest, GrpcStatus.RESOURCE_EXHAUSTED, "too much is waiting")
         self._flush()
 
     def abort(self) -> None:
@@ -325,9 +335,13 @@ class GrpcConnection(asyncio.Protocol):
             raise Http2Error(ErrorCode.FRAME_SIZE_ERROR, "settings have another length")
         if flags & ACK:
             return
+        if len(payload) > 6 * _MOST_SETTINGS:
+            raise Http2Error(ErrorCode.ENHANCE_YOUR_CALM, "there are too many settings")
         self._has_settings = True
+        before = self._stream_window
         for start in range(0, len(payload), 6):
             self._set(*unpack_from(">HI", payload, start))
+        self._widen(self._stream_window - before)
         self._write(frame(SETTINGS, ACK, 0))
         for each in tuple(self._streams.values()):
             self._send(each)
@@ -336,10 +350,6 @@ class GrpcConnection(asyncio.Protocol):
         if setting == Setting.INITIAL_WINDOW_SIZE:
             if value > LARGEST_WINDOW:
                 raise Http2Error(ErrorCode.FLOW_CONTROL_ERROR, "a window is too large")
-            for stream in self._streams.values():
-                stream.window += value - self._stream_window
-                if stream.window > LARGEST_WINDOW:
-                    raise Http2Error(ErrorCode.FLOW_CONTROL_ERROR, "a window is too large")
             self._stream_window = value
         elif setting == Setting.MAX_FRAME_SIZE:
             if not LARGEST_FRAME <= value < 1 << 24:  # we send none that is larger than the least of these
@@ -348,6 +358,13 @@ class GrpcConnection(asyncio.Protocol):
             raise Http2Error(ErrorCode.PROTOCOL_ERROR, "pushes are enabled or not")
         elif setting == Setting.HEADER_TABLE_SIZE and value < _FIRST_TABLE:
             self._needs_empty_table = True
+
+    def _widen(self, more: int) -> None:
+        """Let all streams send so much more, or less."""
+        for stream in self._streams.values():
+            stream.window += more
+            if stream.window > LARGEST_WINDOW:
+                raise Http2Error(ErrorCode.FLOW_CONTROL_ERROR, "a window is too large")
 
     # Requests
 
@@ -423,9 +440,10 @@ class GrpcConnection(asyncio.Protocol):
             self._count_idle()
         if len(stream.received) + len(data) > self._limits.message + _PREFIX.size:
             self._refuse(stream, GrpcStatus.RESOURCE_EXHAUSTED, "the message is too large")
-        elif not self._server.hold(len(data)):
+        elif not self._server.hold(len(data), self):
             self._refuse(stream, GrpcStatus.RESOURCE_EXHAUSTED, "too much is waiting")
         else:
+            self.arriving += len(data)
             if not stream.received:
                 stream.received = data
             elif isinstance(stream.received, bytearray):
@@ -442,6 +460,7 @@ class GrpcConnection(asyncio.Protocol):
     def _answer(self, stream: _Stream) -> None:
         """Have a call answered that has arrived as a whole."""
         stream.is_whole = True
+        self.arriving -= len(stream.received)
         self._idle_frames = max(0, self._idle_frames - self._limits.idle_frames_of_call)
         received = stream.received
         if len(received) < _PREFIX.size:
@@ -526,6 +545,8 @@ class GrpcConnection(asyncio.Protocol):
         if self._streams.pop(stream.id, None) is None:
             return
         self._server.release(len(stream.received))
+        if not stream.is_whole:
+            self.arriving -= len(stream.received)
         if stream.answering is not None and stream.answering is not asyncio.current_task(self._loop):
             self._loop.call_soon(stream.answering.cancel)  # once it has begun, so that all that it awaits has
 

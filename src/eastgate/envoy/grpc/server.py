@@ -83,10 +83,16 @@ class GrpcServer:
         """Forget a connection that is closed."""
         self._connections.discard(connection)
 
-    def hold(self, size: int) -> bool:
-        """Tell whether there is room for so many bytes, and count them until `release`."""
-        if self._held + size > self.limits.held:
-            return False
+    def hold(self, size: int, connection: GrpcConnection) -> bool:
+        """Tell whether there is room for so many bytes of a connection, and count them until `release`.
+
+        Where there is none, calls of connections that bring more are refused for it: nobody takes all the room.
+        """
+        while self._held + size > self.limits.held:
+            largest = max(self._connections, key=lambda each: each.arriving, default=connection)
+            if largest.arriving <= connection.arriving + size:
+                return False
+            largest.refuse_largest()
         self._held += size
         return True
 

@@ -1,0 +1,27 @@
+"""Has checks answered on threads. A check that nobody waits for any more is not kept until a thread is free."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import CancelledError, Executor
+from typing import TypeVar
+
+__all__ = ["answer_on_thread"]
+
+_Check = TypeVar("_Check")
+_Reply = TypeVar("_Reply")
+
+
+def answer_on_thread(threads: Executor, answer: Callable[[_Check], _Reply], check: _Check) -> asyncio.Future[_Reply]:
+    """Return the answer to a check, which comes later. If it is cancelled, the check is forgotten at once."""
+    waiting = [check]
+
+    def run() -> _Reply:
+        for taken in tuple(waiting):
+            return answer(taken)
+        raise CancelledError
+
+    coming = asyncio.get_running_loop().run_in_executor(threads, run)
+    coming.add_done_callback(lambda _: waiting.clear())
+    return coming
