@@ -15,6 +15,7 @@ from eastgate.cluster.objects import NAME_LABEL
 from eastgate.cluster.points import Point
 from eastgate.cluster.question import Question
 from eastgate.cluster.targets import BackendNamed, RouteNamed
+from eastgate.collection import no_collection
 from eastgate.diagnostics import Diagnostic
 from eastgate.ir import authorizers_in
 from eastgate.ir.attributes import PATH, SENT_PATH
@@ -92,9 +93,10 @@ def prove(authority: Authority, statement: Statement) -> Finding:
     proof = _Proof(authority, statement)
     diagnostics = tuple(_selecting_nothing(statement, authority))
     try:
-        counterexample = proof.to_what_exists()
-        if counterexample is None and not statement.existing_only:
-            counterexample = proof.to_what_may_come()
+        with no_collection():
+            counterexample = proof.to_what_exists()
+            if counterexample is None and not statement.existing_only:
+                counterexample = proof.to_what_may_come()
     except TooManyLabels:
         return Finding(Standing.NOT_PROVEN, "namespaces are selected by too many labels", diagnostics=diagnostics)
     if counterexample is not None:
