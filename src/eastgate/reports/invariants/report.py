@@ -54,7 +54,7 @@ def lines(finding: Finding, reading: Reading) -> Iterator[str]:
     if example.labels:
         labels = ", ".join(f"{key}={value}" for key, value in sorted(example.labels.items()))
         yield f"the caller's namespace does not exist yet, and would be labelled {labels}"
-    yield from command(example, reading).splitlines()
+    yield command(example, reading)
     yield from example.lines
     yield _what_to_change(example)
 
@@ -78,7 +78,7 @@ def _what_to_change(example: Counterexample) -> str:
 
 
 def command(example: Counterexample, reading: Reading) -> str:
-    """Return a command that explains the request, with what does not exist in a here document."""
+    """Return a command that explains the request, which is given what is in no file on its standard input."""
     words = ["eastgate", "explain"]
     for path in reading.manifests:
         words += ["-f", os.path.normpath(path)]
@@ -92,8 +92,8 @@ def command(example: Counterexample, reading: Reading) -> str:
     line = shlex.join([*words, *example.question.arguments])
     if not beside:
         return line
-    documents = "\n---\n".join(json.dumps(document, ensure_ascii=False) for document in beside)
-    return f"{line} <<'EOF'\n{documents}\nEOF"
+    objects = beside[0] if len(beside) == 1 else {"apiVersion": "v1", "kind": "List", "items": beside}
+    return f"printf %s {shlex.quote(json.dumps(objects, ensure_ascii=False))} | {line}"
 
 
 def finding_to_json(finding: Finding, reading: Reading) -> dict[str, object]:
