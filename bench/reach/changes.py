@@ -20,7 +20,14 @@ from eastgate import Authority, load
 from eastgate.cluster import Selector
 from eastgate.dialects.gep3779.model import Action
 from eastgate.reach.differences import compare
-from eastgate.reports.invariants.model import CallerGroup, Callers, Destinations, Mode, Requests, Statement
+from eastgate.reports.invariants.model import (
+    CallerGroup,
+    CallerSelector,
+    DestinationSelector,
+    Quantifier,
+    RequestSelector,
+    Statement,
+)
 from eastgate.reports.invariants.proving import prove
 
 __all__ = ["invariants", "run"]
@@ -64,17 +71,17 @@ def invariants(*, quick: bool) -> Section:
     )
     plan = _guarded(generate(policies))
     authority = _authority(plan)
-    pods = Destinations(Selector.of(), Selector.of(), (), (), (), SPAN)
+    pods = DestinationSelector(Selector.of(), Selector.of(), (), (), (), SPAN)
     strangers, accounts = (
-        Callers(CallerGroup(anonymous=True)),
-        Callers(CallerGroup(accounts=frozenset({("team-0", "*")}))),
+        CallerSelector(CallerGroup(anonymous=True)),
+        CallerSelector(CallerGroup(accounts=frozenset({("team-0", "*")}))),
     )
     for name, mode, callers, existing_only in (
-        ("anonymous callers never reach a pod that exists", Mode.NEVER, strangers, True),
-        ("anonymous callers never reach any pod, also none that may come", Mode.NEVER, strangers, False),
-        ("accounts of one namespace never reach a pod", Mode.NEVER, accounts, True),
+        ("anonymous callers never reach a pod that exists", Quantifier.NEVER, strangers, True),
+        ("anonymous callers never reach any pod, also none that may come", Quantifier.NEVER, strangers, False),
+        ("accounts of one namespace never reach a pod", Quantifier.NEVER, accounts, True),
     ):
-        statement = Statement(mode, callers, pods, Requests(), SPAN, existing_only)
+        statement = Statement(mode, callers, pods, RequestSelector(), SPAN, existing_only)
         seconds, finding = _timed(partial(prove, authority, statement))
         section.rows.append([name, len(plan.pods), len(plan.policies), str(finding.standing), seconds])
     return section

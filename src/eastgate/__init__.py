@@ -115,6 +115,10 @@ if TYPE_CHECKING:
     from eastgate.reports.graph import NodeKind as NodeKind
     from eastgate.reports.graph import Pairs as Pairs
     from eastgate.reports.graph import ReachVerdict as ReachVerdict
+    from eastgate.reports.invariants.future import ImaginedPod as ImaginedPod
+    from eastgate.reports.invariants.proving import Counterexample as Counterexample
+    from eastgate.reports.invariants.proving import StatementFinding as StatementFinding
+    from eastgate.reports.invariants.proving import StatementStanding as StatementStanding
     from eastgate.reports.lint import Finding as Finding
     from eastgate.reports.tables import Case as Case
     from eastgate.reports.tables import Rejection as Rejection
@@ -214,6 +218,8 @@ _NAMES = {
     "api.reading": ("Fault", "FaultReason", "ManifestError", "Manifests", "read_manifests"),
     "settings": ("DataPlane", "McpDenials", "MeshMode", "OpenRequests", "Section", "SettingsError"),
     "manifests": ("Bounds", "Document"),
+    "reports.invariants.future": ("ImaginedPod",),
+    "reports.invariants.proving": ("Counterexample", "StatementFinding", "StatementStanding"),
     "reports.tables": ("Case", "Rejection", "Result", "Run", "Table"),
     "reports.tables.coverage": ("Coverage",),
     "languages.jwt": ("DiscoveredKeys", "KeySource", "Keys", "KnownKeys"),

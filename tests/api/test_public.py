@@ -111,12 +111,12 @@ PLAIN = {*dir(builtins), *ALIASES, "Iterable", "Mapping", "Sequence", "Iterator"
 PLAIN |= {"Path", "Self", "BinaryIO", "TracebackType", "ClassVar", "SSLContext", "ForwardRef", "timedelta", "S"}
 CONSTRUCTED = {"Authority", "Question", "Settings", "LocalMesh", "MeshOptions", "KnownKeys", "DiscoveredKeys"}
 INTERNAL = {
-    "Authority": {"arrive", "enforced_live", "engine"},
+    "Authority": {"arrive", "enforced_live", "engine", "imagining"},
     "Document": {"node", "data", "origin"},
     "LocalMesh": {"apply", "change", "emit", "sites"},
     "MeshOptions": {"lifetimes", "source", "tokens", "__init__"},
     "SocketAddress": {"to_plain"},
-    "Table": {"objects"},
+    "Table": {"objects", "statement"},
 }
 
 

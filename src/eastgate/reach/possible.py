@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from eastgate.ir import Is, Not, OneOf, Predicate, Prefix, Present, all_of, any_of
+from eastgate.ir import ALWAYS, Is, Not, OneOf, Predicate, Prefix, Present, all_of, any_of
 from eastgate.ir.attributes import HOST, METHOD, PATH, SENT_PATH, TARGET, URL_PATH, Attribute
 from eastgate.reach.destinations import Entrance
 
@@ -20,12 +20,11 @@ _HTTP = Is(METHOD, Present())
 def possible_at(entrance: Entrance) -> Predicate:
     """Return what every request at an entrance meets, as far as somebody looks at it there."""
     layers = {id(layer): layer for layer in entrance.layers}.values()
-    asked = {atom for layer in layers for atom in layer.atoms(observed=False)}
     looked_at: frozenset[Attribute] = frozenset().union(*(layer.looks_at for layer in layers))
-    demands = list(_of_http(looked_at))
     if not any(attribute.needs_http for attribute in looked_at) or entrance.hides_http:
-        return all_of(())
-    if _HTTP not in asked:
+        return ALWAYS
+    demands = list(_of_http(looked_at))
+    if not any(atom == _HTTP for layer in layers for atom in layer.atoms(observed=False)):
         return all_of((_HTTP, *demands))
     absent = (Not(Is(attribute, Present())) for attribute in sorted(looked_at) if attribute in (HOST, *_PATHS))
     return any_of((all_of((_HTTP, *demands)), all_of((Not(_HTTP), *absent))))

@@ -11,11 +11,11 @@ from eastgate.cluster import Selector, World
 from eastgate.diagnostics.spans import SourceText, Span
 from eastgate.reports.invariants.model import (
     CallerGroup,
-    Callers,
-    Destinations,
-    Mode,
+    CallerSelector,
+    DestinationSelector,
     Named,
-    Requests,
+    Quantifier,
+    RequestSelector,
     Statement,
 )
 
@@ -41,8 +41,8 @@ def groups(
     )
 
 
-def callers(of: st.SearchStrategy[CallerGroup]) -> st.SearchStrategy[Callers]:
-    return st.builds(Callers, of, st.just(CallerGroup()) | of)
+def callers(of: st.SearchStrategy[CallerGroup]) -> st.SearchStrategy[CallerSelector]:
+    return st.builds(CallerSelector, of, st.just(CallerGroup()) | of)
 
 
 def to(
@@ -52,15 +52,15 @@ def to(
     services: tuple[str, ...] = (),
     gateways: tuple[str, ...] = (),
     backends: tuple[str, ...] = (),
-) -> Destinations:
-    return Destinations(pods, namespaces, named(*services), named(*gateways), named(*backends), SPAN)
+) -> DestinationSelector:
+    return DestinationSelector(pods, namespaces, named(*services), named(*gateways), named(*backends), SPAN)
 
 
 def statement(
-    mode: Mode,
-    meant: Callers,
-    destinations: Destinations,
-    requests: Requests,
+    mode: Quantifier,
+    meant: CallerSelector,
+    destinations: DestinationSelector,
+    requests: RequestSelector,
     *,
     existing_only: bool = False,
     external_auth: Mapping[str, str] | None = None,
@@ -68,7 +68,7 @@ def statement(
     return Statement(mode, meant, destinations, requests, SPAN, existing_only, external_auth or {})
 
 
-def is_meant(meant: Callers, question: Question, world: World, domain: str, labels: Mapping[str, str]) -> bool:
+def is_meant(meant: CallerSelector, question: Question, world: World, domain: str, labels: Mapping[str, str]) -> bool:
     """`labels` are those of namespaces that do not exist."""
     return _is_in(meant.of, question, world, domain, labels) and not _is_in(
         meant.without, question, world, domain, labels
@@ -100,7 +100,7 @@ def _is_in(group: CallerGroup, question: Question, world: World, domain: str, mo
     return group.namespaces is not None and group.namespaces.matches(labels)
 
 
-def fits(requests: Requests, question: Question) -> bool:
+def fits(requests: RequestSelector, question: Question) -> bool:
     """Whether a question about a whole request is about one that is meant, wherever it goes."""
     if requests.ports and question.port not in requests.ports:
         return False

@@ -8,14 +8,14 @@ import pytest
 
 from eastgate import Authority, Question, Settings
 from eastgate.cluster import Namespace, Pod, Selector
-from eastgate.reports.invariants import Standing, prove
+from eastgate.reports.invariants import StatementStanding, prove
 from eastgate.reports.invariants.future import Cover, ImaginedPod, imagine
-from eastgate.reports.invariants.model import CallerGroup, Callers, Mode, Requests
+from eastgate.reports.invariants.model import CallerGroup, CallerSelector, Quantifier, RequestSelector
 from tests.reports.invariants.stating import statement, to
 from tests.worlds.test_generated_clusters import authority_of
 
 SHOP = Selector.of({"kubernetes.io/metadata.name": "shop"})
-NOBODY_ELSE = Callers(CallerGroup(accounts=frozenset({("shop", "web")})))
+NOBODY_ELSE = CallerSelector(CallerGroup(accounts=frozenset({("shop", "web")})))
 
 
 def policy(name: str, ref: dict[str, Any], account: str) -> dict[str, Any]:
@@ -74,13 +74,13 @@ def test_labels_by_which_a_service_selects_that_a_policy_targets() -> None:
 )
 def test_what_only_a_new_workload_would_let_in_breaks_a_statement(more: tuple[dict[str, Any], ...]) -> None:
     authority = world(*more)
-    stated = statement(Mode.ONLY, NOBODY_ELSE, to(Selector.of(), SHOP), Requests())
+    stated = statement(Quantifier.ONLY, NOBODY_ELSE, to(Selector.of(), SHOP), RequestSelector())
     finding = prove(authority, stated)
     assert finding.counterexample is not None
     assert finding.counterexample.question.source == "sa:shop/db"
     assert finding.counterexample.imagined is not None
-    existing = statement(Mode.ONLY, NOBODY_ELSE, to(Selector.of(), SHOP), Requests(), existing_only=True)
-    assert prove(authority, existing).standing is Standing.HOLDS
+    existing = statement(Quantifier.ONLY, NOBODY_ELSE, to(Selector.of(), SHOP), RequestSelector(), existing_only=True)
+    assert prove(authority, existing).standing is StatementStanding.HOLDS
 
 
 def test_new_namespaces_have_the_labels_that_cluster_policies_select_by() -> None:
@@ -113,7 +113,7 @@ def test_a_namespace_that_a_statement_names_and_nobody_has_made() -> None:
 def test_a_world_is_what_it_was() -> None:
     authority = world()
     before = dict(authority.world.workloads), authority.world.namespaces_in_use()
-    prove(authority, statement(Mode.NEVER, NOBODY_ELSE, to(Selector.of()), Requests()))
+    prove(authority, statement(Quantifier.NEVER, NOBODY_ELSE, to(Selector.of()), RequestSelector()))
     assert (dict(authority.world.workloads), authority.world.namespaces_in_use()) == before
     with authority.imagining([Namespace("n"), Pod("n", "p")]):
         assert authority.decide(Question("anonymous", "pod:n/p", 80)).allowed
@@ -123,7 +123,12 @@ def test_a_world_is_what_it_was() -> None:
 def test_a_namespace_in_which_there_are_only_policies_may_have_any_labels() -> None:
     in_production = Selector.of({"env": "production"})
     authority = authority_of([CLOSED], Settings())
-    stated = statement(Mode.ALWAYS, Callers(CallerGroup(anonymous=True)), to(Selector.of(), in_production), Requests())
+    stated = statement(
+        Quantifier.ALWAYS,
+        CallerSelector(CallerGroup(anonymous=True)),
+        to(Selector.of(), in_production),
+        RequestSelector(),
+    )
     finding = prove(authority, stated)
     assert finding.counterexample is not None
     assert finding.counterexample.question.to == "pod:shop/new-pod-1"
@@ -137,15 +142,17 @@ def test_a_namespace_in_which_there_are_only_policies_may_have_any_labels() -> N
 def test_pods_behind_a_service_have_the_ports_that_it_names() -> None:
     service = {**SERVICE, "spec": {"selector": {"behind": "s"}, "ports": [{"port": 80, "targetPort": "http"}]}}
     authority = world(service, policy("q", {"kind": "Service", "name": "s"}, "shop/db"))
-    finding = prove(authority, statement(Mode.ONLY, NOBODY_ELSE, to(services=("shop/s",)), Requests()))
+    finding = prove(authority, statement(Quantifier.ONLY, NOBODY_ELSE, to(services=("shop/s",)), RequestSelector()))
     assert finding.counterexample is not None
     assert finding.counterexample.question.arguments[:4] == ["--from", "sa:shop/db", "--to", "service:shop/s"]
 
 
 def test_a_service_without_pods_says_nothing() -> None:
     service = {**SERVICE, "spec": {"ports": [{"port": 80}]}}
-    finding = prove(world(service), statement(Mode.NEVER, NOBODY_ELSE, to(services=("shop/s",)), Requests()))
+    finding = prove(
+        world(service), statement(Quantifier.NEVER, NOBODY_ELSE, to(services=("shop/s",)), RequestSelector())
+    )
     assert (finding.standing, finding.why) == (
-        Standing.NOT_PROVEN,
+        StatementStanding.NOT_PROVEN,
         "it is about nothing that the manifests declare",
     )

@@ -10,8 +10,14 @@ from hypothesis import strategies as st
 
 from eastgate import Authority, Question, Settings
 from eastgate.cluster import Pod, PodsAcross, Selector
-from eastgate.reports.invariants import Finding, Standing, Statement, prove
-from eastgate.reports.invariants.model import CallerGroup, Callers, Destinations, Mode, Requests
+from eastgate.reports.invariants import Statement, StatementFinding, StatementStanding, prove
+from eastgate.reports.invariants.model import (
+    CallerGroup,
+    CallerSelector,
+    DestinationSelector,
+    Quantifier,
+    RequestSelector,
+)
 from eastgate.settings import DataPlane
 from tests.reports.invariants.stating import SPAN, callers, fits, groups, is_meant, statement, to
 from tests.worlds import access_generate, generate, kuadrant_generate, linkerd_generate
@@ -21,26 +27,26 @@ from tests.worlds.test_generated_access import every_call, question
 from tests.worlds.test_generated_clusters import authority_of, situations
 from tests.worlds.test_generated_kuadrant import accepted
 
-modes = st.sampled_from(Mode)
+modes = st.sampled_from(Quantifier)
 
 
 def breaks(stated: Statement, authority: Authority, asked: Question) -> bool:
     """Whether a question that fits shows a statement to be false."""
     domain = authority.settings.trust_domain
     meant = is_meant(stated.callers, asked, authority.world, domain, {})
-    if not fits(stated.requests, asked) or meant is (stated.mode is Mode.ONLY):
+    if not fits(stated.requests, asked) or meant is (stated.mode is Quantifier.ONLY):
         return False
     decision = authority.decide(asked)
     if decision.status == 400:
         return False  # HTTP itself refuses it
-    return decision.allowed is (stated.mode is not Mode.ALWAYS)
+    return decision.allowed is (stated.mode is not Quantifier.ALWAYS)
 
 
-def agrees(finding: Finding, stated: Statement, authority: Authority, asked: Iterable[Question]) -> None:
-    if finding.standing is Standing.HOLDS:
+def agrees(finding: StatementFinding, stated: Statement, authority: Authority, asked: Iterable[Question]) -> None:
+    if finding.standing is StatementStanding.HOLDS:
         assert [str(each) for each in asked if breaks(stated, authority, each)] == []
     example = finding.counterexample
-    assert (example is not None) is (finding.standing is Standing.BROKEN)
+    assert (example is not None) is (finding.standing is StatementStanding.BROKEN)
     if example is None:
         return
     pod = example.imagined
@@ -48,10 +54,10 @@ def agrees(finding: Finding, stated: Statement, authority: Authority, asked: Ite
     with authority.imagining(more):
         decision = authority.decide(example.question)
         assert decision.verdict == example.verdict
-        assert (stated.mode is not Mode.ALWAYS) in {decision.allowed, *(allowed for _, allowed in decision.ways)}
+        assert (stated.mode is not Quantifier.ALWAYS) in {decision.allowed, *(allowed for _, allowed in decision.ways)}
         domain = authority.settings.trust_domain
         meant = is_meant(stated.callers, example.question, authority.world, domain, example.labels)
-        assert meant is not (stated.mode is Mode.ONLY), example
+        assert meant is not (stated.mode is Quantifier.ONLY), example
         assert not stated.requests.ports or example.question.port in stated.requests.ports
 
 
@@ -61,7 +67,7 @@ ACCOUNTS = [(namespace, name) for namespace in ("a", "b", "new") for name in ("x
 selectors = st.builds(Selector.of, generate.labels)
 gep_callers = callers(groups(ACCOUNTS, generate.IDENTITIES, st.none() | selectors))
 gep_requests = st.builds(
-    Requests,
+    RequestSelector,
     st.lists(st.sampled_from([*generate.PORTS, 9]), max_size=1).map(lambda ports: dict.fromkeys(ports, SPAN)),
     methods=st.lists(st.sampled_from(generate.METHODS), max_size=1).map(tuple),
     paths=st.lists(st.sampled_from(["/api", "/api/*", "/*"]), max_size=1).map(tuple),
@@ -88,11 +94,11 @@ def questions_to(key: str) -> Iterator[Question]:
 @given(situations(), modes, gep_callers, selectors, selectors, gep_requests, new_pods, st.booleans())
 def test_statements_about_workloads(
     situation: tuple[list[Manifest], Settings],
-    mode: Mode,
-    meant: Callers,
+    mode: Quantifier,
+    meant: CallerSelector,
     pods: Selector,
     namespaces: Selector,
-    requests: Requests,
+    requests: RequestSelector,
     unforeseen: Pod,
     existing_only: bool,
 ) -> None:
@@ -102,8 +108,8 @@ def test_statements_about_workloads(
     finding = prove(authority, stated)
     agrees(finding, stated, authority, (q for key in authority.world.select(covered) for q in questions_to(key)))
     if not existing_only:
-        assert finding.standing is not Standing.NOT_PROVEN, finding.why
-    if finding.standing is Standing.HOLDS and not existing_only:
+        assert finding.standing is not StatementStanding.NOT_PROVEN, finding.why
+    if finding.standing is StatementStanding.HOLDS and not existing_only:
         with authority.imagining([unforeseen]):
             if "unforeseen" in {key.partition("/")[2] for key in authority.world.select(covered)}:
                 agrees(finding, stated, authority, questions_to(f"{unforeseen.namespace}/unforeseen"))
@@ -112,7 +118,11 @@ def test_statements_about_workloads(
 @settings(max_examples=60, deadline=None)
 @given(situations(), modes, gep_callers, gep_requests, st.data())
 def test_statements_about_services(
-    situation: tuple[list[Manifest], Settings], mode: Mode, meant: Callers, requests: Requests, data: st.DataObject
+    situation: tuple[list[Manifest], Settings],
+    mode: Quantifier,
+    meant: CallerSelector,
+    requests: RequestSelector,
+    data: st.DataObject,
 ) -> None:
     manifests, chosen = situation
     pod = data.draw(st.sampled_from([each for each in manifests if each["kind"] == "Pod"]))
@@ -125,7 +135,7 @@ def test_statements_about_services(
     finding = prove(authority, stated)
     asked = (Question(q.source, f"service:{key}", q.port, q.method, q.path) for q in questions_to(""))
     agrees(finding, stated, authority, (each for each in asked if each.port in generate.PORTS))
-    assert finding.standing is not Standing.NOT_PROVEN or requests.ports, finding.why
+    assert finding.standing is not StatementStanding.NOT_PROVEN or requests.ports, finding.why
 
 
 # Linkerd
@@ -162,8 +172,8 @@ def test_statements_about_linkerds_mesh(
     resources: list[Manifest],
     default: str,
     plane: DataPlane,
-    mode: Mode,
-    meant: Callers,
+    mode: Quantifier,
+    meant: CallerSelector,
     labels: dict[str, str],
     ports: tuple[int, ...],
     methods: tuple[str, ...],
@@ -172,7 +182,7 @@ def test_statements_about_linkerds_mesh(
     authority = authority_of([namespace, *pods, *resources], chosen)
     selector = Selector.of(labels)
     stated = statement(
-        mode, meant, to(selector), Requests(dict.fromkeys(ports, SPAN), methods=methods), existing_only=True
+        mode, meant, to(selector), RequestSelector(dict.fromkeys(ports, SPAN), methods=methods), existing_only=True
     )
     asked = (
         Question(source, f"pod:{key}", port, method, path, host, headers={"k": value}, source_ip=address)
@@ -204,17 +214,22 @@ access_callers = callers(groups([("n", "x"), ("n", "*"), ("m", "y")], access_gen
     access_callers,
     st.sampled_from([to(gateways=("n/g",)), to(backends=("n/b1",)), to(backends=("n/b2",))]),
     st.sampled_from(
-        [Requests(), Requests(tools=("add",)), Requests(tools=("del",)), Requests(mcp_methods=("tools/list",))]
+        [
+            RequestSelector(),
+            RequestSelector(tools=("add",)),
+            RequestSelector(tools=("del",)),
+            RequestSelector(mcp_methods=("tools/list",)),
+        ]
     ),
 )
 def test_statements_about_gateways_and_tools(
     policies: list[Manifest],
     answers: dict[str, str],
     unlisted: str,
-    mode: Mode,
-    meant: Callers,
-    destinations: Destinations,
-    requests: Requests,
+    mode: Quantifier,
+    meant: CallerSelector,
+    destinations: DestinationSelector,
+    requests: RequestSelector,
 ) -> None:
     chosen = Settings.from_mapping({"trustDomain": "td", "unlistedCaller": unlisted})
     authority = authority_of([*access_generate.FIXED, *policies], chosen)
@@ -232,12 +247,14 @@ def test_statements_about_gateways_and_tools(
     kuadrant_generate.clusters(),
     kuadrant_generate.calls,
     modes,
-    st.sampled_from([Requests(), Requests(hosts=("a.toys.com",)), Requests(methods=("GET",), paths=("/a",))]),
+    st.sampled_from(
+        [RequestSelector(), RequestSelector(hosts=("a.toys.com",)), RequestSelector(methods=("GET",), paths=("/a",))]
+    ),
 )
 def test_statements_about_gateways_with_authorizers(
-    manifests: list[Manifest], calls: list[HttpCall], mode: Mode, requests: Requests
+    manifests: list[Manifest], calls: list[HttpCall], mode: Quantifier, requests: RequestSelector
 ) -> None:
     authority = authority_of(accepted(manifests), Settings())
-    stated = statement(mode, Callers(CallerGroup(anybody=True)), to(gateways=("n/g",)), requests)
+    stated = statement(mode, CallerSelector(CallerGroup(anybody=True)), to(gateways=("n/g",)), requests)
     asked = (Question("anonymous", "gateway:n/g", 80, c.method, c.path, c.host, headers=dict(c.headers)) for c in calls)
     agrees(prove(authority, stated), stated, authority, (q for q in asked if ":" not in (q.host or "")))

@@ -5,6 +5,6 @@ Read `model` (what is stated), `callers`, `future` and `requests` (whom and what
 """
 
 from eastgate.reports.invariants.model import Statement
-from eastgate.reports.invariants.proving import Finding, Standing, prove
+from eastgate.reports.invariants.proving import StatementFinding, StatementStanding, prove
 
-__all__ = ["Finding", "Standing", "Statement", "prove"]
+__all__ = ["Statement", "StatementFinding", "StatementStanding", "prove"]

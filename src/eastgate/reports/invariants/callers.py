@@ -18,7 +18,7 @@ from eastgate.ir.service_accounts import service_account_id
 from eastgate.ir.spiffe import SCHEME, trust_domain_of
 from eastgate.reach.caller_sets import CallerSet, CallerSets
 from eastgate.records import dataclass
-from eastgate.reports.invariants.model import ALL_ACCOUNTS, CallerGroup, Callers
+from eastgate.reports.invariants.model import ALL_ACCOUNTS, CallerGroup, CallerSelector
 from eastgate.symbolic.callers import (
     AccountsIn,
     AnonymousCell,
@@ -54,7 +54,7 @@ class MeantCallers:
 class CallerTest:
     """Tells which cells of callers are meant, in one world."""
 
-    def __init__(self, callers: Callers, world: World, trust_domain: str) -> None:
+    def __init__(self, callers: CallerSelector, world: World, trust_domain: str) -> None:
         self._callers = callers
         self._world = world
         self._domain = trust_domain

@@ -105,7 +105,8 @@ def _labels(labels: Mapping[str, str]) -> dict[str, object]:
 def imagine(authority: Authority, covers: Sequence[Cover]) -> list[list[ImaginedPod]]:
     """Return pods that do not exist, so that each that may come is decided as one of them, or as one that exists.
 
-    Those of one list can exist together. Raises TooManyLabellings.
+    Those of one list can exist together; first are those in new namespaces, of which there are few. Raises
+    TooManyLabellings.
     """
     world = authority.world
     targets: dict[str | None, dict[Target, None]] = {}  # by namespace; None: of any
@@ -114,6 +115,7 @@ def imagine(authority: Authority, covers: Sequence[Cover]) -> list[list[Imagined
         targets.setdefault(home, {})[target] = None
     unmade = sorted(home for home in targets if home is not None and home not in world.namespaces_in_use())
     together: list[list[ImaginedPod]] = []
+    in_existing: list[ImaginedPod] = []
     numbers = count(1)
     for cover in covers:
         versions: Counter[str] = Counter()  # of a namespace that does not exist: each has other labels
@@ -123,12 +125,13 @@ def imagine(authority: Authority, covers: Sequence[Cover]) -> list[list[Imagined
             version = versions[namespace.name]
             versions[namespace.name] += 1
             together += [[] for _ in range(version + 1 - len(together))]
+            pods = together[version] if is_new else in_existing
             for labels in labellings(terms, terms_of(cover.pods), _MOST_IN_A_NAMESPACE):
                 number = next(numbers)
-                together[version].append(_imagined(labels, namespace, cover.ports, number, world, is_new=is_new))
+                pods.append(_imagined(labels, namespace, cover.ports, number, world, is_new=is_new))
                 if number > _MOST:
                     raise TooManyLabellings
-    return together
+    return [pods for pods in (*together, in_existing) if pods]
 
 
 def _namespaces(

@@ -11,13 +11,22 @@ from eastgate.cluster.question import Question
 from eastgate.diagnostics.spans import Span
 from eastgate.records import dataclass
 
-__all__ = ["ALL_ACCOUNTS", "CallerGroup", "Callers", "Destinations", "Mode", "Named", "Requests", "Statement"]
+__all__ = [
+    "ALL_ACCOUNTS",
+    "CallerGroup",
+    "CallerSelector",
+    "DestinationSelector",
+    "Named",
+    "Quantifier",
+    "RequestSelector",
+    "Statement",
+]
 
 ALL_ACCOUNTS = "*"
 """In the place of the name of a service account: all of its namespace."""
 
 
-class Mode(enum.StrEnum):
+class Quantifier(enum.StrEnum):
     """The three statements, by their fields."""
 
     NEVER = "never"  # no request that fits is allowed
@@ -38,7 +47,7 @@ class CallerGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class Callers:
+class CallerSelector:
     """The callers of one group who are not in another."""
 
     of: CallerGroup
@@ -54,7 +63,7 @@ class Named:
 
 
 @dataclass(frozen=True, slots=True)
-class Destinations:
+class DestinationSelector:
     """ANY of these: the pods with these labels, in namespaces with those; the Services, gateways and backends.
 
     `pods` None: none are meant. `span` is where pods are selected.
@@ -69,7 +78,7 @@ class Destinations:
 
 
 @dataclass(frozen=True, slots=True)
-class Requests:
+class RequestSelector:
     """The requests that are meant: ALL that is given must fit. What is empty is not asked for.
 
     `is_http`: it must be HTTP, whatever else. A path, host or tool may end (a host: begin) with a `*`.
@@ -92,10 +101,10 @@ class Statement:
     each as a question with nothing else in it, to be compared with those that there are.
     """
 
-    mode: Mode
-    callers: Callers
-    destinations: Destinations
-    requests: Requests
+    mode: Quantifier
+    callers: CallerSelector
+    destinations: DestinationSelector
+    requests: RequestSelector
     span: Span
     existing_only: bool = False
     external_auth: Mapping[str, str] = field(default_factory=dict)

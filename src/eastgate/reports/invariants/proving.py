@@ -15,6 +15,7 @@ from eastgate.cluster.objects import NAME_LABEL
 from eastgate.cluster.points import Point
 from eastgate.cluster.question import Question
 from eastgate.cluster.targets import BackendNamed, RouteNamed
+from eastgate.collection import no_collection
 from eastgate.diagnostics import Diagnostic
 from eastgate.ir import authorizers_in
 from eastgate.ir.attributes import PATH, SENT_PATH
@@ -29,14 +30,14 @@ from eastgate.reports.invariants.callers import CallerTest, TooManyLabels
 from eastgate.reports.invariants.covering import Covered, covered, covers_of, find_missing
 from eastgate.reports.invariants.future import ImaginedPod, imagine
 from eastgate.reports.invariants.labels import TooManyLabellings
-from eastgate.reports.invariants.model import Mode, Statement
+from eastgate.reports.invariants.model import Quantifier, Statement
 from eastgate.reports.invariants.requests import requests_at, spelled_path
 from eastgate.symbolic.simplify import both
 from eastgate.symbolic.witnesses import GaveUp
 from eastgate.unread import Callers as UnreadCallers
 from eastgate.unread import Handling, could_change, list_unconsidered
 
-__all__ = ["Counterexample", "Finding", "Standing", "prove"]
+__all__ = ["Counterexample", "StatementFinding", "StatementStanding", "prove"]
 
 _MOST_CANDIDATES = 64  # requests to workloads that do not exist, of which the engine is asked one by one
 _TOO_MANY_LABELS = (
@@ -45,7 +46,7 @@ _TOO_MANY_LABELS = (
 )
 
 
-class Standing(enum.StrEnum):
+class StatementStanding(enum.StrEnum):
     """What is known of a statement."""
 
     HOLDS = "holds"
@@ -75,31 +76,38 @@ class Counterexample:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class StatementFinding:
     """The answer to a statement: `why` it is not proven, or the counterexample that breaks it."""
 
-    standing: Standing
+    standing: StatementStanding
     why: str | None = None
     counterexample: Counterexample | None = None
     diagnostics: tuple[Diagnostic, ...] = ()
 
 
-def prove(authority: Authority, statement: Statement) -> Finding:
+def prove(authority: Authority, statement: Statement) -> StatementFinding:
     """Find out whether a statement holds for all requests: first to what exists, then to what may come."""
     missing = tuple(find_missing(statement, authority.world))
     if missing:
-        return Finding(Standing.NOT_PROVEN, missing[0].message, diagnostics=missing)
+        return StatementFinding(StatementStanding.NOT_PROVEN, missing[0].message, diagnostics=missing)
     proof = _Proof(authority, statement)
     diagnostics = tuple(_selecting_nothing(statement, authority))
     try:
-        counterexample = proof.to_what_exists()
-        if counterexample is None and not statement.existing_only:
-            counterexample = proof.to_what_may_come()
+        with no_collection():
+            counterexample = proof.to_what_exists()
+            if counterexample is None and not statement.existing_only:
+                counterexample = proof.to_what_may_come()
     except TooManyLabels:
-        return Finding(Standing.NOT_PROVEN, "namespaces are selected by too many labels", diagnostics=diagnostics)
+        return StatementFinding(
+            StatementStanding.NOT_PROVEN, "namespaces are selected by too many labels", diagnostics=diagnostics
+        )
     if counterexample is not None:
-        return Finding(Standing.BROKEN, None, counterexample, diagnostics)
-    return Finding(Standing.HOLDS if proof.doubt is None else Standing.NOT_PROVEN, proof.doubt, diagnostics=diagnostics)
+        return StatementFinding(StatementStanding.BROKEN, None, counterexample, diagnostics)
+    return StatementFinding(
+        StatementStanding.HOLDS if proof.doubt is None else StatementStanding.NOT_PROVEN,
+        proof.doubt,
+        diagnostics=diagnostics,
+    )
 
 
 def _selecting_nothing(statement: Statement, authority: Authority) -> Iterator[Diagnostic]:
@@ -113,7 +121,7 @@ def _selecting_nothing(statement: Statement, authority: Authority) -> Iterator[D
     yield Diagnostic(codes.SELECTS_NOTHING, message, destinations.span, "look for a label that is misspelt")
 
 
-class _Search:
+class _WorldAnswers:
     """All answers of a world, and who of its callers is meant."""
 
     def __init__(self, authority: Authority, statement: Statement) -> None:
@@ -127,8 +135,10 @@ class _Proof:
     def __init__(self, authority: Authority, statement: Statement) -> None:
         self._authority = authority
         self._statement = statement
-        self._breaks = statement.mode is not Mode.ALWAYS  # the verdict that breaks it: allowed
-        self._meant = statement.mode is not Mode.ONLY  # whose requests break it: those of the callers that it names
+        self._breaks = statement.mode is not Quantifier.ALWAYS  # the verdict that breaks it: allowed
+        self._meant = (
+            statement.mode is not Quantifier.ONLY
+        )  # whose requests break it: those of the callers that it names
         self._is_about_something = False
         self._first_doubt: str | None = None
 
@@ -140,7 +150,7 @@ class _Proof:
 
     def to_what_exists(self) -> Counterexample | None:
         """Look for a request to something that exists."""
-        search = _Search(self._authority, self._statement)
+        search = _WorldAnswers(self._authority, self._statement)
         places = list(covered(self._statement, search.reach))
         for place, witness in self._candidates(search, places):
             counterexample = self._confirm(search, place, witness)
@@ -168,7 +178,7 @@ class _Proof:
         authority, statement = self._authority, self._statement
         objects = {each.id: each for pod in imagined.values() for each in pod.objects}
         with authority.imagining(objects.values()):
-            search = _Search(authority, statement)
+            search = _WorldAnswers(authority, statement)
             places = list(covered(statement, search.reach, imagined))
             candidates = list(islice(self._candidates(search, places), _MOST_CANDIDATES + 1))
             self._doubt(self._left_out(places))
@@ -185,7 +195,7 @@ class _Proof:
         """Keep the first reason not to believe that there is no such request."""
         self._first_doubt = self._first_doubt or why
 
-    def _candidates(self, search: _Search, places: Iterable[Covered]) -> Iterator[tuple[Covered, Witness]]:
+    def _candidates(self, search: _WorldAnswers, places: Iterable[Covered]) -> Iterator[tuple[Covered, Witness]]:
         """Yield requests that break the statement by what was computed, of which the engine has to say the same."""
         callers = search.test.choose(search.reach.callers, meant=self._meant)
         for place in places:
@@ -201,7 +211,7 @@ class _Proof:
     # What the engine says
 
     def _confirm(
-        self, search: _Search, place: Covered, witness: Witness, imagined: ImaginedPod | None = None
+        self, search: _WorldAnswers, place: Covered, witness: Witness, imagined: ImaginedPod | None = None
     ) -> Counterexample | None:
         """Ask the engine about a request; None where it disagrees, or cannot tell."""
         for question in self._questions(place, witness):

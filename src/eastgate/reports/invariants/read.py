@@ -13,11 +13,11 @@ from eastgate.manifests import Node
 from eastgate.reports.invariants.model import (
     ALL_ACCOUNTS,
     CallerGroup,
-    Callers,
-    Destinations,
-    Mode,
+    CallerSelector,
+    DestinationSelector,
     Named,
-    Requests,
+    Quantifier,
+    RequestSelector,
     Statement,
 )
 
@@ -26,7 +26,7 @@ __all__ = ["statement_of"]
 
 def statement_of(spec: Node, external_auth: Mapping[str, str]) -> Statement:
     """Return the statement of a checked spec."""
-    mode = next(mode for mode in Mode if mode in spec)
+    mode = next(mode for mode in Quantifier if mode in spec)
     node = spec[mode]
     existing_only, cites = spec.get("existingOnly"), spec.get("cites")
     return Statement(
@@ -63,13 +63,13 @@ def _words(node: Node, spec: Node) -> Iterator[tuple[Question, Span]]:
         yield from ((replace(asked, external_auth={name: "allow"}), answers.key_span(name)) for name in answers.keys)
 
 
-def _callers(node: Node) -> Callers:
+def _callers(node: Node) -> CallerSelector:
     without = node.get("except")
     of = _group(node)
     if without is None:
-        return Callers(of)
+        return CallerSelector(of)
     anybody = CallerGroup(anybody=True)  # who is not excepted, where nothing else is said
-    return Callers(of if of != CallerGroup() else anybody, _group(without))
+    return CallerSelector(of if of != CallerGroup() else anybody, _group(without))
 
 
 def _group(node: Node) -> CallerGroup:
@@ -87,10 +87,10 @@ def _group(node: Node) -> CallerGroup:
     )
 
 
-def _destinations(node: Node) -> Destinations:
+def _destinations(node: Node) -> DestinationSelector:
     pods, namespaces = node.get("pods"), node.get("namespaces")
     at = pods or namespaces or node
-    return Destinations(
+    return DestinationSelector(
         selector_of(pods) if pods is not None or namespaces is not None else None,
         selector_of(namespaces),
         _named(node, "services"),
@@ -100,9 +100,9 @@ def _destinations(node: Node) -> Destinations:
     )
 
 
-def _requests(node: Node) -> Requests:
+def _requests(node: Node) -> RequestSelector:
     http = node.get("http")
-    return Requests(
+    return RequestSelector(
         {port.number: port.span for port in node.get("ports") or ()},
         http is not None,
         _texts(http, "methods"),

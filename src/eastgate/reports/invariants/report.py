@@ -5,38 +5,40 @@ from __future__ import annotations
 import json
 import os
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field
 from pathlib import Path
 
 from eastgate.manifests import Node
 from eastgate.records import dataclass
-from eastgate.reports.invariants.model import Mode, Statement
-from eastgate.reports.invariants.proving import Counterexample, Finding, Standing
+from eastgate.reports.invariants.model import Quantifier, Statement
+from eastgate.reports.invariants.proving import Counterexample, StatementFinding, StatementStanding
 from eastgate.settings import Settings
 from eastgate.unread import Handling
 
-__all__ = ["Reading", "command", "finding_to_json", "headline", "lines"]
+__all__ = ["StatementReading", "command", "finding_to_json", "headline", "lines"]
 
 _BROKEN = {
-    Mode.NEVER: "a request that must never be allowed is",
-    Mode.ALWAYS: "a request that must always be allowed is denied",
-    Mode.ONLY: "somebody else's request is allowed",
+    Quantifier.NEVER: "a request that must never be allowed is",
+    Quantifier.ALWAYS: "a request that must always be allowed is denied",
+    Quantifier.ONLY: "somebody else's request is allowed",
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class StatementReading:
     """How the manifests of a statement are read, for a command that reads them so."""
 
     manifests: Sequence[Path]
     objects: Node | None
     settings: Settings
     unread: Handling
+    jwks: Mapping[str, Path] = field(default_factory=dict)
 
 
-def headline(statement: Statement, finding: Finding) -> str | None:
+def headline(statement: Statement, finding: StatementFinding) -> str | None:
     """Return in one line why a statement does not hold; None where it does."""
-    if finding.standing is Standing.HOLDS:
+    if finding.standing is StatementStanding.HOLDS:
         return None
     example = finding.counterexample
     if example is None:
@@ -44,7 +46,7 @@ def headline(statement: Statement, finding: Finding) -> str | None:
     return f"{_BROKEN[statement.mode]}: {example.question}: {example.reason}"
 
 
-def lines(finding: Finding, reading: Reading) -> Iterator[str]:
+def lines(finding: StatementFinding, reading: StatementReading) -> Iterator[str]:
     """Yield the request that breaks a statement, as a command, the line that decides it, and what to change."""
     example = finding.counterexample
     if example is None:
@@ -54,7 +56,7 @@ def lines(finding: Finding, reading: Reading) -> Iterator[str]:
     if example.labels:
         labels = ", ".join(f"{key}={value}" for key, value in sorted(example.labels.items()))
         yield f"the caller's namespace does not exist yet, and would be labelled {labels}"
-    yield from command(example, reading).splitlines()
+    yield command(example, reading)
     yield from example.lines
     yield _what_to_change(example)
 
@@ -77,8 +79,8 @@ def _what_to_change(example: Counterexample) -> str:
     return "to change: no policy is about it; write one that is"
 
 
-def command(example: Counterexample, reading: Reading) -> str:
-    """Return a command that explains the request, with what does not exist in a here document."""
+def command(example: Counterexample, reading: StatementReading) -> str:
+    """Return a command that explains the request, which is given what is in no file on its standard input."""
     words = ["eastgate", "explain"]
     for path in reading.manifests:
         words += ["-f", os.path.normpath(path)]
@@ -89,14 +91,16 @@ def command(example: Counterexample, reading: Reading) -> str:
     for name, value in reading.settings.to_json().items():
         words += ["--set", f"{name}={value}"] if value != defaults[name] else []
     words += ["--unread", reading.unread.value] if reading.unread is not Handling.BY_KIND else []
+    for issuer, file in reading.jwks.items():
+        words += ["--jwks", f"{issuer}={os.path.normpath(file)}"]
     line = shlex.join([*words, *example.question.arguments])
     if not beside:
         return line
-    documents = "\n---\n".join(json.dumps(document, ensure_ascii=False) for document in beside)
-    return f"{line} <<'EOF'\n{documents}\nEOF"
+    objects = beside[0] if len(beside) == 1 else {"apiVersion": "v1", "kind": "List", "items": beside}
+    return f"printf %s {shlex.quote(json.dumps(objects, ensure_ascii=False))} | {line}"
 
 
-def finding_to_json(finding: Finding, reading: Reading) -> dict[str, object]:
+def finding_to_json(finding: StatementFinding, reading: StatementReading) -> dict[str, object]:
     """Return what is known of a statement as plain data."""
     example = finding.counterexample
     data: dict[str, object] = {"standing": str(finding.standing), "why": finding.why, "counterexample": None}

@@ -22,7 +22,7 @@ from eastgate.ir.paths import any_path, comparable_path, comparable_prefix
 from eastgate.reach.destinations import Entrance
 from eastgate.reach.possible import possible_at
 from eastgate.regexes import regex
-from eastgate.reports.invariants.model import Mode, Requests, Statement
+from eastgate.reports.invariants.model import Quantifier, RequestSelector, Statement
 from eastgate.symbolic.cells import OTHER
 from eastgate.symbolic.stages import answer_attribute
 from eastgate.symbolic.truth import truth
@@ -40,7 +40,7 @@ def requests_at(statement: Statement, entrance: Entrance) -> Predicate:
     """
     looked_at: frozenset[Attribute] = frozenset().union(*(layer.looks_at for layer in entrance.layers))
     requests = statement.requests
-    same_name = statement.mode is Mode.ALWAYS and entrance.tls is True
+    same_name = statement.mode is Quantifier.ALWAYS and entrance.tls is True
     return all_of(
         (
             possible_at(entrance),
@@ -54,7 +54,7 @@ def requests_at(statement: Statement, entrance: Entrance) -> Predicate:
     )
 
 
-def _http(requests: Requests) -> Iterator[Predicate]:
+def _http(requests: RequestSelector) -> Iterator[Predicate]:
     has_message = bool(requests.tools or requests.mcp_methods)
     if has_message:
         yield Is(METHOD, OneOf(frozenset({"POST"})))  # as MCP has it
@@ -123,7 +123,7 @@ def _host(host: str) -> Matcher:
     return Suffix(host[1:]) if host.startswith("*.") else OneOf(frozenset({host}))
 
 
-def _messages(requests: Requests) -> Iterator[Predicate]:
+def _messages(requests: RequestSelector) -> Iterator[Predicate]:
     methods = requests.mcp_methods or ((_CALL,) if requests.tools else ())
     if methods:
         yield Is(MCP_METHOD, OneOf(frozenset(methods)))

@@ -13,7 +13,7 @@ from eastgate.manifests import Node
 from eastgate.manifests.shapes import Check, Field, Flag, ListOf, Record, Text, Whole, enumerated, quoted
 from eastgate.regexes import regex
 from eastgate.reports.invariants import codes
-from eastgate.reports.invariants.model import ALL_ACCOUNTS, Mode
+from eastgate.reports.invariants.model import ALL_ACCOUNTS, Quantifier
 
 __all__ = ["KIND", "STATEMENT_FIELDS", "exactly_one_statement"]
 
@@ -206,7 +206,7 @@ _statement: Record[None] = Record(
 )
 
 STATEMENT_FIELDS: dict[str, Field[None]] = {
-    **{mode: Field(_statement) for mode in Mode},
+    **{mode: Field(_statement) for mode in Quantifier},
     "existingOnly": Field(Flag()),
     "cites": Field(Text()),
 }
@@ -214,10 +214,10 @@ STATEMENT_FIELDS: dict[str, Field[None]] = {
 
 def exactly_one_statement(node: Node, to: Check[None]) -> None:
     """Demand that a spec has one of the statements, and no other."""
-    given = [mode for mode in Mode if mode in node]
+    given = [mode for mode in Quantifier if mode in node]
     if len(given) == 1:
         return
-    words = enumerated([f"`{mode}`" for mode in Mode], "and")
+    words = enumerated([f"`{mode}`" for mode in Quantifier], "and")
     if not given:
         way_out = "write never: {from: {any: true}, to: {pods: {}}}, for example"
         to.report(codes.ONE_STATEMENT, f"an {KIND} has one of {words}, and this has none", node, help=way_out)

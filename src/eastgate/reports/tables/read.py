@@ -13,7 +13,7 @@ from eastgate.manifests import ANYWHERE, Bounds, around, files_of, read_nodes
 from eastgate.manifests.node import Node, Plain
 from eastgate.manifests.shapes import Check, check
 from eastgate.regexes import regex
-from eastgate.reports.invariants.model import Mode
+from eastgate.reports.invariants.model import Quantifier
 from eastgate.reports.invariants.read import statement_of
 from eastgate.reports.invariants.shapes import KIND as INVARIANT
 from eastgate.reports.tables.model import Case, Rejection, Table
@@ -96,7 +96,7 @@ def _meant_kind(node: Node) -> str | None:
     if isinstance(cases, list) and any("expect" in case for case in cases):
         return KIND
     spec = node.get("spec")
-    statements = (spec.get(mode) for mode in Mode) if spec is not None else ()
+    statements = (spec.get(mode) for mode in Quantifier) if spec is not None else ()
     return INVARIANT if any(each is not None and "from" in each and "to" in each for each in statements) else None
 
 

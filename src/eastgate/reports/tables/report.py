@@ -8,7 +8,7 @@ from itertools import groupby
 
 from eastgate.api.trace_json import origin_to_json
 from eastgate.diagnostics.printable import printable
-from eastgate.reports.invariants.report import Reading, finding_to_json, lines
+from eastgate.reports.invariants.report import StatementReading, finding_to_json, lines
 from eastgate.reports.tables.coverage import Coverage
 from eastgate.reports.tables.run import Result, Run
 from eastgate.unread import Handling, describe_unconsidered
@@ -73,9 +73,9 @@ def _more(result: Result) -> Iterator[str]:
     return lines(result.finding, _reading(result)) if result.finding is not None else iter(())
 
 
-def _reading(result: Result) -> Reading:
+def _reading(result: Result) -> StatementReading:
     table = result.table
-    return Reading(table.manifests, table.objects, table.settings, table.unread)
+    return StatementReading(table.manifests, table.objects, table.settings, table.unread, table.jwks)
 
 
 def _result(result: Result) -> dict[str, object]:

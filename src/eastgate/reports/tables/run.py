@@ -18,7 +18,7 @@ from eastgate.dialects import reads
 from eastgate.languages.jwt import KnownKeys
 from eastgate.manifests import Bounds, Document, files_of, read_objects
 from eastgate.records import dataclass
-from eastgate.reports.invariants import Finding, Statement, prove
+from eastgate.reports.invariants import Statement, StatementFinding, prove
 from eastgate.reports.invariants.report import headline
 from eastgate.reports.tables.coverage import Coverage
 from eastgate.reports.tables.model import Case, Rejection, Table
@@ -41,7 +41,7 @@ class Result:
     cites: str | None = None
     decision: Decision | None = None
     seconds: float = 0.0
-    finding: Finding | None = None
+    finding: StatementFinding | None = None
 
     @property
     def passed(self) -> bool:
