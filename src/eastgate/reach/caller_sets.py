@@ -53,9 +53,10 @@ class CallerSets:
         self._numbers = {cell: number for number, cell in enumerate(self.cells)}
         self._everybody = Holding(self.everybody, self.everybody)
         self._depends = Holding(0, self.everybody)
-        self._identities: dict[Value, CallerSet] = {
-            cell.identity: 1 << number for cell, number in self._numbers.items() if isinstance(cell, IdentityCell)
-        }
+        self._identities: dict[Value, CallerSet] = defaultdict(int)
+        for cell, number in self._numbers.items():
+            if isinstance(cell, IdentityCell | Name) and cell.identity is not None:
+                self._identities[cell.identity] |= 1 << number
         self._accounts = self._by_namespace()
         self._atoms: dict[Is, Holding] = {}
         self._parts: dict[int, tuple[Predicate, Holding]] = {}  # the predicate is kept, and so its id
@@ -65,8 +66,10 @@ class CallerSets:
         for cell, number in self._numbers.items():
             if isinstance(cell, AccountsIn):
                 accounts[cell.domain, cell.namespace] |= 1 << number
-            elif isinstance(cell, IdentityCell) and (account := account_of(cell.identity)) is not None:
-                accounts[account[:2]] |= 1 << number
+            elif isinstance(cell, IdentityCell | Name) and cell.identity is not None:
+                account = account_of(cell.identity)
+                if account is not None:
+                    accounts[account[:2]] |= 1 << number
         return accounts
 
     # Cells and sets
@@ -89,6 +92,8 @@ class CallerSets:
 
     def cell_of(self, identity: str | None, mesh_name: str | None) -> CallerCell:
         """Return the cell of a caller, who is known by a SPIFFE ID, by a name in the mesh alone, or not at all."""
+        if mesh_name is not None and mesh_name == identity and Name(mesh_name) in self._numbers:
+            return Name(mesh_name)
         if identity is not None or mesh_name is None:
             around = cells_around(identity, self.callers.domain)
             return next(cell for cell in around if cell in self._numbers)
@@ -148,8 +153,9 @@ class CallerSets:
             return Holding(sure, sure)
         held = self._atoms.get(atom)
         if held is None:
-            candidates = self.callers.named_by(atom) if isinstance(matcher, OneOf) else self.cells
-            held = self._atoms[atom] = self._settle(atom, candidates)
+            is_exact = isinstance(matcher, OneOf)
+            named = (*self.callers.named_by(atom), *self.callers.literally_named_by(atom)) if is_exact else self.cells
+            held = self._atoms[atom] = self._settle(atom, named)
         return held
 
     def _settle(self, atom: Is, candidates: Iterable[CallerCell]) -> Holding:

@@ -113,7 +113,7 @@ def source_of_cell(cell: CallerCell, trust_domain: str, identity: Known = None, 
         case OtherIdentities():
             return _identity(identity, f"spiffe://{_FRESH}.example/")
         case Name(name):
-            return f"id:{name}"
+            return cell.identity or f"id:{name}"
         case NamesUnder(suffix):
             return f"id:{_FRESH}{suffix}"
         case OtherNames():

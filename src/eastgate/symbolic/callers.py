@@ -91,9 +91,14 @@ class OtherIdentities:
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """The caller with one name in the mesh, and no SPIFFE ID."""
+    """The caller with one name in the mesh, and no SPIFFE ID; or with a SPIFFE ID by which Linkerd knows it."""
 
     name: str
+
+    @property
+    def identity(self) -> str | None:
+        """Return its SPIFFE ID, if it has one."""
+        return self.name if self.name.startswith(SCHEME) else None
 
     def __str__(self) -> str:
         return self.name
@@ -167,6 +172,7 @@ class CallerCells:
         accounts = sorted((cell for cell in cells if isinstance(cell, AccountsIn)), key=str)
         others: list[CallerCell] = [OtherAccounts(self.domain), OtherIdentities()]
         if with_names and any(atom.attribute == MESH_NAME for atom in atoms):
+            cells.update(cell for atom in atoms for cell in self.literally_named_by(atom))
             others += sorted((cell for cell in cells if isinstance(cell, Name | NamesUnder)), key=str)
             others.append(OtherNames())
         return [*identities, *accounts, *others, AnonymousCell()]
@@ -185,6 +191,16 @@ class CallerCells:
             case _:
                 return []
 
+    def literally_named_by(self, atom: Is) -> list[CallerCell]:
+        """Return the cells of callers whom Linkerd knows by SPIFFE IDs that an atom names, though accounts have these.
+
+        Linkerd calls an account by another name: these are other callers, whose certificates have the SPIFFE ID.
+        """
+        if atom.attribute != MESH_NAME or not isinstance(atom.matcher, OneOf):
+            return []
+        names = (str(value) for value in atom.matcher.values)
+        return [Name(name) for name in names if name.startswith(SCHEME) and self.names.account(name) is not None]
+
     def cell_of_name(self, mesh_name: str) -> CallerCell:
         """Return the cell of the caller whom Linkerd calls so."""
         identity = mesh_name if mesh_name.startswith(SCHEME) else self.names.identity(mesh_name)
@@ -202,7 +218,7 @@ class CallerCells:
             case OtherIdentities():
                 identity = f"{SCHEME}{_OTHER}/{_OTHER}"
             case Name(name):
-                return None, name
+                return cell.identity, name
             case NamesUnder(suffix):
                 return None, _OTHER + suffix
             case OtherNames():
@@ -221,6 +237,8 @@ class CallerCells:
             case IdentityCell(identity):
                 value = identity if atom.attribute == IDENTITY else self.names.mesh_name(identity)
                 return ALWAYS if atom.matcher.contains(value) else NEVER
+            case Name() if cell.identity is not None and atom.attribute == IDENTITY:
+                return ALWAYS if atom.matcher.contains(cell.identity) else NEVER
             case Name() | NamesUnder() | OtherNames():
                 return NEVER if atom.attribute == IDENTITY else _settle_name(atom, cell)
         if isinstance(atom.matcher, Present):

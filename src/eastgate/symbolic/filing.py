@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from eastgate.ir import AccountsOf, And, Is, OneOf, Or, Predicate
 from eastgate.ir.attributes import IDENTITY, MESH_NAME
 from eastgate.ir.service_accounts import account_of
-from eastgate.symbolic.callers import AccountsIn, CallerCell, CallerCells, IdentityCell
+from eastgate.symbolic.callers import AccountsIn, CallerCell, CallerCells, IdentityCell, Name
 
 __all__ = ["PredicatesByCaller"]
 
@@ -30,7 +30,9 @@ class PredicatesByCaller:
     def concerning(self, cell: CallerCell) -> Sequence[int]:
         """Return the places of all predicates that may hold for a caller of this cell, in order."""
         lists = [self._anyone, self._by_cell.get(cell, [])]
-        if isinstance(cell, IdentityCell):
+        if isinstance(cell, Name) and cell.identity is not None:
+            lists.append(self._by_cell.get(IdentityCell(cell.identity), []))
+        if isinstance(cell, IdentityCell | Name) and cell.identity is not None:
             account = account_of(cell.identity)
             if account is not None:
                 lists.append(self._by_cell.get(AccountsIn(*account[:2]), []))
@@ -43,7 +45,7 @@ class PredicatesByCaller:
         """Return the cells that a predicate may hold for; None: any."""
         match predicate:
             case Is(attribute, OneOf()) if attribute in (IDENTITY, MESH_NAME):
-                return frozenset(self._callers.named_by(predicate))
+                return frozenset((*self._callers.named_by(predicate), *self._callers.literally_named_by(predicate)))
             case Is(attribute, AccountsOf()) if attribute == IDENTITY:
                 return frozenset(self._callers.named_by(predicate))
             case And(parts):

@@ -68,7 +68,7 @@ class CallerWords:
             case OtherIdentities():
                 return "outside"
             case Name(name):
-                return f"id:{name}"
+                return cell.identity or f"id:{name}"
             case NamesUnder():
                 return f"id:{cell}"
             case OtherNames():

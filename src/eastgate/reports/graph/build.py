@@ -154,8 +154,8 @@ def list_graph(surveyed: Survey, *, why: bool = True) -> Graph:
     return Graph(_nodes_of(surveyed, merged), tuple(ordered), surveyed.everybody)
 
 
-def _bundles(surveyed: Survey, reached: Reached, *, why: bool) -> Iterator[Bundle]:
-    """Yield the bundles of one destination; ports at which the same happens come together."""
+def _bundles(surveyed: Survey, reached: Reached, *, why: bool) -> list[Bundle]:
+    """Return the bundles of one destination; ports at which the same happens come together."""
     ports_by_outcome: dict[tuple[ReachOutcome, str | None, bool | None], tuple[list[int], list[bool]]] = {}
     declared: dict[str | None, set[int]] = {}
     for arrival in reached.arrivals:
@@ -168,12 +168,22 @@ def _bundles(surveyed: Survey, reached: Reached, *, why: bool) -> Iterator[Bundl
                 ports, others = ports_by_outcome.setdefault(key, ([], []))
                 ports.extend(arrival.ports)
                 others.append(arrival.other_ports)
+    bundles: list[Bundle] = []
     for (outcome, service, tls), (ports, others) in ports_by_outcome.items():
         numbers, is_other = tuple(sorted(ports)), any(others)
         every = is_other and set(numbers) == declared[service]
         for sources, targets in _pairs(surveyed, surveyed.sources(outcome.callers), reached.members):
             alike = Bundle(sources, targets, numbers, is_other, outcome.verdict, outcome.ways, outcome.denied_by)
-            yield replace(alike, service=service, tls=tls, any_port=every)
+            bundles.append(replace(alike, service=service, tls=tls, any_port=every))
+    return [replace(each, closed_ports=_closed_ports(each, bundles, declared[each.service])) for each in bundles]
+
+
+def _closed_ports(bundle: Bundle, bundles: Iterable[Bundle], declared: Iterable[int]) -> tuple[int, ...]:
+    """Return the ports that no edge names since nobody who is asked about may use them: they are no other ports."""
+    if not bundle.other_ports:
+        return ()
+    to_same = (each for each in bundles if (each.targets, each.service) == (bundle.targets, bundle.service))
+    return tuple(sorted({*declared}.difference(*(each.ports for each in to_same if each.sources))))
 
 
 def _without_reasons(outcomes: Iterable[ReachOutcome]) -> list[ReachOutcome]:

@@ -37,6 +37,8 @@ def caller_node(cell: CallerCell, callers: CallerCells) -> GraphNode:
             return GraphNode("others", NodeKind.OTHER_ACCOUNTS)
         case OtherIdentities():
             return GraphNode("outside", NodeKind.OUTSIDE)
+        case Name(name) if cell.identity is not None:
+            return GraphNode(name, NodeKind.SPIFFE)
         case Name() | NamesUnder() | OtherNames():
             return GraphNode(f"id:{cell}", NodeKind.NAME)
         case AnonymousCell():

@@ -100,7 +100,10 @@ class Pairs:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """One edge: from a caller to a destination, on a port; None stands for every port that has no edge of its own."""
+    """One edge: from a caller to a destination, on a port.
+
+    None stands for every port that has no edge of its own, but for the closed ports of the bundle.
+    """
 
     source: str
     target: str
@@ -113,15 +116,19 @@ class Edge:
 
     def with_ends(self, said: Mapping[str, object]) -> dict[str, object]:
         """Return its ends and what is said of all edges of its bundle, as JSON has it."""
-        return {"from": self.source, "to": self.target, "port": self.port, **said}
+        data = {"from": self.source, "to": self.target, "port": self.port, **said}
+        if self.port is None and self.bundle.closed_ports:
+            data["exceptPorts"] = list(self.bundle.closed_ports)
+        return data
 
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
     """Edges that say the same. `other_ports`: also every port that no edge of these targets names.
 
-    `any_port`: these are all ports that there are. `service`: requests that are addressed to this Service.
-    `denied_by`: the rules that refuse, where all is denied.
+    `closed_ports` are not among those: no edge names them since nobody may use them. `any_port`: these are all ports
+    that there are. `service`: requests that are addressed to this Service. `denied_by`: the rules that refuse, where
+    all is denied.
     """
 
     sources: tuple[str, ...]
@@ -135,6 +142,7 @@ class Bundle:
     tls: bool | None = None
     pairs: Pairs | None = None
     any_port: bool = False
+    closed_ports: tuple[int, ...] = ()
 
     @property
     def condition(self) -> str | None:

@@ -15,7 +15,20 @@ __all__ = ["to_csv", "to_text"]
 _MOST_NAMES = 6  # in one cell
 _MOST_LINES = 12  # of conditions in one cell
 _WIDTH = 60
-_FIELDS = ("from", "to", "port", "verdict", "condition", "policy", "rule", "file", "line", "service", "leadsTo")
+_FIELDS = (
+    "from",
+    "to",
+    "port",
+    "verdict",
+    "condition",
+    "policy",
+    "rule",
+    "file",
+    "line",
+    "service",
+    "leadsTo",
+    "exceptPorts",
+)
 
 
 def to_text(graph: Graph, *, why: bool = False, width: int | None = None, color: bool = False) -> str:
@@ -55,7 +68,8 @@ def to_csv(graph: Graph) -> str:
     writer.writeheader()
     for edge in graph.edges:
         data = edge.to_json()
-        leads_to = data.get("leadsTo")
-        data["leadsTo"] = " ".join(leads_to) if isinstance(leads_to, list) else ""
+        for name in ("leadsTo", "exceptPorts"):
+            listed = data.get(name)
+            data[name] = " ".join(map(str, listed)) if isinstance(listed, list) else ""
         writer.writerow({field: "" if data.get(field) is None else data[field] for field in _FIELDS})
     return text.getvalue()

@@ -33,11 +33,16 @@ def sources_of(bundle: Bundle, graph: Graph) -> list[str]:
 
 
 def ports_of(bundle: Bundle) -> str:
-    """Return the ports of a bundle: `any`, `any other`, or numbers."""
+    """Return the ports of a bundle: `any`, `any other`, `any but` those that are closed, or numbers."""
     numbers = ports_text(bundle.ports, others=False, alone=False)
     if not bundle.other_ports:
         return numbers
-    return "any" if bundle.any_port else f"{numbers}, any other" if numbers else "any other"
+    if bundle.any_port:
+        return "any"
+    other = "any other" if numbers or not bundle.closed_ports else "any"
+    closed = ports_text(bundle.closed_ports, others=False, alone=False)
+    other = f"{other} but {closed}" if closed else other
+    return f"{numbers}, {other}" if numbers else other
 
 
 def name_ports(bundle: Bundle) -> str:

@@ -119,6 +119,8 @@ class CallerTest:
         match cell:
             case AnonymousCell():
                 return _truth(group.anonymous)
+            case Name(name) if cell.identity is not None:
+                return _truth(name in group.identities or trust_domain_of(name) in group.domains)
             case Name() | NamesUnder() | OtherNames():
                 return NEVER
             case IdentityCell(identity):
