@@ -194,6 +194,14 @@ async def test_a_call_that_is_reset_or_whose_peer_is_gone_is_ended() -> None:
     assert (peer.service.cancelled, peer.body()) == (2, b"")
 
 
+@on_loop
+async def test_nothing_is_decided_for_a_call_whose_reset_has_come() -> None:
+    calls = b"".join(call(content=bytes([stream]), stream=stream) for stream in (1, 3, 5))
+    peer = Peer().send(OPENING + calls + frame(RST_STREAM, 0, 3, number(ErrorCode.CANCEL)))
+    assert (peer.service.calls, peer.body(3), peer.connection.is_idle) == ([b"\1", b"\5"], b"", True)
+    assert peer.send(call(stream=7) + frame(RST_STREAM, 0, 7, number(ErrorCode.CANCEL))[:-1]).status(7) == 0
+
+
 # Flow control
 
 
@@ -436,10 +444,8 @@ async def test_what_is_no_mistake_of_the_peer_goes_on() -> None:
         + frame(SETTINGS, 0, 0, setting(0x99, 1) + setting(5, 1 << 20) + setting(2, 0))
         + frame(WINDOW_UPDATE, 0, 0, number(1))
         + call()
-        + frame(WINDOW_UPDATE, 0, 1, number(1))
-        + frame(RST_STREAM, 0, 1, number(8))
-        + call(stream=9)
     )
+    peer.send(frame(WINDOW_UPDATE, 0, 1, number(1)) + frame(RST_STREAM, 0, 1, number(8)) + call(stream=9))
     assert (peer.status(1), peer.status(9), peer.end) == (0, 0, None)
     assert [each.payload for each in peer.frames if each.kind == PING] == [b"12345678"]
 
@@ -549,10 +555,18 @@ async def test_what_is_open_after_the_grace_is_cut_off() -> None:
 
 
 @on_loop
-async def test_connections_over_the_limit_are_closed() -> None:
-    first = Peer(connections=1)
-    second = Peer(first.service, first.server)
-    second.hear()
-    assert (second.end, second.transport.closed) == (ErrorCode.ENHANCE_YOUR_CALM, True)
-    first.connection.connection_lost(None)
-    assert not Peer(first.service, first.server).transport.closed
+async def test_connections_over_the_limit_take_the_room_of_idle_ones_or_are_closed() -> None:
+    busy = Peer(connections=3).send(OPENING + call(b"/t.T/Later"))
+    called, idle = (Peer(busy.service, busy.server).send(OPENING) for _ in range(2))
+    called.send(call())
+    fresh = Peer(busy.service, busy.server).send(OPENING)
+    idle.hear()
+    assert (idle.end, idle.transport.closed) == (ErrorCode.NO_ERROR, True)  # it never made a call
+    assert fresh.send(call(b"/t.T/Later")).end is None
+    last = Peer(busy.service, busy.server).send(OPENING)
+    assert called.transport.closed
+    last.send(call(b"/t.T/Later"))
+    refused = Peer(busy.service, busy.server)
+    refused.hear()
+    assert (refused.end, refused.transport.closed) == (ErrorCode.ENHANCE_YOUR_CALM, True)
+    assert not any(peer.transport.closed for peer in (busy, fresh, last))

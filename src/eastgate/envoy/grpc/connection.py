@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Iterator
 from struct import Struct, unpack_from
 from typing import TYPE_CHECKING, Final
 
@@ -100,10 +100,13 @@ class GrpcConnection(asyncio.Protocol):
         self._stream_window = _FIRST_WINDOW
         self._needs_empty_table = False
         self._receivable = _RECEIVED_AT_ONCE
+        self._abandoned: frozenset[int] = frozenset()  # streams that are reset in what is being read
         self.arriving = 0
         """The bytes of calls that have not arrived as a whole."""
+        self.called_at = 0.0
+        """When the last call came; 0: there was none."""
         self._idle_frames = 0  # that brought no call forward
-        self._counted_since = self._heard_at = self._began = self._loop.time()
+        self._counted_since = self._heard_at = self.began = self._loop.time()
         self._has_probed = False
 
     # The connection
@@ -178,6 +181,11 @@ class GrpcConnection(asyncio.Protocol):
         self._refuse(largest, GrpcStatus.RESOURCE_EXHAUSTED, "too much is waiting")
         self._flush()
 
+    def give_way(self) -> None:
+        """Close at once, for another connection."""
+        self._end(ErrorCode.NO_ERROR)
+        self.abort()
+
     def abort(self) -> None:
         """Close whatever is open."""
         self._is_open = False
@@ -187,7 +195,7 @@ class GrpcConnection(asyncio.Protocol):
     def look_at_times(self, now: float) -> None:
         """End what takes too long, and ask a silent peer whether it is there."""
         limits = self._limits
-        if not self._has_settings and now - self._began > limits.seconds:
+        if not self._has_settings and now - self.began > limits.seconds:
             self.abort()
             return
         for stream in tuple(self._streams.values()):
@@ -239,6 +247,7 @@ class GrpcConnection(asyncio.Protocol):
                 return
             self._has_greeted, start = True, len(PREFACE)
         head = FRAME_HEAD.unpack_from
+        self._abandoned = frozenset(_resets(data, start))
         while size - start >= 9 and self._is_open:
             upper, lower, kind, flags, stream = head(data, start)
             length = (upper << 8) | lower
@@ -461,7 +470,10 @@ class GrpcConnection(asyncio.Protocol):
         """Have a call answered that has arrived as a whole."""
         stream.is_whole = True
         self.arriving -= len(stream.received)
+        self.called_at = self._heard_at
         self._idle_frames = max(0, self._idle_frames - self._limits.idle_frames_of_call)
+        if stream.id in self._abandoned:
+            return None  # its reset is read next: deciding for nobody would only make others wait
         received = stream.received
         if len(received) < _PREFIX.size:
             return self._refuse(stream, GrpcStatus.INTERNAL, "there is no message")
@@ -559,6 +571,16 @@ class GrpcConnection(asyncio.Protocol):
 
 def _message(content: bytes) -> bytes:
     return _PREFIX.pack(0, len(content)) + content
+
+
+def _resets(data: bytes, start: int) -> Iterator[int]:
+    """Return the streams that whole frames reset."""
+    size, head = len(data), FRAME_HEAD.unpack_from
+    while size - start >= 9:
+        upper, lower, kind, _, stream = head(data, start)
+        start += 9 + ((upper << 8) | lower)
+        if kind == RST_STREAM and start <= size:
+            yield stream & LARGEST_WINDOW
 
 
 def _reset_frame(stream: int, code: int) -> bytes:
