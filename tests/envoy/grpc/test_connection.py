@@ -464,6 +464,25 @@ async def test_a_peer_without_a_table_is_told_that_none_is_used() -> None:
 
 
 @on_loop
+async def test_a_peer_with_many_calls_lets_others_have_their_turn() -> None:
+    service = Service()
+    server = GrpcServer(service.methods, GrpcLimits())
+    many, other = Peer(service, server).send(OPENING), Peer(service, server).send(OPENING)
+    streams = range(1, 401, 2)
+    many.send(b"".join(call(content=b"many", stream=stream) for stream in streams))
+    assert not many.transport.reading
+    other.send(call(content=b"other"))
+    assert 0 < service.calls.index(b"other") < 64
+    many.connection.pause_writing()
+    await many.settle()
+    assert len(service.calls) < 100  # it takes no answers
+    many.connection.resume_writing()
+    await many.settle()
+    assert (len(service.calls), many.transport.reading, many.end) == (201, True, None)
+    assert {many.status(stream) for stream in streams} == {0}
+
+
+@on_loop
 async def test_a_peer_that_reads_nothing_is_not_read_either() -> None:
     peer = Peer().send(OPENING)
     peer.connection.pause_writing()
