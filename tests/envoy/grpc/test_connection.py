@@ -194,6 +194,14 @@ async def test_a_call_that_is_reset_or_whose_peer_is_gone_is_ended() -> None:
     assert (peer.service.cancelled, peer.body()) == (2, b"")
 
 
+@on_loop
+async def test_nothing_is_decided_for_a_call_whose_reset_has_come() -> None:
+    calls = b"".join(call(content=bytes([stream]), stream=stream) for stream in (1, 3, 5))
+    peer = Peer().send(OPENING + calls + frame(RST_STREAM, 0, 3, number(ErrorCode.CANCEL)))
+    assert (peer.service.calls, peer.body(3), peer.connection.is_idle) == ([b"\1", b"\5"], b"", True)
+    assert peer.send(call(stream=7) + frame(RST_STREAM, 0, 7, number(ErrorCode.CANCEL))[:-1]).status(7) == 0
+
+
 # Flow control
 
 
@@ -436,10 +444,8 @@ async def test_what_is_no_mistake_of_the_peer_goes_on() -> None:
         + frame(SETTINGS, 0, 0, setting(0x99, 1) + setting(5, 1 << 20) + setting(2, 0))
         + frame(WINDOW_UPDATE, 0, 0, number(1))
         + call()
-        + frame(WINDOW_UPDATE, 0, 1, number(1))
-        + frame(RST_STREAM, 0, 1, number(8))
-        + call(stream=9)
     )
+    peer.send(frame(WINDOW_UPDATE, 0, 1, number(1)) + frame(RST_STREAM, 0, 1, number(8)) + call(stream=9))
     assert (peer.status(1), peer.status(9), peer.end) == (0, 0, None)
     assert [each.payload for each in peer.frames if each.kind == PING] == [b"12345678"]
 
@@ -455,6 +461,25 @@ async def test_a_peer_without_a_table_is_told_that_none_is_used() -> None:
     peer = Peer().send(opening(setting(1, 0)) + call())
     assert next(each for each in peer.frames if each.kind == HEADERS).payload[0] == 0x20
     assert peer.status() == 0
+
+
+@on_loop
+async def test_a_peer_with_many_calls_lets_others_have_their_turn() -> None:
+    service = Service()
+    server = GrpcServer(service.methods, GrpcLimits())
+    many, other = Peer(service, server).send(OPENING), Peer(service, server).send(OPENING)
+    streams = range(1, 401, 2)
+    many.send(b"".join(call(content=b"many", stream=stream) for stream in streams))
+    assert not many.transport.reading
+    other.send(call(content=b"other"))
+    assert 0 < service.calls.index(b"other") < 64
+    many.connection.pause_writing()
+    await many.settle()
+    assert len(service.calls) < 100  # it takes no answers
+    many.connection.resume_writing()
+    await many.settle()
+    assert (len(service.calls), many.transport.reading, many.end) == (201, True, None)
+    assert {many.status(stream) for stream in streams} == {0}
 
 
 @on_loop
@@ -549,10 +574,18 @@ async def test_what_is_open_after_the_grace_is_cut_off() -> None:
 
 
 @on_loop
-async def test_connections_over_the_limit_are_closed() -> None:
-    first = Peer(connections=1)
-    second = Peer(first.service, first.server)
-    second.hear()
-    assert (second.end, second.transport.closed) == (ErrorCode.ENHANCE_YOUR_CALM, True)
-    first.connection.connection_lost(None)
-    assert not Peer(first.service, first.server).transport.closed
+async def test_connections_over_the_limit_take_the_room_of_idle_ones_or_are_closed() -> None:
+    busy = Peer(connections=3).send(OPENING + call(b"/t.T/Later"))
+    called, idle = (Peer(busy.service, busy.server).send(OPENING) for _ in range(2))
+    called.send(call())
+    fresh = Peer(busy.service, busy.server).send(OPENING)
+    idle.hear()
+    assert (idle.end, idle.transport.closed) == (ErrorCode.NO_ERROR, True)  # it never made a call
+    assert fresh.send(call(b"/t.T/Later")).end is None
+    last = Peer(busy.service, busy.server).send(OPENING)
+    assert called.transport.closed
+    last.send(call(b"/t.T/Later"))
+    refused = Peer(busy.service, busy.server)
+    refused.hear()
+    assert (refused.end, refused.transport.closed) == (ErrorCode.ENHANCE_YOUR_CALM, True)
+    assert not any(peer.transport.closed for peer in (busy, fresh, last))

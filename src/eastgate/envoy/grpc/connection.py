@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Iterator
 from struct import Struct, unpack_from
 from typing import TYPE_CHECKING, Final
 
@@ -57,6 +57,7 @@ _MOST_SETTINGS: Final = 32  # in one frame
 _PREFIX: Final = Struct(">BI")  # of a message: whether it is compressed, and its length
 _OK: Final = trailers(GrpcStatus.OK)
 _MOST_WRITTEN: Final = 48  # frames that wait to be sent together
+_MOST_AT_ONCE: Final = 32  # calls of one connection, before it is the turn of the others
 _PROBE: Final = b"eastgate"
 
 
@@ -88,6 +89,10 @@ class GrpcConnection(asyncio.Protocol):
         self._headers = CallHeaders(server.methods, server.limits.head)
         self._transport: asyncio.Transport | None = None
         self._unread = b""
+        self._answered_at_once = 0
+        self._goes_on = False  # with what is unread, once the others had their turn
+        self._next_turn: asyncio.Handle | None = None
+        self._may_write = True
         self._written: list[bytes] = []
         self._streams: dict[int, _Stream] = {}
         self._last_stream = 0
@@ -100,10 +105,13 @@ class GrpcConnection(asyncio.Protocol):
         self._stream_window = _FIRST_WINDOW
         self._needs_empty_table = False
         self._receivable = _RECEIVED_AT_ONCE
+        self._abandoned: frozenset[int] = frozenset()  # streams that are reset in what is being read
         self.arriving = 0
         """The bytes of calls that have not arrived as a whole."""
+        self.called_at = 0.0
+        """When the last call came; 0: there was none."""
         self._idle_frames = 0  # that brought no call forward
-        self._counted_since = self._heard_at = self._began = self._loop.time()
+        self._counted_since = self._heard_at = self.began = self._loop.time()
         self._has_probed = False
 
     # The connection
@@ -134,25 +142,52 @@ class GrpcConnection(asyncio.Protocol):
             return
         self._heard_at = self._loop.time()
         self._has_probed = False
+        data = self._unread + data if self._unread else data
+        self._abandoned = frozenset(_resets(data, 0 if self._has_greeted else len(PREFACE)))
+        self._read(data)
+
+    def _read(self, data: bytes) -> None:
+        self._answered_at_once = 0
         try:
-            self._read_frames(self._unread + data if self._unread else data)
+            self._read_frames(data)
         except Http2Error as error:
             self._end(error.code)
         except Exception:
             _LOG.exception("a connection could not be served")
             self._end(ErrorCode.INTERNAL_ERROR)
         self._flush()
+        goes_on = self._answered_at_once >= _MOST_AT_ONCE
+        if goes_on or self._goes_on:
+            self._goes_on = goes_on
+            self._pace()
+
+    def _read_on(self) -> None:
+        self._next_turn = None
+        if self._is_open:
+            self._read(self._unread)
+
+    def _pace(self) -> None:
+        """Read only from a peer that takes its answers, and no more before its calls so far had their turn."""
+        transport = self._transport
+        if transport is None or transport.is_closing():
+            return
+        if self._may_write and not self._goes_on:
+            transport.resume_reading()
+        else:
+            transport.pause_reading()
+        if self._may_write and self._goes_on and self._next_turn is None:
+            self._next_turn = self._loop.call_soon(self._read_on)
 
     def eof_received(self) -> bool:
         return False
 
     def pause_writing(self) -> None:
-        if self._transport is not None and not self._transport.is_closing():
-            self._transport.pause_reading()
+        self._may_write = False
+        self._pace()
 
     def resume_writing(self) -> None:
-        if self._transport is not None and not self._transport.is_closing():
-            self._transport.resume_reading()
+        self._may_write = True
+        self._pace()
 
     @property
     def is_idle(self) -> bool:
@@ -178,6 +213,11 @@ class GrpcConnection(asyncio.Protocol):
         self._refuse(largest, GrpcStatus.RESOURCE_EXHAUSTED, "too much is waiting")
         self._flush()
 
+    def give_way(self) -> None:
+        """Close at once, for another connection."""
+        self._end(ErrorCode.NO_ERROR)
+        self.abort()
+
     def abort(self) -> None:
         """Close whatever is open."""
         self._is_open = False
@@ -187,7 +227,7 @@ class GrpcConnection(asyncio.Protocol):
     def look_at_times(self, now: float) -> None:
         """End what takes too long, and ask a silent peer whether it is there."""
         limits = self._limits
-        if not self._has_settings and now - self._began > limits.seconds:
+        if not self._has_settings and now - self.began > limits.seconds:
             self.abort()
             return
         for stream in tuple(self._streams.values()):
@@ -239,7 +279,7 @@ class GrpcConnection(asyncio.Protocol):
                 return
             self._has_greeted, start = True, len(PREFACE)
         head = FRAME_HEAD.unpack_from
-        while size - start >= 9 and self._is_open:
+        while size - start >= 9 and self._is_open and self._answered_at_once < _MOST_AT_ONCE:
             upper, lower, kind, flags, stream = head(data, start)
             length = (upper << 8) | lower
             if length > LARGEST_FRAME:
@@ -461,7 +501,11 @@ class GrpcConnection(asyncio.Protocol):
         """Have a call answered that has arrived as a whole."""
         stream.is_whole = True
         self.arriving -= len(stream.received)
+        self.called_at = self._heard_at
         self._idle_frames = max(0, self._idle_frames - self._limits.idle_frames_of_call)
+        if stream.id in self._abandoned:
+            return None  # its reset is read next: deciding for nobody would only make others wait
+        self._answered_at_once += 1
         received = stream.received
         if len(received) < _PREFIX.size:
             return self._refuse(stream, GrpcStatus.INTERNAL, "there is no message")
@@ -559,6 +603,16 @@ class GrpcConnection(asyncio.Protocol):
 
 def _message(content: bytes) -> bytes:
     return _PREFIX.pack(0, len(content)) + content
+
+
+def _resets(data: bytes, start: int) -> Iterator[int]:
+    """Return the streams that whole frames reset."""
+    size, head = len(data), FRAME_HEAD.unpack_from
+    while size - start >= 9:
+        upper, lower, kind, _, stream = head(data, start)
+        start += 9 + ((upper << 8) | lower)
+        if kind == RST_STREAM and start <= size:
+            yield stream & LARGEST_WINDOW
 
 
 def _reset_frame(stream: int, code: int) -> bytes:

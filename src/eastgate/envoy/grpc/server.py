@@ -71,9 +71,16 @@ class GrpcServer:
     # What connections call
 
     def add(self, connection: GrpcConnection) -> bool:
-        """Take a new connection, if there is room for it."""
-        if self.draining or len(self._connections) >= self.limits.connections:
+        """Take a new connection, if there is room for it: that of the one without calls for longest, where need be."""
+        if self.draining:
             return False
+        if len(self._connections) >= self.limits.connections:
+            idle = [each for each in self._connections if each.is_idle]
+            if not idle:
+                return False
+            longest = min(idle, key=lambda each: (each.called_at, each.began))
+            self.remove(longest)
+            longest.give_way()
         self._connections.add(connection)
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(_LOOK, self._look)
