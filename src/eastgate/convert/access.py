@@ -80,7 +80,7 @@ def _ask(rule: Node) -> Node | None:
 
 def _keep(item: Item, why: Unsayable, job: Job) -> None:
     message = f"{why.message}: {item.policy.ref} is not converted"
-    job.keep(item.document, codes.POLICY_LEFT_OUT, message, why.span)
+    job.keep(item.document, codes.POLICY_LEFT_OUT, message, why.span, help=why.way_out)
 
 
 def _chunks(converted: Rules, name: str) -> Iterator[tuple[list[Plain], str]]:

@@ -18,7 +18,7 @@ __all__ = ["Rules", "Unsayable", "new_rules", "old_rules"]
 
 _MOST_PARAMS, _LONGEST_PARAM = 10, 20
 _MATCH = "MATCH_BASE_PROTOCOL_METHODS"
-_ASSUME = "if no server behind has completion/* and logging/*, say so: --assume mcp-base-protocol"
+_ASSUME = "if no server behind has completion/*, logging/* and server/discover, say so: --assume mcp-base-protocol"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,7 @@ class Unsayable:
 
     message: str
     span: Span
+    way_out: str | None = None
 
 
 @dataclass(slots=True)
@@ -151,7 +152,7 @@ def old_rules(spec: Node, action: Action, job: Job, *, may_leave_out: bool) -> R
         if isinstance(new, Unsayable):
             if action is not Action.ALLOW or not may_leave_out:
                 return new
-            job.lose(codes.RULE_LEFT_OUT, f"{new.message}: the rule is left out", new.span)
+            job.lose(codes.RULE_LEFT_OUT, f"{new.message}: the rule is left out", new.span, help=new.way_out)
             continue
         if action is Action.ASK:
             asks: Manifest = {"type": "ExternalAuth", "externalAuth": spec["externalAuth"].plain()}
@@ -210,11 +211,11 @@ def _old_condition(authorization: Node, action: Action, job: Job) -> Manifest | 
         return {"type": "InlineTools", "tools": tools}
     if not with_base:
         return Unsayable("in v0alpha0 this would also allow to initialize and to list tools", mcp.span)
+    if not job.assumes(Assumption.MCP_BASE_PROTOCOL):
+        return Unsayable("in v0alpha0 this would also allow server/discover", mcp.span, _ASSUME)
     if not exact:
         message = "of the MCP methods only calls of tools by their names stay"
         job.lose(codes.RULE_LEFT_OUT, message, mcp["methods"].span)
-    if not job.assumes(Assumption.MCP_BASE_PROTOCOL):
-        job.lose(codes.BASE_PROTOCOL, "completion/* and logging/* are no longer allowed", mcp.span, help=_ASSUME)
     return {"type": "InlineTools", "tools": tools}
 
 

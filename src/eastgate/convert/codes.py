@@ -198,9 +198,10 @@ REGO_FUNCTION = Code(
 BASE_PROTOCOL = Code(
     "EG7301",
     "what calling a tool needs beside",
-    "In v0alpha0 whoever a rule names may also initialize, ping, list tools and send notifications; in v1alpha1 "
-    "this is an option that lets completion/* and logging/* through as well. The result is narrower: in v1alpha1 "
-    "tools can be called and listed, in v0alpha0 completion/* and logging/* are denied.",
+    "In v0alpha0 whoever a rule names may also initialize, ping, list tools, send notifications and discover the "
+    "server; in v1alpha1 this is an option without server/discover, that lets completion/* and logging/* through as "
+    "well. The result is narrower: in v1alpha1 tools can be called and listed; in v0alpha0 completion/* and logging/* "
+    "are denied, and a rule that does not allow server/discover is left out.",
     Severity.WARNING,
 )
 RULE_LEFT_OUT = Code(

@@ -46,7 +46,7 @@ class Assumption(StrEnum):
     ISTIO_IDENTITIES = "istio-identities"  # nobody has an identity below that of a service account
     ISTIO_PATHS = "istio-paths"  # the mesh normalizes paths, merges slashes and refuses encoded ones
     ISTIO_HOSTS = "istio-hosts"  # gateways strip the port of the Host header
-    MCP_BASE_PROTOCOL = "mcp-base-protocol"  # no MCP server has completion/* and logging/*
+    MCP_BASE_PROTOCOL = "mcp-base-protocol"  # no MCP server has completion/*, logging/* and server/discover
 
 
 @dataclass(frozen=True, slots=True)
