@@ -30,6 +30,8 @@ from bench.memory import child
 from bench.peers import PEERS, chosen, peer
 from bench.plans import Ask, Plan
 from bench.plot import points_of, svg
+from bench.reach import connectivity, invariants, matrix
+from bench.reach import peer as analyzer
 from bench.report import Section, Target, duration, text
 from bench.worlds import ask_http, ask_many, ask_some, crowded, generate, with_paths
 from bench.worlds_l7 import ask_paths, ask_tools, http_world, mcp_world
@@ -131,7 +133,7 @@ def test_changed_engines_are_compared_with_new_ones() -> None:
     assert change.section.rows
 
 
-@pytest.mark.parametrize("run", [load.run, tables.run, labels.run, analysis.run, diffing.run])
+@pytest.mark.parametrize("run", [load.run, tables.run, labels.run, analysis.run, diffing.run, invariants.run])
 def test_sections_can_be_printed(run: Callable[..., Section]) -> None:
     assert "##" in text(run(quick=True))
 
@@ -256,3 +258,13 @@ def test_the_chart_of_enforcement_has_a_line_for_each_way_to_do_it() -> None:
     lines = enforcement_plot.points_of({"sections": [{"points": points}]})
     drawn = ElementTree.fromstring(enforcement_plot.svg(lines))  # noqa: S314 - our own
     assert len(drawn.findall("{http://www.w3.org/2000/svg}polyline")) == 3
+
+
+def test_sets_of_callers_are_what_the_engine_decides() -> None:
+    assert matrix.child(1_000).keys() == {"seconds", "bytes", "classes", "cells", "accounts"}
+
+
+def test_a_graph_has_every_connection_that_there_is(tmp_path: Path) -> None:
+    drawn = connectivity.generate(20)
+    connectivity.write(drawn, tmp_path / "ours", tmp_path / "theirs")
+    assert analyzer.seconds_of_graph(drawn, tmp_path / "ours") > 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bench.reach import changes, matrix, peer
+from bench.reach import invariants, matrix, peer
 from bench.report import Section
 
 __all__ = ["run"]
@@ -13,6 +13,5 @@ __all__ = ["run"]
 def run(*, quick: bool) -> Iterator[Section]:
     """Run all of it."""
     yield matrix.run(quick=quick)
-    yield changes.run(quick=quick)
-    yield changes.invariants(quick=quick)
+    yield invariants.run(quick=quick)
     yield peer.run(quick=quick)

@@ -1,4 +1,4 @@
-"""What changes between two sets of policies, and whether a statement holds for all requests."""
+"""Whether a statement holds for all requests."""
 
 from __future__ import annotations
 
@@ -13,13 +13,12 @@ from typing import TypeVar
 from bench.manifests import manifests_of
 from bench.objects import SPAN
 from bench.plans import Plan, PolicyPlan, RulePlan
-from bench.report import Section, Target
+from bench.report import Section
 from bench.timing import quiet, seconds_of
 from bench.worlds import generate
 from eastgate import Authority, load
 from eastgate.cluster import Selector
 from eastgate.dialects.gep3779.model import Action
-from eastgate.reach.differences import compare
 from eastgate.reports.invariants.model import (
     CallerGroup,
     CallerSelector,
@@ -30,37 +29,12 @@ from eastgate.reports.invariants.model import (
 )
 from eastgate.reports.invariants.proving import prove
 
-__all__ = ["invariants", "run"]
+__all__ = ["run"]
 
 T = TypeVar("T")
 
-_WANTED = 0.5
-
 
 def run(*, quick: bool) -> Section:
-    """Compare two sets that differ in none, in one and in many policies."""
-    policies = 250 if quick else 10_000
-    section = Section(
-        "What changes",
-        "CPU seconds from two sets that are loaded and compiled to all requests that change their verdict, each with "
-        "an example that both engines confirmed; or to the proof that there is none.",
-        ("policies", "pods", "of them changed", "differences", "proven", "s"),
-    )
-    plan = generate(policies)
-    old = _authority(plan)
-    for changed in (0, 1, policies // 10):
-        new = _authority(_changed(plan, changed))
-        seconds, comparison = _timed(partial(compare, old, new))
-        proven = "yes" if comparison.proven else "no"
-        section.rows.append([policies, len(plan.pods), changed, len(comparison.differences), proven, seconds])
-        section.points.append({"policies": policies, "changed": changed, "seconds": seconds})
-        if changed == 1 and not quick:
-            wanted = f"{policies:,} policies of which one differs: below {_WANTED} s"
-            section.targets.append(Target(wanted, f"{seconds:.3f} s", seconds < _WANTED))
-    return section
-
-
-def invariants(*, quick: bool) -> Section:
     """Prove statements about all pods."""
     policies = 250 if quick else 12_500
     section = Section(
@@ -118,17 +92,3 @@ def _authority(plan: Plan) -> Authority:
         authority = load(path)
     authority.engine.compile_all()
     return authority
-
-
-def _changed(plan: Plan, count: int) -> Plan:
-    """Return the plan with one more caller in the first rule of so many policies, spread over all."""
-    policies = list(plan.policies)
-    step = len(policies) // count if count else len(policies) + 1
-    for at in range(0, step * count, step):
-        first, *others = policies[at].rules
-        policies[at] = replace(policies[at], rules=(_widened(first), *others))
-    return replace(plan, policies=policies)
-
-
-def _widened(rule: RulePlan) -> RulePlan:
-    return replace(rule, accounts=(*rule.accounts, "team-0/newcomer"))
