@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from eastgate.cluster import PodsAcross, Service, World
+from eastgate.cluster import Service, World
+from eastgate.cluster.labels import Selector
 from eastgate.diagnostics import Diagnostic, did_you_mean
 from eastgate.reach.destinations import Destination, DestinationKind, Entrance
 from eastgate.reach.reachability import Reachability
@@ -13,7 +14,7 @@ from eastgate.reports.invariants import codes
 from eastgate.reports.invariants.future import Cover
 from eastgate.reports.invariants.model import Named, Statement
 
-__all__ = ["Covered", "covered", "covers_of", "find_missing"]
+__all__ = ["Covered", "covered", "covers_of", "find_missing", "select_workloads"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,7 +102,7 @@ def _covered(statement: Statement, reach: Reachability, new: frozenset[str]) -> 
     destinations, world = statement.destinations, reach.authority.world
     selected: frozenset[str] = frozenset()
     if destinations.pods is not None:
-        selected = world.select(PodsAcross(destinations.namespaces, destinations.pods))
+        selected = select_workloads(world, destinations.namespaces, destinations.pods)
     behind = [(world.services[name.key], frozenset(world.pods_of(name.key))) for name in destinations.services]
     named = {
         DestinationKind.GATEWAY: {name.key for name in destinations.gateways},
@@ -114,6 +115,14 @@ def _covered(statement: Statement, reach: Reachability, new: frozenset[str]) -> 
                 yield from _of_service(statement, destination, service, pods, new, world)
         elif not named.get(destination.kind, set()).isdisjoint(destination.members):
             yield from _at_ports(statement, destination, destination.members, destination.entrances)
+
+
+def select_workloads(world: World, namespaces: Selector, pods: Selector) -> frozenset[str]:
+    """Return the workloads that selectors mean, ExternalWorkloads among them, as questions name these too."""
+    meant = {name: namespaces.matches(world.namespace(name).labels) for name in world.namespaces_in_use()}
+    return frozenset(
+        key for key, each in world.workloads.items() if meant[each.namespace] and pods.matches(each.labels)
+    )
 
 
 def _of_pods(

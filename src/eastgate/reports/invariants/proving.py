@@ -10,7 +10,6 @@ from itertools import islice
 from eastgate.api.authority import Authority
 from eastgate.api.decisions import Decision
 from eastgate.api.questions import QuestionError
-from eastgate.cluster import PodsAcross
 from eastgate.cluster.objects import NAME_LABEL
 from eastgate.cluster.points import Point
 from eastgate.cluster.question import Question
@@ -27,7 +26,7 @@ from eastgate.records import dataclass
 from eastgate.reports.explain import explain_rule
 from eastgate.reports.invariants import codes
 from eastgate.reports.invariants.callers import CallerTest, TooManyLabels
-from eastgate.reports.invariants.covering import Covered, covered, covers_of, find_missing
+from eastgate.reports.invariants.covering import Covered, covered, covers_of, find_missing, select_workloads
 from eastgate.reports.invariants.future import ImaginedPod, imagine
 from eastgate.reports.invariants.labels import TooManyLabellings
 from eastgate.reports.invariants.model import Quantifier, Statement
@@ -113,7 +112,7 @@ def prove(authority: Authority, statement: Statement) -> StatementFinding:
 def _selecting_nothing(statement: Statement, authority: Authority) -> Iterator[Diagnostic]:
     """Yield a warning where no workload that exists is selected."""
     destinations = statement.destinations
-    if destinations.pods is None or authority.world.select(PodsAcross(destinations.namespaces, destinations.pods)):
+    if destinations.pods is None or select_workloads(authority.world, destinations.namespaces, destinations.pods):
         return
     message = f"no workload that exists has the labels {destinations.pods}"
     if destinations.namespaces.keys:
