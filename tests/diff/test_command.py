@@ -386,3 +386,31 @@ def test_an_expression_of_which_no_example_is_found_is_no_change_and_not_equal(s
     status, report = shop.diff([GATEWAY, _expression(short)], [GATEWAY, _expression(long)])
     assert (status, report["equal"], report["changes"]) == (3, False, [])
     assert {each["reason"] for each in report["unproven"]} == {"notConfirmed"}
+
+
+SERVICE = """
+apiVersion: v1
+kind: Service
+metadata: {{name: payments, namespace: shop}}
+spec: {{selector: {{app: {app}}}, ports: [{{port: 443, targetPort: {target}}}]}}
+"""
+
+
+@pytest.mark.parametrize(("app", "target"), [("payments", 8444), ("web", 8443)])
+def test_a_service_that_leads_elsewhere_is_compared_at_its_own_ports(shop: Shop, app: str, target: int) -> None:
+    old = shop.write("old", policy(WEB), SERVICE.format(app="payments", target=8443))
+    new = shop.write("new", policy(WEB), SERVICE.format(app=app, target=target))
+    result = shop.run(old, new, "-o", "json")
+    changes = json.loads(result.stdout)["changes"]
+    assert {(change["to"], change["port"]) for change in changes} == {("service:shop/payments", 443)}
+    assert {change["now"] for change in changes} == {"allow" if app == "web" else "deny"}
+    assert result.exit_code == 1
+
+
+def test_a_path_that_is_spelled_oddly_is_a_group_of_its_own_where_others_are_fewer(shop: Shop) -> None:
+    old = shop.write("old")
+    rules = "[{applicationAttributes: {methods: [GET]}}, {applicationAttributes: {methods: [PUT], paths: [/a/*]}}]"
+    new = shop.write("new", policy(rules, level="APPLICATION"))
+    changes = json.loads(shop.run(old, new, "-o", "json").stdout)["changes"]
+    examples = [" ".join(change["example"]) for change in changes]
+    assert any("--method GET" in example and "%2F" in example for example in examples)

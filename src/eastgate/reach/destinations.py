@@ -14,7 +14,7 @@ from itertools import chain, product
 from typing import Protocol
 
 from eastgate.api.questions.arrivals import ASKED_ROUTES
-from eastgate.cluster import Backend, Gateway, Route, Workload, World
+from eastgate.cluster import Backend, Gateway, Route, Service, Workload, World
 from eastgate.cluster.points import DeadEnd, Point
 from eastgate.cluster.targets import BackendNamed, GatewayNamed, RouteNamed
 from eastgate.dialects import Policy
@@ -42,8 +42,10 @@ __all__ = [
     "backend_alone",
     "backends",
     "classes",
+    "endpoints",
     "gateways",
     "routes",
+    "service_alone",
     "workload_class",
     "workloads",
 ]
@@ -69,6 +71,7 @@ class DestinationKind(enum.StrEnum):
     """The kinds of destinations, by the words of questions."""
 
     POD = "pod"
+    SERVICE = "service"
     GATEWAY = "gateway"
     ROUTE = "route"
     BACKEND = "backend"
@@ -189,6 +192,45 @@ def _services_in(layers: Iterable[Layer]) -> set[str]:
         if isinstance(atom, Is) and atom.attribute is SERVICE and isinstance(atom.matcher, OneOf)
         for value in atom.matcher.values
     }
+
+
+# Services
+
+
+def endpoints(authority: Decides, service: Service) -> dict[int | None, tuple[tuple[str, int | None], ...]]:
+    """Return where each port of a Service leads to: workloads, each with its port. A Service without ports has None."""
+    world = authority.world
+    pods = [world.workloads[key] for key in sorted(world.pods_of(service.key))]
+    if not service.ports:
+        return {None: tuple((pod.key, None) for pod in pods)}
+    return {
+        port.port: tuple((pod.key, number) for pod in pods for number in world.target_ports(service, port.port, pod))
+        for port in service.ports
+    }
+
+
+def service_alone(authority: Decides, service: Service) -> Destination:
+    """Return a Service as a destination of its own: at each of its ports ALL workloads that it leads to must allow."""
+    entrances = []
+    for port, ends in endpoints(authority, service).items():
+        alike: dict[tuple[int, int | None], list[str]] = {}
+        programs: dict[int, Program] = {}
+        for key, number in ends:
+            program = authority.engine.program(key)
+            programs[id(program)] = program
+            alike.setdefault((id(program), number), []).append(key)
+        points = tuple(
+            EnforcementPoint(tuple(keys), programs[which].layers, _addressed(service, number))
+            for (which, number), keys in alike.items()
+        )
+        if points:
+            ports = () if port is None else (port,)
+            entrances.append(Entrance(ports, port is None, Facts(), (Passage(ALWAYS, points),)))
+    return Destination(DestinationKind.SERVICE, (service.key,), tuple(entrances))
+
+
+def _addressed(service: Service, number: int | None) -> Facts:
+    return Facts({SERVICE: service.key} if number is None else {SERVICE: service.key, PORT: number})
 
 
 # Gateways, routes and backends

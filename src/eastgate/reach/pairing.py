@@ -18,7 +18,16 @@ from eastgate.engine.compiled import Program
 from eastgate.ir import ALWAYS, Layer, PolicyRef, Unroutable
 from eastgate.reach import destinations
 from eastgate.reach.alike import are_alike, are_alike_entrances, changed_policies
-from eastgate.reach.destinations import Destination, DestinationKind, Entrance, Passage, backend_alone, workload_class
+from eastgate.reach.destinations import (
+    Destination,
+    DestinationKind,
+    Entrance,
+    Passage,
+    backend_alone,
+    endpoints,
+    service_alone,
+    workload_class,
+)
 from eastgate.reach.endings import EnforcementPoint
 from eastgate.records import dataclass
 
@@ -68,7 +77,7 @@ def pair_destinations(old: Authority, new: Authority, among: Container[str] | No
     sides = _Sides(old, new, _touched(old, new, changed, policies), among)
     before, after = _names(old), _names(new)
     pairs = [*_workloads(sides), *_gateways(sides, destinations.gateways), *_gateways(sides, destinations.routes)]
-    pairs += _backends(sides)
+    pairs += [*_services(sides), *_backends(sides)]
     return Pairing(
         tuple(pair for pair in pairs if pair.entrances),
         tuple(name for name in after if name not in before),
@@ -175,6 +184,21 @@ def _matched(was: Destination, now: Destination) -> Iterator[tuple[Entrance, Ent
         other = before.get((entrance.service, entrance.ports, entrance.others))
         if other is not None:
             yield other, entrance
+
+
+# Services
+
+
+def _services(sides: _Sides) -> Iterator[Pair]:
+    """Yield the Services that lead elsewhere than before; of others, what their pods decide says it all."""
+    old, new, touched, _ = sides
+    if touched is not None:
+        return
+    for key, service in new.world.services.items():
+        before = old.world.services.get(key)
+        if before is not None and endpoints(old, before) != endpoints(new, service):
+            was, now = service_alone(old, before), service_alone(new, service)
+            yield Pair(DestinationKind.SERVICE, (key,), tuple(_matched(was, now)))
 
 
 # Gateways, routes and backends

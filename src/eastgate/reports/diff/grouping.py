@@ -171,5 +171,5 @@ def _covers(wider: ChangeGroup, part: ChangeGroup) -> bool:
         and {*part.services} <= {*wider.services}
         and {*part.ports.numbers} <= {*wider.ports.numbers}
         and (wider.ports.others or not part.ports.others)
-        and part.when in (ALWAYS, wider.when)
+        and wider.when in (ALWAYS, part.when)
     )
