@@ -24,9 +24,10 @@ from eastgate.reach.caller_sets import CallerSet, CallerSets
 from eastgate.reach.confirming import Confirmation, Confirmer
 from eastgate.reach.destinations import Entrance
 from eastgate.reach.endings import Branch, Ending, Spelling
+from eastgate.reach.numbering import caller_atoms, number_callers
 from eastgate.reach.opposition import Opposition, oppositions
 from eastgate.reach.pairing import Pair, Pairing, pair_destinations
-from eastgate.reach.reachability import Reachability, caller_atoms, number_callers
+from eastgate.reach.reachability import Reachability
 from eastgate.reach.strings import strings_in
 from eastgate.records import dataclass
 from eastgate.symbolic.judging import is_about_path

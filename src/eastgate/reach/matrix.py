@@ -12,8 +12,9 @@ from typing import NamedTuple
 from eastgate.ir import And, Chain, Is, Layer, OneOf, Predicate, mentions
 from eastgate.ir.attributes import PORT, SERVICE
 from eastgate.reach.caller_sets import CallerSets, Holding
-from eastgate.reach.destinations import Decides, classes
-from eastgate.reach.reachability import number_callers
+from eastgate.reach.destinations import Decides
+from eastgate.reach.numbering import number_callers
+from eastgate.reach.workloads import classes
 from eastgate.records import dataclass
 from eastgate.symbolic.partial import ArmIndex, Facts
 from eastgate.symbolic.stages import Move, OrderedStage

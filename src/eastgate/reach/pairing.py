@@ -16,19 +16,11 @@ from eastgate.cluster.targets import BackendNamed
 from eastgate.dialects import Policy
 from eastgate.engine.compiled import Program
 from eastgate.ir import ALWAYS, Layer, PolicyRef, Unroutable
-from eastgate.reach import destinations
+from eastgate.reach import gateways
 from eastgate.reach.alike import are_alike, are_alike_entrances, changed_policies
-from eastgate.reach.destinations import (
-    Destination,
-    DestinationKind,
-    Entrance,
-    Passage,
-    backend_alone,
-    endpoints,
-    service_alone,
-    workload_class,
-)
+from eastgate.reach.destinations import Destination, DestinationKind, Entrance, Passage
 from eastgate.reach.endings import EnforcementPoint
+from eastgate.reach.workloads import backend_alone, endpoints, service_alone, workload_class
 from eastgate.records import dataclass
 
 __all__ = ["Pair", "Pairing", "pair_destinations"]
@@ -76,7 +68,7 @@ def pair_destinations(old: Authority, new: Authority, among: Container[str] | No
     changed = changed_policies(old, new, *policies)
     sides = _Sides(old, new, _touched(old, new, changed, policies), among)
     before, after = _names(old), _names(new)
-    pairs = [*_workloads(sides), *_gateways(sides, destinations.gateways), *_gateways(sides, destinations.routes)]
+    pairs = [*_workloads(sides), *_gateways(sides, gateways.gateways), *_gateways(sides, gateways.routes)]
     pairs += [*_services(sides), *_backends(sides)]
     return Pairing(
         tuple(pair for pair in pairs if pair.entrances),
@@ -114,7 +106,7 @@ def _names(authority: Authority) -> dict[str, None]:
     names = [f"{DestinationKind.POD}:{key}" for key in world.workloads]
     names += [f"{DestinationKind.GATEWAY}:{gateway.key}" for gateway in world.gateways.values()]
     names += [f"{DestinationKind.BACKEND}:{backend.key}" for backend in world.backends.values()]
-    names += [name for destination in destinations.routes(authority) for name in destination.names]
+    names += [name for destination in gateways.routes(authority) for name in destination.names]
     return dict.fromkeys(names)
 
 

@@ -12,20 +12,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain
 
-from eastgate.cluster import service_account_id
-from eastgate.ir import ALWAYS, NEVER, And, Chain, Computed, Is, Layer, Outcome, Predicate, Rule, atoms
-from eastgate.reach import destinations
+from eastgate.ir import ALWAYS, NEVER, Chain, Layer, Outcome, Predicate, Rule
+from eastgate.reach import gateways, workloads
 from eastgate.reach.caller_sets import CallerSet, CallerSets
 from eastgate.reach.destinations import Decides, Destination, Entrance
 from eastgate.reach.endings import OPEN, Branch, Ending, Spelling, ending_of, fold, list_points
+from eastgate.reach.numbering import caller_atoms, number_callers
 from eastgate.records import dataclass
-from eastgate.symbolic.callers import CALLER_ATTRIBUTES, AccountsIn, CallerCell, CallerCells
+from eastgate.symbolic.callers import CallerCell
 from eastgate.symbolic.listing import TooManyEntries, in_order
 from eastgate.symbolic.partial import ArmIndex, Facts, residual
 from eastgate.symbolic.stages import Move, OrderedStage
 from eastgate.symbolic.trees import Entry
 
-__all__ = ["Answer", "Reachability", "caller_atoms", "number_callers"]
+__all__ = ["Answer", "Reachability"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class Reachability:
     @cached_property
     def destinations(self) -> tuple[Destination, ...]:
         """Return every destination: classes of workloads, gateways, routes of undeclared gateways, backends."""
-        kinds = (destinations.workloads, destinations.gateways, destinations.routes, destinations.backends)
+        kinds = (workloads.workloads, gateways.gateways, gateways.routes, workloads.backends)
         return tuple(chain.from_iterable(of_kind(self.authority) for of_kind in kinds))
 
     @cached_property
@@ -258,58 +258,7 @@ class _LayerWalk:
         return ending
 
 
-def number_callers(
-    authorities: Sequence[Decides], layers: Iterable[Layer], known: Iterable[str] = (), namespaces: Iterable[str] = ()
-) -> CallerSets:
-    """Return every cell that some rule of these layers tells apart, every account and namespace of some authorities.
-
-    They have the same settings. `known` are identities that shall have cells of their own, too, and so shall the
-    accounts of `namespaces`.
-    """
-    settings = authorities[0].settings
-    cells = CallerCells(settings)
-    asked = (atom for atom in caller_atoms(layers) if isinstance(atom, Is))
-    every = cells.cells(asked, {*known, *chain.from_iterable(map(_accounts, authorities))}, with_names=True)
-    used = {*namespaces, *(name for authority in authorities for name in authority.world.namespaces_in_use())}
-    accounts = {AccountsIn(settings.trust_domain, name) for name in used}
-    return CallerSets(cells, list(dict.fromkeys([*every, *sorted(accounts, key=str)])))
-
-
-def _accounts(authority: Decides) -> Iterator[str]:
-    domain, world = authority.settings.trust_domain, authority.world
-    accounts = {(account.namespace, account.name) for account in world.service_accounts.values()}
-    accounts |= {(pod.namespace, pod.service_account) for pod in world.workloads.values() if pod.is_pod}
-    return (service_account_id(domain, *account) for account in accounts)
-
-
 def _layers(destination: Destination) -> Iterator[Layer]:
     if destination.layers:
         return iter(destination.layers)
     return chain.from_iterable(entrance.layers for entrance in destination.entrances)
-
-
-def caller_atoms(layers: Iterable[Layer]) -> list[Is | Computed]:
-    """Return every atom on callers that can change an outcome, once."""
-    asked: dict[Is | Computed, None] = {}
-    seen: set[int] = set()
-    for layer in layers:
-        if id(layer) in seen:
-            continue
-        seen.add(id(layer))
-        rules = (rule for each in layer.chains for rule in each.rules(observed=False))
-        conditions = chain((case.when for case in layer.cases), (rule.when for rule in rules))
-        for condition in conditions:
-            if id(condition) not in seen:
-                seen.add(id(condition))
-                for part in condition.parts if isinstance(condition, And) else (condition,):
-                    if not isinstance(part, Is):
-                        asked.update(dict.fromkeys(filter(_is_about_callers, atoms(part))))
-                    elif part.attribute in CALLER_ATTRIBUTES:
-                        asked[part] = None
-    return list(asked)
-
-
-def _is_about_callers(atom: Is | Computed) -> bool:
-    if isinstance(atom, Is):
-        return atom.attribute in CALLER_ATTRIBUTES
-    return not CALLER_ATTRIBUTES.isdisjoint(atom.attributes)

@@ -1,0 +1,182 @@
+"""Gateways with their routes, and routes whose Gateway nobody declared, as destinations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import chain, product
+
+from eastgate.api.questions.arrivals import ASKED_ROUTES
+from eastgate.cluster import Gateway, Route, World
+from eastgate.cluster.points import DeadEnd, Point
+from eastgate.cluster.targets import BackendNamed, GatewayNamed, RouteNamed
+from eastgate.gateway import ListenerGroup, RoutingTable, VirtualHost
+from eastgate.gateway.attachment import is_http
+from eastgate.gateway.hostnames import Host, comparable, specificity
+from eastgate.gateway.journey import asks_for_gateway, beyond, server_of, undeclared_gateways
+from eastgate.ir import ALWAYS, NEVER, Is, Not, OneOf, Predicate, Suffix, Unroutable, all_of, any_of
+from eastgate.ir.attributes import BACKEND, HOST, PORT, SNI, Attribute
+from eastgate.reach.destinations import Decides, Destination, DestinationKind, Entrance, Passage
+from eastgate.reach.endings import EnforcementPoint
+from eastgate.symbolic.partial import Facts
+from eastgate.symbolic.simplify import both
+
+__all__ = ["gateways", "routes"]
+
+
+def gateways(authority: Decides) -> list[Destination]:
+    """Return every Gateway, with an entrance for each port, with TLS and without."""
+    found = []
+    for gateway in authority.world.gateways.values():
+        point = GatewayNamed(gateway.namespace, gateway.name)
+        entrances = tuple(_gateway_entrances(authority, gateway, None))
+        found.append(Destination(DestinationKind.GATEWAY, (gateway.key,), entrances, (), (point,)))
+    return found
+
+
+def routes(authority: Decides) -> list[Destination]:
+    """Return the routes whose Gateway nobody declared: it is taken for one that lets everything in.
+
+    Of several routes of one name, questions mean the first kind of `ASKED_ROUTES`.
+    """
+    found = []
+    for key, route in _asked_routes(authority.world).items():
+        entrances = tuple(_route_entrances(authority, route))
+        if entrances:
+            point = RouteNamed(route.namespace, route.name, route.kind)
+            found.append(Destination(DestinationKind.ROUTE, (key,), entrances, (), (point,)))
+    return found
+
+
+def _asked_routes(world: World) -> dict[str, Route]:
+    """Return the routes that questions mean, by the names that questions have for them."""
+    asked = (route for route in world.routes.values() if route.kind in ASKED_ROUTES)
+    last_first = sorted(asked, key=lambda route: ASKED_ROUTES.index(route.kind), reverse=True)
+    return {f"{route.namespace}/{route.name}": route for route in last_first}
+
+
+def _route_entrances(authority: Decides, route: Route) -> Iterator[Entrance]:
+    """Yield the ports of a route's undeclared gateways; who asks about the route must get through ALL of them."""
+    if not asks_for_gateway(route):
+        yield _alone(authority, route)
+        return
+    by_port: dict[tuple[tuple[int, ...], bool | None, bool], list[Entrance]] = {}
+    for gateway in undeclared_gateways(route, authority.world):
+        for entrance in _gateway_entrances(authority, gateway, route):
+            by_port.setdefault((entrance.ports, entrance.tls, entrance.hides_http), []).append(entrance)
+    for entrances in by_port.values():
+        first = entrances[0]
+        yield first if len(entrances) == 1 else replace(first, passages=tuple(_through_all(entrances)))
+
+
+def _alone(authority: Decides, route: Route) -> Entrance:
+    """Return the entrance of a route that asks for no gateway: what its hostnames mean comes to the route itself."""
+    is_stream = route.kind == "TLSRoute"
+    by, port = (SNI, 443) if is_stream else (HOST, 80)
+    named = any_of(_names(by, comparable(hostname)) for hostname in route.hostnames) if route.hostnames else ALWAYS
+    ends: Sequence[tuple[Predicate, Point]] = (
+        (named, RouteNamed(route.namespace, route.name, route.kind)),
+        (ALWAYS, DeadEnd(Unroutable.NO_ROUTE)),
+    )
+    passages = tuple(
+        Passage(when, (EnforcementPoint((str(end),), authority.engine.program(end).layers, Facts({BACKEND: None})),))
+        for when, end in ends
+    )
+    tls = True if is_stream else None
+    return Entrance((port,), False, Facts({PORT: port}), passages, tls=tls, hides_http=is_stream)
+
+
+def _through_all(entrances: Sequence[Entrance]) -> Iterator[Passage]:
+    """Yield the passages of requests that come in by each of some entrances: of each, the FIRST that they meet."""
+    for passages in product(*(entrance.passages for entrance in entrances)):
+        when = both(passage.when for passage in passages)
+        if when != NEVER:
+            points = chain.from_iterable(passage.points for passage in passages)
+            leads_to = chain.from_iterable(passage.leads_to for passage in passages)
+            servers = frozenset[tuple[str, ...]]().union(*(passage.servers for passage in passages))
+            yield Passage(when, tuple(points), tuple(dict.fromkeys(leads_to)), servers)
+
+
+def _gateway_entrances(authority: Decides, gateway: Gateway, only: Route | None) -> Iterator[Entrance]:
+    """Yield the ports of a gateway; `only`: requests that take another route lead nowhere."""
+    table = RoutingTable.of(authority.world, gateway)
+    for group in table.groups:
+        facts = Facts({PORT: group.port})
+        web = tuple(_passages(authority, gateway, group, group.virtual_hosts(), only))
+        if any(is_http(listener) for listener in group.listeners):
+            yield Entrance((group.port,), False, facts, web, tls=group.tls)
+        streams = group.streams()
+        if streams:
+            passed = tuple(_passages(authority, gateway, group, streams, only))
+            yield Entrance((group.port,), False, facts, passed, tls=True, hides_http=True)
+
+
+def _passages(
+    authority: Decides,
+    gateway: Gateway,
+    group: ListenerGroup,
+    hosts: Sequence[VirtualHost],
+    only: Route | None,
+) -> Iterator[Passage]:
+    """Yield the passages of virtual hosts, the most specific first; what fits no route of its host leads nowhere."""
+    nowhere = _points(authority, gateway, None, None)
+    for host in hosts:
+        by = SNI if not is_http(host.listener) else HOST
+        named = _names(by, host.hostname)
+        meant = all_of((named, _handshake(group, host) if by is HOST else ALWAYS))
+        for candidate in host.candidates:
+            routed = candidate.routed
+            when = all_of((meant, candidate.when))
+            if only is not None and routed.route != only:
+                yield Passage(when, nowhere)
+                continue
+            ends = list(beyond(routed, authority.world))
+            points = (_points(authority, gateway, routed.route, end, backend) for _, end, backend in ends)
+            leads_to = (_leads_to(end, words) for words, end, _ in ends if words is not None)
+            servers = frozenset(filter(None, (server_of(ref, authority.world) for ref in routed.backends)))
+            yield Passage(when, tuple(chain.from_iterable(points)), tuple(leads_to), servers)
+        yield Passage(named, nowhere)
+    yield Passage(ALWAYS, nowhere)
+
+
+def _leads_to(point: Point | None, words: str) -> str:
+    if isinstance(point, BackendNamed):
+        return f"backend:{point.namespace}/{point.name}"
+    kind, _, key = words.partition(" ")
+    return f"{kind.lower()}:{key}"
+
+
+def _points(
+    authority: Decides, gateway: Gateway, route: Route | None, end: Point | None, backend: str | None = None
+) -> tuple[EnforcementPoint, ...]:
+    """Return what decides on the way from a gateway by a route to its end, as one point; no route: it ends there."""
+    way: list[Point] = [GatewayNamed(gateway.namespace, gateway.name)]
+    if route is None:
+        way.append(DeadEnd(Unroutable.NO_ROUTE))
+    else:
+        way.append(RouteNamed(route.namespace, route.name, route.kind))
+        way += [end] if end is not None else []
+    layers = tuple(layer for point in way for layer in authority.engine.program(point).layers)
+    return (EnforcementPoint((str(way[-1]),), layers, Facts({BACKEND: backend})),)
+
+
+def _names(attribute: Attribute, hostname: Host) -> Predicate:
+    """Match what a hostname means, and what a more specific one does not mean before it."""
+    if hostname is None:
+        return ALWAYS
+    if hostname.startswith("*."):
+        return Is(attribute, Suffix(hostname[1:]))
+    return Is(attribute, OneOf(frozenset({hostname})))
+
+
+def _handshake(group: ListenerGroup, host: VirtualHost) -> Predicate:
+    """Match requests whose TLS handshake chose the listener by which their host comes in."""
+    if not group.tls:
+        return ALWAYS
+    mine = comparable(host.listener.hostname)
+    narrower = [
+        name
+        for listener in group.listeners
+        if (name := comparable(listener.hostname)) != mine and specificity(name) > specificity(mine)
+    ]
+    return all_of((_names(SNI, mine), *(Not(_names(SNI, name)) for name in narrower)))

@@ -1,0 +1,65 @@
+"""Cells of callers, numbered: all that rules tell apart, all that exist, and all that somebody asks about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+
+from eastgate.cluster import service_account_id
+from eastgate.ir import And, Computed, Is, Layer, atoms
+from eastgate.reach.caller_sets import CallerSets
+from eastgate.reach.destinations import Decides
+from eastgate.symbolic.callers import CALLER_ATTRIBUTES, AccountsIn, CallerCells
+
+__all__ = ["caller_atoms", "number_callers"]
+
+
+def number_callers(
+    authorities: Sequence[Decides], layers: Iterable[Layer], known: Iterable[str] = (), namespaces: Iterable[str] = ()
+) -> CallerSets:
+    """Return every cell that some rule of these layers tells apart, every account and namespace of some authorities.
+
+    They have the same settings. `known` are identities that shall have cells of their own, too, and so shall the
+    accounts of `namespaces`.
+    """
+    settings = authorities[0].settings
+    cells = CallerCells(settings)
+    asked = (atom for atom in caller_atoms(layers) if isinstance(atom, Is))
+    every = cells.cells(asked, {*known, *chain.from_iterable(map(_accounts, authorities))}, with_names=True)
+    used = {*namespaces, *(name for authority in authorities for name in authority.world.namespaces_in_use())}
+    accounts = {AccountsIn(settings.trust_domain, name) for name in used}
+    return CallerSets(cells, list(dict.fromkeys([*every, *sorted(accounts, key=str)])))
+
+
+def _accounts(authority: Decides) -> Iterator[str]:
+    domain, world = authority.settings.trust_domain, authority.world
+    accounts = {(account.namespace, account.name) for account in world.service_accounts.values()}
+    accounts |= {(pod.namespace, pod.service_account) for pod in world.workloads.values() if pod.is_pod}
+    return (service_account_id(domain, *account) for account in accounts)
+
+
+def caller_atoms(layers: Iterable[Layer]) -> list[Is | Computed]:
+    """Return every atom on callers that can change an outcome, once."""
+    asked: dict[Is | Computed, None] = {}
+    seen: set[int] = set()
+    for layer in layers:
+        if id(layer) in seen:
+            continue
+        seen.add(id(layer))
+        rules = (rule for each in layer.chains for rule in each.rules(observed=False))
+        conditions = chain((case.when for case in layer.cases), (rule.when for rule in rules))
+        for condition in conditions:
+            if id(condition) not in seen:
+                seen.add(id(condition))
+                for part in condition.parts if isinstance(condition, And) else (condition,):
+                    if not isinstance(part, Is):
+                        asked.update(dict.fromkeys(filter(_is_about_callers, atoms(part))))
+                    elif part.attribute in CALLER_ATTRIBUTES:
+                        asked[part] = None
+    return list(asked)
+
+
+def _is_about_callers(atom: Is | Computed) -> bool:
+    if isinstance(atom, Is):
+        return atom.attribute in CALLER_ATTRIBUTES
+    return not CALLER_ATTRIBUTES.isdisjoint(atom.attributes)

@@ -1,0 +1,142 @@
+"""Classes of workloads that decide alike, Services, and backends, as destinations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from eastgate.cluster import Backend, Service, Workload
+from eastgate.cluster.targets import BackendNamed
+from eastgate.engine.compiled import Program
+from eastgate.ir import ALWAYS, Is, Layer, OneOf
+from eastgate.ir.attributes import BACKEND, PORT, SERVICE, Attribute
+from eastgate.reach.destinations import Decides, Destination, DestinationKind, Entrance, Passage
+from eastgate.reach.endings import EnforcementPoint
+from eastgate.reach.requests import PortClass, port_classes
+from eastgate.symbolic.partial import Facts
+
+__all__ = ["backend_alone", "backends", "classes", "endpoints", "service_alone", "workload_class", "workloads"]
+
+
+# Workloads
+
+
+def workloads(authority: Decides) -> list[Destination]:
+    """Return the classes of workloads that decide alike, at the ports that they declare or that some rule names."""
+    return [workload_class(authority, layers, members) for layers, members in classes(authority)]
+
+
+def classes(authority: Decides) -> list[tuple[tuple[Layer, ...], list[Workload]]]:
+    """Return the workloads that decide alike, with their layers."""
+    alike: dict[int, tuple[Program, list[Workload]]] = {}
+    for key, workload in authority.world.workloads.items():
+        program = authority.engine.program(key)
+        alike.setdefault(id(program), (program, []))[1].append(workload)
+    return [(program.layers, members) for program, members in alike.values()]
+
+
+def workload_class(
+    authority: Decides,
+    layers: tuple[Layer, ...],
+    members: Sequence[Workload],
+    beside: Sequence[Layer] = (),
+    ports: Iterable[int] = (),
+    services: Iterable[str] = (),
+) -> Destination:
+    """Return workloads that have these layers as one destination.
+
+    `beside`: what these layers tell apart is told apart as well; and `ports` and `services` are also declared.
+    """
+    keys = tuple(workload.key for workload in members)
+    telling = (*layers, *beside)
+    looked_at: frozenset[Attribute] = frozenset().union(*(layer.looks_at for layer in telling))
+    declared = sorted({*ports, *(port.number for workload in members for port in workload.ports)})
+    port_sets = port_classes(_port_atoms(telling) if PORT in looked_at else (), declared)
+    addressed: list[str | None] = [None]
+    if SERVICE in looked_at:
+        behind = {service for workload in members for service in authority.world.services_of(workload.key)}
+        addressed += sorted({*behind, *services} & _services_in(telling))
+    entrances = tuple(_workload_entrance(keys, layers, port, service) for service in addressed for port in port_sets)
+    return Destination(DestinationKind.POD, keys, entrances, layers, keys)
+
+
+def _workload_entrance(
+    keys: tuple[str, ...], layers: tuple[Layer, ...], port: PortClass, service: str | None
+) -> Entrance:
+    facts = port.facts.and_(Facts({SERVICE: service}))
+    passage = Passage(ALWAYS, (EnforcementPoint(keys, layers),))
+    return Entrance(port.ports, port.others, facts, (passage,), service)
+
+
+def _port_atoms(layers: Iterable[Layer]) -> list[Is]:
+    asked = (atom for layer in layers for atom in layer.atoms(observed=False))
+    return list(dict.fromkeys(atom for atom in asked if isinstance(atom, Is) and atom.attribute is PORT))
+
+
+def _services_in(layers: Iterable[Layer]) -> set[str]:
+    return {
+        str(value)
+        for layer in layers
+        for atom in layer.atoms(observed=False)
+        if isinstance(atom, Is) and atom.attribute is SERVICE and isinstance(atom.matcher, OneOf)
+        for value in atom.matcher.values
+    }
+
+
+# Services
+
+
+def endpoints(authority: Decides, service: Service) -> dict[int | None, tuple[tuple[str, int | None], ...]]:
+    """Return where each port of a Service leads to: workloads, each with its port. A Service without ports has None."""
+    world = authority.world
+    pods = [world.workloads[key] for key in sorted(world.pods_of(service.key))]
+    if not service.ports:
+        return {None: tuple((pod.key, None) for pod in pods)}
+    return {
+        port.port: tuple((pod.key, number) for pod in pods for number in world.target_ports(service, port.port, pod))
+        for port in service.ports
+    }
+
+
+def service_alone(authority: Decides, service: Service) -> Destination:
+    """Return a Service as a destination of its own: at each of its ports ALL workloads that it leads to must allow."""
+    entrances = []
+    for port, ends in endpoints(authority, service).items():
+        alike: dict[tuple[int, int | None], list[str]] = {}
+        programs: dict[int, Program] = {}
+        for key, number in ends:
+            program = authority.engine.program(key)
+            programs[id(program)] = program
+            alike.setdefault((id(program), number), []).append(key)
+        points = tuple(
+            EnforcementPoint(tuple(keys), programs[which].layers, _addressed(service, number))
+            for (which, number), keys in alike.items()
+        )
+        if points:
+            ports = () if port is None else (port,)
+            entrances.append(Entrance(ports, port is None, Facts(), (Passage(ALWAYS, points),)))
+    return Destination(DestinationKind.SERVICE, (service.key,), tuple(entrances))
+
+
+def _addressed(service: Service, number: int | None) -> Facts:
+    return Facts({SERVICE: service.key} if number is None else {SERVICE: service.key, PORT: number})
+
+
+# Backends
+
+
+def backends(authority: Decides) -> list[Destination]:
+    """Return every Backend, as it is past all gateways."""
+    return [backend_alone(authority, backend) for backend in authority.world.backends.values()]
+
+
+def backend_alone(
+    authority: Decides, backend: Backend, beside: Sequence[Layer] = (), ports: Iterable[int] = ()
+) -> Destination:
+    """Return a Backend as it is past all gateways; `beside` and `ports`: as for workloads."""
+    point = BackendNamed(backend.namespace, backend.name)
+    facts = Facts({BACKEND: backend.key})
+    layers = authority.engine.program(point).layers
+    passage = Passage(ALWAYS, (EnforcementPoint((backend.key,), layers, facts),))
+    classes = port_classes(_port_atoms((*layers, *beside)), sorted({*ports, *([backend.port] if backend.port else [])}))
+    entrances = tuple(Entrance(port.ports, port.others, port.facts, (passage,)) for port in classes)
+    return Destination(DestinationKind.BACKEND, (backend.key,), entrances, layers, (point,))
