@@ -58,6 +58,13 @@ _BASES: dict[str, list[list[str]]] = {
         ["pod", HOSTILE, "-f", "GOOD"],
         ["pod", "-f", "BROKEN"],
     ],
+    "diff": [
+        ["GOOD", "BROKEN"],
+        ["-f", "GOOD", "--with", "TABLE", "--without", HOSTILE],
+        ["-f", "GOOD", "--without", "AuthorizationPolicy/shop/cart-from-web"],
+        ["GOOD", "BROKEN"],
+        ["--git", HOSTILE, "GOOD"],
+    ],
     "explain": [
         ["-f", "GOOD", *_QUESTION, "--path", f"/{HOSTILE}", "--method", "GET", "--header", f"a={HOSTILE}"],
         ["-f", "GOOD", *_QUESTION, "--sni", HOSTILE, "--mcp-method", HOSTILE, "--tool", HOSTILE],
@@ -77,6 +84,14 @@ _BASES: dict[str, list[list[str]]] = {
         ["-f", "BROKEN", *_QUESTION],
     ],
     "get": [["pods", "-f", "GOOD"], ["policies", HOSTILE, "-f", "GOOD"], ["all", "-f", "GOOD", "-n", HOSTILE]],
+    "graph": [
+        ["-f", "GOOD", "--why"],
+        ["-f", "GOOD", "--by", "app", "--denied"],
+        ["-f", "GOOD", "--unused"],
+        ["-f", "GOOD", "--from", HOSTILE],
+        ["-f", "GOOD", "--tool", HOSTILE],
+        ["-f", "BROKEN"],
+    ],
     "lint": [["-f", "GOOD"], ["-f", "BROKEN"]],
     "test": [["TABLE", "-v", "--coverage"], ["BROKEN"]],
     "up": [["--strict", "-f", "BROKEN", "--name", "test"], ["-f", "GOOD", "--name", HOSTILE]],

@@ -63,6 +63,11 @@ def fail(diagnostics: Iterable[Diagnostic], output: str) -> NoReturn:
     if output == "json":
         emit_json({"verdict": None, "error": ordered[0].message, "diagnostics": [d.to_json() for d in ordered]})
     else:
+        if output == "sarif":
+            from eastgate.dialects.linting import Finding  # most commands have no findings
+            from eastgate.reports.lint.sarif import sarif
+
+            emit_json(sarif([Finding.of(diagnostic) for diagnostic in ordered], {}))
         warn(ordered)
         say(f"{errors} error{'' if errors == 1 else 's'}: could not decide", err=True)
     sys.exit(UNDECIDED)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Iterator
+from collections.abc import AsyncIterator, Awaitable
 from struct import Struct, unpack_from
 from typing import TYPE_CHECKING, Final
 
-from eastgate.envoy.grpc.calls import CallError, CallHeaders, GrpcStatus, Method, RefusedCall
+from eastgate.envoy.grpc.calls import CallError, CallHeaders, GrpcStatus, RefusedCall
 from eastgate.envoy.grpc.frames import (
     ACK,
     CONTINUATION,
@@ -37,10 +37,14 @@ from eastgate.envoy.grpc.frames import (
     Http2Error,
     Setting,
     frame,
+    goaway,
+    reset_frame,
+    resets_in,
     settings_frame,
     trailers,
     without_padding,
 )
+from eastgate.envoy.grpc.streams import GrpcStream
 
 if TYPE_CHECKING:
     from eastgate.envoy.grpc.server import GrpcServer
@@ -61,24 +65,6 @@ _MOST_AT_ONCE: Final = 32  # calls of one connection, before it is the turn of t
 _PROBE: Final = b"eastgate"
 
 
-class _Stream:
-    """A call that is open: its request arrives, it is being answered, or its answer waits to be sent."""
-
-    __slots__ = ("answering", "began", "ends", "id", "is_whole", "method", "received", "started", "unsent", "window")
-
-    def __init__(self, number: int, method: Method, window: int, now: float) -> None:
-        self.id = number
-        self.method = method
-        self.window = window  # bytes that the peer takes
-        self.began = now
-        self.received: bytes | bytearray = b""
-        self.is_whole = False
-        self.answering: asyncio.Task[None] | None = None
-        self.started = False  # the headers of the response are sent
-        self.unsent = b""
-        self.ends = False  # no message comes after `unsent`
-
-
 class GrpcConnection(asyncio.Protocol):
     """One connection."""
 
@@ -94,7 +80,7 @@ class GrpcConnection(asyncio.Protocol):
         self._next_turn: asyncio.Handle | None = None
         self._may_write = True
         self._written: list[bytes] = []
-        self._streams: dict[int, _Stream] = {}
+        self._streams: dict[int, GrpcStream] = {}
         self._last_stream = 0
         self._continued: tuple[int, int, list[bytes]] | None = None  # stream, flags and parts of unfinished headers
         self._is_open = True
@@ -143,7 +129,7 @@ class GrpcConnection(asyncio.Protocol):
         self._heard_at = self._loop.time()
         self._has_probed = False
         data = self._unread + data if self._unread else data
-        self._abandoned = frozenset(_resets(data, 0 if self._has_greeted else len(PREFACE)))
+        self._abandoned = frozenset(resets_in(data, 0 if self._has_greeted else len(PREFACE)))
         self._read(data)
 
     def _read(self, data: bytes) -> None:
@@ -196,14 +182,14 @@ class GrpcConnection(asyncio.Protocol):
 
     def announce_end(self) -> None:
         """Tell the peer to make new calls elsewhere. Those that are on their way are answered."""
-        self._write(frame(GOAWAY, 0, 0, _goaway(LARGEST_WINDOW, ErrorCode.NO_ERROR)))
+        self._write(frame(GOAWAY, 0, 0, goaway(LARGEST_WINDOW, ErrorCode.NO_ERROR)))
         self._flush()
 
     def end_when_idle(self) -> None:
         """Take no more calls, and close once those that are open are answered."""
         if not self._refuses:
             self._refuses = True
-            self._write(frame(GOAWAY, 0, 0, _goaway(self._last_stream, ErrorCode.NO_ERROR)))
+            self._write(frame(GOAWAY, 0, 0, goaway(self._last_stream, ErrorCode.NO_ERROR)))
         self._flush()
 
     def refuse_largest(self) -> None:
@@ -247,7 +233,7 @@ class GrpcConnection(asyncio.Protocol):
     def _end(self, code: int) -> None:
         """Say why, and close."""
         if self._is_open:
-            self._write(frame(GOAWAY, 0, 0, _goaway(self._last_stream, code)))
+            self._write(frame(GOAWAY, 0, 0, goaway(self._last_stream, code)))
             self._flush()
             self._is_open = False
             for stream in tuple(self._streams.values()):
@@ -448,15 +434,15 @@ class GrpcConnection(asyncio.Protocol):
         call = self._headers.read(block)
         if self._refuses or len(self._streams) >= self._limits.streams:
             self._count_idle()
-            self._write(_reset_frame(number, ErrorCode.REFUSED_STREAM))
+            self._write(reset_frame(number, ErrorCode.REFUSED_STREAM))
             return
         if isinstance(call, RefusedCall):
             self._count_idle()
             self._write_headers(number, END_STREAM, call.headers)
             if not flags & END_STREAM:
-                self._write(_reset_frame(number, ErrorCode.NO_ERROR))
+                self._write(reset_frame(number, ErrorCode.NO_ERROR))
             return
-        stream = self._streams[number] = _Stream(number, call, self._stream_window, self._heard_at)
+        stream = self._streams[number] = GrpcStream(number, call, self._stream_window, self._heard_at)
         if flags & END_STREAM:
             self._answer(stream)
 
@@ -497,7 +483,7 @@ class GrpcConnection(asyncio.Protocol):
 
     # Answers
 
-    def _answer(self, stream: _Stream) -> None:
+    def _answer(self, stream: GrpcStream) -> None:
         """Have a call answered that has arrived as a whole."""
         stream.is_whole = True
         self.arriving -= len(stream.received)
@@ -528,7 +514,7 @@ class GrpcConnection(asyncio.Protocol):
             stream.answering = self._loop.create_task(self._answer_later(stream, answer))
         return None
 
-    async def _answer_later(self, stream: _Stream, coming: Awaitable[bytes] | AsyncIterator[bytes]) -> None:
+    async def _answer_later(self, stream: GrpcStream, coming: Awaitable[bytes] | AsyncIterator[bytes]) -> None:
         try:
             if isinstance(coming, AsyncIterator):
                 async for message in coming:
@@ -544,14 +530,14 @@ class GrpcConnection(asyncio.Protocol):
             self._refuse(stream, GrpcStatus.UNKNOWN, "it could not be answered")
         self._flush()
 
-    def _add(self, stream: _Stream, message: bytes) -> None:
+    def _add(self, stream: GrpcStream, message: bytes) -> None:
         if not stream.unsent:
             stream.began = self._loop.time()
         stream.unsent += message
         self._send(stream)
         self._flush()
 
-    def _send(self, stream: _Stream) -> None:
+    def _send(self, stream: GrpcStream) -> None:
         """Send as much of an answer as the peer takes."""
         if self._streams.get(stream.id) is not stream or not (stream.unsent or stream.ends):
             return
@@ -570,21 +556,21 @@ class GrpcConnection(asyncio.Protocol):
             self._write_headers(stream.id, END_STREAM, _OK)
             self._close(stream)
 
-    def _refuse(self, stream: _Stream, status: GrpcStatus, message: str) -> None:
+    def _refuse(self, stream: GrpcStream, status: GrpcStatus, message: str) -> None:
         """Answer a call with a status, in the place of a message."""
         if self._streams.get(stream.id) is not stream:
             return
         told = trailers(status, message)
         self._write_headers(stream.id, END_STREAM, told if stream.started else RESPONSE_HEADERS + told)
         if not stream.is_whole:
-            self._write(_reset_frame(stream.id, ErrorCode.NO_ERROR))
+            self._write(reset_frame(stream.id, ErrorCode.NO_ERROR))
         self._close(stream)
 
-    def _reset(self, stream: _Stream, code: int) -> None:
-        self._write(_reset_frame(stream.id, code))
+    def _reset(self, stream: GrpcStream, code: int) -> None:
+        self._write(reset_frame(stream.id, code))
         self._close(stream)
 
-    def _close(self, stream: _Stream) -> None:
+    def _close(self, stream: GrpcStream) -> None:
         """Forget a call, and end what answers it."""
         if self._streams.pop(stream.id, None) is None:
             return
@@ -603,21 +589,3 @@ class GrpcConnection(asyncio.Protocol):
 
 def _message(content: bytes) -> bytes:
     return _PREFIX.pack(0, len(content)) + content
-
-
-def _resets(data: bytes, start: int) -> Iterator[int]:
-    """Return the streams that whole frames reset."""
-    size, head = len(data), FRAME_HEAD.unpack_from
-    while size - start >= 9:
-        upper, lower, kind, _, stream = head(data, start)
-        start += 9 + ((upper << 8) | lower)
-        if kind == RST_STREAM and start <= size:
-            yield stream & LARGEST_WINDOW
-
-
-def _reset_frame(stream: int, code: int) -> bytes:
-    return frame(RST_STREAM, 0, stream, code.to_bytes(4, "big"))
-
-
-def _goaway(last_stream: int, code: int) -> bytes:
-    return last_stream.to_bytes(4, "big") + code.to_bytes(4, "big")

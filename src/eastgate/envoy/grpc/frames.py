@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from struct import Struct
 from typing import Final
 
@@ -30,6 +31,9 @@ __all__ = [
     "Http2Error",
     "Setting",
     "frame",
+    "goaway",
+    "reset_frame",
+    "resets_in",
     "settings_frame",
     "status_headers",
     "trailers",
@@ -121,3 +125,23 @@ def trailers(status: int, message: str = "") -> bytes:
 def status_headers(status: int) -> bytes:
     """Return the headers of a response that is none of gRPC's."""
     return _literal(b":status", str(status).encode())
+
+
+def resets_in(data: bytes, start: int) -> Iterator[int]:
+    """Yield the streams that whole frames reset."""
+    size, head = len(data), FRAME_HEAD.unpack_from
+    while size - start >= 9:
+        upper, lower, kind, _, stream = head(data, start)
+        start += 9 + ((upper << 8) | lower)
+        if kind == RST_STREAM and start <= size:
+            yield stream & LARGEST_WINDOW
+
+
+def reset_frame(stream: int, code: int) -> bytes:
+    """Return a frame that ends a stream."""
+    return frame(RST_STREAM, 0, stream, code.to_bytes(4, "big"))
+
+
+def goaway(last_stream: int, code: int) -> bytes:
+    """Return what a frame says that ends a connection."""
+    return last_stream.to_bytes(4, "big") + code.to_bytes(4, "big")

@@ -64,9 +64,8 @@ def _card(card: Card) -> Iterator[str]:
 
 def _row(row: CardRow, card: Card) -> Iterator[str]:
     entry = row.entry
-    rules = "".join(f"\nby {rule}" for rule in entry.rules)
     who = ", ".join(entry.sources)
-    hint = tooltip(f"{who} → {entry.target}\n{entry.label}{rules}")
+    hint = tooltip(f"{who} → {entry.target}", entry.label, *(f"by {rule}" for rule in entry.rules))
     yield f'<g class="row" data-from={attribute(" ".join(entry.sources))} data-verdict="{entry.verdict}">{hint}'
     yield f'<circle class="mark-{entry.verdict}" cx="{card.x:g}" cy="{row.middle:g}" r="4.5"/>'
     for number, line in enumerate(row.lines):
@@ -85,7 +84,7 @@ def _edges(layout: PictureLayout) -> Iterator[str]:
             for name in row.sources:
                 chip = layout.chips[name]
                 line = lanes.line(chip.x + chip.width, chip.middle, card.x - 4, row.middle)
-                hint = tooltip(f"{name} → {entry.target}\n{entry.label}")
+                hint = tooltip(f"{name} → {entry.target}", entry.label)
                 ends = f"data-from={attribute(name)} data-to={to}"
                 yield f'<path class="edge {entry.verdict}" {ends} d="{line}">{hint}</path>'
             for name in entry.leads_to:

@@ -119,7 +119,7 @@ def _cell(source: str, target: str, entries: Sequence[WayIn], x: float, y: float
     """Draw one cell: it is open only if all that is said in it is."""
     verdicts = {entry.verdict for entry in entries}
     verdict = verdicts.pop() if len(verdicts) == 1 else ReachVerdict.DEPENDS
-    hint = tooltip("\n".join([f"{source} → {target}", *(entry.label for entry in entries)]))
+    hint = tooltip(f"{source} → {target}", *(entry.label for entry in entries))
     words = ",".join(map(str, shown)) if len(shown) <= 2 else f"{shown[0]}+"
     number = text(x + _CELL / 2, y + 14.5, words)
     ends = f"data-from={attribute(source)} data-to={attribute(target)}"

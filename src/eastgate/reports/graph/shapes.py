@@ -65,8 +65,8 @@ def fit(words: str, width: float) -> str:
     return words if len(words) <= most else f"…{words[len(words) - most + 1 :]}"
 
 
-def tooltip(words: str) -> str:
-    return f"<title>{escape(chr(10).join(map(printable, words.split(chr(10)))))}</title>"
+def tooltip(*lines: str) -> str:
+    return f"<title>{'&#10;'.join(escape(printable(line)) for line in lines)}</title>"
 
 
 def attribute(words: str) -> str:

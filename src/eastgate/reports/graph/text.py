@@ -6,6 +6,7 @@ import csv
 import io
 from textwrap import wrap
 
+from eastgate.diagnostics.printable import printable
 from eastgate.reports.columns import Line, Lines, columns, lay_out
 from eastgate.reports.graph.model import Bundle, Graph
 from eastgate.reports.graph.words import limit, ports_of, rule_lines, sources_of
@@ -71,5 +72,9 @@ def to_csv(graph: Graph) -> str:
         for name in ("leadsTo", "exceptPorts"):
             listed = data.get(name)
             data[name] = " ".join(map(str, listed)) if isinstance(listed, list) else ""
-        writer.writerow({field: "" if data.get(field) is None else data[field] for field in _FIELDS})
+        writer.writerow({field: _cell(data.get(field)) for field in _FIELDS})
     return text.getvalue()
+
+
+def _cell(value: object) -> str:
+    return "" if value is None else printable(str(value))
