@@ -96,4 +96,4 @@ def _uri(file: str) -> str:
 def _fingerprint(finding: Finding) -> str:
     """Return a hash that stays the same when lines are added above the finding."""
     text = "\n".join((finding.code.id, finding.message, *finding.subjects[:1]))
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
