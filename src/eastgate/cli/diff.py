@@ -87,7 +87,7 @@ def diff(
     unread: str | None,
 ) -> None:
     """Say which requests change their verdict between OLD and NEW, or prove that none does."""
-    errors = "json" if output == "json" else "text"
+    errors = output if output in ("json", "sarif") else "text"
     reading = _Reading(settings_from(settings, config, errors), errors, follow, exclude, verbose, strict)
     paths = (*files, *more_files)
     if git is not None and (added or removed):
