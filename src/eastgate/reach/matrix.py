@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from eastgate.ir import And, Chain, Is, Layer, OneOf, Predicate, mentions
+from eastgate.ir import AllowAny, And, Chain, Deny, Is, Layer, Observe, OneOf, Predicate, mentions
 from eastgate.ir.attributes import PORT, SERVICE
-from eastgate.reach.caller_sets import CallerSets, Holding
+from eastgate.reach.caller_sets import CallerSet, CallerSets, Holding
 from eastgate.reach.destinations import Decides
 from eastgate.reach.numbering import number_callers
 from eastgate.reach.workloads import classes
@@ -125,6 +125,41 @@ class _Sets:
         return Holding(sure | left.sure & allowed.sure, possible | left.possible & allowed.possible)
 
     def _by_chain(self, chain: Chain, numbers: tuple[int, ...]) -> list[Holding]:
+        return self._surely(chain, numbers) or self._carefully(chain, numbers)
+
+    def _surely(self, chain: Chain, numbers: tuple[int, ...]) -> list[Holding] | None:
+        """Return who gets through a chain whose rules ask of callers and ports alone; None where some ask for more.
+
+        Most ports are alike: `common` is for all of which no rule so far has said anything of its own.
+        """
+        common = self._callers.everybody
+        special: dict[int, CallerSet] = {}
+        for stage in chain.stages:
+            if isinstance(stage, Observe):
+                continue
+            if not isinstance(stage, Deny | AllowAny):
+                return None
+            anywhere = 0
+            at: dict[int, CallerSet] = {}
+            for rule in stage.rules:
+                asked = self._take_apart(rule.when)
+                if asked is None or asked.callers.sure is not asked.callers.possible:
+                    return None
+                if asked.ports is None:
+                    anywhere |= asked.callers.sure
+                else:
+                    for number in asked.ports:
+                        at[number] = at.get(number, 0) | asked.callers.sure
+            denies = isinstance(stage, Deny)
+            for number in {*at, *special}:
+                met = at.get(number, 0) | anywhere
+                special[number] = special.get(number, common) & (~met if denies else met)
+            common &= ~anywhere if denies else anywhere
+        shared = Holding(common, common)
+        return [Holding(special[number], special[number]) if number in special else shared for number in numbers]
+
+    def _carefully(self, chain: Chain, numbers: tuple[int, ...]) -> list[Holding]:
+        """Return who gets through a chain, surely and perhaps."""
         everybody = self._callers.everybody
         accepted = [_NOBODY] * len(numbers)
         going = [Holding(everybody, everybody)] * len(numbers)

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
 from eastgate.cluster import service_account_id
-from eastgate.ir import And, Computed, Is, Layer, atoms
+from eastgate.ir import And, Computed, Is, Layer, OneOf, Predicate, atoms
+from eastgate.ir.attributes import IDENTITY
 from eastgate.reach.caller_sets import CallerSets
 from eastgate.reach.destinations import Decides
 from eastgate.symbolic.callers import CALLER_ATTRIBUTES, AccountsIn, CallerCells
@@ -24,8 +25,14 @@ def number_callers(
     """
     settings = authorities[0].settings
     cells = CallerCells(settings)
-    asked = (atom for atom in caller_atoms(layers) if isinstance(atom, Is))
-    every = cells.cells(asked, {*known, *chain.from_iterable(map(_accounts, authorities))}, with_names=True)
+    identities = {*known, *chain.from_iterable(map(_accounts, authorities))}
+    asked: list[Is] = []
+    for part in _parts(layers):
+        if isinstance(part, Is) and part.attribute is IDENTITY and isinstance(part.matcher, OneOf):
+            identities.update(map(str, part.matcher.values))  # most are so
+        else:
+            asked += (atom for atom in atoms(part) if isinstance(atom, Is))
+    every = cells.cells(asked, identities, with_names=True)
     used = {*namespaces, *(name for authority in authorities for name in authority.world.namespaces_in_use())}
     accounts = {AccountsIn(settings.trust_domain, name) for name in used}
     return CallerSets(cells, list(dict.fromkeys([*every, *sorted(accounts, key=str)])))
@@ -41,22 +48,26 @@ def _accounts(authority: Decides) -> Iterator[str]:
 def caller_atoms(layers: Iterable[Layer]) -> list[Is | Computed]:
     """Return every atom on callers that can change an outcome, once."""
     asked: dict[Is | Computed, None] = {}
+    for part in _parts(layers):
+        if not isinstance(part, Is):
+            asked.update(dict.fromkeys(filter(_is_about_callers, atoms(part))))
+        elif part.attribute in CALLER_ATTRIBUTES:
+            asked[part] = None
+    return list(asked)
+
+
+def _parts(layers: Iterable[Layer]) -> Iterator[Predicate]:
+    """Yield what the conditions of selectors and rules are made of, each condition once."""
     seen: set[int] = set()
     for layer in layers:
         if id(layer) in seen:
             continue
         seen.add(id(layer))
         rules = (rule for each in layer.chains for rule in each.rules(observed=False))
-        conditions = chain((case.when for case in layer.cases), (rule.when for rule in rules))
-        for condition in conditions:
+        for condition in chain((case.when for case in layer.cases), (rule.when for rule in rules)):
             if id(condition) not in seen:
                 seen.add(id(condition))
-                for part in condition.parts if isinstance(condition, And) else (condition,):
-                    if not isinstance(part, Is):
-                        asked.update(dict.fromkeys(filter(_is_about_callers, atoms(part))))
-                    elif part.attribute in CALLER_ATTRIBUTES:
-                        asked[part] = None
-    return list(asked)
+                yield from condition.parts if isinstance(condition, And) else (condition,)
 
 
 def _is_about_callers(atom: Is | Computed) -> bool:
