@@ -76,7 +76,7 @@ def test_rows_of_a_service_are_allowed_only_where_every_pod_allows(situation: tu
     world = cluster.authority.world
     for key, service in world.services.items():
         pods = [world.workloads[pod] for pod in world.pods_of(key)]
-        table = service_table(cluster, service, pods)
+        table = service_table(cluster, service)
         if table is None:
             continue
         for request in requests():

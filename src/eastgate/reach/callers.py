@@ -1,4 +1,4 @@
-"""Cells of callers as a table shows them."""
+"""Cells of callers as tables show them, and their ids."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from eastgate.symbolic.callers import (
     OtherNames,
 )
 
-__all__ = ["CallerEntry", "CallerKind", "entry_of"]
+__all__ = ["CallerEntry", "CallerKind", "caller_id", "entry_of"]
 
 
 class CallerKind(StrEnum):
@@ -85,3 +85,21 @@ def _kind_and_name(cell: CallerCell, callers: CallerCells) -> tuple[CallerKind, 
             return CallerKind.OTHER_NAME, ""
         case AnonymousCell():
             return CallerKind.NONE, ""
+
+
+def caller_id(cell: CallerCell, callers: CallerCells) -> str:
+    """Return the id of a cell, by which graphs and comparisons name it."""
+    match cell:
+        case IdentityCell(identity):
+            account = callers.names.account(identity)
+            return identity if account is None else f"sa:{'/'.join(account)}"
+        case AccountsIn(domain, namespace):
+            return f"others:{namespace}" if domain == callers.domain else str(cell)
+        case OtherAccounts():
+            return "others"
+        case OtherIdentities():
+            return "outside"
+        case Name() | NamesUnder() | OtherNames():
+            return str(cell) if isinstance(cell, Name) and cell.identity is not None else f"id:{cell}"
+        case AnonymousCell():
+            return "anonymous"

@@ -169,14 +169,7 @@ class _Sets:
                     accepted[at], going[at] = self._rank(stage, number, accepted[at], going[at])
                 continue
             narrow = _narrow if stage.denies_by_default else _without
-            alike: dict[tuple[int, int], Holding] = {}  # most ports are alike, and share their sets
-            met = self._meet_any(stage, numbers)
-            for at, (here, meeting) in enumerate(zip(going, met, strict=True)):
-                key = id(here), id(meeting)
-                if key not in alike:
-                    alike[key] = narrow(here, meeting)
-                going[at] = alike[key]
-            del met  # not before: their ids are those of others then
+            going = list(map(narrow, going, self._meet_any(stage, numbers)))
         if not any(before.possible for before in accepted):
             return going
         return [_join(before, here) for before, here in zip(accepted, going, strict=True)]

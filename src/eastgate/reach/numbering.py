@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
 from eastgate.cluster import service_account_id
-from eastgate.ir import And, Computed, Is, Layer, OneOf, Predicate, atoms
+from eastgate.ir import And, Computed, Is, Layer, OneOf, Predicate, atoms, mentions
 from eastgate.ir.attributes import IDENTITY
 from eastgate.reach.caller_sets import CallerSets
 from eastgate.reach.destinations import Decides
@@ -71,6 +71,4 @@ def _parts(layers: Iterable[Layer]) -> Iterator[Predicate]:
 
 
 def _is_about_callers(atom: Is | Computed) -> bool:
-    if isinstance(atom, Is):
-        return atom.attribute in CALLER_ATTRIBUTES
-    return not CALLER_ATTRIBUTES.isdisjoint(atom.attributes)
+    return not CALLER_ATTRIBUTES.isdisjoint(mentions(atom))

@@ -20,6 +20,7 @@ from eastgate.ir.attributes import (
     MCP_TOOL,
     METHOD,
     PATH,
+    PORT,
     SENT_PATH,
     SNI,
     SOURCE_WORKLOAD,
@@ -61,7 +62,7 @@ def question_of(
     values = request.values
     to = f"{destination.kind}:{member}" if entrance.service is None else f"service:{entrance.service}"
     port = port if port is not None else _port(entrance)
-    method = _method(values.get(METHOD)) if METHOD in values else None
+    method = _method(values.get(METHOD))
     path = next((_path(str(values[name])) for name in _PATHS if values.get(name) is not None), None)
     host = next((_host(values[name]) for name in (HOST, AUTHORITY) if values.get(name) is not None), None)
     queries = [(name.key, value) for name, value in values.items() if name.name == "query parameter"]
@@ -95,7 +96,7 @@ _PATHS = (PATH, URL_PATH, TARGET, SENT_PATH)
 def _port(entrance: Entrance) -> int | None:
     if entrance.ports:
         return entrance.ports[0]
-    port = next((value for name, value in entrance.facts.values.items() if name.name == "port"), None)
+    port = entrance.facts.values.get(PORT)
     return port if isinstance(port, int) else None
 
 
@@ -134,9 +135,7 @@ def _account(identity: str, trust_domain: str) -> str:
 
 
 def _method(value: Known) -> str | None:
-    if value is None:
-        return None
-    return str(value).replace(OTHER, "TRACE") if OTHER in str(value) else str(value)
+    return None if value is None else str(value).replace(OTHER, "TRACE")
 
 
 def _path(value: str) -> str:

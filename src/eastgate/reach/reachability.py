@@ -86,9 +86,7 @@ class Reachability:
 
     def forgetful(self) -> Reachability:
         """Return one with the same callers that remembers no answer yet, for entrances that are thrown away."""
-        other = Reachability(self.authority, self._known)
-        other.__dict__["callers"] = self.callers  # computed already
-        return other
+        return Reachability(self.authority, self._known, self._namespaces, self.callers)
 
     @cached_property
     def _index(self) -> ArmIndex:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from eastgate.ir import Computed, Is, Matcher, OneOf, Prefix, Suffix
 from eastgate.ir.attributes import MCP_METHOD, MCP_TOOL, PORT, Attribute
+from eastgate.mcp.messages import NAMED
 from eastgate.records import dataclass
 from eastgate.symbolic.cells import OTHER, free_port
 from eastgate.symbolic.partial import Facts
@@ -14,7 +15,6 @@ from eastgate.symbolic.partial import Facts
 __all__ = ["ANY_MESSAGE", "EffectiveMessage", "PortClass", "messages", "port_classes"]
 
 _CALL = "tools/call"
-_WITH_NAME = ("tools/call", "prompts/get", "resources/read", "resources/subscribe", "resources/unsubscribe")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +81,11 @@ def messages(looked_at: Sequence[Is | Computed]) -> list[EffectiveMessage]:
     methods = dict(_texts(a.matcher for a in looked_at if isinstance(a, Is) and a.attribute == MCP_METHOD))
     tools = dict(_texts(a.matcher for a in looked_at if isinstance(a, Is) and a.attribute == MCP_TOOL))
     prefixes = [name[:-1] for name in methods if name.endswith("*")]
-    methods |= {
-        method: method for method in _WITH_NAME if method == _CALL or any(method.startswith(p) for p in prefixes)
-    }
+    methods |= {method: method for method in NAMED if method == _CALL or any(method.startswith(p) for p in prefixes)}
     listed = [
         _message(name, method, tool, value)
         for name, method in sorted(methods.items(), key=lambda item: (item[0] != _CALL, item[0]))
-        for tool, value in ([*sorted(tools.items()), ("*", OTHER)] if method in _WITH_NAME else [(None, None)])
+        for tool, value in ([*sorted(tools.items()), ("*", OTHER)] if method in NAMED else [(None, None)])
     ]
     return [*listed, _message("*", OTHER, None, None), _message(None, None, None, None)]
 

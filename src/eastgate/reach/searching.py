@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from eastgate.ir import ALWAYS, And, Is, Not, OneOf, Predicate, Present, Request, atoms
+from eastgate.ir import ALWAYS, And, Is, Not, OneOf, Predicate, Present, Request, mentions
 from eastgate.ir.attributes import MCP_METHOD, MCP_TOOL, METHOD
+from eastgate.mcp.messages import NAMED
 from eastgate.reach.caller_sets import CallerSet
 from eastgate.reach.destinations import Entrance
 from eastgate.reach.endings import Branch, Ending
@@ -21,16 +22,19 @@ from eastgate.symbolic.simplify import both
 from eastgate.symbolic.truth import truth
 from eastgate.symbolic.witnesses import GaveUp, witness
 
-__all__ = ["IMPOSSIBLE", "Witness", "find_witness", "witnesses"]
+__all__ = ["BODILESS", "IMPOSSIBLE", "Witness", "find_witness", "witnesses"]
 
-_WITH_NAME = ("tools/call", "prompts/get", "resources/read", "resources/subscribe", "resources/unsubscribe")
+BODILESS = And((Is(METHOD, OneOf(frozenset({"GET", "HEAD", "DELETE", "OPTIONS"}))), Is(MCP_METHOD, Present())))
+"""A predicate that no request meets: without a body it carries no JSON-RPC message."""
+
 IMPOSSIBLE: tuple[Predicate, ...] = (
-    # A request without a body carries no JSON-RPC message, and only some messages name something.
-    And((Is(METHOD, OneOf(frozenset({"GET", "HEAD", "DELETE", "OPTIONS"}))), Is(MCP_METHOD, Present()))),
-    And((Is(MCP_TOOL, Present()), Not(Is(MCP_METHOD, OneOf(frozenset(_WITH_NAME)))))),
+    BODILESS,
+    And((Is(MCP_TOOL, Present()), Not(Is(MCP_METHOD, OneOf(frozenset(NAMED)))))),  # only some messages name something
     And((Is(MCP_METHOD, Present()), Not(Is(METHOD, Present())))),
 )
 """Predicates that no request meets."""
+
+_MESSAGES = frozenset({MCP_METHOD, MCP_TOOL})
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +75,7 @@ def find_witness(
 
 def _requests(branches: Sequence[Branch], where: Predicate, *, allowed: bool) -> Iterator[Request]:
     asked = (where, *(branch.when for branch in branches))
-    before: list[Predicate] = list(IMPOSSIBLE) if any(map(_is_about_messages, asked)) else []
+    before: list[Predicate] = list(IMPOSSIBLE) if any(mentions(predicate) & _MESSAGES for predicate in asked) else []
     for branch in branches:
         if branch.end.allowed is not allowed:
             before.append(branch.when)
@@ -79,11 +83,3 @@ def _requests(branches: Sequence[Branch], where: Predicate, *, allowed: bool) ->
         request = witness(both((branch.when, where)), before)
         if request is not None:
             yield request
-
-
-def _is_about_messages(predicate: Predicate) -> bool:
-    messages = {MCP_METHOD, MCP_TOOL}
-    return any(
-        atom.attribute in messages if isinstance(atom, Is) else not messages.isdisjoint(atom.attributes)
-        for atom in atoms(predicate)
-    )

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from eastgate.cluster import Service, ServicePort, Workload
-from eastgate.ir import Layer
-from eastgate.ir.attributes import PORT, SERVICE
-from eastgate.reach.endings import EnforcementPoint
 from eastgate.reach.table import EffectiveDestination, EffectiveTable, effective_table
+from eastgate.reach.workloads import service_alone
 from eastgate.reports.cluster import Cluster
 from eastgate.reports.columns import columns
 from eastgate.reports.describe.findings import findings_field
 from eastgate.reports.describe.model import DescribedField, Description, list_field, shorten, value_field
 from eastgate.reports.describe.modes import modes, summary
 from eastgate.reports.describe.tables import effective_field, labels_text, policies_on, span_data
-from eastgate.symbolic.partial import Facts
 
 __all__ = ["describe_service", "service_table"]
 
@@ -33,7 +30,7 @@ def describe_service(cluster: Cluster, service: Service) -> Description:
             _ports(cluster, service, pods),
             list_field("pods", "Pods", [pod.key for pod in pods], shorten([pod.key for pod in pods])),
             _differences(cluster, pods),
-            _effective(cluster, service, pods),
+            _effective(cluster, service),
             findings_field(cluster, {service.key, f"Service/{service.key}"}),
             DescribedField("source", "Source", span_data(service.span), ()),
         ),
@@ -84,36 +81,18 @@ def _differences(cluster: Cluster, pods: list[Workload]) -> DescribedField:
     return list_field("groups", "Pods that decide alike", data, lines)
 
 
-def _effective(cluster: Cluster, service: Service, pods: list[Workload]) -> DescribedField:
-    table = service_table(cluster, service, pods)
+def _effective(cluster: Cluster, service: Service) -> DescribedField:
+    table = service_table(cluster, service)
     if table is None:
         return list_field("effective", "Effective", [], [], none="there is nothing behind it to reach")
     return effective_field([("", table)])
 
 
-def service_table(cluster: Cluster, service: Service, pods: list[Workload]) -> EffectiveTable | None:
+def service_table(cluster: Cluster, service: Service) -> EffectiveTable | None:
     """Return the table of who may reach its ports: a port is allowed only where every pod behind it allows."""
     destinations = [
-        EffectiveDestination(name, tuple(points), (port.port,))
-        for port in {declared.port: declared for declared in service.ports}.values()
-        if (points := _enforcement_points(cluster, service, port, pods))
-        for name in (str(port.port),)
+        EffectiveDestination(str(port), entrance.passages[0].points, (port,))
+        for entrance in service_alone(cluster.authority, service).entrances
+        for port in entrance.ports
     ]
     return effective_table(destinations, cluster.authority.settings) if destinations else None
-
-
-def _enforcement_points(
-    cluster: Cluster, service: Service, port: ServicePort, pods: list[Workload]
-) -> list[EnforcementPoint]:
-    """Return the pods behind a port as points; those that decide alike on the same port are one."""
-    alike: dict[tuple[int, int], list[str]] = {}
-    layers: dict[int, tuple[Layer, ...]] = {}
-    for pod in pods:
-        program = cluster.authority.engine.program(pod.key)
-        layers[id(program)] = program.layers
-        for number in cluster.authority.world.target_ports(service, port.port, pod):
-            alike.setdefault((id(program), number), []).append(pod.key)
-    return [
-        EnforcementPoint(tuple(names), layers[program], Facts({SERVICE: service.key, PORT: number}))
-        for (program, number), names in alike.items()
-    ]

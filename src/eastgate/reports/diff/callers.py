@@ -6,13 +6,12 @@ from collections import defaultdict
 
 from eastgate.ir.service_accounts import account_of
 from eastgate.reach.caller_sets import CallerSet, CallerSets
+from eastgate.reach.callers import caller_id
 from eastgate.symbolic.callers import (
     AccountsIn,
     AnonymousCell,
     CallerCell,
     IdentityCell,
-    Name,
-    NamesUnder,
     OtherAccounts,
     OtherIdentities,
     OtherNames,
@@ -52,29 +51,7 @@ class CallerWords:
 
     def ids(self, chosen: CallerSet) -> tuple[str, ...]:
         """Return the ids of cells, as `eastgate graph` has them."""
-        return tuple(self._id(cell) for cell in self._callers.cells_in(chosen))
-
-    def _id(self, cell: CallerCell) -> str:
-        match cell:
-            case IdentityCell(identity):
-                account = account_of(identity)
-                if account is not None and account[0] == self._domain:
-                    return f"sa:{account[1]}/{account[2]}"
-                return identity
-            case AccountsIn(domain, namespace):
-                return f"others:{namespace}" if domain == self._domain else str(cell)
-            case OtherAccounts():
-                return "others"
-            case OtherIdentities():
-                return "outside"
-            case Name(name):
-                return cell.identity or f"id:{name}"
-            case NamesUnder():
-                return f"id:{cell}"
-            case OtherNames():
-                return "id:*"
-            case AnonymousCell():
-                return "anonymous"
+        return tuple(caller_id(cell, self._callers.callers) for cell in self._callers.cells_in(chosen))
 
     def words(self, chosen: CallerSet) -> tuple[str, ...]:
         """Return the callers of a set in few words."""
@@ -113,4 +90,4 @@ class CallerWords:
             case AnonymousCell():
                 return "anonymous"
             case _:
-                return self._id(cell)
+                return caller_id(cell, self._callers.callers)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from eastgate.reach.caller_sets import CallerSet
+from eastgate.reach.callers import caller_id
 from eastgate.reach.reachability import Reachability
 from eastgate.reports.graph.model import GraphNode, NodeKind
 from eastgate.symbolic.callers import (
@@ -23,26 +24,26 @@ __all__ = ["caller_node", "redundant_callers"]
 
 def caller_node(cell: CallerCell, callers: CallerCells) -> GraphNode:
     """Return the node of a cell of callers."""
+    return GraphNode(caller_id(cell, callers), *_kind_and_namespace(cell, callers))
+
+
+def _kind_and_namespace(cell: CallerCell, callers: CallerCells) -> tuple[NodeKind, str | None]:
     match cell:
         case IdentityCell(identity):
             account = callers.names.account(identity)
-            if account is None:
-                return GraphNode(identity, NodeKind.SPIFFE)
-            return GraphNode(f"sa:{'/'.join(account)}", NodeKind.SERVICE_ACCOUNT, account[0])
-        case AccountsIn(domain, namespace) if domain == callers.domain:
-            return GraphNode(f"others:{namespace}", NodeKind.OTHER_ACCOUNTS, namespace)
-        case AccountsIn():
-            return GraphNode(str(cell), NodeKind.SPIFFE)
+            return (NodeKind.SPIFFE, None) if account is None else (NodeKind.SERVICE_ACCOUNT, account[0])
+        case AccountsIn(domain, namespace):
+            return (NodeKind.OTHER_ACCOUNTS, namespace) if domain == callers.domain else (NodeKind.SPIFFE, None)
         case OtherAccounts():
-            return GraphNode("others", NodeKind.OTHER_ACCOUNTS)
+            return NodeKind.OTHER_ACCOUNTS, None
         case OtherIdentities():
-            return GraphNode("outside", NodeKind.OUTSIDE)
-        case Name(name) if cell.identity is not None:
-            return GraphNode(name, NodeKind.SPIFFE)
+            return NodeKind.OUTSIDE, None
+        case Name() if cell.identity is not None:
+            return NodeKind.SPIFFE, None
         case Name() | NamesUnder() | OtherNames():
-            return GraphNode(f"id:{cell}", NodeKind.NAME)
+            return NodeKind.NAME, None
         case AnonymousCell():
-            return GraphNode("anonymous", NodeKind.ANONYMOUS)
+            return NodeKind.ANONYMOUS, None
 
 
 def redundant_callers(reach: Reachability) -> CallerSet:

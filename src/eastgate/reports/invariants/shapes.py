@@ -11,6 +11,7 @@ from eastgate.ir.paths import path_problem
 from eastgate.ir.spiffe import SCHEME, spiffe_problem, trust_domain_problem
 from eastgate.manifests import Node
 from eastgate.manifests.shapes import Check, Field, Flag, ListOf, Record, Text, Whole, enumerated, quoted
+from eastgate.mcp.messages import NAMED
 from eastgate.regexes import regex
 from eastgate.reports.invariants import codes
 from eastgate.reports.invariants.model import ALL_ACCOUNTS, Quantifier
@@ -21,7 +22,6 @@ KIND = "Invariant"
 _METHOD = regex(r"[A-Z][A-Z0-9_-]*")
 _TOOL = regex(r"[^\s*]+\*?")
 _MCP_METHOD = regex(r"[a-z][A-Za-z0-9_]*(/[A-Za-z0-9_]+)*")
-_WITH_NAME = ("tools/call", "prompts/get", "resources/read", "resources/subscribe", "resources/unsubscribe")
 
 
 # Texts
@@ -165,7 +165,7 @@ _to: Record[None] = Record(
 def _some_request(node: Node, to: Check[None]) -> None:
     """Demand that a request with a message can have one of the methods, and a message with a tool one of its own."""
     messages = node.get("mcpMethods")
-    if messages is not None and "tools" in node and not any(message.value in _WITH_NAME for message in messages):
+    if messages is not None and "tools" in node and not any(message.value in NAMED for message in messages):
         way_out = "add tools/call, or leave out mcpMethods"
         to.report(codes.FITS_NOTHING, "none of these messages names a tool", messages, help=way_out)
     methods = node.nearest("http", "methods")
