@@ -23,6 +23,7 @@ from eastgate.api.questions import (
     request_values,
 )
 from eastgate.api.questions.arrivals import without_http
+from eastgate.api.questions.derived import derive_values, derived_among
 from eastgate.cluster import World
 from eastgate.cluster.points import Point
 from eastgate.dialects import Policy
@@ -30,7 +31,17 @@ from eastgate.dialects import rejected as rejection
 from eastgate.dialects.base import Condition
 from eastgate.engine.compiled import Program
 from eastgate.engine.engine import Engine
-from eastgate.ir import AskAll, Authorizer, Known, Layer, LiveAnswers, Request, ask_authorizers, authorizers_in
+from eastgate.ir import (
+    AskAll,
+    Authorizer,
+    Derivation,
+    Known,
+    Layer,
+    LiveAnswers,
+    Request,
+    ask_authorizers,
+    authorizers_in,
+)
 from eastgate.ir.attributes import IDENTITY, PORT, Attribute, header, query
 from eastgate.records import dataclass
 from eastgate.settings import Settings
@@ -49,7 +60,7 @@ __all__ = ["Decider", "LiveArrivals", "LiveQuestion", "Prepared"]
 _Decided = tuple["_Crossing", Request, tuple[Program | None, int]]
 _Passed: TypeAlias = (
     "tuple[tuple[Program, ...], tuple[Layer, ...], Mapping[str, Authorizer], bool, tuple[Attribute, ...], "
-    "tuple[Point, Policy] | None, frozenset[Attribute]]"
+    "tuple[Point, Policy] | None, frozenset[Attribute], tuple[Attribute, ...], tuple[Derivation, ...]]"
 )
 _MOST_POINTS = 65_536  # sequences of points, that are remembered
 
@@ -70,6 +81,15 @@ class _Crossing(Stop):
     denied_way: tuple[tuple[str, bool], ...]
     hides_http: bool
     looked_at: frozenset[Attribute]
+    derived: tuple[Attribute, ...]
+    derivations: tuple[Derivation, ...]
+
+    def complete(self, values: dict[Attribute, Known], question: Question) -> None:
+        """Add what is worked out of the rest, where something here looks at it."""
+        if self.derived:
+            values.update(derive_values(question, self.derived))
+        for derivation in self.derivations:
+            values.update(derivation.derive(values, question.raw))
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +182,7 @@ class Decider:
             for caller in callers:
                 values = {**shared, **caller, **crossing.values}
                 live.leave_out_others(values, crossing.repeatable)
+                crossing.complete(values, question)
                 if PORT not in values and PORT not in crossing.looked_at:
                     values[PORT] = None  # whatever it is, and what is known is decided faster
                 yield crossing, values
@@ -201,10 +222,13 @@ class Decider:
             for caller in callers:
                 values = {**shared, **caller, **crossing.values}
                 if crossing.hides_http:
+                    crossing.complete(values, question)
                     arrivals.append((crossing, without_http(values)))
                     continue
                 if crossing.repeatable:
                     _leave_out_others(values, question, crossing.repeatable)
+                if crossing.derived or crossing.derivations:
+                    crossing.complete(values, question)
                 request = Request(values, question.external_auth)
                 if crossing.authorizers:
                     request = ask_authorizers(request, question.raw, crossing.authorizers)
@@ -218,7 +242,7 @@ class Decider:
             if len(self._passed) >= _MOST_POINTS:
                 self._passed.clear()
             found = self._passed[entry.points] = self._pass(entry.points)
-        programs, layers, authorizers, asks, repeatable, uncertain, looked_at = found
+        programs, layers, authorizers, asks, repeatable, uncertain, looked_at, derived, derivations = found
         return _Crossing(
             entry.where,
             entry.points,
@@ -233,6 +257,8 @@ class Decider:
             ((entry.where, False),),
             entry.hides_http,
             looked_at,
+            derived,
+            derivations,
         )
 
     def _pass(self, points: tuple[Point, ...]) -> _Passed:
@@ -249,6 +275,8 @@ class Decider:
             tuple(attribute for attribute in looked_at if attribute.is_repeatable),
             next(((point, policies[0]) for point, policies in uncertain if policies), None),
             looked_at,
+            derived_among(looked_at),
+            tuple(dict.fromkeys(derivation for layer in layers for derivation in layer.derivations)),
         )
 
     def judge(self, question: Question, decided: Sequence[_Decided]) -> Decision:

@@ -36,10 +36,19 @@ from eastgate.cluster.gateways import (
 )
 from eastgate.cluster.interpret import interpret
 from eastgate.cluster.kinds import WorldObject, object_id, uses, uses_kind
-from eastgate.cluster.labels import Operator, Requirement, Selector, is_added_label
 from eastgate.cluster.manifest import Manifest
 from eastgate.cluster.names import dns_label_problem, dns_subdomain_problem, label_key_problem, label_value_problem
-from eastgate.cluster.objects import NAME_LABEL, Namespace, ObjectId, Service, ServiceAccount, ServicePort, moment
+from eastgate.cluster.objects import (
+    NAME_LABEL,
+    ConfigMap,
+    Namespace,
+    Node,
+    ObjectId,
+    Service,
+    ServiceAccount,
+    ServicePort,
+    moment,
+)
 from eastgate.cluster.patterns import matches_pattern, pattern_problem, spans_first_match
 from eastgate.cluster.pods import (
     API_KINDS,
@@ -80,6 +89,7 @@ from eastgate.cluster.targets import (
     Target,
 )
 from eastgate.cluster.world import LiveWorld, World
+from eastgate.ir.labels import Operator, Requirement, Selector, is_added_label
 from eastgate.ir.service_accounts import account_of, service_account_id
 from eastgate.ir.spiffe import spiffe_problem, trust_domain_problem
 
@@ -94,6 +104,7 @@ __all__ = [
     "BackendNamed",
     "Change",
     "ClientValidation",
+    "ConfigMap",
     "ContainerPort",
     "Controller",
     "Cors",
@@ -113,6 +124,7 @@ __all__ = [
     "LiveWorld",
     "Manifest",
     "Namespace",
+    "Node",
     "ObjectId",
     "Operator",
     "Owner",

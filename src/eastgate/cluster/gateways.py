@@ -9,10 +9,10 @@ import enum
 from collections.abc import Mapping
 from dataclasses import field
 
-from eastgate.cluster.labels import Selector
 from eastgate.cluster.objects import Namespaced, ObjectId
 from eastgate.cluster.routes import GrpcRule, RouteRule, StreamRule
 from eastgate.diagnostics.spans import Span
+from eastgate.ir.labels import Selector
 from eastgate.records import dataclass
 
 __all__ = [

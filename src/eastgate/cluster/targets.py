@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeAlias
 
-from eastgate.cluster.labels import Selector
+from eastgate.ir.labels import Selector
 from eastgate.records import dataclass
 
 __all__ = [

@@ -17,7 +17,7 @@ from eastgate.cluster.changes import Change
 from eastgate.cluster.gateways import Backend, Gateway, GrantFrom, ReferenceGrant, Route
 from eastgate.cluster.inventory import Inventory
 from eastgate.cluster.kinds import WorldObject
-from eastgate.cluster.objects import Namespace, ObjectId, Service, ServiceAccount
+from eastgate.cluster.objects import ConfigMap, Namespace, Node, ObjectId, Service, ServiceAccount
 from eastgate.cluster.placement import LOOPBACK, AssignedAddresses, Networks
 from eastgate.cluster.pods import Owner, Workload
 from eastgate.cluster.secrets import Secret
@@ -112,6 +112,16 @@ class World:
     def service_accounts(self) -> Mapping[str, ServiceAccount]:
         """Return the declared service accounts by `namespace/name`."""
         return MappingProxyType(self._has.service_accounts)
+
+    @property
+    def nodes(self) -> Mapping[str, Node]:
+        """Return the declared nodes by name."""
+        return MappingProxyType(self._has.nodes)
+
+    @property
+    def config_maps(self) -> Mapping[str, ConfigMap]:
+        """Return the ConfigMaps by `namespace/name`."""
+        return MappingProxyType(self._has.config_maps)
 
     @property
     def secrets(self) -> Mapping[str, Secret]:

@@ -11,12 +11,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from eastgate.ir import (
     AccountsOf,
     And,
+    Between,
     Chain,
     Effect,
     FirstMatch,
     InNetwork,
     Is,
     Known,
+    Labelled,
     Layer,
     Matcher,
     Not,
@@ -123,4 +125,8 @@ def _value(attribute: Attribute, matcher: Matcher) -> Known:
             value = str(networks[0].network_address) if networks else None
         case Present():
             value = _STRANGER
+        case Between(first):
+            value = first
+        case Labelled():
+            value = None
     return None if attribute == PATH and isinstance(value, str) and is_refused(value) else value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from eastgate.cluster.labels import Operator, Requirement, Selector
+from eastgate.ir.labels import Operator, Requirement, Selector
 from eastgate.cluster.targets import PodsAcross, PodsMatching, PodsOfService, Target
 from eastgate.dialects.gep3779.model import Action, Level, Tier
 from eastgate.ir import PolicyRef

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from ipaddress import ip_address
 from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
 from eastgate.api.questions import ends
 from eastgate.api.questions.codes import BAD_ATTRIBUTE, BAD_SOURCE, NOT_DECLARED, NOTHING_BEHIND, QuestionError
+from eastgate.api.questions.derived import address_of
 from eastgate.api.questions.ends import destination_of, source_of
 from eastgate.api.questions.values import request_values
 from eastgate.cluster import (
@@ -30,6 +30,7 @@ from eastgate.diagnostics import did_you_mean
 from eastgate.ir import Answer, Known, Request
 from eastgate.ir.attributes import (
     ADDRESS,
+    APPLICATION,
     BACKEND,
     HOST,
     IDENTITY,
@@ -93,7 +94,8 @@ class EntryPoint:
 
 def without_http(values: Values) -> Request:
     """Return a request of which a point of enforcement sees no HTTP. No authorizer can be asked about it."""
-    return Request({attribute: value for attribute, value in values.items() if not attribute.needs_http})
+    seen: dict[Attribute, Known] = {attribute: value for attribute, value in values.items() if not attribute.needs_http}
+    return Request({**seen, APPLICATION: "bytes"} if APPLICATION in seen else seen)
 
 
 def arrivals(question: Question, world: World, settings: Settings) -> list[Arrival]:
@@ -124,7 +126,7 @@ class Resolver(Generic[T]):
         self._make = make
         self._world = world
         self._settings = settings
-        self._callers: dict[tuple[str, str | None], tuple[Values, ...]] = {}
+        self._callers: dict[tuple[str, str | None, bool], tuple[Values, ...]] = {}
         self._entries: dict[tuple[str, int | None], tuple[T, ...]] = {}
         self._tables: dict[Gateway, RoutingTable] = {}
         self._routed_by: dict[str, tuple[Attribute, ...]] = {}
@@ -132,7 +134,7 @@ class Resolver(Generic[T]):
 
     def callers(self, question: Question) -> tuple[Values, ...]:
         """Return what is known of each caller that a question may come from."""
-        key = (question.source, question.source_ip)
+        key = (question.source, question.source_ip, question.plaintext)
         callers = self._callers.get(key)
         if callers is None:
             if len(self._callers) >= _MOST_ENDS:
@@ -192,9 +194,10 @@ class Resolver(Generic[T]):
 
 
 def _callers(question: Question, world: World, settings: Settings) -> Iterator[Values]:
-    address: Values = {} if question.source_ip is None else {ADDRESS: _address(question.source_ip)}
+    address: Values = {} if question.source_ip is None else {ADDRESS: address_of(question.source_ip)}
+    unproven: Values = {IDENTITY: None, MESH_NAME: None} if question.plaintext else {}
     for values in _identities(source_of(question.source, settings), world, settings):
-        yield {**values, **address}
+        yield {**values, **address, **unproven}
 
 
 def _identities(source: ends.Source, world: World, settings: Settings) -> Iterator[Values]:
@@ -212,7 +215,7 @@ def _identities(source: ends.Source, world: World, settings: Settings) -> Iterat
             _check(source, dns_subdomain_problem(source.value), "DNS name", way_out)
             yield {IDENTITY: None, MESH_NAME: source.value}
         case ends.Address():
-            yield {IDENTITY: None, MESH_NAME: None, ADDRESS: _address(source.value)}
+            yield {IDENTITY: None, MESH_NAME: None, ADDRESS: address_of(source.value)}
         case ends.ServiceAccount(namespace=namespace, name=name):
             way_out = "write sa:<namespace>/<name>, with names that Kubernetes takes"
             what = f"service account, since `{namespace}` is no namespace"
@@ -247,13 +250,6 @@ def _workload_identity(workload: Workload, settings: Settings) -> Values:
     return _account(workload.namespace, workload.service_account, settings)
 
 
-def _address(text: str) -> str:
-    try:
-        return str(ip_address(text))
-    except ValueError:
-        raise QuestionError(BAD_ATTRIBUTE, f"`{text}` is not an IP address") from None
-
-
 def callers_of(question: Question, world: World, settings: Settings) -> Callers:
     """Return the pods that a question comes from, as far as the network knows them; none for callers outside.
 
@@ -265,7 +261,7 @@ def callers_of(question: Question, world: World, settings: Settings) -> Callers:
     pods: dict[str, Workload] = {}
     at = question.source_ip or (source.value if isinstance(source, ends.Address) else None)
     if at is not None:
-        address = _address(at)
+        address = address_of(at)
         pods = {pod.key: pod for pod in world.workloads.values() if world.address_of(pod) == address}
     if isinstance(source, ends.Pod):
         pods |= {pod.key: pod for pod in _workloads(source, world)}
