@@ -17,7 +17,9 @@ from eastgate.cluster import PodsAcross, PodsMatching, PodsOfAccount, Target, Wo
 from eastgate.cluster.points import Direction, NetworkEnd, Point, UnseenHop
 from eastgate.cluster.question import Question
 from eastgate.cluster.targets import GatewayNamed
-from eastgate.ir import Known, Labelled, labels_text
+from eastgate.dialects import Policy
+from eastgate.engine.engine import Engine
+from eastgate.ir import Is, Known, Labelled, labels_text
 from eastgate.ir.attributes import (
     DESTINATION_ADDRESS,
     DESTINATION_DOMAIN,
@@ -39,11 +41,24 @@ from eastgate.records import dataclass
 from eastgate.settings import Settings
 from eastgate.symbolic.cells import representatives
 
-__all__ = ["Receiver", "Sender", "cross_network", "receivers_of", "selectors_in", "senders_of"]
+__all__ = [
+    "OUTSIDE",
+    "Receiver",
+    "Sender",
+    "cross_network",
+    "imagine_senders",
+    "receive",
+    "receivers_of",
+    "selectors_about",
+    "send",
+    "senders_of",
+    "vicinity_of",
+]
 
 _MOST_LABELLINGS = 4096
 _GATEWAY_LABEL = "gateway.networking.k8s.io/gateway-name"
-_OUTSIDE: Values = {SOURCE_NAMESPACE: None, SOURCE_LABELS: None}
+OUTSIDE: Values = {SOURCE_NAMESPACE: None, SOURCE_LABELS: None}
+"""What the network sees of a sender that is no pod, beside its address."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,15 +96,15 @@ def senders_of(
     given = address_of(question.source_ip) if question.source_ip is not None else None
     pod = caller.get(SOURCE_WORKLOAD)
     if isinstance(pod, str):
-        return (_pod(world.workloads[pod], world, given),)
+        return (send(world.workloads[pod], world, given),)
     source = source_of(question.source, settings)
     account = account_named(source, settings)
     if account is not None:
         pods = [world.workloads[key] for key in sorted(world.select(PodsOfAccount(*account)))]
         pods = [pod for pod in pods if world.address_of(pod) == given] or pods
         if pods:
-            return tuple(_pod(pod, world, given) for pod in pods)
-        return tuple(_imagined(account[0], world, given, selectors(account[0])))
+            return tuple(send(pod, world, given) for pod in pods)
+        return tuple(imagine_senders(account[0], world, selectors(account[0]), given))
     if isinstance(source, ends.UnknownCaller):
         return (Sender({}),)
     address = given if given is not None else address_of(source.value) if isinstance(source, ends.Address) else None
@@ -99,15 +114,16 @@ def senders_of(
 def _elsewhere(address: str | None, world: World) -> Sender:
     """Return who sends from an address, which may be that of a pod."""
     if address is None:
-        return Sender(_OUTSIDE)
+        return Sender(OUTSIDE)
     workload = world.by_ip(address)
-    return Sender({**_OUTSIDE, PACKET_SOURCE: address}) if workload is None else _pod(workload, world, address)
+    return Sender({**OUTSIDE, PACKET_SOURCE: address}) if workload is None else send(workload, world, address)
 
 
-def _pod(workload: Workload, world: World, given: str | None) -> Sender:
+def send(workload: Workload, world: World, given: str | None = None) -> Sender:
+    """Return a workload as a sender; `given`: its address, if somebody says so."""
     if not workload.is_pod or workload.host_network:
         address = given or (workload.host_ip if workload.host_network else world.address_of(workload))
-        return Sender(_OUTSIDE if address is None else {**_OUTSIDE, PACKET_SOURCE: address}, None, workload)
+        return Sender(OUTSIDE if address is None else {**OUTSIDE, PACKET_SOURCE: address}, None, workload)
     address = given or world.address_of(workload)
     values = _labelled(workload.namespace, workload.labels, world)
     end = NetworkEnd(workload.key, Direction.EGRESS)
@@ -118,8 +134,10 @@ def _labelled(namespace: str, labels: Mapping[str, str], world: World) -> Values
     return {SOURCE_NAMESPACE: labels_text(world.namespace(namespace).labels), SOURCE_LABELS: labels_text(labels)}
 
 
-def _imagined(namespace: str, world: World, given: str | None, selectors: Iterable[Labelled]) -> Iterator[Sender]:
-    """Yield a pod of each kind that could be in a namespace."""
+def imagine_senders(
+    namespace: str, world: World, selectors: Iterable[Labelled], given: str | None = None
+) -> Iterator[Sender]:
+    """Yield a pod of each kind that could be in a namespace: `selectors` tell them apart."""
     home = labels_text(world.namespace(namespace).labels)
     kinds = [text for text in representatives(SOURCE_LABELS, list(dict.fromkeys(selectors))) if isinstance(text, str)]
     address: Values = {} if given is None else {PACKET_SOURCE: given}
@@ -136,11 +154,11 @@ def receivers_of(entry: EntryPoint, question: Question, world: World) -> tuple[R
     first = entry.points[0] if entry.points else None
     transport = transport_of(question)
     if isinstance(first, str):
-        return (_receiving_pod(world.workloads[first], entry.values, transport, world),)
+        return (receive(world.workloads[first], world, entry.values.get(PORT), transport),)
     if isinstance(first, GatewayNamed):
         pods = [world.workloads[key] for key in sorted(world.select(_pods_of(first)))]
         if pods:
-            return tuple(_receiving_pod(pod, entry.values, transport, world) for pod in pods)
+            return tuple(receive(pod, world, entry.values.get(PORT), transport) for pod in pods)
         return (Receiver({}, UnseenHop("the caller", str(first))),)
     address = entry.values.get(DESTINATION_ADDRESS)
     if not isinstance(address, str):
@@ -162,8 +180,8 @@ def _pods_of(gateway: GatewayNamed) -> Target:
     return PodsMatching(gateway.namespace, Selector.of({_GATEWAY_LABEL: gateway.name}))
 
 
-def _receiving_pod(workload: Workload, at: Values, transport: str, world: World) -> Receiver:
-    port = at.get(PORT)
+def receive(workload: Workload, world: World, port: Known = None, transport: str = "TCP") -> Receiver:
+    """Return a workload as a receiver; `port`: the one that is called, where it is known."""
     values: dict[Attribute, Known] = {DESTINATION_DOMAIN: None}
     if isinstance(port, int):
         values[PORT_NAME] = _port_names(workload, port, transport)
@@ -194,26 +212,37 @@ def _port_names(workload: Workload, port: int, transport: str) -> Known:
 def cross_network(entry: EntryPoint, sender: Sender, receiver: Receiver) -> EntryPoint:
     """Return an entry with the ends of the connection before the points on its way."""
     before: tuple[Point, ...] = tuple(end for end in (sender.end, receiver.end) if end is not None)
-    values = {**entry.values, **receiver.values, **sender.values, VICINITY: _vicinity(entry, sender, receiver)}
+    is_direct, address = entry.values.get(SERVICE) is None, entry.values.get(DESTINATION_ADDRESS)
+    vicinity = vicinity_of(sender, receiver, is_direct=is_direct, address=address)
+    values = {**entry.values, **receiver.values, **sender.values, VICINITY: vicinity}
     return EntryPoint(entry.where, (*before, *entry.points), values, entry.hides_http)
 
 
-def _vicinity(entry: EntryPoint, sender: Sender, receiver: Receiver) -> str | None:
+def vicinity_of(sender: Sender, receiver: Receiver, *, is_direct: bool, address: Known = None) -> str | None:
+    """Return how near two ends are; `is_direct`: the receiver itself is called, at this address, and no Service."""
     sending, receiving = sender.workload, receiver.workload
     if sending is not None and receiving is not None and sending.key == receiving.key:
-        return "itself" if entry.values.get(SERVICE) is None else None
-    address, packets = receiver.values.get(DESTINATION_ADDRESS), sender.values.get(PACKET_SOURCE)
-    address = address or entry.values.get(DESTINATION_ADDRESS)
+        return "itself" if is_direct else None
+    called = receiver.values.get(DESTINATION_ADDRESS) or address
+    packets = sender.values.get(PACKET_SOURCE)
     is_from_node = receiving is not None and receiving.host_ip is not None and packets == receiving.host_ip
-    is_to_node = sending is not None and sending.host_ip is not None and address == sending.host_ip
+    is_to_node = sending is not None and sending.host_ip is not None and called == sending.host_ip
     return "node" if is_from_node or is_to_node else None
 
 
-def selectors_in(targets: Iterable[Target], namespace: str, world: World) -> Iterator[Labelled]:
-    """Yield the selectors by which policies select pods of a namespace."""
-    for target in targets:
+# What tells pods apart
+
+
+def selectors_about(engine: Engine[Policy], world: World, receiver: Receiver, namespace: str) -> Iterator[Labelled]:
+    """Yield the selectors that tell the pods of a namespace apart, as subjects, and as peers of a receiver."""
+    for target in (target for policy in engine.network_policies for target in policy.targets):
         match target:
             case PodsMatching(home, selector) if home == namespace:
                 yield Labelled(selector)
             case PodsAcross(namespaces, pods) if namespaces.matches(world.namespace(namespace).labels):
                 yield Labelled(pods)
+    if receiver.end is not None:
+        for layer in engine.program(receiver.end).layers:
+            for atom in layer.atoms(observed=False):
+                if isinstance(atom, Is) and atom.attribute == SOURCE_LABELS and isinstance(atom.matcher, Labelled):
+                    yield atom.matcher
