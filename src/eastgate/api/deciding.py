@@ -249,18 +249,21 @@ class Decider:
             yield from ((crossing, caller) for caller in callers)
             return
         from eastgate.api.questions.network import (  # many have no such policies
-            cross_network,
-            receivers_of,
+            Receiver,
+            Sender,
+            connections_of,
             selectors_about,
             senders_of,
         )
 
-        entry = crossing.entry
-        for receiver in receivers_of(entry, question, self._world):
-            telling = partial(selectors_about, self.engine, self._world, receiver)
-            for caller in callers:
-                for sender in senders_of(question, caller, self._world, self._settings, telling):
-                    yield self._cross(cross_network(entry, sender, receiver)), caller
+        for caller in callers:
+
+            def senders(receiver: Receiver, caller: Values = caller) -> tuple[Sender, ...]:
+                telling = partial(selectors_about, self.engine, self._world, receiver)
+                return senders_of(question, caller, self._world, self._settings, telling)
+
+            for entry in connections_of(crossing.entry, senders, question, self._world):
+                yield self._cross(entry), caller
 
     def _cross(self, entry: EntryPoint) -> _Crossing:
         """Find what decides where a question leads."""

@@ -7,8 +7,8 @@ once by `compile_all`; a change forgets only the programs of the points that it 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Generic, TypeVar
+from collections.abc import Callable, Iterable, Sequence, Set
+from typing import ClassVar, Generic, TypeVar
 from weakref import WeakValueDictionary
 
 from eastgate.cluster import (
@@ -35,13 +35,15 @@ from eastgate.ir import (
     PolicyRef,
     Refusal,
     Request,
+    ScopeKind,
     Site,
     Stances,
     Unroutable,
     labels_of,
 )
+from eastgate.records import dataclass
 
-__all__ = ["Engine"]
+__all__ = ["Engine", "UnseenScope"]
 
 P = TypeVar("P", bound=Targeting)
 
@@ -102,7 +104,7 @@ class Engine(Generic[P]):
                 case DeadEnd(why):
                     program = compile_layers([_refusing(why)])
                 case UnseenHop():
-                    program = compile_layers([Layer(_AT_HOPS, Chain(()))])
+                    program = compile_layers([Layer(_AT_HOPS, Chain((), scope=UnseenScope(str(point))))])
                 case _:
                     program = compile_layers(self._assemble(attached, ()))
             self._programs[point] = program
@@ -134,6 +136,11 @@ class Engine(Generic[P]):
     def network_policies(self) -> list[P]:
         """Return the policies that the network applies."""
         return [self._attachments.policies[ref] for ref in self._network if ref in self._attachments.policies]
+
+    @property
+    def network_refs(self) -> Set[PolicyRef]:
+        """Return the names of the policies that the network applies."""
+        return self._network
 
     @property
     def has_network_policies(self) -> bool:
@@ -235,6 +242,18 @@ class Engine(Generic[P]):
         self._ends.clear()
         self.version += 1  # last: whoever sees it must not meet a program from before
         return frozenset(touched)
+
+
+@dataclass(frozen=True, slots=True)
+class UnseenScope:
+    """The reason for which nothing is asked on a part of the way: the pods at its ends are in no manifest."""
+
+    hop: str
+    kind: ClassVar[ScopeKind] = ScopeKind.OTHERS
+    refs: ClassVar[tuple[PolicyRef, ...]] = ()
+
+    def __str__(self) -> str:
+        return f"from {self.hop}: no manifest has these pods, so that network policies are not considered there"
 
 
 def _refusing(why: Unroutable) -> Layer:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from ipaddress import ip_network
+from itertools import pairwise
 from typing import ClassVar, TypeAlias
 from weakref import WeakKeyDictionary
 
@@ -189,7 +190,7 @@ class NetworkReach:
     def _ranges(self, workload: Workload, asked: Sequence[Is], layers: Sequence[Layer]) -> Iterator[SelectorCase]:
         """Yield what happens at the ports between the ends of ranges, which are alike."""
         edges = sorted({edge for atom in asked if isinstance(atom.matcher, Between) for edge in _edges(atom.matcher)})
-        for first, last in zip(edges, edges[1:], strict=False):
+        for first, last in pairwise(edges):
             if last - first > 1:
                 yield SelectorCase(Is(PORT, Between(first + 1, last - 1)), self._chain(workload, first + 1, layers))
 

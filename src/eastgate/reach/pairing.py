@@ -92,6 +92,8 @@ def _touched(
     """Return the points that changed policies target, if nothing else has changed; None where all may have."""
     if old.settings != new.settings or old.world.objects != new.world.objects:
         return None
+    if any(ref in engine.network_refs for engine in (old.engine, new.engine) for ref in changed):
+        return None  # at the other end they matter as well
     for side in policies:
         targets = (target for ref in changed if ref in side for target in side[ref].targets)
         if any(isinstance(target, Everything) for target in targets):

@@ -89,13 +89,15 @@ class Arrival:
 class EntryPoint:
     """A point where requests arrive, and the attributes that follow from arriving there.
 
-    `hides_http`: nothing on the way sees HTTP, whatever a question says of it.
+    `hides_http`: nothing on the way sees HTTP, whatever a question says of it. `onward`: the Service that a gateway on
+    the way calls, and the port there.
     """
 
     where: str
     points: tuple[Point, ...]
     values: Values
     hides_http: bool = False
+    onward: tuple[str, int | None] | None = None
 
     def request(self, shared: Values, caller: Values, answers: Mapping[str, Answer]) -> Request:
         """Return a request as it is seen here."""
@@ -340,7 +342,7 @@ def _entries(
 
 
 def _entry(way: Way, values: Values) -> EntryPoint:
-    return EntryPoint(way.where, way.points, {**values, BACKEND: way.backend}, way.hides_http)
+    return EntryPoint(way.where, way.points, {**values, BACKEND: way.backend}, way.hides_http, way.service)
 
 
 def _declared(kind: str, key: str, declared: Mapping[str, T]) -> T:

@@ -45,6 +45,7 @@ __all__ = [
     "OUTSIDE",
     "Receiver",
     "Sender",
+    "connections_of",
     "cross_network",
     "imagine_senders",
     "receive",
@@ -207,6 +208,35 @@ def _port_names(workload: Workload, port: int, transport: str) -> Known:
 
 
 # Both
+
+
+def connections_of(
+    entry: EntryPoint, senders: Callable[[Receiver], Iterable[Sender]], question: Question, world: World
+) -> Iterator[EntryPoint]:
+    """Yield every connection on the way of an entry, with the two ends of each: ALL must be let through.
+
+    `senders` returns those who may open one to a receiver. A gateway opens one of its own to each of the pods behind
+    it; where its pods are unknown, so is what happens there.
+    """
+    for receiver in receivers_of(entry, question, world):
+        onward: tuple[Point, ...] = ()
+        if receiver.workload is None and entry.onward is not None and isinstance(receiver.end, UnseenHop):
+            onward = (UnseenHop(receiver.end.end, f"Service {entry.onward[0]}"),)
+        for sender in senders(receiver):
+            crossed = cross_network(entry, sender, receiver)
+            yield EntryPoint(crossed.where, (*crossed.points, *onward), crossed.values, crossed.hides_http)
+        if receiver.workload is not None and entry.onward is not None:
+            yield from _behind_gateway(receiver.workload, *entry.onward, question, world)
+
+
+def _behind_gateway(
+    gateway: Workload, key: str, port: int | None, question: Question, world: World
+) -> Iterator[EntryPoint]:
+    service = world.services.get(key)
+    for pod in (world.workloads[pod] for pod in world.pods_of(key)) if service is not None else ():
+        for number in world.target_ports(service, port, pod) if service is not None else ():
+            at = EntryPoint(f"{gateway.key} -> {pod.key}", (), {PORT: number, SERVICE: key})
+            yield cross_network(at, send(gateway, world), receive(pod, world, number, transport_of(question)))
 
 
 def cross_network(entry: EntryPoint, sender: Sender, receiver: Receiver) -> EntryPoint:
