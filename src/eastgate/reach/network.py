@@ -24,7 +24,7 @@ from eastgate.api.questions.network import (
     vicinity_of,
 )
 from eastgate.cluster import Workload, service_account_id
-from eastgate.cluster.points import NetworkEnd
+from eastgate.cluster.points import Direction, NetworkEnd
 from eastgate.dialects import Policy
 from eastgate.engine.engine import Engine
 from eastgate.ir import (
@@ -76,7 +76,7 @@ from eastgate.reach.destinations import Decides
 from eastgate.reach.requests import port_classes
 from eastgate.records import dataclass
 
-__all__ = ["NetworkReach", "network_layers"]
+__all__ = ["NetworkReach", "network_layers", "network_reach"]
 
 _AT_ENDS = Placement(Site.NETWORK, "both ends")
 _SOMEWHERE = "any-other"  # a namespace that nobody declares
@@ -112,14 +112,17 @@ _reached: WeakKeyDictionary[Engine[Policy], tuple[int, NetworkReach]] = WeakKeyD
 
 def network_layers(authority: Decides, workload: Workload) -> tuple[Layer, ...]:
     """Return the layer that stands for the network before a workload; none where it has no policies."""
+    return (network_reach(authority).layer(workload),) if authority.engine.has_network_policies else ()
+
+
+def network_reach(authority: Decides) -> NetworkReach:
+    """Return what the network does, computed once for as long as nothing changes."""
     engine = authority.engine
-    if not engine.has_network_policies:
-        return ()
     version, reached = _reached.get(engine, (-1, None))
     if reached is None or version != engine.version:
         reached = NetworkReach(authority)
         _reached[engine] = engine.version, reached
-    return (reached.layer(workload),)
+    return reached
 
 
 class NetworkReach:
@@ -142,6 +145,18 @@ class NetworkReach:
         self._telling: frozenset[Attribute] = frozenset[Attribute]().union(
             *(layer.looks_at for program in self._egress for layer in program.layers)
         )
+
+    @property
+    def atoms(self) -> Iterator[Is]:
+        """Yield what the policies ask of connections."""
+        ends = [NetworkEnd(key, Direction.INGRESS) for key in self._world.workloads]
+        programs = {id(program): program for program in (*map(self._engine.program, ends), *self._egress)}
+        layers = (layer for program in programs.values() for layer in program.layers)
+        yield from (atom for layer in layers for atom in layer.atoms(observed=False) if isinstance(atom, Is))
+
+    def passes(self, sender: Sender, receiver: Receiver, port: int, transport: str) -> bool:
+        """Return whether a connection is let through."""
+        return self._verdict(sender, receiver, port, transport)[0]
 
     def layer(self, workload: Workload) -> Layer:
         """Return what the network does before a workload; the same object for all to which it does the same."""
@@ -254,11 +269,11 @@ class NetworkReach:
             chain = next((case.chain for case in layer.cases if rewrite(case.when, settle) == ALWAYS), layer.otherwise)
             yield from (_rewritten(stage, settle) for stage in chain.stages)
 
-    def _verdict(self, sender: Sender, receiver: Receiver, port: int) -> _Verdict:
+    def _verdict(self, sender: Sender, receiver: Receiver, port: int, transport: str = "TCP") -> _Verdict:
         """Return whether the network lets a connection pass, and the rule that says so, if it is one."""
         ends = [end for end in (sender.end, receiver.end) if isinstance(end, NetworkEnd)]
         programs = [self._engine.program(end) for end in ends]
-        values: dict[Attribute, Known] = {**receiver.values, **sender.values, PORT: port, TRANSPORT: "TCP"}
+        values: dict[Attribute, Known] = {**receiver.values, **sender.values, PORT: port, TRANSPORT: transport}
         values[VICINITY] = vicinity_of(sender, receiver, is_direct=True)
         looked_at = sorted(
             {attribute for program in programs for layer in program.layers for attribute in layer.looks_at}

@@ -49,9 +49,11 @@ __all__ = [
     "cross_network",
     "imagine_senders",
     "receive",
+    "receive_outside",
     "receivers_of",
     "selectors_about",
     "send",
+    "send_from_outside",
     "senders_of",
     "vicinity_of",
 ]
@@ -109,10 +111,10 @@ def senders_of(
     if isinstance(source, ends.UnknownCaller):
         return (Sender({}),)
     address = given if given is not None else address_of(source.value) if isinstance(source, ends.Address) else None
-    return (_elsewhere(address, world),)
+    return (send_from_outside(address, world),)
 
 
-def _elsewhere(address: str | None, world: World) -> Sender:
+def send_from_outside(address: str | None, world: World) -> Sender:
     """Return who sends from an address, which may be that of a pod."""
     if address is None:
         return Sender(OUTSIDE)
@@ -164,16 +166,20 @@ def receivers_of(entry: EntryPoint, question: Question, world: World) -> tuple[R
     address = entry.values.get(DESTINATION_ADDRESS)
     if not isinstance(address, str):
         return (Receiver({}, UnseenHop("the caller", entry.where)),)
+    return (receive_outside(address, world),)
+
+
+def receive_outside(address: str, world: World) -> Receiver:
+    """Return an address as a receiver that is no pod; it may be that of a node. Nobody knows its names."""
     nodes = [node for node in world.nodes.values() if address in node.addresses]
-    return (
-        Receiver(
-            {
-                DESTINATION_NAMESPACE: None,
-                DESTINATION_LABELS: None,
-                DESTINATION_NODE: labels_text(nodes[0].labels) if nodes else None,
-                PORT_NAME: None,
-            }
-        ),
+    return Receiver(
+        {
+            DESTINATION_NAMESPACE: None,
+            DESTINATION_LABELS: None,
+            DESTINATION_NODE: labels_text(nodes[0].labels) if nodes else None,
+            DESTINATION_ADDRESS: address,
+            PORT_NAME: None,
+        }
     )
 
 
