@@ -65,8 +65,12 @@ class World:
 
     def address_of(self, workload: Workload) -> str | None:
         """Return from where a workload calls others; None where nobody knows."""
+        return next(iter(self.addresses_of(workload)), None)
+
+    def addresses_of(self, workload: Workload) -> tuple[str, ...]:
+        """Return the addresses of a workload that are its own, as far as they are known; of each family at most one."""
         placed = self._has.placement.addresses.get(workload.key) if self._has.placement is not None else None
-        return placed or next(iter(workload.ips), None)
+        return workload.ips if placed is None else (placed,)
 
     @property
     def networks(self) -> Networks:
@@ -220,10 +224,13 @@ class World:
         """Return the endpoints of a Service without selector that are no declared pod."""
         return self._has.slices.unknown(service, self._has.index)
 
-    def target_ports(self, service: Service, port: int | None, workload: Workload) -> tuple[int, ...]:
+    def target_ports(
+        self, service: Service, port: int | None, workload: Workload, protocol: str | None = None
+    ) -> tuple[int, ...]:
         """Return the ports of a workload that a port of a Service leads to, or that all its ports lead to; sorted.
 
-        Usually one. Two where the Service's port is both TCP and UDP with different targets. None where
+        `protocol`: of its ports those of this transport. Usually one. Two where the Service's port is both TCP and
+        UDP with different targets. None where
         the Service has no such port, or leads to a port name that the workload does not declare: then
         the workload is no endpoint of that port.
         """
@@ -231,7 +238,7 @@ class World:
             return tuple(sorted(self._has.slices.ports(service, port)))
         numbers: set[int] = set()
         for candidate in service.ports:
-            if port is None or candidate.port == port:
+            if (port is None or candidate.port == port) and protocol in (None, candidate.protocol):
                 target = candidate.target
                 number = workload.port_named(target, candidate.protocol) if isinstance(target, str) else target
                 if number is not None:

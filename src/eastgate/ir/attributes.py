@@ -15,6 +15,7 @@ from weakref import WeakValueDictionary
 
 __all__ = [
     "ADDRESS",
+    "ADDRESSES",
     "APPLICATION",
     "AUTHORITY",
     "BACKEND",
@@ -173,6 +174,8 @@ DESTINATION_ADDRESS: Final = Attribute("destination address")
 DESTINATION_DOMAIN: Final = Attribute("destination domain")  # a DNS name that was resolved to the address
 PORT_NAME: Final = Attribute("name of the port")  # all names that the destination gives to it, for the transport
 VICINITY: Final = Attribute("vicinity")  # "itself": a pod calls itself; "node": a pod and its own node
+ADDRESSES: Final = frozenset({ADDRESS, FORWARDED_ADDRESS, PACKET_SOURCE, DESTINATION_ADDRESS})
+"""Addresses that every request has, known or not."""
 TIME: Final = Attribute("time")  # of the request, as RFC 3339
 MCP_METHOD: Final = Attribute("MCP method", needs_http=True)
 MCP_TOOL: Final = Attribute("MCP tool", needs_http=True)

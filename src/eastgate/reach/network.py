@@ -17,10 +17,12 @@ from eastgate.api.questions.network import (
     OUTSIDE,
     Receiver,
     Sender,
+    TooManyKinds,
     imagine_senders,
     receive,
     selectors_about,
     send,
+    share_family,
     vicinity_of,
 )
 from eastgate.cluster import Workload, service_account_id
@@ -47,6 +49,7 @@ from eastgate.ir import (
     Placement,
     Predicate,
     Prefix,
+    Present,
     Refusal,
     Request,
     Rule,
@@ -139,7 +142,7 @@ class NetworkReach:
             if workload.is_pod:
                 domain = self._settings.trust_domain
                 identity = service_account_id(domain, workload.namespace, workload.service_account)
-                self._accounts[identity].append(send(workload, self._world))
+                self._accounts[identity] += send(workload, self._world)
         ends = [sender.end for senders in self._accounts.values() for sender in senders if sender.end is not None]
         self._egress = list({id(program): program for program in map(self._engine.program, ends)}.values())
         self._telling: frozenset[Attribute] = frozenset[Attribute]().union(
@@ -154,23 +157,23 @@ class NetworkReach:
         layers = (layer for program in programs.values() for layer in program.layers)
         yield from (atom for layer in layers for atom in layer.atoms(observed=False) if isinstance(atom, Is))
 
-    def passes(self, sender: Sender, receiver: Receiver, port: int, transport: str) -> bool:
-        """Return whether a connection is let through."""
-        return self._verdict(sender, receiver, port, transport)[0]
+    def passes(self, sender: Sender, receivers: Sequence[Receiver], port: int, transport: str) -> bool:
+        """Return whether a connection is let through, at whichever address it arrives."""
+        return self._verdict(sender, receivers, port, transport)[0]
 
     def layer(self, workload: Workload) -> Layer:
         """Return what the network does before a workload; the same object for all to which it does the same."""
-        receiver = receive(workload, self._world)
-        signature = self._signature(workload, receiver)
+        receivers = receive(workload, self._world)
+        layers = self._engine.program(end).layers if isinstance(end := receivers[0].end, NetworkEnd) else ()
+        signature = self._signature(workload, receivers, layers)
         layer = self._layers.get(signature)
         if layer is None:
-            layer = self._layers[signature] = self._compute(workload, receiver)
+            layer = self._layers[signature] = self._compute(workload, layers)
         return layer
 
-    def _signature(self, workload: Workload, receiver: Receiver) -> Hashable:
-        layers = self._engine.program(receiver.end).layers if isinstance(receiver.end, NetworkEnd) else ()
+    def _signature(self, workload: Workload, receivers: Sequence[Receiver], layers: Sequence[Layer]) -> Hashable:
         telling = self._telling.union(*(layer.looks_at for layer in layers))
-        seen = tuple(receiver.values.get(attribute, UNKNOWN) for attribute in sorted(telling))
+        seen = tuple(each.values.get(attribute, UNKNOWN) for each in receivers for attribute in sorted(telling))
         names = tuple(workload.ports) if PORT_NAME in telling else ()
         node = workload.host_ip if VICINITY in telling else None
         itself = workload.key if self._has_lonely_sender(workload) else None
@@ -180,8 +183,7 @@ class NetworkReach:
         """Return whether a workload is a sender whom what it sends to itself tells from others."""
         return VICINITY in self._telling and workload.is_pod
 
-    def _compute(self, workload: Workload, receiver: Receiver) -> Layer:
-        layers = self._engine.program(receiver.end).layers if isinstance(receiver.end, NetworkEnd) else ()
+    def _compute(self, workload: Workload, layers: Sequence[Layer]) -> Layer:
         every = [*layers, *(layer for program in self._egress for layer in program.layers)]
         asked = {atom: None for layer in every for atom in layer.atoms(observed=False) if PORT in _attributes(atom)}
         chains: dict[Chain, list[int]] = {}
@@ -210,38 +212,50 @@ class NetworkReach:
                 yield SelectorCase(Is(PORT, Between(first + 1, last - 1)), self._chain(workload, first + 1, layers))
 
     def _chain(self, workload: Workload, port: int, layers: Sequence[Layer]) -> Chain:
-        receiver = receive(workload, self._world, port)
+        receivers = receive(workload, self._world, port)
         accepted: dict[Origin | None, set[str]] = defaultdict(set)
         denied: dict[Origin | None, set[str]] = defaultdict(set)
         steps: list[Step] = []
         for identity, senders in self._accounts.items():
-            verdicts = [(sender, self._verdict(sender, receiver, port)) for sender in senders]
-            allowed = [sender for sender, (passes, _) in verdicts if passes]
-            if len(allowed) == len(senders):
+            verdicts = [(sender, self._verdict(sender, receivers, port)) for sender in senders]
+            refused = {
+                sender.workload.key for sender, (passes, _) in verdicts if not passes and sender.workload is not None
+            }
+            allowed = [
+                sender for sender in senders if sender.workload is not None and sender.workload.key not in refused
+            ]
+            if not refused:
                 accepted[verdicts[0][1][1]].add(identity)
                 continue
             if allowed:
-                keys = frozenset(sender.workload.key for sender in allowed if sender.workload is not None)
-                who = all_of([Is(IDENTITY, OneOf(frozenset({identity}))), Is(SOURCE_WORKLOAD, OneOf(keys))])
+                pods = Is(SOURCE_WORKLOAD, OneOf(frozenset(allowed)))
+                who = all_of([Is(IDENTITY, OneOf(frozenset({identity}))), pods])
                 steps.append(_step(who, Effect.ACCEPT, next(origin for _, (passes, origin) in verdicts if passes)))
             denied[next(origin for _, (passes, origin) in verdicts if not passes)].add(identity)
         steps += [_step(_named(names), Effect.ACCEPT, origin) for origin, names in accepted.items()]
         steps += [_step(_named(names), Effect.DENY, origin) for origin, names in denied.items()]
         for namespace in self._world.namespaces_in_use():
             who = Is(IDENTITY, AccountsOf(self._settings.trust_domain, namespace))
-            steps += self._steps_of_others(who, namespace, receiver, port)
+            steps += self._steps_of_others(who, namespace, receivers, port)
         others = Is(IDENTITY, Prefix(f"spiffe://{self._settings.trust_domain}/ns/"))
-        steps += self._steps_of_others(others, _SOMEWHERE, receiver, port)
+        steps += self._steps_of_others(others, _SOMEWHERE, receivers, port)
         if workload.host_ip is not None:  # the node of a pod may always call it
             node = Is(ADDRESS, InNetwork((ip_network(workload.host_ip),)))
             steps.append(_step(node, Effect.ACCEPT, None))
         stage = FirstMatch("network", tuple(steps), Effect.PASS, Refusal.CLOSED)
-        return Chain((stage, *(self._outside(receiver, port, layers))))
+        return Chain((stage, *(self._outside(receivers[0], port, layers))))
 
-    def _steps_of_others(self, who: Predicate, namespace: str, receiver: Receiver, port: int) -> Iterator[Step]:
+    def _steps_of_others(
+        self, who: Predicate, namespace: str, receivers: Sequence[Receiver], port: int
+    ) -> Iterator[Step]:
         """Yield what happens to pods of a namespace that no manifest has: they may have any labels."""
-        senders = list(imagine_senders(namespace, self._world, self._selectors(receiver, namespace)))
-        verdicts = [(sender, self._verdict(sender, receiver, port)) for sender in senders]
+        try:
+            senders = list(imagine_senders(namespace, self._world, self._selectors(receivers[0], namespace)))
+        except TooManyKinds:
+            yield _step(all_of([who, Is(SOURCE_LABELS, Present())]), Effect.ACCEPT, None)  # it depends
+            yield _step(who, Effect.DENY, None)
+            return
+        verdicts = [(sender, self._verdict(sender, receivers, port)) for sender in senders]
         allowed = [(sender, origin) for sender, (passes, origin) in verdicts if passes]
         if allowed:
             labels = frozenset(str(sender.values[SOURCE_LABELS]) for sender, _ in allowed)
@@ -269,12 +283,17 @@ class NetworkReach:
             chain = next((case.chain for case in layer.cases if rewrite(case.when, settle) == ALWAYS), layer.otherwise)
             yield from (_rewritten(stage, settle) for stage in chain.stages)
 
-    def _verdict(self, sender: Sender, receiver: Receiver, port: int, transport: str = "TCP") -> _Verdict:
+    def _verdict(self, sender: Sender, receivers: Sequence[Receiver], port: int, transport: str = "TCP") -> _Verdict:
         """Return whether the network lets a connection pass, and the rule that says so, if it is one."""
+        ends = [receiver for receiver in receivers if share_family(sender, receiver)]
+        verdicts = [self._verdict_at(sender, receiver, port, transport) for receiver in ends]
+        return next((verdict for verdict in verdicts if not verdict[0]), verdicts[0] if verdicts else (True, None))
+
+    def _verdict_at(self, sender: Sender, receiver: Receiver, port: int, transport: str) -> _Verdict:
         ends = [end for end in (sender.end, receiver.end) if isinstance(end, NetworkEnd)]
         programs = [self._engine.program(end) for end in ends]
         values: dict[Attribute, Known] = {**receiver.values, **sender.values, PORT: port, TRANSPORT: transport}
-        values[VICINITY] = vicinity_of(sender, receiver, is_direct=True)
+        values.update(vicinity_of(sender, receiver, is_direct=True))
         looked_at = sorted(
             {attribute for program in programs for layer in program.layers for attribute in layer.looks_at}
         )
@@ -319,6 +338,10 @@ def _rewritten(stage: Stage, settle: Callable[[Is | Computed], Predicate]) -> St
 
 def _step(who: Predicate, effect: Effect, origin: Origin | None) -> Step:
     return Step(Rule(who, origin if origin is not None else _ISOLATED if effect is Effect.DENY else _OPEN), effect)
+
+
+def _key(sender: Sender) -> str:
+    return "" if sender.workload is None else sender.workload.key
 
 
 def _named(identities: Iterable[str]) -> Predicate:

@@ -83,17 +83,19 @@ def _addresses(atoms: Iterable[Is], attribute: Attribute) -> list[str]:
 
 
 def _passes(side: Authority, reach: NetworkReach, connection: _Connection) -> bool:
-    sender, receiver = _sender(side, connection), _receiver(side, connection)
-    return reach.passes(sender, receiver, connection.port, connection.transport)
+    receivers = _receivers(side, connection)
+    return all(
+        reach.passes(sender, receivers, connection.port, connection.transport) for sender in _senders(side, connection)
+    )
 
 
-def _sender(side: Authority, connection: _Connection) -> Sender:
+def _senders(side: Authority, connection: _Connection) -> tuple[Sender, ...]:
     kind, _, name = connection.source.partition(":")
     return send(side.world.workloads[name], side.world) if kind == "pod" else send_from_outside(name, side.world)
 
 
-def _receiver(side: Authority, connection: _Connection) -> Receiver:
+def _receivers(side: Authority, connection: _Connection) -> tuple[Receiver, ...]:
     kind, _, name = connection.to.partition(":")
     if kind == "pod":
         return receive(side.world.workloads[name], side.world, connection.port, connection.transport)
-    return receive_outside(name, side.world)
+    return (receive_outside(name, side.world),)
