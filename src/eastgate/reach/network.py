@@ -218,12 +218,8 @@ class NetworkReach:
         steps: list[Step] = []
         for identity, senders in self._accounts.items():
             verdicts = [(sender, self._verdict(sender, receivers, port)) for sender in senders]
-            refused = {
-                sender.workload.key for sender, (passes, _) in verdicts if not passes and sender.workload is not None
-            }
-            allowed = [
-                sender for sender in senders if sender.workload is not None and sender.workload.key not in refused
-            ]
+            refused = {_key(sender) for sender, (passes, _) in verdicts if not passes}
+            allowed = {_key(sender) for sender in senders} - refused
             if not refused:
                 accepted[verdicts[0][1][1]].add(identity)
                 continue
