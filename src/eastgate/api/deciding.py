@@ -253,15 +253,20 @@ class Decider:
         if not with_network:
             yield from ((crossing, caller) for caller in callers)
             return
-        from eastgate.api.questions.network import cross_network, receivers_of, senders_of  # many have no such policies
+        from eastgate.api.questions import network  # many have no such policies
 
         entry = crossing.entry
-        for receiver in receivers_of(entry, question, self._world):
-            for caller in callers:
-                for sender in senders_of(
-                    question, caller, self._world, self._settings, partial(self._selectors, receiver)
-                ):
-                    yield self._cross(cross_network(entry, sender, receiver)), caller
+        connections = [
+            (caller, sender, receiver)
+            for receiver in network.receivers_of(entry, question, self._world)
+            for caller in callers
+            for sender in network.senders_of(
+                question, caller, self._world, self._settings, partial(self._selectors, receiver)
+            )
+        ]
+        possible = [each for each in connections if network.is_connected(entry, each[1], each[2])]
+        for caller, sender, receiver in possible or connections:
+            yield self._cross(network.cross_network(entry, sender, receiver)), caller
 
     def _selectors(self, receiver: Receiver, namespace: str) -> Iterator[Labelled]:
         """Yield the selectors that tell the pods of a namespace apart, as subjects, and as peers of a receiver."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
 from eastgate.api.questions import ends
 from eastgate.api.questions.codes import BAD_ATTRIBUTE, BAD_SOURCE, NOT_DECLARED, NOTHING_BEHIND, QuestionError
-from eastgate.api.questions.derived import address_of
+from eastgate.api.questions.derived import address_of, transport_of
 from eastgate.api.questions.ends import destination_of, source_of
 from eastgate.api.questions.values import request_values
 from eastgate.cluster import (
@@ -155,7 +156,7 @@ class Resolver(Generic[T]):
 
     def entries(self, question: Question, shared: Values) -> tuple[T, ...]:
         """Return every place that a question may lead to; `shared` is what is known of its requests."""
-        key = (question.to, question.port)
+        key = (question.to, question.port, question.protocol)
         entries = self._entries.get(key)
         if entries is None:
             routed_by = self._routed_by.get(question.to)
@@ -320,7 +321,7 @@ def _entries(
                 yield EntryPoint(workload.key, (workload.key,), {**port, SERVICE: None})
         case ends.Service():
             service = _declared("Service", to.key, world.services)
-            for workload, values in _behind(service, question.port, world):
+            for workload, values in _behind(_by_transport(service, question), question.port, world):
                 yield EntryPoint(workload.key, (workload.key,), values)
         case ends.Gateway():
             from eastgate.gateway.journey import through_gateway  # most questions need no routes
@@ -364,6 +365,17 @@ def _route(to: ends.Route, world: World) -> Route:
 def _handshake(question: Question) -> Values:
     """Return the name in the TLS handshake of a request whose host alone is given: there is none, or it is that."""
     return {SNI: comparable_host(question.host)} if question.sni is None and question.host is not None else {}
+
+
+def _by_transport(service: Service, question: Question) -> Service:
+    """Return a Service with those of its ports that have the transport protocol of a question, where it gives one."""
+    if question.protocol is None:
+        return service
+    transport = transport_of(question)
+    ports = tuple(declared for declared in service.ports if declared.protocol == transport)
+    if service.ports and not ports:
+        raise QuestionError(NOTHING_BEHIND, f"Service {service.key} has no port for {transport}")
+    return replace(service, ports=ports)
 
 
 def _behind(service: Service, port: int | None, world: World) -> Iterator[tuple[Workload, Values]]:

@@ -39,7 +39,7 @@ from eastgate.records import dataclass
 from eastgate.settings import Settings
 from eastgate.symbolic.cells import representatives
 
-__all__ = ["Receiver", "Sender", "cross_network", "receivers_of", "selectors_in", "senders_of"]
+__all__ = ["Receiver", "Sender", "cross_network", "is_connected", "receivers_of", "selectors_in", "senders_of"]
 
 _MOST_LABELLINGS = 4096
 _GATEWAY_LABEL = "gateway.networking.k8s.io/gateway-name"
@@ -81,37 +81,51 @@ def senders_of(
     given = address_of(question.source_ip) if question.source_ip is not None else None
     pod = caller.get(SOURCE_WORKLOAD)
     if isinstance(pod, str):
-        return (_pod(world.workloads[pod], world, given),)
+        return tuple(_pod(world.workloads[pod], world, given))
     source = source_of(question.source, settings)
     account = account_named(source, settings)
     if account is not None:
         pods = [world.workloads[key] for key in sorted(world.select(PodsOfAccount(*account)))]
         pods = [pod for pod in pods if world.address_of(pod) == given] or pods
         if pods:
-            return tuple(_pod(pod, world, given) for pod in pods)
+            return tuple(sender for pod in pods for sender in _pod(pod, world, given))
         return tuple(_imagined(account[0], world, given, selectors(account[0])))
     if isinstance(source, ends.UnknownCaller):
         return (Sender({}),)
     address = given if given is not None else address_of(source.value) if isinstance(source, ends.Address) else None
-    return (_elsewhere(address, world),)
+    return tuple(_elsewhere(address, world))
 
 
-def _elsewhere(address: str | None, world: World) -> Sender:
-    """Return who sends from an address, which may be that of a pod."""
-    if address is None:
-        return Sender(_OUTSIDE)
-    workload = world.by_ip(address)
-    return Sender({**_OUTSIDE, PACKET_SOURCE: address}) if workload is None else _pod(workload, world, address)
+def _elsewhere(address: str | None, world: World) -> Iterator[Sender]:
+    """Yield who sends from an address, which may be that of a pod."""
+    workload = None if address is None else world.by_ip(address)
+    if workload is not None:
+        yield from _pod(workload, world, address)
+    else:
+        yield Sender(_OUTSIDE if address is None else {**_OUTSIDE, PACKET_SOURCE: address})
 
 
-def _pod(workload: Workload, world: World, given: str | None) -> Sender:
-    if not workload.is_pod or workload.host_network:
-        address = given or (workload.host_ip if workload.host_network else world.address_of(workload))
-        return Sender(_OUTSIDE if address is None else {**_OUTSIDE, PACKET_SOURCE: address}, None, workload)
-    address = given or world.address_of(workload)
-    values = _labelled(workload.namespace, workload.labels, world)
-    end = NetworkEnd(workload.key, Direction.EGRESS)
-    return Sender(values if address is None else {**values, PACKET_SOURCE: address}, end, workload)
+def _pod(workload: Workload, world: World, given: str | None) -> Iterator[Sender]:
+    """Yield a pod as a sender, from each of its addresses."""
+    values, end = _OUTSIDE, None
+    if not _is_on_host(workload):
+        values = _labelled(workload.namespace, workload.labels, world)
+        end = NetworkEnd(workload.key, Direction.EGRESS)
+    for address in (given,) if given is not None else _addresses(workload, world) or (None,):
+        yield Sender(values if address is None else {**values, PACKET_SOURCE: address}, end, workload)
+
+
+def _is_on_host(workload: Workload) -> bool:
+    """Return whether no policy of the network is about a workload: it is no pod, or in the network of its node."""
+    return workload.host_network or not workload.is_pod
+
+
+def _addresses(workload: Workload, world: World) -> tuple[str, ...]:
+    """Return the addresses of a workload: one of each family, where the network has two."""
+    if workload.host_network:
+        return (workload.host_ip,) if workload.host_ip is not None else ()
+    first = world.address_of(workload)
+    return workload.ips if first in workload.ips else (first,) if first is not None else ()
 
 
 def _labelled(namespace: str, labels: Mapping[str, str], world: World) -> Values:
@@ -136,50 +150,48 @@ def receivers_of(entry: EntryPoint, question: Question, world: World) -> tuple[R
     first = entry.points[0] if entry.points else None
     transport = transport_of(question)
     if isinstance(first, str):
-        return (_receiving_pod(world.workloads[first], entry.values, transport, world),)
+        return tuple(_receiving_pod(world.workloads[first], entry.values, transport, world))
     if isinstance(first, GatewayNamed):
         pods = [world.workloads[key] for key in sorted(world.select(_pods_of(first)))]
         if pods:
-            return tuple(_receiving_pod(pod, entry.values, transport, world) for pod in pods)
+            return tuple(
+                receiver for pod in pods for receiver in _receiving_pod(pod, entry.values, transport, world)
+            )
         return (Receiver({}, UnseenHop("the caller", str(first))),)
     address = entry.values.get(DESTINATION_ADDRESS)
     if not isinstance(address, str):
         return (Receiver({}, UnseenHop("the caller", entry.where)),)
-    nodes = [node for node in world.nodes.values() if address in node.addresses]
-    return (
-        Receiver(
-            {
-                DESTINATION_NAMESPACE: None,
-                DESTINATION_LABELS: None,
-                DESTINATION_NODE: labels_text(nodes[0].labels) if nodes else None,
-                PORT_NAME: None,
-            }
-        ),
-    )
+    elsewhere = dict.fromkeys((DESTINATION_NAMESPACE, DESTINATION_LABELS, PORT_NAME))
+    return (Receiver({**elsewhere, DESTINATION_NODE: _node_at(address, world)}),)
 
 
 def _pods_of(gateway: GatewayNamed) -> Target:
     return PodsMatching(gateway.namespace, Selector.of({_GATEWAY_LABEL: gateway.name}))
 
 
-def _receiving_pod(workload: Workload, at: Values, transport: str, world: World) -> Receiver:
+def _receiving_pod(workload: Workload, at: Values, transport: str, world: World) -> Iterator[Receiver]:
+    """Yield a pod as a receiver, at each of its addresses."""
     port = at.get(PORT)
     values: dict[Attribute, Known] = {DESTINATION_DOMAIN: None}
     if isinstance(port, int):
         values[PORT_NAME] = _port_names(workload, port, transport)
-    on_host = workload.host_network or not workload.is_pod
-    address = workload.host_ip if workload.host_network else world.address_of(workload)
-    if address is not None:
-        values[DESTINATION_ADDRESS] = address
-    if on_host:
-        nodes = [node for node in world.nodes.values() if address in node.addresses]
+    end = None
+    if _is_on_host(workload):
         values |= {DESTINATION_NAMESPACE: None, DESTINATION_LABELS: None}
-        if nodes or address is not None:
-            values[DESTINATION_NODE] = labels_text(nodes[0].labels) if nodes else None
-        return Receiver(values, None, workload)
-    home = labels_text(world.namespace(workload.namespace).labels)
-    values |= {DESTINATION_NAMESPACE: home, DESTINATION_LABELS: labels_text(workload.labels), DESTINATION_NODE: None}
-    return Receiver(values, NetworkEnd(workload.key, Direction.INGRESS), workload)
+    else:
+        home = labels_text(world.namespace(workload.namespace).labels)
+        values |= {DESTINATION_NAMESPACE: home, DESTINATION_LABELS: labels_text(workload.labels), DESTINATION_NODE: None}
+        end = NetworkEnd(workload.key, Direction.INGRESS)
+    for address in _addresses(workload, world) or (None,):
+        placed: Values = {} if address is None else {DESTINATION_ADDRESS: address}
+        if end is None and address is not None:
+            placed = {**placed, DESTINATION_NODE: _node_at(address, world)}
+        yield Receiver({**values, **placed}, end, workload)
+
+
+def _node_at(address: str, world: World) -> str | None:
+    """Return the labels of the node that has an address; None where none has it."""
+    return next((labels_text(node.labels) for node in world.nodes.values() if address in node.addresses), None)
 
 
 def _port_names(workload: Workload, port: int, transport: str) -> Known:
@@ -191,22 +203,32 @@ def _port_names(workload: Workload, port: int, transport: str) -> Known:
 # Both
 
 
+def is_connected(entry: EntryPoint, sender: Sender, receiver: Receiver) -> bool:
+    """Return whether a connection can be from one to the other: not between addresses of two families."""
+    start = sender.values.get(PACKET_SOURCE)
+    end = receiver.values.get(DESTINATION_ADDRESS) or entry.values.get(DESTINATION_ADDRESS)
+    return not isinstance(start, str) or not isinstance(end, str) or (":" in start) == (":" in end)
+
+
 def cross_network(entry: EntryPoint, sender: Sender, receiver: Receiver) -> EntryPoint:
     """Return an entry with the ends of the connection before the points on its way."""
     before: tuple[Point, ...] = tuple(end for end in (sender.end, receiver.end) if end is not None)
-    values = {**entry.values, **receiver.values, **sender.values, VICINITY: _vicinity(entry, sender, receiver)}
+    values = {**entry.values, **receiver.values, **sender.values, **_vicinity(entry, sender, receiver)}
     return EntryPoint(entry.where, (*before, *entry.points), values, entry.hides_http)
 
 
-def _vicinity(entry: EntryPoint, sender: Sender, receiver: Receiver) -> str | None:
+def _vicinity(entry: EntryPoint, sender: Sender, receiver: Receiver) -> Values:
+    """Return what is known of how near both ends are. Pods of one template may be one and the same, or not."""
     sending, receiving = sender.workload, receiver.workload
     if sending is not None and receiving is not None and sending.key == receiving.key:
-        return "itself" if entry.values.get(SERVICE) is None else None
+        if entry.values.get(SERVICE) is not None:
+            return {VICINITY: None}
+        return {} if sending.derived else {VICINITY: "itself"}
     address, packets = receiver.values.get(DESTINATION_ADDRESS), sender.values.get(PACKET_SOURCE)
     address = address or entry.values.get(DESTINATION_ADDRESS)
     is_from_node = receiving is not None and receiving.host_ip is not None and packets == receiving.host_ip
     is_to_node = sending is not None and sending.host_ip is not None and address == sending.host_ip
-    return "node" if is_from_node or is_to_node else None
+    return {VICINITY: "node" if is_from_node or is_to_node else None}
 
 
 def selectors_in(targets: Iterable[Target], namespace: str, world: World) -> Iterator[Labelled]:
