@@ -223,12 +223,20 @@ def _receive_at(address: str | None, workload: Workload, world: World, port: Kno
     if workload.host_network or not workload.is_pod:
         nodes = [node for node in world.nodes.values() if address in node.addresses]
         values |= {DESTINATION_NAMESPACE: None, DESTINATION_LABELS: None}
-        if nodes or address is not None:
-            values[DESTINATION_NODE] = labels_text(nodes[0].labels) if nodes else None
-        return Receiver(values, None, workload)
-    home = labels_text(world.namespace(workload.namespace).labels)
-    values |= {DESTINATION_NAMESPACE: home, DESTINATION_LABELS: labels_text(workload.labels), DESTINATION_NODE: None}
-    return Receiver(values, NetworkEnd(workload.key, Direction.INGRESS), workload)
+    else:
+        home = labels_text(world.namespace(workload.namespace).labels)
+        values |= {DESTINATION_NAMESPACE: home, DESTINATION_LABELS: labels_text(workload.labels), DESTINATION_NODE: None}
+        end = NetworkEnd(workload.key, Direction.INGRESS)
+    for address in _addresses(workload, world) or (None,):
+        placed: Values = {} if address is None else {DESTINATION_ADDRESS: address}
+        if end is None and address is not None:
+            placed = {**placed, DESTINATION_NODE: _node_at(address, world)}
+        yield Receiver({**values, **placed}, end, workload)
+
+
+def _node_at(address: str, world: World) -> str | None:
+    """Return the labels of the node that has an address; None where none has it."""
+    return next((labels_text(node.labels) for node in world.nodes.values() if address in node.addresses), None)
 
 
 def _port_names(workload: Workload, port: int, transport: str) -> Known:
