@@ -171,7 +171,6 @@ DESTINATION_NAMESPACE: Final = Attribute("labels of the destination's namespace"
 DESTINATION_LABELS: Final = Attribute("labels of the destination")
 DESTINATION_NODE: Final = Attribute("labels of the destination's node")  # where the node itself is the destination
 DESTINATION_ADDRESS: Final = Attribute("destination address")
-ADDRESSES: Final = frozenset({ADDRESS, PACKET_SOURCE, DESTINATION_ADDRESS})  # which nobody is without
 DESTINATION_DOMAIN: Final = Attribute("destination domain")  # a DNS name that was resolved to the address
 PORT_NAME: Final = Attribute("name of the port")  # all names that the destination gives to it, for the transport
 VICINITY: Final = Attribute("vicinity")  # "itself": a pod calls itself; "node": a pod and its own node

@@ -281,9 +281,9 @@ class NetworkReach:
 
     def _verdict(self, sender: Sender, receivers: Sequence[Receiver], port: int, transport: str = "TCP") -> _Verdict:
         """Return whether the network lets a connection pass, and the rule that says so, if it is one."""
-        ends = [receiver for receiver in receivers if share_family(sender, receiver)]
+        ends = [receiver for receiver in receivers if share_family(sender, receiver)] or receivers
         verdicts = [self._verdict_at(sender, receiver, port, transport) for receiver in ends]
-        return next((verdict for verdict in verdicts if not verdict[0]), verdicts[0] if verdicts else (True, None))
+        return next((verdict for verdict in verdicts if not verdict[0]), verdicts[0])
 
     def _verdict_at(self, sender: Sender, receiver: Receiver, port: int, transport: str) -> _Verdict:
         ends = [end for end in (sender.end, receiver.end) if isinstance(end, NetworkEnd)]

@@ -192,12 +192,11 @@ def receivers_of(entry: EntryPoint, question: Question, world: World) -> tuple[R
 
 def receive_outside(address: str, world: World) -> Receiver:
     """Return an address as a receiver that is no pod; it may be that of a node. Nobody knows its names."""
-    nodes = [node for node in world.nodes.values() if address in node.addresses]
     return Receiver(
         {
             DESTINATION_NAMESPACE: None,
             DESTINATION_LABELS: None,
-            DESTINATION_NODE: labels_text(nodes[0].labels) if nodes else None,
+            DESTINATION_NODE: _node_at(address, world),
             DESTINATION_ADDRESS: address,
             PORT_NAME: None,
         }
@@ -221,17 +220,13 @@ def _receive_at(address: str | None, workload: Workload, world: World, port: Kno
     if address is not None:
         values[DESTINATION_ADDRESS] = address
     if workload.host_network or not workload.is_pod:
-        nodes = [node for node in world.nodes.values() if address in node.addresses]
         values |= {DESTINATION_NAMESPACE: None, DESTINATION_LABELS: None}
-    else:
-        home = labels_text(world.namespace(workload.namespace).labels)
-        values |= {DESTINATION_NAMESPACE: home, DESTINATION_LABELS: labels_text(workload.labels), DESTINATION_NODE: None}
-        end = NetworkEnd(workload.key, Direction.INGRESS)
-    for address in _addresses(workload, world) or (None,):
-        placed: Values = {} if address is None else {DESTINATION_ADDRESS: address}
-        if end is None and address is not None:
-            placed = {**placed, DESTINATION_NODE: _node_at(address, world)}
-        yield Receiver({**values, **placed}, end, workload)
+        if address is not None:
+            values[DESTINATION_NODE] = _node_at(address, world)
+        return Receiver(values, None, workload)
+    home = labels_text(world.namespace(workload.namespace).labels)
+    values |= {DESTINATION_NAMESPACE: home, DESTINATION_LABELS: labels_text(workload.labels), DESTINATION_NODE: None}
+    return Receiver(values, NetworkEnd(workload.key, Direction.INGRESS), workload)
 
 
 def _node_at(address: str, world: World) -> str | None:
@@ -260,7 +255,8 @@ def connections_of(
         onward: tuple[Point, ...] = ()
         if receiver.workload is None and entry.onward is not None and isinstance(receiver.end, UnseenHop):
             onward = (UnseenHop(receiver.end.end, f"Service {entry.onward[0]}"),)
-        for sender in (sender for sender in senders(receiver) if share_family(sender, receiver)):
+        every = list(senders(receiver))
+        for sender in [sender for sender in every if share_family(sender, receiver)] or every:
             crossed = cross_network(entry, sender, receiver)
             yield EntryPoint(crossed.where, (*crossed.points, *onward), crossed.values, crossed.hides_http)
         if receiver.workload is not None and entry.onward is not None:
