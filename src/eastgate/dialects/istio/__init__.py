@@ -1,0 +1,1 @@
+"""Istio: AuthorizationPolicy, RequestAuthentication and PeerAuthentication, at sidecars, ztunnel and waypoints."""
