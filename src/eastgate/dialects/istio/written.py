@@ -16,10 +16,10 @@ from eastgate.records import dataclass
 __all__ = [
     "OPERATION_FIELDS",
     "SOURCE_FIELDS",
-    "Condition",
     "Fields",
     "IstioRule",
     "Values",
+    "When",
     "Written",
     "negated",
 ]
@@ -76,7 +76,7 @@ Fields = Mapping[str, Values]
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class When:
     """An entry of `when`. `span` is that of its key."""
 
     key: str
@@ -92,4 +92,4 @@ class IstioRule:
     span: Span
     sources: tuple[Fields, ...] | None = None
     operations: tuple[Fields, ...] | None = None
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[When, ...] = ()
