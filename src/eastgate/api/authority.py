@@ -13,7 +13,7 @@ from eastgate.api.decisions import Decision
 from eastgate.api.questions import Question, QuestionError
 from eastgate.api.reading import FaultReason, ManifestError, Manifests, read_manifests, read_plain
 from eastgate.cluster import LiveWorld, ObjectId, Workload, World, WorldObject
-from eastgate.cluster.points import Point
+from eastgate.cluster.points import Direction, Point
 from eastgate.diagnostics import Diagnostic
 from eastgate.dialects import Policy
 from eastgate.dialects import rejected as rejection
@@ -65,7 +65,14 @@ class Authority:
         self._is_examined = any(map(dialects.is_examined, manifests.policies))
         self._live = LiveWorld.of(manifests.objects)
         self._world = self._live.view
-        self._engine: Engine[Policy] = Engine(self._world, manifests.demanded, self._assemble, self._stances)
+        self._engine: Engine[Policy] = Engine(
+            self._world,
+            manifests.demanded,
+            self._assemble,
+            self._stances,
+            dialects.is_on_network,
+            self._assemble_end,
+        )
         self._decider = Decider(self._world, self._settings, self._engine, unread)
         self._decider.unread_objects = manifests.unread
 
@@ -105,6 +112,9 @@ class Authority:
 
     def _assemble(self, attached: Sequence[Attachment[Policy]], stances: Stances) -> list[Layer]:
         return dialects.assemble(attached, self._settings, self._world, stances, self._keys, live=self._asks_servers)
+
+    def _assemble_end(self, attached: Sequence[Attachment[Policy]], direction: Direction) -> list[Layer]:
+        return dialects.assemble_end(attached, direction, self._settings, self._world)
 
     def _stances(self, workload: Workload, attached: Sequence[Attachment[Policy]]) -> Stances:
         return dialects.stances(workload, attached, self._settings, self._world)

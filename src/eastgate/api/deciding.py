@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
-from typing import TypeAlias
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
 
 from eastgate import dialects
 from eastgate.api.decisions import Decision, Stop
@@ -35,14 +36,16 @@ from eastgate.ir import (
     AskAll,
     Authorizer,
     Derivation,
+    Is,
     Known,
+    Labelled,
     Layer,
     LiveAnswers,
     Request,
     ask_authorizers,
     authorizers_in,
 )
-from eastgate.ir.attributes import IDENTITY, PORT, Attribute, header, query
+from eastgate.ir.attributes import IDENTITY, PORT, SOURCE_LABELS, Attribute, header, query
 from eastgate.records import dataclass
 from eastgate.settings import Settings
 from eastgate.unread import (
@@ -54,6 +57,9 @@ from eastgate.unread import (
     list_unconsidered,
     standing,
 )
+
+if TYPE_CHECKING:
+    from eastgate.api.questions.network import Receiver
 
 __all__ = ["Decider", "LiveArrivals", "LiveQuestion", "Prepared"]
 
@@ -83,6 +89,7 @@ class _Crossing(Stop):
     looked_at: frozenset[Attribute]
     derived: tuple[Attribute, ...]
     derivations: tuple[Derivation, ...]
+    entry: EntryPoint
 
     def complete(self, values: dict[Attribute, Known], question: Question) -> None:
         """Add what is worked out of the rest, where something here looks at it."""
@@ -155,7 +162,7 @@ class Decider:
 
         It cannot where a policy with errors has a say in it, and where `unread` says so of what is not read.
         """
-        return self.judge(question, self._decide(question))
+        return self.judge(question, self._decide(question, self.engine.has_network_policies))
 
     def enforced(self, question: Question, along: tuple[Point, ...] | None = None) -> Decision:
         """Return what proxies do that enforce the policies: what a policy with errors targets is closed.
@@ -208,18 +215,22 @@ class Decider:
             {policy.ref: policy for policy in attached if isinstance(policy, rejection.RejectedPolicy)}.values()
         )
 
-    def _decide(self, question: Question) -> list[_Decided]:
+    def _decide(self, question: Question, with_network: bool = False) -> list[_Decided]:
         """Decide every request that a question stands for."""
-        return [(crossing, request, crossing.decide(request)) for crossing, request in self.arrivals(question)]
+        arrivals = self.arrivals(question, with_network=with_network)
+        return [(crossing, request, crossing.decide(request)) for crossing, request in arrivals]
 
-    def arrivals(self, question: Question) -> list[tuple[_Crossing, Request]]:
-        """Return the requests that a question stands for, each with where it arrives."""
+    def arrivals(self, question: Question, *, with_network: bool = False) -> list[tuple[_Crossing, Request]]:
+        """Return the requests that a question stands for, each with where it arrives.
+
+        `with_network`: on a way that passes both ends of the connection, where the network applies policies, too.
+        """
         self._follow()
         shared = request_values(question)
         callers = self._resolver.callers(question)
         arrivals: list[tuple[_Crossing, Request]] = []
-        for crossing in self._resolver.entries(question, shared):
-            for caller in callers:
+        for entry in self._resolver.entries(question, shared):
+            for crossing, caller in self._connections(question, entry, callers, with_network=with_network):
                 values = {**shared, **caller, **crossing.values}
                 if crossing.hides_http:
                     crossing.complete(values, question)
@@ -234,6 +245,35 @@ class Decider:
                     request = ask_authorizers(request, question.raw, crossing.authorizers)
                 arrivals.append((crossing, request))
         return arrivals
+
+    def _connections(
+        self, question: Question, crossing: _Crossing, callers: Iterable[Values], *, with_network: bool
+    ) -> Iterator[tuple[_Crossing, Values]]:
+        """Yield every connection by which callers may come to a crossing."""
+        if not with_network:
+            yield from ((crossing, caller) for caller in callers)
+            return
+        from eastgate.api.questions.network import cross_network, receivers_of, senders_of  # many have no such policies
+
+        entry = crossing.entry
+        for receiver in receivers_of(entry, question, self._world):
+            for caller in callers:
+                for sender in senders_of(
+                    question, caller, self._world, self._settings, partial(self._selectors, receiver)
+                ):
+                    yield self._cross(cross_network(entry, sender, receiver)), caller
+
+    def _selectors(self, receiver: Receiver, namespace: str) -> Iterator[Labelled]:
+        """Yield the selectors that tell the pods of a namespace apart, as subjects, and as peers of a receiver."""
+        from eastgate.api.questions.network import selectors_in
+
+        targets = (target for policy in self.engine.network_policies for target in policy.targets)
+        yield from selectors_in(targets, namespace, self._world)
+        if receiver.end is not None:
+            for layer in self.engine.program(receiver.end).layers:
+                for atom in layer.atoms(observed=False):
+                    if isinstance(atom, Is) and atom.attribute == SOURCE_LABELS and isinstance(atom.matcher, Labelled):
+                        yield atom.matcher
 
     def _cross(self, entry: EntryPoint) -> _Crossing:
         """Find what decides where a question leads."""
@@ -259,6 +299,7 @@ class Decider:
             looked_at,
             derived,
             derivations,
+            entry,
         )
 
     def _pass(self, points: tuple[Point, ...]) -> _Passed:
@@ -324,7 +365,7 @@ class Decider:
             ways = tuple(allowed.items())
         unconsidered = self._unconsidered
         if self._unread_objects.objects:
-            points = dict.fromkeys(point for each, _, _ in decided for point in each.points)
+            points = dict.fromkeys(point for each, _, _ in decided for point in each.entry.points)
             callers = callers_of(question, self._world, self._settings)
             unconsidered = self._unread_objects.about(points, callers, self._world, rejected=self._rejections)
         return Decision(question, crossing, request, verdict, ways, unconsidered, self._conditions)
@@ -407,7 +448,10 @@ class Prepared:
         self._decider = decider
         self._engine = decider.engine
         self._answered: tuple[int, Decision | None] = (-1, None)  # the version that this holds for, and the answer
-        self._resolved = (self._engine.version, decider.arrivals(question))
+        self._resolved = (self._engine.version, self._arrivals())
+
+    def _arrivals(self) -> list[tuple[_Crossing, Request]]:
+        return self._decider.arrivals(self.question, with_network=self._engine.has_network_policies)
 
     def decide(self) -> Decision:
         """Answer the question as things are now. Raises QuestionError where it cannot be decided."""
@@ -419,7 +463,7 @@ class Prepared:
         now = self._engine.version
         version, arrivals = self._resolved
         if version != now or any(crossing.authorizers for crossing, _ in arrivals):
-            arrivals = self._decider.arrivals(self.question)
+            arrivals = self._arrivals()
             self._resolved = (now, arrivals)
         decided = [(crossing, request, crossing.decide(request)) for crossing, request in arrivals]
         decision = self._decider.judge(self.question, decided)

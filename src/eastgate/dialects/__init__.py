@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from eastgate.cluster import GATEWAY_GROUP, Backend, Manifest, Workload, World, WorldObject, uses, uses_kind
+from eastgate.cluster.points import Direction
 from eastgate.diagnostics import Diagnostic, Reporter, did_you_mean
 from eastgate.dialects import accesspolicy, codes, gep3779, kuadrant, linkerd, rejected
 from eastgate.dialects.base import Condition, Dialect, NameUse, Policy, Scene
@@ -25,11 +26,13 @@ __all__ = [
     "Policy",
     "Settings",
     "assemble",
+    "assemble_end",
     "conditions",
     "dialect_of",
     "examine",
     "inspect",
     "is_examined",
+    "is_on_network",
     "is_policy",
     "matters",
     "public_settings",
@@ -258,3 +261,19 @@ def assemble(
         for dialect in registered().dialects
         for layer in dialect.assemble(attached, Scene(settings, world, by_dialect.get(dialect.name), keys, live))
     ]
+
+
+def is_on_network(policy: Policy) -> bool:
+    """Return whether the network applies a policy, at the ends of connections; of one with errors, whether it would."""
+    registry = registered()
+    if isinstance(policy, rejected.RejectedPolicy):
+        return (policy.ref.group, policy.ref.kind) in registry.network_kinds
+    return registry.of_model(type(policy)).ends is not None
+
+
+def assemble_end(
+    attached: Sequence[Attachment[Policy]], direction: Direction, settings: Settings, world: World
+) -> list[Layer]:
+    """Return the layers at one end of connections that these policies target, dialect by dialect."""
+    scene = Scene(settings, world)
+    return [layer for dialect in registered().dialects for layer in dialect.assemble_end(attached, direction, scene)]

@@ -10,6 +10,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from eastgate.cluster import CONTROLLER_KINDS, Everything, GatewayNamed, Target, World, dns_label_problem
+from eastgate.cluster.points import Direction
 from eastgate.diagnostics import Diagnostic
 from eastgate.diagnostics.spans import Span
 from eastgate.dialects.base import Condition, Dialect, Kind, Scene
@@ -174,6 +175,10 @@ def _layers(attached: Sequence[Attachment[RejectedPolicy]], _scene: Scene) -> li
     return [Layer(UNREADABLE, Chain((Deny("unreadable", rules, Refusal.CLOSED),)))]
 
 
+def _ends(attached: Sequence[Attachment[RejectedPolicy]], _direction: Direction, scene: Scene) -> list[Layer]:
+    return _layers(attached, scene)
+
+
 def _conditions(
     policy: RejectedPolicy, _policies: Sequence[RejectedPolicy], _settings: Settings, _world: World
 ) -> Sequence[Condition]:
@@ -207,6 +212,7 @@ DIALECT: Dialect[RejectedPolicy] = Dialect(
     model=RejectedPolicy,
     kinds=(),
     layers=_layers,
+    ends=_ends,
     words=Words(
         action=lambda _policy: "UNREADABLE",
         level=lambda _policy: "all",

@@ -32,6 +32,7 @@ __all__ = [
     "MCP_TOOL",
     "MESH_NAME",
     "METHOD",
+    "PACKET_SOURCE",
     "PATH",
     "PATHS",
     "PORT",
@@ -162,6 +163,7 @@ FORWARDED_ADDRESS: Final = Attribute("forwarded address")  # of the client, as p
 TOKEN: Final = Attribute("token", needs_http=True)  # what became of it: see each dialect; absent: there is none
 # The two ends as networks see them. Labels are texts of `eastgate.ir.labels.labels_text`; an end that is no pod, or a
 # pod in its node's network, has none.
+PACKET_SOURCE: Final = Attribute("source address of packets")  # of an account's pods too, unlike that of the peer
 SOURCE_NAMESPACE: Final = Attribute("labels of the source's namespace")
 SOURCE_LABELS: Final = Attribute("labels of the source")
 DESTINATION_NAMESPACE: Final = Attribute("labels of the destination's namespace")

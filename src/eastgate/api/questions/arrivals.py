@@ -32,6 +32,7 @@ from eastgate.ir.attributes import (
     ADDRESS,
     APPLICATION,
     BACKEND,
+    DESTINATION_ADDRESS,
     HOST,
     IDENTITY,
     MESH_NAME,
@@ -52,7 +53,17 @@ if TYPE_CHECKING:
     from eastgate.gateway import RoutingTable
     from eastgate.gateway.journey import TableOf, Way
 
-__all__ = ["ASKED_ROUTES", "Arrival", "EntryPoint", "Resolver", "Values", "arrivals", "callers_of", "without_http"]
+__all__ = [
+    "ASKED_ROUTES",
+    "Arrival",
+    "EntryPoint",
+    "Resolver",
+    "Values",
+    "account_named",
+    "arrivals",
+    "callers_of",
+    "without_http",
+]
 
 T = TypeVar("T")
 Values: TypeAlias = Mapping[Attribute, Known]
@@ -265,14 +276,14 @@ def callers_of(question: Question, world: World, settings: Settings) -> Callers:
         pods = {pod.key: pod for pod in world.workloads.values() if world.address_of(pod) == address}
     if isinstance(source, ends.Pod):
         pods |= {pod.key: pod for pod in _workloads(source, world)}
-    account = _account_named(source, settings)
+    account = account_named(source, settings)
     if account is None:
         return Callers(tuple(pods.values()))
     of_account = [world.workloads[key] for key in sorted(world.select(PodsOfAccount(*account)))]
     return Callers((*pods.values(), *of_account), None if of_account else account[0])
 
 
-def _account_named(source: ends.Source, settings: Settings) -> tuple[str, str] | None:
+def account_named(source: ends.Source, settings: Settings) -> tuple[str, str] | None:
     """Return the namespace and name of the account that a source names in the form of some dialect."""
     match source:
         case ends.ServiceAccount():
@@ -299,6 +310,11 @@ def _entries(
     port: Values = {} if question.port is None else {PORT: question.port}
     asked = Request({**shared, **port}, question.external_auth)
     match to:
+        case ends.Address(value=text):
+            address = address_of(text)
+            pod = world.by_ip(address)
+            points: tuple[Point, ...] = () if pod is None else (pod.key,)
+            yield EntryPoint(to, points, {**port, SERVICE: None, DESTINATION_ADDRESS: address})
         case ends.Pod():
             for workload in _workloads(to, world):
                 yield EntryPoint(workload.key, (workload.key,), {**port, SERVICE: None})

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from eastgate.diagnostics.spans import Span
+from eastgate.ir import Origin
 from eastgate.records import dataclass
 
 __all__ = [
@@ -88,8 +89,17 @@ class When:
 class IstioRule:
     """A rule of a policy. `sources` and `operations` are None where they are not written; either list may be empty."""
 
-    index: int
-    span: Span
+    origin: Origin
     sources: tuple[Fields, ...] | None = None
     operations: tuple[Fields, ...] | None = None
     conditions: tuple[When, ...] = ()
+
+    @property
+    def index(self) -> int:
+        """Return its number in the policy, from 0."""
+        return self.origin.index
+
+    @property
+    def span(self) -> Span | None:
+        """Return its text."""
+        return self.origin.span
