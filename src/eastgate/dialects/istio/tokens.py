@@ -9,6 +9,7 @@ question gives stand for the payload of a token that was verified, and that ever
 from __future__ import annotations
 
 import enum
+import json
 import math
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -243,11 +244,18 @@ def _payload(token: str) -> Mapping[str, object] | None:
 _LONGEST: Final = 16 * 1024
 
 
+_PRIVATE: Final = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth"})
+
+
 @lru_cache(maxsize=256)
 def _inline_keys(jwks: str) -> Keys | None:
+    """Return the public keys in the text of a key set, or of a single key; None where there is none to use."""
     from eastgate.languages.jwt import Keys
 
     try:
-        return Keys.of(jwks.encode())
-    except ValueError:
+        content = json.loads(jwks)
+        keys = content.get("keys", [content])
+        public = [{name: value for name, value in key.items() if name not in _PRIVATE} for key in keys]
+        return Keys.of({"keys": public})
+    except (AttributeError, RecursionError, TypeError, ValueError):
         return None
