@@ -7,7 +7,6 @@ from typing import Final
 
 from eastgate.cluster import (
     GATEWAY_GROUP,
-    GATEWAY_NAME_LABEL,
     GatewayNamed,
     GatewaysMatching,
     PodsAcross,
@@ -23,6 +22,7 @@ __all__ = ["WAYPOINT_CLASS", "read_refs", "read_selector", "targets_of"]
 
 
 WAYPOINT_CLASS: Final = "istio-waypoint"
+_ANYWHERE: Final = PodsAcross(Selector.of(), Selector.of())
 
 
 def read_selector(spec: Node | None) -> Selector:
@@ -61,10 +61,10 @@ def _named(ref: PolicyTarget, namespace: str, *, in_root: bool) -> Iterator[Targ
     match ref.group, ref.kind:
         case group, "Gateway" if group == GATEWAY_GROUP:
             yield GatewayNamed(namespace, ref.name)
-            yield PodsMatching(namespace, Selector.of({GATEWAY_NAME_LABEL: ref.name}))
+            yield _ANYWHERE  # where it is a waypoint, it guards all that use it
         case "", "Service":
             yield PodsOfService(namespace, ref.name)
         case group, "GatewayClass" if group == GATEWAY_GROUP and in_root:
-            yield PodsAcross(Selector.of(), Selector.of())
+            yield _ANYWHERE
         case _:
             return

@@ -11,6 +11,7 @@ from typing import Final
 
 from eastgate.cluster import (
     GATEWAY_GROUP,
+    GATEWAY_NAME_LABEL,
     AllowedRoutes,
     Gateway,
     PodsMatching,
@@ -22,14 +23,14 @@ from eastgate.cluster import (
     service_account_id,
 )
 from eastgate.dialects.istio.model import IstioPolicy
-from eastgate.dialects.istio.targets import GATEWAY_NAME, WAYPOINT_CLASS
+from eastgate.dialects.istio.targets import WAYPOINT_CLASS
 from eastgate.ir import InNetwork, Is, Predicate, rewrite
 from eastgate.ir.attributes import ADDRESS, IDENTITY, Attribute
 from eastgate.ir.matchers import Known
 from eastgate.ir.predicates import ALWAYS, NEVER, Computed
 from eastgate.records import dataclass
 
-__all__ = ["Binding", "Waypoint", "bindings_of", "is_bound", "seen_from"]
+__all__ = ["Binding", "Waypoint", "bindings_of", "is_bound", "is_waypoint_pod", "seen_from"]
 
 _USE: Final = "istio.io/use-waypoint"
 _USE_NAMESPACE: Final = "istio.io/use-waypoint-namespace"
@@ -68,7 +69,7 @@ def bindings_of(workload: Workload, world: World, trust_domain: str) -> tuple[Bi
 
 
 def _bindings(workload: Workload, world: World, trust_domain: str) -> Iterator[Binding]:
-    if workload.labels.get(_MANAGED) in _MESH_CONTROLLERS or GATEWAY_NAME in workload.labels:
+    if workload.labels.get(_MANAGED) in _MESH_CONTROLLERS or GATEWAY_NAME_LABEL in workload.labels:
         return  # it is a waypoint, or a gateway, itself
     for key in world.services_of(workload.key):
         service = world.services[key]
@@ -78,6 +79,13 @@ def _bindings(workload: Workload, world: World, trust_domain: str) -> Iterator[B
     gateway = _used_by(workload.labels, workload.namespace, world)
     if gateway is not None and _traffic(gateway) in _WORKLOADS:
         yield Binding(None, _waypoint(gateway, world, trust_domain))
+
+
+def is_waypoint_pod(workload: Workload, world: World) -> bool:
+    """Return whether a workload is the proxy of a waypoint."""
+    gateway = world.gateways.get(f"{workload.namespace}/{workload.labels.get(GATEWAY_NAME_LABEL)}")
+    of_class = gateway is not None and gateway.gateway_class == WAYPOINT_CLASS
+    return of_class or workload.labels.get(_MANAGED) in _MESH_CONTROLLERS
 
 
 def _of_service(service: Service, world: World) -> Gateway | None:
@@ -120,7 +128,7 @@ def _traffic(gateway: Gateway) -> str:
 
 def _waypoint(gateway: Gateway, world: World, trust_domain: str) -> Waypoint:
     """Return a waypoint as workloads see it. Its pods have an account of their own, which bears its name."""
-    selected = world.select(PodsMatching(gateway.namespace, Selector.of({GATEWAY_NAME: gateway.name})))
+    selected = world.select(PodsMatching(gateway.namespace, Selector.of({GATEWAY_NAME_LABEL: gateway.name})))
     pods = [world.workloads[key] for key in sorted(selected)]
     account = pods[0].service_account if pods else gateway.name
     address = world.address_of(pods[0]) if len(pods) == 1 else None
