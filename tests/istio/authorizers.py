@@ -22,7 +22,9 @@ class Authorizers:
 
     def __init__(self) -> None:
         self._grpc = {verdict: self._serve_grpc(verdict) for verdict in _STATUSES}
-        self._http = {verdict: ThreadingHTTPServer(("127.0.0.1", 0), _handler(_STATUSES[verdict])) for verdict in _STATUSES}
+        self._http = {
+            verdict: ThreadingHTTPServer(("127.0.0.1", 0), _handler(_STATUSES[verdict])) for verdict in _STATUSES
+        }
         self._nobody = free_port()
         self._threads = [threading.Thread(target=server.serve_forever) for server in self._http.values()]
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from tests.attacks.frames import ACK, SETTINGS, Answers, frame, opening, request
 from tests.istio.identities import TestCa
-from tests.istio.listeners import REACHED, REACHED_TEXT
+from tests.istio.listeners import BYTES_PROTOCOLS, HTTP_PROTOCOLS, REACHED, REACHED_TEXT
 
 _SECONDS = 10.0
 _BYTES = b"bytes of no protocol\r\n"
@@ -98,8 +98,9 @@ def _protocols(call: Call) -> tuple[str, ...]:
     if call.identity is None:
         return ("h2",) if call.http is not None and call.http.needs_http2 else ("http/1.1",)
     if call.http is None:
-        return ("istio-peer-exchange", "istio")
-    return ("istio-h2",) if call.http.needs_http2 else ("istio-http/1.1",)
+        return BYTES_PROTOCOLS
+    http1, http2 = HTTP_PROTOCOLS
+    return (http2,) if call.http.needs_http2 else (http1,)
 
 
 def _converse(connection: socket.socket, call: Call) -> tuple[int, str]:

@@ -88,11 +88,14 @@ class Cluster:
         own = labels_of(pod).get(_AMBIENT_MODE)
         return (own or self._namespace_labels(pod).get(_AMBIENT_MODE)) == "ambient" and not self.is_injected(key)
 
-    def question(self, proxies: list[Manifest]) -> Manifest:
-        """Return what istiod is to be asked for the configuration of some proxies."""
+    def question(self, proxies: list[Manifest], *, ambient: bool = False) -> Manifest:
+        """Return what istiod is to be asked for the configuration of some proxies.
+
+        For ztunnels it reads policies from the API server, and not from where it has those of other proxies.
+        """
         return {
             "validate": [_in_a_namespace(one) for one in self.table.objects if group_of(one) in _ISTIO_GROUPS],
-            "kubernetes": [one for one in self.objects if group_of(one) not in _ISTIO_GROUPS],
+            "kubernetes": [one for one in self.objects if ambient or group_of(one) not in _ISTIO_GROUPS],
             "istio": [one for one in self.objects if group_of(one) in _ISTIO_GROUPS],
             "mesh": self.mesh,
             "proxies": proxies,

@@ -43,7 +43,9 @@ def judge(reply: Reply, records: Sequence[dict[str, Any]]) -> Answer:
     texts = [reply.detail]
     for record in records:
         metadata |= (record["http"] or {}) | (record["network"] or {})
-        texts += [text for key in ("details", "termination", "transport") if (text := record[key])]
+        texts += [text for key in ("details", "termination") if (text := record[key])]
+        if len(texts) == 1 and record["transport"]:  # the inspector of TLS also notes what is plaintext
+            texts.append(record["transport"])
     matches = matches_in(metadata)
     detail = "; ".join(texts)
     if reply.reached:

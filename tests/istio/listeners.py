@@ -7,7 +7,7 @@ normalized. What leads elsewhere is replaced: certificates by those of the test,
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,10 @@ from tests.istio.observing import observed
 
 REACHED = 299  # the status of a request that got through all filters
 REACHED_TEXT = "reached the application"
+
+HTTP_PROTOCOLS = ("istio-http/1.1", "istio-h2")
+BYTES_PROTOCOLS = ("istio-peer-exchange", "istio")
+"""What the proxies of callers offer in TLS, by what is sent."""
 
 _TYPES = "type.googleapis.com/envoy.extensions"
 _INSPECTORS = ("envoy.filters.listener.tls_inspector", "envoy.filters.listener.http_inspector")
@@ -63,13 +67,22 @@ def listener_at(site: Site, listener: Config) -> Config:
     return {**_bound(site), **copied}
 
 
-def waypoint_listener_at(site: Site, chain: Config) -> Config:
-    """Return a listener for one chain of a waypoint, with mTLS in place of the tunnel that callers come through."""
-    inner = filter_chain(site, chain)
-    inner.pop("filter_chain_match", None)
-    inner["filters"] = [_remember_peer(), *inner["filters"]]
-    inner["transport_socket"] = _mutual_tls(site.ca)
-    return {**_bound(site), "filter_chains": [inner]}
+def waypoint_listener_at(site: Site, http: Config | None, bytes_: Config | None) -> Config:
+    """Return a listener with chains of a waypoint, with mTLS in place of the tunnel that callers come through.
+
+    What callers offer to speak chooses between the chains; where there is only one, everything goes there.
+    """
+    inspector = f"{_TYPES}.filters.listener.tls_inspector.v3.TlsInspector"
+    chains = [
+        _tunnelled(site, chain, protocols if http and bytes_ else ())
+        for chain, protocols in ((http, HTTP_PROTOCOLS), (bytes_, BYTES_PROTOCOLS))
+        if chain is not None
+    ]
+    return {
+        **_bound(site),
+        "listener_filters": [{"name": _INSPECTORS[0], "typed_config": {"@type": inspector}}],
+        "filter_chains": chains,
+    }
 
 
 def has_tls(listener: Config) -> bool:
@@ -171,6 +184,15 @@ def _with_own_certificates(socket: Config, ca: TestCa) -> Config:
     return copied
 
 
+def _tunnelled(site: Site, chain: Config, protocols: Sequence[str]) -> Config:
+    """Return a chain of a waypoint that sees the peer of its connection as the one that ztunnel speaks for."""
+    copied = filter_chain(site, chain)
+    copied["filter_chain_match"] = {"application_protocols": list(protocols)} if protocols else {}
+    copied["filters"] = [_remember_peer(), *copied["filters"]]
+    copied["transport_socket"] = _mutual_tls(site.ca)
+    return copied
+
+
 def _remember_peer() -> Config:
     """Return a filter that notes the peer's identity where a waypoint looks for what ztunnel said it is."""
     value = {
@@ -187,7 +209,7 @@ def _remember_peer() -> Config:
 
 def _mutual_tls(ca: TestCa) -> Config:
     type_ = f"{_TYPES}.transport_sockets.tls.v3.DownstreamTlsContext"
-    context = _certificates(ca, {})
+    context = {**_certificates(ca, {}), "alpn_protocols": [*HTTP_PROTOCOLS, *BYTES_PROTOCOLS]}
     config = {"@type": type_, "require_client_certificate": True, "common_tls_context": context}
     return {"name": "envoy.transport_sockets.tls", "typed_config": config}
 

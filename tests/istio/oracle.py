@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from tests.istio.ambient import AmbientPlacement, waypoints
 from tests.istio.authorizers import Authorizers
 from tests.istio.client import Client
 from tests.istio.cluster import Addresses, Cluster, complete
@@ -18,7 +19,8 @@ from tests.istio.istiod import Istiod
 from tests.istio.judging import Answer, judge, together, unanswerable
 from tests.istio.listeners import Config, authorizer_clusters, with_own_clusters
 from tests.istio.placing import Placed, Placement
-from tests.istio.questions import Destination, Unanswerable, destination_of
+from tests.istio.protocols import detect_protocols
+from tests.istio.questions import Destination, Unanswerable, destination_of, request_of
 from tests.istio.tables import DecisionTable
 
 _MOST_TABLES = 40  # in one Envoy
@@ -38,10 +40,9 @@ class _Asked:
     """A table on its way through the oracle."""
 
     table: DecisionTable
-    cluster: Cluster
     answers: list[Answer | None]
-    rejections: dict[str, list[str]]
-    placed: Placed
+    rejections: dict[str, list[str]] = field(default_factory=dict)
+    placed: Placed = field(default_factory=Placed)
 
 
 class Oracle:
@@ -53,6 +54,7 @@ class Oracle:
         self._client = Client(self._ca)
         self._addresses = Addresses()
         self._istiod = Istiod(folder)
+        self._ambient_istiod = Istiod(folder, ambient=True)
         self._authorizers = Authorizers()
 
     def __enter__(self) -> Self:
@@ -63,6 +65,7 @@ class Oracle:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._istiod.stop()
+        self._ambient_istiod.stop()
         self._authorizers.__exit__(kind, error, trace)
 
     def answer(self, tables: Iterable[DecisionTable]) -> Iterator[Answers]:
@@ -93,20 +96,33 @@ class Oracle:
                 destinations[number] = destination_of(case, cluster)
             except Unanswerable as why:
                 answers[number] = unanswerable(str(why))
-        kinds = {pod: each.kind for each in destinations.values() for pod in each.pods}
-        configured = self._istiod.ask(cluster.question([cluster.proxy(pod, kind) for pod, kind in kinds.items()]))
-        asked = _Asked(table, cluster, answers, configured["rejections"], Placed())
+        of_bytes = [number for number in destinations if request_of(table.cases[number], cluster) is None]
+        detect_protocols([destinations[number] for number in of_bytes], cluster)
+        asked = _Asked(table, answers)
+        configured = self._ask_istiod(cluster, destinations.values())
+        asked.rejections = configured["rejections"]
         if "error" in configured:
             asked.answers = [each or unanswerable(f"istiod: {configured['error']}") for each in answers]
             return asked
-        placement = Placement(cluster, configured["proxies"], self._ca, folder)
+        placement = Placement(cluster, configured, self._ca, folder)
+        ambient_placement = AmbientPlacement(cluster, configured, self._ca, folder)
         for number, destination in destinations.items():
+            add = ambient_placement.add if destination.kind == "ambient" else placement.add
             try:
-                placement.add(number, table.cases[number], destination)
+                add(asked.placed, number, table.cases[number], destination)
             except Unanswerable as why:
                 answers[number] = unanswerable(str(why))
-        asked.placed = placement.placed
         return asked
+
+    def _ask_istiod(self, cluster: Cluster, destinations: Iterable[Destination]) -> dict[str, Any]:
+        kinds = {pod: each.kind for each in destinations for pod in each.pods}
+        proxies = {pod: kind for pod, kind in kinds.items() if kind != "ambient"}
+        is_ambient = len(proxies) < len(kinds)
+        if is_ambient:
+            proxies |= dict.fromkeys(waypoints(cluster), "waypoint")
+        istiod = self._ambient_istiod if is_ambient else self._istiod
+        wanted = [cluster.proxy(pod, kind) for pod, kind in proxies.items()]
+        return istiod.ask(cluster.question(wanted, ambient=is_ambient))
 
     def _ask(self, batch: Sequence[_Asked], folder: Path) -> Iterator[Answers]:
         """Ask one Envoy everything; where it does not start, each table by itself."""
@@ -129,7 +145,7 @@ class Oracle:
             return
         for (number, case), each in replies.items():
             answers = [judge(reply, records.get(reply.local, ())) for reply in each]
-            batch[number].answers[case] = together(answers)
+            batch[number].placed.answers.setdefault(case, [])[:0] = answers  # a waypoint is before the ztunnel
         yield from map(_finished, batch)
 
     def _ask_alone(self, batch: Sequence[_Asked], error: EnvoyFailed) -> Iterator[Answers]:
@@ -159,5 +175,7 @@ def _verdict(cluster: str, table: DecisionTable) -> str:
 
 
 def _finished(asked: _Asked) -> Answers:
+    for number, answers in asked.placed.answers.items():
+        asked.answers[number] = together(answers)
     cases = [each or unanswerable("it was not asked") for each in asked.answers]
     return Answers(asked.table, cases, asked.rejections)

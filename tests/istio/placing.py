@@ -12,6 +12,7 @@ from tests.istio.client import Call
 from tests.istio.cluster import Cluster, address_of
 from tests.istio.envoy import access_log
 from tests.istio.identities import TestCa
+from tests.istio.judging import Answer
 from tests.istio.listeners import Config, Site, has_tls, listener_at
 from tests.istio.questions import Caller, Destination, Unanswerable, caller_of, request_of
 from tests.istio.tables import Manifest
@@ -22,28 +23,31 @@ _SIX = 0xFD99 << 112
 
 @dataclass
 class Placed:
-    """The listeners of a table, by address and port, and the calls of each of its questions."""
+    """The listeners of a table, by address and port, and the calls of each of its questions.
+
+    Some questions, or parts of them, have answers without a call.
+    """
 
     listeners: dict[tuple[str, int], Config] = field(default_factory=dict)
     calls: dict[int, list[Call]] = field(default_factory=dict)
+    answers: dict[int, list[Answer]] = field(default_factory=dict)
 
 
 class Placement:
     """Places questions of one table, whose proxies istiod has configured."""
 
-    def __init__(self, cluster: Cluster, proxies: Mapping[str, Any], ca: TestCa, folder: Path) -> None:
-        self._cluster, self._proxies, self._ca = cluster, proxies, ca
+    def __init__(self, cluster: Cluster, configured: Mapping[str, Any], ca: TestCa, folder: Path) -> None:
+        self._cluster, self._proxies, self._ca = cluster, configured["proxies"], ca
         self._log = access_log(folder)
-        self.placed = Placed()
 
-    def add(self, number: int, case: Manifest, destination: Destination) -> None:
+    def add(self, placed: Placed, number: int, case: Manifest, destination: Destination) -> None:
         """Place one question."""
         caller = caller_of(case, self._cluster)
         for pod in destination.pods:
             address = twin(address_of(self._cluster.pods[pod]), caller.address)
-            listener = self._listener(pod, address, destination)
+            listener = self._listener(placed, pod, address, destination)
             call = self._call(case, caller, address, destination.port, listener)
-            self.placed.calls.setdefault(number, []).append(call)
+            placed.calls.setdefault(number, []).append(call)
 
     def _call(self, case: Manifest, caller: Caller, address: str, port: int, listener: Config | None) -> Call:
         """Return the call; a caller of the mesh speaks plaintext where the port has no TLS, as it has learned."""
@@ -52,9 +56,9 @@ class Placement:
         sni = case.get("sni")
         return Call(caller.address, address, port, caller.identity if is_tls else None, http, sni)
 
-    def _listener(self, pod: str, address: str, destination: Destination) -> Config | None:
+    def _listener(self, placed: Placed, pod: str, address: str, destination: Destination) -> Config | None:
         key = (address, destination.port)
-        if key not in self.placed.listeners:
+        if key not in placed.listeners:
             configuration = self._proxies[pod]
             routes = {each["name"]: each for each in configuration["routes"] or ()}
             is_sidecar = destination.kind == "sidecar"
@@ -62,8 +66,8 @@ class Placement:
             if written is None:
                 return None
             site = Site(address, destination.port, self._ca, self._log, None if is_sidecar else routes)
-            self.placed.listeners[key] = listener_at(site, written)
-        return self.placed.listeners[key]
+            placed.listeners[key] = listener_at(site, written)
+        return placed.listeners[key]
 
 
 def twin(address: str, caller: str) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.istio.client import HttpRequest
-from tests.istio.cluster import Cluster, account_of, address_of, group_of, labels_of
+from tests.istio.cluster import Cluster, account_of, address_of, group_of, key_of, labels_of
 from tests.istio.gateways import GATEWAY_NAME
 from tests.istio.tables import Manifest
 from tests.istio.tokens import with_token
@@ -80,28 +80,29 @@ def _of_service(key: str, port: int | None, cluster: Cluster) -> Destination:
     pods = cluster.selected(key.partition("/")[0], service["spec"].get("selector"))
     if not pods:
         raise Unanswerable("the Service has no pods")
-    target = named.get("targetPort", port)
-    target = _named_port(target, cluster.pods[pods[0]]) if isinstance(target, str) else target
+    target = target_port(named, cluster.pods[pods[0]])
+    if target is None:
+        raise Unanswerable(f"no container has a port named {named['targetPort']}")
     return Destination(tuple(pods), target, _proxy_kind(pods[0], cluster), (key, port))
 
 
-def _named_port(name: str, pod: Manifest) -> int:
-    if name.isdigit():
-        return int(name)
-    ports = (port for container in pod["spec"]["containers"] for port in container.get("ports") or ())
-    number = next((port["containerPort"] for port in ports if port.get("name") == name), None)
-    if number is None:
-        raise Unanswerable(f"no container has a port named {name}")
-    return int(number)
+def target_port(port: Manifest, pod: Manifest) -> int | None:
+    """Return the port of a pod that a port of a Service leads to; None where no container has its name."""
+    target = port.get("targetPort", port["port"])
+    if not isinstance(target, str) or target.isdigit():
+        return int(target)
+    ports = (each for container in pod["spec"]["containers"] for each in container.get("ports") or ())
+    return next((each["containerPort"] for each in ports if each.get("name") == target), None)
 
 
 def _of_gateway(key: str, port: int | None, cluster: Cluster) -> Destination:
     namespace, _, name = key.partition("/")
-    gateways = [one for one in cluster.of_kind("Gateway") if one["metadata"] == one["metadata"] | {"namespace": namespace, "name": name}]
-    if not gateways:
+    gateway = next((one for one in cluster.of_kind("Gateway") if key_of(one) == key), None)
+    if gateway is None:
         raise Unanswerable(f"there is no Gateway {key}")
-    if group_of(gateways[0]) == "networking.istio.io":
-        pods = [pod for space in {p.partition("/")[0] for p in cluster.pods} for pod in cluster.selected(space, gateways[0]["spec"].get("selector"))]
+    if group_of(gateway) == "networking.istio.io":  # whose selector may select in any namespace
+        namespaces = sorted({pod["metadata"]["namespace"] for pod in cluster.pods.values()})
+        pods = [pod for each in namespaces for pod in cluster.selected(each, gateway["spec"].get("selector"))]
     else:
         pods = cluster.selected(namespace, {GATEWAY_NAME: name})
     if not pods:

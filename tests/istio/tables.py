@@ -38,7 +38,7 @@ def read_decision_tables(paths: Iterable[Path]) -> Iterator[DecisionTable]:
 
 def _nodes(file: Path) -> Iterable[Node]:
     roots = read_nodes(str(file))
-    assert not roots.reporter.errors, roots.reporter.errors
+    assert not roots.reporter.errors, [f"{error.span}: {error.message}" for error in roots.reporter.errors]
     return roots.nodes
 
 
@@ -53,7 +53,9 @@ def _table(document: Manifest, origin: str, folder: Path) -> DecisionTable:
         rejects=[rejection["policy"] for rejection in spec.get("rejects") or ()],
         settings=spec.get("settings") or {},
         external_auth=spec.get("externalAuth") or {},
-        jwks={issuer: json.loads((folder / file).read_text("utf-8")) for issuer, file in (spec.get("jwks") or {}).items()},
+        jwks={
+            issuer: json.loads((folder / file).read_text("utf-8")) for issuer, file in (spec.get("jwks") or {}).items()
+        },
     )
 
 

@@ -22,7 +22,9 @@ def trust_our_key(rule: Manifest, key_sets: Mapping[str, Any]) -> Manifest:
         return rule
     inline = rule.get("jwks")
     try:
-        published = json.loads(inline) if inline else key_sets.get(rule["issuer"]) or key_sets.get(rule.get("jwksUri", ""))
+        published = (
+            json.loads(inline) if inline else key_sets.get(rule["issuer"]) or key_sets.get(rule.get("jwksUri", ""))
+        )
         keys = [*(published or {"keys": []})["keys"], jwk(_SIGNER, alg="RS256", use="sig")]
     except (ValueError, TypeError, KeyError):
         return rule  # keys that nobody can read stay as they are
