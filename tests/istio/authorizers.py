@@ -53,6 +53,7 @@ class Authorizers:
     @staticmethod
     def _serve_grpc(verdict: str) -> tuple[grpc.Server, int]:
         response = CheckResponse()
+        response.status.SetInParent()  # one without a status is an error on a connection, and not on a request
         response.status.code = 0 if verdict == "allow" else _DENIED
         written: bytes = response.SerializeToString()
         server = grpc.server(ThreadPoolExecutor(2))

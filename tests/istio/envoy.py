@@ -74,6 +74,7 @@ class Envoy(Processes):
         }
         file = self.folder / "envoy.json"
         file.write_text(json.dumps(bootstrap), encoding="utf-8")
+        (self.folder / "access.log").touch()
         self.run([find_envoy(), *_FLAGS, "-c", file])
         try:
             self.wait_until(self._is_live)
@@ -81,7 +82,7 @@ class Envoy(Processes):
             raise EnvoyFailed(str(error)) from error
 
     def records(self, callers: Collection[str]) -> dict[str, list[Config]]:
-        """Return what was noted of each caller, by its address and port; all were noted, or there is nothing to wait for."""
+        """Return what was noted, by the address and port of callers. Waits until there is something of each of them."""
         end = time.monotonic() + _LOG_SECONDS
         while True:
             records: dict[str, list[Config]] = {}

@@ -12,7 +12,7 @@ _HTTP = ("http", "http2", "https", "grpc", "grpc-web", "kubernetes.io/h2c", "kub
 
 
 def detect_protocols(destinations: Iterable[Destination], cluster: Cluster) -> None:
-    """Have Services leave the protocol of some ports to be detected, so that there are chains for HTTP and for bytes."""
+    """Have Services leave the protocol of some ports to be detected, so that there are chains for both."""
     asked = {(pod, destination.port) for destination in destinations for pod in destination.pods}
     for service in cluster.of_kind("Service", ""):
         namespace, selector = service["metadata"]["namespace"], service["spec"].get("selector")
