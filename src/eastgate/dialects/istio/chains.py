@@ -46,9 +46,7 @@ class ChainParts:
     readings: tuple[Reading, ...] = ()
 
 
-def build_chain(
-    policies: Sequence[IstioAuthorizationPolicy], view: View, parts: ChainParts
-) -> Chain:
+def build_chain(policies: Sequence[IstioAuthorizationPolicy], view: View, parts: ChainParts) -> Chain:
     """Build the chain of the policies that are attached at a proxy, for what it sees."""
     enforced = [policy for policy in policies if not policy.audit]
     stages: list[Stage] = [*parts.first]
@@ -97,7 +95,5 @@ def _custom(policies: Sequence[IstioAuthorizationPolicy], view: View) -> Iterato
         )
         yield Deny(StageName.BAD_CUSTOM, rules, _refusal(view))
     elif view.surface is not Surface.BYTES or provider.protocol is ExternalProtocol.GRPC:
-        asks = (
-            Ask(rule, provider.authorizer, fail_open=provider.fail_open) for rule in _rules(policies, view)
-        )
+        asks = (Ask(rule, provider.authorizer, fail_open=provider.fail_open) for rule in _rules(policies, view))
         yield AskAll(StageName.CUSTOM, tuple(asks), _refusal(view))
