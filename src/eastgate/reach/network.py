@@ -184,6 +184,8 @@ class NetworkReach:
     def _compute(self, workload: Workload, layers: Sequence[Layer]) -> Layer:
         every = [*layers, *(layer for program in self._egress for layer in program.layers)]
         asked = {atom: None for layer in every for atom in layer.atoms(observed=False) if PORT in _attributes(atom)}
+        if any(PORT_NAME in layer.looks_at for layer in every):  # whose names policies may ask for
+            asked |= {Is(PORT, OneOf(frozenset({port.number}))): None for port in workload.ports if port.name}
         cases: dict[Chain, list[Predicate]] = {}
         for ports in port_classes(asked, sorted({port.number for port in workload.ports})):
             number = ports.facts.values[PORT]
