@@ -109,13 +109,25 @@ class Network:
         return not denied, frozenset().union(*chosen)
 
     def connections(self, ask: Ask) -> Iterator[Connection]:
-        """Every connection that a question could be about."""
+        """Every connection that a question could be about.
+
+        What goes out is decided by the address of the destination, what comes in by that of the source: of the pairs
+        of two addresses that are not known, those with the first of either are enough.
+        """
         for pod, through_service, port in self._destinations(ask):
-            sources = list(self._sources(ask))
             destinations = list(self._ends(pod)) if pod else [End(None, address_of(ask.to.removeprefix("ip:")))]
             ports = [port] if port is not None else self._some_ports()
-            for source, destination, number in itertools.product(sources, destinations, ports):
-                if not _is_impossible(source, destination):
+            for _, group in itertools.groupby(self._sources(ask), key=lambda end: end.pod):
+                sources = list(group)
+                pairs = (
+                    (source, destination)
+                    for (here, source), (there, destination) in itertools.product(
+                        enumerate(sources), enumerate(destinations)
+                    )
+                    if (here == 0 or there == 0 or len(sources) + len(destinations) <= 4)
+                    and not _is_impossible(source, destination)
+                )
+                for (source, destination), number in itertools.product(pairs, ports):
                     yield Connection(source, destination, number, ask.protocol.upper(), through_service)
 
     def _destinations(self, ask: Ask) -> Iterator[tuple[Pod | None, bool, int | None]]:
