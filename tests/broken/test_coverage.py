@@ -15,6 +15,7 @@ from eastgate.dialects.gep3779 import codes as gep3779
 from eastgate.dialects.kuadrant import codes as kuadrant
 from eastgate.dialects.kuadrant.schemes import codes as schemes
 from eastgate.dialects.linkerd import codes as linkerd
+from eastgate.dialects.network import codes as network
 from eastgate.manifests import codes as sources
 from eastgate.manifests.shapes import codes as schema
 from tests.broken.corpus import MANIFESTS, expected
