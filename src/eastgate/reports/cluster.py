@@ -134,7 +134,7 @@ class Cluster:
     def of_class(self, what: str, point: Point, compute: Callable[[], T]) -> T:
         """Compute something once for all points that decide alike: they have the same policies and stance."""
         engine = self.authority.engine
-        key = what, *(id(engine.program(at)) for at in (point, *self.network_ends(point)))
+        key: tuple[str | int, ...] = (what, *(id(engine.program(at)) for at in (point, *self.network_ends(point))))
         if key not in self._by_class:
             self._by_class[key] = compute()
         return cast("T", self._by_class[key])

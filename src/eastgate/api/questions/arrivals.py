@@ -139,7 +139,7 @@ class Resolver(Generic[T]):
         self._world = world
         self._settings = settings
         self._callers: dict[tuple[str, str | None, bool], tuple[Values, ...]] = {}
-        self._entries: dict[tuple[str, int | None], tuple[T, ...]] = {}
+        self._entries: dict[tuple[str, int | None, str | None], tuple[T, ...]] = {}
         self._tables: dict[Gateway, RoutingTable] = {}
         self._routed_by: dict[str, tuple[Attribute, ...]] = {}
         self._routed: dict[tuple[object, ...], tuple[T, ...]] = {}

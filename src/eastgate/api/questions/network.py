@@ -154,9 +154,7 @@ def receivers_of(entry: EntryPoint, question: Question, world: World) -> tuple[R
     if isinstance(first, GatewayNamed):
         pods = [world.workloads[key] for key in sorted(world.select(_pods_of(first)))]
         if pods:
-            return tuple(
-                receiver for pod in pods for receiver in _receiving_pod(pod, entry.values, transport, world)
-            )
+            return tuple(receiver for pod in pods for receiver in _receiving_pod(pod, entry.values, transport, world))
         return (Receiver({}, UnseenHop("the caller", str(first))),)
     address = entry.values.get(DESTINATION_ADDRESS)
     if not isinstance(address, str):
@@ -180,7 +178,11 @@ def _receiving_pod(workload: Workload, at: Values, transport: str, world: World)
         values |= {DESTINATION_NAMESPACE: None, DESTINATION_LABELS: None}
     else:
         home = labels_text(world.namespace(workload.namespace).labels)
-        values |= {DESTINATION_NAMESPACE: home, DESTINATION_LABELS: labels_text(workload.labels), DESTINATION_NODE: None}
+        values |= {
+            DESTINATION_NAMESPACE: home,
+            DESTINATION_LABELS: labels_text(workload.labels),
+            DESTINATION_NODE: None,
+        }
         end = NetworkEnd(workload.key, Direction.INGRESS)
     for address in _addresses(workload, world) or (None,):
         placed: Values = {} if address is None else {DESTINATION_ADDRESS: address}

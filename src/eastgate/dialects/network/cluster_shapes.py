@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from eastgate.cluster.resources import resource
+from eastgate.diagnostics import Code
 from eastgate.dialects.network import codes, validation
 from eastgate.dialects.network.shapes import PROTOCOL, SELECTOR
-from eastgate.diagnostics import Code
 from eastgate.manifests.shapes import Choice, Field, ListOf, Record, Text, Whole
 from eastgate.manifests.shapes.constraints import all_of
 from eastgate.records import dataclass
@@ -57,7 +57,8 @@ def _pods(version: _Version) -> Shape:
                 SELECTOR,
                 required=version.needs_namespaces,
                 help=write,
-                about="The labels of namespaces." + ("" if version.needs_namespaces else " Left out it is all of them."),
+                about="The labels of namespaces."
+                + ("" if version.needs_namespaces else " Left out it is all of them."),
             ),
             "podSelector": Field(
                 SELECTOR,
@@ -77,9 +78,7 @@ def _subject(version: _Version) -> Field[Settings]:
             "namespaces": Field(_namespaces, about="All pods of the namespaces with these labels. {} is all of them."),
             "pods": Field(_pods(version), about="The pods with these labels, in namespaces with those."),
         },
-        rules=(
-            validation.exactly_one("a subject", empty="write namespaces: {} for all pods, or pods: {..} for some"),
-        ),
+        rules=(validation.exactly_one("a subject", empty="write namespaces: {} for all pods, or pods: {..} for some"),),
         misspelt={"namespaceSelector": "namespaces", "podSelector": "pods", "namespace": "namespaces", "pod": "pods"},
         advice={
             "podSelector": "write pods: {namespaceSelector: .., podSelector: ..}",
@@ -151,9 +150,7 @@ def _peer(version: _Version, *, egress: bool) -> Shape:
 
 def _rules(version: _Version, *, egress: bool) -> Field[Settings]:
     peers, ports = "to" if egress else "from", version.ports_field
-    rules = (
-        (validation.check_domain_action, validation.check_named_port(ports, version.named_port)) if egress else ()
-    )
+    rules = (validation.check_domain_action, validation.check_named_port(ports, version.named_port)) if egress else ()
     rule: Shape = Record(
         "a rule",
         {
@@ -168,7 +165,9 @@ def _rules(version: _Version, *, egress: bool) -> Field[Settings]:
                 ListOf(
                     _peer(version, egress=egress),
                     "a list of peers",
-                    validation.filled(f"`{peers}`", version.most, empty=f"for all pods write {peers}: [{{namespaces: {{}}}}]"),
+                    validation.filled(
+                        f"`{peers}`", version.most, empty=f"for all pods write {peers}: [{{namespaces: {{}}}}]"
+                    ),
                 ),
                 required=True,
                 help=f"write {peers}: [..]; for all pods {peers}: [{{namespaces: {{}}}}]",
@@ -250,7 +249,10 @@ _v1alpha1_port: Shape = Record(
         "destinationNamedPort": (codes.OTHER_FORM, "write namedPort: .."),
     },
     misspelt={"port": "portNumber", "number": "portNumber", "range": "portRange", "endPort": "portRange"},
-    advice={"port": "write portNumber: {protocol: .., port: ..}", "protocol": "write portNumber: {protocol: .., port: ..}"},
+    advice={
+        "port": "write portNumber: {protocol: .., port: ..}",
+        "protocol": "write portNumber: {protocol: .., port: ..}",
+    },
 )
 _ACCEPT = {"ACCEPT": (codes.ACTION, "write Allow: Accept is what a ClusterNetworkPolicy has")}
 _admin = _Version(
@@ -320,9 +322,7 @@ _protocol: Shape = Record(
     },
     rules=(validation.exactly_one("an entry of `protocols`", empty="leave `protocols` out for all ports"),),
     foreign={
-        **dict.fromkeys(
-            ("portNumber", "portRange"), (codes.OTHER_FORM, "write tcp: {destinationPort: {number: ..}}")
-        ),
+        **dict.fromkeys(("portNumber", "portRange"), (codes.OTHER_FORM, "write tcp: {destinationPort: {number: ..}}")),
         "namedPort": (codes.OTHER_FORM, "write destinationNamedPort: .."),
     },
     misspelt={"TCP": "tcp", "UDP": "udp", "SCTP": "sctp"},

@@ -79,7 +79,7 @@ OTHER_FORM = Code(
 OUTSIDE_AT_INGRESS = Code(
     "EG2224",
     "peer that ingress does not have",
-    "Ingress rules of cluster-wide policies know pods alone: no rule of them can match nodes, networks or domain names.",
+    "Ingress rules of cluster-wide policies know pods alone: none can match nodes, networks or domain names.",
 )
 NO_BASELINE_DOMAINS = Code(
     "EG2225", "domain names in a baseline", "A BaselineAdminNetworkPolicy has no peers by domain name."

@@ -73,7 +73,9 @@ def _rule(peers: str, other: str) -> Shape:
     return Record(
         "a rule",
         {
-            peers: Field(ListOf(_peer, "a list of peers"), about="Who is meant, ANY of them. Left out it is everybody."),
+            peers: Field(
+                ListOf(_peer, "a list of peers"), about="Who is meant, ANY of them. Left out it is everybody."
+            ),
             "ports": Field(ListOf(_port, "a list of ports"), about="ANY of them. Left out it is every port."),
         },
         misspelt={**misspelt, other: peers, "port": "ports"},

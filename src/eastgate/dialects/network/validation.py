@@ -129,7 +129,7 @@ def _is_port(node: Node, to: Checking) -> bool:
 
 def check_policy_types(node: Node, to: Checking) -> None:
     """Report more types than there are."""
-    if len(list(node)) > 2:  # noqa: PLR2004 - Ingress and Egress
+    if len(list(node)) > 2:
         message = "may not specify more than two policyTypes"
         to.report(codes.POLICY_TYPES, message, node, help="write [Ingress], [Egress] or [Ingress, Egress]")
 

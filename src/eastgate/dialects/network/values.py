@@ -46,7 +46,7 @@ def network_of(text: str) -> Network | None:
 
 def _mapped(network: Network) -> IPv4Network | None:
     """Return the IPv4 network that is written as one of mapped addresses."""
-    if isinstance(network, IPv4Network) or network.network_address.ipv4_mapped is None or network.prefixlen < 96:  # noqa: PLR2004
+    if isinstance(network, IPv4Network) or network.network_address.ipv4_mapped is None or network.prefixlen < 96:
         return None
     return IPv4Network((network.network_address.ipv4_mapped, network.prefixlen - 96))
 

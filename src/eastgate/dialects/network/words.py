@@ -22,7 +22,9 @@ def _action(policy: NetworkPolicy) -> str:
 
 
 def _level(policy: NetworkPolicy) -> str:
-    return "+".join(direction for direction in (Direction.INGRESS, Direction.EGRESS) if direction in policy.rules) or "-"
+    return (
+        "+".join(direction for direction in (Direction.INGRESS, Direction.EGRESS) if direction in policy.rules) or "-"
+    )
 
 
 def _rules(policy: NetworkPolicy) -> Iterator[DescribedRule]:
