@@ -18,6 +18,7 @@ from eastgate.records import dataclass
 __all__ = [
     "BACKEND_KINDS",
     "GATEWAY_GROUP",
+    "GATEWAY_NAME_LABEL",
     "ROUTE_KINDS",
     "AllowedRoutes",
     "Backend",
@@ -36,6 +37,7 @@ __all__ = [
 ]
 
 GATEWAY_GROUP = "gateway.networking.k8s.io"
+GATEWAY_NAME_LABEL = "gateway.networking.k8s.io/gateway-name"
 BACKEND_KINDS = ("XBackend", "Backend")
 ROUTE_KINDS = ("HTTPRoute", "GRPCRoute", "TCPRoute", "TLSRoute")
 
@@ -127,6 +129,11 @@ class Gateway(Namespaced):
     def id(self) -> ObjectId:
         """Return which object of the API this is."""
         return ObjectId(GATEWAY_GROUP, "Gateway", self.namespace, self.name)
+
+    @property
+    def pod_labels(self) -> Mapping[str, str]:
+        """Return the labels of its pods, as implementations make them: its own, and one with its name."""
+        return {**self.labels, GATEWAY_NAME_LABEL: self.name}
 
 
 @dataclass(frozen=True, slots=True)

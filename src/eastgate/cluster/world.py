@@ -26,6 +26,7 @@ from eastgate.cluster.targets import (
     Everything,
     ExternalsMatching,
     GatewayNamed,
+    GatewaysMatching,
     PodNamed,
     PodsAcross,
     PodsMatching,
@@ -170,8 +171,16 @@ class World:
                 return index.select_externals(namespace, selector)
             case Everything(everywhere):
                 return index.in_namespace(everywhere) if everywhere is not None else frozenset(index.workloads)
-            case GatewayNamed() | RouteNamed() | BackendNamed():
+            case GatewaysMatching() | GatewayNamed() | RouteNamed() | BackendNamed():
                 return frozenset()
+
+    def select_gateways(self, target: GatewaysMatching) -> frozenset[GatewayNamed]:
+        """Return the declared Gateways that a target means."""
+        return frozenset(
+            GatewayNamed(gateway.namespace, gateway.name)
+            for gateway in self._has.gateways.values()
+            if target.namespace in (None, gateway.namespace) and target.selector.matches(gateway.pod_labels)
+        )
 
     def target_matches(self, target: Target, workload: Workload) -> bool:
         """Return whether a target means this workload: the same answer as `select`, for one."""
@@ -196,7 +205,7 @@ class World:
                 return workload.namespace == namespace and workload.service_account == account
             case PodNamed(namespace, name):
                 return not workload.derived and (workload.namespace, workload.name) == (namespace, name)
-            case ExternalsMatching() | GatewayNamed() | RouteNamed() | BackendNamed():
+            case ExternalsMatching() | GatewaysMatching() | GatewayNamed() | RouteNamed() | BackendNamed():
                 return False
 
     def _meant(self, target: Target, among: Iterable[Workload]) -> frozenset[str]:

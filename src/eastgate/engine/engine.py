@@ -16,6 +16,8 @@ from eastgate.cluster import (
     Change,
     Everything,
     ExternalsMatching,
+    GatewayNamed,
+    GatewaysMatching,
     PodsMatching,
     RouteNamed,
     Selector,
@@ -207,7 +209,7 @@ class Engine(Generic[P]):
     def _anywhere(self, ref: PolicyRef) -> set[Point]:
         """Return the gateways, routes and backends that were looked at, declared or not, if a policy is about all."""
         policy = self._attachments.policies.get(ref)
-        if policy is None or not any(isinstance(target, Everything) for target in policy.targets):
+        if policy is None or not any(isinstance(target, Everything | GatewaysMatching) for target in policy.targets):
             return set()
         return self._named_points()
 
@@ -222,6 +224,8 @@ class Engine(Generic[P]):
                 touched |= self.world.select(PodsMatching(changed.namespace, Selector.of()))
                 touched |= self.world.select(ExternalsMatching(changed.namespace, Selector.of()))
                 touched.add(RouteNamed(changed.namespace, changed.name, changed.kind))
+            elif changed.kind == "Gateway":  # policies may select its pods by their labels
+                touched.add(GatewayNamed(changed.namespace, changed.name))
         if any(changed.kind == "ReferenceGrant" for changed in change.objects):
             touched |= self._named_points()  # they may refer to authorizers
         if any(changed.kind == "ConfigMap" for changed in change.objects):

@@ -30,7 +30,6 @@ KINDS: Final[tuple[UnreadKind, ...]] = (
     *_of("policy.networking.k8s.io", DENY, NETWORK, By.SUBJECT, "ClusterNetworkPolicy"),
     *_of("k8s.cni.cncf.io", DENY, NETWORK, By.POD_SELECTOR, "MultiNetworkPolicy"),
     # Istio
-    *_of("security.istio.io", DENY, MESH, By.SELECTOR, "AuthorizationPolicy"),
     *_of("security.istio.io", CHANGE, MESH, By.SELECTOR, "PeerAuthentication", "RequestAuthentication"),
     *_of("networking.istio.io", CHANGE, MESH, By.WORKLOAD_SELECTOR, "EnvoyFilter", "Sidecar"),
     *_of("extensions.istio.io", CHANGE, MESH, By.SELECTOR, "TrafficExtension", "WasmPlugin"),

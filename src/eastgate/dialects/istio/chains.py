@@ -1,45 +1,103 @@
-"""Chains and selector cases, changed as a whole: for ports with modes of their own, and behind waypoints."""
+"""The chain of a proxy with Envoy's RBAC filter: what policies make of traffic, in the order of its filters.
+
+    [Deny (a path that no proxy takes), AskAll or Deny (CUSTOM), Observe (AUDIT and dry runs), Deny, AllowAny]
+
+`AllowAny` is there where an ALLOW policy is attached, whatever became of its rules.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from eastgate.dialects.istio.attributes import REFUSED_PATH
+from eastgate.dialects.istio.lowering import View, lower_policy
+from eastgate.dialects.istio.model import Action, IstioAuthorizationPolicy
+from eastgate.dialects.istio.provenance import BadProvider, IstioScope, ProxyRefusal, StageName, Surface
 from eastgate.ir import (
     AllowAny,
+    Ask,
     AskAll,
     Chain,
     Deny,
-    FirstMatch,
+    ExternalProtocol,
+    Is,
     Observe,
-    Predicate,
+    Origin,
+    Present,
+    Reading,
+    Refusal,
     Rule,
-    SelectorCase,
     Stage,
-    all_of,
 )
+from eastgate.records import dataclass
 
-__all__ = ["narrowed", "rewrite_chain"]
+__all__ = ["ChainParts", "build_chain"]
 
-
-def rewrite_chain(chain: Chain, change: Callable[[Predicate], Predicate]) -> Chain:
-    """Return a chain whose rules have other predicates."""
-    return replace(chain, stages=tuple(_rewrite_stage(stage, change) for stage in chain.stages))
+_REFUSED = Rule(Is(REFUSED_PATH, Present()), Origin(None, 0, derived=ProxyRefusal()))
 
 
-def _rewrite_stage(stage: Stage, change: Callable[[Predicate], Predicate]) -> Stage:
-    def changed(rule: Rule) -> Rule:
-        return Rule(change(rule.when), rule.origin)
+@dataclass(frozen=True, slots=True)
+class ChainParts:
+    """What else makes a chain: the stages before CUSTOM, and those between it and the rest."""
 
-    match stage:
-        case Deny() | AllowAny() | Observe():
-            return replace(stage, rules=tuple(map(changed, stage.rules)))
-        case AskAll():
-            return replace(stage, asks=tuple(replace(ask, rule=changed(ask.rule)) for ask in stage.asks))
-        case FirstMatch():
-            return replace(stage, steps=tuple(replace(step, rule=changed(step.rule)) for step in stage.steps))
+    first: tuple[Stage, ...] = ()
+    tokens: tuple[Stage, ...] = ()
+    readings: tuple[Reading, ...] = ()
 
 
-def narrowed(cases: Iterable[SelectorCase], when: Predicate) -> tuple[SelectorCase, ...]:
-    """Return cases that hold only where a predicate does, too."""
-    return tuple(replace(case, when=all_of((when, case.when))) for case in cases)
+def build_chain(
+    policies: Sequence[IstioAuthorizationPolicy], view: View, parts: ChainParts, *, scoped: bool = True
+) -> Chain:
+    """Build the chain of the policies that are attached at a proxy, for what it sees."""
+    enforced = [policy for policy in policies if not policy.audit]
+    stages: list[Stage] = [*parts.first]
+    if view.surface is Surface.HTTP:
+        stages.append(Deny(StageName.PATH, (_REFUSED,), Refusal.BAD_REQUEST))
+    stages.extend(_custom([policy for policy in enforced if policy.action is Action.CUSTOM], view))
+    stages.extend(parts.tokens if view.surface is not Surface.BYTES else ())
+    stages.extend(_observed([policy for policy in policies if policy.audit or policy.action is Action.AUDIT], view))
+    refusal = _refusal(view)
+    denying = _rules([policy for policy in enforced if policy.action is Action.DENY], view)
+    if denying:
+        stages.append(Deny(StageName.DENY, denying, refusal))
+    allowing = [policy for policy in enforced if policy.action is Action.ALLOW]
+    if allowing:
+        stages.append(AllowAny(StageName.ALLOW, _rules(allowing, view), refusal))
+    return Chain(tuple(stages), parts.readings, IstioScope(view.surface) if scoped else None)
+
+
+def _refusal(view: View) -> Refusal:
+    return Refusal.CLOSED if view.surface is Surface.BYTES else Refusal.FORBIDDEN
+
+
+def _rules(policies: Sequence[IstioAuthorizationPolicy], view: View) -> tuple[Rule, ...]:
+    return tuple(rule for policy in policies for rule in lower_policy(policy, view))
+
+
+def _observed(policies: Sequence[IstioAuthorizationPolicy], view: View) -> Iterator[Observe]:
+    rules = [(rule, str(policy.action)) for policy in policies for rule in lower_policy(policy, view)]
+    if rules:
+        yield Observe(StageName.AUDIT, tuple(rule for rule, _ in rules), tuple(would for _, would in rules))
+
+
+# CUSTOM
+
+
+def _custom(policies: Sequence[IstioAuthorizationPolicy], view: View) -> Iterator[Stage]:
+    """Yield the stage of CUSTOM policies: who is asked, or where nobody can be asked, a denial of what they match."""
+    names = sorted({policy.provider.text for policy in policies if policy.provider is not None})
+    if not names:
+        return
+    provider = view.mesh.provider(names[0])
+    if len(names) > 1 or provider is None:
+        why = f"several are named: {', '.join(names)}" if len(names) > 1 else f"the mesh has no valid one `{names[0]}`"
+        rules = tuple(
+            replace(rule, origin=replace(rule.origin, derived=BadProvider(why))) for rule in _rules(policies, view)
+        )
+        yield Deny(StageName.BAD_CUSTOM, rules, _refusal(view))
+    elif view.surface is not Surface.BYTES or provider.protocol is ExternalProtocol.GRPC:
+        asks = (
+            Ask(rule, provider.authorizer, fail_open=provider.fail_open) for rule in _rules(policies, view)
+        )
+        yield AskAll(StageName.CUSTOM, tuple(asks), _refusal(view))

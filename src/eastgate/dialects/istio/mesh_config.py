@@ -16,7 +16,7 @@ from eastgate.ir.spiffe import trust_domain_problem
 from eastgate.records import dataclass
 from eastgate.settings import Settings
 
-__all__ = ["CONFIG_MAP", "MeshConfig", "config_map_of", "mesh_problems", "mesh_settings"]
+__all__ = ["CONFIG_MAP", "MeshConfig", "config_map_of", "mesh_problems", "mesh_settings", "written_root"]
 
 CONFIG_MAP: Final = "istio"
 _KEY: Final = "mesh"
@@ -55,13 +55,18 @@ def config_map_of(settings: Settings, world: World) -> ConfigMap | None:
 def mesh_settings(settings: Settings, world: World) -> MeshConfig:
     """Return the MeshConfig in force."""
     config_map = config_map_of(settings, world)
-    text = config_map.data.get(_KEY, "") if config_map is not None else ""
-    return _in_force(_read(text), settings.trust_domain, settings.section(IstioSettings))
+    written = _Written() if config_map is None else _read(config_map.data.get(_KEY, ""))
+    return _in_force(written, settings.trust_domain, settings.section(IstioSettings))
 
 
-def mesh_problems(text: str) -> tuple[str, ...]:
-    """Return what is wrong with the text of a MeshConfig, as far as it matters to authorization."""
-    return _read(text).problems
+def mesh_problems(config_map: ConfigMap) -> tuple[str, ...]:
+    """Return what is wrong with a MeshConfig, as far as it matters to authorization."""
+    return _read(config_map.data.get(_KEY, "")).problems
+
+
+def written_root(config_map: ConfigMap) -> str | None:
+    """Return the root namespace that a MeshConfig names; None where it names none."""
+    return _read(config_map.data.get(_KEY, "")).root_namespace
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from eastgate.dialects.istio.authentications import MtlsMode
-from eastgate.dialects.istio.chains import narrowed, rewrite_chain
+from eastgate.dialects.istio.rewriting import narrowed, rewrite_chain
 from eastgate.dialects.istio.peer_modes import PLAINTEXT, Denial, Mode, PeerModes
 from eastgate.dialects.istio.plane_provenance import MtlsDemand, NoIdentity, PlaneStage, PortScope
 from eastgate.ir import (

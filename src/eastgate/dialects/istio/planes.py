@@ -8,7 +8,7 @@ from typing import Final
 
 from eastgate.cluster import Workload, World
 from eastgate.dialects.istio.settings import IstioDataPlane
-from eastgate.dialects.istio.targets import GATEWAY_NAME
+from eastgate.cluster import GATEWAY_NAME_LABEL
 
 __all__ = ["Plane", "plane_of"]
 
@@ -30,7 +30,7 @@ class Plane(enum.StrEnum):
 
 def plane_of(workload: Workload, world: World, data_plane: IstioDataPlane) -> Plane:
     """Return the proxy that serves a workload."""
-    if GATEWAY_NAME in workload.labels:
+    if GATEWAY_NAME_LABEL in workload.labels:
         return Plane.SIDECAR
     match data_plane:
         case IstioDataPlane.SIDECAR:

@@ -7,6 +7,7 @@ from typing import Final
 
 from eastgate.cluster import (
     GATEWAY_GROUP,
+    GATEWAY_NAME_LABEL,
     GatewayNamed,
     GatewaysMatching,
     PodsAcross,
@@ -18,9 +19,9 @@ from eastgate.cluster import (
 from eastgate.dialects.istio.model import PolicyTarget
 from eastgate.manifests.node import Node
 
-__all__ = ["GATEWAY_NAME", "WAYPOINT_CLASS", "read_refs", "read_selector", "targets_of"]
+__all__ = ["WAYPOINT_CLASS", "read_refs", "read_selector", "targets_of"]
 
-GATEWAY_NAME: Final = "gateway.networking.k8s.io/gateway-name"  # the label of the pods of a Gateway
+
 WAYPOINT_CLASS: Final = "istio-waypoint"
 
 
@@ -60,7 +61,7 @@ def _named(ref: PolicyTarget, namespace: str, *, in_root: bool) -> Iterator[Targ
     match ref.group, ref.kind:
         case group, "Gateway" if group == GATEWAY_GROUP:
             yield GatewayNamed(namespace, ref.name)
-            yield PodsMatching(namespace, Selector.of({GATEWAY_NAME: ref.name}))
+            yield PodsMatching(namespace, Selector.of({GATEWAY_NAME_LABEL: ref.name}))
         case "", "Service":
             yield PodsOfService(namespace, ref.name)
         case group, "GatewayClass" if group == GATEWAY_GROUP and in_root:

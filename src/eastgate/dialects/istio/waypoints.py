@@ -22,7 +22,7 @@ from eastgate.cluster import (
     service_account_id,
 )
 from eastgate.dialects.istio.model import IstioPolicy
-from eastgate.dialects.istio.targets import GATEWAY_NAME, WAYPOINT_CLASS
+from eastgate.dialects.istio.targets import WAYPOINT_CLASS
 from eastgate.ir import InNetwork, Is, Predicate, rewrite
 from eastgate.ir.attributes import ADDRESS, IDENTITY, Attribute
 from eastgate.ir.matchers import Known
@@ -68,7 +68,7 @@ def bindings_of(workload: Workload, world: World, trust_domain: str) -> tuple[Bi
 
 
 def _bindings(workload: Workload, world: World, trust_domain: str) -> Iterator[Binding]:
-    if workload.labels.get(_MANAGED) in _MESH_CONTROLLERS or GATEWAY_NAME in workload.labels:
+    if workload.labels.get(_MANAGED) in _MESH_CONTROLLERS or GATEWAY_NAME_LABEL in workload.labels:
         return  # it is a waypoint, or a gateway, itself
     for key in world.services_of(workload.key):
         service = world.services[key]
@@ -120,7 +120,7 @@ def _traffic(gateway: Gateway) -> str:
 
 def _waypoint(gateway: Gateway, world: World, trust_domain: str) -> Waypoint:
     """Return a waypoint as workloads see it. Its pods have an account of their own, which bears its name."""
-    selected = world.select(PodsMatching(gateway.namespace, Selector.of({GATEWAY_NAME: gateway.name})))
+    selected = world.select(PodsMatching(gateway.namespace, Selector.of({GATEWAY_NAME_LABEL: gateway.name})))
     pods = [world.workloads[key] for key in sorted(selected)]
     account = pods[0].service_account if pods else gateway.name
     address = world.address_of(pods[0]) if len(pods) == 1 else None

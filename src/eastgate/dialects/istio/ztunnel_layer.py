@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from eastgate.dialects.istio.authentications import PeerAuthentication
-from eastgate.dialects.istio.chains import rewrite_chain
+from eastgate.dialects.istio.rewriting import rewrite_chain
 from eastgate.dialects.istio.model import Action, IstioAuthorizationPolicy
 from eastgate.dialects.istio.peer_chains import mtls_stage
 from eastgate.dialects.istio.peer_modes import ztunnel_denials

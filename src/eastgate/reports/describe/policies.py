@@ -13,6 +13,7 @@ from eastgate.cluster.targets import (
     Everything,
     ExternalsMatching,
     GatewayNamed,
+    GatewaysMatching,
     PodNamed,
     PodsAcross,
     PodsMatching,
@@ -145,6 +146,8 @@ def _target(target: Target, order: _Order) -> TargetInWords:
             return TargetInWords("Pod", name, target)
         case Everything():
             return TargetInWords("Everything", str(target), target)
+        case GatewaysMatching(_, selector):
+            return TargetInWords("Gateway", order.text(selector), target, is_selector=True)
         case GatewayNamed(_, name):
             return TargetInWords("Gateway", name, target)
         case RouteNamed(_, name):
@@ -196,7 +199,7 @@ def _label_keys(node: Node) -> Iterator[str]:
 def matched_terms(target: Target, workload: Workload, namespace_labels: Mapping[str, str]) -> list[str]:
     """Return the terms of a target that matched a workload."""
     match target:
-        case PodsMatching(_, selector) | ExternalsMatching(_, selector):
+        case PodsMatching(_, selector) | ExternalsMatching(_, selector) | GatewaysMatching(_, selector):
             return list(selector.matched_terms(workload.labels)) or ["every pod of the namespace"]
         case PodsAcross(namespaces, pods):
             spaces = [f"namespace {term}" for term in namespaces.matched_terms(namespace_labels)]
