@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from eastgate.cluster import Everything, Target, Workload, World
 from eastgate.diagnostics import Diagnostic, Reporter
 from eastgate.dialects.base import Dialect, Kind, NameUse, Scene
-from eastgate.dialects.istio import codes
+from eastgate.dialects.istio import authentication_codes, codes
 from eastgate.dialects.istio.model import GROUP, Action, IstioAuthorizationPolicy, IstioPolicy
 from eastgate.dialects.istio.settings import IstioSettings
 from eastgate.dialects.istio.status import conditions
@@ -99,11 +99,15 @@ def _lint() -> Linting[IstioPolicy]:
 DIALECT: Dialect[IstioPolicy] = Dialect(
     name="Istio",
     model=IstioPolicy,
-    kinds=(*_kinds("AuthorizationPolicy", NameUse.OTHER_GROUPS),),
+    kinds=(
+        *_kinds("AuthorizationPolicy", NameUse.OTHER_GROUPS),
+        *_kinds("RequestAuthentication", NameUse.OURS_ALONE),
+        *_kinds("PeerAuthentication", NameUse.OURS_ALONE),
+    ),
     layers=_layers,
     words=WORDS,
     settings=IstioSettings,
-    codes=lambda: (codes,),
+    codes=lambda: (codes, authentication_codes),
     closes=_closes,
     lint=_lint,
     stance=_stance,

@@ -6,9 +6,8 @@ import enum
 from collections.abc import Mapping
 from typing import Final
 
-from eastgate.cluster import Workload, World
+from eastgate.cluster import GATEWAY_NAME_LABEL, Workload, World
 from eastgate.dialects.istio.settings import IstioDataPlane
-from eastgate.cluster import GATEWAY_NAME_LABEL
 
 __all__ = ["Plane", "plane_of"]
 

@@ -7,7 +7,7 @@ from functools import cache
 
 from eastgate.diagnostics import Reporter
 from eastgate.dialects.base import Read, reader
-from eastgate.dialects.istio import meaning, shapes
+from eastgate.dialects.istio import authentication_meaning, authentication_shapes, meaning, shapes
 from eastgate.dialects.istio.model import IstioPolicy
 from eastgate.manifests import Document
 from eastgate.manifests.node import Node
@@ -18,6 +18,11 @@ __all__ = ["read", "shape_of"]
 
 _FORMS: dict[str, tuple[Record[Settings], Callable[[Document, Node, Settings], IstioPolicy]]] = {
     "AuthorizationPolicy": (shapes.AUTHORIZATION_POLICY, meaning.authorization_policy),
+    "PeerAuthentication": (authentication_shapes.PEER_AUTHENTICATION, authentication_meaning.peer_authentication),
+    "RequestAuthentication": (
+        authentication_shapes.REQUEST_AUTHENTICATION,
+        authentication_meaning.request_authentication,
+    ),
 }
 
 

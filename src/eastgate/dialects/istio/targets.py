@@ -7,7 +7,6 @@ from typing import Final
 
 from eastgate.cluster import (
     GATEWAY_GROUP,
-    GATEWAY_NAME_LABEL,
     GatewayNamed,
     GatewaysMatching,
     PodsAcross,
@@ -61,7 +60,7 @@ def _named(ref: PolicyTarget, namespace: str, *, in_root: bool) -> Iterator[Targ
     match ref.group, ref.kind:
         case group, "Gateway" if group == GATEWAY_GROUP:
             yield GatewayNamed(namespace, ref.name)
-            yield PodsMatching(namespace, Selector.of({GATEWAY_NAME_LABEL: ref.name}))
+            yield PodsAcross(Selector.of(), Selector.of())  # a waypoint may guard pods of any namespace
         case "", "Service":
             yield PodsOfService(namespace, ref.name)
         case group, "GatewayClass" if group == GATEWAY_GROUP and in_root:

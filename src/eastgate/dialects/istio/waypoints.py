@@ -11,6 +11,7 @@ from typing import Final
 
 from eastgate.cluster import (
     GATEWAY_GROUP,
+    GATEWAY_NAME_LABEL,
     AllowedRoutes,
     Gateway,
     PodsMatching,
