@@ -54,7 +54,7 @@ def ztunnel_layer(
 
 def through_waypoint(binding: Binding) -> Predicate:
     """Return which requests go through a waypoint: of callers in the mesh, since nobody else is led there."""
-    addressed = Not(Is(SERVICE, Present())) if binding.service is None else Is(SERVICE, OneOf({binding.service}))
+    addressed = Not(Is(SERVICE, Present())) if binding.service is None else Is(SERVICE, OneOf(frozenset({binding.service})))
     return all_of((addressed, Is(IDENTITY, Present())))
 
 
