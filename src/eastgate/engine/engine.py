@@ -233,6 +233,12 @@ class Engine(Generic[P]):
                 touched.add(RouteNamed(changed.namespace, changed.name, changed.kind))
             elif changed.kind == "Gateway":  # policies may select its pods by their labels
                 touched.add(GatewayNamed(changed.namespace, changed.name))
+        namespaces = {key.partition("/")[0] for key in change.workloads}
+        touched |= {  # policies may select the pods of Gateways
+            GatewayNamed(gateway.namespace, gateway.name)
+            for gateway in self.world.gateways.values()
+            if gateway.namespace in namespaces
+        }
         if any(changed.kind == "ReferenceGrant" for changed in change.objects):
             touched |= self._named_points()  # they may refer to authorizers
         if any(changed.kind == "ConfigMap" for changed in change.objects):

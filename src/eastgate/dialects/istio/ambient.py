@@ -47,7 +47,7 @@ def addressed_by(binding: Binding) -> Predicate:
 
 def ztunnel_layer(policies: Sequence[IstioPolicy], bindings: Sequence[Binding], root_namespace: str) -> Layer | None:
     """Return the layer of ztunnel; None where nothing is about the workload."""
-    selecting = [policy for policy in policies if isinstance(policy, IstioAuthorizationPolicy) and not policy.refs]
+    selecting = [policy for policy in policies if isinstance(policy, IstioAuthorizationPolicy) and _is_told(policy)]
     peers = [policy for policy in policies if isinstance(policy, PeerAuthentication) and not policy.audit]
     chain = _chain(selecting, peers, root_namespace)
     if not chain.stages:
@@ -57,6 +57,11 @@ def ztunnel_layer(policies: Sequence[IstioPolicy], bindings: Sequence[Binding], 
         for binding in bindings
     )
     return Layer(AT_ZTUNNEL, chain, cases)
+
+
+def _is_told(policy: IstioPolicy) -> bool:
+    """Return whether istiod tells ztunnel of a policy. One with an empty selector is for workloads, and none has it."""
+    return not policy.refs and (bool(policy.selector.match_labels) or not policy.has_selector)
 
 
 def _chain(
