@@ -26,6 +26,9 @@ FEATURES = (
     "AuthorizationPolicyDeny",
     "AuthorizationPolicyHTTP",
     "ClusterAuthorizationPolicy",
+    "NetworkPolicy",
+    "ClusterNetworkPolicy",
+    "AdminNetworkPolicy",
     "Invariant",
 )
 FILES = sorted(SUITE.rglob("*.yaml"))
@@ -36,7 +39,10 @@ TABLES = [*FILES, *EXAMPLES]
 RULINGS = (
     frozenset("ABCDEF")
     | {"B2"}
-    | {str(number) for number in (*range(1, 14), *range(20, 27), 28, 29, *range(30, 35), *range(40, 54))}
+    | {
+        str(number)
+        for number in (*range(1, 14), *range(20, 27), 28, 29, *range(30, 35), *range(40, 54), *range(60, 69))
+    }
 )
 
 

@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from eastgate.dialects.istio.settings import *  # noqa: F403
     from eastgate.dialects.kuadrant.settings import *  # noqa: F403
     from eastgate.dialects.linkerd.settings import *  # noqa: F403
+    from eastgate.dialects.network.settings import *  # noqa: F403
     from eastgate.dialects.rejected import RejectedPolicy as RejectedPolicy
     from eastgate.engine.trace import LayerTrace as LayerTrace
     from eastgate.engine.trace import Missed as Missed

@@ -111,8 +111,10 @@ def _targets(
     ):
         return (Everything(None),)
     if cluster_scoped:
-        sound = kind is not None and not unsound and not _has_error_in(document, errors, "subject")
-        return locate_targets(document, cluster_scoped=True) if sound else (Everything(None),)
+        if kind is None or unsound or _has_error_in(document, errors, "subject"):
+            return (Everything(None),)
+        targets = kind.locate(document) if kind.locate is not None else None
+        return targets if targets is not None else locate_targets(document, cluster_scoped=True)
     if dns_label_problem(namespace) is not None or (
         document.namespace is None and _may_have_other_namespace(document, errors, kind)
     ):

@@ -7,8 +7,8 @@ once by `compile_all`; a change forgets only the programs of the points that it 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Generic, TypeVar
+from collections.abc import Callable, Iterable, Sequence, Set
+from typing import ClassVar, Generic, TypeVar
 from weakref import WeakValueDictionary
 
 from eastgate.cluster import (
@@ -37,13 +37,15 @@ from eastgate.ir import (
     PolicyRef,
     Refusal,
     Request,
+    ScopeKind,
     Site,
     Stances,
     Unroutable,
     labels_of,
 )
+from eastgate.records import dataclass
 
-__all__ = ["Engine"]
+__all__ = ["Engine", "UnseenScope"]
 
 P = TypeVar("P", bound=Targeting)
 
@@ -104,7 +106,7 @@ class Engine(Generic[P]):
                 case DeadEnd(why):
                     program = compile_layers([_refusing(why)])
                 case UnseenHop():
-                    program = compile_layers([Layer(_AT_HOPS, Chain(()))])
+                    program = compile_layers([Layer(_AT_HOPS, Chain((), scope=UnseenScope(str(point))))])
                 case _:
                     program = compile_layers(self._assemble(attached, ()))
             self._programs[point] = program
@@ -136,6 +138,11 @@ class Engine(Generic[P]):
     def network_policies(self) -> list[P]:
         """Return the policies that the network applies."""
         return [self._attachments.policies[ref] for ref in self._network if ref in self._attachments.policies]
+
+    @property
+    def network_refs(self) -> Set[PolicyRef]:
+        """Return the names of the policies that the network applies."""
+        return self._network
 
     @property
     def has_network_policies(self) -> bool:
@@ -226,6 +233,12 @@ class Engine(Generic[P]):
                 touched.add(RouteNamed(changed.namespace, changed.name, changed.kind))
             elif changed.kind == "Gateway":  # policies may select its pods by their labels
                 touched.add(GatewayNamed(changed.namespace, changed.name))
+        namespaces = {key.partition("/")[0] for key in change.workloads}
+        touched |= {  # policies may select the pods of Gateways
+            GatewayNamed(gateway.namespace, gateway.name)
+            for gateway in self.world.gateways.values()
+            if gateway.namespace in namespaces
+        }
         if any(changed.kind == "ReferenceGrant" for changed in change.objects):
             touched |= self._named_points()  # they may refer to authorizers
         if any(changed.kind == "ConfigMap" for changed in change.objects):
@@ -239,6 +252,18 @@ class Engine(Generic[P]):
         self._ends.clear()
         self.version += 1  # last: whoever sees it must not meet a program from before
         return frozenset(touched)
+
+
+@dataclass(frozen=True, slots=True)
+class UnseenScope:
+    """The reason for which nothing is asked on a part of the way: the pods at its ends are in no manifest."""
+
+    hop: str
+    kind: ClassVar[ScopeKind] = ScopeKind.OTHERS
+    refs: ClassVar[tuple[PolicyRef, ...]] = ()
+
+    def __str__(self) -> str:
+        return f"from {self.hop}: no manifest has these pods, so that network policies are not considered there"
 
 
 def _refusing(why: Unroutable) -> Layer:

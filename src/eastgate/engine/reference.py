@@ -50,7 +50,7 @@ from eastgate.ir import (
     rules_of,
 )
 from eastgate.ir.attributes import (
-    ADDRESS,
+    ADDRESSES,
     APPLICATION,
     BAD_HOST,
     HANDED_PATH,
@@ -316,7 +316,7 @@ def _domain(attribute: Attribute, matchers: list[Matcher]) -> list[Known]:
         return [*([free] if free else []), *sorted(used)]
     if any(isinstance(m, InNetwork) for m in matchers):
         addresses = _addresses([m for m in matchers if isinstance(m, InNetwork)])
-        return [*([None] if attribute != ADDRESS else []), *addresses]
+        return [*([None] if attribute not in ADDRESSES else []), *addresses]
     exact = {str(v) for m in matchers if isinstance(m, OneOf) for v in m.values}
     starts = {m.text for m in matchers if isinstance(m, Prefix)} | {""}
     starts |= {m.prefix for m in matchers if isinstance(m, AccountsOf)}

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
-from eastgate.ir import Computed, Is, Matcher, OneOf, Prefix, Suffix
+from eastgate.ir import Between, Computed, Is, Matcher, OneOf, Prefix, Suffix
 from eastgate.ir.attributes import MCP_METHOD, MCP_TOOL, PORT, Attribute
 from eastgate.mcp.messages import NAMED
 from eastgate.records import dataclass
-from eastgate.symbolic.cells import OTHER, free_port
+from eastgate.symbolic.cells import OTHER, free_port, ports_named
 from eastgate.symbolic.partial import Facts
 
 __all__ = ["ANY_MESSAGE", "EffectiveMessage", "PortClass", "messages", "port_classes"]
@@ -30,14 +30,21 @@ def port_classes(looked_at: Iterable[Is | Computed], declared: Iterable[int]) ->
     """Return each port that is declared or that some rule names, and one class for all others."""
     matchers = [a.matcher for a in looked_at if isinstance(a, Is) and a.attribute == PORT]
     exact: dict[int, list[int]] = {port: [] for port in declared}
+    ranges = [(number, matcher) for number, matcher in enumerate(matchers) if isinstance(matcher, Between)]
     for number, matcher in enumerate(matchers):
         for value in matcher.values if isinstance(matcher, OneOf) else ():
             if isinstance(value, int):
                 exact.setdefault(value, []).append(number)
+    exact |= {port: [] for port in ports_named(matcher for _, matcher in ranges) if port not in exact}
+    for number, matcher in ranges:
+        for port in exact:
+            if matcher.contains(port):
+                exact[port].append(number)
     classes: dict[tuple[int, ...], list[int]] = defaultdict(list)
     for port in sorted(exact):
         classes[tuple(exact[port])].append(port)
-    other = free_port(exact)
+    covered = (port for _, matcher in ranges for port in range(matcher.first, matcher.last + 1))
+    other = free_port({*exact, *covered} if ranges else exact)
     listed = [PortClass(tuple(ports), False, Facts({PORT: ports[0]})) for key, ports in classes.items() if key]
     if other is not None:
         unnamed = tuple(classes.get((), ()))

@@ -26,7 +26,7 @@ from eastgate.ir import (
     Suffix,
     labels_text,
 )
-from eastgate.ir.attributes import ADDRESS, APPLICATION, PATHS, PORT, TRANSPORT, VICINITY, Attribute
+from eastgate.ir.attributes import ADDRESSES, APPLICATION, PATHS, PORT, TRANSPORT, VICINITY, Attribute
 from eastgate.ir.paths import is_refused
 from eastgate.ir.service_accounts import has_accounts_path
 
@@ -75,7 +75,7 @@ def representatives(attribute: Attribute, matchers: list[Matcher]) -> list[Known
         return list(_ports(matchers))
     if any(isinstance(m, InNetwork) for m in matchers):
         addresses: list[Known] = list(_addresses(m for m in matchers if isinstance(m, InNetwork)))
-        return addresses if attribute == ADDRESS else [None, *addresses]  # every caller has an address
+        return addresses if attribute in ADDRESSES else [None, *addresses]
     texts = _texts(matchers)
     if attribute in PATHS:  # a path that is refused whatever the policy is says nothing about the policy
         texts = (text for text in texts if not is_refused(text))

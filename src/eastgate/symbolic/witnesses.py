@@ -34,7 +34,7 @@ from eastgate.ir import (
     Step,
     Suffix,
 )
-from eastgate.ir.attributes import ADDRESS, PATH, PORT, Attribute
+from eastgate.ir.attributes import ADDRESSES, PATH, PORT, Attribute
 from eastgate.ir.paths import is_refused
 from eastgate.symbolic.completions import complete
 from eastgate.symbolic.truth import truth
@@ -73,8 +73,8 @@ def complete_with_others(values: Mapping[Attribute, Known], looked_at: Iterable[
     others: dict[Attribute, Known] = dict.fromkeys(looked_at)
     if PORT in others:
         others[PORT] = port
-    if ADDRESS in others:
-        others[ADDRESS] = _SOMEWHERE
+    for address in ADDRESSES & others.keys():
+        others[address] = _SOMEWHERE
     return Request({**others, **values})
 
 

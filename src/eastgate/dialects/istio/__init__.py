@@ -101,8 +101,8 @@ DIALECT: Dialect[IstioPolicy] = Dialect(
     model=IstioPolicy,
     kinds=(
         *_kinds("AuthorizationPolicy", NameUse.OTHER_GROUPS),
-        *_kinds("RequestAuthentication", NameUse.OURS_ALONE),
         *_kinds("PeerAuthentication", NameUse.OURS_ALONE),
+        *_kinds("RequestAuthentication", NameUse.OURS_ALONE),
     ),
     layers=_layers,
     words=WORDS,

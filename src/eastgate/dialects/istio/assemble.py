@@ -14,21 +14,21 @@ from eastgate.cluster import GATEWAY_NAME_LABEL, Workload
 from eastgate.dialects.base import Scene
 from eastgate.dialects.istio.authentications import PeerAuthentication, RequestAuthentication
 from eastgate.dialects.istio.chains import ChainParts, build_chain
-from eastgate.dialects.istio.derived import HttpForms
+from eastgate.dialects.istio.derived import DestinationAddress, HttpForms
 from eastgate.dialects.istio.lowering import View
 from eastgate.dialects.istio.mesh_callers import MeshCallers
 from eastgate.dialects.istio.mesh_config import MeshConfig, mesh_settings
 from eastgate.dialects.istio.model import IstioAuthorizationPolicy, IstioPolicy
 from eastgate.dialects.istio.peer_chains import guard_ports
 from eastgate.dialects.istio.peer_modes import peer_modes
-from eastgate.dialects.istio.plane_provenance import AT_WAYPOINT, WITHOUT_PROXY, NoProxy, WaypointScope
+from eastgate.dialects.istio.plane_provenance import WITHOUT_PROXY, NoProxy, WaypointScope
 from eastgate.dialects.istio.planes import Plane, plane_of
-from eastgate.dialects.istio.provenance import AT_GATEWAY, AT_SIDECAR, IstioPlaneReading, Surface
+from eastgate.dialects.istio.provenance import AT_GATEWAY, AT_SIDECAR, AT_WAYPOINT, IstioPlaneReading, Surface
 from eastgate.dialects.istio.rewriting import narrowed, rewrite_chain
 from eastgate.dialects.istio.settings import IstioDataPlane, IstioSettings
 from eastgate.dialects.istio.targets import WAYPOINT_CLASS
 from eastgate.dialects.istio.token_stages import AtGateway, ByService, seen_at_gateway, token_derivations, token_stages
-from eastgate.dialects.istio.waypoints import Binding, bindings_of, is_bound
+from eastgate.dialects.istio.waypoints import Binding, bindings_of, is_bound, is_waypoint_pod
 from eastgate.dialects.istio.ztunnel_layer import through_waypoint, ztunnel_layer
 from eastgate.ir import ALWAYS, Attachment, Chain, Derivation, Is, Layer, OneOf, SelectorCase
 from eastgate.ir.attributes import APPLICATION
@@ -46,7 +46,8 @@ P = TypeVar("P", bound=IstioPolicy)
 class Stance:
     """What the layers of a workload depend on beside its policies.
 
-    `gateway` is the name of the Gateway that it is a pod of, and `is_waypoint` says that this is a waypoint.
+    `gateway` is the name of the Gateway that it is a pod of, and `is_waypoint` says that this is a waypoint. `address`
+    is that of the workload, where a policy asks for it.
     """
 
     mesh: MeshConfig
@@ -54,6 +55,7 @@ class Stance:
     bindings: tuple[Binding, ...] = ()
     gateway: str | None = None
     is_waypoint: bool = False
+    address: str | None = None
 
 
 def stance_of(workload: Workload, attached: Sequence[Attachment[IstioPolicy]], scene: Scene) -> Stance | None:
@@ -62,11 +64,20 @@ def stance_of(workload: Workload, attached: Sequence[Attachment[IstioPolicy]], s
         return None
     mesh, world = mesh_settings(scene.settings, scene.world), scene.world
     plane = plane_of(workload, world, scene.settings.section(IstioSettings).istio_data_plane)
-    bindings = bindings_of(workload, world, mesh.trust_domain) if plane is Plane.ZTUNNEL else ()
-    gateway = workload.labels.get(GATEWAY_NAME_LABEL)
-    declared = world.gateways.get(f"{workload.namespace}/{gateway}")
-    is_waypoint = declared is not None and declared.gateway_class == WAYPOINT_CLASS
-    return Stance(mesh, plane, bindings, gateway, is_waypoint)
+    asked = any(_asks_for_destination(attachment.policy) for attachment in attached)
+    return Stance(
+        mesh,
+        plane,
+        bindings_of(workload, world, mesh.trust_domain) if plane is Plane.ZTUNNEL else (),
+        workload.labels.get(GATEWAY_NAME_LABEL),
+        is_waypoint_pod(workload, world),
+        world.address_of(workload) if asked else None,
+    )
+
+
+def _asks_for_destination(policy: IstioPolicy) -> bool:
+    rules = policy.rules if isinstance(policy, IstioAuthorizationPolicy) else ()
+    return any(when.key == "destination.ip" for rule in rules for when in rule.conditions)
 
 
 def layers(attached: Sequence[Attachment[IstioPolicy]], scene: Scene) -> list[Layer]:
@@ -75,7 +86,7 @@ def layers(attached: Sequence[Attachment[IstioPolicy]], scene: Scene) -> list[La
     policies = list(dict.fromkeys(attachment.policy for attachment in attached))
     if not isinstance(stance, Stance):
         return _Proxies(policies, mesh_settings(scene.settings, scene.world), scene).gateway()
-    proxies = _Proxies(policies, stance.mesh, scene)
+    proxies = _Proxies(policies, stance.mesh, scene, stance.address)
     match stance.plane:
         case Plane.NONE if scene.settings.data_plane is DataPlane.NATIVE:
             selecting = tuple(policy.ref for policy in policies if not policy.refs)
@@ -89,8 +100,11 @@ def layers(attached: Sequence[Attachment[IstioPolicy]], scene: Scene) -> list[La
 class _Proxies:
     """The policies at a point, and the layers that each kind of proxy makes of them."""
 
-    def __init__(self, policies: Sequence[IstioPolicy], mesh: MeshConfig, scene: Scene) -> None:
+    def __init__(
+        self, policies: Sequence[IstioPolicy], mesh: MeshConfig, scene: Scene, address: str | None = None
+    ) -> None:
         self.policies = policies
+        self.address = address
         self.mesh = mesh
         self.scene = scene
         self.native = scene.settings.data_plane is DataPlane.NATIVE
@@ -114,7 +128,7 @@ class _Proxies:
         cases, derivations = self._envoy(policies)
         if stance.gateway is None:
             cases = guard_ports(cases, peer_modes(_enforced(policies, PeerAuthentication), self._root))
-        return [Layer(AT_SIDECAR, cases[-1].chain, cases[:-1], (*self._callers, *derivations))]
+        return [Layer(AT_SIDECAR, cases[-1].chain, cases[:-1], (*self._workload, *derivations))]
 
     def ambient(self, bindings: Sequence[Binding]) -> list[Layer]:
         """Return the layers of a workload that ztunnel serves: of its waypoints, and of ztunnel."""
@@ -122,10 +136,10 @@ class _Proxies:
         if not self.native:  # our proxy at the workload sees HTTP, and callers themselves
             unbound = [policy for policy in self.policies if not policy.refs]
             cases, derivations = self._envoy(unbound)
-            return [*waypoint, *([Layer(AT_SIDECAR, cases[-1].chain, cases[:-1], derivations)] if unbound else [])]
+            return [*waypoint, *([Layer(AT_SIDECAR, cases[-1].chain, cases[:-1], (*self._workload, *derivations))] if unbound else [])]
         authorization = _all_of(self.policies, IstioAuthorizationPolicy)
         layer = ztunnel_layer(authorization, _all_of(self.policies, PeerAuthentication), bindings, self._root)
-        return [*waypoint, replace(layer, derivations=self._callers)]
+        return [*waypoint, replace(layer, derivations=self._workload)]
 
     def _waypoint(self, bindings: Sequence[Binding]) -> list[Layer]:
         cases: list[SelectorCase] = []
@@ -142,7 +156,7 @@ class _Proxies:
             tokens += [(binding.service, each) for each in derivations if not isinstance(each, HttpForms)]
         if not cases:
             return []
-        derivations = (*self._callers, *forms, *([ByService(tuple(tokens))] if tokens else []))
+        derivations = (*self._workload, *forms, *([ByService(tuple(tokens))] if tokens else []))
         return [Layer(AT_WAYPOINT, Chain(()), tuple(cases), derivations)]
 
     def _envoy(self, policies: Sequence[IstioPolicy]) -> tuple[tuple[SelectorCase, ...], tuple[Derivation, ...]]:
@@ -158,7 +172,7 @@ class _Proxies:
             cases = (SelectorCase(_HTTP, http), SelectorCase(ALWAYS, octets))
             forms: tuple[Derivation, ...] = (HttpForms(self.mesh.path_normalization),)
         else:
-            chain = build_chain(authorization, View(Surface.ANY, self.mesh), parts, scoped=False)
+            chain = build_chain(authorization, View(Surface.ANY, self.mesh), parts)
             cases, forms = (SelectorCase(ALWAYS, chain),), ()
         chains = [case.chain for case in cases]
         return cases, (*forms, *token_derivations(requests, chains, self.scene.keys))
@@ -168,10 +182,11 @@ class _Proxies:
         return self.scene.settings.section(IstioSettings).root_namespace
 
     @property
-    def _callers(self) -> tuple[Derivation, ...]:
-        """Return what derives who has an identity, where that depends on labels."""
+    def _workload(self) -> tuple[Derivation, ...]:
+        """Return what derives the address of the workload, and who has an identity, where that depends on labels."""
+        address = (DestinationAddress(self.address),) if self.address is not None else ()
         is_auto = self.scene.settings.section(IstioSettings).istio_data_plane is IstioDataPlane.AUTO
-        return (MeshCallers(self.scene.world),) if is_auto and self.native else ()
+        return (*address, MeshCallers(self.scene.world)) if is_auto and self.native else address
 
 
 def _scoped(chain: Chain, binding: Binding) -> Chain:

@@ -47,12 +47,12 @@ class ChainParts:
 
 
 def build_chain(
-    policies: Sequence[IstioAuthorizationPolicy], view: View, parts: ChainParts, *, scoped: bool = True
+    policies: Sequence[IstioAuthorizationPolicy], view: View, parts: ChainParts
 ) -> Chain:
     """Build the chain of the policies that are attached at a proxy, for what it sees."""
     enforced = [policy for policy in policies if not policy.audit]
     stages: list[Stage] = [*parts.first]
-    if view.surface is Surface.HTTP:
+    if view.surface is Surface.HTTP and policies:
         stages.append(Deny(StageName.PATH, (_REFUSED,), Refusal.BAD_REQUEST))
     stages.extend(_custom([policy for policy in enforced if policy.action is Action.CUSTOM], view))
     stages.extend(parts.tokens if view.surface is not Surface.BYTES else ())
@@ -64,7 +64,7 @@ def build_chain(
     allowing = [policy for policy in enforced if policy.action is Action.ALLOW]
     if allowing:
         stages.append(AllowAny(StageName.ALLOW, _rules(allowing, view), refusal))
-    return Chain(tuple(stages), parts.readings, IstioScope(view.surface) if scoped else None)
+    return Chain(tuple(stages), parts.readings, None if view.surface is Surface.ANY else IstioScope(view.surface))
 
 
 def _refusal(view: View) -> Refusal:

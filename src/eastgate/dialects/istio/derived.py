@@ -10,12 +10,12 @@ from typing import Final
 from eastgate.dialects.istio.attributes import LOWERED_AUTHORITY, REFUSED_PATH, compared_path
 from eastgate.dialects.istio.settings import PathNormalization
 from eastgate.ir import Known, RawRequest
-from eastgate.ir.attributes import AUTHORITY, SENT_PATH, Attribute
+from eastgate.ir.attributes import AUTHORITY, DESTINATION_ADDRESS, SENT_PATH, Attribute
 from eastgate.ir.paths import merge_slashes, normalize_path
 from eastgate.records import dataclass
 from eastgate.regexes import regex
 
-__all__ = ["HttpForms"]
+__all__ = ["DestinationAddress", "HttpForms"]
 
 _ENCODED_SLASH = regex("%(2f|5c)", re.IGNORECASE)
 _NUL: Final = "%00"
@@ -49,6 +49,17 @@ class HttpForms:
         if isinstance(authority, str):
             derived[LOWERED_AUTHORITY] = authority.lower()
         return derived
+
+
+@dataclass(frozen=True, slots=True)
+class DestinationAddress:
+    """Derives the address that requests to a workload are sent to: its own."""
+
+    address: str
+
+    def derive(self, values: Mapping[Attribute, Known], raw: RawRequest) -> Mapping[Attribute, Known]:  # noqa: ARG002
+        """Return the address."""
+        return {DESTINATION_ADDRESS: self.address}
 
 
 @lru_cache(maxsize=4096)

@@ -145,7 +145,7 @@ class _Lowering:
     def _condition(self, key: str, texts: Sequence[str]) -> Predicate:
         header = header_of_key(key)
         if header is not None:
-            return match_texts(header, texts, joined=self.view.surface is not Surface.ANY and header.is_header)
+            return match_texts(header, texts)
         claim = claim_of_key(key)
         if claim is not None:
             return match_claims(claim, texts)

@@ -46,6 +46,7 @@ def authorization_policy(document: Document, root: Node, settings: Settings) -> 
         targets=targets_of(namespace, selector, refs, in_root=in_root),
         audit=dry_run or is_audit(root),
         selector=selector,
+        has_selector=spec is not None and "selector" in spec,
         refs=refs,
         in_root=in_root,
         created=created_at(root),

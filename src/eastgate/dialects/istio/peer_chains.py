@@ -8,7 +8,8 @@ from dataclasses import replace
 from eastgate.dialects.istio.authentications import MtlsMode
 from eastgate.dialects.istio.rewriting import narrowed, rewrite_chain
 from eastgate.dialects.istio.peer_modes import PLAINTEXT, Denial, Mode, PeerModes
-from eastgate.dialects.istio.plane_provenance import MtlsDemand, NoIdentity, PlaneStage, PortScope
+from eastgate.dialects.istio.plane_provenance import NoIdentity, PortScope
+from eastgate.dialects.istio.provenance import MtlsDemand, StageName
 from eastgate.ir import (
     ALWAYS,
     NEVER,
@@ -61,9 +62,8 @@ def _guarded(chain: Chain, mode: Mode) -> Chain:
 
 def mtls_stage(denials: Sequence[Denial]) -> Deny:
     """Return the stage that closes connections in plaintext."""
-    demand = MtlsDemand(MtlsMode.STRICT)
-    rules = (Rule(denial.when, Origin(denial.policy.ref, 0, denial.span, derived=demand)) for denial in denials)
-    return Deny(PlaneStage.MTLS, tuple(rules), Refusal.CLOSED)
+    rules = (Rule(denial.when, Origin(denial.policy.ref, 0, denial.span, derived=MtlsDemand())) for denial in denials)
+    return Deny(StageName.MTLS, tuple(rules), Refusal.CLOSED)
 
 
 def without_identity(predicate: Predicate) -> Predicate:

@@ -1,62 +1,25 @@
-"""The placements, stages, scopes, readings and origins that depend on Istio's proxies: as data, with words in `str`."""
+"""The scopes and readings that depend on which of Istio's proxies enforce: as data, with words for people in `str`."""
 
 from __future__ import annotations
 
-import enum
 from typing import ClassVar
 
 from eastgate.dialects.istio.authentications import MtlsMode
-from eastgate.ir import Placement, PolicyRef, RuleKind, ScopeKind, Site
+from eastgate.ir import Placement, PolicyRef, ScopeKind, Site
 from eastgate.records import dataclass
 
 __all__ = [
-    "AT_WAYPOINT",
-    "AT_ZTUNNEL",
     "WITHOUT_PROXY",
     "Direct",
     "DroppedFields",
-    "MtlsDemand",
     "NoIdentity",
     "NoProxy",
-    "PlaneStage",
     "PortScope",
-    "TokenDemand",
     "WaypointIdentity",
     "WaypointScope",
 ]
 
-AT_ZTUNNEL = Placement(Site.WORKLOAD, "istio ztunnel")
-AT_WAYPOINT = Placement(Site.WORKLOAD, "istio waypoint")
 WITHOUT_PROXY = Placement(Site.WORKLOAD, "istio, without a proxy")
-
-
-class PlaneStage(enum.StrEnum):
-    """The stages before those of AuthorizationPolicies."""
-
-    MTLS = "mtls"
-    TOKEN = "token"  # noqa: S105 - not a password
-    AUDIENCE = "token audience"
-
-
-@dataclass(frozen=True, slots=True)
-class MtlsDemand:
-    """The origin of a rule that refuses plaintext, for a mode of mTLS."""
-
-    mode: MtlsMode
-    kind: ClassVar[RuleKind] = RuleKind.FALLBACK
-
-    def __str__(self) -> str:
-        return f"mode {self.mode}, which takes no plaintext,"
-
-
-@dataclass(frozen=True, slots=True)
-class TokenDemand:
-    """The origin of a rule that refuses tokens."""
-
-    kind: ClassVar[RuleKind] = RuleKind.FALLBACK
-
-    def __str__(self) -> str:
-        return "a token that is not accepted"
 
 
 # Scopes

@@ -13,24 +13,33 @@ from eastgate.settings import DataPlane
 __all__ = [
     "AT_GATEWAY",
     "AT_SIDECAR",
+    "AT_WAYPOINT",
+    "AT_ZTUNNEL",
     "BadProvider",
     "IstioPlaneReading",
     "IstioScope",
+    "MtlsDemand",
     "ProxyRefusal",
     "StageName",
     "Surface",
+    "TokenDemand",
 ]
 
 AT_SIDECAR = Placement(Site.WORKLOAD, "istio sidecar")
 AT_GATEWAY = Placement(Site.GATEWAY, "istio gateway")
+AT_WAYPOINT = Placement(Site.WORKLOAD, "istio waypoint")
+AT_ZTUNNEL = Placement(Site.WORKLOAD, "istio ztunnel")
 
 
 class StageName(enum.StrEnum):
     """The stages of a chain, in order."""
 
+    MTLS = "mTLS"
     PATH = "path"
     CUSTOM = "custom"
     BAD_CUSTOM = "custom without its provider"
+    TOKENS = "tokens"
+    AUDIENCES = "audiences of tokens"
     AUDIT = "audit"
     DENY = "deny"
     ALLOW = "allow"
@@ -68,6 +77,26 @@ class IstioPlaneReading:
         if self.data_plane is DataPlane.NATIVE:
             return f"{self.setting}: {self.data_plane} (paths are compared with pathNormalization: {self.normalization})"
         return f"{self.setting}: {self.data_plane} (paths and hosts are compared in their canonical form)"
+
+
+@dataclass(frozen=True, slots=True)
+class MtlsDemand:
+    """The origin of a rule by which plaintext is refused."""
+
+    kind: ClassVar[RuleKind] = RuleKind.SCHEME
+
+    def __str__(self) -> str:
+        return "(mTLS is STRICT)"
+
+
+@dataclass(frozen=True, slots=True)
+class TokenDemand:
+    """The origin of a rule by which tokens are refused that nobody accepts."""
+
+    kind: ClassVar[RuleKind] = RuleKind.SCHEME
+
+    def __str__(self) -> str:
+        return "(tokens must be valid)"
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ __all__ = ["WAYPOINT_CLASS", "read_refs", "read_selector", "targets_of"]
 
 
 WAYPOINT_CLASS: Final = "istio-waypoint"
+_ANYWHERE: Final = PodsAcross(Selector.of(), Selector.of())
 
 
 def read_selector(spec: Node | None) -> Selector:
@@ -60,10 +61,10 @@ def _named(ref: PolicyTarget, namespace: str, *, in_root: bool) -> Iterator[Targ
     match ref.group, ref.kind:
         case group, "Gateway" if group == GATEWAY_GROUP:
             yield GatewayNamed(namespace, ref.name)
-            yield PodsAcross(Selector.of(), Selector.of())  # a waypoint may guard pods of any namespace
+            yield _ANYWHERE  # where it is a waypoint, it guards all that use it
         case "", "Service":
             yield PodsOfService(namespace, ref.name)
         case group, "GatewayClass" if group == GATEWAY_GROUP and in_root:
-            yield PodsAcross(Selector.of(), Selector.of())
+            yield _ANYWHERE
         case _:
             return

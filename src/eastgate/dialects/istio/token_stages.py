@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from eastgate.dialects.istio.authentications import RequestAuthentication
 from eastgate.dialects.istio.claims import NoClaims, is_claim
-from eastgate.dialects.istio.plane_provenance import PlaneStage, TokenDemand
+from eastgate.dialects.istio.provenance import StageName, TokenDemand
 from eastgate.dialects.istio.tokens import TokenProblem, Tokens, refusal_value
 from eastgate.ir import (
     Chain,
@@ -40,8 +40,8 @@ def token_stages(policies: Sequence[RequestAuthentication]) -> tuple[Deny, ...]:
     if not any(policy.rules for policy in policies):
         return ()
     return (
-        Deny(PlaneStage.TOKEN, _rules(policies, TokenProblem.UNAUTHENTICATED), Refusal.UNAUTHENTICATED),
-        Deny(PlaneStage.AUDIENCE, _rules(policies, TokenProblem.FORBIDDEN), Refusal.FORBIDDEN),
+        Deny(StageName.TOKENS, _rules(policies, TokenProblem.UNAUTHENTICATED), Refusal.UNAUTHENTICATED),
+        Deny(StageName.AUDIENCES, _rules(policies, TokenProblem.FORBIDDEN), Refusal.FORBIDDEN),
     )
 
 

@@ -30,7 +30,7 @@ from eastgate.ir.matchers import Known
 from eastgate.ir.predicates import ALWAYS, NEVER, Computed
 from eastgate.records import dataclass
 
-__all__ = ["Binding", "Waypoint", "bindings_of", "is_bound", "seen_from"]
+__all__ = ["Binding", "Waypoint", "bindings_of", "is_bound", "is_waypoint_pod", "seen_from"]
 
 _USE: Final = "istio.io/use-waypoint"
 _USE_NAMESPACE: Final = "istio.io/use-waypoint-namespace"
@@ -79,6 +79,13 @@ def _bindings(workload: Workload, world: World, trust_domain: str) -> Iterator[B
     gateway = _used_by(workload.labels, workload.namespace, world)
     if gateway is not None and _traffic(gateway) in _WORKLOADS:
         yield Binding(None, _waypoint(gateway, world, trust_domain))
+
+
+def is_waypoint_pod(workload: Workload, world: World) -> bool:
+    """Return whether a workload is the proxy of a waypoint."""
+    gateway = world.gateways.get(f"{workload.namespace}/{workload.labels.get(GATEWAY_NAME_LABEL)}")
+    of_class = gateway is not None and gateway.gateway_class == WAYPOINT_CLASS
+    return of_class or workload.labels.get(_MANAGED) in _MESH_CONTROLLERS
 
 
 def _of_service(service: Service, world: World) -> Gateway | None:

@@ -10,8 +10,8 @@ from eastgate.dialects.istio.rewriting import rewrite_chain
 from eastgate.dialects.istio.model import Action, IstioAuthorizationPolicy
 from eastgate.dialects.istio.peer_chains import mtls_stage
 from eastgate.dialects.istio.peer_modes import ztunnel_denials
-from eastgate.dialects.istio.plane_provenance import AT_ZTUNNEL, Direct, DroppedFields, WaypointIdentity, WaypointScope
-from eastgate.dialects.istio.provenance import StageName
+from eastgate.dialects.istio.plane_provenance import Direct, DroppedFields, WaypointIdentity, WaypointScope
+from eastgate.dialects.istio.provenance import AT_ZTUNNEL, StageName
 from eastgate.dialects.istio.waypoints import Binding, seen_from
 from eastgate.dialects.istio.ztunnel import ZtunnelRule, lower_rule
 from eastgate.ir import (
