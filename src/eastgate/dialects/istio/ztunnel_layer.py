@@ -44,12 +44,19 @@ def ztunnel_layer(
     bindings: Sequence[Binding],
     root_namespace: str,
 ) -> Layer:
-    """Return the layer. Policies with targets, and actions that ztunnel does not have, are not enforced here."""
-    chain = _chain([policy for policy in policies if not policy.refs], peers, root_namespace)
+    """Return the layer. Policies with targets, and actions that ztunnel does not have, are not enforced here.
+
+    Nor is a policy with a selector that has no labels: istiod sends it to be referred to, and no workload refers to it.
+    """
+    chain = _chain([policy for policy in policies if _is_sent(policy)], peers, root_namespace)
     if not bindings:
         return Layer(AT_ZTUNNEL, chain)
     cases = tuple(SelectorCase(through_waypoint(binding), _behind(binding, chain)) for binding in bindings)
     return Layer(AT_ZTUNNEL, replace(chain, scope=Direct()), cases)
+
+
+def _is_sent(policy: IstioAuthorizationPolicy) -> bool:
+    return not policy.refs and (bool(policy.selector.match_labels) or not policy.has_selector)
 
 
 def through_waypoint(binding: Binding) -> Predicate:
