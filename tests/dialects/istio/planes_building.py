@@ -76,7 +76,9 @@ def _fields(written: Mapping[str, list[str]]) -> Fields:
 
 
 def _values(values: list[str], not_values: list[str]) -> Values:
-    return Values(tuple(Written(text, SPAN) for text in values), tuple(Written(text, SPAN) for text in not_values), SPAN)
+    return Values(
+        tuple(Written(text, SPAN) for text in values), tuple(Written(text, SPAN) for text in not_values), SPAN
+    )
 
 
 def holds(predicate: Predicate, values: Mapping[Attribute, Known]) -> bool:

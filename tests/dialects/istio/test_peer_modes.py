@@ -73,8 +73,6 @@ ZTUNNEL: list[tuple[str, set[int]]] = [  # the ports that refuse plaintext, out 
 @pytest.mark.parametrize(("policies", "closed"), ZTUNNEL, ids=[case[0] or "none" for case in ZTUNNEL])
 def test_ztunnel_is_told_to_deny_plaintext(policies: str, closed: set[int]) -> None:
     denials = ztunnel_denials(peers(policies), ROOT)
-    ports = {
-        port for port in CLOSED if any(holds(denial.when, {IDENTITY: None, PORT: port}) for denial in denials)
-    }
+    ports = {port for port in CLOSED if any(holds(denial.when, {IDENTITY: None, PORT: port}) for denial in denials)}
     assert ports == closed
     assert not any(holds(denial.when, {IDENTITY: "spiffe://a/ns/b/sa/c", PORT: 80}) for denial in denials)

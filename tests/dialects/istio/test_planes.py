@@ -100,7 +100,11 @@ SERVICE = Service("app", "web", {"app": "web"})
 def gateway(namespace: str = "app", labels: Mapping[str, str] | None = None, **allowed: object) -> Gateway:
     routes = AllowedRoutes(**allowed)  # type: ignore[arg-type]
     return Gateway(
-        namespace, "waypoint", (Listener("mesh", 15008, "HBONE", allowed_routes=routes),), "istio-waypoint", labels or {}
+        namespace,
+        "waypoint",
+        (Listener("mesh", 15008, "HBONE", allowed_routes=routes),),
+        "istio-waypoint",
+        labels or {},
     )
 
 
@@ -149,7 +153,9 @@ CASES: list[tuple[str, World, tuple[Binding, ...]]] = [
     ),
     (
         "another namespace, all allowed",
-        world(SERVICE, gateway("infra", namespaces=RoutesFrom.ALL), namespace={USE: "waypoint", USE_NAMESPACE: "infra"}),
+        world(
+            SERVICE, gateway("infra", namespaces=RoutesFrom.ALL), namespace={USE: "waypoint", USE_NAMESPACE: "infra"}
+        ),
         (Binding("app/web", waypoint("infra")),),
     ),
     (

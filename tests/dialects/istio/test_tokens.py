@@ -226,7 +226,9 @@ def test_claims_stand_for_a_verified_token(claims: Mapping[str, object], expecte
 
 def test_more_claims_are_split_where_the_rule_says_so() -> None:
     groups = claim_at(["groups"])
-    tokens = Tokens((tokens_policy("jwt", inline(space_delimited=frozenset({"groups"}))),), frozenset({groups, SUBJECT}))
+    tokens = Tokens(
+        (tokens_policy("jwt", inline(space_delimited=frozenset({"groups"}))),), frozenset({groups, SUBJECT})
+    )
     derived = tokens.derive({TIME: AT}, RawRequest(claims={**CLAIMS, "groups": "a b", "sub": "c d"}))
     assert (derived[groups], derived[SUBJECT]) == (("a", "b"), "c d")
 
