@@ -26,7 +26,6 @@ from eastgate.dialects.istio.planes import Plane, plane_of
 from eastgate.dialects.istio.provenance import AT_GATEWAY, AT_SIDECAR, AT_WAYPOINT, IstioPlaneReading, Surface
 from eastgate.dialects.istio.rewriting import narrowed, rewrite_chain
 from eastgate.dialects.istio.settings import IstioDataPlane, IstioSettings
-from eastgate.dialects.istio.targets import WAYPOINT_CLASS
 from eastgate.dialects.istio.token_stages import AtGateway, ByService, seen_at_gateway, token_derivations, token_stages
 from eastgate.dialects.istio.waypoints import Binding, bindings_of, is_bound, is_waypoint_pod
 from eastgate.dialects.istio.ztunnel_layer import through_waypoint, ztunnel_layer
@@ -136,7 +135,8 @@ class _Proxies:
         if not self.native:  # our proxy at the workload sees HTTP, and callers themselves
             unbound = [policy for policy in self.policies if not policy.refs]
             cases, derivations = self._envoy(unbound)
-            return [*waypoint, *([Layer(AT_SIDECAR, cases[-1].chain, cases[:-1], (*self._workload, *derivations))] if unbound else [])]
+            ours = Layer(AT_SIDECAR, cases[-1].chain, cases[:-1], (*self._workload, *derivations))
+            return [*waypoint, *([ours] if unbound else [])]
         authorization = _all_of(self.policies, IstioAuthorizationPolicy)
         layer = ztunnel_layer(authorization, _all_of(self.policies, PeerAuthentication), bindings, self._root)
         return [*waypoint, replace(layer, derivations=self._workload)]

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from eastgate.dialects.istio.authentications import MtlsMode
-from eastgate.dialects.istio.rewriting import narrowed, rewrite_chain
 from eastgate.dialects.istio.peer_modes import PLAINTEXT, Denial, Mode, PeerModes
 from eastgate.dialects.istio.plane_provenance import NoIdentity, PortScope
 from eastgate.dialects.istio.provenance import MtlsDemand, StageName
+from eastgate.dialects.istio.rewriting import narrowed, rewrite_chain
 from eastgate.ir import (
     ALWAYS,
     NEVER,

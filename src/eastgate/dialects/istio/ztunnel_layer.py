@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from eastgate.dialects.istio.authentications import PeerAuthentication
-from eastgate.dialects.istio.rewriting import rewrite_chain
 from eastgate.dialects.istio.model import Action, IstioAuthorizationPolicy
 from eastgate.dialects.istio.peer_chains import mtls_stage
 from eastgate.dialects.istio.peer_modes import ztunnel_denials
 from eastgate.dialects.istio.plane_provenance import Direct, DroppedFields, WaypointIdentity, WaypointScope
 from eastgate.dialects.istio.provenance import AT_ZTUNNEL, StageName
+from eastgate.dialects.istio.rewriting import rewrite_chain
 from eastgate.dialects.istio.waypoints import Binding, seen_from
 from eastgate.dialects.istio.ztunnel import ZtunnelRule, lower_rule
 from eastgate.ir import (
@@ -61,8 +61,8 @@ def _is_sent(policy: IstioAuthorizationPolicy) -> bool:
 
 def through_waypoint(binding: Binding) -> Predicate:
     """Return which requests go through a waypoint: of callers in the mesh, since nobody else is led there."""
-    addressed = Not(Is(SERVICE, Present())) if binding.service is None else Is(SERVICE, OneOf(frozenset({binding.service})))
-    return all_of((addressed, Is(IDENTITY, Present())))
+    to_service: Predicate = Is(SERVICE, Present() if binding.service is None else OneOf(frozenset({binding.service})))
+    return all_of((Not(to_service) if binding.service is None else to_service, Is(IDENTITY, Present())))
 
 
 def _behind(binding: Binding, chain: Chain) -> Chain:
