@@ -21,7 +21,7 @@ from eastgate.dialects.istio.mesh_config import MeshConfig, mesh_settings
 from eastgate.dialects.istio.model import IstioAuthorizationPolicy, IstioPolicy
 from eastgate.dialects.istio.peer_chains import guard_ports
 from eastgate.dialects.istio.peer_modes import peer_modes
-from eastgate.dialects.istio.plane_provenance import WITHOUT_PROXY, NoProxy, WaypointScope
+from eastgate.dialects.istio.plane_provenance import WITHOUT_PROXY, Direct, NoProxy, WaypointScope
 from eastgate.dialects.istio.planes import Plane, plane_of
 from eastgate.dialects.istio.provenance import AT_GATEWAY, AT_SIDECAR, AT_WAYPOINT, IstioPlaneReading, Surface
 from eastgate.dialects.istio.rewriting import narrowed, rewrite_chain
@@ -157,7 +157,7 @@ class _Proxies:
         if not cases:
             return []
         derivations = (*self._workload, *forms, *([ByService(tuple(tokens))] if tokens else []))
-        return [Layer(AT_WAYPOINT, Chain(()), tuple(cases), derivations)]
+        return [Layer(AT_WAYPOINT, Chain((), scope=Direct()), tuple(cases), derivations)]
 
     def _envoy(self, policies: Sequence[IstioPolicy]) -> tuple[tuple[SelectorCase, ...], tuple[Derivation, ...]]:
         """Return the chains of a proxy with Envoy's filters, the last for all other requests, and its derivations."""
