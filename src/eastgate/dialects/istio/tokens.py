@@ -39,8 +39,8 @@ _AT_ANY_TIME: Final = 0.0
 class TokenProblem(enum.StrEnum):
     """Why a token is refused."""
 
-    UNAUTHENTICATED = "unauthenticated"
-    FORBIDDEN = "forbidden"
+    UNAUTHENTICATED = "refused by"
+    FORBIDDEN = "for another audience than that of"
 
 
 def refusal_value(problem: TokenProblem, policy: PolicyRef) -> str:
