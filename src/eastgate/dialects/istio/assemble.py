@@ -169,7 +169,7 @@ class _Proxies:
             http, octets = (
                 build_chain(authorization, View(each, self.mesh), parts) for each in (Surface.HTTP, Surface.BYTES)
             )
-            cases = (SelectorCase(_HTTP, http), SelectorCase(ALWAYS, octets))
+            cases: tuple[SelectorCase, ...] = (SelectorCase(_HTTP, http), SelectorCase(ALWAYS, octets))
             forms: tuple[Derivation, ...] = (HttpForms(self.mesh.path_normalization),)
         else:
             chain = build_chain(authorization, View(Surface.ANY, self.mesh), parts)
