@@ -75,7 +75,9 @@ def _why_idle(policy: IstioPolicy, problem: str | None, selects: bool) -> str:
 def _modes(layer: Layer, policies: Sequence[IstioPolicy], _stance: Hashable) -> list[LayerMode]:
     """Return the modes of a layer: ALLOW policies turn deny by default on."""
     at_waypoint, at_ztunnel = layer.at == AT_WAYPOINT, layer.at == AT_ZTUNNEL
-    enforced = (policy for policy in policies if not (at_waypoint and not policy.refs or at_ztunnel and policy.refs))
+    enforced = (
+        policy for policy in policies if not ((at_waypoint and not policy.refs) or (at_ztunnel and policy.refs))
+    )
     allowing = (policy for policy in enforced if isinstance(policy, IstioAuthorizationPolicy) and not policy.audit)
     return modes_of_layer(layer, [policy.ref for policy in allowing if policy.action is Action.ALLOW])
 
