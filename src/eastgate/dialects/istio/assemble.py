@@ -135,9 +135,7 @@ class _Proxy:
         authentications = [each for each in peers if isinstance(each, PeerAuthentication) and not each.audit]
         modes = peer_modes(authentications, self.root_namespace)
         cases = [
-            case
-            for mode, ports in ports_by_mode(modes)
-            for case in self._cases(policies, mode, Is(PORT, OneOf(ports)))
+            case for mode, ports in ports_by_mode(modes) for case in self._cases(policies, mode, Is(PORT, OneOf(ports)))
         ]
         cases += self._cases(policies, modes.others, ALWAYS)
         if any(case.chain.stages for case in cases):

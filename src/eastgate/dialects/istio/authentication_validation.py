@@ -51,7 +51,7 @@ def ports_of_workloads(spec: Node, to: Checking) -> None:
 
 def named_ports(ports: Node, to: Checking) -> None:
     """Require numbers of ports as keys."""
-    for key, _ in ports.items():
+    for key in ports.keys:
         if not (key.isascii() and key.isdecimal() and 1 <= int(key) <= _LAST_PORT):
             help_ = f"write a number between 1 and {_LAST_PORT}"
             to.report(codes.PORT_NUMBER, f"{quoted(key)} is no port", ports.key_span(key), help=help_)
@@ -100,7 +100,7 @@ def key_set(node: Node, to: Checking) -> None:
         content = None
     keys = content.get("keys", [content]) if isinstance(content, dict) else None
     if not isinstance(keys, list) or not all(isinstance(key, dict) and isinstance(key.get("kty"), str) for key in keys):
-        to.report(codes.KEYS, "it is not a JSON Web Key Set", node, help='write \'{"keys": [..]}\'')
+        to.report(codes.KEYS, "it is not a JSON Web Key Set", node, help="write '{\"keys\": [..]}'")
     elif any(_PRIVATE & key.keys() for key in keys):
         message = "the key set contains private keys; only public keys are used"
         to.report(codes.PRIVATE_KEY, message, node, help="leave the private members out, and make new keys")
