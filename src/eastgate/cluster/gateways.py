@@ -130,6 +130,7 @@ class Gateway(Namespaced):
         """Return which object of the API this is."""
         return ObjectId(GATEWAY_GROUP, "Gateway", self.namespace, self.name)
 
+
 @dataclass(frozen=True, slots=True)
 class ParentRef:
     """A reference to the parent that a route asks to be attached to, with Gateway API's defaults filled in."""

@@ -75,7 +75,9 @@ class IstioPlaneReading:
 
     def __str__(self) -> str:
         if self.data_plane is DataPlane.NATIVE:
-            return f"{self.setting}: {self.data_plane} (paths are compared with pathNormalization: {self.normalization})"
+            return (
+                f"{self.setting}: {self.data_plane} (paths are compared with pathNormalization: {self.normalization})"
+            )
         return f"{self.setting}: {self.data_plane} (paths and hosts are compared in their canonical form)"
 
 

@@ -17,6 +17,7 @@ from eastgate.ir import (
     SelectorCase,
     Stage,
     all_of,
+    conjuncts,
 )
 
 __all__ = ["narrowed", "rewrite_chain"]
@@ -42,4 +43,4 @@ def _rewrite_stage(stage: Stage, change: Callable[[Predicate], Predicate]) -> St
 
 def narrowed(cases: Iterable[SelectorCase], when: Predicate) -> tuple[SelectorCase, ...]:
     """Return cases that hold only where a predicate does, too."""
-    return tuple(replace(case, when=all_of((when, case.when))) for case in cases)
+    return tuple(replace(case, when=all_of((*conjuncts(when), *conjuncts(case.when)))) for case in cases)
