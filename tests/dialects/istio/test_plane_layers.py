@@ -9,6 +9,7 @@ import pytest
 from eastgate.api.decisions import Decision
 from eastgate.api.questions import Question
 from eastgate.dialects.istio.plane_provenance import DroppedFields, NoIdentity, NoProxy, WaypointIdentity
+from eastgate.settings import Settings
 from tests.dialects.linkerd.reading import authority
 
 OBJECTS = """
@@ -68,6 +69,13 @@ def decide(
     method = None if path is None else "GET"
     asked = Question(source, to, 80, method=method, path=path, headers=headers, claims=claims)
     return authority(OBJECTS + policies).decide(asked)
+
+
+def decide_by_ours(policies: str, source: str, to: str, path: str | None = None) -> Decision:
+    """Decide as the proxies of Eastgate do."""
+    settings = Settings.from_mapping({"dataPlane": "eastgate"})
+    method = None if path is None else "GET"
+    return authority(OBJECTS + policies, settings).decide(Question(source, to, 80, method=method, path=path))
 
 
 def readings(decision: Decision) -> list[object]:
@@ -141,6 +149,16 @@ def test_on_a_port_without_mtls_nobody_has_an_identity() -> None:
     )
     assert not decision.allowed
     assert NoIdentity in [type(reading) for reading in readings(decision)]
+
+
+def test_our_proxies_enforce_what_no_proxy_of_istio_would() -> None:
+    assert not decide_by_ours(policy("AuthorizationPolicy", "app", NO_ADMIN), "sa:a/x", "pod:app/web", "/admin").allowed
+    assert decide_by_ours(policy("AuthorizationPolicy", "app", NO_ADMIN), "sa:a/x", "pod:app/web", "/").allowed
+    assert not decide_by_ours(policy("AuthorizationPolicy", "outside", "{}"), "sa:a/x", "pod:outside/web").allowed
+    on_service = policy("AuthorizationPolicy", "app", ON_SERVICE)
+    assert not decide_by_ours(on_service, "anonymous", "service:app/web", "/").allowed
+    strict = policy("PeerAuthentication", "app", "{mtls: {mode: STRICT}}")
+    assert not decide_by_ours(strict, "anonymous", "pod:app/web", "/").allowed
 
 
 TOKENS = "{targetRefs: [{group: '', kind: Service, name: %s}], jwtRules: [{issuer: %s}]}"

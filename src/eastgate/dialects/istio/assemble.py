@@ -28,7 +28,7 @@ from eastgate.dialects.istio.rewriting import narrowed, rewrite_chain
 from eastgate.dialects.istio.settings import IstioDataPlane, IstioSettings
 from eastgate.dialects.istio.token_stages import AtGateway, ByService, seen_at_gateway, token_derivations, token_stages
 from eastgate.dialects.istio.waypoints import Binding, bindings_of, is_bound, is_waypoint_pod
-from eastgate.dialects.istio.ztunnel_layer import through_waypoint, ztunnel_layer
+from eastgate.dialects.istio.ztunnel_layer import addressed_to, through_waypoint, ztunnel_layer
 from eastgate.ir import ALWAYS, Attachment, Chain, Derivation, Is, Layer, OneOf, SelectorCase
 from eastgate.ir.attributes import APPLICATION
 from eastgate.records import dataclass
@@ -91,7 +91,7 @@ def layers(attached: Sequence[Attachment[IstioPolicy]], scene: Scene) -> list[La
             selecting = tuple(policy.ref for policy in policies if not policy.refs)
             return [Layer(WITHOUT_PROXY, Chain((), (NoProxy(selecting),)))] if selecting else []
         case Plane.ZTUNNEL:
-            return proxies.ambient(stance.bindings)
+            return proxies.ambient(stance)
         case _:
             return proxies.sidecar(stance)
 
@@ -129,16 +129,16 @@ class _Proxies:
             cases = guard_ports(cases, peer_modes(_enforced(policies, PeerAuthentication), self._root))
         return [Layer(AT_SIDECAR, cases[-1].chain, cases[:-1], (*self._workload, *derivations))]
 
-    def ambient(self, bindings: Sequence[Binding]) -> list[Layer]:
-        """Return the layers of a workload that ztunnel serves: of its waypoints, and of ztunnel."""
-        waypoint = self._waypoint(bindings)
-        if not self.native:  # our proxy at the workload sees HTTP, and callers themselves
-            unbound = [policy for policy in self.policies if not policy.refs]
-            cases, derivations = self._envoy(unbound)
-            ours = Layer(AT_SIDECAR, cases[-1].chain, cases[:-1], (*self._workload, *derivations))
-            return [*waypoint, *([ours] if unbound else [])]
+    def ambient(self, stance: Stance) -> list[Layer]:
+        """Return the layers of a workload that ztunnel serves: of its waypoints, and of ztunnel.
+
+        Ours is beside the workload instead: it sees HTTP, and callers themselves.
+        """
+        waypoint = self._waypoint(stance.bindings)
+        if not self.native:
+            return [*waypoint, *self.sidecar(stance)]
         authorization = _all_of(self.policies, IstioAuthorizationPolicy)
-        layer = ztunnel_layer(authorization, _all_of(self.policies, PeerAuthentication), bindings, self._root)
+        layer = ztunnel_layer(authorization, _all_of(self.policies, PeerAuthentication), stance.bindings, self._root)
         return [*waypoint, replace(layer, derivations=self._workload)]
 
     def _waypoint(self, bindings: Sequence[Binding]) -> list[Layer]:
@@ -151,7 +151,7 @@ class _Proxies:
                 continue
             of_binding, derivations = self._envoy(bound)
             scoped = [replace(case, chain=_scoped(case.chain, binding)) for case in of_binding]
-            cases += narrowed(scoped, through_waypoint(binding))
+            cases += narrowed(scoped, through_waypoint(binding) if self.native else addressed_to(binding))
             forms |= dict.fromkeys(each for each in derivations if isinstance(each, HttpForms))
             tokens += [(binding.service, each) for each in derivations if not isinstance(each, HttpForms)]
         if not cases:

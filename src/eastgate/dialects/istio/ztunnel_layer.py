@@ -35,7 +35,7 @@ from eastgate.ir import (
 )
 from eastgate.ir.attributes import IDENTITY, SERVICE
 
-__all__ = ["through_waypoint", "ztunnel_layer"]
+__all__ = ["addressed_to", "through_waypoint", "ztunnel_layer"]
 
 
 def ztunnel_layer(
@@ -61,8 +61,14 @@ def _is_sent(policy: IstioAuthorizationPolicy) -> bool:
 
 def through_waypoint(binding: Binding) -> Predicate:
     """Return which requests go through a waypoint: of callers in the mesh, since nobody else is led there."""
-    to_service: Predicate = Is(SERVICE, Present() if binding.service is None else OneOf(frozenset({binding.service})))
-    return all_of((Not(to_service) if binding.service is None else to_service, Is(IDENTITY, Present())))
+    return all_of((addressed_to(binding), Is(IDENTITY, Present())))
+
+
+def addressed_to(binding: Binding) -> Predicate:
+    """Return which requests are addressed to what a waypoint is bound to."""
+    if binding.service is None:
+        return Not(Is(SERVICE, Present()))
+    return Is(SERVICE, OneOf(frozenset({binding.service})))
 
 
 def _behind(binding: Binding, chain: Chain) -> Chain:
