@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from eastgate.dialects.base import Policy
-from eastgate.dialects.istio import lint_codes
+from eastgate.dialects.istio import lint_codes, plane_lint_codes
+from eastgate.dialects.istio.lint_planes import check_modes, check_proxies, check_rules_at_ztunnel, check_targets
 from eastgate.dialects.istio.model import Action, IstioAuthorizationPolicy, IstioPolicy
 from eastgate.dialects.istio.provenance import AT_GATEWAY, AT_SIDECAR, AT_WAYPOINT, AT_ZTUNNEL
 from eastgate.dialects.istio.words import rules_as_written
@@ -36,6 +37,6 @@ LINTING: Linting[IstioPolicy] = Linting(
     blames=_blames,
     readings=(),
     fallback=None,
-    checks=(),
-    codes=(lint_codes,),
+    checks=(check_rules_at_ztunnel, check_proxies, check_targets, check_modes),
+    codes=(lint_codes, plane_lint_codes),
 )
