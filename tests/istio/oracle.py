@@ -16,7 +16,7 @@ from tests.istio.cluster import Addresses, Cluster, complete
 from tests.istio.envoy import Envoy, EnvoyFailed, cluster_on_loopback
 from tests.istio.identities import TestCa
 from tests.istio.istiod import Istiod
-from tests.istio.judging import Answer, judge, together, unanswerable
+from tests.istio.judging import Answer, judge, together, unanswerable, unprotected
 from tests.istio.listeners import Config, authorizer_clusters, with_own_clusters
 from tests.istio.placing import Placed, Placement
 from tests.istio.protocols import detect_protocols
@@ -93,7 +93,11 @@ class Oracle:
         destinations: dict[int, Destination] = {}
         for number, case in enumerate(table.cases):
             try:
-                destinations[number] = destination_of(case, cluster)
+                destination = destination_of(case, cluster)
+                if destination.kind == "none":
+                    answers[number] = unprotected()
+                else:
+                    destinations[number] = destination
             except Unanswerable as why:
                 answers[number] = unanswerable(str(why))
         of_bytes = [number for number in destinations if request_of(table.cases[number], cluster) is None]

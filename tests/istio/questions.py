@@ -26,7 +26,7 @@ class Destination:
 
     pods: tuple[str, ...]
     port: int
-    kind: str  # of proxy: sidecar, router or ambient
+    kind: str  # of proxy: sidecar, router or ambient; none where the labels give it none
     service: tuple[str, int] | None = None
 
 
@@ -63,7 +63,7 @@ def _proxy_kind(key: str, cluster: Cluster) -> str:
         case "auto" if cluster.is_ambient(key):
             return "ambient"
         case "auto" if not cluster.is_injected(key):
-            raise Unanswerable("the pod has no proxy")
+            return "none"
         case "ambient":
             return "ambient"
     return "sidecar"
