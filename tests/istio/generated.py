@@ -116,14 +116,15 @@ def _world(number: int, *, has_waypoint: bool) -> Iterator[Manifest]:
         ports = [{"containerPort": port} for port in (8080, 9090, 7000)]
         spec = {"serviceAccountName": name, "containers": [{"name": "c", "image": "i", "ports": ports}]}
         yield {**pod, "spec": spec, "status": {"podIP": address, "podIPs": [{"ip": address}]}}
-    ports = [{"name": "http", "port": 80, "targetPort": 8080}, {"name": "tcp", "port": 90, "targetPort": 9090}]
-    yield {**_named("Service", "web", HOME), "spec": {"selector": {"app": "web"}, "ports": ports}}
+    targets = {"http": (80, 8080), "tcp": (90, 9090)}
+    open_ports = [{"name": name, "port": port, "targetPort": target} for name, (port, target) in targets.items()]
+    yield {**_named("Service", "web", HOME), "spec": {"selector": {"app": "web"}, "ports": open_ports}}
     if has_waypoint:
         yield _named("Namespace", HOME, None, labels={"istio.io/use-waypoint": "waypoint"})
         gateway = _named("Gateway", "waypoint", HOME, labels={"istio.io/waypoint-for": "all"})
         listeners = [{"name": "mesh", "port": 15008, "protocol": "HBONE"}]
-        spec = {"gatewayClassName": WAYPOINT_CLASS, "listeners": listeners}
-        yield {**gateway, "apiVersion": f"{_GATEWAY_GROUP}/v1", "spec": spec}
+        waypoint = {"gatewayClassName": WAYPOINT_CLASS, "listeners": listeners}
+        yield {**gateway, "apiVersion": f"{_GATEWAY_GROUP}/v1", "spec": waypoint}
 
 
 def _named(kind: str, name: str, namespace: str | None, labels: dict[str, str] | None = None) -> Manifest:

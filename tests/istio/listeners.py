@@ -17,6 +17,7 @@ from tests.istio.observing import observed
 
 REACHED = 299  # the status of a request that got through all filters
 REACHED_TEXT = "reached the application"
+CLUSTERS = "x-clusters"  # the header that says where a gateway would lead on
 
 HTTP_PROTOCOLS = ("istio-http/1.1", "istio-h2")
 BYTES_PROTOCOLS = ("istio-peer-exchange", "istio")
@@ -55,7 +56,7 @@ def type_of(filter_: Config) -> str:
 
 def listener_at(site: Site, listener: Config) -> Config:
     """Return a copy of a listener for one port: what is for other ports is left out."""
-    copied = {
+    copied: Config = {
         name: listener[name]
         for name in ("listener_filters_timeout", "continue_on_listener_filters_timeout")
         if name in listener
@@ -99,6 +100,13 @@ def authorizer_clusters(listeners: list[Config]) -> dict[str, bool]:
     return {target[key]: key == _BY_GRPC for target, key in _references(listeners)}
 
 
+def clusters_of_route(route: Config) -> list[str]:
+    """Return the clusters that a route leads to."""
+    action = route.get("route", {})
+    weighted = action.get("weighted_clusters", {}).get("clusters", ())
+    return [each["name"] for each in weighted] if weighted else [action["cluster"]] if "cluster" in action else []
+
+
 def with_own_clusters(listeners: list[Config], prefix: str) -> list[Config]:
     """Return listeners whose external authorizers have names that no other listener's have."""
     copied: list[Config] = json.loads(json.dumps(listeners))  # chains share filters, and a copy would too
@@ -109,7 +117,7 @@ def with_own_clusters(listeners: list[Config], prefix: str) -> list[Config]:
 
 def filter_chain(site: Site, chain: Config) -> Config:
     """Return a chain with what decides, and an end of ours."""
-    copied = {name: copy.deepcopy(chain[name]) for name in ("name", "filter_chain_match") if name in chain}
+    copied: Config = {name: copy.deepcopy(chain[name]) for name in ("name", "filter_chain_match") if name in chain}
     if "transport_socket" in chain:
         copied["transport_socket"] = _with_own_certificates(chain["transport_socket"], site.ca)
     copied["filters"] = [each for filter_ in chain.get("filters", ()) for each in _network_filters(site, filter_)]
@@ -170,7 +178,8 @@ def _answering_routes(site: Site, manager: Config) -> Config:
 
 def _answering(route: Config) -> Config:
     kept = {key: value for key, value in route.items() if key in ("name", "match", "direct_response")}
-    return {"direct_response": _ANSWER, **kept}
+    clusters = {"header": {"key": CLUSTERS, "value": ",".join(clusters_of_route(route))}}
+    return {"direct_response": _ANSWER, "response_headers_to_add": [clusters], **kept}
 
 
 def _with_own_certificates(socket: Config, ca: TestCa) -> Config:

@@ -36,6 +36,7 @@ class Caller:
 
     identity: str | None
     address: str
+    is_gateway: bool = False
 
 
 def destination_of(case: Manifest, cluster: Cluster) -> Destination:
@@ -50,7 +51,7 @@ def destination_of(case: Manifest, cluster: Cluster) -> Destination:
                 raise Unanswerable("the port is unknown")
             return Destination((key,), port, _proxy_kind(key, cluster))
         case "service":
-            return _of_service(key, port, cluster)
+            return service_destination(key, port, cluster)
         case "gateway":
             return _of_gateway(key, port, cluster)
     raise Unanswerable(f"a question to a {kind}")
@@ -69,7 +70,8 @@ def _proxy_kind(key: str, cluster: Cluster) -> str:
     return "sidecar"
 
 
-def _of_service(key: str, port: int | None, cluster: Cluster) -> Destination:
+def service_destination(key: str, port: int | None, cluster: Cluster) -> Destination:
+    """Return the pods behind a port of a Service."""
     service = cluster.service(key)
     if service is None:
         raise Unanswerable(f"there is no Service {key}")
@@ -88,7 +90,7 @@ def _of_service(key: str, port: int | None, cluster: Cluster) -> Destination:
 
 def target_port(port: Manifest, pod: Manifest) -> int | None:
     """Return the port of a pod that a port of a Service leads to; None where no container has its name."""
-    target = port.get("targetPort", port["port"])
+    target: str | int = port.get("targetPort") or port["port"]
     if not isinstance(target, str) or target.isdigit():
         return int(target)
     ports = (each for container in pod["spec"]["containers"] for each in container.get("ports") or ())
