@@ -16,7 +16,7 @@ from tests.istio.identities import TestCa
 from tests.istio.judging import judge_ztunnel
 from tests.istio.listeners import Config, Site, waypoint_listener_at
 from tests.istio.placing import Placed, Steps, twin
-from tests.istio.questions import Caller, Destination, Unanswerable, request_of
+from tests.istio.questions import Caller, Destination, Unanswerable, caller_of, request_of
 from tests.istio.tables import Manifest
 from tests.istio.ztunnel import Connection, decide
 
@@ -39,11 +39,11 @@ class AmbientPlacement:
         self._state: Any = configured.get("ambient")
         self._log = access_log(folder)
 
-    def place(self, placed: Placed, case: Manifest, caller: Caller, destination: Destination) -> Steps:
-        """Return the call to a waypoint, which gateways and callers in plaintext pass by, and what ztunnels decide."""
+    def place(self, placed: Placed, case: Manifest, destination: Destination) -> Steps:
+        """Return the call to a waypoint, which callers in plaintext pass by, and what ztunnels decide."""
         steps = Steps()
-        is_tunnelled = caller.identity is not None and not caller.is_gateway
-        waypoint = self._waypoint_of(destination) if is_tunnelled else None
+        caller = caller_of(case, self._cluster)
+        waypoint = self._waypoint_of(destination) if caller.identity is not None else None
         if waypoint is not None:
             steps.calls.append(self._call(placed, case, caller, destination, waypoint))
             caller = Caller(self._cluster.identity(waypoint), address_of(self._cluster.pods[waypoint]))

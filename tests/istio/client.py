@@ -11,15 +11,13 @@ from dataclasses import dataclass
 
 from tests.attacks.frames import ACK, PREFACE, SETTINGS, Answers, frame, opening, request
 from tests.istio.identities import TestCa
-from tests.istio.listeners import BYTES_PROTOCOLS, CLUSTERS, HTTP_PROTOCOLS, REACHED, REACHED_TEXT
+from tests.istio.listeners import BYTES_PROTOCOLS, HTTP_PROTOCOLS, REACHED, REACHED_TEXT
 
 _SECONDS = 10.0
 _BYTES = b"bytes of no protocol\r\n"
 _HTTP_1_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT"})
 _FIRST_PORT, _PORTS = 20_000, 40_000
 _BY_GRPC_STATUS = {7: 403, 12: 404, 13: 400, 14: 503, 16: 401}  # what Envoy makes of an HTTP status, backwards
-
-_Seen = tuple[int, str, tuple[str, ...]]
 
 
 @dataclass(frozen=True)
@@ -52,16 +50,12 @@ class Call:
 
 @dataclass(frozen=True)
 class Reply:
-    """What a caller sees: whether it got through, the status (0: a closed connection), its own address and port.
-
-    `onward` are the clusters to which a gateway would have led the request.
-    """
+    """What a caller sees: whether it got through, the status (0: a closed connection), its own address and port."""
 
     reached: bool
     status: int
     detail: str
     local: str
-    onward: tuple[str, ...] = ()
 
 
 class Client:
@@ -84,10 +78,10 @@ class Client:
                 if call.identity is not None or call.is_tls:
                     context = self._ca.client_context(call.identity, _protocols(call))
                     connection = stack.enter_context(context.wrap_socket(connection, server_hostname=call.sni))
-                status, detail, onward = _converse(connection, call)
+                status, detail = _converse(connection, call)
             except (ConnectionError, ssl.SSLError, TimeoutError) as error:
                 return Reply(False, 0, f"{type(error).__name__}: {error}", local)
-        return Reply(status == REACHED, 200 if status == REACHED else status, detail, local, onward)
+        return Reply(status == REACHED, 200 if status == REACHED else status, detail, local)
 
     def _bind(self, connection: socket.socket, source: str) -> str:
         """Bind a socket, and return its address as Envoy writes it."""
@@ -110,18 +104,18 @@ def _protocols(call: Call) -> tuple[str, ...]:
     return (http2,) if call.http.needs_http2 else (http1,)
 
 
-def _converse(connection: socket.socket, call: Call) -> _Seen:
-    """Return the status, which is 0 where the connection is closed, what shows it, and what leads on."""
+def _converse(connection: socket.socket, call: Call) -> tuple[int, str]:
+    """Return the status, which is 0 where the connection is closed, and what shows it."""
     if call.http is None:
         connection.sendall(_BYTES)
         echoed = connection.recv(len(_BYTES))
-        return (REACHED, "echo", ()) if echoed and echoed in _BYTES else (0, f"bytes: {echoed!r}", ())
+        return (REACHED, "echo") if echoed and echoed in _BYTES else (0, f"bytes: {echoed!r}")
     if call.http.needs_http2:
         return _http2(connection, call.http, secure=call.identity is not None)
     return _http1(connection, call.http)
 
 
-def _http1(connection: socket.socket, http: HttpRequest) -> _Seen:
+def _http1(connection: socket.socket, http: HttpRequest) -> tuple[int, str]:
     fields = [f"{http.method} {http.path} HTTP/1.1", f"host: {http.host}"]
     fields += [f"{name}: {value}" for name, value in http.headers]
     names = {name.lower() for name, _ in http.headers}
@@ -137,9 +131,9 @@ def _http1(connection: socket.socket, http: HttpRequest) -> _Seen:
         head += data
     line, _, rest = head.partition(b"\r\n")
     if not line.startswith(b"HTTP/1."):
-        return (REACHED, "echo", ()) if head and text.encode().startswith(head) else (0, f"bytes: {head[:80]!r}", ())
+        return (REACHED, "echo") if head and text.encode().startswith(head) else (0, f"bytes: {head[:80]!r}")
     headers = dict(_fields(rest.partition(b"\r\n\r\n")[0]))
-    return _status(int(line.split()[1]), headers), line.decode(), _onward(headers)
+    return _status(int(line.split()[1]), headers), line.decode()
 
 
 def _fields(block: bytes) -> Iterator[tuple[bytes, bytes]]:
@@ -148,7 +142,7 @@ def _fields(block: bytes) -> Iterator[tuple[bytes, bytes]]:
         yield name.lower(), value.strip()
 
 
-def _http2(connection: socket.socket, http: HttpRequest, *, secure: bool) -> _Seen:
+def _http2(connection: socket.socket, http: HttpRequest, *, secure: bool) -> tuple[int, str]:
     pseudo = ((":method", http.method), (":path", http.path), (":scheme", "https" if secure else "http"))
     fields = (*pseudo, (":authority", http.host), *((name.lower(), value) for name, value in http.headers))
     encoded = ((name.encode(), value.encode("utf-8", "surrogateescape")) for name, value in fields)
@@ -159,14 +153,9 @@ def _http2(connection: socket.socket, http: HttpRequest, *, secure: bool) -> _Se
         if not data:
             break
         if data.startswith(PREFACE):
-            return REACHED, "echo", ()
+            return REACHED, "echo"
         answers.hear(data)
-    headers = answers.headers.get(1, {})
-    return _status(answers.status(1), headers), f"HTTP/2 {answers.status(1)}", _onward(headers)
-
-
-def _onward(headers: dict[bytes, bytes]) -> tuple[str, ...]:
-    return tuple(filter(None, headers.get(CLUSTERS.encode(), b"").decode().split(",")))
+    return _status(answers.status(1), answers.headers.get(1, {})), f"HTTP/2 {answers.status(1)}"
 
 
 def _status(status: int, headers: dict[bytes, bytes]) -> int:

@@ -17,7 +17,6 @@ from tests.istio.observing import observed
 
 REACHED = 299  # the status of a request that got through all filters
 REACHED_TEXT = "reached the application"
-CLUSTERS = "x-clusters"  # the header that says where a gateway would lead on
 
 HTTP_PROTOCOLS = ("istio-http/1.1", "istio-h2")
 BYTES_PROTOCOLS = ("istio-peer-exchange", "istio")
@@ -100,13 +99,6 @@ def authorizer_clusters(listeners: list[Config]) -> dict[str, bool]:
     return {target[key]: key == _BY_GRPC for target, key in _references(listeners)}
 
 
-def clusters_of_route(route: Config) -> list[str]:
-    """Return the clusters that a route leads to."""
-    action = route.get("route", {})
-    weighted = action.get("weighted_clusters", {}).get("clusters", ())
-    return [each["name"] for each in weighted] if weighted else [action["cluster"]] if "cluster" in action else []
-
-
 def with_own_clusters(listeners: list[Config], prefix: str) -> list[Config]:
     """Return listeners whose external authorizers have names that no other listener's have."""
     copied: list[Config] = json.loads(json.dumps(listeners))  # chains share filters, and a copy would too
@@ -178,8 +170,7 @@ def _answering_routes(site: Site, manager: Config) -> Config:
 
 def _answering(route: Config) -> Config:
     kept = {key: value for key, value in route.items() if key in ("name", "match", "direct_response")}
-    clusters = {"header": {"key": CLUSTERS, "value": ",".join(clusters_of_route(route))}}
-    return {"direct_response": _ANSWER, "response_headers_to_add": [clusters], **kept}
+    return {"direct_response": _ANSWER, **kept}
 
 
 def _with_own_certificates(socket: Config, ca: TestCa) -> Config:

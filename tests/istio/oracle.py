@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from tests.istio.ambient import waypoints
+from tests.istio.ambient import AmbientPlacement, waypoints
 from tests.istio.authorizers import Authorizers
 from tests.istio.client import Client, Reply
 from tests.istio.cluster import Addresses, Cluster, complete
@@ -20,8 +20,8 @@ from tests.istio.judging import Answer, judge, together, unanswerable, unprotect
 from tests.istio.listeners import Config, authorizer_clusters, with_own_clusters
 from tests.istio.placing import Placed, Steps
 from tests.istio.protocols import detect_protocols
+from tests.istio.proxies import ProxyPlacement
 from tests.istio.questions import Destination, Unanswerable, destination_of, request_of
-from tests.istio.routing import Placer, services_behind
 from tests.istio.tables import DecisionTable
 
 _MOST_TABLES = 40  # in one Envoy
@@ -109,19 +109,19 @@ class Oracle:
         if "error" in configured:
             asked.answers = [each or unanswerable(f"istiod: {configured['error']}") for each in answers]
             return asked
-        placer = Placer(cluster, configured, self._ca, folder)
+        proxies = ProxyPlacement(cluster, configured, self._ca, folder)
+        ambient = AmbientPlacement(cluster, configured, self._ca, folder)
         for number, destination in destinations.items():
+            placement = ambient if destination.kind == "ambient" else proxies
             try:
-                asked.placed.steps[number] = placer.place(asked.placed, table.cases[number], destination)
+                asked.placed.steps[number] = placement.place(asked.placed, table.cases[number], destination)
             except Unanswerable as why:
                 answers[number] = unanswerable(str(why))
         return asked
 
     def _ask_istiod(self, cluster: Cluster, destinations: Iterable[Destination]) -> dict[str, Any]:
         kinds = {pod: each.kind for each in destinations for pod in each.pods}
-        if "router" in kinds.values():
-            kinds = {pod: each.kind for each in services_behind(cluster) for pod in each.pods} | kinds
-        proxies = {pod: kind for pod, kind in kinds.items() if kind not in ("ambient", "none")}
+        proxies = {pod: kind for pod, kind in kinds.items() if kind != "ambient"}
         is_ambient = "ambient" in kinds.values()
         if is_ambient:
             proxies |= dict.fromkeys(waypoints(cluster), "waypoint")
@@ -158,9 +158,7 @@ class Oracle:
 
     def _pass(self, steps: Steps) -> list[Reply | Answer]:
         """Pass all points of enforcement that a question meets, in their order."""
-        replies = [self._client.send(call) for call in steps.calls]
-        onward = [steps.onward[name] for reply in replies for name in reply.onward if name in steps.onward]
-        return [*replies, *steps.answers, *(point for each in onward for point in self._pass(each))]
+        return [*map(self._client.send, steps.calls), *steps.answers]
 
     def _ask_alone(self, batch: Sequence[_Asked], error: EnvoyFailed) -> Iterator[Answers]:
         if len(batch) == 1:

@@ -15,14 +15,10 @@ _SIX = 0xFD99 << 112
 
 @dataclass
 class Steps:
-    """The points of enforcement that a question passes: those that are called, then those that have decided already.
-
-    `onward` is what comes after a gateway, by the cluster that its route leads to.
-    """
+    """The points of enforcement that a question passes: those that are called, then those that have decided already."""
 
     calls: list[Call] = field(default_factory=list)
     answers: list[Answer] = field(default_factory=list)
-    onward: dict[str, Steps] = field(default_factory=dict)
 
 
 @dataclass

@@ -12,7 +12,7 @@ from tests.istio.envoy import access_log
 from tests.istio.identities import TestCa
 from tests.istio.listeners import Config, Site, has_tls, listener_at
 from tests.istio.placing import Placed, Steps, twin
-from tests.istio.questions import Caller, Destination, request_of
+from tests.istio.questions import Destination, caller_of, request_of
 from tests.istio.tables import Manifest
 
 _INBOUND = "virtualInbound"
@@ -25,12 +25,13 @@ class ProxyPlacement:
         self._cluster, self._proxies, self._ca = cluster, configured["proxies"], ca
         self._log = access_log(folder)
 
-    def place(self, placed: Placed, case: Manifest, caller: Caller, destination: Destination) -> Steps:
+    def place(self, placed: Placed, case: Manifest, destination: Destination) -> Steps:
         """Return the calls to each pod.
 
         A caller of the mesh speaks plaintext where the port has no TLS, as its proxy would have learned.
         """
         steps = Steps()
+        caller = caller_of(case, self._cluster)
         for pod in destination.pods:
             address = twin(address_of(self._cluster.pods[pod]), caller.address)
             listener = self._listener(placed, pod, address, destination)

@@ -36,7 +36,6 @@ class Caller:
 
     identity: str | None
     address: str
-    is_gateway: bool = False
 
 
 def destination_of(case: Manifest, cluster: Cluster) -> Destination:
@@ -51,7 +50,7 @@ def destination_of(case: Manifest, cluster: Cluster) -> Destination:
                 raise Unanswerable("the port is unknown")
             return Destination((key,), port, _proxy_kind(key, cluster))
         case "service":
-            return service_destination(key, port, cluster)
+            return _of_service(key, port, cluster)
         case "gateway":
             return _of_gateway(key, port, cluster)
     raise Unanswerable(f"a question to a {kind}")
@@ -70,8 +69,7 @@ def _proxy_kind(key: str, cluster: Cluster) -> str:
     return "sidecar"
 
 
-def service_destination(key: str, port: int | None, cluster: Cluster) -> Destination:
-    """Return the pods behind a port of a Service."""
+def _of_service(key: str, port: int | None, cluster: Cluster) -> Destination:
     service = cluster.service(key)
     if service is None:
         raise Unanswerable(f"there is no Service {key}")
