@@ -112,7 +112,9 @@ def filter_chain(site: Site, chain: Config) -> Config:
     copied: Config = {name: copy.deepcopy(chain[name]) for name in ("name", "filter_chain_match") if name in chain}
     if "transport_socket" in chain:
         copied["transport_socket"] = _with_own_certificates(chain["transport_socket"], site.ca)
-    copied["filters"] = [each for filter_ in chain.get("filters", ()) for each in _network_filters(site, filter_)]
+    copied["filters"] = observed(
+        [each for filter_ in chain.get("filters", ()) for each in _network_filters(site, filter_)]
+    )
     return copied
 
 
@@ -127,9 +129,7 @@ def _is_for(port: int, chain: Config) -> bool:
 
 def _network_filters(site: Site, filter_: Config) -> list[Config]:
     match type_of(filter_):
-        case "RBAC":
-            return observed(filter_)
-        case "ExtAuthz":
+        case "RBAC" | "ExtAuthz":
             return [filter_]
         case "HttpConnectionManager":
             return [_http_manager(site, filter_)]
@@ -141,17 +141,13 @@ def _network_filters(site: Site, filter_: Config) -> list[Config]:
 def _http_manager(site: Site, filter_: Config) -> Config:
     manager = copy.deepcopy(filter_["typed_config"])
     filters = manager.get("http_filters", ())
-    deciding = [each for filter_ in filters if type_of(filter_) in _DECIDING for each in _http_filters(filter_)]
+    deciding = observed(filter_ for filter_ in filters if type_of(filter_) in _DECIDING)
     manager["http_filters"] = [*deciding, *(each for each in filters if type_of(each) == "Router")]
     manager["route_config"] = _answering_routes(site, manager)
     manager["access_log"] = [site.access_log]
     for name in _NOT_NEEDED:
         manager.pop(name, None)
     return {"name": "envoy.filters.network.http_connection_manager", "typed_config": manager}
-
-
-def _http_filters(filter_: Config) -> list[Config]:
-    return observed(filter_) if type_of(filter_) == "RBAC" else [filter_]
 
 
 def _answering_routes(site: Site, manager: Config) -> Config:
