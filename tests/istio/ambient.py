@@ -86,7 +86,14 @@ class AmbientPlacement:
             site = Site(address, port, self._ca, self._log)
             chains = self._chain(waypoint, http), self._chain(waypoint, bytes_)
             placed.listeners[address, port] = waypoint_listener_at(site, *chains)
-        return Call(caller.address, address, port, caller.identity, request_of(case, self._cluster), case.get("sni"))
+        return Call(
+            caller.address,
+            address,
+            port,
+            caller.identity,
+            request_of(case, self._cluster, destination.pods),
+            case.get("sni"),
+        )
 
     def _chain(self, waypoint: str, name: str) -> Config | None:
         """Return a chain of a waypoint whose name begins so."""

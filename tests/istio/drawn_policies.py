@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from random import Random
 
 from tests.istio.tables import Manifest
@@ -12,7 +12,7 @@ ISSUERS = ("https://issuer.example", "https://other.example")
 PROVIDERS = {"allowing": "allow", "denying": "deny", "erring": "error"}
 ADDRESSES = ("10.0.0.1", "10.0.1.1", "192.0.2.1", "203.0.113.9")
 
-_BLOCKS = ("10.0.0.0/24", "10.0.0.0/8", "192.0.2.1", "203.0.113.0/24", "2001:db8::/32")
+_BLOCKS = ("10.0.0.0/24", "10.0.0.9/24", "10.0.0.0/8", "192.0.2.1", "203.0.113.0/24", "2001:db8::/32")
 _PRINCIPALS = (
     *("cluster.local/ns/a/sa/x", "cluster.local/ns/app/sa/web", "td2/ns/a/sa/x", "*", "*/sa/x", "*/ns/a/sa/x"),
     *("cluster.local/ns/a/*", "td*", "cluster.local/*/sa/x", "cluster.local/ns/a/sa/X", "*x", "*.local/ns/a/sa/x"),
@@ -50,18 +50,28 @@ CONDITIONS: Mapping[str, Sequence[str]] = {
     "request.auth.claims[groups]": ("admins", "a*", "*ers", "*"),
     "request.auth.claims[realm][role]": ("reader", "*"),
     "request.auth.claims[scope]": ("read", "write", "read write"),
+    "destination.ip": ("10.100.0.0/16", "10.200.0.0/16", "10.0.0.0/8", "192.0.2.0/24"),
     "destination.port": OPERATION_FIELDS["ports"],
     "connection.sni": ("web.example", "*.example", "*"),
 }
+_LOCATIONS: Sequence[Manifest] = (
+    *({}, {}, {}),
+    {"fromHeaders": [{"name": "x-token"}]},
+    {"fromHeaders": [{"name": "authorization", "prefix": "Token "}]},
+    {"fromParams": ["token"]},
+    {"fromCookies": ["token"]},
+)
 _IDENTITY_FIELDS = ("principals", "requestPrincipals", "namespaces", "serviceAccounts", "trustDomains")
 _IDENTITY_KEYS = ("source.namespace", "source.serviceAccount", "source.principal", "source.trustDomain", "request.auth")
 
 
 class PolicyDraw:
-    """Draws from a seeded generator; the same seed draws the same policies."""
+    """Draws from a seeded generator; the same seed draws the same policies. Some conditions may be left out."""
 
-    def __init__(self, random: Random) -> None:
+    def __init__(self, random: Random, *, without: Collection[str] = ()) -> None:
         self._random = random
+        self._locations = {issuer: random.choice(_LOCATIONS) for issuer in ISSUERS}
+        self._keys = [key for key in CONDITIONS if key not in without]
 
     def policies(self) -> list[Manifest]:
         """Draw one to four AuthorizationPolicies, and often other kinds."""
@@ -99,12 +109,16 @@ class PolicyDraw:
                 {"source": self._source(is_custom=is_custom)} for _ in range(self._random.choice((1, 1, 2)))
             ]
         if self._random.random() < 0.6:
-            operations = range(self._random.choice((1, 1, 2)))
+            operations = range(self._some())
             rule["to"] = [{"operation": self._fields(OPERATION_FIELDS)} for _ in operations]
         if self._random.random() < 0.35:
-            keys = [key for key in CONDITIONS if not (is_custom and key.startswith(_IDENTITY_KEYS))]
+            keys = [key for key in self._keys if not (is_custom and key.startswith(_IDENTITY_KEYS))]
             rule["when"] = [self._condition(self._random.choice(keys)) for _ in range(self._random.choice((1, 1, 2)))]
         return rule
+
+    def _some(self) -> int:
+        """Draw how many sources or operations there are; of none, which matches everything, there are few."""
+        return self._random.choices((0, 1, 2), (1, 30, 15))[0]
 
     def _source(self, *, is_custom: bool) -> Manifest:
         """Draw a source; accounts go with no other name of a caller, and CUSTOM has none of these."""
@@ -146,7 +160,7 @@ class PolicyDraw:
         rule: Manifest = {"issuer": issuer, "jwksUri": f"{issuer}/keys"}
         if self._random.random() < 0.3:
             rule["audiences"] = self._random.choice((["shop"], ["other"], ["shop", "other"]))
-        return rule
+        return rule | self._locations[issuer]
 
     def _peers(self, name: str) -> Manifest:
         mode = self._random.choice(("STRICT", "PERMISSIVE", "DISABLE", "UNSET"))

@@ -7,6 +7,7 @@ from random import Random
 from tests.istio.drawn_policies import ADDRESSES, ISSUERS
 from tests.istio.tables import Manifest
 
+_LONG = ("spiffe://cluster.local/ns/a/sa/x/y", "spiffe://cluster.local/ns/a/x/sa/x")
 _CALLERS = ("sa:a/x", "sa:a/x", "sa:a/y", "sa:ab/x", "sa:b/x", "sa:app/web", "spiffe://td2/ns/a/sa/x")
 _DESTINATIONS = (
     *(("pod:app/web", 8080), ("pod:app/web", 8080), ("pod:app/web", 7000), ("service:app/web", 80)),
@@ -25,10 +26,12 @@ _SNI = ("web.example", "db.example", "web.other")
 
 
 class RequestDraw:
-    """Draws from a seeded generator."""
+    """Draws from a seeded generator; plaintext, IPv6 and identities with more segments only where they may be."""
 
-    def __init__(self, random: Random, *, has_plaintext: bool = True) -> None:
-        self._random, self._has_plaintext = random, has_plaintext
+    def __init__(self, random: Random, *, plaintext: bool, ipv6: bool, long_identities: bool) -> None:
+        self._random, self._has_plaintext = random, plaintext
+        self._addresses = (*ADDRESSES, *ADDRESSES, *ADDRESSES, *(_SIX if ipv6 else ()))
+        self._callers = (*_CALLERS, *_CALLERS, *(_LONG if long_identities else ()))
 
     def cases(self, count: int) -> list[Manifest]:
         """Draw questions, without what they expect."""
@@ -37,7 +40,7 @@ class RequestDraw:
     def _case(self) -> Manifest:
         is_http = self._random.random() < 0.75
         to, port = self._random.choice(_DESTINATIONS if is_http else (*_DESTINATIONS, *_OF_BYTES))
-        source = self._random.choice((*_SIX, *ADDRESSES, *ADDRESSES, *ADDRESSES))
+        source = self._random.choice(self._addresses)
         case: Manifest = {"to": to, "port": port, "sourceIP": source, **self._caller()}
         if not is_http:
             return {**case, "forwardedFor": source}  # bytes have no other
@@ -57,8 +60,8 @@ class RequestDraw:
         if kind < 0.08:
             return {"from": "anonymous"}
         if kind < 0.16:
-            return {"from": self._random.choice(_CALLERS), "plaintext": True}
-        return {"from": self._random.choice(_CALLERS), "sni": self._random.choice(_SNI)}
+            return {"from": self._random.choice(self._callers), "plaintext": True}
+        return {"from": self._random.choice(self._callers), "sni": self._random.choice(_SNI)}
 
     def _claims(self) -> Manifest:
         claims: Manifest = {

@@ -13,7 +13,7 @@ from eastgate.reports.tables import Result, read_tables, run_tables
 from tests.istio.differences import difference
 from tests.istio.drawn_policies import HOME, PROVIDERS, ROOT, PolicyDraw
 from tests.istio.drawn_requests import RequestDraw
-from tests.istio.gateways import WAYPOINT_CLASS
+from tests.istio.gateways import GATEWAY_NAME, WAYPOINT_CLASS
 from tests.istio.oracle import Answers
 from tests.istio.tables import DecisionTable, Manifest
 
@@ -30,10 +30,13 @@ def draw_tables(seed: int, count: int) -> Iterator[DecisionTable]:
 def draw_table(seed: int, number: int) -> DecisionTable:
     """Draw one table."""
     chosen = random.Random(f"{seed}/{number}")  # noqa: S311 - not for secrets
-    draw = PolicyDraw(chosen)
-    policies = draw.policies()
     data_plane = chosen.choices(("sidecar", "ambient"), (4, 1))[0]
     has_waypoint = data_plane == "ambient" and chosen.random() < 0.5
+    plaintext, ipv6 = not has_waypoint and chosen.random() < 0.7, chosen.random() < 0.5
+    # A connection in plaintext has no name of TLS; an IPv6 caller reaches a pod at an address that only the test has.
+    without = [key for key, is_unknown in {"connection.sni": plaintext, "destination.ip": ipv6}.items() if is_unknown]
+    draw = PolicyDraw(chosen, without=without)
+    policies = draw.policies()
     if has_waypoint:
         targets = (
             {"group": "", "kind": "Service", "name": "web"},
@@ -45,11 +48,12 @@ def draw_table(seed: int, number: int) -> DecisionTable:
         settings["trustDomainAliases"] = ["td2"]
     if chosen.random() < 0.3:
         settings["pathNormalization"] = chosen.choice(("none", "base", "merge-slashes", "decode-and-merge-slashes"))
+    requests = RequestDraw(chosen, plaintext=plaintext, ipv6=ipv6, long_identities=data_plane == "sidecar")
     return DecisionTable(
         name=f"generated-{seed}-{number}",
         origin=f"seed {seed}, table {number}",
         objects=[*_world(number, has_waypoint=has_waypoint), *policies],
-        cases=RequestDraw(chosen, has_plaintext=not has_waypoint).cases(_REQUESTS),
+        cases=requests.cases(_REQUESTS),
         settings=settings,
         external_auth={f"{name}.authz:9000": verdict for name, verdict in PROVIDERS.items()},
     )
@@ -111,20 +115,30 @@ def _world(number: int, *, has_waypoint: bool) -> Iterator[Manifest]:
         yield {**_named("Service", name, "authz"), "spec": {"ports": [{"name": "grpc", "port": 9000}]}}
     for last, name in enumerate(("web", "db"), start=1):
         labels = {"app": name, "tier": "back" if name == "db" else "front"}
-        pod = _named("Pod", name, HOME, labels=labels)
-        address = f"10.{100 + number // 250 % 100}.{number % 250}.{last}"
-        ports = [{"containerPort": port} for port in (8080, 9090, 7000)]
-        spec = {"serviceAccountName": name, "containers": [{"name": "c", "image": "i", "ports": ports}]}
-        yield {**pod, "spec": spec, "status": {"podIP": address, "podIPs": [{"ip": address}]}}
+        yield _pod(name, labels, _address(100, number, last))
     targets = {"http": (80, 8080), "tcp": (90, 9090)}
     open_ports = [{"name": name, "port": port, "targetPort": target} for name, (port, target) in targets.items()]
-    yield {**_named("Service", "web", HOME), "spec": {"selector": {"app": "web"}, "ports": open_ports}}
+    service = {"clusterIP": _address(200, number, 1), "selector": {"app": "web"}, "ports": open_ports}
+    yield {**_named("Service", "web", HOME), "spec": service}
     if has_waypoint:
         yield _named("Namespace", HOME, None, labels={"istio.io/use-waypoint": "waypoint"})
         gateway = _named("Gateway", "waypoint", HOME, labels={"istio.io/waypoint-for": "all"})
         listeners = [{"name": "mesh", "port": 15008, "protocol": "HBONE"}]
         waypoint = {"gatewayClassName": WAYPOINT_CLASS, "listeners": listeners}
         yield {**gateway, "apiVersion": f"{_GATEWAY_GROUP}/v1", "spec": waypoint}
+        yield _pod("waypoint", {GATEWAY_NAME: "waypoint"}, _address(100, number, 3))
+
+
+def _pod(name: str, labels: dict[str, str], address: str) -> Manifest:
+    ports = [{"containerPort": port} for port in (8080, 9090, 7000)]
+    spec = {"serviceAccountName": name, "containers": [{"name": "c", "image": "i", "ports": ports}]}
+    status = {"podIP": address, "podIPs": [{"ip": address}]}
+    return {**_named("Pod", name, HOME, labels=labels), "spec": spec, "status": status}
+
+
+def _address(network: int, number: int, last: int) -> str:
+    """Return an address that no other table of a batch has."""
+    return f"10.{network}.{number % 250}.{last + number // 250 % 80 * 3}"
 
 
 def _named(kind: str, name: str, namespace: str | None, labels: dict[str, str] | None = None) -> Manifest:

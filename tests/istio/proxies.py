@@ -36,7 +36,7 @@ class ProxyPlacement:
             address = twin(address_of(self._cluster.pods[pod]), caller.address)
             listener = self._listener(placed, pod, address, destination)
             identity = caller.identity if listener is not None and has_tls(listener) else None
-            http = request_of(case, self._cluster)
+            http = request_of(case, self._cluster, [pod])
             steps.calls.append(Call(caller.address, address, destination.port, identity, http, case.get("sni")))
         return steps
 
