@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,16 +29,22 @@ class ProxyPlacement:
     def place(self, placed: Placed, case: Manifest, destination: Destination) -> Steps:
         """Return the calls to each pod.
 
-        A caller of the mesh speaks plaintext where the port has no TLS, as its proxy would have learned.
+        A caller of the mesh speaks plaintext where the port has no TLS, as its proxy would have learned. A gateway's
+        TLS is for anybody.
         """
         steps = Steps()
         caller = caller_of(case, self._cluster)
         for pod in destination.pods:
             address = twin(address_of(self._cluster.pods[pod]), caller.address)
             listener = self._listener(placed, pod, address, destination)
-            identity = caller.identity if listener is not None and has_tls(listener) else None
             http = request_of(case, self._cluster, [pod])
-            steps.calls.append(Call(caller.address, address, destination.port, identity, http, case.get("sni")))
+            is_tls = listener is not None and has_tls(listener)
+            identity, sni = caller.identity if is_tls else None, case.get("sni")
+            call = Call(caller.address, address, destination.port, identity, http, sni)
+            if is_tls and destination.kind == "router":
+                host = http.host.partition(":")[0] if http is not None else None
+                call = replace(call, sni=sni or host, is_tls=True)
+            steps.calls.append(call)
         return steps
 
     def _listener(self, placed: Placed, pod: str, address: str, destination: Destination) -> Config | None:
