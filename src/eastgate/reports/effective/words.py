@@ -18,8 +18,9 @@ from eastgate.ir import (
     Present,
     Suffix,
     conjuncts,
+    mentions,
 )
-from eastgate.ir.attributes import HOST, IDENTITY, MESH_NAME, METHOD, PATH, PORT, SENT_PATH
+from eastgate.ir.attributes import APPLICATION, HOST, IDENTITY, MESH_NAME, METHOD, PATH, PORT
 from eastgate.reach.callers import CallerEntry, CallerKind, entry_of
 from eastgate.reach.requests import EffectiveMessage
 from eastgate.settings import Settings
@@ -27,6 +28,8 @@ from eastgate.symbolic.callers import CallerCell, CallerCells
 from eastgate.symbolic.simplify import both
 
 __all__ = ["callers_text", "condition_text", "messages_text", "ports_text", "rule_text"]
+
+_HTTP = Is(APPLICATION, OneOf(frozenset({"http"})))
 
 _OTHERS = {
     CallerKind.OTHER_ACCOUNT: "any other service account",
@@ -40,6 +43,8 @@ def condition_text(predicate: Predicate) -> str:
     if isinstance(predicate, Or) and not _is_path(predicate):
         return " or ".join(condition_text(part) for part in predicate.parts) or "never"
     parts = conjuncts(predicate)
+    if any(attribute.needs_http for part in parts for attribute in mentions(part)):
+        parts = [part for part in parts if part != _HTTP]  # what else it asks for says so
     method = next((part for part in parts if _is_list(part, METHOD)), None)
     path = next((part for part in parts if _is_path(part)), None)
     texts = [_part_text(part) for part in parts if part is not method and part is not path]
@@ -56,7 +61,7 @@ def _is_list(part: Predicate, attribute: object) -> bool:
 def _is_path(part: Predicate) -> bool:
     if isinstance(part, Or):
         return bool(part.parts) and all(_is_path(option) for option in part.parts)
-    if not isinstance(part, Is) or part.attribute not in (PATH, SENT_PATH):
+    if not isinstance(part, Is) or part.attribute.name != PATH.name:
         return False
     return isinstance(part.matcher, OneOf | Prefix | Suffix)
 
@@ -74,6 +79,10 @@ def _part_text(part: Predicate) -> str:
     match part:
         case Or():
             return f"({condition_text(part)})"
+        case Is(attribute, OneOf()) if attribute == APPLICATION:
+            return "HTTP" if part == _HTTP else "no HTTP"
+        case Not(Is(attribute, OneOf()) as inner) if attribute == APPLICATION:
+            return "no HTTP" if inner == _HTTP else "HTTP"
         case Not(Is(attribute, Present())):
             return "no HTTP" if attribute == METHOD else f"no {attribute}"
         case Not(And() | Or() as inner):
