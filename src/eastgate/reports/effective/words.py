@@ -30,6 +30,7 @@ from eastgate.symbolic.simplify import both
 __all__ = ["callers_text", "condition_text", "messages_text", "ports_text", "rule_text"]
 
 _HTTP = Is(APPLICATION, OneOf(frozenset({"http"})))
+_BYTES = Is(APPLICATION, OneOf(frozenset({"bytes"})))
 
 _OTHERS = {
     CallerKind.OTHER_ACCOUNT: "any other service account",
@@ -76,13 +77,11 @@ def _values(part: Predicate) -> str:
 
 
 def _part_text(part: Predicate) -> str:
+    if mentions(part) == {APPLICATION}:
+        return "HTTP" if part in (_HTTP, Not(_BYTES)) else "no HTTP"
     match part:
         case Or():
             return f"({condition_text(part)})"
-        case Is(attribute, OneOf()) if attribute == APPLICATION:
-            return "HTTP" if part == _HTTP else "no HTTP"
-        case Not(Is(attribute, OneOf()) as inner) if attribute == APPLICATION:
-            return "no HTTP" if inner == _HTTP else "HTTP"
         case Not(Is(attribute, Present())):
             return "no HTTP" if attribute == METHOD else f"no {attribute}"
         case Not(And() | Or() as inner):
