@@ -131,7 +131,7 @@ class Attribute:
         return f"{self.name} {self.key}" if self.key and self.name != "path" else self.name
 
 
-_REPEATABLE = frozenset({"header", "query parameter"})
+_REPEATABLE = frozenset({"header", "query parameter", "name of the port"})
 _ATTRIBUTES: WeakValueDictionary[tuple[str, str, bool], Attribute] = WeakValueDictionary()
 _LOCK = RLock()
 
