@@ -21,6 +21,7 @@ SUITE = ROOT / "conformance"
 FEATURES = (
     "AccessPolicy",
     "AuthPolicy",
+    "Istio",
     "Linkerd",
     "AuthorizationPolicyCoreFeatures",
     "AuthorizationPolicyDeny",
@@ -41,7 +42,16 @@ RULINGS = (
     | {"B2"}
     | {
         str(number)
-        for number in (*range(1, 14), *range(20, 27), 28, 29, *range(30, 35), *range(40, 54), *range(60, 69))
+        for number in (
+            *range(1, 14),
+            *range(20, 27),
+            28,
+            29,
+            *range(30, 35),
+            *range(40, 54),
+            *range(60, 69),
+            *range(70, 77),
+        )
     }
 )
 

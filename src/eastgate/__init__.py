@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from eastgate.dialects.accesspolicy.settings import *  # noqa: F403
     from eastgate.dialects.base import Condition as Condition
     from eastgate.dialects.gep3779.settings import *  # noqa: F403
+    from eastgate.dialects.istio.settings import *  # noqa: F403
     from eastgate.dialects.kuadrant.settings import *  # noqa: F403
     from eastgate.dialects.linkerd.settings import *  # noqa: F403
     from eastgate.dialects.network.settings import *  # noqa: F403

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from eastgate import dialects
 from eastgate.api.decisions import Decision, Stop
@@ -36,16 +36,14 @@ from eastgate.ir import (
     AskAll,
     Authorizer,
     Derivation,
-    Is,
     Known,
-    Labelled,
     Layer,
     LiveAnswers,
     Request,
     ask_authorizers,
     authorizers_in,
 )
-from eastgate.ir.attributes import IDENTITY, PORT, SOURCE_LABELS, Attribute, header, query
+from eastgate.ir.attributes import IDENTITY, PORT, Attribute, header, query
 from eastgate.records import dataclass
 from eastgate.settings import Settings
 from eastgate.unread import (
@@ -57,9 +55,6 @@ from eastgate.unread import (
     list_unconsidered,
     standing,
 )
-
-if TYPE_CHECKING:
-    from eastgate.api.questions.network import Receiver
 
 __all__ = ["Decider", "LiveArrivals", "LiveQuestion", "Prepared"]
 
@@ -253,32 +248,22 @@ class Decider:
         if not with_network:
             yield from ((crossing, caller) for caller in callers)
             return
-        from eastgate.api.questions import network  # many have no such policies
+        from eastgate.api.questions.network import (  # many have no such policies
+            Receiver,
+            Sender,
+            connections_of,
+            selectors_about,
+            senders_of,
+        )
 
-        entry = crossing.entry
-        connections = [
-            (caller, sender, receiver)
-            for receiver in network.receivers_of(entry, question, self._world)
-            for caller in callers
-            for sender in network.senders_of(
-                question, caller, self._world, self._settings, partial(self._selectors, receiver)
-            )
-        ]
-        possible = [each for each in connections if network.is_connected(entry, each[1], each[2])]
-        for caller, sender, receiver in possible or connections:
-            yield self._cross(network.cross_network(entry, sender, receiver)), caller
+        for caller in callers:
 
-    def _selectors(self, receiver: Receiver, namespace: str) -> Iterator[Labelled]:
-        """Yield the selectors that tell the pods of a namespace apart, as subjects, and as peers of a receiver."""
-        from eastgate.api.questions.network import selectors_in
+            def senders(receiver: Receiver, caller: Values = caller) -> tuple[Sender, ...]:
+                telling = partial(selectors_about, self.engine, self._world, receiver)
+                return senders_of(question, caller, self._world, self._settings, telling)
 
-        targets = (target for policy in self.engine.network_policies for target in policy.targets)
-        yield from selectors_in(targets, namespace, self._world)
-        if receiver.end is not None:
-            for layer in self.engine.program(receiver.end).layers:
-                for atom in layer.atoms(observed=False):
-                    if isinstance(atom, Is) and atom.attribute == SOURCE_LABELS and isinstance(atom.matcher, Labelled):
-                        yield atom.matcher
+            for entry in connections_of(crossing.entry, senders, question, self._world):
+                yield self._cross(entry), caller
 
     def _cross(self, entry: EntryPoint) -> _Crossing:
         """Find what decides where a question leads."""
@@ -318,7 +303,7 @@ class Decider:
             layers,
             authorizers_in(layers),
             any(isinstance(stage, AskAll) for layer in layers for chain in layer.chains for stage in chain.stages),
-            tuple(attribute for attribute in looked_at if attribute.is_repeatable and attribute.needs_http),
+            tuple(attribute for attribute in looked_at if attribute.is_field),
             next(((point, policies[0]) for point, policies in uncertain if policies), None),
             looked_at,
             derived_among(looked_at),

@@ -18,6 +18,7 @@ from eastgate.cluster.filters import (
 )
 from eastgate.cluster.gateways import (
     GATEWAY_GROUP,
+    GATEWAY_NAME_LABEL,
     ROUTE_KINDS,
     AllowedRoutes,
     Backend,
@@ -79,6 +80,7 @@ from eastgate.cluster.targets import (
     Everything,
     ExternalsMatching,
     GatewayNamed,
+    GatewaysMatching,
     PodNamed,
     PodsAcross,
     PodsMatching,
@@ -97,6 +99,7 @@ __all__ = [
     "API_KINDS",
     "CONTROLLER_KINDS",
     "GATEWAY_GROUP",
+    "GATEWAY_NAME_LABEL",
     "NAME_LABEL",
     "ROUTE_KINDS",
     "AllowedRoutes",
@@ -113,6 +116,7 @@ __all__ = [
     "ExternalsMatching",
     "Gateway",
     "GatewayNamed",
+    "GatewaysMatching",
     "GrantFrom",
     "GrantTo",
     "GrpcMatch",

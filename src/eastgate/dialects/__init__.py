@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from eastgate.cluster import GATEWAY_GROUP, Backend, Manifest, Workload, World, WorldObject, uses, uses_kind
 from eastgate.cluster.points import Direction
 from eastgate.diagnostics import Diagnostic, Reporter, did_you_mean
-from eastgate.dialects import accesspolicy, codes, gep3779, kuadrant, linkerd, network, rejected
+from eastgate.dialects import accesspolicy, codes, gep3779, istio, kuadrant, linkerd, network, rejected
 from eastgate.dialects.base import Condition, Dialect, NameUse, Policy, Scene
 from eastgate.dialects.registry import Registry
 from eastgate.ir import Attachment, Layer, Stances
@@ -51,6 +51,7 @@ DIALECTS: tuple[Dialect[Any], ...] = (
     accesspolicy.DIALECT,
     linkerd.DIALECT,
     kuadrant.DIALECT,
+    istio.DIALECT,
     network.DIALECT,
 )
 

@@ -7,15 +7,18 @@ once by `compile_all`; a change forgets only the programs of the points that it 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Generic, TypeVar
+from collections.abc import Callable, Iterable, Sequence, Set
+from typing import ClassVar, Generic, TypeVar
 from weakref import WeakValueDictionary
 
 from eastgate.cluster import (
+    GATEWAY_NAME_LABEL,
     ROUTE_KINDS,
     Change,
     Everything,
     ExternalsMatching,
+    GatewayNamed,
+    GatewaysMatching,
     PodsMatching,
     RouteNamed,
     Selector,
@@ -35,17 +38,21 @@ from eastgate.ir import (
     PolicyRef,
     Refusal,
     Request,
+    ScopeKind,
     Site,
     Stances,
     Unroutable,
     labels_of,
 )
+from eastgate.records import dataclass
 
-__all__ = ["Engine"]
+__all__ = ["Engine", "UnseenScope"]
 
 P = TypeVar("P", bound=Targeting)
 
 _AT_HOPS = Placement(Site.NETWORK, "unseen")
+# Settings of a mesh are in a ConfigMap, and a Gateway may be a waypoint of any workload
+_ANYWHERE_KINDS = frozenset({"ConfigMap", "Gateway"})
 _AT_ROUTES = Placement(Site.GATEWAY, "route")
 
 
@@ -102,7 +109,7 @@ class Engine(Generic[P]):
                 case DeadEnd(why):
                     program = compile_layers([_refusing(why)])
                 case UnseenHop():
-                    program = compile_layers([Layer(_AT_HOPS, Chain(()))])
+                    program = compile_layers([Layer(_AT_HOPS, Chain((), scope=UnseenScope(str(point))))])
                 case _:
                     program = compile_layers(self._assemble(attached, ()))
             self._programs[point] = program
@@ -134,6 +141,11 @@ class Engine(Generic[P]):
     def network_policies(self) -> list[P]:
         """Return the policies that the network applies."""
         return [self._attachments.policies[ref] for ref in self._network if ref in self._attachments.policies]
+
+    @property
+    def network_refs(self) -> Set[PolicyRef]:
+        """Return the names of the policies that the network applies."""
+        return self._network
 
     @property
     def has_network_policies(self) -> bool:
@@ -207,7 +219,7 @@ class Engine(Generic[P]):
     def _anywhere(self, ref: PolicyRef) -> set[Point]:
         """Return the gateways, routes and backends that were looked at, declared or not, if a policy is about all."""
         policy = self._attachments.policies.get(ref)
-        if policy is None or not any(isinstance(target, Everything) for target in policy.targets):
+        if policy is None or not any(isinstance(target, Everything | GatewaysMatching) for target in policy.targets):
             return set()
         return self._named_points()
 
@@ -222,11 +234,26 @@ class Engine(Generic[P]):
                 touched |= self.world.select(PodsMatching(changed.namespace, Selector.of()))
                 touched |= self.world.select(ExternalsMatching(changed.namespace, Selector.of()))
                 touched.add(RouteNamed(changed.namespace, changed.name, changed.kind))
+            elif changed.kind == "Gateway":  # policies may select its pods by their labels
+                touched.add(GatewayNamed(changed.namespace, changed.name))
+        namespaces = {key.partition("/")[0] for key in change.workloads}
+        touched |= {  # policies may select the pods of Gateways
+            GatewayNamed(gateway.namespace, gateway.name)
+            for gateway in self.world.gateways.values()
+            if gateway.namespace in namespaces
+        }
         if any(changed.kind == "ReferenceGrant" for changed in change.objects):
             touched |= self._named_points()  # they may refer to authorizers
-        if any(changed.kind == "ConfigMap" for changed in change.objects):
-            touched |= set(self._programs)  # settings of a mesh are in one
+        for service in change.services:  # its labels may lead traffic to its pods another way
+            touched.update(self.world.pods_of(service))
+        if any(changed.kind in _ANYWHERE_KINDS for changed in change.objects) or self._serve_gateways(change):
+            touched |= set(self._programs)
         return self._forget(touched)
+
+    def _serve_gateways(self, change: Change) -> bool:
+        """Return whether a pod of a Gateway has changed: others may see its identity instead of their callers'."""
+        pods = (self.world.workloads.get(key) for key in change.workloads)
+        return any(pod is not None and GATEWAY_NAME_LABEL in pod.labels for pod in pods)
 
     def _forget(self, touched: set[Point]) -> frozenset[Point]:
         for point in touched:
@@ -235,6 +262,18 @@ class Engine(Generic[P]):
         self._ends.clear()
         self.version += 1  # last: whoever sees it must not meet a program from before
         return frozenset(touched)
+
+
+@dataclass(frozen=True, slots=True)
+class UnseenScope:
+    """The reason for which nothing is asked on a part of the way: the pods at its ends are in no manifest."""
+
+    hop: str
+    kind: ClassVar[ScopeKind] = ScopeKind.OTHERS
+    refs: ClassVar[tuple[PolicyRef, ...]] = ()
+
+    def __str__(self) -> str:
+        return f"from {self.hop}: no manifest has these pods, so that network policies are not considered there"
 
 
 def _refusing(why: Unroutable) -> Layer:

@@ -127,11 +127,17 @@ class Attribute:
         """Return whether a request may have it several times, each time with a value of its own."""
         return self.name in _REPEATABLE
 
+    @property
+    def is_field(self) -> bool:
+        """Return whether it is a header or a query parameter: who knows some of a request knows all of them."""
+        return self.name in _FIELDS
+
     def __str__(self) -> str:
         return f"{self.name} {self.key}" if self.key and self.name != "path" else self.name
 
 
-_REPEATABLE = frozenset({"header", "query parameter", "name of the port"})
+_FIELDS = frozenset({"header", "query parameter"})
+_REPEATABLE = _FIELDS | {"claim", "name of the port"}
 _ATTRIBUTES: WeakValueDictionary[tuple[str, str, bool], Attribute] = WeakValueDictionary()
 _LOCK = RLock()
 
@@ -171,10 +177,11 @@ DESTINATION_NAMESPACE: Final = Attribute("labels of the destination's namespace"
 DESTINATION_LABELS: Final = Attribute("labels of the destination")
 DESTINATION_NODE: Final = Attribute("labels of the destination's node")  # where the node itself is the destination
 DESTINATION_ADDRESS: Final = Attribute("destination address")
-ADDRESSES: Final = frozenset({ADDRESS, PACKET_SOURCE, DESTINATION_ADDRESS})  # which nobody is without
 DESTINATION_DOMAIN: Final = Attribute("destination domain")  # a DNS name that was resolved to the address
 PORT_NAME: Final = Attribute("name of the port")  # all names that the destination gives to it, for the transport
 VICINITY: Final = Attribute("vicinity")  # "itself": a pod calls itself; "node": a pod and its own node
+ADDRESSES: Final = frozenset({ADDRESS, FORWARDED_ADDRESS, PACKET_SOURCE, DESTINATION_ADDRESS})
+"""Addresses that every request has, known or not."""
 TIME: Final = Attribute("time")  # of the request, as RFC 3339
 MCP_METHOD: Final = Attribute("MCP method", needs_http=True)
 MCP_TOOL: Final = Attribute("MCP tool", needs_http=True)

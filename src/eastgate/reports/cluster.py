@@ -15,7 +15,7 @@ from eastgate.api.authority import Authority
 from eastgate.api.reading import sort_documents
 from eastgate.cluster import ObjectId
 from eastgate.cluster.points import Direction, NamedPoint, NetworkEnd, Point
-from eastgate.cluster.targets import BackendNamed, GatewayNamed, RouteNamed
+from eastgate.cluster.targets import BackendNamed, GatewayNamed, GatewaysMatching, RouteNamed
 from eastgate.diagnostics import Diagnostic, Reporter
 from eastgate.dialects import Policy, dialect_of
 from eastgate.dialects.linting import Finding
@@ -159,7 +159,9 @@ class Cluster:
         """Return the points of enforcement that a policy targets and that exist."""
         points: set[Point] = set()
         for target in policy.targets:
-            if not isinstance(target, NamedPoint):
+            if isinstance(target, GatewaysMatching):
+                points |= self.authority.world.select_gateways(target)
+            elif not isinstance(target, NamedPoint):
                 points |= self.authority.world.select(target)
             elif self._exists(target):
                 points.add(target)

@@ -75,7 +75,7 @@ def representatives(attribute: Attribute, matchers: list[Matcher]) -> list[Known
         return list(_ports(matchers))
     if any(isinstance(m, InNetwork) for m in matchers):
         addresses: list[Known] = list(_addresses(m for m in matchers if isinstance(m, InNetwork)))
-        return addresses if attribute in ADDRESSES else [None, *addresses]  # every end has an address
+        return addresses if attribute in ADDRESSES else [None, *addresses]
     texts = _texts(matchers)
     if attribute in PATHS:  # a path that is refused whatever the policy is says nothing about the policy
         texts = (text for text in texts if not is_refused(text))

@@ -11,6 +11,7 @@ from eastgate.cluster import (
     BackendNamed,
     Everything,
     GatewayNamed,
+    GatewaysMatching,
     PodsAcross,
     PodsOfService,
     RouteNamed,
@@ -129,7 +130,7 @@ def _arrives(target: Target, point: _Located, plane: Plane, world: World) -> boo
             return target == point
         case Everything(None):
             return True
-        case PodsAcross():
+        case PodsAcross() | GatewaysMatching(None):
             return isinstance(point, GatewayNamed)
         case Everything(where):
             return where == point.namespace

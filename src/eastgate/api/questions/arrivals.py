@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
 from eastgate.api.questions import ends
@@ -90,13 +89,15 @@ class Arrival:
 class EntryPoint:
     """A point where requests arrive, and the attributes that follow from arriving there.
 
-    `hides_http`: nothing on the way sees HTTP, whatever a question says of it.
+    `hides_http`: nothing on the way sees HTTP, whatever a question says of it. `onward`: the Service that a gateway on
+    the way calls, and the port there.
     """
 
     where: str
     points: tuple[Point, ...]
     values: Values
     hides_http: bool = False
+    onward: tuple[str, int | None] | None = None
 
     def request(self, shared: Values, caller: Values, answers: Mapping[str, Answer]) -> Request:
         """Return a request as it is seen here."""
@@ -321,7 +322,7 @@ def _entries(
                 yield EntryPoint(workload.key, (workload.key,), {**port, SERVICE: None})
         case ends.Service():
             service = _declared("Service", to.key, world.services)
-            for workload, values in _behind(_by_transport(service, question), question.port, world):
+            for workload, values in _behind(service, question, world):
                 yield EntryPoint(workload.key, (workload.key,), values)
         case ends.Gateway():
             from eastgate.gateway.journey import through_gateway  # most questions need no routes
@@ -341,7 +342,7 @@ def _entries(
 
 
 def _entry(way: Way, values: Values) -> EntryPoint:
-    return EntryPoint(way.where, way.points, {**values, BACKEND: way.backend}, way.hides_http)
+    return EntryPoint(way.where, way.points, {**values, BACKEND: way.backend}, way.hides_http, way.service)
 
 
 def _declared(kind: str, key: str, declared: Mapping[str, T]) -> T:
@@ -367,20 +368,9 @@ def _handshake(question: Question) -> Values:
     return {SNI: comparable_host(question.host)} if question.sni is None and question.host is not None else {}
 
 
-def _by_transport(service: Service, question: Question) -> Service:
-    """Return a Service with those of its ports that have the transport protocol of a question, where it gives one."""
-    if question.protocol is None:
-        return service
-    transport = transport_of(question)
-    ports = tuple(declared for declared in service.ports if declared.protocol == transport)
-    if service.ports and not ports:
-        raise QuestionError(NOTHING_BEHIND, f"Service {service.key} has no port for {transport}")
-    return replace(service, ports=ports)
-
-
-def _behind(service: Service, port: int | None, world: World) -> Iterator[tuple[Workload, Values]]:
+def _behind(service: Service, question: Question, world: World) -> Iterator[tuple[Workload, Values]]:
     """Return every pod of a Service, on the port that the Service's port leads to; on each, where none is given."""
-    key = f"{service.namespace}/{service.name}"
+    key, port = f"{service.namespace}/{service.name}", question.port
     pods = [world.workloads[pod] for pod in world.pods_of(key)]
     unknown = world.unknown_endpoints(key) if service.takes_endpoints else ()
     if unknown:
@@ -394,7 +384,10 @@ def _behind(service: Service, port: int | None, world: World) -> Iterator[tuple[
     if not service.ports:
         for pod in pods:
             yield pod, {SERVICE: key}
-    endpoints = [(pod, number) for pod in pods for number in world.target_ports(service, port, pod)]
+    protocols = {declared.protocol for declared in service.ports if port in (None, declared.port)}
+    transport = transport_of(question)
+    only = transport if question.protocol is not None or transport in protocols else None
+    endpoints = [(pod, number) for pod in pods for number in world.target_ports(service, port, pod, only)]
     if service.ports and not endpoints:
         raise QuestionError(NOTHING_BEHIND, f"no pod of Service {key} has the port that it leads to")
     for pod, number in endpoints:

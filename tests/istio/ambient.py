@@ -1,0 +1,102 @@
+"""Places questions of an ambient mesh: a waypoint, where istiod has bound one, and the ztunnel of each pod."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+
+from tests.istio.client import Call
+from tests.istio.cluster import Cluster, address_of
+from tests.istio.envoy import access_log
+from tests.istio.gateways import GATEWAY_NAME
+from tests.istio.identities import TestCa
+from tests.istio.judging import judge_ztunnel
+from tests.istio.listeners import Config, Site, waypoint_listener_at
+from tests.istio.placing import Placed, Steps, twin
+from tests.istio.questions import Caller, Destination, Unanswerable, caller_of, request_of
+from tests.istio.tables import Manifest
+from tests.istio.ztunnel import Connection, decide
+
+_INTERNAL = "main_internal"
+
+
+def waypoints(cluster: Cluster) -> list[str]:
+    """Return the pods of all waypoints."""
+    gateways = [one for one in cluster.of_kind("Gateway") if one["spec"].get("gatewayClassName") == "istio-waypoint"]
+    names = ((one["metadata"]["namespace"], {GATEWAY_NAME: one["metadata"]["name"]}) for one in gateways)
+    return [pod for namespace, labels in names for pod in cluster.selected(namespace, labels)]
+
+
+class AmbientPlacement:
+    """Places questions of one table, for which istiod has configured waypoints and ztunnels."""
+
+    def __init__(self, cluster: Cluster, configured: Mapping[str, Any], ca: TestCa, folder: Path) -> None:
+        self._cluster, self._ca = cluster, ca
+        self._proxies: Any = configured["proxies"]
+        self._state: Any = configured.get("ambient")
+        self._log = access_log(folder)
+
+    def place(self, placed: Placed, case: Manifest, destination: Destination) -> Steps:
+        """Return the call to a waypoint, which callers in plaintext pass by, and what ztunnels decide."""
+        steps = Steps()
+        caller = caller_of(case, self._cluster)
+        waypoint = self._waypoint_of(destination) if caller.identity is not None else None
+        if waypoint is not None:
+            steps.calls.append(self._call(placed, case, caller, destination, waypoint))
+            caller = Caller(self._cluster.identity(waypoint), address_of(self._cluster.pods[waypoint]))
+        for pod in destination.pods:
+            address = address_of(self._cluster.pods[pod])
+            connection = Connection(caller.address, address, destination.port, caller.identity)
+            selecting = (self._state["workloads"].get(pod) or {}).get("policies") or ()
+            verdict = decide(self._state["policies"] or (), pod.partition("/")[0], selecting, connection)
+            steps.answers.append(judge_ztunnel(verdict))
+        return steps
+
+    def _waypoint_of(self, destination: Destination) -> str | None:
+        """Return the pod of the waypoint that istiod has bound to what is called."""
+        if destination.service is not None:
+            bound = self._state["services"].get(destination.service[0])
+        else:
+            bound = self._state["workloads"].get(destination.pods[0])
+        if not bound or "waypoint" not in bound:
+            return None
+        address = str(ip_address(base64.b64decode(bound["waypoint"]["address"]["address"])))
+        for service in self._cluster.of_kind("Service", ""):
+            if service["spec"].get("clusterIP") == address:
+                pods = self._cluster.selected(service["metadata"]["namespace"], service["spec"]["selector"])
+                return pods[0]
+        raise Unanswerable(f"nothing has the address of the waypoint, {address}")
+
+    def _call(self, placed: Placed, case: Manifest, caller: Caller, destination: Destination, waypoint: str) -> Call:
+        """Return the call to a waypoint, and have a listener for it at the address that is called."""
+        if destination.service is not None:
+            key, port = destination.service
+            service = self._cluster.service(key)
+            assert service is not None
+            address, host = service["spec"]["clusterIP"], ".".join(reversed(key.split("/")))
+            http, bytes_ = (f"inbound-vip|{port}|{protocol}|{host}." for protocol in ("http", "tcp"))
+        else:
+            address, port = address_of(self._cluster.pods[destination.pods[0]]), destination.port
+            http, bytes_ = "direct-http", "direct-tcp"
+        address = twin(address, caller.address)
+        if (address, port) not in placed.listeners:
+            site = Site(address, port, self._ca, self._log)
+            chains = self._chain(waypoint, http), self._chain(waypoint, bytes_)
+            placed.listeners[address, port] = waypoint_listener_at(site, *chains)
+        return Call(
+            caller.address,
+            address,
+            port,
+            caller.identity,
+            request_of(case, self._cluster, destination.pods),
+            case.get("sni"),
+        )
+
+    def _chain(self, waypoint: str, name: str) -> Config | None:
+        """Return a chain of a waypoint whose name begins so."""
+        listeners = self._proxies[waypoint]["listeners"]
+        internal = next(each for each in listeners if each["name"] == _INTERNAL)
+        return next((chain for chain in internal["filter_chains"] if chain["name"].startswith(name)), None)

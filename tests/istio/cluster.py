@@ -1,0 +1,260 @@
+"""Completes the manifests of a table to what a running cluster has: addresses, pods of gateways, a MeshConfig."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from ipaddress import IPv4Address
+from typing import Any
+
+import yaml
+
+from tests.istio.gateways import GATEWAY_NAME, gateway_classes, gateway_pod, gateway_service
+from tests.istio.tables import DecisionTable, Manifest
+from tests.istio.tokens import trust_our_key
+
+_ISTIO_GROUPS = ("security.istio.io", "networking.istio.io", "telemetry.istio.io", "extensions.istio.io")
+_CLUSTER_SCOPED = ("Namespace", "GatewayClass", "Node")
+_WORKLOADS = ("DaemonSet", "Deployment", "ReplicaSet", "ReplicationController", "StatefulSet", "Job", "CronJob")
+_INJECTION = "istio-injection"
+_AMBIENT_MODE = "istio.io/dataplane-mode"
+
+
+class Addresses:
+    """Hands out an address that no other pod or Service of the run has."""
+
+    def __init__(self) -> None:
+        self._pods = IPv4Address("10.99.0.1")
+        self._services = IPv4Address("10.98.0.1")
+
+    def for_pod(self) -> str:
+        self._pods += 1
+        return str(self._pods)
+
+    def for_service(self) -> str:
+        self._services += 1
+        return str(self._services)
+
+
+@dataclass
+class Cluster:
+    """What istiod is asked about. `pods` are all pods by namespace/name."""
+
+    table: DecisionTable
+    addresses: Addresses
+    objects: list[Manifest] = field(default_factory=list)
+    pods: dict[str, Manifest] = field(default_factory=dict)
+    mesh: Manifest = field(default_factory=dict)
+
+    @property
+    def trust_domain(self) -> str:
+        domain: str = self.mesh["trustDomain"]
+        return domain
+
+    @property
+    def data_plane(self) -> str:
+        return str(self.table.settings.get("istioDataPlane", "sidecar"))
+
+    def of_kind(self, kind: str, group: str | None = None) -> list[Manifest]:
+        """Return all objects of a kind."""
+        return [one for one in self.objects if one["kind"] == kind and group in (None, group_of(one))]
+
+    def service(self, key: str) -> Manifest | None:
+        """Return a Service by namespace/name."""
+        return next((one for one in self.of_kind("Service", "") if key_of(one) == key), None)
+
+    def selected(self, namespace: str, labels: Mapping[str, str] | None) -> list[str]:
+        """Return the pods of a namespace that have some labels; none where no label is asked for."""
+        return [
+            key
+            for key, pod in self.pods.items()
+            if labels and pod["metadata"]["namespace"] == namespace and labels.items() <= labels_of(pod).items()
+        ]
+
+    def is_injected(self, key: str) -> bool:
+        """Return whether the labels of a pod and its namespace give it a sidecar."""
+        pod = self.pods[key]
+        own = {**(pod["metadata"].get("annotations") or {}), **labels_of(pod)}.get("sidecar.istio.io/inject")
+        labels = self._namespace_labels(pod)
+        by_namespace = labels.get(_INJECTION)
+        if "false" in (own, by_namespace) or by_namespace == "disabled":
+            return False
+        return own == "true" or by_namespace == "enabled" or "istio.io/rev" in {**labels, **labels_of(pod)}
+
+    def is_ambient(self, key: str) -> bool:
+        """Return whether the labels of a pod and its namespace put it behind a ztunnel."""
+        pod = self.pods[key]
+        own = labels_of(pod).get(_AMBIENT_MODE)
+        return (own or self._namespace_labels(pod).get(_AMBIENT_MODE)) == "ambient" and not self.is_injected(key)
+
+    def question(self, proxies: list[Manifest], *, ambient: bool = False) -> Manifest:
+        """Return what istiod is to be asked for the configuration of some proxies.
+
+        For ztunnels it reads policies from the API server, and not from where it has those of other proxies.
+        """
+        return {
+            "validate": [_in_a_namespace(one) for one in self.table.objects if group_of(one) in _ISTIO_GROUPS],
+            "kubernetes": [one for one in self.objects if ambient or group_of(one) not in _ISTIO_GROUPS],
+            "istio": [one for one in self.objects if group_of(one) in _ISTIO_GROUPS],
+            "mesh": self.mesh,
+            "proxies": proxies,
+        }
+
+    def proxy(self, key: str, kind: str) -> Manifest:
+        """Return the proxy of a pod, as istiod is asked about it: a sidecar, router or waypoint."""
+        pod = self.pods[key]
+        return {
+            "name": pod["metadata"]["name"],
+            "namespace": pod["metadata"]["namespace"],
+            "type": kind,
+            "address": address_of(pod),
+            "labels": labels_of(pod),
+            "serviceAccount": account_of(pod),
+        }
+
+    def identity(self, key: str) -> str:
+        """Return the identity of a pod."""
+        pod = self.pods[key]
+        return f"spiffe://{self.trust_domain}/ns/{pod['metadata']['namespace']}/sa/{account_of(pod)}"
+
+    def _namespace_labels(self, pod: Manifest) -> Mapping[str, str]:
+        name = pod["metadata"]["namespace"]
+        return next((labels_of(one) for one in self.of_kind("Namespace") if one["metadata"]["name"] == name), {})
+
+
+def complete(table: DecisionTable, addresses: Addresses) -> Cluster:
+    """Return the cluster of a table."""
+    cluster = Cluster(table, addresses)
+    for written in copy.deepcopy(table.objects):
+        for one in _as_pods(_in_a_namespace(written)):
+            _add(one, cluster)
+    cluster.mesh = _mesh_config(table, cluster)
+    cluster.objects = [one for one in cluster.objects if one["kind"] != "ConfigMap"]
+    _add_namespaces(cluster)
+    _add_gateways(cluster)
+    return cluster
+
+
+def key_of(manifest: Manifest) -> str:
+    return f"{manifest['metadata']['namespace']}/{manifest['metadata']['name']}"
+
+
+def group_of(manifest: Manifest) -> str:
+    return str(manifest["apiVersion"]).rpartition("/")[0]
+
+
+def labels_of(manifest: Manifest) -> Mapping[str, str]:
+    return manifest["metadata"].get("labels") or {}
+
+
+def account_of(pod: Manifest) -> str:
+    return str(pod["spec"].get("serviceAccountName") or "default")
+
+
+def address_of(pod: Manifest) -> str:
+    return str(pod["status"]["podIP"])
+
+
+def _in_a_namespace(manifest: Manifest) -> Manifest:
+    if manifest["kind"] in _CLUSTER_SCOPED:
+        return manifest
+    metadata = manifest.get("metadata") or {}
+    return {**manifest, "metadata": {"namespace": "default", **metadata}}
+
+
+def _as_pods(manifest: Manifest) -> Iterator[Manifest]:
+    """Yield an object, or for a workload a pod of its template."""
+    if manifest["kind"] not in _WORKLOADS:
+        yield manifest
+        return
+    spec = manifest["spec"]
+    template = (spec["jobTemplate"]["spec"] if manifest["kind"] == "CronJob" else spec)["template"]
+    names = {"name": manifest["metadata"]["name"], "namespace": manifest["metadata"]["namespace"]}
+    yield {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {**(template.get("metadata") or {}), **names},
+        "spec": template.get("spec") or {},
+    }
+
+
+def _add(manifest: Manifest, cluster: Cluster) -> None:
+    match manifest["kind"], group_of(manifest):
+        case "Pod", "":
+            _start_pod(manifest, cluster)
+        case "Service", "":
+            _complete_service(manifest, cluster.addresses)
+        case "RequestAuthentication", _ if not cluster.table.rejects:
+            spec = manifest.get("spec") or {}
+            spec["jwtRules"] = [trust_our_key(rule, cluster.table.jwks) for rule in spec.get("jwtRules") or ()]
+    cluster.objects.append(manifest)
+
+
+def _start_pod(pod: Manifest, cluster: Cluster) -> None:
+    pod.setdefault("spec", {}).setdefault("containers", [{"name": "application", "image": "application"}])
+    status = pod.setdefault("status", {})
+    status.setdefault("podIP", cluster.addresses.for_pod())
+    status.setdefault("podIPs", [{"ip": status["podIP"]}])
+    status["phase"] = "Running"
+    cluster.pods[key_of(pod)] = pod
+
+
+def _complete_service(service: Manifest, addresses: Addresses) -> None:
+    """Give a Service what the API server gives it: an address, and ports that lead to ports of the same number."""
+    spec = service.setdefault("spec", {})
+    spec["ports"] = [{"protocol": "TCP", "targetPort": port["port"], **port} for port in spec.get("ports") or ()]
+    spec.setdefault("clusterIP", addresses.for_service())
+    spec.setdefault("clusterIPs", [spec["clusterIP"]])
+
+
+def _mesh_config(table: DecisionTable, cluster: Cluster) -> Manifest:
+    settings = table.settings
+    root = settings.get("rootNamespace", "istio-system")
+    mesh: Manifest = {}
+    for one in cluster.of_kind("ConfigMap"):
+        if key_of(one) == f"{root}/istio":
+            mesh.update(yaml.safe_load((one.get("data") or {}).get("mesh", "")) or {})
+    mesh.setdefault("rootNamespace", root)
+    mesh.setdefault("trustDomain", settings.get("trustDomain", "cluster.local"))
+    if "trustDomainAliases" in settings:
+        mesh["trustDomainAliases"] = settings["trustDomainAliases"]
+    if "pathNormalization" in settings:
+        normalization = str(settings["pathNormalization"]).upper().replace("-", "_")
+        mesh["pathNormalization"] = {"normalization": normalization}
+    if any(case.get("forwardedFor") and case["to"].startswith("gateway:") for case in table.cases):
+        config: dict[str, Any] = mesh.setdefault("defaultConfig", {})
+        config.setdefault("gatewayTopology", {"numTrustedProxies": 1})
+    return mesh
+
+
+def _add_namespaces(cluster: Cluster) -> None:
+    """Add the namespaces that objects are in; in an ambient mesh, put those pods behind a ztunnel."""
+    names = {one["metadata"]["namespace"] for one in cluster.objects if "namespace" in one["metadata"]}
+    declared = {one["metadata"]["name"] for one in cluster.of_kind("Namespace")}
+    for name in sorted(names - declared):
+        cluster.objects.append({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    for key, pod in cluster.pods.items():
+        if cluster.data_plane == "ambient" or cluster.is_ambient(key):
+            annotations = pod["metadata"].setdefault("annotations", {})
+            annotations["ambient.istio.io/redirection"] = "enabled"
+
+
+def _add_gateways(cluster: Cluster) -> None:
+    """Add what Istio would deploy for each Gateway of Gateway API."""
+    gateways = cluster.of_kind("Gateway", "gateway.networking.k8s.io")
+    declared = {one["metadata"]["name"] for one in cluster.of_kind("GatewayClass")}
+    if gateways:
+        cluster.objects += [one for one in gateway_classes() if one["metadata"]["name"] not in declared]
+    for gateway in gateways:
+        pod = gateway_pod(gateway)
+        if not cluster.selected(gateway["metadata"]["namespace"], {GATEWAY_NAME: gateway["metadata"]["name"]}):
+            _start_pod(pod, cluster)
+            cluster.objects.append(pod)
+        service = gateway_service(gateway)
+        declared_service = cluster.service(key_of(service))
+        if declared_service is None:
+            _complete_service(service, cluster.addresses)
+            cluster.objects.append(service)
+        address = (declared_service or service)["spec"]["clusterIP"]
+        gateway.setdefault("status", {}).setdefault("addresses", [{"type": "IPAddress", "value": address}])
