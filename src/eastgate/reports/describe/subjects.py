@@ -48,7 +48,7 @@ def _add_unconsidered(cluster: Cluster, description: Description) -> Description
     """Add to a description what was not considered, for any caller from anywhere."""
     if not description.points:
         return description
-    unconsidered = cluster.unconsidered(description.points)
+    unconsidered = cluster.unconsidered(description.points, network=True)
     lines = tuple(list_unconsidered(unconsidered, cluster.authority.unread))
     data = [met.to_json() for met in unconsidered.met]
     fields = (*description.fields, DescribedField("unconsidered", "Not considered", data, lines, block=True))
