@@ -27,7 +27,7 @@ from eastgate.dialects.istio.provenance import AT_GATEWAY, AT_SIDECAR, AT_WAYPOI
 from eastgate.dialects.istio.rewriting import narrowed, rewrite_chain
 from eastgate.dialects.istio.settings import IstioDataPlane, IstioSettings
 from eastgate.dialects.istio.token_stages import AtGateway, ByService, seen_at_gateway, token_derivations, token_stages
-from eastgate.dialects.istio.waypoints import Binding, bindings_of, is_bound, is_waypoint_pod
+from eastgate.dialects.istio.waypoints import Binding, bindings_of, is_bound, is_waypoint_pod, seen_by
 from eastgate.dialects.istio.ztunnel_layer import addressed_to, through_waypoint, ztunnel_layer
 from eastgate.ir import ALWAYS, Attachment, Chain, Derivation, Is, Layer, OneOf, SelectorCase
 from eastgate.ir.attributes import APPLICATION
@@ -150,7 +150,7 @@ class _Proxies:
             if not bound:
                 continue
             of_binding, derivations = self._envoy(bound)
-            scoped = [replace(case, chain=_scoped(case.chain, binding)) for case in of_binding]
+            scoped = [replace(case, chain=_at_waypoint(case.chain, binding)) for case in of_binding]
             cases += narrowed(scoped, through_waypoint(binding) if self.native else addressed_to(binding))
             forms |= dict.fromkeys(each for each in derivations if isinstance(each, HttpForms))
             tokens += [(binding.service, each) for each in derivations if not isinstance(each, HttpForms)]
@@ -189,8 +189,9 @@ class _Proxies:
         return (*address, MeshCallers(self.scene.world)) if is_auto and self.native else address
 
 
-def _scoped(chain: Chain, binding: Binding) -> Chain:
-    return replace(chain, scope=WaypointScope(str(binding.waypoint), binding.service, chain.scope))
+def _at_waypoint(chain: Chain, binding: Binding) -> Chain:
+    seen = rewrite_chain(chain, lambda predicate: seen_by(binding, predicate))
+    return replace(seen, scope=WaypointScope(str(binding.waypoint), binding.service, chain.scope))
 
 
 def _is_at(policy: IstioPolicy, gateway: str, stance: Stance) -> bool:
