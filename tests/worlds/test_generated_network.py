@@ -1,6 +1,5 @@
 """On generated clusters with network policies the engine, the reference evaluator and the oracle give the same answers.
 
-It is not collected yet: it becomes `test_generated_network.py` once the product reads network policies.
 """
 
 from __future__ import annotations
