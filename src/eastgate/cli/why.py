@@ -92,7 +92,9 @@ def why(
     if records := _checks(text, decision, output):
         chosen = settings_from(settings, config, output)
         _explain_checks(records, files, chosen, Bounds.of(files, follow=follow, exclude=exclude), unread, output)
-    _explain_others(text, files, (source, to), settings, config, Bounds.of(files, follow=follow, exclude=exclude), unread, output)
+    _explain_others(
+        text, files, (source, to), settings, config, Bounds.of(files, follow=follow, exclude=exclude), unread, output
+    )
     if source is not None or to is not None:
         raise click.UsageError("--from and --to are for lines of Istio's proxies: ours say who called what")
     lines, aside = _lines(text, output)

@@ -45,8 +45,9 @@ class LoggedEnd:
 class LoggedCause:
     """The verdict, and what decided: `words` say it for people.
 
-    `policy` is the one that the line names, and `rule` its rule; `kinds` are those of the policies that may have decided
-    where it names none. `external` is the answer of an external authorizer: allow, deny or error.
+    `policy` is the one that the line names, and `rule` its rule; `kinds` are those of the policies that may have
+    decided where it names none. `unmatched`: no rule allowed it. `hidden`: it was refused for something that no line
+    has, a token for example. `external` is the answer of an external authorizer: allow, deny or error.
     """
 
     allowed: bool
@@ -54,6 +55,8 @@ class LoggedCause:
     policy: PolicyRef | None = None
     rule: int | None = None
     kinds: frozenset[str] = frozenset()
+    unmatched: bool = False
+    hidden: bool = False
     external: str | None = None
 
 

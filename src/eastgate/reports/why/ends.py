@@ -96,7 +96,9 @@ def require_called(logged: LoggedDecision, given: GivenEnds, world: World) -> Ca
     called = find_called(logged, given, world)
     if called is None:
         address = f" at {logged.called.address}" if logged.called.address is not None else ""
-        message = f"no manifest declares what was called{address}" if address else "the line does not say what was called"
+        message = (
+            f"no manifest declares what was called{address}" if address else "the line does not say what was called"
+        )
         raise QuestionError(NOT_DECLARED, message, "name it: --to pod:<namespace>/<name>")
     return called
 

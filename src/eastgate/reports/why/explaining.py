@@ -30,8 +30,8 @@ _GREEN, _RED, _YELLOW, _RESET = "\033[1;32m", "\033[1;31m", "\033[1;33m", "\033[
 class LoggedExplanation:
     """An explained decision of a log. `holds` is None where the line tells too little to compare.
 
-    Without a `decision`, nobody knows what was called. `origins` are the texts that decided by the log, as far as the
-    decision does not show them itself.
+    Without a `decision`, the manifests cannot be asked the same question. `origins` are the texts that decided by the
+    log, as far as the decision does not show them itself.
     """
 
     logged: LoggedDecision
@@ -40,11 +40,6 @@ class LoggedExplanation:
     holds: bool | None
     words: str
     origins: tuple[Origin, ...] = ()
-
-    @property
-    def named(self) -> Origin | None:
-        """Return the rule that the line names, as far as it is known."""
-        return next((origin for origin in self.origins if origin.policy == self.logged.cause.policy), None)
 
     def text(self, explain: Explain, *, color: bool = False) -> str:
         """Render the logged decision, how it compares with today, and the explanation."""
@@ -55,7 +50,7 @@ class LoggedExplanation:
         tone, verdict = (_GREEN, "ALLOWED") if cause.allowed else (_RED, "DENIED")
         head = f"{tone}{verdict}{_RESET}" if color else verdict
         at = f" at {self.logged.time}" if self.logged.time else ""
-        where = f" of {self.called.to}" if self.called is not None else ""
+        where = f" for {self.called.to}" if self.called is not None else ""
         yield f"the log: {head}" + printable(f"{at} by {self.logged.proxy}{where}: {cause.words}")
         words = printable(self.words)
         yield f"  today: {_YELLOW}{words}{_RESET}" if color and self.holds is False else f"  today: {words}"
@@ -64,7 +59,7 @@ class LoggedExplanation:
             yield explain(self.decision, color)
         for origin in self.origins:
             yield ""
-            yield printable(f"{origin}, which the log means:")
+            yield printable(f"the log {'names' if self.logged.cause.policy else 'may mean'} {origin}:")
             yield f"  --> {origin.span}"
             yield from _shown(origin, color)
 
@@ -106,7 +101,7 @@ def _shown(origin: Origin, color: bool) -> Iterator[str]:
         yield from snippet(origin.span, color=color)
 
 
-def explain_logged(logged: LoggedDecision, authority: Authority, given: GivenEnds = GivenEnds()) -> LoggedExplanation:
+def explain_logged(logged: LoggedDecision, authority: Authority, given: GivenEnds) -> LoggedExplanation:
     """Explain a logged decision. Raises QuestionError where nobody knows what it is about."""
     written = _origins_named(logged, authority)
     find = require_called if logged.cause.policy is None else find_called
@@ -115,11 +110,24 @@ def explain_logged(logged: LoggedDecision, authority: Authority, given: GivenEnd
         return LoggedExplanation(logged, None, None, None, _describe_named(logged, authority, written), written)
     decision = _decide(logged, called, authority, given)
     if not decision.layers:
-        return LoggedExplanation(logged, called, decision, None, logged.without_layers or "no policy is in force", written)
+        return LoggedExplanation(logged, called, None, None, logged.without_layers, written)
+    if logged.cause.hidden:
+        return _explain_hidden(logged, called, decision)
     holds, words = _compare(logged, decision, authority, written)
-    shown = decision.outcome.rule.origin if decision.outcome.rule is not None else None
     means = written or tuple(_possible(logged, decision))
-    return LoggedExplanation(logged, called, decision, holds, words, tuple(each for each in means if each != shown))
+    shown = decision.span
+    return LoggedExplanation(
+        logged, called, decision, holds, words, tuple(each for each in means if each.span != shown)
+    )
+
+
+def _explain_hidden(logged: LoggedDecision, called: Called, decision: Decision) -> LoggedExplanation:
+    """Explain what was refused for something that no line has: by the policies that look at it."""
+    origins = tuple(_possible(logged, decision))
+    if origins:
+        return LoggedExplanation(logged, called, None, None, "the log does not have what was refused", origins)
+    kinds = " or ".join(sorted(logged.cause.kinds))
+    return LoggedExplanation(logged, called, None, False, f"changed since: no {kinds} is in force there")
 
 
 def _decide(logged: LoggedDecision, called: Called, authority: Authority, given: GivenEnds) -> Decision:
@@ -187,9 +195,9 @@ def _rules_in(decision: Decision) -> Iterator[Rule]:
 def _describe_named(logged: LoggedDecision, authority: Authority, written: tuple[Origin, ...]) -> str:
     cause = logged.cause
     if written:
-        return "the line does not say who called what; this is the rule that it names"
+        return "the line does not say what was called, or no manifest declares it; this is the rule that it names"
     if any(policy.ref == cause.policy for policy in authority.policies):
-        return f"changed since: {cause.policy} has no rule {cause.rule} any more"
+        return f"{cause.policy} has no rule {cause.rule} any more"
     return f"no manifest has {cause.policy}"
 
 
@@ -200,8 +208,7 @@ def _compare(
     cause = logged.cause
     if cause.allowed == decision.allowed and _is_same(logged, decision, written):
         return True, "the manifests still say so"
-    if decision.unknown:
-        unknown = sorted({str(attribute) for attribute in decision.unknown})
+    if unknown := _unknown_in(decision):
         return None, f"it depends on what the log does not tell: {', '.join(unknown)}"
     gone = "" if written or cause.policy is None else f" ({_describe_named(logged, authority, written)})"
     if cause.allowed != decision.allowed:
@@ -220,7 +227,18 @@ def _is_same(logged: LoggedDecision, decision: Decision, written: tuple[Origin, 
         matching = (each for each in named if cause.rule in (None, each.origin.index))
         return any(truth(each.when, decision.arrival.request) is True or each is rule for each in matching)
     if rule is None:
-        return not decision.unknown and not cause.external
+        return cause.unmatched and not _unknown_in(decision)
     policy = rule.origin.policy
-    is_none_of_these = cause.external is None and rule.origin.derived is None
-    return policy is not None and policy.kind in cause.kinds and not is_none_of_these
+    is_of_kind = policy is not None and policy.kind in cause.kinds
+    return is_of_kind and (cause.external is not None or rule.origin.derived is not None)
+
+
+def _unknown_in(decision: Decision) -> list[str]:
+    """Return what the line leaves out and what decides: a rule that would have allowed missed nothing else."""
+    if decision.allowed:
+        return []
+    request = decision.arrival.request
+    misses = (miss for layer in decision.trace().layers for miss in layer.nearest)
+    may_match = (miss.missed for miss in misses if truth(miss.rule.when, request) is None)
+    missed = (atom.attribute for atoms in may_match for atom in atoms)
+    return sorted({str(attribute) for attribute in (*decision.unknown, *missed)})

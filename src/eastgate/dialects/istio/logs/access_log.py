@@ -19,7 +19,8 @@ __all__ = ["end_at", "read_access_log"]
 _ABSENT: Final = "-"
 _PREFIX = regex(r"\[pod/(?P<pod>[a-z0-9.-]+)/istio-proxy\] ")  # kubectl logs --prefix
 _HEAD = regex(
-    r'\[(?P<start_time>[0-9TZ:.+-]{19,40})\] "(?P<method>\S+) (?P<path>\S+) (?P<protocol>\S+)" (?P<response_code>[0-9]{1,3}) '
+    r'\[(?P<start_time>[0-9TZ:.+-]{19,40})\] "(?P<method>\S+) (?P<path>\S+) (?P<protocol>\S+)" '
+    r"(?P<response_code>[0-9]{1,3}) "
     r"(?P<response_flags>\S+) (?P<response_code_details>[^\s0-9]\S*) (?P<connection_termination_details>[^\s0-9]\S*) "
 )
 _QUOTED = regex(r'"[^"\s]*"')
@@ -142,7 +143,9 @@ def _decision(fields: Mapping[str, str], pod: str | None) -> LoggedDecision:
         message = f"the line tells of `{details}`, which is no decision of a policy"
         raise LogLineError(NO_POLICY_DECIDED, message, "look for another line of this request or connection")
     if cause.allowed and cluster.direction in ("outbound", "PassthroughCluster", "BlackHoleCluster"):
-        raise LogLineError(CALLERS_SIDE, "the line is of a proxy that sends, and names no denial", _at_other_end(fields))
+        raise LogLineError(
+            CALLERS_SIDE, "the line is of a proxy that sends, and names no denial", _at_other_end(fields)
+        )
     sni = text("requested_server_name")
     inside = _SNI.fullmatch(sni or "")
     local = end_at(text("downstream_local_address"))

@@ -76,7 +76,7 @@ def _is_upstream(flags: str) -> bool:
 def cause_of_name(name: str) -> LoggedCause:
     """Return the cause of a denial by the name of the RBAC policy that matched."""
     if name == _NO_RULE:
-        return LoggedCause(False, "no rule of an ALLOW policy matches", kinds=frozenset({AUTHORIZATION}))
+        return LoggedCause(False, "no rule of an ALLOW policy matches", unmatched=True)
     match = _NAME.fullmatch(name)
     if match is None:
         return LoggedCause(False, f"the RBAC policy `{name}`, which is of no AuthorizationPolicy")
@@ -90,4 +90,4 @@ def cause_of_name(name: str) -> LoggedCause:
 
 def _refused_token(why: str) -> LoggedCause:
     words = _TOKENS.get(why, why.replace("_", " "))
-    return LoggedCause(False, f"the token was refused: {words}", kinds=frozenset({REQUEST}))
+    return LoggedCause(False, f"the token was refused: {words}", kinds=frozenset({REQUEST}), hidden=True)

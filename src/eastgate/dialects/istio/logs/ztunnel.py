@@ -40,10 +40,12 @@ def read_ztunnel(line: str) -> LoggedDecision | None:
     if fields is None:
         return None
     if "dst.addr" not in fields:
-        raise LogLineError(CUT_OFF, "the line begins like one of ztunnel's access log, and ends early", "give all of it")
+        raise LogLineError(
+            CUT_OFF, "the line begins like one of ztunnel's access log, and ends early", "give all of it"
+        )
     if fields.get("direction") == "outbound":
         where = fields.get("dst.workload") or fields.get("dst.service") or fields["dst.addr"]
-        way_out = f"look into the log of the ztunnel at {where}, for a line with direction=\"inbound\""
+        way_out = f'look into the log of the ztunnel at {where}, for a line with direction="inbound"'
         raise LogLineError(CALLERS_SIDE, "the line is of the ztunnel of the caller", way_out)
     return _decision(fields, _cause(fields))
 
@@ -82,10 +84,12 @@ def _cause(fields: Mapping[str, str]) -> LoggedCause:
         words = "a policy that came later closed the connection"
         return LoggedCause(False, words, kinds=frozenset({AUTHORIZATION, PEER}))
     if error == _REJECTED:
-        return LoggedCause(False, "a policy, which this version of ztunnel does not name", kinds=frozenset({AUTHORIZATION, PEER}))
+        return LoggedCause(
+            False, "a policy, which this version of ztunnel does not name", kinds=frozenset({AUTHORIZATION, PEER})
+        )
     reason = error.removeprefix(f"{_REJECTED}: ")
     if reason == _NOT_ALLOWED:
-        return LoggedCause(False, "no rule of an ALLOW policy matches", kinds=frozenset({AUTHORIZATION}))
+        return LoggedCause(False, "no rule of an ALLOW policy matches", unmatched=True)
     if reason.startswith(_EXPLICIT):
         return _explicit(reason.removeprefix(_EXPLICIT))
     if reason != error:
@@ -110,7 +114,7 @@ def _explicit(name: str) -> LoggedCause:
 
 
 def _decision(fields: Mapping[str, str], cause: LoggedCause) -> LoggedDecision:
-    caller, called = end_at(fields["src.addr"] if "src.addr" in fields else None), end_at(fields["dst.addr"])
+    caller, called = end_at(fields.get("src.addr")), end_at(fields["dst.addr"])
     tunnel = fields.get("dst.hbone_addr")
     inner = end_at(tunnel)
     port = tunnel.rpartition(":")[2] if tunnel is not None else ""
