@@ -17,7 +17,7 @@ from eastgate.dialects.logs import LoggedDecision, LoggedEnd
 from eastgate.records import dataclass
 from eastgate.settings import Settings
 
-__all__ = ["Called", "Caller", "GivenEnds", "find_called", "find_caller", "require_called"]
+__all__ = ["GivenEnds", "LocatedCaller", "LocatedDestination", "find_called", "find_caller", "require_called"]
 
 _GENERATED = 2  # parts of a pod's name that controllers add
 
@@ -31,7 +31,7 @@ class GivenEnds:
 
 
 @dataclass(frozen=True, slots=True)
-class Caller:
+class LocatedCaller:
     """The caller as questions name it. Where it has no mTLS it has no identity, whoever it is."""
 
     source: str
@@ -40,28 +40,28 @@ class Caller:
 
 
 @dataclass(frozen=True, slots=True)
-class Called:
+class LocatedDestination:
     """The destination as questions name it, and the port there."""
 
     to: str
     port: int | None
 
 
-def find_caller(logged: LoggedDecision, given: GivenEnds, world: World, settings: Settings) -> Caller:
+def find_caller(logged: LoggedDecision, given: GivenEnds, world: World, settings: Settings) -> LocatedCaller:
     """Return who called. Nobody in particular, where the line and the manifests do not tell."""
     end = logged.caller
     address = _address(end.address)
     if given.source is not None:
-        return Caller(given.source, address)
+        return LocatedCaller(given.source, address)
     identity = end.identity or _verified(end)
     if identity is not None:
-        return Caller(_named(identity, settings), address)
+        return LocatedCaller(_named(identity, settings), address)
     pod = _pod_of(end, world)
     if pod is not None:
-        return Caller(pod, address, logged.plaintext)
+        return LocatedCaller(pod, address, logged.plaintext)
     if not logged.plaintext:
-        return Caller(UNKNOWN_CALLER, address)
-    return Caller(Address(address) if address is not None else ANONYMOUS)
+        return LocatedCaller(UNKNOWN_CALLER, address)
+    return LocatedCaller(Address(address) if address is not None else ANONYMOUS)
 
 
 def _verified(end: LoggedEnd) -> str | None:
@@ -74,24 +74,24 @@ def _named(identity: str, settings: Settings) -> str:
     return ServiceAccount(account[0], account[1]) if domain == settings.trust_domain else identity
 
 
-def find_called(logged: LoggedDecision, given: GivenEnds, world: World) -> Called | None:
+def find_called(logged: LoggedDecision, given: GivenEnds, world: World) -> LocatedDestination | None:
     """Return what was called; None where the line does not tell, or no manifest declares it."""
     end = logged.called
     if given.to is not None:
         is_service = given.to.startswith(f"{Service.kind}:")
         service = _service_named(given.to.partition(":")[2], world) if is_service else None
-        return Called(given.to, _service_port(service, end, world) if service is not None else end.port)
+        return LocatedDestination(given.to, _service_port(service, end, world) if service is not None else end.port)
     pod = _pod_of(end, world) if end.service_port is None or end.port is not None else None
     if pod is not None:
-        return Called(pod, end.port)
+        return LocatedDestination(pod, end.port)
     for host in filter(None, (end.host, logged.host)):
         service = _service_at(host, world)
         if service is not None:
-            return Called(service, _service_port(service, end, world))
+            return LocatedDestination(service, _service_port(service, end, world))
     return None
 
 
-def require_called(logged: LoggedDecision, given: GivenEnds, world: World) -> Called:
+def require_called(logged: LoggedDecision, given: GivenEnds, world: World) -> LocatedDestination:
     """Return what was called. Raises QuestionError where that cannot be told."""
     called = find_called(logged, given, world)
     if called is None:

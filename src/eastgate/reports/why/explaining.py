@@ -15,7 +15,7 @@ from eastgate.diagnostics.printable import printable
 from eastgate.dialects.logs import LoggedDecision
 from eastgate.ir import Origin, Rule, rules_of
 from eastgate.records import dataclass
-from eastgate.reports.why.ends import Called, GivenEnds, find_called, find_caller, require_called
+from eastgate.reports.why.ends import GivenEnds, LocatedDestination, find_called, find_caller, require_called
 from eastgate.symbolic.truth import truth
 
 __all__ = ["LoggedExplanation", "explain_logged"]
@@ -35,7 +35,7 @@ class LoggedExplanation:
     """
 
     logged: LoggedDecision
-    called: Called | None
+    called: LocatedDestination | None
     decision: Decision | None
     holds: bool | None
     words: str
@@ -121,7 +121,7 @@ def explain_logged(logged: LoggedDecision, authority: Authority, given: GivenEnd
     )
 
 
-def _explain_hidden(logged: LoggedDecision, called: Called, decision: Decision) -> LoggedExplanation:
+def _explain_hidden(logged: LoggedDecision, called: LocatedDestination, decision: Decision) -> LoggedExplanation:
     """Explain what was refused for something that no line has: by the policies that look at it."""
     origins = tuple(_possible(logged, decision))
     if origins:
@@ -130,7 +130,7 @@ def _explain_hidden(logged: LoggedDecision, called: Called, decision: Decision) 
     return LoggedExplanation(logged, called, None, False, f"changed since: no {kinds} is in force there")
 
 
-def _decide(logged: LoggedDecision, called: Called, authority: Authority, given: GivenEnds) -> Decision:
+def _decide(logged: LoggedDecision, called: LocatedDestination, authority: Authority, given: GivenEnds) -> Decision:
     """Ask the same question of the manifests, and of no layers but those of the proxy that has logged it."""
     caller = find_caller(logged, given, authority.world, authority.settings)
     question = Question(
