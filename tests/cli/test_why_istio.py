@@ -166,6 +166,69 @@ def test_a_workload_without_that_proxy_is_said(cli: Cli) -> None:
     assert "istioDataPlane" in done.stdout
 
 
+# Waypoints and gateways
+
+_AMBIENT = """
+apiVersion: v1
+kind: Namespace
+metadata: {name: mesh, labels: {istio.io/dataplane-mode: ambient, istio.io/use-waypoint: way}}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: way, namespace: mesh}
+spec: {gatewayClassName: istio-waypoint, listeners: [{name: mesh, port: 15008, protocol: HBONE}]}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: cart, namespace: mesh}
+spec: {selector: {app: cart}, ports: [{port: 80, targetPort: 8080}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: cart, namespace: mesh, labels: {app: cart}}
+---
+apiVersion: security.istio.io/v1
+kind: AuthorizationPolicy
+metadata: {name: reads, namespace: mesh}
+spec:
+  targetRefs: [{kind: Service, group: "", name: cart}]
+  rules: [{to: [{operation: {methods: [GET]}}]}]
+---
+apiVersion: security.istio.io/v1
+kind: AuthorizationPolicy
+metadata: {name: through-the-waypoint, namespace: mesh}
+spec:
+  selector: {matchLabels: {app: cart}}
+  rules: [{from: [{source: {principals: [cluster.local/ns/mesh/sa/way]}}]}]
+"""
+
+
+def test_a_waypoint_decides_by_its_own_policies(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "ambient.yaml").write_text(_AMBIENT)
+    line = envoy(method="PUT", cluster="inbound-vip|80|http|cart.mesh.svc.cluster.local", local="10.96.0.9:80", sni="-")
+    done = cli("why", line, "-f", "ambient.yaml")
+    assert "service:mesh/cart port 80 PUT" in done.stdout
+    assert "  today: the manifests still say so" in done.stdout
+    assert "AuthorizationPolicy/mesh/reads rule 0 missed it: method is PUT" in done.stdout
+    assert "istio ztunnel" not in done.stdout
+
+
+@pytest.mark.parametrize("to", [(), ("--to", "gateway:foo/httpbin-gateway")], ids=["by host", "given"])
+def test_a_gateway_is_found_by_the_host_that_it_takes(cli: Cli, to: tuple[str, ...]) -> None:
+    policy = "ns[foo]-policy[ingress-policy]-rule[0]"
+    line = envoy(
+        f"rbac_access_denied_matched_policy[{policy}]",
+        authority="shop.example",
+        cluster="outbound|8000||httpbin.foo.svc.cluster.local",
+        local="10.1.0.9:80",
+        remote="203.0.113.9:41234",
+        sni="-",
+    )
+    done = cli("why", line, "-f", "app", "-f", "authz-ingress/allow-addresses.yaml", *to)
+    assert "ip:203.0.113.9 -> gateway:foo/httpbin-gateway" in done.stdout, done.stdout + done.stderr
+    assert "gateway/istio gateway: denied" in done.stdout
+
+
 # What has changed
 
 

@@ -27,7 +27,7 @@ class LogLineError(ValueError):
 class LoggedEnd:
     """One end of a logged connection. `pod` and `namespace` are those of a pod, `host` is the name of a Service.
 
-    `port` is that of the pod, `service_port` that of the Service.
+    `port` is that of the pod, `service_port` that of the Service. `is_gateway`: a Gateway was called.
     `certificates` is the header x-forwarded-client-cert, by which a proxy says whom it has verified.
     """
 
@@ -39,6 +39,7 @@ class LoggedEnd:
     service_port: int | None = None
     identity: str | None = None
     certificates: str | None = None
+    is_gateway: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from ipaddress import ip_address
 
 from eastgate.api.questions import NOT_DECLARED, QuestionError
-from eastgate.api.questions.ends import ANONYMOUS, UNKNOWN_CALLER, Address, Pod, Service, ServiceAccount
+from eastgate.api.questions.ends import ANONYMOUS, UNKNOWN_CALLER, Address, Gateway, Pod, Service, ServiceAccount
 from eastgate.authorizer.forwarded_certificates import identities_in
+from eastgate.authorizer.locating import GatewaysByHost
 from eastgate.cluster import World, account_of
 from eastgate.dialects.logs import LoggedDecision, LoggedEnd
 from eastgate.records import dataclass
@@ -84,6 +85,9 @@ def find_called(logged: LoggedDecision, given: GivenEnds, world: World) -> Locat
     pod = _pod_of(end, world) if end.service_port is None or end.port is not None else None
     if pod is not None:
         return LocatedDestination(pod, end.port)
+    if end.is_gateway:
+        gateways = GatewaysByHost().find(logged.host, world, None)
+        return LocatedDestination(gateways[0], None) if len(gateways) == 1 else None
     for host in filter(None, (end.host, logged.host)):
         service = _service_at(host, world)
         if service is not None:
@@ -99,7 +103,8 @@ def require_called(logged: LoggedDecision, given: GivenEnds, world: World) -> Lo
         message = (
             f"no manifest declares what was called{address}" if address else "the line does not say what was called"
         )
-        raise QuestionError(NOT_DECLARED, message, "name it: --to pod:<namespace>/<name>")
+        kind = Gateway.kind if logged.called.is_gateway else Pod.kind
+        raise QuestionError(NOT_DECLARED, message, f"name it: --to {kind}:<namespace>/<name>")
     return called
 
 

@@ -25,6 +25,8 @@ Explain = Callable[[Decision, bool], str]
 
 _GREEN, _RED, _YELLOW, _RESET = "\033[1;32m", "\033[1;31m", "\033[1;33m", "\033[0m"
 
+_ALL = 1_000_000  # rules of a layer
+
 
 @dataclass(frozen=True, slots=True)
 class LoggedExplanation:
@@ -208,7 +210,7 @@ def _compare(
     cause = logged.cause
     if cause.allowed == decision.allowed and _is_same(logged, decision, written):
         return True, "the manifests still say so"
-    if unknown := _unknown_in(decision):
+    if unknown := sorted({*map(str, decision.unknown), *_unknown_in_rules(decision)}):
         return None, f"it depends on what the log does not tell: {', '.join(unknown)}"
     gone = "" if written or cause.policy is None else f" ({_describe_named(logged, authority, written)})"
     if cause.allowed != decision.allowed:
@@ -227,18 +229,17 @@ def _is_same(logged: LoggedDecision, decision: Decision, written: tuple[Origin, 
         matching = (each for each in named if cause.rule in (None, each.origin.index))
         return any(truth(each.when, decision.arrival.request) is True or each is rule for each in matching)
     if rule is None:
-        return cause.unmatched and not _unknown_in(decision)
+        return cause.unmatched and not _unknown_in_rules(decision)
     policy = rule.origin.policy
     is_of_kind = policy is not None and policy.kind in cause.kinds
     return is_of_kind and (cause.external is not None or rule.origin.derived is not None)
 
 
-def _unknown_in(decision: Decision) -> list[str]:
+def _unknown_in_rules(decision: Decision) -> set[str]:
     """Return what the line leaves out and what decides: a rule that would have allowed missed nothing else."""
     if decision.allowed:
-        return []
+        return set()
     request = decision.arrival.request
-    misses = (miss for layer in decision.trace().layers for miss in layer.nearest)
+    misses = (miss for layer in decision.trace(nearest=_ALL).layers for miss in layer.nearest)
     may_match = (miss.missed for miss in misses if truth(miss.rule.when, request) is None)
-    missed = (atom.attribute for atoms in may_match for atom in atoms)
-    return sorted({str(attribute) for attribute in (*decision.unknown, *missed)})
+    return {str(atom.attribute) for atoms in may_match for atom in atoms}
