@@ -2,7 +2,8 @@
 
 What is not converted stays in force beside them, and so does everything that is no policy. Where policies come to
 Linkerd or leave it, the default of Linkerd counts on its own side alone; what becomes of oddly spelled paths is for the
-proxies to say then, and workloads without a policy are none of the conversion's.
+proxies to say then, and workloads without a policy are none of the conversion's. Where policies of Istio are on a side,
+both sides are read as our proxies enforce them, before every workload: what Istio's own do otherwise is not compared.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ from collections.abc import Iterable, Sequence
 from eastgate import dialects
 from eastgate.api.authority import Authority
 from eastgate.api.reading import ManifestError, Manifests, sort_documents
+from eastgate.convert.assuming import assume
+from eastgate.convert.model import Options
 from eastgate.convert.run import Conversion
 from eastgate.diagnostics import Reporter
-from eastgate.dialects import linkerd
+from eastgate.dialects import istio, linkerd
 from eastgate.manifests import Document, Plain, read_text
 from eastgate.manifests.document import content_of
 from eastgate.reach.differences import AuthorityComparison, compare
@@ -35,9 +38,30 @@ def can_verify(conversion: Conversion) -> bool:
 
 
 def verify(
-    manifests: Manifests, documents: Sequence[Document], conversion: Conversion, settings: Settings
+    manifests: Manifests,
+    documents: Sequence[Document],
+    conversion: Conversion,
+    settings: Settings,
+    options: Options | None = None,
 ) -> AuthorityComparison:
     """Compare what was read with what came out. Raises ManifestError where that has errors."""
+    types = (_type_of(manifest) for manifest in (*map(content_of, documents), *conversion.manifests))
+    has_istio = any(map(_is_istio, types))
+    options = options or Options()
+    if has_istio:
+        settings = _by_our_proxies(settings, options)
+    comparison = _compare(manifests, documents, conversion, settings, spellings=not has_istio)
+    return assume(comparison, options.assumed, settings.trust_domain)
+
+
+def _compare(
+    manifests: Manifests,
+    documents: Sequence[Document],
+    conversion: Conversion,
+    settings: Settings,
+    *,
+    spellings: bool,
+) -> AuthorityComparison:
     converted = {id(manifests.document_of(policy)) for policy in manifests.policies}
     kept = {id(document) for document in conversion.kept}
     left = [content_of(document) for document in documents if id(document) not in converted or id(document) in kept]
@@ -50,7 +74,7 @@ def verify(
         settings, left = _open(settings), [_without_default(manifest) for manifest in left]
     new = _authority([*left, *conversion.manifests], settings)
     if was == becomes:
-        return compare(old, new, spellings=not was)
+        return compare(old, new, spellings=spellings and not was)
     side = new if was else old
     targeted = {key for key in side.world.workloads if side.engine.attached(key)}
     return compare(old, new, targeted, spellings=False)
@@ -65,6 +89,11 @@ def _authority(objects: Iterable[Plain], settings: Settings) -> Authority:
     return Authority(manifests, settings, unread=Handling.IGNORE)
 
 
+def _by_our_proxies(settings: Settings, options: Options) -> Settings:
+    root = options.istio_root_namespace
+    return Settings.from_mapping({"rootNamespace": root} if root is not None else {}, settings.enforced())
+
+
 def _open(settings: Settings) -> Settings:
     return Settings.from_mapping(_NO_DEFAULT, settings)
 
@@ -77,6 +106,10 @@ def _type_of(manifest: Plain) -> tuple[str, str, str]:
 
 def _is_linkerd(kind: tuple[str, str, str]) -> bool:
     return kind in {(own.group, own.version, own.kind) for own in linkerd.DIALECT.kinds}
+
+
+def _is_istio(kind: tuple[str, str, str]) -> bool:
+    return kind in {(own.group, own.version, own.kind) for own in istio.DIALECT.kinds}
 
 
 def _without_default(manifest: Plain) -> Plain:
