@@ -79,13 +79,15 @@ class _Namespace:
     """Converts the policies of one namespace, and those of the root namespace in it."""
 
     def __init__(self, candidates: Sequence[_Candidate], job: Job, *, can_deny: bool) -> None:
-        self._candidates, self._job = candidates, job
+        self._candidates, self._job, self._can_deny = candidates, job, can_deny
         self._adds_allow = can_deny and job.settings.section(GepSettings).deny_only is DenyOnly.DENY
 
     def convert(self, write: Write) -> None:
         """Write what can be said."""
         chosen = self._apart([candidate for candidate in self._candidates if not self._stays(candidate)])
         for candidate in chosen:
+            if not candidate.rules and candidate.policy.action is IstioAction.DENY and self._can_deny:
+                continue  # it denies nothing
             level = self._level(candidate, chosen)
             rest = self._rest(candidate, chosen)
             if len(rest) > _MOST_TARGETS:
