@@ -39,6 +39,8 @@ REAL = (
     "docs/test_console.py",
     "expressions/test_upstream.py",
     "faults",
+    "istio/test_generated.py",
+    "istio/test_tables.py",
     "identity",
     "reports/lint/test_integrations.py",
     "mcp/lua",

@@ -15,7 +15,7 @@ from tests.istio.gateways import GATEWAY_NAME
 from tests.istio.identities import TestCa
 from tests.istio.judging import judge_ztunnel
 from tests.istio.listeners import Config, Site, waypoint_listener_at
-from tests.istio.placing import Placed, twin
+from tests.istio.placing import Placed, Steps, twin
 from tests.istio.questions import Caller, Destination, Unanswerable, caller_of, request_of
 from tests.istio.tables import Manifest
 from tests.istio.ztunnel import Connection, decide
@@ -35,23 +35,25 @@ class AmbientPlacement:
 
     def __init__(self, cluster: Cluster, configured: Mapping[str, Any], ca: TestCa, folder: Path) -> None:
         self._cluster, self._ca = cluster, ca
-        self._proxies, self._state = configured["proxies"], configured.get("ambient")
+        self._proxies: Any = configured["proxies"]
+        self._state: Any = configured.get("ambient")
         self._log = access_log(folder)
 
-    def add(self, placed: Placed, number: int, case: Manifest, destination: Destination) -> None:
-        """Place one question. What ztunnels decide is an answer already."""
+    def place(self, placed: Placed, case: Manifest, destination: Destination) -> Steps:
+        """Return the call to a waypoint, which callers in plaintext pass by, and what ztunnels decide."""
+        steps = Steps()
         caller = caller_of(case, self._cluster)
         waypoint = self._waypoint_of(destination) if caller.identity is not None else None
         if waypoint is not None:
-            call = self._call(placed, case, caller, destination, waypoint)
-            placed.calls.setdefault(number, []).append(call)
+            steps.calls.append(self._call(placed, case, caller, destination, waypoint))
             caller = Caller(self._cluster.identity(waypoint), address_of(self._cluster.pods[waypoint]))
         for pod in destination.pods:
             address = address_of(self._cluster.pods[pod])
             connection = Connection(caller.address, address, destination.port, caller.identity)
             selecting = (self._state["workloads"].get(pod) or {}).get("policies") or ()
             verdict = decide(self._state["policies"] or (), pod.partition("/")[0], selecting, connection)
-            placed.answers.setdefault(number, []).append(judge_ztunnel(verdict))
+            steps.answers.append(judge_ztunnel(verdict))
+        return steps
 
     def _waypoint_of(self, destination: Destination) -> str | None:
         """Return the pod of the waypoint that istiod has bound to what is called."""
@@ -84,7 +86,14 @@ class AmbientPlacement:
             site = Site(address, port, self._ca, self._log)
             chains = self._chain(waypoint, http), self._chain(waypoint, bytes_)
             placed.listeners[address, port] = waypoint_listener_at(site, *chains)
-        return Call(caller.address, address, port, caller.identity, request_of(case, self._cluster), case.get("sni"))
+        return Call(
+            caller.address,
+            address,
+            port,
+            caller.identity,
+            request_of(case, self._cluster, destination.pods),
+            case.get("sni"),
+        )
 
     def _chain(self, waypoint: str, name: str) -> Config | None:
         """Return a chain of a waypoint whose name begins so."""

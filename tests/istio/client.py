@@ -9,7 +9,7 @@ import ssl
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tests.attacks.frames import ACK, SETTINGS, Answers, frame, opening, request
+from tests.attacks.frames import ACK, PREFACE, SETTINGS, Answers, frame, opening, request
 from tests.istio.identities import TestCa
 from tests.istio.listeners import BYTES_PROTOCOLS, HTTP_PROTOCOLS, REACHED, REACHED_TEXT
 
@@ -71,6 +71,7 @@ class Client:
         with contextlib.ExitStack() as stack:
             connection = stack.enter_context(socket.socket(family))
             connection.settimeout(_SECONDS)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # or TLS waits for acknowledgements
             local = self._bind(connection, call.source)
             try:
                 connection.connect((call.address, call.port))
@@ -151,6 +152,8 @@ def _http2(connection: socket.socket, http: HttpRequest, *, secure: bool) -> tup
         data = connection.recv(65536)
         if not data:
             break
+        if data.startswith(PREFACE):
+            return REACHED, "echo"
         answers.hear(data)
     return _status(answers.status(1), answers.headers.get(1, {})), f"HTTP/2 {answers.status(1)}"
 

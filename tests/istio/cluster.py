@@ -184,7 +184,7 @@ def _add(manifest: Manifest, cluster: Cluster) -> None:
         case "Pod", "":
             _start_pod(manifest, cluster)
         case "Service", "":
-            _give_addresses(manifest, cluster.addresses)
+            _complete_service(manifest, cluster.addresses)
         case "RequestAuthentication", _ if not cluster.table.rejects:
             spec = manifest.get("spec") or {}
             spec["jwtRules"] = [trust_our_key(rule, cluster.table.jwks) for rule in spec.get("jwtRules") or ()]
@@ -200,8 +200,10 @@ def _start_pod(pod: Manifest, cluster: Cluster) -> None:
     cluster.pods[key_of(pod)] = pod
 
 
-def _give_addresses(service: Manifest, addresses: Addresses) -> None:
+def _complete_service(service: Manifest, addresses: Addresses) -> None:
+    """Give a Service what the API server gives it: an address, and ports that lead to ports of the same number."""
     spec = service.setdefault("spec", {})
+    spec["ports"] = [{"protocol": "TCP", "targetPort": port["port"], **port} for port in spec.get("ports") or ()]
     spec.setdefault("clusterIP", addresses.for_service())
     spec.setdefault("clusterIPs", [spec["clusterIP"]])
 
@@ -252,7 +254,7 @@ def _add_gateways(cluster: Cluster) -> None:
         service = gateway_service(gateway)
         declared_service = cluster.service(key_of(service))
         if declared_service is None:
-            _give_addresses(service, cluster.addresses)
+            _complete_service(service, cluster.addresses)
             cluster.objects.append(service)
         address = (declared_service or service)["spec"]["clusterIP"]
         gateway.setdefault("status", {}).setdefault("addresses", [{"type": "IPAddress", "value": address}])

@@ -37,6 +37,11 @@ def unanswerable(why: str) -> Answer:
     return Answer(None, 0, (), why)
 
 
+def unprotected() -> Answer:
+    """Return the answer for a pod without a proxy: nothing decides."""
+    return Answer("allow", 200, ("none",), "there is no proxy")
+
+
 def judge(reply: Reply, records: Sequence[dict[str, Any]]) -> Answer:
     """Return the answer of an Envoy."""
     metadata: dict[str, Any] = {}

@@ -7,6 +7,7 @@ normalized. What leads elsewhere is replaced: certificates by those of the test,
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -54,7 +55,7 @@ def type_of(filter_: Config) -> str:
 
 def listener_at(site: Site, listener: Config) -> Config:
     """Return a copy of a listener for one port: what is for other ports is left out."""
-    copied = {
+    copied: Config = {
         name: listener[name]
         for name in ("listener_filters_timeout", "continue_on_listener_filters_timeout")
         if name in listener
@@ -100,7 +101,7 @@ def authorizer_clusters(listeners: list[Config]) -> dict[str, bool]:
 
 def with_own_clusters(listeners: list[Config], prefix: str) -> list[Config]:
     """Return listeners whose external authorizers have names that no other listener's have."""
-    copied = copy.deepcopy(listeners)
+    copied: list[Config] = json.loads(json.dumps(listeners))  # chains share filters, and a copy would too
     for target, key in _references(copied):
         target[key] = prefix + target[key]
     return copied
@@ -108,10 +109,12 @@ def with_own_clusters(listeners: list[Config], prefix: str) -> list[Config]:
 
 def filter_chain(site: Site, chain: Config) -> Config:
     """Return a chain with what decides, and an end of ours."""
-    copied = {name: copy.deepcopy(chain[name]) for name in ("name", "filter_chain_match") if name in chain}
+    copied: Config = {name: copy.deepcopy(chain[name]) for name in ("name", "filter_chain_match") if name in chain}
     if "transport_socket" in chain:
         copied["transport_socket"] = _with_own_certificates(chain["transport_socket"], site.ca)
-    copied["filters"] = [each for filter_ in chain.get("filters", ()) for each in _network_filters(site, filter_)]
+    copied["filters"] = observed(
+        [each for filter_ in chain.get("filters", ()) for each in _network_filters(site, filter_)]
+    )
     return copied
 
 
@@ -126,9 +129,7 @@ def _is_for(port: int, chain: Config) -> bool:
 
 def _network_filters(site: Site, filter_: Config) -> list[Config]:
     match type_of(filter_):
-        case "RBAC":
-            return observed(filter_)
-        case "ExtAuthz":
+        case "RBAC" | "ExtAuthz":
             return [filter_]
         case "HttpConnectionManager":
             return [_http_manager(site, filter_)]
@@ -140,17 +141,13 @@ def _network_filters(site: Site, filter_: Config) -> list[Config]:
 def _http_manager(site: Site, filter_: Config) -> Config:
     manager = copy.deepcopy(filter_["typed_config"])
     filters = manager.get("http_filters", ())
-    deciding = [each for filter_ in filters if type_of(filter_) in _DECIDING for each in _http_filters(filter_)]
+    deciding = observed(filter_ for filter_ in filters if type_of(filter_) in _DECIDING)
     manager["http_filters"] = [*deciding, *(each for each in filters if type_of(each) == "Router")]
     manager["route_config"] = _answering_routes(site, manager)
     manager["access_log"] = [site.access_log]
     for name in _NOT_NEEDED:
         manager.pop(name, None)
     return {"name": "envoy.filters.network.http_connection_manager", "typed_config": manager}
-
-
-def _http_filters(filter_: Config) -> list[Config]:
-    return observed(filter_) if type_of(filter_) == "RBAC" else [filter_]
 
 
 def _answering_routes(site: Site, manager: Config) -> Config:
@@ -209,7 +206,7 @@ def _remember_peer() -> Config:
 
 def _mutual_tls(ca: TestCa) -> Config:
     type_ = f"{_TYPES}.transport_sockets.tls.v3.DownstreamTlsContext"
-    context = {**_certificates(ca, {}), "alpn_protocols": [*HTTP_PROTOCOLS, *BYTES_PROTOCOLS]}
+    context = _certificates(ca, {})
     config = {"@type": type_, "require_client_certificate": True, "common_tls_context": context}
     return {"name": "envoy.transport_sockets.tls", "typed_config": config}
 

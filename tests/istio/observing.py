@@ -13,6 +13,7 @@ from typing import Any
 Config = dict[str, Any]
 
 _MATCHED = "shadow_effective_policy_id"
+_BAD_CUSTOM = "-deny-due-to-bad-CUSTOM-action"
 _ALLOW, _DENY = "ALLOW", "DENY"
 
 
@@ -25,12 +26,21 @@ class Matches:
     custom: tuple[str, ...] = ()
 
 
-def observed(filter_: Config) -> list[Config]:
-    """Return an RBAC filter, after filters that observe its policies."""
-    rules = filter_["typed_config"].get("rules") or {}
-    if rules.get("action", "ALLOW") not in (_ALLOW, _DENY):  # an AUDIT policy decides nothing
-        return [filter_]
-    return [*(_observer(filter_, rules, entries) for entries in _by_policy(rules)), filter_]
+def observed(filters: Iterable[Config]) -> list[Config]:
+    """Return filters with observers before each RBAC filter; before all of those that deny for bad CUSTOM policies."""
+    observers: list[Config] = []
+    enforcing: list[Config] = []
+    for filter_ in filters:
+        if not is_rbac(filter_) or not _denies_bad_custom(filter_):
+            observers, enforcing = [*observers, *enforcing, *_observers(filter_), filter_], []
+        else:
+            observers += _observers(filter_)
+            enforcing.append(filter_)
+    return [*observers, *enforcing]
+
+
+def is_rbac(filter_: Config) -> bool:
+    return str((filter_.get("typed_config") or {}).get("@type", "")).endswith(".RBAC")
 
 
 def matches_in(metadata: Mapping[str, Any]) -> Matches:
@@ -52,6 +62,20 @@ def policy_of(entry: str) -> str:
 
 def _prefix(action: str) -> str:
     return f"observed_{action.lower()}_"
+
+
+def _observers(filter_: Config) -> list[Config]:
+    """Return what observes an RBAC filter; nothing of an AUDIT policy, which decides nothing, or of other filters."""
+    rules = filter_["typed_config"].get("rules") or {} if is_rbac(filter_) else {}
+    if rules.get("action", _ALLOW) not in (_ALLOW, _DENY):
+        return []
+    return [_observer(filter_, rules, entries) for entries in _by_policy(rules)]
+
+
+def _denies_bad_custom(filter_: Config) -> bool:
+    """Return whether a filter stands for a CUSTOM policy that cannot be enforced: there is one for each provider."""
+    policies = (filter_["typed_config"].get("rules") or {}).get("policies") or {}
+    return bool(policies) and all(name.endswith(_BAD_CUSTOM) for name in policies)
 
 
 def _by_policy(rules: Config) -> Iterable[Config]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -11,15 +11,16 @@ from typing import Any, Self
 
 from tests.istio.ambient import AmbientPlacement, waypoints
 from tests.istio.authorizers import Authorizers
-from tests.istio.client import Client
+from tests.istio.client import Client, Reply
 from tests.istio.cluster import Addresses, Cluster, complete
 from tests.istio.envoy import Envoy, EnvoyFailed, cluster_on_loopback
 from tests.istio.identities import TestCa
 from tests.istio.istiod import Istiod
-from tests.istio.judging import Answer, judge, together, unanswerable
+from tests.istio.judging import Answer, judge, together, unanswerable, unprotected
 from tests.istio.listeners import Config, authorizer_clusters, with_own_clusters
-from tests.istio.placing import Placed, Placement
+from tests.istio.placing import Placed, Steps
 from tests.istio.protocols import detect_protocols
+from tests.istio.proxies import ProxyPlacement
 from tests.istio.questions import Destination, Unanswerable, destination_of, request_of
 from tests.istio.tables import DecisionTable
 
@@ -93,7 +94,11 @@ class Oracle:
         destinations: dict[int, Destination] = {}
         for number, case in enumerate(table.cases):
             try:
-                destinations[number] = destination_of(case, cluster)
+                destination = destination_of(case, cluster)
+                if destination.kind == "none":
+                    answers[number] = unprotected()
+                else:
+                    destinations[number] = destination
             except Unanswerable as why:
                 answers[number] = unanswerable(str(why))
         of_bytes = [number for number in destinations if request_of(table.cases[number], cluster) is None]
@@ -104,12 +109,12 @@ class Oracle:
         if "error" in configured:
             asked.answers = [each or unanswerable(f"istiod: {configured['error']}") for each in answers]
             return asked
-        placement = Placement(cluster, configured, self._ca, folder)
-        ambient_placement = AmbientPlacement(cluster, configured, self._ca, folder)
+        proxies = ProxyPlacement(cluster, configured, self._ca, folder)
+        ambient = AmbientPlacement(cluster, configured, self._ca, folder)
         for number, destination in destinations.items():
-            add = ambient_placement.add if destination.kind == "ambient" else placement.add
+            placement = ambient if destination.kind == "ambient" else proxies
             try:
-                add(asked.placed, number, table.cases[number], destination)
+                asked.placed.steps[number] = placement.place(asked.placed, table.cases[number], destination)
             except Unanswerable as why:
                 answers[number] = unanswerable(str(why))
         return asked
@@ -117,7 +122,7 @@ class Oracle:
     def _ask_istiod(self, cluster: Cluster, destinations: Iterable[Destination]) -> dict[str, Any]:
         kinds = {pod: each.kind for each in destinations for pod in each.pods}
         proxies = {pod: kind for pod, kind in kinds.items() if kind != "ambient"}
-        is_ambient = len(proxies) < len(kinds)
+        is_ambient = "ambient" in kinds.values()
         if is_ambient:
             proxies |= dict.fromkeys(waypoints(cluster), "waypoint")
         istiod = self._ambient_istiod if is_ambient else self._istiod
@@ -126,9 +131,6 @@ class Oracle:
 
     def _ask(self, batch: Sequence[_Asked], folder: Path) -> Iterator[Answers]:
         """Ask one Envoy everything; where it does not start, each table by itself."""
-        if not any(asked.placed.calls for asked in batch):
-            yield from map(_finished, batch)
-            return
         listeners: list[Config] = []
         clusters: list[Config] = []
         for number, asked in enumerate(batch):
@@ -137,19 +139,26 @@ class Oracle:
             clusters += self._clusters(own, asked.table)
         try:
             with Envoy(folder, listeners, clusters) as envoy:
-                replies = {
-                    (number, case): [self._client.send(call) for call in calls]
-                    for number, asked in enumerate(batch)
-                    for case, calls in asked.placed.calls.items()
+                passed = [{case: self._pass(steps) for case, steps in each.placed.steps.items()} for each in batch]
+                callers = {
+                    each.local
+                    for cases in passed
+                    for points in cases.values()
+                    for each in points
+                    if isinstance(each, Reply)
                 }
-                records = envoy.records({reply.local for each in replies.values() for reply in each})
+                records = envoy.records(callers)
         except EnvoyFailed as error:
             yield from self._ask_alone(batch, error)
             return
-        for (number, case), each in replies.items():
-            answers = [judge(reply, records.get(reply.local, ())) for reply in each]
-            batch[number].placed.answers.setdefault(case, [])[:0] = answers  # a waypoint is before the ztunnel
+        for asked, cases in zip(batch, passed, strict=True):
+            for case, points in cases.items():
+                asked.answers[case] = together([_judged(point, records) for point in points])
         yield from map(_finished, batch)
+
+    def _pass(self, steps: Steps) -> list[Reply | Answer]:
+        """Pass all points of enforcement that a question meets, in their order."""
+        return [*map(self._client.send, steps.calls), *steps.answers]
 
     def _ask_alone(self, batch: Sequence[_Asked], error: EnvoyFailed) -> Iterator[Answers]:
         if len(batch) == 1:
@@ -177,8 +186,10 @@ def _verdict(cluster: str, table: DecisionTable) -> str:
     return str(given.get(f"{short}:{port}") or given.get(f"{host}:{port}") or "error")
 
 
+def _judged(point: Reply | Answer, records: Mapping[str, list[Config]]) -> Answer:
+    return judge(point, records.get(point.local, ())) if isinstance(point, Reply) else point
+
+
 def _finished(asked: _Asked) -> Answers:
-    for number, answers in asked.placed.answers.items():
-        asked.answers[number] = together(answers)
     cases = [each or unanswerable("it was not asked") for each in asked.answers]
     return Answers(asked.table, cases, asked.rejections)

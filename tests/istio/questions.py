@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,7 +27,7 @@ class Destination:
 
     pods: tuple[str, ...]
     port: int
-    kind: str  # of proxy: sidecar, router or ambient
+    kind: str  # of proxy: sidecar, router or ambient; none where the labels give it none
     service: tuple[str, int] | None = None
 
 
@@ -63,7 +64,7 @@ def _proxy_kind(key: str, cluster: Cluster) -> str:
         case "auto" if cluster.is_ambient(key):
             return "ambient"
         case "auto" if not cluster.is_injected(key):
-            raise Unanswerable("the pod has no proxy")
+            return "none"
         case "ambient":
             return "ambient"
     return "sidecar"
@@ -88,7 +89,7 @@ def _of_service(key: str, port: int | None, cluster: Cluster) -> Destination:
 
 def target_port(port: Manifest, pod: Manifest) -> int | None:
     """Return the port of a pod that a port of a Service leads to; None where no container has its name."""
-    target = port.get("targetPort", port["port"])
+    target: str | int = port.get("targetPort") or port["port"]
     if not isinstance(target, str) or target.isdigit():
         return int(target)
     ports = (each for container in pod["spec"]["containers"] for each in container.get("ports") or ())
@@ -139,22 +140,33 @@ def caller_of(case: Manifest, cluster: Cluster) -> Caller:
     return Caller(None if in_plaintext else identity, case.get("sourceIP") or address or ANY_ADDRESS)
 
 
-def request_of(case: Manifest, cluster: Cluster) -> HttpRequest | None:
-    """Return the request of a case; None where it is about bytes. What it leaves out has some value."""
+def request_of(case: Manifest, cluster: Cluster, pods: Iterable[str] = ()) -> HttpRequest | None:
+    """Return the request of a case to some pods; None where it is about bytes. What it leaves out has some value."""
     http: Manifest | None = case.get("http")
     claims = case.get("claims")
     if http is None and claims is None:
         return None
     if claims is not None:
-        policies = cluster.of_kind("RequestAuthentication")
-        rules = [rule for policy in policies for rule in (policy.get("spec") or {}).get("jwtRules") or ()]
-        http = with_token(http or {}, claims, rules)
+        http = with_token(http or {}, claims, _token_rules(cluster, pods))
     headers = [*_header_lines((http or {}).get("headers") or {})]
     forwarded = case.get("forwardedFor")
     if forwarded:
         headers.append(("x-forwarded-for", ",".join(forwarded) if isinstance(forwarded, list) else forwarded))
     http = http or {}
     return HttpRequest(http.get("method", "GET"), http.get("path", "/"), http.get("host", ANY_HOST), tuple(headers))
+
+
+def _token_rules(cluster: Cluster, pods: Iterable[str]) -> list[Manifest]:
+    """Return the rules for tokens that apply to some pods, or to what is in front of them."""
+    places = [(pod.partition("/")[0], labels_of(cluster.pods[pod]).items()) for pod in pods]
+    rules: list[Manifest] = []
+    for policy in cluster.of_kind("RequestAuthentication"):
+        spec = policy.get("spec") or {}
+        selected = ((spec.get("selector") or {}).get("matchLabels") or {}).items()
+        namespace = policy["metadata"]["namespace"]
+        if any(namespace in (home, cluster.mesh["rootNamespace"]) and selected <= labels for home, labels in places):
+            rules += spec.get("jwtRules") or ()
+    return rules
 
 
 def _header_lines(headers: dict[str, Any]) -> list[tuple[str, str]]:

@@ -34,8 +34,9 @@ def signed(claims: Mapping[str, Any]) -> str:
 
 
 def with_token(http: Manifest, claims: Mapping[str, Any], rules: list[Manifest]) -> Manifest:
-    """Return a request that carries a token with these claims, where the rule of their issuer looks for it."""
-    rule: Manifest = next((rule for rule in rules if rule.get("issuer") in (None, claims.get("iss"))), {})
+    """Return a request that carries a token with these claims where a rule looks for it: its issuer's, or else any."""
+    of_issuer = (rule for rule in rules if rule.get("issuer") in (None, claims.get("iss")))
+    rule = next(of_issuer, rules[0] if rules else {})
     value = signed(claims)
     headers: dict[str, Any] = dict(http.get("headers") or {})
     if rule.get("fromHeaders"):

@@ -8,7 +8,7 @@ from tests.unread.conftest import TO_GATEWAY, WEB_TO_CART, Run
 
 
 def network_policy(spec: str, namespace: str = "shop") -> str:
-    head = "apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\n"
+    head = "apiVersion: k8s.cni.cncf.io/v1beta1\nkind: MultiNetworkPolicy\n"
     return f"{head}metadata: {{name: one, namespace: {namespace}}}\nspec: {spec}\n"
 
 
@@ -21,7 +21,7 @@ def cilium(spec: str, kind: str = "CiliumNetworkPolicy") -> str:
 
 
 def admin(subject: str) -> str:
-    head = "apiVersion: policy.networking.k8s.io/v1alpha1\nkind: AdminNetworkPolicy\nmetadata: {name: one}\n"
+    head = "apiVersion: networking.k8s.aws/v1alpha1\nkind: ClusterNetworkPolicy\nmetadata: {name: one}\n"
     return f"{head}spec: {{priority: 1, subject: {subject}}}\n"
 
 

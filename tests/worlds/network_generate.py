@@ -193,8 +193,10 @@ network_policy_ports = st.sampled_from(
 numeric_ports = network_policy_ports.filter(lambda port: not isinstance(port.get("port"), str))
 
 
-def _maybe_empty(items: Strategy, most: int) -> Strategy:
-    return st.one_of(st.none(), st.lists(items, max_size=most))
+def _some(items: Strategy, most: int) -> Strategy:
+    """A list that is seldom empty."""
+    full = st.lists(items, min_size=1, max_size=most)
+    return st.one_of(st.just([]), full, full, full)
 
 
 def _network_policy_rule(side: str, scope: Scope) -> Strategy:
@@ -205,9 +207,9 @@ def _network_policy_rule(side: str, scope: Scope) -> Strategy:
         st.fixed_dictionaries({"ipBlock": st.sampled_from(scope.blocks)}),
     )
     if scope.whole:
-        return _sometimes({}, {side: _maybe_empty(peer, 2), "ports": _maybe_empty(network_policy_ports, 2)})
+        return _sometimes({}, {side: _some(peer, 2) | st.none(), "ports": _some(network_policy_ports, 3) | st.none()})
     ports = network_policy_ports if side == "from" else numeric_ports  # the peer fails on names without `to`
-    return _sometimes({}, {side: st.lists(peer, max_size=2), "ports": st.lists(ports, max_size=2)})
+    return _sometimes({"ports": _some(ports, 3)}, {side: _some(peer, 2)})
 
 
 def network_policy(name: str, scope: Scope) -> Strategy:
@@ -215,8 +217,8 @@ def network_policy(name: str, scope: Scope) -> Strategy:
         {"podSelector": pod_selectors},
         {
             "policyTypes": st.sampled_from([[], ["Ingress"], ["Egress"], ["Ingress", "Egress"], ["Egress", "Egress"]]),
-            "ingress": st.lists(_network_policy_rule("from", scope), max_size=2),
-            "egress": st.lists(_network_policy_rule("to", scope), max_size=2),
+            "ingress": _some(_network_policy_rule("from", scope), 2),
+            "egress": _some(_network_policy_rule("to", scope), 2),
         },
     )
     return _resource("networking.k8s.io/v1", "NetworkPolicy", name, spec, st.sampled_from(NAMESPACES), scope)
@@ -280,7 +282,7 @@ def _cluster_rule(draw: st.DrawFn, side: str, actions: list[str], scope: Scope, 
     named_ports = [{"destinationNamedPort" if newer else "namedPort": name} for name in names] if named else []
     if draw(st.booleans()):
         rule["protocols" if newer else "ports"] = draw(
-            st.lists(st.sampled_from([*numbers, *named_ports]), min_size=1, max_size=2)
+            st.lists(st.sampled_from([*numbers, *named_ports]), min_size=1, max_size=3)
         )
     return rule
 

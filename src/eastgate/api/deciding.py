@@ -303,7 +303,7 @@ class Decider:
             layers,
             authorizers_in(layers),
             any(isinstance(stage, AskAll) for layer in layers for chain in layer.chains for stage in chain.stages),
-            tuple(attribute for attribute in looked_at if attribute.is_repeatable),
+            tuple(attribute for attribute in looked_at if attribute.is_field),
             next(((point, policies[0]) for point, policies in uncertain if policies), None),
             looked_at,
             derived_among(looked_at),

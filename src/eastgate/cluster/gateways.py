@@ -130,11 +130,6 @@ class Gateway(Namespaced):
         """Return which object of the API this is."""
         return ObjectId(GATEWAY_GROUP, "Gateway", self.namespace, self.name)
 
-    @property
-    def pod_labels(self) -> Mapping[str, str]:
-        """Return the labels of its pods, as implementations make them: its own, and one with its name."""
-        return {**self.labels, GATEWAY_NAME_LABEL: self.name}
-
 
 @dataclass(frozen=True, slots=True)
 class ParentRef:

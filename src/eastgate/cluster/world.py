@@ -14,7 +14,7 @@ from typing import Self
 from weakref import WeakMethod
 
 from eastgate.cluster.changes import Change
-from eastgate.cluster.gateways import Backend, Gateway, GrantFrom, ReferenceGrant, Route
+from eastgate.cluster.gateways import GATEWAY_NAME_LABEL, Backend, Gateway, GrantFrom, ReferenceGrant, Route
 from eastgate.cluster.inventory import Inventory
 from eastgate.cluster.kinds import WorldObject
 from eastgate.cluster.objects import ConfigMap, Namespace, Node, ObjectId, Service, ServiceAccount
@@ -36,6 +36,7 @@ from eastgate.cluster.targets import (
     RouteNamed,
     Target,
 )
+from eastgate.ir.labels import Selector
 
 __all__ = ["LiveWorld", "World"]
 
@@ -183,8 +184,18 @@ class World:
         return frozenset(
             GatewayNamed(gateway.namespace, gateway.name)
             for gateway in self._has.gateways.values()
-            if target.namespace in (None, gateway.namespace) and target.selector.matches(gateway.pod_labels)
+            if target.namespace in (None, gateway.namespace)
+            and any(map(target.selector.matches, self.gateway_labels(gateway.namespace, gateway.name)))
         )
+
+    def gateway_labels(self, namespace: str, name: str) -> tuple[Mapping[str, str], ...]:
+        """Return the labels of the pods of a Gateway: of those that are declared, or else those that it would have."""
+        named = {GATEWAY_NAME_LABEL: name}
+        pods = self._has.index.select(namespace, Selector.of(named))
+        if pods:
+            return tuple(self._has.index.workloads[key].labels for key in sorted(pods))
+        gateway = self._has.gateways.get(f"{namespace}/{name}")
+        return ({**gateway.labels, **named} if gateway is not None else named,)
 
     def target_matches(self, target: Target, workload: Workload) -> bool:
         """Return whether a target means this workload: the same answer as `select`, for one."""

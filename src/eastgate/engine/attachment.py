@@ -10,7 +10,6 @@ from eastgate.cluster import (
     BackendNamed,
     Everything,
     ExternalsMatching,
-    Gateway,
     GatewayNamed,
     GatewaysMatching,
     PodNamed,
@@ -134,15 +133,14 @@ class Attachments(Generic[P]):
         return self._with_references(tuple(attached[order] for order in sorted(attached)))
 
     def _at_gateway(self, point: GatewayNamed) -> dict[_Order, Attachment[P]]:
-        """Return the attachments of a Gateway by the labels of its pods; one that is not declared has only a name."""
-        gateway = self._world.gateways.get(f"{point.namespace}/{point.name}") or Gateway(point.namespace, point.name)
-        labels = gateway.pod_labels
+        """Return the attachments of a Gateway by the labels of its pods."""
+        pods = self._world.gateway_labels(point.namespace, point.name)
         return {
             order: attachment
             for namespace in (point.namespace, None)
-            for label in (None, *labels.items())
+            for label in (None, *{label for labels in pods for label in labels.items()})
             for target, order, attachment in self._shelves.get((namespace, label), _EMPTY).values()
-            if isinstance(target, GatewaysMatching) and target.selector.matches(labels)
+            if isinstance(target, GatewaysMatching) and any(map(target.selector.matches, pods))
         }
 
     def _with_references(self, attached: tuple[Attachment[P], ...]) -> tuple[Attachment[P], ...]:

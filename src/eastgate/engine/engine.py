@@ -12,6 +12,7 @@ from typing import ClassVar, Generic, TypeVar
 from weakref import WeakValueDictionary
 
 from eastgate.cluster import (
+    GATEWAY_NAME_LABEL,
     ROUTE_KINDS,
     Change,
     Everything,
@@ -50,6 +51,8 @@ __all__ = ["Engine", "UnseenScope"]
 P = TypeVar("P", bound=Targeting)
 
 _AT_HOPS = Placement(Site.NETWORK, "unseen")
+# Settings of a mesh are in a ConfigMap, and a Gateway may be a waypoint of any workload
+_ANYWHERE_KINDS = frozenset({"ConfigMap", "Gateway"})
 _AT_ROUTES = Placement(Site.GATEWAY, "route")
 
 
@@ -233,11 +236,24 @@ class Engine(Generic[P]):
                 touched.add(RouteNamed(changed.namespace, changed.name, changed.kind))
             elif changed.kind == "Gateway":  # policies may select its pods by their labels
                 touched.add(GatewayNamed(changed.namespace, changed.name))
+        namespaces = {key.partition("/")[0] for key in change.workloads}
+        touched |= {  # policies may select the pods of Gateways
+            GatewayNamed(gateway.namespace, gateway.name)
+            for gateway in self.world.gateways.values()
+            if gateway.namespace in namespaces
+        }
         if any(changed.kind == "ReferenceGrant" for changed in change.objects):
             touched |= self._named_points()  # they may refer to authorizers
-        if any(changed.kind == "ConfigMap" for changed in change.objects):
-            touched |= set(self._programs)  # settings of a mesh are in one
+        for service in change.services:  # its labels may lead traffic to its pods another way
+            touched.update(self.world.pods_of(service))
+        if any(changed.kind in _ANYWHERE_KINDS for changed in change.objects) or self._serve_gateways(change):
+            touched |= set(self._programs)
         return self._forget(touched)
+
+    def _serve_gateways(self, change: Change) -> bool:
+        """Return whether a pod of a Gateway has changed: others may see its identity instead of their callers'."""
+        pods = (self.world.workloads.get(key) for key in change.workloads)
+        return any(pod is not None and GATEWAY_NAME_LABEL in pod.labels for pod in pods)
 
     def _forget(self, touched: set[Point]) -> frozenset[Point]:
         for point in touched:

@@ -127,11 +127,17 @@ class Attribute:
         """Return whether a request may have it several times, each time with a value of its own."""
         return self.name in _REPEATABLE
 
+    @property
+    def is_field(self) -> bool:
+        """Return whether it is a header or a query parameter: who knows some of a request knows all of them."""
+        return self.name in _FIELDS
+
     def __str__(self) -> str:
         return f"{self.name} {self.key}" if self.key and self.name != "path" else self.name
 
 
-_REPEATABLE = frozenset({"header", "query parameter"})
+_FIELDS = frozenset({"header", "query parameter"})
+_REPEATABLE = _FIELDS | {"claim"}
 _ATTRIBUTES: WeakValueDictionary[tuple[str, str, bool], Attribute] = WeakValueDictionary()
 _LOCK = RLock()
 

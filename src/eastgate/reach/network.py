@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from ipaddress import ip_network
-from itertools import pairwise
 from typing import ClassVar, TypeAlias
 from weakref import WeakKeyDictionary
 
@@ -33,7 +32,6 @@ from eastgate.ir import (
     ALWAYS,
     AccountsOf,
     AllowAny,
-    Between,
     Chain,
     Computed,
     Deny,
@@ -76,7 +74,7 @@ from eastgate.ir.attributes import (
     Attribute,
 )
 from eastgate.reach.destinations import Decides
-from eastgate.reach.requests import port_classes
+from eastgate.reach.requests import EVERY_PORT, port_classes
 from eastgate.records import dataclass
 
 __all__ = ["NetworkReach", "network_layers", "network_reach"]
@@ -186,30 +184,22 @@ class NetworkReach:
     def _compute(self, workload: Workload, layers: Sequence[Layer]) -> Layer:
         every = [*layers, *(layer for program in self._egress for layer in program.layers)]
         asked = {atom: None for layer in every for atom in layer.atoms(observed=False) if PORT in _attributes(atom)}
-        chains: dict[Chain, list[int]] = {}
-        other: Chain | None = None
+        if any(PORT_NAME in layer.looks_at for layer in every):  # whose names policies may ask for
+            asked |= {Is(PORT, OneOf(frozenset({port.number}))): None for port in workload.ports if port.name}
+        cases: dict[Chain, list[Predicate]] = {}
         for ports in port_classes(asked, sorted({port.number for port in workload.ports})):
             number = ports.facts.values[PORT]
             assert isinstance(number, int)  # noqa: S101 - a class has a port
+            named = [Is(PORT, OneOf(frozenset(ports.ports)))] if ports.ports else []
+            stretches = [ALWAYS if stretch == EVERY_PORT else Is(PORT, stretch) for stretch in ports.ranges]
             chain = self._chain(workload, number, layers)
-            if ports.others:
-                other = chain
-            else:
-                chains.setdefault(chain, []).extend(ports.ports)
-        cases = [
-            SelectorCase(Is(PORT, OneOf(frozenset(numbers))), chain)
-            for chain, numbers in chains.items()
-            if chain != other
-        ]
-        ranges = [atom for atom in asked if isinstance(atom, Is) and isinstance(atom.matcher, Between)]
-        return Layer(_AT_ENDS, other or Chain(()), (*cases, *self._ranges(workload, ranges, layers)))
-
-    def _ranges(self, workload: Workload, asked: Sequence[Is], layers: Sequence[Layer]) -> Iterator[SelectorCase]:
-        """Yield what happens at the ports between the ends of ranges, which are alike."""
-        edges = sorted({edge for atom in asked if isinstance(atom.matcher, Between) for edge in _edges(atom.matcher)})
-        for first, last in pairwise(edges):
-            if last - first > 1:
-                yield SelectorCase(Is(PORT, Between(first + 1, last - 1)), self._chain(workload, first + 1, layers))
+            cases.setdefault(chain, []).append(any_of([*named, *(stretches if ports.others else [])]))
+        # Ports that are named come first: a stretch may have them in the middle
+        listed = sorted(
+            ((when, chain) for chain, conditions in cases.items() for when in conditions),
+            key=lambda case: not isinstance(case[0], Is) or not isinstance(case[0].matcher, OneOf),
+        )
+        return Layer(_AT_ENDS, Chain(()), tuple(SelectorCase(when, chain) for when, chain in listed))
 
     def _chain(self, workload: Workload, port: int, layers: Sequence[Layer]) -> Chain:
         receivers = receive(workload, self._world, port)
@@ -346,7 +336,3 @@ def _named(identities: Iterable[str]) -> Predicate:
 
 def _attributes(atom: Is | Computed) -> frozenset[Attribute]:
     return frozenset({atom.attribute}) if isinstance(atom, Is) else atom.attributes
-
-
-def _edges(ports: Between) -> tuple[int, ...]:
-    return ports.first - 1, ports.first, ports.last, ports.last + 1

@@ -174,11 +174,15 @@ def _workload_pair(
 
 def _matched(was: Destination, now: Destination) -> Iterator[tuple[Entrance, Entrance]]:
     """Yield the entrances that both have: the classes of ports are the same, Services may be behind one alone."""
-    before = {(entrance.service, entrance.ports, entrance.others): entrance for entrance in was.entrances}
+    before = {_port_key(entrance): entrance for entrance in was.entrances}
     for entrance in now.entrances:
-        other = before.get((entrance.service, entrance.ports, entrance.others))
+        other = before.get(_port_key(entrance))
         if other is not None:
             yield other, entrance
+
+
+def _port_key(entrance: Entrance) -> tuple[object, ...]:
+    return entrance.service, entrance.ports, entrance.others, entrance.ranges
 
 
 # Services

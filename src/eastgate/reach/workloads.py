@@ -82,7 +82,7 @@ def _workload_entrance(
 ) -> Entrance:
     facts = port.facts.and_(Facts({SERVICE: service}))
     passage = Passage(ALWAYS, (EnforcementPoint(keys, layers),))
-    return Entrance(port.ports, port.others, facts, (passage,), service)
+    return Entrance(port.ports, port.others, facts, (passage,), service, ranges=port.ranges)
 
 
 def _port_atoms(layers: Iterable[Layer]) -> list[Is]:
@@ -154,5 +154,5 @@ def backend_alone(
     layers = authority.engine.program(point).layers
     passage = Passage(ALWAYS, (EnforcementPoint((backend.key,), layers, facts),))
     classes = port_classes(_port_atoms((*layers, *beside)), sorted({*ports, *([backend.port] if backend.port else [])}))
-    entrances = tuple(Entrance(port.ports, port.others, port.facts, (passage,)) for port in classes)
+    entrances = tuple(Entrance(port.ports, port.others, port.facts, (passage,), ranges=port.ranges) for port in classes)
     return Destination(DestinationKind.BACKEND, (backend.key,), entrances, layers, (point,))

@@ -323,10 +323,21 @@ def _settle_identity(atom: Is, cell: CallerCell) -> Predicate:
             return NEVER  # whom an atom names has a cell
         case AccountsOf(domain, namespace):
             return ALWAYS if cell == AccountsIn(domain, namespace) else NEVER
-        case Prefix(text) if text == SCHEME:
+        case Prefix(text) if text == SCHEME or _stem(cell).startswith(text):
             return ALWAYS
         case _:
             return Is(IDENTITY, atom.matcher)
+
+
+def _stem(cell: CallerCell) -> str:
+    """Return how the identities of all callers of a cell begin."""
+    match cell:
+        case AccountsIn(domain, namespace):
+            return service_account_id(domain, namespace, "")
+        case OtherAccounts(domain):
+            return f"{SCHEME}{domain}/ns/"
+        case _:
+            return SCHEME
 
 
 def _settle_name(atom: Is, cell: Name | NamesUnder | OtherNames) -> Predicate:

@@ -23,7 +23,7 @@ AT = datetime.fromtimestamp(NOW, UTC).isoformat()
 SUBJECT, SCOPE, NESTED = claim_at(["sub"]), claim_at(["scope"]), claim_at(["realm", "roles"])
 ASKED = frozenset({SUBJECT, SCOPE, NESTED})
 JWKS = json.dumps({"keys": [jwk("p256")]})
-BAD, FORBIDDEN = "unauthenticated app/jwt", "forbidden app/jwt"
+BAD, FORBIDDEN = "refused by app/jwt", "for another audience than that of app/jwt"
 
 
 def inline(**more: object) -> JwtRule:
@@ -191,7 +191,7 @@ def test_rules_of_all_policies_count_together() -> None:
     expired = both.derive(values, RawRequest(headers=with_bearer(token(exp=1))))
     assert expired[TOKEN] == BAD
     stranger = both.derive(values, RawRequest(claims={"iss": "https://third.example"}))
-    assert str(stranger[TOKEN]).startswith("unauthenticated app/")
+    assert str(stranger[TOKEN]).startswith("refused by app/")
 
 
 def test_a_wrong_audience_counts_more_than_another_issuer() -> None:

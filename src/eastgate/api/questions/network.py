@@ -111,7 +111,8 @@ def senders_of(
     account = account_named(source, settings)
     if account is not None:
         pods = [world.workloads[key] for key in sorted(world.select(PodsOfAccount(*account)))]
-        pods = [pod for pod in pods if given in world.addresses_of(pod)] or pods
+        if given is not None:
+            pods = [pod for pod in pods if given in _addresses(pod, world)] or pods
         if pods:
             return tuple(sender for pod in pods for sender in send(pod, world, given))
         try:

@@ -1,58 +1,52 @@
-"""Assemble the policies at a proxy of Istio to its layers.
+"""Assemble the policies at a workload or a Gateway to the layers of Istio's proxies there.
 
 Istio's own proxies judge HTTP and bytes by different chains. Ours have one, in which what they cannot see is unknown.
+A sidecar has one layer. Where ztunnel serves a workload, it has that of its waypoint, if it has one, and ztunnel's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TypeVar
 
-from eastgate.cluster import GATEWAY_GROUP, GATEWAY_NAME_LABEL, Workload
+from eastgate.cluster import GATEWAY_NAME_LABEL, Workload
 from eastgate.dialects.base import Scene
-from eastgate.dialects.istio.ambient import addressed_by, ztunnel_layer
-from eastgate.dialects.istio.authentications import MtlsMode, PeerAuthentication, RequestAuthentication
+from eastgate.dialects.istio.authentications import PeerAuthentication, RequestAuthentication
 from eastgate.dialects.istio.chains import ChainParts, build_chain
-from eastgate.dialects.istio.claims import NoClaims, is_claim
 from eastgate.dialects.istio.derived import DestinationAddress, HttpForms
 from eastgate.dialects.istio.lowering import View
+from eastgate.dialects.istio.mesh_callers import MeshCallers
 from eastgate.dialects.istio.mesh_config import MeshConfig, mesh_settings
 from eastgate.dialects.istio.model import IstioAuthorizationPolicy, IstioPolicy
-from eastgate.dialects.istio.mtls import plaintext_stage, ports_by_mode, rewrite_chain, without_identity
-from eastgate.dialects.istio.peer_modes import Mode, peer_modes
+from eastgate.dialects.istio.peer_chains import guard_ports
+from eastgate.dialects.istio.peer_modes import peer_modes
+from eastgate.dialects.istio.plane_provenance import WITHOUT_PROXY, Direct, NoProxy, WaypointScope
 from eastgate.dialects.istio.planes import Plane, plane_of
 from eastgate.dialects.istio.provenance import AT_GATEWAY, AT_SIDECAR, AT_WAYPOINT, IstioPlaneReading, Surface
-from eastgate.dialects.istio.settings import IstioSettings
-from eastgate.dialects.istio.token_stages import token_stages
-from eastgate.dialects.istio.tokens import Tokens
+from eastgate.dialects.istio.rewriting import narrowed, rewrite_chain
+from eastgate.dialects.istio.settings import IstioDataPlane, IstioSettings
+from eastgate.dialects.istio.token_stages import AtGateway, ByService, seen_at_gateway, token_derivations, token_stages
 from eastgate.dialects.istio.waypoints import Binding, bindings_of, is_bound, is_waypoint_pod
-from eastgate.ir import (
-    ALWAYS,
-    Attachment,
-    Chain,
-    Derivation,
-    Is,
-    Layer,
-    OneOf,
-    Placement,
-    Predicate,
-    SelectorCase,
-    all_of,
-)
-from eastgate.ir.attributes import APPLICATION, DESTINATION_ADDRESS, PORT
+from eastgate.dialects.istio.ztunnel_layer import addressed_to, through_waypoint, ztunnel_layer
+from eastgate.ir import ALWAYS, Attachment, Chain, Derivation, Is, Layer, OneOf, SelectorCase
+from eastgate.ir.attributes import APPLICATION
 from eastgate.records import dataclass
 from eastgate.settings import DataPlane
 
 __all__ = ["Stance", "layers", "stance_of"]
 
 _HTTP = Is(APPLICATION, OneOf(frozenset({"http"})))
-_NO_DEMAND = Mode(MtlsMode.PERMISSIVE)
+
+P = TypeVar("P", bound=IstioPolicy)
 
 
 @dataclass(frozen=True, slots=True)
 class Stance:
-    """What the layers of a workload depend on beside its policies. `gateway`: it is a pod of the Gateway of that name.
+    """What the layers of a workload depend on beside its policies.
 
-    `address` is that of the workload, where a policy may ask for it.
+    `gateway` is the name of the Gateway that it is a pod of, and `is_waypoint` says that this is a waypoint. `address`
+    is that of the workload, where a policy asks for it.
     """
 
     mesh: MeshConfig
@@ -67,17 +61,16 @@ def stance_of(workload: Workload, attached: Sequence[Attachment[IstioPolicy]], s
     """Return the stance of a workload; None where no policy is about it."""
     if not attached:
         return None
-    mesh = mesh_settings(scene.settings, scene.world)
-    plane = plane_of(workload, scene.world, scene.settings.section(IstioSettings).istio_data_plane)
-    gateway = workload.labels.get(GATEWAY_NAME_LABEL)
+    mesh, world = mesh_settings(scene.settings, scene.world), scene.world
+    plane = plane_of(workload, world, scene.settings.section(IstioSettings).istio_data_plane)
     asked = any(_asks_for_destination(attachment.policy) for attachment in attached)
     return Stance(
         mesh,
         plane,
-        bindings_of(workload, scene.world, mesh.trust_domain) if plane is Plane.ZTUNNEL else (),
-        gateway,
-        gateway is not None and is_waypoint_pod(workload, scene.world),
-        scene.world.address_of(workload) if asked else None,
+        bindings_of(workload, world, mesh.trust_domain) if plane is Plane.ZTUNNEL else (),
+        workload.labels.get(GATEWAY_NAME_LABEL),
+        is_waypoint_pod(workload, world),
+        world.address_of(workload) if asked else None,
     )
 
 
@@ -88,103 +81,128 @@ def _asks_for_destination(policy: IstioPolicy) -> bool:
 
 def layers(attached: Sequence[Attachment[IstioPolicy]], scene: Scene) -> list[Layer]:
     """Return the layers of a workload, or of a Gateway: it has no stance."""
-    policies = list(dict.fromkeys(attachment.policy for attachment in attached))
     stance = scene.stance
+    policies = list(dict.fromkeys(attachment.policy for attachment in attached))
     if not isinstance(stance, Stance):
-        proxy = _Proxy(mesh_settings(scene.settings, scene.world), scene)
-        return list(proxy.layers(AT_GATEWAY, policies, ()))
-    proxy = _Proxy(stance.mesh, scene, stance.address)
-    plane = stance.plane
-    if plane is Plane.NONE and proxy.is_ours:
-        plane = Plane.SIDECAR  # ours is before every workload
-    match plane:
-        case Plane.NONE:
-            return []
-        case Plane.SIDECAR:
-            chosen = [policy for policy in policies if _is_at_sidecar(policy, stance)]
-            return list(proxy.layers(AT_SIDECAR, chosen, [each for each in policies if stance.gateway is None]))
+        return _Proxies(policies, mesh_settings(scene.settings, scene.world), scene).gateway()
+    proxies = _Proxies(policies, stance.mesh, scene, stance.address)
+    match stance.plane:
+        case Plane.NONE if scene.settings.data_plane is DataPlane.NATIVE:
+            selecting = tuple(policy.ref for policy in policies if not policy.refs)
+            return [Layer(WITHOUT_PROXY, Chain((), (NoProxy(selecting),)))] if selecting else []
         case Plane.ZTUNNEL:
-            return list(proxy.ambient_layers(policies, stance.bindings))
+            return proxies.ambient(stance)
+        case _:
+            return proxies.sidecar(stance)
 
 
-def _is_at_sidecar(policy: IstioPolicy, stance: Stance) -> bool:
-    """Return whether the proxy of a workload enforces a policy. That of a Gateway enforces those which target it."""
-    if not policy.refs:
-        return not stance.is_waypoint
-    names = {ref.name for ref in policy.refs if (ref.group, ref.kind) == (GATEWAY_GROUP, "Gateway")}
-    return stance.gateway in names
+class _Proxies:
+    """The policies at a point, and the layers that each kind of proxy makes of them."""
 
-
-class _Proxy:
-    """Builds the layers of one proxy. `is_ours`: it is no proxy of Istio."""
-
-    def __init__(self, mesh: MeshConfig, scene: Scene, address: str | None = None) -> None:
+    def __init__(
+        self, policies: Sequence[IstioPolicy], mesh: MeshConfig, scene: Scene, address: str | None = None
+    ) -> None:
+        self.policies = policies
+        self.address = address
         self.mesh = mesh
         self.scene = scene
-        self.address = address
-        self.is_ours = scene.settings.data_plane is DataPlane.EASTGATE
-        self.readings = (IstioPlaneReading(scene.settings.data_plane, mesh.path_normalization),)
+        self.native = scene.settings.data_plane is DataPlane.NATIVE
+
+    def gateway(self) -> list[Layer]:
+        """Return the layer of a Gateway."""
+        cases, derivations = self._envoy(self.policies)
+        seen = [replace(case, chain=rewrite_chain(case.chain, seen_at_gateway)) for case in cases]
+        forms = [each for each in derivations if isinstance(each, HttpForms)]
+        tokens = [AtGateway(each) for each in derivations if not isinstance(each, HttpForms)]
+        return [Layer(AT_GATEWAY, seen[-1].chain, tuple(seen[:-1]), (*forms, *tokens))] if self.policies else []
+
+    def sidecar(self, stance: Stance) -> list[Layer]:
+        """Return the layer of a proxy beside a workload, or of a pod of a Gateway."""
+        if stance.gateway is None:
+            policies = [policy for policy in self.policies if not policy.refs]
+        else:
+            policies = [policy for policy in self.policies if _is_at(policy, stance.gateway, stance)]
+        if not policies:
+            return []
+        cases, derivations = self._envoy(policies)
+        if stance.gateway is None:
+            cases = guard_ports(cases, peer_modes(_enforced(policies, PeerAuthentication), self._root))
+        return [Layer(AT_SIDECAR, cases[-1].chain, cases[:-1], (*self._workload, *derivations))]
+
+    def ambient(self, stance: Stance) -> list[Layer]:
+        """Return the layers of a workload that ztunnel serves: of its waypoints, and of ztunnel.
+
+        Ours is beside the workload instead: it sees HTTP, and callers themselves.
+        """
+        waypoint = self._waypoint(stance.bindings)
+        if not self.native:
+            return [*waypoint, *self.sidecar(stance)]
+        authorization = _all_of(self.policies, IstioAuthorizationPolicy)
+        layer = ztunnel_layer(authorization, _all_of(self.policies, PeerAuthentication), stance.bindings, self._root)
+        return [*waypoint, replace(layer, derivations=self._workload)]
+
+    def _waypoint(self, bindings: Sequence[Binding]) -> list[Layer]:
+        cases: list[SelectorCase] = []
+        forms: dict[Derivation, None] = {}
+        tokens: list[tuple[str | None, Derivation]] = []
+        for binding in bindings:
+            bound = [policy for policy in self.policies if is_bound(policy, binding)]
+            if not bound:
+                continue
+            of_binding, derivations = self._envoy(bound)
+            scoped = [replace(case, chain=_scoped(case.chain, binding)) for case in of_binding]
+            cases += narrowed(scoped, through_waypoint(binding) if self.native else addressed_to(binding))
+            forms |= dict.fromkeys(each for each in derivations if isinstance(each, HttpForms))
+            tokens += [(binding.service, each) for each in derivations if not isinstance(each, HttpForms)]
+        if not cases:
+            return []
+        derivations = (*self._workload, *forms, *([ByService(tuple(tokens))] if tokens else []))
+        return [Layer(AT_WAYPOINT, Chain((), scope=Direct()), tuple(cases), derivations)]
+
+    def _envoy(self, policies: Sequence[IstioPolicy]) -> tuple[tuple[SelectorCase, ...], tuple[Derivation, ...]]:
+        """Return the chains of a proxy with Envoy's filters, the last for all other requests, and its derivations."""
+        authorization = _all_of(policies, IstioAuthorizationPolicy)
+        requests = _enforced(policies, RequestAuthentication)
+        reading = IstioPlaneReading(self.scene.settings.data_plane, self.mesh.path_normalization)
+        parts = ChainParts(tokens=token_stages(requests), readings=(reading,))
+        if self.native:
+            http, octets = (
+                build_chain(authorization, View(each, self.mesh), parts) for each in (Surface.HTTP, Surface.BYTES)
+            )
+            cases: tuple[SelectorCase, ...] = (SelectorCase(_HTTP, http), SelectorCase(ALWAYS, octets))
+            forms: tuple[Derivation, ...] = (HttpForms(self.mesh.path_normalization),)
+        else:
+            chain = build_chain(authorization, View(Surface.ANY, self.mesh), parts)
+            cases, forms = (SelectorCase(ALWAYS, chain),), ()
+        chains = [case.chain for case in cases]
+        return cases, (*forms, *token_derivations(requests, chains, self.scene.keys))
 
     @property
-    def root_namespace(self) -> str:
-        """Return the root namespace."""
+    def _root(self) -> str:
         return self.scene.settings.section(IstioSettings).root_namespace
 
-    def layers(self, at: Placement, policies: Sequence[IstioPolicy], peers: Sequence[IstioPolicy]) -> Iterator[Layer]:
-        """Yield the layer of a sidecar or a gateway; none where nothing restricts it. `peers` may demand mTLS."""
-        authentications = [each for each in peers if isinstance(each, PeerAuthentication) and not each.audit]
-        modes = peer_modes(authentications, self.root_namespace)
-        cases = [
-            case
-            for mode, ports in ports_by_mode(modes)
-            for case in self._cases(policies, mode, Is(PORT, OneOf(ports)))
-        ]
-        cases += self._cases(policies, modes.others, ALWAYS)
-        if any(case.chain.stages for case in cases):
-            yield self._layer(at, cases, policies)
-
-    def ambient_layers(self, policies: Sequence[IstioPolicy], bindings: Sequence[Binding]) -> Iterator[Layer]:
-        """Yield the layer of waypoints, and that of ztunnel; none where nothing restricts them."""
-        for binding in bindings:
-            bound = [policy for policy in policies if is_bound(policy, binding)]
-            cases = self._cases(bound, _NO_DEMAND, addressed_by(binding))
-            if any(case.chain.stages for case in cases):
-                yield self._layer(AT_WAYPOINT, [*cases, SelectorCase(ALWAYS, Chain(()))], bound)
-        layer = ztunnel_layer(policies, bindings, self.root_namespace)
-        if layer is not None:
-            yield self._layer(layer.at, [*layer.cases, SelectorCase(ALWAYS, layer.otherwise)], ())
-
-    def _layer(self, at: Placement, cases: Sequence[SelectorCase], policies: Sequence[IstioPolicy]) -> Layer:
-        *others, last = cases
-        chains = [case.chain for case in cases]
-        return Layer(at, last.chain, tuple(others), tuple(self._derivations(chains, policies)))
-
-    def _cases(self, policies: Sequence[IstioPolicy], mode: Mode, when: Predicate) -> list[SelectorCase]:
-        """Return the cases of some traffic: HTTP, and then all other; for our proxies one for both."""
-        authorization = [policy for policy in policies if isinstance(policy, IstioAuthorizationPolicy)]
-        parts = ChainParts(plaintext_stage(mode), tuple(token_stages(_accepting(policies))), self.readings)
-        surfaces = (Surface.ANY,) if self.is_ours else (Surface.HTTP, Surface.BYTES)
-        chains = [build_chain(authorization, View(each, self.mesh), parts) for each in surfaces]
-        if mode.mode is MtlsMode.DISABLE:
-            chains = [rewrite_chain(chain, without_identity) for chain in chains]
-        if len(chains) == 1:
-            return [SelectorCase(when, chains[0])]
-        return [SelectorCase(all_of((when, _HTTP)), chains[0]), SelectorCase(when, chains[1])]
-
-    def _derivations(self, chains: Sequence[Chain], policies: Sequence[IstioPolicy]) -> Iterator[Derivation]:
-        """Yield what works out the attributes that chains look at, and that no request has by itself."""
-        looked_at = frozenset().union(*(chain.looks_at for chain in chains))
-        claims = frozenset(attribute for attribute in looked_at if is_claim(attribute))
-        if not self.is_ours:
-            yield HttpForms(self.mesh.path_normalization)
-        accepting = _accepting(policies)
-        if accepting:
-            yield Tokens(tuple(accepting), claims, self.scene.keys)
-        elif claims:
-            yield NoClaims(claims)
-        if self.address is not None and DESTINATION_ADDRESS in looked_at:
-            yield DestinationAddress(self.address)
+    @property
+    def _workload(self) -> tuple[Derivation, ...]:
+        """Return what derives the address of the workload, and who has an identity, where that depends on labels."""
+        address = (DestinationAddress(self.address),) if self.address is not None else ()
+        is_auto = self.scene.settings.section(IstioSettings).istio_data_plane is IstioDataPlane.AUTO
+        return (*address, MeshCallers(self.scene.world)) if is_auto and self.native else address
 
 
-def _accepting(policies: Sequence[IstioPolicy]) -> list[RequestAuthentication]:
-    return [policy for policy in policies if isinstance(policy, RequestAuthentication) and not policy.audit]
+def _scoped(chain: Chain, binding: Binding) -> Chain:
+    return replace(chain, scope=WaypointScope(str(binding.waypoint), binding.service, chain.scope))
+
+
+def _is_at(policy: IstioPolicy, gateway: str, stance: Stance) -> bool:
+    """Return whether a policy is enforced by the pods of a Gateway: it targets it, or selects pods by labels."""
+    if policy.refs:
+        return any((ref.kind, ref.name) == ("Gateway", gateway) for ref in policy.refs)
+    return not stance.is_waypoint
+
+
+def _all_of(policies: Iterable[IstioPolicy], kind: type[P]) -> list[P]:
+    return [policy for policy in policies if isinstance(policy, kind)]
+
+
+def _enforced(policies: Iterable[IstioPolicy], kind: type[P]) -> list[P]:
+    return [policy for policy in _all_of(policies, kind) if not policy.audit]

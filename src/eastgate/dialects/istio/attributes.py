@@ -94,7 +94,7 @@ def attributes_of_key(key: str) -> tuple[Attribute, ...]:
 
 
 def header_of_key(key: str) -> Attribute | None:
-    """Return the header of `request.headers[name]`; None for another key. Pseudo headers have attributes of their own."""
+    """Return the attribute of `request.headers[name]`, also of a pseudo header; None for another key."""
     name = name_in_brackets(key, "request.headers")
     return None if name is None else _PSEUDO_HEADERS.get(name.lower()) or header(name)
 

@@ -27,8 +27,8 @@ DURATION = Code("EG2138", "invalid duration", "A timeout is a number with a unit
 PRESENCE = Code(
     "EG2139",
     "presence: REQUIRED does nothing",
-    "Istio accepts `presence` and does not look at it: requests without a token pass. An AuthorizationPolicy that allows "
-    "only `requestPrincipals: ['*']` demands one.",
+    "Istio accepts `presence` and does not look at it: requests without a token pass. An AuthorizationPolicy that "
+    "allows only `requestPrincipals: ['*']` demands one.",
     Severity.WARNING,
 )
 PRIVATE_KEY = Code(

@@ -34,12 +34,12 @@ def peer_authentication(document: Document, root: Node, settings: Settings) -> P
         targets=() if ignored else targets_of(namespace, selector, in_root=in_root, gateways=False),
         audit=is_audit(root),
         selector=selector,
+        has_selector=spec is not None and "selector" in spec,
         in_root=in_root,
         created=created_at(root),
         mode=_mode(mtls),
         mode_span=mtls.span if mtls is not None else document.span,
         ports=tuple(PortMode(int(port), _mode(node), node.span) for port, node in ports.items()) if ports else (),
-        has_selector=spec is not None and "selector" in spec,
     )
 
 
@@ -59,6 +59,7 @@ def request_authentication(document: Document, root: Node, settings: Settings) -
         targets=targets_of(namespace, selector, refs, in_root=in_root),
         audit=is_audit(root),
         selector=selector,
+        has_selector=spec is not None and "selector" in spec,
         refs=refs,
         in_root=in_root,
         created=created_at(root),

@@ -96,7 +96,7 @@ _rule: Record[Settings] = Record(
             Choice(("OPTIONAL", "REQUIRED")), about="It has no effect: requests without a token pass either way."
         ),
     },
-    rules=(demands.whose_tokens, demands.one_source_of_keys, demands.presence),
+    rules=(demands.whose_tokens, demands.one_source_of_keys, demands.private_keys, demands.presence),
     misspelt={"jwksURI": "jwksUri", "audience": "audiences", "fromHeader": "fromHeaders"},
 )
 

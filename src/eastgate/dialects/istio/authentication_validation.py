@@ -21,6 +21,7 @@ __all__ = [
     "one_source_of_keys",
     "ports_of_workloads",
     "presence",
+    "private_keys",
     "some_text",
     "whose_tokens",
 ]
@@ -51,7 +52,7 @@ def ports_of_workloads(spec: Node, to: Checking) -> None:
 
 def named_ports(ports: Node, to: Checking) -> None:
     """Require numbers of ports as keys."""
-    for key, _ in ports.items():
+    for key in dict(ports.items()):
         if not (key.isascii() and key.isdecimal() and 1 <= int(key) <= _LAST_PORT):
             help_ = f"write a number between 1 and {_LAST_PORT}"
             to.report(codes.PORT_NUMBER, f"{quoted(key)} is no port", ports.key_span(key), help=help_)
@@ -93,17 +94,29 @@ def key_url(node: Node, to: Checking) -> None:
 
 
 def key_set(node: Node, to: Checking) -> None:
-    """Require the JSON of a key set, or of a key; of private keys, warn."""
+    """Require the JSON of a key set, or of a key."""
+    if _keys_in(node.text) is None:
+        to.report(codes.KEYS, "it is not a JSON Web Key Set", node, help="""write '{"keys": [..]}'""")
+
+
+def _keys_in(text: str) -> list[dict[str, object]] | None:
     try:
-        content = json.loads(node.text) if node.text else {"keys": []}
+        content = json.loads(text) if text else {"keys": []}
     except (ValueError, RecursionError):
-        content = None
+        return None
     keys = content.get("keys", [content]) if isinstance(content, dict) else None
     if not isinstance(keys, list) or not all(isinstance(key, dict) and isinstance(key.get("kty"), str) for key in keys):
-        to.report(codes.KEYS, "it is not a JSON Web Key Set", node, help='write \'{"keys": [..]}\'')
-    elif any(_PRIVATE & key.keys() for key in keys):
+        return None
+    return keys
+
+
+def private_keys(rule: Node, to: Checking) -> None:
+    """Warn of private keys. The keys themselves are not shown."""
+    jwks = rule.get("jwks")
+    if jwks is not None and any(_PRIVATE & key.keys() for key in _keys_in(jwks.text) or ()):
         message = "the key set contains private keys; only public keys are used"
-        to.report(codes.PRIVATE_KEY, message, node, help="leave the private members out, and make new keys")
+        help_ = "leave the private members out, and make new keys"
+        to.report(codes.PRIVATE_KEY, message, rule.key_span("jwks"), help=help_)
 
 
 def claim_header(node: Node, to: Checking) -> None:

@@ -31,12 +31,11 @@ class PortMode:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class PeerAuthentication(IstioPolicy):
-    """The modes of workloads. `has_selector`: one is written, be it an empty one."""
+    """The modes of workloads."""
 
     mode: MtlsMode = MtlsMode.UNSET
     mode_span: Span
     ports: tuple[PortMode, ...] = ()
-    has_selector: bool = False
 
     @property
     def selects_labels(self) -> bool:

@@ -1,6 +1,7 @@
 """The chain of a proxy with Envoy's RBAC filter: what policies make of traffic, in the order of its filters.
 
-    [Deny (a path that no proxy takes), AskAll or Deny (CUSTOM), Observe (AUDIT and dry runs), Deny, AllowAny]
+    [Deny (plaintext), Deny (a path that no proxy takes), AskAll or Deny (CUSTOM), Deny (tokens),
+     Observe (AUDIT and dry runs), Deny, AllowAny]
 
 `AllowAny` is there where an ALLOW policy is attached, whatever became of its rules.
 """
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from eastgate.dialects.istio.attributes import REFUSED_PATH
+from eastgate.dialects.istio.attributes import REFUSED_PATH, compared_path
 from eastgate.dialects.istio.lowering import View, lower_policy
 from eastgate.dialects.istio.model import Action, IstioAuthorizationPolicy
 from eastgate.dialects.istio.provenance import BadProvider, IstioScope, ProxyRefusal, StageName, Surface
@@ -29,6 +30,8 @@ from eastgate.ir import (
     Refusal,
     Rule,
     Stage,
+    mentions,
+    rules_of,
 )
 from eastgate.records import dataclass
 
@@ -46,14 +49,10 @@ class ChainParts:
     readings: tuple[Reading, ...] = ()
 
 
-def build_chain(
-    policies: Sequence[IstioAuthorizationPolicy], view: View, parts: ChainParts
-) -> Chain:
+def build_chain(policies: Sequence[IstioAuthorizationPolicy], view: View, parts: ChainParts) -> Chain:
     """Build the chain of the policies that are attached at a proxy, for what it sees."""
     enforced = [policy for policy in policies if not policy.audit]
-    stages: list[Stage] = [*parts.first]
-    if view.surface is Surface.HTTP and policies:
-        stages.append(Deny(StageName.PATH, (_REFUSED,), Refusal.BAD_REQUEST))
+    stages: list[Stage] = []
     stages.extend(_custom([policy for policy in enforced if policy.action is Action.CUSTOM], view))
     stages.extend(parts.tokens if view.surface is not Surface.BYTES else ())
     stages.extend(_observed([policy for policy in policies if policy.audit or policy.action is Action.AUDIT], view))
@@ -64,7 +63,14 @@ def build_chain(
     allowing = [policy for policy in enforced if policy.action is Action.ALLOW]
     if allowing:
         stages.append(AllowAny(StageName.ALLOW, _rules(allowing, view), refusal))
-    return Chain(tuple(stages), parts.readings, None if view.surface is Surface.ANY else IstioScope(view.surface))
+    paths = compared_path(view.mesh.path_normalization)
+    looks_at_paths = any(paths in mentions(rule.when) for stage in stages for rule in rules_of(stage))
+    refusing = (Deny(StageName.PATH, (_REFUSED,), Refusal.BAD_REQUEST),) if looks_at_paths else ()
+    return Chain(
+        (*parts.first, *refusing, *stages),
+        parts.readings,
+        None if view.surface is Surface.ANY else IstioScope(view.surface),
+    )
 
 
 def _refusal(view: View) -> Refusal:
@@ -97,7 +103,5 @@ def _custom(policies: Sequence[IstioAuthorizationPolicy], view: View) -> Iterato
         )
         yield Deny(StageName.BAD_CUSTOM, rules, _refusal(view))
     elif view.surface is not Surface.BYTES or provider.protocol is ExternalProtocol.GRPC:
-        asks = (
-            Ask(rule, provider.authorizer, fail_open=provider.fail_open) for rule in _rules(policies, view)
-        )
+        asks = (Ask(rule, provider.authorizer, fail_open=provider.fail_open) for rule in _rules(policies, view))
         yield AskAll(StageName.CUSTOM, tuple(asks), _refusal(view))

@@ -19,7 +19,9 @@ TARGET_NAMESPACE = Code(
     "EG2103", "target in another namespace", "“Cross namespace referencing is currently not supported.”"
 )
 SELECTOR_LABEL = Code(
-    "EG2104", "label that no workload has", "A selector compares labels exactly: it has no wildcards, and no empty keys."
+    "EG2104",
+    "label that no workload has",
+    "A selector compares labels exactly: it has no wildcards, and no empty keys.",
 )
 TOO_MANY = Code(
     "EG2105",

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from eastgate.dialects.base import Policy
-from eastgate.dialects.istio import lint_codes
+from eastgate.dialects.istio import lint_codes, plane_lint_codes
+from eastgate.dialects.istio.lint_planes import check_modes, check_proxies, check_rules_at_ztunnel, check_targets
 from eastgate.dialects.istio.model import Action, IstioAuthorizationPolicy, IstioPolicy
-from eastgate.dialects.istio.provenance import AT_GATEWAY, AT_SIDECAR
+from eastgate.dialects.istio.provenance import AT_GATEWAY, AT_SIDECAR, AT_WAYPOINT, AT_ZTUNNEL
 from eastgate.dialects.istio.words import rules_as_written
 from eastgate.dialects.linting import Linting, Statements, naming_of
 from eastgate.ir import Layer
 
 __all__ = ["LINTING"]
+
+_ENFORCING = (AT_SIDECAR, AT_GATEWAY, AT_WAYPOINT, AT_ZTUNNEL)
 
 
 def _statements(policy: IstioPolicy) -> Statements:
@@ -26,7 +29,7 @@ def _statements(policy: IstioPolicy) -> Statements:
 
 
 def _blames(policy: Policy, layer: Layer) -> bool:
-    return isinstance(policy, IstioAuthorizationPolicy) and layer.at in (AT_SIDECAR, AT_GATEWAY)
+    return isinstance(policy, IstioAuthorizationPolicy) and layer.at in _ENFORCING
 
 
 LINTING: Linting[IstioPolicy] = Linting(
@@ -34,6 +37,6 @@ LINTING: Linting[IstioPolicy] = Linting(
     blames=_blames,
     readings=(),
     fallback=None,
-    checks=(),
-    codes=(lint_codes,),
+    checks=(check_rules_at_ztunnel, check_proxies, check_targets, check_modes),
+    codes=(lint_codes, plane_lint_codes),
 )

@@ -36,7 +36,7 @@ from eastgate.dialects.istio.provenance import Surface
 from eastgate.dialects.istio.trust_domains import expand_trust_domains, replace_trust_domains
 from eastgate.dialects.istio.values import is_template
 from eastgate.dialects.istio.written import OPERATION_FIELDS, SOURCE_FIELDS, Fields, IstioRule, Values, Written
-from eastgate.ir import Not, Predicate, Rule, all_of, any_of
+from eastgate.ir import Not, Predicate, Rule, all_of, any_of, conjuncts
 from eastgate.ir.attributes import ADDRESS, DESTINATION_ADDRESS, FORWARDED_ADDRESS, METHOD, PATH, SNI
 from eastgate.ir.paths import any_path
 from eastgate.records import dataclass
@@ -71,13 +71,12 @@ def lower_policy(policy: IstioAuthorizationPolicy, view: View) -> tuple[Rule, ..
 def _lower(rule: IstioRule, policy: IstioAuthorizationPolicy, view: View) -> Predicate | None:
     lowering = _Lowering(policy.namespace, view, drops_rules=policy.action is Action.ALLOW)
     try:
-        return all_of(
-            (
-                lowering.any_entry(rule.sources or (), SOURCE_FIELDS),
-                lowering.any_entry(rule.operations or (), OPERATION_FIELDS),
-                *(part for when in rule.conditions for part in lowering.field(when.key, when.values)),
-            )
+        parts = (
+            lowering.any_entry(rule.sources or (), SOURCE_FIELDS),
+            lowering.any_entry(rule.operations or (), OPERATION_FIELDS),
+            *(part for when in rule.conditions for part in lowering.field(when.key, when.values)),
         )
+        return all_of(asked for part in parts for asked in conjuncts(part))
     except _OnlyHttpError:
         return None
 
@@ -145,7 +144,7 @@ class _Lowering:
     def _condition(self, key: str, texts: Sequence[str]) -> Predicate:
         header = header_of_key(key)
         if header is not None:
-            return match_texts(header, texts, joined=self.view.surface is not Surface.ANY and header.is_header)
+            return match_texts(header, texts)
         claim = claim_of_key(key)
         if claim is not None:
             return match_claims(claim, texts)

@@ -22,8 +22,8 @@ __all__ = [
     "match_identities",
     "match_namespaces",
     "match_networks",
-    "match_pattern",
     "match_paths",
+    "match_pattern",
     "match_ports",
     "match_request_principals",
     "match_service_accounts",
@@ -35,9 +35,9 @@ _ONE_SEGMENT = r"[a-zA-Z0-9._~%!$&'()+,;:@=*-]+"
 _ANY_SEGMENTS = r"[a-zA-Z0-9._~%!$&'()+,;:@=*/-]*"
 
 
-def match_texts(attribute: Attribute, texts: Iterable[str], *, joined: bool = False) -> Predicate:
+def match_texts(attribute: Attribute, texts: Iterable[str]) -> Predicate:
     """Match ANY of these texts; `*` alone is any value at all."""
-    return _match(attribute, texts, lambda: Is(attribute, Present()), joined=joined)
+    return _match(attribute, texts, lambda: Is(attribute, Present()))
 
 
 def match_claims(attribute: Attribute, texts: Iterable[str]) -> Predicate:
@@ -45,21 +45,19 @@ def match_claims(attribute: Attribute, texts: Iterable[str]) -> Predicate:
     return _match(attribute, texts, lambda: _not_empty(attribute))
 
 
-def _match(
-    attribute: Attribute, texts: Iterable[str], anything: Callable[[], Predicate], *, joined: bool = False
-) -> Predicate:
+def _match(attribute: Attribute, texts: Iterable[str], anything: Callable[[], Predicate]) -> Predicate:
     exact: set[str] = set()
     parts: list[Predicate] = []
     for text in texts:
         if text == "*":
             parts.append(anything())
         elif text.startswith("*"):
-            parts.append(Is(attribute, Suffix(text[1:]), joined))
+            parts.append(Is(attribute, Suffix(text[1:])))
         elif text.endswith("*"):
-            parts.append(Is(attribute, Prefix(text[:-1]), joined))
+            parts.append(Is(attribute, Prefix(text[:-1])))
         else:
             exact.add(text)
-    return any_of([*([Is(attribute, OneOf(frozenset(exact)), joined)] if exact else []), *parts])
+    return any_of([*([Is(attribute, OneOf(frozenset(exact)))] if exact else []), *parts])
 
 
 def match_pattern(text: str, attribute: Attribute, pattern: str) -> Computed:

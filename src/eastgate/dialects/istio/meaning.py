@@ -46,6 +46,7 @@ def authorization_policy(document: Document, root: Node, settings: Settings) -> 
         targets=targets_of(namespace, selector, refs, in_root=in_root),
         audit=dry_run or is_audit(root),
         selector=selector,
+        has_selector=spec is not None and "selector" in spec,
         refs=refs,
         in_root=in_root,
         created=created_at(root),
@@ -84,8 +85,8 @@ def _rule(ref: PolicyRef, index: int, node: Node) -> IstioRule:
         *_parts(operations or (), OPERATION_FIELDS),
         *((attribute, entry.span) for entry in conditions for attribute in attributes_of_key(entry.key)),
     ]
-    first = {attribute: span for attribute, span in reversed(parts)}
-    origin = Origin(ref, index, node.span, tuple((attribute, span) for attribute, span in first.items()))
+    first = dict(reversed(parts))
+    origin = Origin(ref, index, node.span, tuple(first.items()))
     return IstioRule(origin, sources, operations, conditions)
 
 

@@ -6,6 +6,7 @@ A setting that is not at its default counts more than the ConfigMap.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
@@ -56,7 +57,15 @@ def mesh_settings(settings: Settings, world: World) -> MeshConfig:
     """Return the MeshConfig in force."""
     config_map = config_map_of(settings, world)
     written = _Written() if config_map is None else _read(config_map.data.get(_KEY, ""))
-    return _in_force(written, settings.trust_domain, settings.section(IstioSettings))
+    mesh = _in_force(written, settings.trust_domain, settings.section(IstioSettings))
+    known = tuple(provider for provider in mesh.providers if not _is_short(provider.host, world))
+    return mesh if known == mesh.providers else replace(mesh, providers=known)
+
+
+def _is_short(host: str, world: World) -> bool:
+    """Return whether a host is the short name of a Service, by which istiod finds none."""
+    service, dot, namespace = host.partition(".")
+    return not dot or f"{namespace}/{service}" in world.services
 
 
 def mesh_problems(config_map: ConfigMap) -> tuple[str, ...]:

@@ -39,7 +39,8 @@ class IstioPolicy:
     """The fields that all policies have. Each object equals only itself: one that has changed is another.
 
     Without `refs` it is about the workloads that `selector` selects in its namespace, and where `in_root` holds, in all
-    namespaces. `created` sorts by age; None where no API server has dated it.
+    namespaces. `has_selector`: one is written, be it an empty one. `created` sorts by age; None where no API server has
+    dated it.
     """
 
     ref: PolicyRef
@@ -48,6 +49,7 @@ class IstioPolicy:
     references: tuple[PolicyRef, ...] = ()
     audit: bool = False
     selector: Selector = Selector()
+    has_selector: bool = False
     refs: tuple[PolicyTarget, ...] = ()
     in_root: bool = False
     created: str | None = None

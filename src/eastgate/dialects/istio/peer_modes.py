@@ -134,10 +134,7 @@ def _translated(
     skips_strict = (
         workload.mode is MtlsMode.STRICT or (workload.mode is MtlsMode.UNSET and of_namespace) or of_mesh
     )  # also where the workload is PERMISSIVE, in a STRICT mesh
-    if namespace is not None:
-        inherits_lax = not of_namespace
-    else:
-        inherits_lax = _mode(mesh) is not MtlsMode.STRICT
+    inherits_lax = _mode(mesh if namespace is None else namespace) is not MtlsMode.STRICT
     skips_lax = workload.mode in _LAX or (workload.mode is MtlsMode.UNSET and inherits_lax)
     exempt: list[int] = []
     for each in sorted(workload.ports, key=lambda each: each.port):

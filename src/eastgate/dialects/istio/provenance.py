@@ -23,7 +23,6 @@ __all__ = [
     "StageName",
     "Surface",
     "TokenDemand",
-    "ZtunnelReading",
 ]
 
 AT_SIDECAR = Placement(Site.WORKLOAD, "istio sidecar")
@@ -76,21 +75,10 @@ class IstioPlaneReading:
 
     def __str__(self) -> str:
         if self.data_plane is DataPlane.NATIVE:
-            return f"{self.setting}: {self.data_plane} (paths are compared with pathNormalization: {self.normalization})"
+            return (
+                f"{self.setting}: {self.data_plane} (paths are compared with pathNormalization: {self.normalization})"
+            )
         return f"{self.setting}: {self.data_plane} (paths and hosts are compared in their canonical form)"
-
-
-@dataclass(frozen=True, slots=True)
-class ZtunnelReading:
-    """What ztunnel leaves out of a rule, because it sees connections alone."""
-
-    policy: PolicyRef
-    index: int
-    dropped: tuple[str, ...]
-    setting: ClassVar[str] = "istioDataPlane"
-
-    def __str__(self) -> str:
-        return f"ztunnel does not look at {', '.join(self.dropped)} of {self.policy} rule {self.index}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,7 @@ class Provider:
     name: str
     protocol: ExternalProtocol
     authorizer: str
+    host: str
     fail_open: bool = False
 
 
@@ -50,8 +51,8 @@ def read_providers(written: object) -> Iterator[Provider]:
 
 
 def _provider(name: str, protocol: ExternalProtocol, content: Mapping[str, object]) -> Provider | None:
-    service, port = content.get("service"), content.get("port")
-    if not isinstance(service, str) or not isinstance(port, int) or not 1 <= port <= 65535:
+    service, port = content.get("service"), _number(content.get("port"))
+    if not isinstance(service, str) or port is None or not 1 <= port <= 65535:
         return None
     _, _, host = service.rpartition("/")
     prefix, fail_open = content.get("pathPrefix") or "/", content.get("failOpen") or False
@@ -60,7 +61,14 @@ def _provider(name: str, protocol: ExternalProtocol, content: Mapping[str, objec
         return None
     if not _STATUS.fullmatch(status) or any("*" in _list(content, field) for field in _HEADER_LISTS):
         return None
-    return Provider(name, protocol, _authorizer(host, port, protocol, str(prefix)), fail_open)
+    return Provider(name, protocol, _authorizer(host, port, protocol, str(prefix)), host, fail_open)
+
+
+def _number(value: object) -> int | None:
+    """Return a number, which protobuf lets people write as a string, too."""
+    if isinstance(value, str) and value.isascii() and value.isdigit():
+        return int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def _list(content: Mapping[str, object], field: str) -> list[object]:

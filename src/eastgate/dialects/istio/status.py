@@ -17,13 +17,19 @@ def conditions(
     policy: IstioPolicy, _policies: Sequence[IstioPolicy], _settings: Settings, world: World
 ) -> list[Condition]:
     """Return the condition `Accepted`: a Gateway or Service that does not exist is a target not found."""
-    missing = [f"{ref.kind} {policy.namespace}/{ref.name}" for ref in policy.refs if not _exists(policy, ref.kind, ref.name, world)]
+    missing = [
+        f"{ref.kind} {policy.namespace}/{ref.name}"
+        for ref in policy.refs
+        if not _exists(policy, ref.kind, ref.name, world)
+    ]
     undeclared = f"no manifest declares {', '.join(missing)}"
     if missing and len(missing) == len(policy.refs):
         return [Condition("Accepted", "False", "TargetNotFound", undeclared)]
     if not any(_selects(target, world) for target in policy.targets):
         return [Condition("Accepted", "True", "Accepted", "it is in order, and selects no workload now")]
-    message = "it is a dry run, or in audit mode: it is reported and decides nothing" if policy.audit else "it is in force"
+    message = (
+        "it is a dry run, or in audit mode: it is reported and decides nothing" if policy.audit else "it is in force"
+    )
     return [Condition("Accepted", "True", "Accepted", f"{message}; {undeclared}" if missing else message)]
 
 

@@ -39,8 +39,8 @@ _AT_ANY_TIME: Final = 0.0
 class TokenProblem(enum.StrEnum):
     """Why a token is refused."""
 
-    UNAUTHENTICATED = "unauthenticated"
-    FORBIDDEN = "forbidden"
+    UNAUTHENTICATED = "refused by"
+    FORBIDDEN = "for another audience than that of"
 
 
 def refusal_value(problem: TokenProblem, policy: PolicyRef) -> str:
@@ -131,8 +131,9 @@ class Tokens:
             outcome = verify_from(self.keys, name, token, signed, _AT_ANY_TIME)
         else:
             return _Judged(_Status.INVALID)
-        verified = isinstance(outcome, VerifiedToken)
-        return _Judged(_Status.ACCEPTED, outcome.claims) if verified else _Judged(_Status.INVALID)
+        if not isinstance(outcome, VerifiedToken):
+            return _Judged(_Status.INVALID)
+        return _Judged(_Status.ACCEPTED, outcome.claims)
 
 
 _FOR_EVER: Final = 1e15  # seconds: times are judged apart

@@ -92,6 +92,8 @@ def target_kind(ref: Node, to: Checking) -> None:
             group or kind,
             help=f"write group: {_TARGETS[kind.text] or _CORE}",
         )
+    if not ref["name"].text:
+        to.report(codes.TARGET_KIND, "a target has a name", ref["name"], help="write name: <the name of the target>")
     namespace = ref.get("namespace")
     if namespace is not None and namespace.text:
         to.report(

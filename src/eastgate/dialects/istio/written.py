@@ -1,8 +1,8 @@
-"""The rules of an AuthorizationPolicy as they are written: values with their spans, before any proxy gives them meaning.
+"""The rules of an AuthorizationPolicy as they are written: values with spans, before any proxy gives them meaning.
 
 A rule holds where ANY of its sources, ANY of its operations and ALL of its conditions hold; a source or an operation
-where ALL of its fields do; a field where ANY of its values matches and NONE of its negated ones. What matches depends on
-the proxy, so that each lowers the values itself.
+where ALL of its fields do; a field where ANY of its values matches and NONE of its negated ones. What matches depends
+on the proxy, so that each lowers the values itself.
 """
 
 from __future__ import annotations

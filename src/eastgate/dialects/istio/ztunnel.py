@@ -26,6 +26,7 @@ from eastgate.ir import (
     Value,
     all_of,
     any_of,
+    conjuncts,
 )
 from eastgate.ir.attributes import ADDRESS, DESTINATION_ADDRESS, IDENTITY, PORT, Attribute
 from eastgate.ir.spiffe import SCHEME
@@ -56,7 +57,7 @@ def lower_rule(rule: IstioRule, namespace: str, *, denies: bool) -> ZtunnelRule:
         *_clauses(_source(fields, namespace) for fields in rule.sources or ()),
         *(_condition(when) or NEVER for when in rule.conditions),
     ]
-    when = NEVER if NEVER in clauses else all_of(clauses)
+    when = NEVER if NEVER in clauses else all_of(part for clause in clauses for part in conjuncts(clause))
     return ZtunnelRule(when, dropped)
 
 

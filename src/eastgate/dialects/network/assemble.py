@@ -1,7 +1,7 @@
 """From the network policies on a pod to the layer of one direction.
 
-    [Observe(audit), FirstMatch(itself), FirstMatch(admin), AllowAny(NetworkPolicies)]   where a NetworkPolicy selects it
-    [Observe(audit), FirstMatch(itself), FirstMatch(admin), FirstMatch(baseline)]        where none does
+    [Observe(audit), FirstMatch(itself), FirstMatch(admin), AllowAny]              where a NetworkPolicy selects it
+    [Observe(audit), FirstMatch(itself), FirstMatch(admin), FirstMatch(baseline)]  where none does
 
 A policy without rules for a direction has no say in it, but for a NetworkPolicy that isolates for it. What nothing
 decides is allowed, and what is denied gets no answer.

@@ -1,4 +1,4 @@
-"""From a cluster-wide policy that has been checked to its meaning: all three kinds, which name some things otherwise."""
+"""From a cluster-wide policy that has been checked to its meaning: three kinds, which name some things otherwise."""
 
 from __future__ import annotations
 

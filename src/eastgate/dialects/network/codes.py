@@ -29,9 +29,6 @@ END_PORT = Code(
     "EG2207", "invalid endPort", "A range is from a `port` that is a number to an `endPort` that is not smaller."
 )
 POLICY_TYPES = Code("EG2208", "invalid policyTypes", "policyTypes are Ingress, Egress, or both.")
-SUBJECT = Code(
-    "EG2210", "subject of a policy", "A subject is exactly one of `namespaces` (a label selector) and `pods`."
-)
 ONE_FIELD = Code("EG2211", "not exactly one field", "An entry of this list has exactly one of its fields.")
 OLD_PEER = Code(
     "EG2212",
@@ -82,7 +79,7 @@ OTHER_FORM = Code(
 OUTSIDE_AT_INGRESS = Code(
     "EG2224",
     "peer that ingress does not have",
-    "Ingress rules of cluster-wide policies know pods alone: no rule of them can match nodes, networks or domain names.",
+    "Ingress rules of cluster-wide policies know pods alone: none can match nodes, networks or domain names.",
 )
 NO_BASELINE_DOMAINS = Code(
     "EG2225", "domain names in a baseline", "A BaselineAdminNetworkPolicy has no peers by domain name."

@@ -67,9 +67,9 @@ def check_cidr(node: Node, to: Checking) -> None:
 
 
 def _cidr_help(text: str) -> str:
-    for length in (32, 128):
-        if "/" not in text and network_of(f"{text}/{length}") is not None:
-            return f"write {text}/{length} for this address"
+    length = 128 if ":" in text else 32
+    if "/" not in text and network_of(f"{text}/{length}") is not None:
+        return f"write {text}/{length} for this address"
     return _WRITE_CIDR
 
 

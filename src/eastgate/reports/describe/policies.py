@@ -128,12 +128,13 @@ def _described_target(described: DescribedTarget, order: _Order) -> TargetInWord
     return TargetInWords(described.kind, order.text(expression), described.target, is_selector=True)
 
 
+_SELECTED = {PodsMatching: "Pod", ExternalsMatching: "ExternalWorkload", GatewaysMatching: "Gateway"}
+
+
 def _target(target: Target, order: _Order) -> TargetInWords:
     match target:
-        case PodsMatching(_, selector):
-            return TargetInWords("Pod", order.text(selector), target, is_selector=True)
-        case ExternalsMatching(_, selector):
-            return TargetInWords("ExternalWorkload", order.text(selector), target, is_selector=True)
+        case PodsMatching(_, selector) | ExternalsMatching(_, selector) | GatewaysMatching(_, selector):
+            return TargetInWords(_SELECTED[type(target)], order.text(selector), target, is_selector=True)
         case PodsOfService(_, service):
             return TargetInWords("Service", service, target)
         case PodsAcross():
@@ -146,8 +147,6 @@ def _target(target: Target, order: _Order) -> TargetInWords:
             return TargetInWords("Pod", name, target)
         case Everything():
             return TargetInWords("Everything", str(target), target)
-        case GatewaysMatching(_, selector):
-            return TargetInWords("Gateway", order.text(selector), target, is_selector=True)
         case GatewayNamed(_, name):
             return TargetInWords("Gateway", name, target)
         case RouteNamed(_, name):

@@ -158,7 +158,7 @@ def _at_ports(
 
 def _entrances_at(port: int, entrances: Sequence[Entrance]) -> list[Entrance]:
     named = [entrance for entrance in entrances if port in entrance.ports]
-    return named or [entrance for entrance in entrances if entrance.others]
+    return named or [entrance for entrance in entrances if entrance.takes(port)]
 
 
 def _of_service(
