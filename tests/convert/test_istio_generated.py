@@ -33,14 +33,14 @@ def compare(
     # Before the conversion there is no Linkerd, so that its default does not count.
     none = Settings.from_mapping({"linkerdDefaultPolicy": "all-unauthenticated"}, ours)
     before = authority_of(manifests, none)
-    after = authority_of([*things(manifests), *outcome.written, *outcome.kept], ours if linkerd and outcome.written else none)
+    after = authority_of([*things(manifests), *outcome.written, *outcome.kept], ours if linkerd else none)
     event("lossless" if not outcome.losses else "with losses")
     event("written" if outcome.written else "nothing written")
     foreign = [] if Assumption.ISTIO_TRUST_DOMAIN in assumed else FOREIGN
     deeper = [] if Assumption.ISTIO_IDENTITIES in assumed else DEEPER
     http = itertools.cycle(HTTP)
     pods = [m for m in manifests if m["kind"] == "Pod"]
-    if linkerd and outcome.written:
+    if linkerd:
         pods = [m for m in pods if _is_attached(before, m)]
     addresses = ["10.1.2.3", "8.8.8.8"]
     for pod, source, port, address in itertools.product(pods, ["anonymous", *ACCOUNTS, *foreign, *deeper], PORTS, addresses):
