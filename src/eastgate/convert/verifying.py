@@ -2,8 +2,8 @@
 
 What is not converted stays in force beside them, and so does everything that is no policy. Where policies come to
 Linkerd or leave it, the default of Linkerd counts on its own side alone; what becomes of oddly spelled paths is for the
-proxies to say then, and workloads without a policy are none of the conversion's. Where policies of Istio are on a side,
-both sides are read as our proxies enforce them, before every workload: what Istio's own do otherwise is not compared.
+proxies to say then, and workloads without a policy are none of the conversion's. A side with policies of Istio is read
+as our proxies enforce them, before every workload: what Istio's own proxies do otherwise is not compared.
 """
 
 from __future__ import annotations
@@ -45,39 +45,35 @@ def verify(
     options: Options | None = None,
 ) -> AuthorityComparison:
     """Compare what was read with what came out. Raises ManifestError where that has errors."""
-    types = (_type_of(manifest) for manifest in (*map(content_of, documents), *conversion.manifests))
-    has_istio = any(map(_is_istio, types))
     options = options or Options()
-    if has_istio:
-        settings = _by_our_proxies(settings, options)
-    comparison = _compare(manifests, documents, conversion, settings, spellings=not has_istio)
-    return assume(comparison, options.assumed, settings.trust_domain)
-
-
-def _compare(
-    manifests: Manifests,
-    documents: Sequence[Document],
-    conversion: Conversion,
-    settings: Settings,
-    *,
-    spellings: bool,
-) -> AuthorityComparison:
     converted = {id(manifests.document_of(policy)) for policy in manifests.policies}
     kept = {id(document) for document in conversion.kept}
     left = [content_of(document) for document in documents if id(document) not in converted or id(document) in kept]
     was = any(_is_linkerd(_type_of(content_of(document))) for document in documents if id(document) in converted)
     written = [*conversion.manifests, *(content_of(document) for document in conversion.kept)]
     becomes = any(_is_linkerd(_type_of(manifest)) for manifest in written)
-    read = sort_documents(documents, settings if was or not becomes else _open(settings), Reporter())
+    old_settings, has_istio = _settings_of_side(map(content_of, documents), settings, options)
+    new_settings, gets_istio = _settings_of_side([*left, *conversion.manifests], settings, options)
+    read = sort_documents(documents, old_settings if was or not becomes else _open(old_settings), Reporter())
     old = Authority(read, unread=Handling.IGNORE)
     if was and not becomes:
-        settings, left = _open(settings), [_without_default(manifest) for manifest in left]
-    new = _authority([*left, *conversion.manifests], settings)
+        new_settings, left = _open(new_settings), [_without_default(manifest) for manifest in left]
+    new = _authority([*left, *conversion.manifests], new_settings)
     if was == becomes:
-        return compare(old, new, spellings=spellings and not was)
-    side = new if was else old
-    targeted = {key for key in side.world.workloads if side.engine.attached(key)}
-    return compare(old, new, targeted, spellings=False)
+        comparison = compare(old, new, spellings=not (was or has_istio or gets_istio))
+    else:
+        side = new if was else old
+        targeted = {key for key in side.world.workloads if side.engine.attached(key)}
+        comparison = compare(old, new, targeted, spellings=False)
+    return assume(comparison, options.assumed, settings.trust_domain)
+
+
+def _settings_of_side(objects: Iterable[Plain], settings: Settings, options: Options) -> tuple[Settings, bool]:
+    """Return the settings of a side, and whether it has policies of Istio: these are read as our proxies have them."""
+    if not any(_is_istio(_type_of(manifest)) for manifest in objects):
+        return settings, False
+    root = options.istio_root_namespace
+    return Settings.from_mapping({"rootNamespace": root} if root is not None else {}, settings.enforced()), True
 
 
 def _authority(objects: Iterable[Plain], settings: Settings) -> Authority:
@@ -87,11 +83,6 @@ def _authority(objects: Iterable[Plain], settings: Settings) -> Authority:
     if manifests.reporter.errors:
         raise ManifestError(manifests.reporter.errors)
     return Authority(manifests, settings, unread=Handling.IGNORE)
-
-
-def _by_our_proxies(settings: Settings, options: Options) -> Settings:
-    root = options.istio_root_namespace
-    return Settings.from_mapping({"rootNamespace": root} if root is not None else {}, settings.enforced())
 
 
 def _open(settings: Settings) -> Settings:
