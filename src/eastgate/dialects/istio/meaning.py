@@ -105,11 +105,10 @@ def _fields(record: Node, fields: Iterable[str]) -> Iterator[tuple[str, Values]]
 
 
 def _values(record: Node, positive: str, negative: str) -> Values | None:
-    written = [_texts(record.get(name)) for name in (positive, negative)]
-    if not any(written):
+    values, not_values = _texts(record.get(positive)), _texts(record.get(negative))
+    if not values and not not_values:
         return None
-    first = record[positive if written[0] else negative]
-    return Values(*written, first.span)
+    return Values(values, not_values, record[positive if values else negative].span)
 
 
 def _texts(node: Node | None) -> tuple[WrittenValue, ...]:
