@@ -37,7 +37,10 @@ TABLES = [*FILES, *EXAMPLES]
 RULINGS = (
     frozenset("ABCDEF")
     | {"B2"}
-    | {str(number) for number in (*range(1, 14), *range(20, 27), 28, 29, *range(30, 35), *range(40, 54), *range(70, 77))}
+    | {
+        str(number)
+        for number in (*range(1, 14), *range(20, 27), 28, 29, *range(30, 35), *range(40, 54), *range(70, 77))
+    }
 )
 
 
