@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS ?= auto
 
-.PHONY: demo test quick mutants fuzz spire apiserver authorino istio expressions bench lint fmt docs clean
+.PHONY: demo test quick mutants fuzz spire apiserver authorino istio expressions netpol bench lint fmt docs clean
 
 $(READY): pyproject.toml src/eastgate/_version.py
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -55,6 +55,9 @@ istio: $(READY)  ## every Istio row and generated policies, asked of istiod's ow
 
 expressions: $(READY)  ## selectors, CEL and Rego beside Authorino's own (OPA, cel-go, gjson), built first; needs go
 	@$(BIN)/python -m pytest -m expressions tests/expressions
+
+netpol: $(READY)  ## network policies beside np-guard's netpol-analyzer, which is built first; needs go
+	@$(BIN)/python -m pytest -m netpol tests/netpol
 
 bench: $(READY)  ## against real peers, in one run; BENCH_ARGS=--quick for a short one
 	@$(BIN)/python -m bench $(BENCH_ARGS)

@@ -7,12 +7,12 @@ from random import Random
 from bench.report import Section, Target
 from bench.timing import once
 from eastgate.cluster import Pod, PodsMatching, Selector, World
-from eastgate.cluster.labels import Operator, Requirement
 from eastgate.diagnostics.spans import SourceText, Span
 from eastgate.dialects.gep3779 import GROUP, Policy
 from eastgate.dialects.gep3779.model import Action, Level
 from eastgate.engine.attachment import Attachments
 from eastgate.ir import PolicyRef
+from eastgate.ir.labels import Operator, Requirement
 
 __all__ = ["run"]
 

@@ -21,11 +21,15 @@ SUITE = ROOT / "conformance"
 FEATURES = (
     "AccessPolicy",
     "AuthPolicy",
+    "Istio",
     "Linkerd",
     "AuthorizationPolicyCoreFeatures",
     "AuthorizationPolicyDeny",
     "AuthorizationPolicyHTTP",
     "ClusterAuthorizationPolicy",
+    "NetworkPolicy",
+    "ClusterNetworkPolicy",
+    "AdminNetworkPolicy",
     "Invariant",
 )
 FILES = sorted(SUITE.rglob("*.yaml"))
@@ -36,7 +40,19 @@ TABLES = [*FILES, *EXAMPLES]
 RULINGS = (
     frozenset("ABCDEF")
     | {"B2"}
-    | {str(number) for number in (*range(1, 14), *range(20, 27), 28, 29, *range(30, 35), *range(40, 54))}
+    | {
+        str(number)
+        for number in (
+            *range(1, 14),
+            *range(20, 27),
+            28,
+            29,
+            *range(30, 35),
+            *range(40, 54),
+            *range(60, 69),
+            *range(70, 77),
+        )
+    }
 )
 
 

@@ -64,8 +64,10 @@ if TYPE_CHECKING:
     from eastgate.dialects.accesspolicy.settings import *  # noqa: F403
     from eastgate.dialects.base import Condition as Condition
     from eastgate.dialects.gep3779.settings import *  # noqa: F403
+    from eastgate.dialects.istio.settings import *  # noqa: F403
     from eastgate.dialects.kuadrant.settings import *  # noqa: F403
     from eastgate.dialects.linkerd.settings import *  # noqa: F403
+    from eastgate.dialects.network.settings import *  # noqa: F403
     from eastgate.dialects.rejected import RejectedPolicy as RejectedPolicy
     from eastgate.engine.trace import LayerTrace as LayerTrace
     from eastgate.engine.trace import Missed as Missed

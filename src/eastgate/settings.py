@@ -21,6 +21,7 @@ __all__ = [
     "DataPlane",
     "McpDenials",
     "MeshMode",
+    "Names",
     "Networks",
     "OpenRequests",
     "Section",
@@ -75,6 +76,12 @@ class DataPlane(StrEnum):
     EASTGATE = "eastgate"
 
 
+class Names(tuple[str, ...]):
+    """A list of names, in the order written."""
+
+    __slots__ = ()
+
+
 def networks(*cidrs: str) -> Networks:
     """Read networks in CIDR notation. Raises ValueError."""
     return tuple(ip_network(cidr) for cidr in cidrs)
@@ -84,7 +91,7 @@ def networks(*cidrs: str) -> Networks:
 class Section:
     """Settings that a dialect brings: a frozen dataclass whose fields have defaults.
 
-    A field is a flag, a StrEnum, a name or networks; `linkerd_default_policy` is written `linkerdDefaultPolicy`.
+    A field is a flag, a StrEnum, a name, names or networks; `linkerd_default_policy` is written `linkerdDefaultPolicy`.
     """
 
     def check(self, settings: Settings) -> None:
@@ -192,15 +199,17 @@ def _homes() -> dict[str, tuple[type[Settings] | type[Section], str]]:
     return {_camel(name): (owner, name) for owner, name in names}
 
 
-def _format(value: str | bool | Networks) -> str:
+def _format(value: str | bool | Names | Networks) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return value if isinstance(value, str) else ",".join(str(network) for network in value)
 
 
-def _value(name: str, attribute: str, default: object, value: object) -> str | bool | Networks:
+def _value(name: str, attribute: str, default: object, value: object) -> str | bool | Names | Networks:
     if isinstance(default, bool):
         return _flag(name, value)
+    if isinstance(default, Names):
+        return _read_names(name, value)
     if not isinstance(value, str):
         raise SettingsError(f"setting `{name}` must be a string, not {value!r}")
     if isinstance(default, StrEnum):
@@ -212,10 +221,23 @@ def _value(name: str, attribute: str, default: object, value: object) -> str | b
         return _read_networks(name, value)
     if attribute == "namespace" and not re.fullmatch(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", value):
         raise SettingsError(f"setting `{name}` must be the name of a namespace, not `{value}`")
-    if not value or not all(c.islower() or c.isdigit() or c in "._-" for c in value) or not value.isascii():
+    if not _is_name(value):
         what = "a trust domain" if attribute == "trust_domain" else "a name"
         raise SettingsError(f"setting `{name}` must be {what} ([a-z0-9._-]+), not `{value}`")
     return value
+
+
+def _is_name(text: str) -> bool:
+    return bool(text) and text.isascii() and all(c.islower() or c.isdigit() or c in "._-" for c in text)
+
+
+def _read_names(name: str, value: object) -> Names:
+    names = [part.strip() for part in value.split(",")] if isinstance(value, str) else value
+    if names == [""]:
+        return Names()
+    if not isinstance(names, list) or not all(isinstance(each, str) and _is_name(each) for each in names):
+        raise SettingsError(f"setting `{name}` must be names separated by commas, such as a.example,b.example")
+    return Names(names)
 
 
 def _flag(name: str, value: object) -> bool:

@@ -12,9 +12,12 @@ from eastgate.diagnostics import Code
 from eastgate.dialects import codes as dialects
 from eastgate.dialects.accesspolicy import codes as accesspolicy
 from eastgate.dialects.gep3779 import codes as gep3779
+from eastgate.dialects.istio import authentication_codes as istio_authentications
+from eastgate.dialects.istio import codes as istio
 from eastgate.dialects.kuadrant import codes as kuadrant
 from eastgate.dialects.kuadrant.schemes import codes as schemes
 from eastgate.dialects.linkerd import codes as linkerd
+from eastgate.dialects.network import codes as network
 from eastgate.manifests import codes as sources
 from eastgate.manifests.shapes import codes as schema
 from tests.broken.corpus import MANIFESTS, expected
@@ -196,8 +199,58 @@ KUADRANT_FORMS = {
     schemes.CALLBACKS: "scheme",
 }
 
+# Network policies: the form is the kind.
+NETWORK = "networkpolicy clusternetworkpolicy adminnetworkpolicy baselineadminnetworkpolicy"
+CLUSTER_WIDE = "clusternetworkpolicy adminnetworkpolicy"
+NETWORK_FORMS = {
+    network.EMPTY_PEER: "networkpolicy",
+    network.BLOCK_BESIDE_SELECTOR: "networkpolicy",
+    network.CIDR: "networkpolicy clusternetworkpolicy",
+    network.EXCEPT: "networkpolicy",
+    network.PROTOCOL: "networkpolicy adminnetworkpolicy",
+    network.PORT: f"networkpolicy {CLUSTER_WIDE}",
+    network.END_PORT: "networkpolicy",
+    network.POLICY_TYPES: "networkpolicy",
+    network.ONE_FIELD: CLUSTER_WIDE,
+    network.OLD_PEER: f"{CLUSTER_WIDE} baselineadminnetworkpolicy",
+    network.ACTION: f"{CLUSTER_WIDE} baselineadminnetworkpolicy",
+    network.TOO_MANY: CLUSTER_WIDE,
+    network.EMPTY_LIST: CLUSTER_WIDE,
+    network.RANGE: "clusternetworkpolicy",
+    network.NAMED_PORT_OUTSIDE: CLUSTER_WIDE,
+    network.DOMAIN_NAME: "clusternetworkpolicy",
+    network.DOMAIN_DENIED: CLUSTER_WIDE,
+    network.DUPLICATE: "clusternetworkpolicy",
+    network.BASELINE_NAME: "baselineadminnetworkpolicy",
+    network.RULE_NAME: "clusternetworkpolicy",
+    network.OTHER_FORM: CLUSTER_WIDE,
+    network.OUTSIDE_AT_INGRESS: "clusternetworkpolicy",
+    network.NO_BASELINE_DOMAINS: "baselineadminnetworkpolicy",
+    network.EMPTY_RANGE: "adminnetworkpolicy",
+    schema.UNKNOWN_FIELD: NETWORK,
+    schema.MISSING_FIELD: f"networkpolicy {CLUSTER_WIDE}",
+    schema.WRONG_TYPE: "networkpolicy",
+    schema.NULL_VALUE: "networkpolicy clusternetworkpolicy",
+    schema.NAMESPACE_ON_CLUSTER_SCOPED: "clusternetworkpolicy",
+    sources.DUPLICATE_OBJECT: "networkpolicy clusternetworkpolicy",
+    dialects.UNKNOWN_KIND: "networkpolicy adminnetworkpolicy",
+    dialects.UNKNOWN_VERSION: f"networkpolicy {CLUSTER_WIDE}",
+}
+
 # Of auth schemes, tests/dialects/kuadrant/scheme_messages.txt shows every code.
-MODULES = [sources, world, schema, dialects, gep3779, accesspolicy, linkerd, kuadrant]
+MODULES = [
+    sources,
+    world,
+    schema,
+    dialects,
+    gep3779,
+    accesspolicy,
+    linkerd,
+    kuadrant,
+    network,
+    istio,
+    istio_authentications,
+]
 
 
 def shown(folder: str = "*", form: str = "") -> set[str]:
@@ -224,6 +277,7 @@ def test_the_table_of_forms_has_every_code_of_the_dialect() -> None:
     assert codes_of(gep3779) - FORMS.keys() == set()
     assert codes_of(accesspolicy) - ACCESS_FORMS.keys() == set()
     assert codes_of(linkerd) - LINKERD_FORMS.keys() == set()
+    assert codes_of(network) - NETWORK_FORMS.keys() == set()
 
 
 @pytest.mark.parametrize("form", ALL.split())
@@ -247,6 +301,12 @@ def test_every_code_of_linkerd_is_shown_in_every_resource_where_it_can_be_report
 def test_every_code_of_kuadrant_is_shown_where_it_can_be_reported(form: str) -> None:
     wanted = {code.id for code, forms in KUADRANT_FORMS.items() if form in forms.split()}
     assert wanted - shown("kuadrant", f"{form}-") == set()
+
+
+@pytest.mark.parametrize("form", NETWORK.split())
+def test_every_code_of_network_policies_is_shown_where_it_can_be_reported(form: str) -> None:
+    wanted = {code.id for code, forms in NETWORK_FORMS.items() if form in forms.split()}
+    assert wanted - shown("network", f"{form}-") == set()
 
 
 @pytest.mark.parametrize("module", [*MODULES, schemes], ids=lambda module: module.__name__)

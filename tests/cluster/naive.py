@@ -17,6 +17,7 @@ from eastgate.cluster import (
     ExternalsMatching,
     ExternalWorkload,
     GatewayNamed,
+    GatewaysMatching,
     Namespace,
     Owner,
     Pod,
@@ -176,7 +177,7 @@ class NaiveWorld:
                 return (pod.namespace, pod.service_account) == (namespace, account)
             case PodNamed(namespace, name):
                 return not facts.derived and (pod.namespace, pod.name) == (namespace, name)
-            case ExternalsMatching() | GatewayNamed() | RouteNamed() | BackendNamed():
+            case ExternalsMatching() | GatewaysMatching() | GatewayNamed() | RouteNamed() | BackendNamed():
                 return False
 
     def find(self, namespace: str, name: str) -> list[str]:

@@ -43,7 +43,7 @@ GATEWAY = "gateway.networking.k8s.io/v1"
         ("v1", "Pod", True),
         ("v1", "Service", True),
         ("v1", "ServiceAccount", True),
-        ("v1", "ConfigMap", False),
+        ("v1", "PersistentVolume", False),
         ("apps/v1", "Deployment", True),
         ("apps/v1beta2", "StatefulSet", True),
         ("extensions/v1beta1", "Deployment", True),

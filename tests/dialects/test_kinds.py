@@ -25,10 +25,11 @@ def test_the_forms_of_the_gep_are_policies_that_are_read(form: str) -> None:
 NO_POLICIES = [
     ("v1", "Pod"),
     ("apps/v1", "Deployment"),
-    ("networking.k8s.io/v1", "NetworkPolicy"),
+    ("networking.k8s.io/v1", "Ingress"),
     ("gateway.networking.k8s.io/v1", "HTTPRoute"),
     ("gateway.networking.k8s.io/v1alpha3", "BackendTLSPolicy"),
-    ("security.istio.io/v1", "PeerAuthentication"),
+    ("networking.istio.io/v1", "VirtualService"),
+    ("networking.istio.io/v1", "Gateway"),
     ("kuadrant.io/v1", "RateLimitPolicy"),
     # of a group that holds policies, and none
     (f"{GROUP}/v1alpha1", "XBackendTrafficPolicy"),

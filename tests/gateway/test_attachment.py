@@ -16,7 +16,7 @@ from eastgate.cluster import (
     Selector,
     WorldObject,
 )
-from eastgate.cluster.labels import Operator
+from eastgate.ir.labels import Operator
 from tests.gateway.building import gateway, https, request, route, told
 
 TWO = gateway(Listener("one", 80, "HTTP"), Listener("two", 8080, "HTTP"))

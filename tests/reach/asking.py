@@ -103,7 +103,9 @@ def find_entrance(destination: Destination, request: Request) -> Entrance | None
     named = [each for each in chosen if port in each.ports]
     if len({each.tls for each in named}) > 1:
         named = [each for each in named if each.tls == (sni is not None)]
-    return next(iter(named), None) or next((each for each in chosen if each.others), None)
+    return next(iter(named), None) or next(
+        (each for each in chosen if isinstance(port, int) and each.takes(port)), None
+    )
 
 
 def find_answer(reach: Reachability, entrance: Entrance, request: Request) -> Answer:

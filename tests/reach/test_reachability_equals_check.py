@@ -16,9 +16,10 @@ from eastgate.settings import DataPlane
 from tests.differential.gateways import drawing as gateways
 from tests.differential.gateways.corpus import asks
 from tests.reach.asking import compare_with_check, compare_with_engine, reachability
-from tests.worlds import access_generate, kuadrant_generate, linkerd_generate
+from tests.worlds import access_generate, kuadrant_generate, linkerd_generate, network_generate
 from tests.worlds.kuadrant_oracle import Call as HttpCall
 from tests.worlds.linkerd_oracle import ALL_POLICIES, Call, Manifest, account_name
+from tests.worlds.network_oracle import Ask
 from tests.worlds.test_generated_access import every_call, question
 from tests.worlds.test_generated_clusters import authority_of, every_request, situations
 from tests.worlds.test_generated_kuadrant import TO, accepted
@@ -123,3 +124,15 @@ def test_of_gateways_with_listeners_and_routes(manifests: list[Manifest], chosen
     for ask in asks(manifests, seed, callers=4, requests=12):
         for asked in ask.questions():
             compare_with_check(reach, authority, asked)
+
+
+@settings(max_examples=60, deadline=None)
+@given(network_generate.situations())
+def test_of_network_policies(situation: tuple[list[Manifest], list[Ask]]) -> None:
+    manifests, asked = situation
+    authority = authority_of(manifests, Settings())
+    reach = reachability(authority)
+    for ask in asked:
+        kind = ask.to.partition(":")[0]
+        if kind in ("pod", "service") and ask.protocol == "tcp" and ask.port is not None:
+            compare_with_check(reach, authority, Question(ask.source, ask.to, ask.port, source_ip=ask.source_ip))

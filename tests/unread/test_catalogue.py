@@ -83,9 +83,7 @@ def test_every_kind_is_listed_once_and_written_as_definitions_write_it() -> None
     ("api_version", "kind"),
     [
         ("acme.example/v1", "NetworkPolicy"),
-        ("networking.k8s.oi/v1", "NetworkPolicy"),
         ("networking.k8s.io/v1", "networkpolicy"),
-        ("v1", "NetworkPolicy"),
         ("acme.example/v1", "AuthorizationPolicy"),
         ("cilium.io/v2", "CiliumNetworkPolicies"),
     ],

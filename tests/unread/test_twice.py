@@ -55,8 +55,8 @@ def test_strict_answers_nothing(run: Run) -> None:
 
 _NETWORK_POLICY = """\
 ---
-apiVersion: networking.k8s.io/v1
-kind: NetworkPolicy
+apiVersion: k8s.cni.cncf.io/v1beta1
+kind: MultiNetworkPolicy
 metadata: {name: x, namespace: elsewhere}
 spec: {podSelector: {matchLabels: {app: %s}}}
 """

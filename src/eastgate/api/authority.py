@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, cast
 from eastgate import dialects
 from eastgate.api.deciding import Decider, LiveArrivals, LiveQuestion, Prepared
 from eastgate.api.decisions import Decision
+from eastgate.api.networked import network_objects
 from eastgate.api.questions import Question, QuestionError
 from eastgate.api.reading import FaultReason, ManifestError, Manifests, read_manifests, read_plain
 from eastgate.cluster import LiveWorld, ObjectId, Workload, World, WorldObject
-from eastgate.cluster.points import Point
+from eastgate.cluster.points import Direction, Point
 from eastgate.diagnostics import Diagnostic
 from eastgate.dialects import Policy
 from eastgate.dialects import rejected as rejection
@@ -65,9 +66,17 @@ class Authority:
         self._is_examined = any(map(dialects.is_examined, manifests.policies))
         self._live = LiveWorld.of(manifests.objects)
         self._world = self._live.view
-        self._engine: Engine[Policy] = Engine(self._world, manifests.demanded, self._assemble, self._stances)
+        self._engine: Engine[Policy] = Engine(
+            self._world,
+            manifests.demanded,
+            self._assemble,
+            self._stances,
+            dialects.is_on_network,
+            self._assemble_end,
+        )
         self._decider = Decider(self._world, self._settings, self._engine, unread)
         self._decider.unread_objects = manifests.unread
+        self._unanalysed = (-1, UnreadObjects())
 
     @property
     def settings(self) -> Settings:
@@ -105,6 +114,9 @@ class Authority:
 
     def _assemble(self, attached: Sequence[Attachment[Policy]], stances: Stances) -> list[Layer]:
         return dialects.assemble(attached, self._settings, self._world, stances, self._keys, live=self._asks_servers)
+
+    def _assemble_end(self, attached: Sequence[Attachment[Policy]], direction: Direction) -> list[Layer]:
+        return dialects.assemble_end(attached, direction, self._settings, self._world)
 
     def _stances(self, workload: Workload, attached: Sequence[Attachment[Policy]]) -> Stances:
         return dialects.stances(workload, attached, self._settings, self._world)
@@ -273,6 +285,20 @@ class Authority:
     @unread_objects.setter
     def unread_objects(self, objects: UnreadObjects) -> None:
         self._decider.unread_objects = objects
+
+    @property
+    def unanalysed(self) -> UnreadObjects:
+        """Return what descriptions of points leave out: objects of unread kinds, and policies of the network.
+
+        It is for the packages of this project, and no part of the public API.
+        """
+        version, objects = self._unanalysed
+        if version != self._engine.version:
+            unread = self.unread_objects.objects
+            network = network_objects(self._engine, self._assemble_end, self.document_of)
+            objects = UnreadObjects([*unread, *network])
+            self._unanalysed = (self._engine.version, objects)
+        return objects
 
     def rejected_at(self, points: Iterable[Point]) -> list[rejection.RejectedPolicy]:
         """Return the policies that cannot be read and that are about some of these points."""

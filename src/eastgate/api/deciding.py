@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
+from functools import partial
 from typing import TypeAlias
 
 from eastgate import dialects
@@ -23,6 +24,7 @@ from eastgate.api.questions import (
     request_values,
 )
 from eastgate.api.questions.arrivals import without_http
+from eastgate.api.questions.derived import derive_values, derived_among
 from eastgate.cluster import World
 from eastgate.cluster.points import Point
 from eastgate.dialects import Policy
@@ -30,7 +32,17 @@ from eastgate.dialects import rejected as rejection
 from eastgate.dialects.base import Condition
 from eastgate.engine.compiled import Program
 from eastgate.engine.engine import Engine
-from eastgate.ir import AskAll, Authorizer, Known, Layer, LiveAnswers, Request, ask_authorizers, authorizers_in
+from eastgate.ir import (
+    AskAll,
+    Authorizer,
+    Derivation,
+    Known,
+    Layer,
+    LiveAnswers,
+    Request,
+    ask_authorizers,
+    authorizers_in,
+)
 from eastgate.ir.attributes import IDENTITY, PORT, Attribute, header, query
 from eastgate.records import dataclass
 from eastgate.settings import Settings
@@ -49,7 +61,7 @@ __all__ = ["Decider", "LiveArrivals", "LiveQuestion", "Prepared"]
 _Decided = tuple["_Crossing", Request, tuple[Program | None, int]]
 _Passed: TypeAlias = (
     "tuple[tuple[Program, ...], tuple[Layer, ...], Mapping[str, Authorizer], bool, tuple[Attribute, ...], "
-    "tuple[Point, Policy] | None, frozenset[Attribute]]"
+    "tuple[Point, Policy] | None, frozenset[Attribute], tuple[Attribute, ...], tuple[Derivation, ...]]"
 )
 _MOST_POINTS = 65_536  # sequences of points, that are remembered
 
@@ -70,6 +82,16 @@ class _Crossing(Stop):
     denied_way: tuple[tuple[str, bool], ...]
     hides_http: bool
     looked_at: frozenset[Attribute]
+    derived: tuple[Attribute, ...]
+    derivations: tuple[Derivation, ...]
+    entry: EntryPoint
+
+    def complete(self, values: dict[Attribute, Known], question: Question) -> None:
+        """Add what is worked out of the rest, where something here looks at it."""
+        if self.derived:
+            values.update(derive_values(question, self.derived))
+        for derivation in self.derivations:
+            values.update(derivation.derive(values, question.raw))
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +157,7 @@ class Decider:
 
         It cannot where a policy with errors has a say in it, and where `unread` says so of what is not read.
         """
-        return self.judge(question, self._decide(question))
+        return self.judge(question, self._decide(question, self.engine.has_network_policies))
 
     def enforced(self, question: Question, along: tuple[Point, ...] | None = None) -> Decision:
         """Return what proxies do that enforce the policies: what a policy with errors targets is closed.
@@ -162,6 +184,7 @@ class Decider:
             for caller in callers:
                 values = {**shared, **caller, **crossing.values}
                 live.leave_out_others(values, crossing.repeatable)
+                crossing.complete(values, question)
                 if PORT not in values and PORT not in crossing.looked_at:
                     values[PORT] = None  # whatever it is, and what is known is decided faster
                 yield crossing, values
@@ -187,29 +210,63 @@ class Decider:
             {policy.ref: policy for policy in attached if isinstance(policy, rejection.RejectedPolicy)}.values()
         )
 
-    def _decide(self, question: Question) -> list[_Decided]:
+    def _decide(self, question: Question, with_network: bool = False) -> list[_Decided]:
         """Decide every request that a question stands for."""
-        return [(crossing, request, crossing.decide(request)) for crossing, request in self.arrivals(question)]
+        arrivals = self.arrivals(question, with_network=with_network)
+        return [(crossing, request, crossing.decide(request)) for crossing, request in arrivals]
 
-    def arrivals(self, question: Question) -> list[tuple[_Crossing, Request]]:
-        """Return the requests that a question stands for, each with where it arrives."""
+    def arrivals(self, question: Question, *, with_network: bool = False) -> list[tuple[_Crossing, Request]]:
+        """Return the requests that a question stands for, each with where it arrives.
+
+        `with_network`: on a way that passes both ends of the connection, where the network applies policies, too.
+        """
         self._follow()
         shared = request_values(question)
         callers = self._resolver.callers(question)
         arrivals: list[tuple[_Crossing, Request]] = []
-        for crossing in self._resolver.entries(question, shared):
-            for caller in callers:
+        for entry in self._resolver.entries(question, shared):
+            for crossing, caller in self._connections(question, entry, callers, with_network=with_network):
                 values = {**shared, **caller, **crossing.values}
                 if crossing.hides_http:
+                    crossing.complete(values, question)
                     arrivals.append((crossing, without_http(values)))
                     continue
                 if crossing.repeatable:
                     _leave_out_others(values, question, crossing.repeatable)
+                if crossing.derived or crossing.derivations:
+                    crossing.complete(values, question)
                 request = Request(values, question.external_auth)
                 if crossing.authorizers:
                     request = ask_authorizers(request, question.raw, crossing.authorizers)
                 arrivals.append((crossing, request))
         return arrivals
+
+    def _connections(
+        self, question: Question, crossing: _Crossing, callers: Iterable[Values], *, with_network: bool
+    ) -> Iterator[tuple[_Crossing, Values]]:
+        """Yield every connection by which callers may come to a crossing."""
+        if not with_network:
+            yield from ((crossing, caller) for caller in callers)
+            return
+        from eastgate.api.questions.network import (  # many have no such policies
+            Receiver,
+            Sender,
+            connections_of,
+            name_ports,
+            selectors_about,
+            senders_of,
+        )
+
+        for caller in callers:
+
+            def senders(receiver: Receiver, caller: Values = caller) -> tuple[Sender, ...]:
+                telling = partial(selectors_about, self.engine, self._world, receiver)
+                return senders_of(question, caller, self._world, self._settings, telling)
+
+            for entry in connections_of(crossing.entry, senders, question, self._world):
+                connection = self._cross(entry)
+                for ports in name_ports(entry, connection.layers, question, self._world):
+                    yield connection, {**caller, **ports}
 
     def _cross(self, entry: EntryPoint) -> _Crossing:
         """Find what decides where a question leads."""
@@ -218,7 +275,7 @@ class Decider:
             if len(self._passed) >= _MOST_POINTS:
                 self._passed.clear()
             found = self._passed[entry.points] = self._pass(entry.points)
-        programs, layers, authorizers, asks, repeatable, uncertain, looked_at = found
+        programs, layers, authorizers, asks, repeatable, uncertain, looked_at, derived, derivations = found
         return _Crossing(
             entry.where,
             entry.points,
@@ -233,6 +290,9 @@ class Decider:
             ((entry.where, False),),
             entry.hides_http,
             looked_at,
+            derived,
+            derivations,
+            entry,
         )
 
     def _pass(self, points: tuple[Point, ...]) -> _Passed:
@@ -246,9 +306,11 @@ class Decider:
             layers,
             authorizers_in(layers),
             any(isinstance(stage, AskAll) for layer in layers for chain in layer.chains for stage in chain.stages),
-            tuple(attribute for attribute in looked_at if attribute.is_repeatable),
+            tuple(attribute for attribute in looked_at if attribute.is_field),
             next(((point, policies[0]) for point, policies in uncertain if policies), None),
             looked_at,
+            derived_among(looked_at),
+            tuple(dict.fromkeys(derivation for layer in layers for derivation in layer.derivations)),
         )
 
     def judge(self, question: Question, decided: Sequence[_Decided]) -> Decision:
@@ -296,7 +358,7 @@ class Decider:
             ways = tuple(allowed.items())
         unconsidered = self._unconsidered
         if self._unread_objects.objects:
-            points = dict.fromkeys(point for each, _, _ in decided for point in each.points)
+            points = dict.fromkeys(point for each, _, _ in decided for point in each.entry.points)
             callers = callers_of(question, self._world, self._settings)
             unconsidered = self._unread_objects.about(points, callers, self._world, rejected=self._rejections)
         return Decision(question, crossing, request, verdict, ways, unconsidered, self._conditions)
@@ -379,7 +441,10 @@ class Prepared:
         self._decider = decider
         self._engine = decider.engine
         self._answered: tuple[int, Decision | None] = (-1, None)  # the version that this holds for, and the answer
-        self._resolved = (self._engine.version, decider.arrivals(question))
+        self._resolved = (self._engine.version, self._arrivals())
+
+    def _arrivals(self) -> list[tuple[_Crossing, Request]]:
+        return self._decider.arrivals(self.question, with_network=self._engine.has_network_policies)
 
     def decide(self) -> Decision:
         """Answer the question as things are now. Raises QuestionError where it cannot be decided."""
@@ -391,7 +456,7 @@ class Prepared:
         now = self._engine.version
         version, arrivals = self._resolved
         if version != now or any(crossing.authorizers for crossing, _ in arrivals):
-            arrivals = self._decider.arrivals(self.question)
+            arrivals = self._arrivals()
             self._resolved = (now, arrivals)
         decided = [(crossing, request, crossing.decide(request)) for crossing, request in arrivals]
         decision = self._decider.judge(self.question, decided)

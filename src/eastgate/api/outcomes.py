@@ -28,7 +28,18 @@ from eastgate.ir import (
     Suffix,
     Value,
 )
-from eastgate.ir.attributes import ADDRESS, HOST, MCP_METHOD, MCP_TOOL, METHOD, PATH, PORT, SNI, Attribute
+from eastgate.ir.attributes import (
+    ADDRESS,
+    FORWARDED_ADDRESS,
+    HOST,
+    MCP_METHOD,
+    MCP_TOOL,
+    METHOD,
+    PATH,
+    PORT,
+    SNI,
+    Attribute,
+)
 from eastgate.records import dataclass
 from eastgate.symbolic.stages import order_chain
 
@@ -43,6 +54,7 @@ _PARTS: dict[Attribute, str] = {
     MCP_METHOD: "mcp_method",
     MCP_TOOL: "tool",
     ADDRESS: "source_ip",
+    FORWARDED_ADDRESS: "forwarded_for",
 }
 _METHODS = ("GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS")
 _MOST_RULES = 30  # of a layer
@@ -152,7 +164,19 @@ class _ExampleSearch:
 
     def _shortened(self, question: Question) -> Question:
         """Return the question without the parts that it is allowed without."""
-        for part in ("sni", "source_ip", "host", "claims", "headers", "tool", "mcp_method", "path", "method", "port"):
+        for part in (
+            "sni",
+            "forwarded_for",
+            "source_ip",
+            "host",
+            "claims",
+            "headers",
+            "tool",
+            "mcp_method",
+            "path",
+            "method",
+            "port",
+        ):
             given = getattr(self._question, part)
             shorter = replace(question, **{part: given})
             if (
@@ -242,7 +266,7 @@ def _ordinary(attribute: Attribute) -> Iterator[Value]:
             yield f"/other{suffix}"
         elif attribute in (HOST, SNI):
             yield f"other{suffix}.example"
-        elif attribute == ADDRESS:
+        elif attribute in (ADDRESS, FORWARDED_ADDRESS):
             yield str(ip_address(_TEST_NETWORK + number * 65_537))
         elif attribute == METHOD:
             yield f"OTHER{suffix}"

@@ -18,6 +18,7 @@ from eastgate.cluster.filters import (
 )
 from eastgate.cluster.gateways import (
     GATEWAY_GROUP,
+    GATEWAY_NAME_LABEL,
     ROUTE_KINDS,
     AllowedRoutes,
     Backend,
@@ -36,10 +37,19 @@ from eastgate.cluster.gateways import (
 )
 from eastgate.cluster.interpret import interpret
 from eastgate.cluster.kinds import WorldObject, object_id, uses, uses_kind
-from eastgate.cluster.labels import Operator, Requirement, Selector, is_added_label
 from eastgate.cluster.manifest import Manifest
 from eastgate.cluster.names import dns_label_problem, dns_subdomain_problem, label_key_problem, label_value_problem
-from eastgate.cluster.objects import NAME_LABEL, Namespace, ObjectId, Service, ServiceAccount, ServicePort, moment
+from eastgate.cluster.objects import (
+    NAME_LABEL,
+    ConfigMap,
+    Namespace,
+    Node,
+    ObjectId,
+    Service,
+    ServiceAccount,
+    ServicePort,
+    moment,
+)
 from eastgate.cluster.patterns import matches_pattern, pattern_problem, spans_first_match
 from eastgate.cluster.pods import (
     API_KINDS,
@@ -70,6 +80,7 @@ from eastgate.cluster.targets import (
     Everything,
     ExternalsMatching,
     GatewayNamed,
+    GatewaysMatching,
     PodNamed,
     PodsAcross,
     PodsMatching,
@@ -80,6 +91,7 @@ from eastgate.cluster.targets import (
     Target,
 )
 from eastgate.cluster.world import LiveWorld, World
+from eastgate.ir.labels import Operator, Requirement, Selector, is_added_label
 from eastgate.ir.service_accounts import account_of, service_account_id
 from eastgate.ir.spiffe import spiffe_problem, trust_domain_problem
 
@@ -87,6 +99,7 @@ __all__ = [
     "API_KINDS",
     "CONTROLLER_KINDS",
     "GATEWAY_GROUP",
+    "GATEWAY_NAME_LABEL",
     "NAME_LABEL",
     "ROUTE_KINDS",
     "AllowedRoutes",
@@ -94,6 +107,7 @@ __all__ = [
     "BackendNamed",
     "Change",
     "ClientValidation",
+    "ConfigMap",
     "ContainerPort",
     "Controller",
     "Cors",
@@ -102,6 +116,7 @@ __all__ = [
     "ExternalsMatching",
     "Gateway",
     "GatewayNamed",
+    "GatewaysMatching",
     "GrantFrom",
     "GrantTo",
     "GrpcMatch",
@@ -113,6 +128,7 @@ __all__ = [
     "LiveWorld",
     "Manifest",
     "Namespace",
+    "Node",
     "ObjectId",
     "Operator",
     "Owner",

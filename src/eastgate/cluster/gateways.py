@@ -9,15 +9,16 @@ import enum
 from collections.abc import Mapping
 from dataclasses import field
 
-from eastgate.cluster.labels import Selector
 from eastgate.cluster.objects import Namespaced, ObjectId
 from eastgate.cluster.routes import GrpcRule, RouteRule, StreamRule
 from eastgate.diagnostics.spans import Span
+from eastgate.ir.labels import Selector
 from eastgate.records import dataclass
 
 __all__ = [
     "BACKEND_KINDS",
     "GATEWAY_GROUP",
+    "GATEWAY_NAME_LABEL",
     "ROUTE_KINDS",
     "AllowedRoutes",
     "Backend",
@@ -36,6 +37,7 @@ __all__ = [
 ]
 
 GATEWAY_GROUP = "gateway.networking.k8s.io"
+GATEWAY_NAME_LABEL = "gateway.networking.k8s.io/gateway-name"
 BACKEND_KINDS = ("XBackend", "Backend")
 ROUTE_KINDS = ("HTTPRoute", "GRPCRoute", "TCPRoute", "TLSRoute")
 

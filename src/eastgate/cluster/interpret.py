@@ -7,6 +7,7 @@ or a port that is no number is reported, with everything else that is wrong with
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import cache
 
 from eastgate.cluster import codes
@@ -16,14 +17,14 @@ from eastgate.cluster.gateways import ROUTE_KINDS
 from eastgate.cluster.kinds import WorldObject, object_id, world_kind
 from eastgate.cluster.manifest import Manifest
 from eastgate.cluster.names import dns_label_problem, dns_subdomain_problem
-from eastgate.cluster.objects import Namespace, ObjectId, Service, ServiceAccount, ServicePort
+from eastgate.cluster.objects import ConfigMap, Namespace, Node, ObjectId, Service, ServiceAccount, ServicePort
 from eastgate.cluster.pods import CONTROLLER_KINDS
 from eastgate.cluster.read_containers import PROTOCOL, read_protocol
 from eastgate.cluster.read_externals import EXTERNAL, OLD_EXTERNAL, OLD_VERSION, read_external
 from eastgate.cluster.read_gateways import GATEWAY, GRANT, read_gateway, read_grant, read_route, route_shape
 from eastgate.cluster.read_pods import POD, controller_shape, read_controller, read_pod
 from eastgate.cluster.secrets import SECRET, read_secret
-from eastgate.cluster.shapes import NAMED_PORT, PORT, STRINGS, TEXT, each, record
+from eastgate.cluster.shapes import NAMED_PORT, PORT, STRINGS, TEXT, each, record, usual_address
 from eastgate.cluster.slices import SLICE, read_slice
 from eastgate.diagnostics import Reporter
 from eastgate.diagnostics.spans import Span
@@ -68,7 +69,13 @@ _SERVICE_PORT = each(
         "protocol": PROTOCOL,
     }
 )
-_SERVICE = record({"spec": record({"selector": STRINGS, "ports": _SERVICE_PORT, "type": TEXT})})
+_SERVICE = record(
+    {
+        "metadata": record({"labels": STRINGS}),
+        "spec": record({"selector": STRINGS, "ports": _SERVICE_PORT, "type": TEXT}),
+    }
+)
+_NODE = record({"metadata": _METADATA, "status": record({"addresses": each({"type": TEXT, "address": TEXT})})})
 _SHAPES = {
     "Pod": POD,
     "ExternalWorkload": EXTERNAL,
@@ -77,6 +84,8 @@ _SHAPES = {
     "Secret": SECRET,
     "ServiceAccount": record({}),
     "Namespace": record({"metadata": _METADATA}),
+    "Node": _NODE,
+    "ConfigMap": record({}),
     "Gateway": GATEWAY,
     "ReferenceGrant": GRANT,
     **{kind: controller_shape(kind) for kind in CONTROLLER_KINDS},
@@ -97,27 +106,23 @@ def _read(kind: str, root: Data, identity: ObjectId, span: Span | None) -> World
         return read_controller(kind, root, namespace, name, span)
     if kind in ROUTE_KINDS:
         return read_route(kind, root, namespace, name, span)
-    match kind:
-        case "Pod":
-            return read_pod(root, namespace, name, span)
-        case "ExternalWorkload":
-            return read_external(root, namespace, name, span)
-        case "Service":
-            return _service(root, namespace, name, span)
-        case "EndpointSlice":
-            return read_slice(root, namespace, name, span)
-        case "Secret":
-            return read_secret(root, namespace, name, span)
-        case "ServiceAccount":
-            return ServiceAccount(namespace, name, span)
-        case "Namespace":
-            metadata = mapping(root, "metadata")
-            return Namespace(name, strings(metadata, "labels"), strings(metadata, "annotations"), span)
-        case "Gateway":
-            return read_gateway(root, namespace, name, span)
-        case "ReferenceGrant":
-            return read_grant(root, namespace, name, span)
-    raise AssertionError(kind)
+    reads = _READERS.get(kind)
+    return reads(root, namespace, name, span) if reads is not None else _NAMELESS[kind](root, name, span)
+
+
+def _account(_: Data, namespace: str, name: str, span: Span | None) -> ServiceAccount:
+    return ServiceAccount(namespace, name, span)
+
+
+def _config_map(root: Data, namespace: str, name: str, span: Span | None) -> ConfigMap:
+    data = mapping(root, "data")
+    settings = {key: value for key in _READ_SETTINGS if isinstance(value := data.get(key), str)}
+    return ConfigMap(namespace, name, settings, span)
+
+
+def _namespace(root: Data, name: str, span: Span | None) -> Namespace:
+    metadata = mapping(root, "metadata")
+    return Namespace(name, strings(metadata, "labels"), strings(metadata, "annotations"), span)
 
 
 _NAME_HELP = "write a name that the API server accepts: lower-case letters, digits and -"
@@ -143,11 +148,36 @@ def _service(root: Data, namespace: str, name: str, span: Span | None) -> Servic
         selector=strings(spec, "selector"),
         ports=tuple(_service_port(port) for port in entries(spec, "ports")),
         type=text(spec, "type") or "ClusterIP",
+        labels=strings(mapping(root, "metadata"), "labels"),
         span=span,
     )
+
+
+def _node(root: Data, name: str, span: Span | None) -> Node:
+    """Return a node with those of its addresses that are IP addresses: others are names."""
+    addresses = (text(entry, "address") for entry in entries(mapping(root, "status"), "addresses"))
+    usual = (usual_address(address) for address in addresses if address)
+    known = tuple(address for address in usual if address is not None)
+    return Node(name, strings(mapping(root, "metadata"), "labels"), known, span)
 
 
 def _service_port(port: Data) -> ServicePort:
     own = number(port, "port") or 0
     target = text(port, "targetPort") or number(port, "targetPort") or own
     return ServicePort(own, target, text(port, "name"), read_protocol(port))
+
+
+_READ_SETTINGS = ("mesh",)  # of all ConfigMaps: what else is in them is nobody's business
+_READERS: Mapping[str, Callable[[Data, str, str, Span | None], WorldObject]] = {
+    "Pod": read_pod,
+    "ExternalWorkload": read_external,
+    "Service": _service,
+    "EndpointSlice": read_slice,
+    "Secret": read_secret,
+    "ServiceAccount": _account,
+    "ConfigMap": _config_map,
+    "Gateway": read_gateway,
+    "ReferenceGrant": read_grant,
+}
+_NAMELESS: Mapping[str, Callable[[Data, str, Span | None], WorldObject]] = {"Namespace": _namespace, "Node": _node}
+"""The readers of kinds that are in no namespace."""

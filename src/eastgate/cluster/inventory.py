@@ -17,7 +17,7 @@ from eastgate.cluster.gateways import Backend, Gateway, ReferenceGrant, Route
 from eastgate.cluster.kinds import WorldObject
 from eastgate.cluster.label_index import LabelIndex
 from eastgate.cluster.membership import Membership
-from eastgate.cluster.objects import Namespace, ObjectId, Service, ServiceAccount
+from eastgate.cluster.objects import ConfigMap, Namespace, Node, ObjectId, Service, ServiceAccount
 from eastgate.cluster.ownership import Ownership, Slot
 from eastgate.cluster.placement import AssignedAddresses
 from eastgate.cluster.pods import Controller, Pod, Workload
@@ -53,12 +53,14 @@ class Inventory:
         "_ownership",
         "_seats",
         "backends",
+        "config_maps",
         "gateways",
         "grants",
         "index",
         "membership",
         "namespace_labels",
         "namespaces",
+        "nodes",
         "objects",
         "placement",
         "routes",
@@ -76,6 +78,8 @@ class Inventory:
         self.routes: dict[str, Route] = {}
         self.backends: dict[str, Backend] = {}
         self.service_accounts: dict[str, ServiceAccount] = {}
+        self.nodes: dict[str, Node] = {}
+        self.config_maps: dict[str, ConfigMap] = {}
         self.secrets: dict[str, Secret] = {}
         self.secrets_version = 0
         self.grants: dict[str, dict[str, ReferenceGrant]] = {}  # by namespace, then by name
@@ -144,10 +148,6 @@ class Inventory:
                 update.services.append((declared.key, declared if present else None))
             case Namespace():
                 self._declare_namespace(declared, present=present, update=update)
-            case Gateway():
-                _keep(self.gateways, declared.key, declared, present=present)
-            case Route():
-                _keep(self.routes, declared.key, declared, present=present)
             case Backend():
                 self._declare_backend(declared, present=present)
             case EndpointSlice():
@@ -155,10 +155,24 @@ class Inventory:
             case Secret():
                 _keep(self.secrets, declared.key, declared, present=present)
                 self.secrets_version += 1
-            case ServiceAccount():
-                _keep(self.service_accounts, declared.key, declared, present=present)
             case ReferenceGrant():
                 self._declare_grant(declared, present=present)
+            case _:
+                self._file(declared, present=present)
+
+    def _file(self, declared: Gateway | Route | ServiceAccount | Node | ConfigMap, *, present: bool) -> None:
+        """Keep or drop an object that is found by its name alone."""
+        match declared:
+            case Gateway():
+                _keep(self.gateways, declared.key, declared, present=present)
+            case Route():
+                _keep(self.routes, declared.key, declared, present=present)
+            case ServiceAccount():
+                _keep(self.service_accounts, declared.key, declared, present=present)
+            case Node():
+                _keep(self.nodes, declared.name, declared, present=present)
+            case ConfigMap():
+                _keep(self.config_maps, declared.key, declared, present=present)
 
     def _declare_claim(self, declared: Pod | Controller | ExternalWorkload, *, present: bool) -> set[Slot]:
         """Take in or drop what becomes workloads; return the slots whose workloads may be others now."""

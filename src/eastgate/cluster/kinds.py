@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from eastgate.cluster.externals import EXTERNAL_GROUP, ExternalWorkload
 from eastgate.cluster.gateways import GATEWAY_GROUP, ROUTE_KINDS, Backend, Gateway, ReferenceGrant, Route
-from eastgate.cluster.objects import Namespace, ObjectId, Service, ServiceAccount
+from eastgate.cluster.objects import ConfigMap, Namespace, Node, ObjectId, Service, ServiceAccount
 from eastgate.cluster.pods import API_KINDS, CONTROLLER_KINDS, Controller, Pod
 from eastgate.cluster.secrets import Secret
 from eastgate.cluster.slices import SLICE_GROUP, EndpointSlice
@@ -15,6 +15,8 @@ __all__ = ["WorldObject", "canonical_group", "group_of", "object_id", "uses", "u
 
 WorldObject: TypeAlias = (
     Namespace
+    | Node
+    | ConfigMap
     | Pod
     | Controller
     | ExternalWorkload
@@ -30,7 +32,7 @@ WorldObject: TypeAlias = (
 """Anything that can be declared to a world. A Backend is declared by the dialect whose kind it is."""
 
 _KINDS = {
-    **{("", kind): kind for kind in ("Namespace", "Pod", "Secret", "Service", "ServiceAccount")},
+    **{("", kind): kind for kind in ("ConfigMap", "Namespace", "Node", "Pod", "Secret", "Service", "ServiceAccount")},
     **{(group, API_KINDS.get(kind, kind)): kind for kind, group in CONTROLLER_KINDS.items()},
     (EXTERNAL_GROUP, "ExternalWorkload"): "ExternalWorkload",
     (SLICE_GROUP, "EndpointSlice"): "EndpointSlice",
@@ -39,6 +41,7 @@ _KINDS = {
 """The name of a kind of a group in the world."""
 _OLD_GROUP = "extensions"  # where apps and batch kinds lived before Kubernetes 1.16
 _HOMES = {kind: CONTROLLER_KINDS[kind] for kind in CONTROLLER_KINDS if CONTROLLER_KINDS[kind] in ("apps", "batch")}
+_CLUSTER_SCOPED = frozenset({"Namespace", "Node"})
 _NAMES = frozenset(kind for _, kind in _KINDS)
 
 
@@ -75,4 +78,4 @@ def object_id(api_version: str, kind: str, namespace: str | None, name: str) -> 
     group = canonical_group(group_of(api_version), kind)
     if group is None:
         return None
-    return ObjectId(group, kind, "" if kind == "Namespace" else namespace or "default", name)
+    return ObjectId(group, kind, "" if kind in _CLUSTER_SCOPED else namespace or "default", name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from eastgate.cluster.labels import Operator, Requirement, Selector
+from eastgate.ir.labels import Operator, Requirement, Selector
 
 __all__ = ["LabelIndex"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-from eastgate.cluster.labels import Selector
 from eastgate.cluster.objects import Service
 from eastgate.cluster.pods import Workload
 from eastgate.cluster.workload_index import WorkloadIndex
+from eastgate.ir.labels import Selector
 
 __all__ = ["Membership"]
 

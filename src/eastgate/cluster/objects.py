@@ -14,7 +14,18 @@ from typing import NamedTuple
 from eastgate.diagnostics.spans import Span
 from eastgate.records import dataclass
 
-__all__ = ["NAME_LABEL", "Namespace", "Namespaced", "ObjectId", "Service", "ServiceAccount", "ServicePort", "moment"]
+__all__ = [
+    "NAME_LABEL",
+    "ConfigMap",
+    "Namespace",
+    "Namespaced",
+    "Node",
+    "ObjectId",
+    "Service",
+    "ServiceAccount",
+    "ServicePort",
+    "moment",
+]
 
 NAME_LABEL = "kubernetes.io/metadata.name"
 """The label that Kubernetes puts on every namespace, and that nobody can change."""
@@ -94,6 +105,7 @@ class Service(Namespaced):
     selector: Mapping[str, str] = field(default_factory=dict, hash=False)
     ports: tuple[ServicePort, ...] = ()
     type: str = "ClusterIP"
+    labels: Mapping[str, str] = field(default_factory=dict, hash=False)
     span: Span | None = field(default=None, compare=False)
 
     @property
@@ -124,3 +136,33 @@ class ServiceAccount(Namespaced):
     def id(self) -> ObjectId:
         """Return which object of the API this is."""
         return ObjectId("", "ServiceAccount", self.namespace, self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node of the cluster, with all of its addresses."""
+
+    name: str
+    labels: Mapping[str, str] = field(default_factory=dict, hash=False)
+    addresses: tuple[str, ...] = ()
+    span: Span | None = field(default=None, compare=False)
+
+    @property
+    def id(self) -> ObjectId:
+        """Return which object of the API this is."""
+        return ObjectId("", "Node", "", self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigMap(Namespaced):
+    """A ConfigMap that some system reads its settings from."""
+
+    namespace: str
+    name: str
+    data: Mapping[str, str] = field(default_factory=dict, hash=False)
+    span: Span | None = field(default=None, compare=False)
+
+    @property
+    def id(self) -> ObjectId:
+        """Return which object of the API this is."""
+        return ObjectId("", "ConfigMap", self.namespace, self.name)

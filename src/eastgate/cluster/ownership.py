@@ -275,6 +275,8 @@ def _workload(key: str, pod: Pod, owners: tuple[Owner, ...]) -> Workload:
         owners=owners,
         init_ports=pod.init_ports,
         probes=pod.probes,
+        host_network=pod.host_network,
+        host_ip=pod.host_ip,
         span=pod.span,
     )
 

@@ -73,7 +73,7 @@ class Pod:
     `ports` are those of the containers, then those of the sidecars (init containers that are always
     restarted): the order in which Kubernetes looks up a port name. `init_ports` are those of the other
     init containers, which no Service leads to. `ips` are addresses that are the pod's alone: a pod on
-    the host's network has none. A `finished` pod neither sends nor receives.
+    the `host_network` has none but that of its node, `host_ip`. A `finished` pod neither sends nor receives.
     """
 
     namespace: str
@@ -87,6 +87,8 @@ class Pod:
     finished: bool = False
     init_ports: tuple[ContainerPort, ...] = ()
     probes: tuple[HttpProbe, ...] = ()
+    host_network: bool = False
+    host_ip: str | None = None
     span: Span | None = field(default=None, compare=False)
 
     @property
@@ -155,6 +157,8 @@ class Workload:
     probes: tuple[HttpProbe, ...] = ()
     kind: str = "Pod"
     mesh_name: str | None = None
+    host_network: bool = False
+    host_ip: str | None = None
     span: Span | None = field(default=None, compare=False)
 
     @property

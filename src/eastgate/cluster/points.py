@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import TypeAlias
 
 from eastgate.cluster.targets import BackendNamed, GatewayNamed, RouteNamed
 from eastgate.ir import Unroutable
 from eastgate.records import dataclass
 
-__all__ = ["DeadEnd", "NamedPoint", "Point", "WorkloadKey"]
+__all__ = ["DeadEnd", "Direction", "NamedPoint", "NetworkEnd", "Point", "UnseenHop", "WorkloadKey"]
 
 WorkloadKey: TypeAlias = str
 """A workload by its key in the world, `namespace/name`."""
@@ -27,4 +28,37 @@ class DeadEnd:
         return str(self.why)
 
 
-Point: TypeAlias = WorkloadKey | NamedPoint | DeadEnd
+class Direction(StrEnum):
+    """The direction of a connection, as one of its two ends sees it."""
+
+    EGRESS = "egress"
+    INGRESS = "ingress"
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkEnd:
+    """The end of a connection at a pod, where the network applies the policies for one direction.
+
+    `labels`: those of a pod that no manifest has, as `labels_text` writes them; its key is made up.
+    """
+
+    workload: WorkloadKey
+    direction: Direction
+    labels: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.direction} of {self.workload}"
+
+
+@dataclass(frozen=True, slots=True)
+class UnseenHop:
+    """A part of the way between pods that no manifest has: nobody knows what the network does there."""
+
+    start: str
+    end: str
+
+    def __str__(self) -> str:
+        return f"{self.start} to {self.end}"
+
+
+Point: TypeAlias = WorkloadKey | NamedPoint | NetworkEnd | UnseenHop | DeadEnd

@@ -33,6 +33,12 @@ class Question:
     source_ip: str | None = None
     http_protocol: str | None = None
     """As proxies write it: HTTP/1.0, HTTP/1.1, HTTP/2 or HTTP/3; HTTP/1.1 where it is left out."""
+    protocol: str | None = None
+    """Of the transport: tcp, udp or sctp; tcp where it is left out."""
+    forwarded_for: str | None = None
+    """The address of the client as proxies in front report it."""
+    plaintext: bool = False
+    """The connection has no mTLS, so that the caller has no identity, whoever it is."""
     claims: Mapping[str, object] | None = None
     token: str | None = field(default=None, repr=False)
     certificate: str | None = field(default=None, repr=False)
@@ -43,6 +49,12 @@ class Question:
         """Return whether it has an MCP message and nothing of HTTP: then it is a POST to `/`, on whichever host."""
         http = (self.method, self.path, self.host, self.headers)
         return (self.mcp_method is not None or self.tool is not None) and all(part is None for part in http)
+
+    @property
+    def is_http(self) -> bool:
+        """Return whether it says anything of HTTP; else it is about bytes."""
+        http = (self.method, self.path, self.host, self.headers, self.http_protocol, self.claims, self.token)
+        return any(part is not None for part in (*http, self.mcp_method, self.tool))
 
     @property
     def raw(self) -> RawRequest:
@@ -65,10 +77,13 @@ class Question:
             ("--mcp-method", self.mcp_method),
             ("--tool", self.tool),
             ("--source-ip", self.source_ip),
+            ("--protocol", self.protocol),
+            ("--forwarded-for", self.forwarded_for),
             *(("--claim", f"{name}={_claim(value)}") for name, value in (self.claims or {}).items()),
             *(("--external-auth", f"{name}={answer}") for name, answer in self.external_auth.items()),
         ]
-        return [str(word) for option, value in options if value is not None for word in (option, value)]
+        words = [str(word) for option, value in options if value is not None for word in (option, value)]
+        return [*words, "--plaintext"] if self.plaintext else words
 
     def __str__(self) -> str:
         port = f" port {self.port}" if self.port is not None else ""

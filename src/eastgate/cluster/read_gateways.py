@@ -22,7 +22,6 @@ from eastgate.cluster.gateways import (
     TlsMode,
     TlsReference,
 )
-from eastgate.cluster.labels import Operator, Requirement, Selector
 from eastgate.cluster.objects import moment
 from eastgate.cluster.read_routes import (
     GRPC_RULES,
@@ -35,6 +34,7 @@ from eastgate.cluster.read_routes import (
 from eastgate.cluster.shapes import PORT, STRINGS, TEXT, TEXTS, AnyShape, Of, each, record
 from eastgate.diagnostics import did_you_mean
 from eastgate.diagnostics.spans import Span
+from eastgate.ir.labels import Operator, Requirement, Selector
 from eastgate.manifests.shapes.demands import Demand, Problem
 from eastgate.manifests.shapes.shape import Choice, Field, ListOf, Record, Text
 from eastgate.regexes import regex

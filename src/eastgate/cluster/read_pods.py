@@ -49,6 +49,7 @@ def _pod_spec(*, probed: bool = True) -> dict[str, Of | AnyShape]:
     return {
         "serviceAccountName": _ACCOUNT,
         "serviceAccount": Field(_ACCOUNT, when=_lacks_account),  # which the other has replaced
+        "hostNetwork": FLAG,
         **containers(probed=probed),
     }
 
@@ -62,12 +63,14 @@ _OWNERS = each(
         "name": Field(TEXT, required=True, when=_controls),
     }
 )
-_STATUS = record({"podIPs": each({"ip": ADDRESS}), "podIP": Field(ADDRESS, when=_lacks_addresses), "phase": TEXT})
+_STATUS = record(
+    {"podIPs": each({"ip": ADDRESS}), "podIP": Field(ADDRESS, when=_lacks_addresses), "hostIP": ADDRESS, "phase": TEXT}
+)
 POD = record(
     {
         "status": _STATUS,
         "metadata": record({**_LABELS, "ownerReferences": _OWNERS}),
-        "spec": record({**_pod_spec(), "hostNetwork": FLAG}),
+        "spec": record(_pod_spec()),
     }
 )
 
@@ -111,6 +114,7 @@ def read_pod(root: Data, namespace: str, name: str, span: Span | None) -> Pod:
         ips=() if spec.get("hostNetwork") else _ips(status),
         owner=_owner(metadata),
         finished=status.get("phase") in ("Succeeded", "Failed"),
+        host_ip=next(iter(read_addresses([text(status, "hostIP")])), None),
     )
 
 
@@ -141,6 +145,7 @@ def _pod(
     ips: tuple[str, ...] = (),
     owner: Owner | None = None,
     finished: bool = False,
+    host_ip: str | None = None,
 ) -> Pod:
     declared = read_containers(spec, probed=probed)
     return Pod(
@@ -155,6 +160,8 @@ def _pod(
         finished=finished,
         init_ports=declared.init_ports,
         probes=declared.probes,
+        host_network=spec.get("hostNetwork") is True,
+        host_ip=host_ip,
         span=span,
     )
 

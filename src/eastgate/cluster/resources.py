@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable
 from typing import TypeVar
 
-from eastgate.cluster.labels import Operator, Requirement, Selector
 from eastgate.cluster.names import dns_label_problem, dns_subdomain_problem, label_key_problem, label_value_problem
 from eastgate.diagnostics.spans import Span
+from eastgate.ir.labels import Operator, Requirement, Selector
 from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import codes
 from eastgate.manifests.shapes.constraints import Cel, constraint

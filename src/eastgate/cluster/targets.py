@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeAlias
 
-from eastgate.cluster.labels import Selector
+from eastgate.ir.labels import Selector
 from eastgate.records import dataclass
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "Everything",
     "ExternalsMatching",
     "GatewayNamed",
+    "GatewaysMatching",
     "PodNamed",
     "PodsAcross",
     "PodsMatching",
@@ -104,6 +105,21 @@ class ExternalsMatching:
         return f"external workloads {self.selector} in {self.namespace}"
 
 
+@dataclass(frozen=True, slots=True)
+class GatewaysMatching:
+    """The Gateways whose pods a selector selects, of one namespace or (None) of all. It is no workload.
+
+    The pods of a Gateway have its labels, and one with its name.
+    """
+
+    namespace: str | None
+    selector: Selector
+
+    def __str__(self) -> str:
+        where = f" in {self.namespace}" if self.namespace is not None else ""
+        return f"Gateways with pods {self.selector}{where}"
+
+
 class GatewayNamed(NamedTuple):
     """One Gateway. It is no workload, and selects none."""
 
@@ -155,6 +171,7 @@ Target: TypeAlias = (
     | PodsOfAccount
     | PodNamed
     | ExternalsMatching
+    | GatewaysMatching
     | GatewayNamed
     | RouteNamed
     | BackendNamed

@@ -6,8 +6,8 @@ import ipaddress
 from collections.abc import Set
 
 from eastgate.cluster.label_index import LabelIndex
-from eastgate.cluster.labels import Selector
 from eastgate.cluster.pods import Workload
+from eastgate.ir.labels import Selector
 
 __all__ = ["WorkloadIndex", "canonical_address"]
 

@@ -14,10 +14,10 @@ from typing import Self
 from weakref import WeakMethod
 
 from eastgate.cluster.changes import Change
-from eastgate.cluster.gateways import Backend, Gateway, GrantFrom, ReferenceGrant, Route
+from eastgate.cluster.gateways import GATEWAY_NAME_LABEL, Backend, Gateway, GrantFrom, ReferenceGrant, Route
 from eastgate.cluster.inventory import Inventory
 from eastgate.cluster.kinds import WorldObject
-from eastgate.cluster.objects import Namespace, ObjectId, Service, ServiceAccount
+from eastgate.cluster.objects import ConfigMap, Namespace, Node, ObjectId, Service, ServiceAccount
 from eastgate.cluster.placement import LOOPBACK, AssignedAddresses, Networks
 from eastgate.cluster.pods import Owner, Workload
 from eastgate.cluster.secrets import Secret
@@ -26,6 +26,7 @@ from eastgate.cluster.targets import (
     Everything,
     ExternalsMatching,
     GatewayNamed,
+    GatewaysMatching,
     PodNamed,
     PodsAcross,
     PodsMatching,
@@ -35,6 +36,7 @@ from eastgate.cluster.targets import (
     RouteNamed,
     Target,
 )
+from eastgate.ir.labels import Selector
 
 __all__ = ["LiveWorld", "World"]
 
@@ -65,8 +67,12 @@ class World:
 
     def address_of(self, workload: Workload) -> str | None:
         """Return from where a workload calls others; None where nobody knows."""
+        return next(iter(self.addresses_of(workload)), None)
+
+    def addresses_of(self, workload: Workload) -> tuple[str, ...]:
+        """Return the addresses of a workload that are its own, as far as they are known; of each family at most one."""
         placed = self._has.placement.addresses.get(workload.key) if self._has.placement is not None else None
-        return placed or next(iter(workload.ips), None)
+        return workload.ips if placed is None else (placed,)
 
     @property
     def networks(self) -> Networks:
@@ -112,6 +118,16 @@ class World:
     def service_accounts(self) -> Mapping[str, ServiceAccount]:
         """Return the declared service accounts by `namespace/name`."""
         return MappingProxyType(self._has.service_accounts)
+
+    @property
+    def nodes(self) -> Mapping[str, Node]:
+        """Return the declared nodes by name."""
+        return MappingProxyType(self._has.nodes)
+
+    @property
+    def config_maps(self) -> Mapping[str, ConfigMap]:
+        """Return the ConfigMaps by `namespace/name`."""
+        return MappingProxyType(self._has.config_maps)
 
     @property
     def secrets(self) -> Mapping[str, Secret]:
@@ -160,8 +176,26 @@ class World:
                 return index.select_externals(namespace, selector)
             case Everything(everywhere):
                 return index.in_namespace(everywhere) if everywhere is not None else frozenset(index.workloads)
-            case GatewayNamed() | RouteNamed() | BackendNamed():
+            case GatewaysMatching() | GatewayNamed() | RouteNamed() | BackendNamed():
                 return frozenset()
+
+    def select_gateways(self, target: GatewaysMatching) -> frozenset[GatewayNamed]:
+        """Return the declared Gateways that a target means."""
+        return frozenset(
+            GatewayNamed(gateway.namespace, gateway.name)
+            for gateway in self._has.gateways.values()
+            if target.namespace in (None, gateway.namespace)
+            and any(map(target.selector.matches, self.gateway_labels(gateway.namespace, gateway.name)))
+        )
+
+    def gateway_labels(self, namespace: str, name: str) -> tuple[Mapping[str, str], ...]:
+        """Return the labels of the pods of a Gateway: of those that are declared, or else those that it would have."""
+        named = {GATEWAY_NAME_LABEL: name}
+        pods = self._has.index.select(namespace, Selector.of(named))
+        if pods:
+            return tuple(self._has.index.workloads[key].labels for key in sorted(pods))
+        gateway = self._has.gateways.get(f"{namespace}/{name}")
+        return ({**gateway.labels, **named} if gateway is not None else named,)
 
     def target_matches(self, target: Target, workload: Workload) -> bool:
         """Return whether a target means this workload: the same answer as `select`, for one."""
@@ -186,7 +220,7 @@ class World:
                 return workload.namespace == namespace and workload.service_account == account
             case PodNamed(namespace, name):
                 return not workload.derived and (workload.namespace, workload.name) == (namespace, name)
-            case ExternalsMatching() | GatewayNamed() | RouteNamed() | BackendNamed():
+            case ExternalsMatching() | GatewaysMatching() | GatewayNamed() | RouteNamed() | BackendNamed():
                 return False
 
     def _meant(self, target: Target, among: Iterable[Workload]) -> frozenset[str]:
@@ -210,10 +244,13 @@ class World:
         """Return the endpoints of a Service without selector that are no declared pod."""
         return self._has.slices.unknown(service, self._has.index)
 
-    def target_ports(self, service: Service, port: int | None, workload: Workload) -> tuple[int, ...]:
+    def target_ports(
+        self, service: Service, port: int | None, workload: Workload, protocol: str | None = None
+    ) -> tuple[int, ...]:
         """Return the ports of a workload that a port of a Service leads to, or that all its ports lead to; sorted.
 
-        Usually one. Two where the Service's port is both TCP and UDP with different targets. None where
+        `protocol`: of its ports those of this transport. Usually one. Two where the Service's port is both TCP and
+        UDP with different targets. None where
         the Service has no such port, or leads to a port name that the workload does not declare: then
         the workload is no endpoint of that port.
         """
@@ -221,7 +258,7 @@ class World:
             return tuple(sorted(self._has.slices.ports(service, port)))
         numbers: set[int] = set()
         for candidate in service.ports:
-            if port is None or candidate.port == port:
+            if (port is None or candidate.port == port) and protocol in (None, candidate.protocol):
                 target = candidate.target
                 number = workload.port_named(target, candidate.protocol) if isinstance(target, str) else target
                 if number is not None:

@@ -8,9 +8,11 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from eastgate.cluster import GATEWAY_GROUP, Backend, Manifest, Workload, World, WorldObject, uses, uses_kind
+from eastgate.cluster.points import Direction
 from eastgate.diagnostics import Diagnostic, Reporter, did_you_mean
-from eastgate.dialects import accesspolicy, codes, gep3779, kuadrant, linkerd, rejected
+from eastgate.dialects import accesspolicy, codes, gep3779, istio, kuadrant, linkerd, network, rejected
 from eastgate.dialects.base import Condition, Dialect, NameUse, Policy, Scene
+from eastgate.dialects.logs import LoggedDecision
 from eastgate.dialects.registry import Registry
 from eastgate.ir import Attachment, Layer, Stances
 from eastgate.manifests import Document
@@ -25,14 +27,17 @@ __all__ = [
     "Policy",
     "Settings",
     "assemble",
+    "assemble_end",
     "conditions",
     "dialect_of",
     "examine",
     "inspect",
     "is_examined",
+    "is_on_network",
     "is_policy",
     "matters",
     "public_settings",
+    "read_log_line",
     "read_object",
     "read_policy",
     "reads",
@@ -48,6 +53,8 @@ DIALECTS: tuple[Dialect[Any], ...] = (
     accesspolicy.DIALECT,
     linkerd.DIALECT,
     kuadrant.DIALECT,
+    istio.DIALECT,
+    network.DIALECT,
 )
 
 
@@ -258,3 +265,28 @@ def assemble(
         for dialect in registered().dialects
         for layer in dialect.assemble(attached, Scene(settings, world, by_dialect.get(dialect.name), keys, live))
     ]
+
+
+def read_log_line(line: str) -> LoggedDecision | None:
+    """Return the decision in a line of the log of the proxies of an API; None where it is of none that is known.
+
+    Raises LogLineError where it is, and tells of no decision.
+    """
+    readers = (dialect.read_log for dialect in DIALECTS if dialect.read_log is not None)
+    return next((decision for read in readers if (decision := read(line)) is not None), None)
+
+
+def is_on_network(policy: Policy) -> bool:
+    """Return whether the network applies a policy, at the ends of connections; of one with errors, whether it would."""
+    registry = registered()
+    if isinstance(policy, rejected.RejectedPolicy):
+        return (policy.ref.group, policy.ref.kind) in registry.network_kinds
+    return registry.of_model(type(policy)).ends is not None
+
+
+def assemble_end(
+    attached: Sequence[Attachment[Policy]], direction: Direction, settings: Settings, world: World
+) -> list[Layer]:
+    """Return the layers at one end of connections that these policies target, dialect by dialect."""
+    scene = Scene(settings, world)
+    return [layer for dialect in registered().dialects for layer in dialect.assemble_end(attached, direction, scene)]

@@ -16,9 +16,11 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 from eastgate.cluster import Backend, Manifest, Target, Workload, World, WorldObject
+from eastgate.cluster.points import Direction
 from eastgate.diagnostics import Diagnostic, Reporter
 from eastgate.diagnostics.spans import Span
 from eastgate.dialects.converting import Converter
+from eastgate.dialects.logs import LoggedDecision
 from eastgate.dialects.serving import Served
 from eastgate.dialects.words import Words
 from eastgate.ir import Attachment, Layer, Origin, PolicyRef
@@ -142,6 +144,7 @@ class Dialect(Generic[P]):
       itself, on its annotations for example, `stance` returns all properties that matter, or None: workloads with the
       same policies and the same stance decide alike. `closes` returns whether a policy denies by its presence, without
       a rule of its own.
+    - `ends`, instead of `layers`, is for policies that the network applies at the two ends of a connection.
     - `words` describe its policies, `codes` returns the modules with its codes of diagnostics, `lint` what lint needs
       to know (nothing else imports it), `settings` are those that no other dialect reads. `conversions` are the forms
       that its policies can be converted to, by the names that `convert --to` takes; those that know two dialects are
@@ -149,6 +152,8 @@ class Dialect(Generic[P]):
     - `examine` yields diagnostics that need everything that was read: an error about a policy rejects it. `inspect`
       reports what is wrong with an object of another API that refers to this one. `status` returns the conditions
       that a policy would show.
+    - `read_log` returns the decision in a line of the log of this API's own proxies, or None where it is no line of
+      theirs; it raises LogLineError where the line tells of no decision.
     """
 
     name: str
@@ -160,6 +165,7 @@ class Dialect(Generic[P]):
     codes: Callable[[], tuple[ModuleType, ...]]
     closes: Callable[[P], bool]
     objects: tuple[Kind[Backend], ...] = ()
+    ends: Callable[[Sequence[Attachment[P]], Direction, Scene], list[Layer]] | None = None
     stance: Callable[[Workload, Sequence[Attachment[P]], Scene], Hashable] | None = None
     settings: type[Section] | None = None
     conversions: Mapping[str, Converter[P]] = field(default_factory=dict)
@@ -167,6 +173,7 @@ class Dialect(Generic[P]):
     inspect: Callable[[Manifest, WorldObject, Reporter], None] | None = None
     status: Callable[[P, Sequence[P], Settings, World], Sequence[Condition]] | None = None
     bystanders: frozenset[tuple[str, str]] = field(default_factory=frozenset)
+    read_log: Callable[[str], LoggedDecision | None] | None = None
 
     def findings(
         self, policies: Sequence[object], settings: Settings, world: World
@@ -188,6 +195,11 @@ class Dialect(Generic[P]):
     def stance_of(self, workload: Workload, attached: Sequence[Attachment[object]], scene: Scene) -> Hashable:
         """Return all that the layers of a workload depend on beside its policies; None where that is nothing."""
         return self.stance(workload, self._ours(attached), scene) if self.stance is not None else None
+
+    def assemble_end(self, attached: Sequence[Attachment[object]], direction: Direction, scene: Scene) -> list[Layer]:
+        """Return the layers of this dialect at one end of connections; none where it has no policies there."""
+        ours = self._ours(attached)
+        return self.ends(ours, direction, scene) if ours and self.ends is not None else []
 
     def assemble(self, attached: Sequence[Attachment[object]], scene: Scene) -> list[Layer]:
         """Return the layers of this dialect at a point; none where it has no policies and no stance there."""

@@ -49,6 +49,12 @@ class Registry:
         return unread_kind(group, kind) is not None and (group, kind) not in self._read_names
 
     @cached_property
+    def network_kinds(self) -> frozenset[tuple[str, str]]:
+        """Return the group and kind of policies that the network applies."""
+        dialects = (dialect for dialect in self.dialects if dialect.ends is not None)
+        return frozenset((kind.group, kind.kind) for dialect in dialects for kind in dialect.kinds)
+
+    @cached_property
     def _read_names(self) -> frozenset[tuple[str, str]]:
         return frozenset((group, kind) for group, _, kind in self.read)
 

@@ -10,6 +10,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from eastgate.cluster import CONTROLLER_KINDS, Everything, GatewayNamed, Target, World, dns_label_problem
+from eastgate.cluster.points import Direction
 from eastgate.diagnostics import Diagnostic
 from eastgate.diagnostics.spans import Span
 from eastgate.dialects.base import Condition, Dialect, Kind, Scene
@@ -110,8 +111,10 @@ def _targets(
     ):
         return (Everything(None),)
     if cluster_scoped:
-        sound = kind is not None and not unsound and not _has_error_in(document, errors, "subject")
-        return locate_targets(document, cluster_scoped=True) if sound else (Everything(None),)
+        if kind is None or unsound or _has_error_in(document, errors, "subject"):
+            return (Everything(None),)
+        targets = kind.locate(document) if kind.locate is not None else None
+        return targets if targets is not None else locate_targets(document, cluster_scoped=True)
     if dns_label_problem(namespace) is not None or (
         document.namespace is None and _may_have_other_namespace(document, errors, kind)
     ):
@@ -174,6 +177,10 @@ def _layers(attached: Sequence[Attachment[RejectedPolicy]], _scene: Scene) -> li
     return [Layer(UNREADABLE, Chain((Deny("unreadable", rules, Refusal.CLOSED),)))]
 
 
+def _ends(attached: Sequence[Attachment[RejectedPolicy]], _direction: Direction, scene: Scene) -> list[Layer]:
+    return _layers(attached, scene)
+
+
 def _conditions(
     policy: RejectedPolicy, _policies: Sequence[RejectedPolicy], _settings: Settings, _world: World
 ) -> Sequence[Condition]:
@@ -207,6 +214,7 @@ DIALECT: Dialect[RejectedPolicy] = Dialect(
     model=RejectedPolicy,
     kinds=(),
     layers=_layers,
+    ends=_ends,
     words=Words(
         action=lambda _policy: "UNREADABLE",
         level=lambda _policy: "all",

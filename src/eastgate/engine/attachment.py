@@ -11,6 +11,7 @@ from eastgate.cluster import (
     Everything,
     ExternalsMatching,
     GatewayNamed,
+    GatewaysMatching,
     PodNamed,
     PodsAcross,
     PodsMatching,
@@ -97,6 +98,8 @@ class Attachments(Generic[P]):
     def _points(self, target: Target) -> Iterable[Point]:
         if isinstance(target, Everything):
             return (*self._world.select(target), *self._named_in(target.namespace))
+        if isinstance(target, GatewaysMatching):
+            return self._world.select_gateways(target)
         return (target,) if isinstance(target, NamedPoint) else self._world.select(target)
 
     def _named_in(self, namespace: str | None) -> set[NamedPoint]:
@@ -125,7 +128,20 @@ class Attachments(Generic[P]):
         for key in ((point.namespace, None), (None, None)):
             shelf = self._shelves.get(key, _EMPTY).values()
             attached |= {order: attachment for target, order, attachment in shelf if isinstance(target, Everything)}
+        if isinstance(point, GatewayNamed):
+            attached |= self._at_gateway(point)
         return self._with_references(tuple(attached[order] for order in sorted(attached)))
+
+    def _at_gateway(self, point: GatewayNamed) -> dict[_Order, Attachment[P]]:
+        """Return the attachments of a Gateway by the labels of its pods."""
+        pods = self._world.gateway_labels(point.namespace, point.name)
+        return {
+            order: attachment
+            for namespace in (point.namespace, None)
+            for label in (None, *{label for labels in pods for label in labels.items()})
+            for target, order, attachment in self._shelves.get((namespace, label), _EMPTY).values()
+            if isinstance(target, GatewaysMatching) and any(map(target.selector.matches, pods))
+        }
 
     def _with_references(self, attached: tuple[Attachment[P], ...]) -> tuple[Attachment[P], ...]:
         if not self._referring:
@@ -185,7 +201,7 @@ def _shelf_key(target: Target) -> _ShelfKey:
     match target:
         case PodsOfService(namespace, service):
             return f"{namespace}/{service}"
-        case PodsMatching(namespace, selector):
+        case PodsMatching(namespace, selector) | GatewaysMatching(namespace, selector):
             return namespace, selector.anchor
         case PodsAcross(pods=pods):
             return None, pods.anchor
@@ -203,6 +219,8 @@ def _labels(target: Target) -> Iterable[str]:
     match target:
         case PodsMatching(_, selector) | PodsAcross(_, selector):
             return selector.keys
+        case GatewaysMatching():
+            return ()
         case PodsOfService() | PodsOwnedBy() | PodsOfAccount() | PodNamed() | ExternalsMatching() | Everything():
             return ()
         case GatewayNamed() | RouteNamed() | BackendNamed():
@@ -220,7 +238,7 @@ def _may_select(target: Target, workload: Workload, world: World) -> bool:
             return namespaces.matches(labels) and pods.may_match(workload.labels)
         case PodsOfService() | PodsOwnedBy() | PodsOfAccount() | PodNamed() | ExternalsMatching() | Everything():
             return False  # they select by no label of a pod
-        case GatewayNamed() | RouteNamed() | BackendNamed():
+        case GatewaysMatching() | GatewayNamed() | RouteNamed() | BackendNamed():
             return False
         case _:
             assert_never(target)

@@ -26,7 +26,6 @@ from eastgate.ir import (
     Request,
     Rule,
     Ruling,
-    consents,
 )
 from eastgate.ir.attributes import IDENTITY, PORT
 from eastgate.records import dataclass
@@ -227,18 +226,17 @@ def _compile_asks(layer: str, stage: AskAll, verdicts: Verdicts) -> Callable[[Re
     denied = verdicts.of_rules(False, layer, stage.name, stage.refusal, rules)
     accepted = verdicts.of_rules(True, layer, stage.name, None, rules)
     asks = [
-        (compile_condition(ask.rule.when), ask.authorizer, ask.rule, denied[index], ~accepted[index])
-        for index, ask in enumerate(stage.asks)
+        (compile_condition(ask.rule.when), ask, denied[index], ~accepted[index]) for index, ask in enumerate(stage.asks)
     ]
 
     def ask_all(request: Request) -> int:
         verdict = _GO_ON
-        for applies, authorizer, rule, denial, acceptance in asks:
+        for applies, ask, denial, acceptance in asks:
             if applies(request):
-                answer = request.answers.get(authorizer)
+                answer = request.answers.get(ask.authorizer)
                 if isinstance(answer, Ruling) and not answer.allowed:
-                    return verdicts.of(Outcome(False, layer, stage.name, rule, answer.status))
-                if not consents(answer):
+                    return verdicts.of(Outcome(False, layer, stage.name, ask.rule, answer.status))
+                if not ask.consents(answer):
                     return denial
                 verdict = acceptance
         return verdict

@@ -7,22 +7,25 @@ once by `compile_all`; a change forgets only the programs of the points that it 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Generic, TypeVar
+from collections.abc import Callable, Iterable, Sequence, Set
+from typing import ClassVar, Generic, TypeVar
 from weakref import WeakValueDictionary
 
 from eastgate.cluster import (
+    GATEWAY_NAME_LABEL,
     ROUTE_KINDS,
     Change,
     Everything,
     ExternalsMatching,
+    GatewayNamed,
+    GatewaysMatching,
     PodsMatching,
     RouteNamed,
     Selector,
     Workload,
     World,
 )
-from eastgate.cluster.points import DeadEnd, NamedPoint, Point
+from eastgate.cluster.points import DeadEnd, Direction, NamedPoint, NetworkEnd, Point, UnseenHop
 from eastgate.collection import no_collection
 from eastgate.engine.attachment import Attachments, Targeting
 from eastgate.engine.compiled import Finder, Program, VerdictNumber, compile_layers
@@ -35,21 +38,28 @@ from eastgate.ir import (
     PolicyRef,
     Refusal,
     Request,
+    ScopeKind,
     Site,
     Stances,
     Unroutable,
+    labels_of,
 )
+from eastgate.records import dataclass
 
-__all__ = ["Engine"]
+__all__ = ["Engine", "UnseenScope"]
 
 P = TypeVar("P", bound=Targeting)
 
+_AT_HOPS = Placement(Site.NETWORK, "unseen")
+# Settings of a mesh are in a ConfigMap, and a Gateway may be a waypoint of any workload
+_ANYWHERE_KINDS = frozenset({"ConfigMap", "Gateway"})
 _AT_ROUTES = Placement(Site.GATEWAY, "route")
 
 
 class Engine(Generic[P]):
-    """Decides. Two parts are the dialects': `assemble` makes layers of the policies on a point, and `stances` tells
-    what else about a workload those depend on.
+    """Decides. Some parts are the dialects': `assemble` makes layers of the policies on a point, and `stances` tells
+    what else about a workload those depend on. Policies that are `on_network` are enforced at the ends of connections,
+    `assemble_end` makes their layers, and no proxy knows them.
     """
 
     def __init__(
@@ -58,14 +68,22 @@ class Engine(Generic[P]):
         policies: Iterable[P],
         assemble: Callable[[Sequence[Attachment[P]], Stances], Sequence[Layer]],
         stances: Callable[[Workload, Sequence[Attachment[P]]], Stances] = lambda _workload, _attached: (),
+        on_network: Callable[[P], bool] = lambda _policy: False,
+        assemble_end: Callable[
+            [Sequence[Attachment[P]], Direction], Sequence[Layer]
+        ] = lambda _attached, _direction: (),
     ) -> None:
         self.world = world
         self._assemble = assemble
         self._stances = stances
+        self._on_network = on_network
+        self._assemble_end = assemble_end
         with no_collection():
             self._attachments: Attachments[P] = Attachments(world, policies)
+        self._network = {policy.ref for policy in self._attachments.policies.values() if on_network(policy)}
         self._programs: dict[Point, Program] = {}
         self._finders: dict[Point, Finder] = {}  # program.finder of each point: saves an attribute lookup
+        self._ends: dict[NetworkEnd, Program] = {}
         self._classes: WeakValueDictionary[tuple[object, ...], Program] = WeakValueDictionary()
         self.version = 0  # grows with every change of policies or of the world
         world.watch(self.world_changed)
@@ -80,6 +98,8 @@ class Engine(Generic[P]):
 
     def program(self, point: Point) -> Program:
         """Return the program that decides at a point. Raises KeyError where there is no such workload."""
+        if isinstance(point, NetworkEnd):
+            return self._program_at(point)
         program = self._programs.get(point)
         if program is None:
             attached = self.attached(point)
@@ -88,6 +108,8 @@ class Engine(Generic[P]):
                     program = self._shared(self.world.workloads[point], attached)
                 case DeadEnd(why):
                     program = compile_layers([_refusing(why)])
+                case UnseenHop():
+                    program = compile_layers([Layer(_AT_HOPS, Chain((), scope=UnseenScope(str(point))))])
                 case _:
                     program = compile_layers(self._assemble(attached, ()))
             self._programs[point] = program
@@ -102,6 +124,33 @@ class Engine(Generic[P]):
         if program is None:
             program = self._classes[same] = compile_layers(self._assemble(attached, stances))
         return program
+
+    def _program_at(self, end: NetworkEnd) -> Program:
+        """Return the program of an end, which all ends share that the same policies of the network target."""
+        program = self._ends.get(end)
+        if program is None:
+            attached = self.attached(end)
+            same = (end.direction, *(attachment.policy for attachment in attached))
+            program = self._classes.get(same)
+            if program is None:
+                program = self._classes[same] = compile_layers(self._assemble_end(attached, end.direction))
+            self._ends[end] = program
+        return program
+
+    @property
+    def network_policies(self) -> list[P]:
+        """Return the policies that the network applies."""
+        return [self._attachments.policies[ref] for ref in self._network if ref in self._attachments.policies]
+
+    @property
+    def network_refs(self) -> Set[PolicyRef]:
+        """Return the names of the policies that the network applies."""
+        return self._network
+
+    @property
+    def has_network_policies(self) -> bool:
+        """Return whether the two ends of a connection have to be looked at."""
+        return bool(self._network)
 
     def compile_all(self) -> int:
         """Compile the programs of all workloads now; tells how many classes they form."""
@@ -125,33 +174,52 @@ class Engine(Generic[P]):
 
     def uncertain(self, point: Point) -> list[P]:
         """Return the policies that may target a point or not: they select by labels that a cluster adds to pods."""
-        workload = self.world.workloads.get(point) if isinstance(point, str) else None
-        return self._attachments.uncertain(workload) if workload is not None else []
+        key = point.workload if isinstance(point, NetworkEnd) else point
+        workload = self.world.workloads.get(key) if isinstance(key, str) else None
+        uncertain = self._attachments.uncertain(workload) if workload is not None else []
+        return [policy for policy in uncertain if (policy.ref in self._network) == isinstance(point, NetworkEnd)]
 
     def attached(self, point: Point) -> tuple[Attachment[P], ...]:
         """Return the policies that target a point, in the order of their names."""
         match point:
             case str():
-                return self._attachments.of(self.world.workloads[point])
-            case DeadEnd():
+                attached = self._attachments.of(self.world.workloads[point])
+                if not self._network:
+                    return attached
+                return tuple(each for each in attached if each.policy.ref not in self._network)
+            case NetworkEnd():
+                attached = self._attachments.of(self._pod_at(point))
+                return tuple(each for each in attached if each.policy.ref in self._network)
+            case DeadEnd() | UnseenHop():
                 return ()
             case _:
                 return self._attachments.at(point)
 
+    def _pod_at(self, end: NetworkEnd) -> Workload:
+        if end.labels is None:
+            return self.world.workloads[end.workload]
+        namespace, _, name = end.workload.partition("/")
+        return Workload(end.workload, namespace, name, labels_of(end.labels))
+
     def put_policy(self, policy: P) -> frozenset[Point]:
         """Add or replace a policy; tells which points it touches."""
+        if self._on_network(policy):
+            self._network.add(policy.ref)
+        else:
+            self._network.discard(policy.ref)
         anywhere = self._anywhere(policy.ref)
         return self._forget(self._attachments.put(policy) | anywhere | self._anywhere(policy.ref))
 
     def remove_policy(self, ref: PolicyRef) -> frozenset[Point]:
         """Remove a policy, if it is there; tells which points it touched."""
+        self._network.discard(ref)
         anywhere = self._anywhere(ref)
         return self._forget(self._attachments.remove(ref) | anywhere)
 
     def _anywhere(self, ref: PolicyRef) -> set[Point]:
         """Return the gateways, routes and backends that were looked at, declared or not, if a policy is about all."""
         policy = self._attachments.policies.get(ref)
-        if policy is None or not any(isinstance(target, Everything) for target in policy.targets):
+        if policy is None or not any(isinstance(target, Everything | GatewaysMatching) for target in policy.targets):
             return set()
         return self._named_points()
 
@@ -166,16 +234,46 @@ class Engine(Generic[P]):
                 touched |= self.world.select(PodsMatching(changed.namespace, Selector.of()))
                 touched |= self.world.select(ExternalsMatching(changed.namespace, Selector.of()))
                 touched.add(RouteNamed(changed.namespace, changed.name, changed.kind))
+            elif changed.kind == "Gateway":  # policies may select its pods by their labels
+                touched.add(GatewayNamed(changed.namespace, changed.name))
+        namespaces = {key.partition("/")[0] for key in change.workloads}
+        touched |= {  # policies may select the pods of Gateways
+            GatewayNamed(gateway.namespace, gateway.name)
+            for gateway in self.world.gateways.values()
+            if gateway.namespace in namespaces
+        }
         if any(changed.kind == "ReferenceGrant" for changed in change.objects):
             touched |= self._named_points()  # they may refer to authorizers
+        for service in change.services:  # its labels may lead traffic to its pods another way
+            touched.update(self.world.pods_of(service))
+        if any(changed.kind in _ANYWHERE_KINDS for changed in change.objects) or self._serve_gateways(change):
+            touched |= set(self._programs)
         return self._forget(touched)
+
+    def _serve_gateways(self, change: Change) -> bool:
+        """Return whether a pod of a Gateway has changed: others may see its identity instead of their callers'."""
+        pods = (self.world.workloads.get(key) for key in change.workloads)
+        return any(pod is not None and GATEWAY_NAME_LABEL in pod.labels for pod in pods)
 
     def _forget(self, touched: set[Point]) -> frozenset[Point]:
         for point in touched:
             self._programs.pop(point, None)
             self._finders.pop(point, None)
+        self._ends.clear()
         self.version += 1  # last: whoever sees it must not meet a program from before
         return frozenset(touched)
+
+
+@dataclass(frozen=True, slots=True)
+class UnseenScope:
+    """The reason for which nothing is asked on a part of the way: the pods at its ends are in no manifest."""
+
+    hop: str
+    kind: ClassVar[ScopeKind] = ScopeKind.OTHERS
+    refs: ClassVar[tuple[PolicyRef, ...]] = ()
+
+    def __str__(self) -> str:
+        return f"from {self.hop}: no manifest has these pods, so that network policies are not considered there"
 
 
 def _refusing(why: Unroutable) -> Layer:

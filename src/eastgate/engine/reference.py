@@ -7,7 +7,7 @@ generated input. An unknown attribute is tried with every value that could make 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from ipaddress import ip_address, ip_network
 from itertools import combinations, product
 
@@ -16,7 +16,9 @@ from eastgate.ir import (
     AllowAny,
     And,
     Answer,
+    Ask,
     AskAll,
+    Between,
     Chain,
     Computed,
     Deny,
@@ -25,6 +27,7 @@ from eastgate.ir import (
     InNetwork,
     Is,
     Known,
+    Labelled,
     Layer,
     Matcher,
     Not,
@@ -46,7 +49,19 @@ from eastgate.ir import (
     mentions,
     rules_of,
 )
-from eastgate.ir.attributes import ADDRESS, BAD_HOST, HANDED_PATH, PATH, PATHS, PORT, Attribute
+from eastgate.ir.attributes import (
+    ADDRESSES,
+    APPLICATION,
+    BAD_HOST,
+    HANDED_PATH,
+    PATH,
+    PATHS,
+    PORT,
+    TRANSPORT,
+    VICINITY,
+    Attribute,
+)
+from eastgate.ir.labels import Operator, Requirement, Selector
 from eastgate.ir.paths import is_sensitive
 
 __all__ = ["decide", "holds"]
@@ -174,7 +189,7 @@ def _stage(layer: str, stage: Stage, request: Request) -> tuple[Outcome, bool]:
             return Outcome(rule is not None, layer, name, rule, None if rule else refusal), rule is None
         case AskAll(name, asks, refusal):
             asked = [ask for ask in asks if holds(ask.rule.when, request)]
-            refused = next((ask for ask in asked if not _lets_through(request.answers.get(ask.authorizer))), None)
+            refused = next((ask for ask in asked if not _lets_through(ask, request.answers.get(ask.authorizer))), None)
             if refused is not None:
                 answer = request.answers.get(refused.authorizer)
                 status = answer.status if isinstance(answer, Ruling) else refusal
@@ -190,7 +205,9 @@ def _stage(layer: str, stage: Stage, request: Request) -> tuple[Outcome, bool]:
             return Outcome(True, layer, name, rule), True
 
 
-def _lets_through(answer: Answer | None) -> bool:
+def _lets_through(ask: Ask, answer: Answer | None) -> bool:
+    if answer == "error":
+        return ask.fail_open
     return answer == "allow" or (isinstance(answer, Ruling) and answer.allowed)
 
 
@@ -232,6 +249,21 @@ def _in(matcher: Matcher, value: Value) -> bool:
             return any(ip_network(f"{value}").subnet_of(n) for n in networks if n.version == ip_address(value).version)  # type: ignore[arg-type]
         case Present():
             return True
+        case Between(first, last):
+            return isinstance(value, int) and value in range(first, last + 1)
+        case Labelled(selector):
+            return _selects(selector, str(value))
+
+
+def _selects(selector: Selector, text: str) -> bool:
+    labels = dict(term.split("=", 1) for term in text.split(",")) if text else {}
+    wanted = all(labels.get(key) == value for key, value in selector.match_labels)
+    return wanted and all(_meets(requirement, labels) for requirement in selector.expressions)
+
+
+def _meets(requirement: Requirement, labels: Mapping[str, str]) -> bool:
+    held = requirement.key in labels and (not requirement.values or labels[requirement.key] in requirement.values)
+    return held == (requirement.operator in (Operator.IN, Operator.EXISTS))
 
 
 def _completions(layer: Layer, request: Request) -> Iterator[Request]:
@@ -252,14 +284,39 @@ def _completions(layer: Layer, request: Request) -> Iterator[Request]:
             yield Request(completed, request.answers, dict(zip(tests, outcomes, strict=True)))
 
 
+_FEW: Mapping[Attribute, tuple[Known, ...]] = {
+    APPLICATION: ("http", "bytes"),
+    TRANSPORT: ("TCP", "UDP", "SCTP"),
+    VICINITY: (None, "itself", "node"),
+}
+
+
+def _labels(matchers: list[Matcher]) -> list[Known]:
+    """Return no labels at all, and every combination of values that some selector compares."""
+    values: dict[str, set[str]] = {}
+    for selector in (m.selector for m in matchers if isinstance(m, Labelled)):
+        for key, value in selector.match_labels:
+            values.setdefault(key, set()).add(value)
+        for requirement in selector.expressions:
+            values.setdefault(requirement.key, set()).update(requirement.values)
+    terms = [["", *(f"{key}={value}" for value in sorted({*named, "\x00"}))] for key, named in sorted(values.items())]
+    return [None, *(",".join(filter(None, chosen)) for chosen in product(*terms))]
+
+
 def _domain(attribute: Attribute, matchers: list[Matcher]) -> list[Known]:
+    if attribute in _FEW:
+        return list(_FEW[attribute])
+    if any(isinstance(m, Labelled) for m in matchers):
+        return _labels(matchers)
     if attribute == PORT:
         used = {v for m in matchers if isinstance(m, OneOf) for v in m.values if isinstance(v, int)}
+        ranges = [m for m in matchers if isinstance(m, Between)]
+        used |= {n for m in ranges for n in (m.first - 1, m.first, m.last, m.last + 1) if 0 < n < 65536}
         free = next((n for n in range(1, 65536) if n not in used), None)
         return [*([free] if free else []), *sorted(used)]
     if any(isinstance(m, InNetwork) for m in matchers):
         addresses = _addresses([m for m in matchers if isinstance(m, InNetwork)])
-        return [*([None] if attribute != ADDRESS else []), *addresses]
+        return [*([None] if attribute not in ADDRESSES else []), *addresses]
     exact = {str(v) for m in matchers if isinstance(m, OneOf) for v in m.values}
     starts = {m.text for m in matchers if isinstance(m, Prefix)} | {""}
     starts |= {m.prefix for m in matchers if isinstance(m, AccountsOf)}

@@ -32,6 +32,7 @@ from eastgate.records import dataclass
 __all__ = ["Way", "asks_for_gateway", "beyond", "through_gateway", "through_route", "undeclared_gateways"]
 
 
+ServicePortKey = tuple[str, int | None]
 TableOf = Callable[[Gateway], RoutingTable]
 
 
@@ -40,7 +41,8 @@ class Way:
     """One way: `start` is what it begins with and `leads_to` what it ends at, if that is known, both in words.
 
     `points` are those that it passes, in order; `backend` is the key of the backend that it leads to. `hides_http`: the
-    connection is led on as it is, so that no HTTP is seen on this way.
+    connection is led on as it is, so that no HTTP is seen on this way. `service` is the Service that the gateway calls,
+    and the port there.
     """
 
     start: str
@@ -48,6 +50,7 @@ class Way:
     backend: str | None = None
     leads_to: str | None = None
     hides_http: bool = False
+    service: ServicePortKey | None = None
 
     @property
     def where(self) -> str:
@@ -83,11 +86,11 @@ def through_gateway(
     for routed in (*routes, *_misread(table, routes, request, world)):
         taken = () if routed is None else (_named(routed.route),)
         hides_http = routed is not None and routed.is_stream
-        for leads_to, point, backend in beyond(routed, world):
+        for leads_to, point, backend, service in beyond(routed, world):
             points = (entrance, *taken, *(() if point is None else (point,)))
             if (points, backend) not in seen:
                 seen.add((points, backend))
-                yield Way(f"gateway {gateway.key}", points, backend, leads_to, hides_http)
+                yield Way(f"gateway {gateway.key}", points, backend, leads_to, hides_http, service)
 
 
 def _misread(table: RoutingTable, routes: Iterable[Routed | None], request: Request, world: World) -> Iterator[Routed]:
@@ -176,20 +179,34 @@ def _assumed(parent: ParentRef, route: Route, request: Request) -> Gateway:
     return Gateway(parent.namespace, parent.name, (listener,))
 
 
-def beyond(routed: Routed | None, world: World) -> Iterator[tuple[str | None, NamedPoint | DeadEnd | None, str | None]]:
-    """Yield what is behind a route: in words, as a point where policies may be, and as the key of a backend."""
+_Behind = tuple[str | None, NamedPoint | DeadEnd | None, str | None, ServicePortKey | None]
+
+
+def beyond(routed: Routed | None, world: World) -> Iterator[_Behind]:
+    """Yield what is behind a route: in words, as a point where policies may be, as key of a backend, as a Service."""
     if routed is None:
-        yield None, DeadEnd(Unroutable.NO_ROUTE), None
+        yield None, DeadEnd(Unroutable.NO_ROUTE), None, None
     elif any(unsupported.may_refuse for unsupported in routed.unsupported):
-        yield None, DeadEnd(Unroutable.UNSUPPORTED_FILTER), None
+        yield None, DeadEnd(Unroutable.UNSUPPORTED_FILTER), None, None
     elif routed.answered:
-        yield None, None, None
+        yield None, None, None, None
     elif not routed.backends:
-        yield None, DeadEnd(Unroutable.NO_BACKEND), None
+        yield None, DeadEnd(Unroutable.NO_BACKEND), None, None
     else:
         for ref in routed.backends:
             key = f"{ref.namespace}/{ref.name}"
-            yield f"{ref.kind} {key}", _point(ref, world), key if ref.kind in BACKEND_KINDS else None
+            backend = key if ref.kind in BACKEND_KINDS else None
+            yield f"{ref.kind} {key}", _point(ref, world), backend, _service_of(ref, world)
+
+
+def _service_of(ref: BackendRef, world: World) -> ServicePortKey | None:
+    """Return the Service that a backend leads to, if it is one."""
+    if ref.kind not in BACKEND_KINDS:
+        return f"{ref.namespace}/{ref.name}", ref.port
+    backend = world.backends.get(f"{ref.namespace}/{ref.name}")
+    if backend is None or backend.service_name is None:
+        return None
+    return f"{backend.namespace}/{backend.service_name}", backend.port
 
 
 def _point(ref: BackendRef, world: World) -> NamedPoint | DeadEnd | None:

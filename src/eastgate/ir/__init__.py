@@ -24,10 +24,14 @@ from eastgate.ir.authorizers import (
     WouldWait,
     consents,
 )
+from eastgate.ir.derivations import Derivation
+from eastgate.ir.labels import labels_of, labels_text
 from eastgate.ir.levels import at_port, is_network, needs_http
 from eastgate.ir.matchers import (
+    Between,
     InNetwork,
     Known,
+    Labelled,
     Matcher,
     OneOf,
     Prefix,
@@ -95,9 +99,11 @@ __all__ = [
     "Attachment",
     "Authorizer",
     "AuthorizerName",
+    "Between",
     "Chain",
     "Computed",
     "Deny",
+    "Derivation",
     "Derived",
     "Effect",
     "ExternalAuthorizer",
@@ -107,6 +113,7 @@ __all__ = [
     "InNetwork",
     "Is",
     "Known",
+    "Labelled",
     "Layer",
     "LiveAnswers",
     "Matcher",
@@ -158,6 +165,8 @@ __all__ = [
     "is_network",
     "joined",
     "known",
+    "labels_of",
+    "labels_text",
     "mentions",
     "needs_http",
     "rewrite",

@@ -15,9 +15,17 @@ from weakref import WeakValueDictionary
 
 __all__ = [
     "ADDRESS",
+    "ADDRESSES",
+    "APPLICATION",
     "AUTHORITY",
     "BACKEND",
     "BAD_HOST",
+    "DESTINATION_ADDRESS",
+    "DESTINATION_DOMAIN",
+    "DESTINATION_LABELS",
+    "DESTINATION_NAMESPACE",
+    "DESTINATION_NODE",
+    "FORWARDED_ADDRESS",
     "HANDED_PATH",
     "HOST",
     "IDENTITY",
@@ -25,21 +33,29 @@ __all__ = [
     "MCP_TOOL",
     "MESH_NAME",
     "METHOD",
+    "PACKET_SOURCE",
     "PATH",
     "PATHS",
     "PORT",
+    "PORT_NAME",
     "SENT_PATH",
     "SERVICE",
     "SNI",
+    "SOURCE_LABELS",
+    "SOURCE_NAMESPACE",
     "SOURCE_WORKLOAD",
     "TARGET",
     "TIME",
+    "TOKEN",
+    "TRANSPORT",
     "UNKNOWN",
     "URL_PATH",
+    "VICINITY",
     "Attribute",
     "Unknown",
     "claim",
     "header",
+    "normalized_path",
     "query",
 ]
 
@@ -111,11 +127,17 @@ class Attribute:
         """Return whether a request may have it several times, each time with a value of its own."""
         return self.name in _REPEATABLE
 
+    @property
+    def is_field(self) -> bool:
+        """Return whether it is a header or a query parameter: who knows some of a request knows all of them."""
+        return self.name in _FIELDS
+
     def __str__(self) -> str:
-        return f"{self.name} {self.key}" if self.key and self is not SENT_PATH else self.name
+        return f"{self.name} {self.key}" if self.key and self.name != "path" else self.name
 
 
-_REPEATABLE = frozenset({"header", "query parameter"})
+_FIELDS = frozenset({"header", "query parameter"})
+_REPEATABLE = _FIELDS | {"claim", "name of the port"}
 _ATTRIBUTES: WeakValueDictionary[tuple[str, str, bool], Attribute] = WeakValueDictionary()
 _LOCK = RLock()
 
@@ -141,6 +163,25 @@ AUTHORITY: Final = Attribute("host with its port", needs_http=True)
 TARGET: Final = Attribute("path with its query", needs_http=True)
 URL_PATH: Final = Attribute("path without its query", needs_http=True)
 PATHS: Final = frozenset({PATH, TARGET, URL_PATH})
+# What only some dialects look at. It is worked out where a layer asks for it, and never else: see `Derivation`.
+APPLICATION: Final = Attribute("application protocol")  # "http", or "bytes" where nothing of HTTP is said
+TRANSPORT: Final = Attribute("transport protocol")  # "TCP", "UDP" or "SCTP"
+FORWARDED_ADDRESS: Final = Attribute("forwarded address")  # of the client, as proxies in front report it
+TOKEN: Final = Attribute("token", needs_http=True)  # what became of it: see each dialect; absent: there is none
+# The two ends as networks see them. Labels are texts of `eastgate.ir.labels.labels_text`; an end that is no pod, or a
+# pod in its node's network, has none.
+PACKET_SOURCE: Final = Attribute("source address of packets")  # of an account's pods too, unlike that of the peer
+SOURCE_NAMESPACE: Final = Attribute("labels of the source's namespace")
+SOURCE_LABELS: Final = Attribute("labels of the source")
+DESTINATION_NAMESPACE: Final = Attribute("labels of the destination's namespace")
+DESTINATION_LABELS: Final = Attribute("labels of the destination")
+DESTINATION_NODE: Final = Attribute("labels of the destination's node")  # where the node itself is the destination
+DESTINATION_ADDRESS: Final = Attribute("destination address")
+DESTINATION_DOMAIN: Final = Attribute("destination domain")  # a DNS name that was resolved to the address
+PORT_NAME: Final = Attribute("name of the port")  # all names that the destination gives to it, for the transport
+VICINITY: Final = Attribute("vicinity")  # "itself": a pod calls itself; "node": a pod and its own node
+ADDRESSES: Final = frozenset({ADDRESS, FORWARDED_ADDRESS, PACKET_SOURCE, DESTINATION_ADDRESS})
+"""Addresses that every request has, known or not."""
 TIME: Final = Attribute("time")  # of the request, as RFC 3339
 MCP_METHOD: Final = Attribute("MCP method", needs_http=True)
 MCP_TOOL: Final = Attribute("MCP tool", needs_http=True)
@@ -159,3 +200,8 @@ def query(name: str) -> Attribute:
 def claim(path: str) -> Attribute:
     """Return a claim of the verified token."""
     return Attribute("claim", path, needs_http=True)
+
+
+def normalized_path(normalization: str) -> Attribute:
+    """Return the path as a proxy compares it that normalizes so."""
+    return Attribute("path", f"normalized: {normalization}", needs_http=True)

@@ -15,10 +15,10 @@ def at_port(layer: Layer, port: int) -> Layer:
     for case in layer.cases:
         when = rewrite(case.when, lambda atom: _at(atom, port))
         if when == ALWAYS:
-            return Layer(layer.at, case.chain, tuple(cases))
+            return Layer(layer.at, case.chain, tuple(cases), layer.derivations)
         if when != NEVER:
             cases.append(SelectorCase(when, case.chain, case.synthetic))
-    return Layer(layer.at, layer.otherwise, tuple(cases))
+    return Layer(layer.at, layer.otherwise, tuple(cases), layer.derivations)
 
 
 def _at(atom: Is | Computed, port: int) -> Predicate:

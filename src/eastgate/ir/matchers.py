@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from ipaddress import IPv4Network, IPv6Network, ip_address
 
+from eastgate.ir.labels import Selector, labels_of
 from eastgate.ir.service_accounts import AccountsOf
 from eastgate.records import dataclass
 
 __all__ = [
+    "Between",
     "InNetwork",
     "Known",
+    "Labelled",
     "Matcher",
     "OneOf",
     "Prefix",
@@ -111,4 +114,33 @@ class Present:
         return "anything"
 
 
-Matcher = OneOf | Prefix | Suffix | AccountsOf | InNetwork | Present
+@dataclass(frozen=True, slots=True)
+class Between:
+    """A number of a range, both ends included."""
+
+    first: int
+    last: int
+
+    def contains(self, value: Value) -> bool:
+        """Return whether the number is in the range."""
+        return isinstance(value, int) and self.first <= value <= self.last
+
+    def __str__(self) -> str:
+        return f"{self.first}-{self.last}"
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """Labels, as `labels_text` writes them, that a selector selects."""
+
+    selector: Selector
+
+    def contains(self, value: Value) -> bool:
+        """Return whether these labels are selected."""
+        return self.selector.matches(labels_of(str(value)))
+
+    def __str__(self) -> str:
+        return str(self.selector)
+
+
+Matcher = OneOf | Prefix | Suffix | AccountsOf | InNetwork | Present | Between | Labelled

@@ -34,6 +34,8 @@ __all__ = [
     "is_refused",
     "is_respelled",
     "is_sensitive",
+    "merge_slashes",
+    "normalize_path",
     "path_problem",
     "respelled_path",
     "sent_path",
@@ -63,9 +65,19 @@ _CONTROL = regex(r"[\x00-\x1f\x7f-\x9f]")
 
 def handed_path(raw: str) -> str:
     """Return the path as a proxy hands it on: normalised, without query and fragment, most characters as they are."""
+    return merge_slashes(normalize_path(raw))
+
+
+def normalize_path(raw: str) -> str:
+    """Return the path, without query and fragment, as Envoy normalizes it that leaves slashes as they are."""
     path = _DOTS_WITH_PARAMETERS.sub(r"\1", re.split(r"[?#]", raw, maxsplit=1)[0])
     path = _NOT_HANDED_ON.sub(_encode, _with_letters(path).replace("\\", "/"))
-    return _SLASHES.sub("/", _without_dot_segments(path))
+    return _without_dot_segments(path)
+
+
+def merge_slashes(path: str) -> str:
+    """Return a path with one slash wherever there are several."""
+    return _SLASHES.sub("/", path)
 
 
 def respelled_path(handed: str) -> str:

@@ -17,7 +17,9 @@ __all__ = ["Placement", "Reading", "Scope", "ScopeKind", "Site"]
 class Site(enum.StrEnum):
     """The kind of thing that a layer guards."""
 
+    NETWORK = "network"
     WORKLOAD = "workload"
+    WAYPOINT = "waypoint"
     GATEWAY = "gateway"
     ROUTE = "route"
     BACKEND = "backend"

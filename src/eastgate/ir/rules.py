@@ -22,7 +22,8 @@ from collections.abc import Iterator
 from dataclasses import field
 
 from eastgate.ir.attributes import Attribute
-from eastgate.ir.authorizers import Authorizer
+from eastgate.ir.authorizers import Answer, Authorizer, Reply, consents
+from eastgate.ir.derivations import Derivation
 from eastgate.ir.placement import Placement, Reading, Scope
 from eastgate.ir.predicates import Computed, Is, Predicate, atoms, mentions
 from eastgate.ir.provenance import Origin, PolicyRef
@@ -95,12 +96,18 @@ class AllowAny:
 class Ask:
     """One external authorizer, asked about the requests that the rule matches.
 
-    `evaluator` answers, where that is for us to evaluate and not for a service elsewhere.
+    `evaluator` answers, where that is for us to evaluate and not for a service elsewhere. `fail_open`: whoever wrote
+    the policy wants requests to pass where the authorizer cannot be asked.
     """
 
     rule: Rule
     authorizer: str
     evaluator: Authorizer | None = field(default=None, repr=False)
+    fail_open: bool = False
+
+    def consents(self, answer: Answer | None) -> bool:
+        """Return whether a request passes with this answer; None: there was none."""
+        return consents(answer) or (self.fail_open and answer == Reply.ERROR)
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,11 +233,15 @@ class SelectorCase:
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One enforcement point of one level. The FIRST case that matches gives the chain, else `otherwise` does."""
+    """One enforcement point of one level. The FIRST case that matches gives the chain, else `otherwise` does.
+
+    `derivations` work out attributes that no request has by itself.
+    """
 
     at: Placement
     otherwise: Chain
     cases: tuple[SelectorCase, ...] = ()
+    derivations: tuple[Derivation, ...] = ()
     name: str = field(init=False, compare=False, repr=False)
     selects_by: frozenset[Attribute] = field(init=False, compare=False, repr=False)
     looks_at: frozenset[Attribute] = field(init=False, compare=False, repr=False)

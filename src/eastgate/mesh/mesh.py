@@ -428,6 +428,9 @@ class LocalMesh:
             if self.authority.unread is not Handling.IGNORE
             else ()
         )
+        if network := sorted(map(str, self.authority.engine.network_refs)):
+            what = "a network policy is" if len(network) == 1 else f"{len(network)} network policies are"
+            lines += (f"{what} for the network of a cluster, and not enforced by these proxies: {', '.join(network)}",)
         for line in lines:
             if line not in self._reported_unread:
                 self.emit(Noted(printable(line), trouble=True))

@@ -16,8 +16,9 @@ from eastgate.cluster import World
 from eastgate.cluster.points import Point
 from eastgate.dialects import Policy
 from eastgate.engine.engine import Engine
-from eastgate.ir import Layer, Predicate
+from eastgate.ir import Between, Layer, Predicate
 from eastgate.reach.endings import EnforcementPoint
+from eastgate.reach.requests import EVERY_PORT
 from eastgate.records import dataclass
 from eastgate.settings import Settings
 from eastgate.symbolic.partial import Facts
@@ -69,8 +70,8 @@ class Passage:
 class Entrance:
     """A place where requests arrive: ports that nothing tells apart, and the Service that requests are addressed to.
 
-    `others`: also every port that nothing names. `service` None: they are addressed to the workload itself. The FIRST
-    passage that a request meets leads on, and there is always one. `hides_http`: no point sees HTTP.
+    `others`: also every port that nothing names, of these `ranges`. `service` None: they are addressed to the workload
+    itself. The FIRST passage that a request meets leads on, and there is always one. `hides_http`: no point sees HTTP.
     """
 
     ports: tuple[int, ...]
@@ -80,6 +81,11 @@ class Entrance:
     service: str | None = None
     tls: bool | None = None
     hides_http: bool = False
+    ranges: tuple[Between, ...] = (EVERY_PORT,)
+
+    def takes(self, port: int) -> bool:
+        """Return whether requests to a port may come in here, if no other entrance names it."""
+        return port in self.ports or (self.others and any(stretch.contains(port) for stretch in self.ranges))
 
     @property
     def layers(self) -> Iterator[Layer]:

@@ -24,6 +24,7 @@ from eastgate.reach.caller_sets import CallerSet, CallerSets
 from eastgate.reach.confirming import Confirmation, Confirmer
 from eastgate.reach.destinations import Entrance
 from eastgate.reach.endings import Branch, Ending, Spelling
+from eastgate.reach.network_differences import TooManyConnections, differing_connection
 from eastgate.reach.numbering import caller_atoms, number_callers
 from eastgate.reach.opposition import Opposition, oppositions
 from eastgate.reach.pairing import Pair, Pairing, pair_destinations
@@ -69,6 +70,7 @@ class DoubtReason(enum.StrEnum):
     SCHEME = "schemeChanged"  # an authorizer may answer otherwise
     REJECTED = "rejectedPolicy"  # a policy that cannot be read
     UNREAD = "notRead"  # an object of a kind that is not read
+    NETWORK = "networkChanged"  # connections other than TCP to pods
     LABELS = "labelsUnknown"  # a policy selects by labels that only a cluster adds
 
 
@@ -131,6 +133,13 @@ def _beside(old: Authority, new: Authority, pairing: Pairing) -> Iterator[Compar
     rejected = dict.fromkeys(str(policy.ref) for authority in (old, new) for policy in authority.rejected)
     yield from (ComparisonDoubt(DoubtReason.REJECTED, name) for name in rejected)
     yield from (ComparisonDoubt(DoubtReason.LABELS, key) for key in pairing.uncertain)
+    try:
+        connection = differing_connection(old, new)
+    except TooManyConnections:
+        yield ComparisonDoubt(DoubtReason.TOO_MANY, "UDP, SCTP and egress under network policies")
+    else:
+        if connection is not None:
+            yield ComparisonDoubt(DoubtReason.NETWORK, connection)
 
 
 class _Comparing:

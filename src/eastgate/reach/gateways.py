@@ -131,8 +131,8 @@ def _passages(
                 yield Passage(when, nowhere)
                 continue
             ends = list(beyond(routed, authority.world))
-            points = (_points(authority, gateway, routed.route, end, backend) for _, end, backend in ends)
-            leads_to = (_leads_to(end, words) for words, end, _ in ends if words is not None)
+            points = (_points(authority, gateway, routed.route, end, backend) for _, end, backend, _ in ends)
+            leads_to = (_leads_to(end, words) for words, end, _, _ in ends if words is not None)
             servers = frozenset(filter(None, (server_of(ref, authority.world) for ref in routed.backends)))
             yield Passage(when, tuple(chain.from_iterable(points)), tuple(leads_to), servers)
         yield Passage(named, nowhere)

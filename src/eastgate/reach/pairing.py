@@ -14,13 +14,12 @@ from eastgate.cluster import Everything, Workload
 from eastgate.cluster.points import DeadEnd, NamedPoint, Point
 from eastgate.cluster.targets import BackendNamed
 from eastgate.dialects import Policy
-from eastgate.engine.compiled import Program
 from eastgate.ir import ALWAYS, Layer, PolicyRef, Unroutable
 from eastgate.reach import gateways
 from eastgate.reach.alike import are_alike, are_alike_entrances, changed_policies
 from eastgate.reach.destinations import Destination, DestinationKind, Entrance, Passage
 from eastgate.reach.endings import EnforcementPoint
-from eastgate.reach.workloads import backend_alone, endpoints, service_alone, workload_class
+from eastgate.reach.workloads import backend_alone, endpoints, layers_before, service_alone, workload_class
 from eastgate.records import dataclass
 
 __all__ = ["Pair", "Pairing", "pair_destinations"]
@@ -93,6 +92,8 @@ def _touched(
     """Return the points that changed policies target, if nothing else has changed; None where all may have."""
     if old.settings != new.settings or old.world.objects != new.world.objects:
         return None
+    if any(ref in engine.network_refs for engine in (old.engine, new.engine) for ref in changed):
+        return None  # at the other end they matter as well
     for side in policies:
         targets = (target for ref in changed if ref in side for target in side[ref].targets)
         if any(isinstance(target, Everything) for target in targets):
@@ -136,20 +137,22 @@ def _ask_otherwise(sides: _Sides, layers: Iterable[Layer]) -> bool:
 
 # Workloads
 
+_Layers = tuple[Layer, ...]
+
 
 def _workloads(sides: _Sides) -> Iterator[Pair]:
     old, new, touched, among = sides
-    classes: dict[tuple[int, int], tuple[Program, Program, list[tuple[Workload, Workload]]]] = {}
+    classes: dict[tuple[int, ...], tuple[_Layers, _Layers, list[tuple[Workload, Workload]]]] = {}
     keys = old.world.workloads if touched is None else sorted(point for point in touched if isinstance(point, str))
     for key in keys:
         before, after = old.world.workloads.get(key), new.world.workloads.get(key)
         if before is not None and after is not None and (among is None or key in among):
-            programs = old.engine.program(key), new.engine.program(key)
-            ids = id(programs[0]), id(programs[1])
-            classes.setdefault(ids, (*programs, []))[2].append((before, after))
+            layers = layers_before(old, before), layers_before(new, after)
+            ids = (len(layers[0]), *(id(layer) for side in layers for layer in side))
+            classes.setdefault(ids, (*layers, []))[2].append((before, after))
     for was, now, members in classes.values():
-        if not _decide_alike(sides, was.layers, now.layers):
-            yield _workload_pair(old, new, (was.layers, now.layers), members)
+        if not _decide_alike(sides, was, now):
+            yield _workload_pair(old, new, (was, now), members)
 
 
 def _workload_pair(
@@ -171,11 +174,15 @@ def _workload_pair(
 
 def _matched(was: Destination, now: Destination) -> Iterator[tuple[Entrance, Entrance]]:
     """Yield the entrances that both have: the classes of ports are the same, Services may be behind one alone."""
-    before = {(entrance.service, entrance.ports, entrance.others): entrance for entrance in was.entrances}
+    before = {_port_key(entrance): entrance for entrance in was.entrances}
     for entrance in now.entrances:
-        other = before.get((entrance.service, entrance.ports, entrance.others))
+        other = before.get(_port_key(entrance))
         if other is not None:
             yield other, entrance
+
+
+def _port_key(entrance: Entrance) -> tuple[object, ...]:
+    return entrance.service, entrance.ports, entrance.others, entrance.ranges
 
 
 # Services

@@ -13,7 +13,9 @@ from eastgate.cluster.question import Question
 from eastgate.ir import Known, Request
 from eastgate.ir.attributes import (
     ADDRESS,
+    APPLICATION,
     AUTHORITY,
+    FORWARDED_ADDRESS,
     HOST,
     IDENTITY,
     MCP_METHOD,
@@ -62,8 +64,10 @@ def question_of(
     values = request.values
     to = f"{destination.kind}:{member}" if entrance.service is None else f"service:{entrance.service}"
     port = port if port is not None else _port(entrance)
-    method = _method(values.get(METHOD))
-    path = next((_path(str(values[name])) for name in _PATHS if values.get(name) is not None), None)
+    is_http = values.get(APPLICATION) == "http"
+    method = _method(values.get(METHOD)) or ("GET" if is_http else None)
+    normalized = (name for name in values if name.name == PATH.name and name not in _PATHS)
+    path = next((_path(str(values[name])) for name in (*_PATHS, *normalized) if values.get(name) is not None), None)
     host = next((_host(values[name]) for name in (HOST, AUTHORITY) if values.get(name) is not None), None)
     queries = [(name.key, value) for name, value in values.items() if name.name == "query parameter"]
     if queries:
@@ -82,6 +86,7 @@ def question_of(
         mcp_method=_text(message) if message is not None else None,
         tool=_text(tool) if tool is not None else None,
         source_ip=str(values[ADDRESS]) if values.get(ADDRESS) is not None else None,
+        forwarded_for=str(forwarded) if (forwarded := values.get(FORWARDED_ADDRESS)) is not None else None,
         claims={name.key: _text(value) for name, value in values.items() if name.name == "claim" and value is not None}
         or None,
         external_auth={
@@ -112,7 +117,7 @@ def source_of_cell(cell: CallerCell, trust_domain: str, identity: Known = None, 
         case OtherAccounts(domain):
             return _account(_identity(identity, f"spiffe://{domain}/ns/{_FRESH}/sa/"), trust_domain)
         case OtherIdentities():
-            return _identity(identity, f"spiffe://{_FRESH}.example/")
+            return _no_account(_identity(identity, f"spiffe://{_FRESH}.example/"), trust_domain)
         case Name(name):
             return cell.identity or f"id:{name}"
         case NamesUnder(suffix):
@@ -127,6 +132,12 @@ def _identity(asked: Known, stem: str) -> str:
     """Return the SPIFFE ID that a request asks for, or one with this beginning."""
     text = _FRESH if asked is None else _text(asked)
     return text if text.startswith(SCHEME) else f"{stem}{text.strip('/')}"
+
+
+def _no_account(identity: str, trust_domain: str) -> str:
+    """Return a SPIFFE ID that begins so, and is no service account's of the trust domain."""
+    account = account_of(identity)
+    return f"{identity}/{_FRESH}" if account is not None and account[0] == trust_domain else identity
 
 
 def _account(identity: str, trust_domain: str) -> str:

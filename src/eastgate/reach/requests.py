@@ -4,45 +4,68 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
 
-from eastgate.ir import Computed, Is, Matcher, OneOf, Prefix, Suffix
+from eastgate.ir import Between, Computed, Is, Matcher, OneOf, Prefix, Suffix
 from eastgate.ir.attributes import MCP_METHOD, MCP_TOOL, PORT, Attribute
 from eastgate.mcp.messages import NAMED
 from eastgate.records import dataclass
-from eastgate.symbolic.cells import OTHER, free_port
+from eastgate.symbolic.cells import OTHER
 from eastgate.symbolic.partial import Facts
 
-__all__ = ["ANY_MESSAGE", "EffectiveMessage", "PortClass", "messages", "port_classes"]
+__all__ = ["ANY_MESSAGE", "EVERY_PORT", "EffectiveMessage", "PortClass", "messages", "port_classes"]
 
 _CALL = "tools/call"
 
 
 @dataclass(frozen=True, slots=True)
 class PortClass:
-    """Ports that no rule tells apart; `others`: also all that nothing names."""
+    """Ports that no rule tells apart; `others`: also those that nothing names, of these `ranges`."""
 
     ports: tuple[int, ...]
     others: bool
     facts: Facts
+    ranges: tuple[Between, ...] = ()
+
+
+EVERY_PORT = Between(1, 65_535)
 
 
 def port_classes(looked_at: Iterable[Is | Computed], declared: Iterable[int]) -> list[PortClass]:
-    """Return each port that is declared or that some rule names, and one class for all others."""
+    """Return each port that is declared or that some rule names, and the classes of all others; usually that is one."""
     matchers = [a.matcher for a in looked_at if isinstance(a, Is) and a.attribute == PORT]
-    exact: dict[int, list[int]] = {port: [] for port in declared}
+    named: dict[int, list[int]] = {port: [] for port in declared}
     for number, matcher in enumerate(matchers):
         for value in matcher.values if isinstance(matcher, OneOf) else ():
             if isinstance(value, int):
-                exact.setdefault(value, []).append(number)
+                named.setdefault(value, []).append(number)
+    ranges = [(number, matcher) for number, matcher in enumerate(matchers) if isinstance(matcher, Between)]
     classes: dict[tuple[int, ...], list[int]] = defaultdict(list)
-    for port in sorted(exact):
-        classes[tuple(exact[port])].append(port)
-    other = free_port(exact)
-    listed = [PortClass(tuple(ports), False, Facts({PORT: ports[0]})) for key, ports in classes.items() if key]
-    if other is not None:
-        unnamed = tuple(classes.get((), ()))
-        listed.append(PortClass(unnamed, True, Facts({PORT: other}, frozenset({PORT}))))
+    for port in sorted(named):
+        within = [number for number, matcher in ranges if matcher.contains(port)]
+        classes[tuple(sorted([*named[port], *within]))].append(port)
+    unnamed: dict[tuple[int, ...], list[tuple[Between, int]]] = defaultdict(list)
+    for stretch in _stretches(matcher for _, matcher in ranges):
+        free = next((port for port in range(stretch.first, stretch.last + 1) if port not in named), None)
+        if free is not None:
+            key = tuple(number for number, matcher in ranges if matcher.contains(free))
+            unnamed[key].append((stretch, free))
+    listed = [
+        PortClass(tuple(ports), False, Facts({PORT: ports[0]})) for key, ports in classes.items() if key not in unnamed
+    ]
+    for key, stretches in unnamed.items():
+        facts = Facts({PORT: stretches[0][1]}, frozenset({PORT}))
+        covered = tuple(stretch for stretch, _ in stretches)
+        listed.append(PortClass(tuple(classes.get(key, ())), True, facts, covered))
     return listed
+
+
+def _stretches(ranges: Iterable[Between]) -> Iterator[Between]:
+    """Yield the stretches of ports between the ends of ranges: all of a stretch are alike."""
+    starts = {start for matcher in ranges for start in (matcher.first, matcher.last + 1)}
+    cuts = sorted({EVERY_PORT.first, *(start for start in starts if EVERY_PORT.contains(start))})
+    for first, following in zip_longest(cuts, cuts[1:], fillvalue=EVERY_PORT.last + 1):
+        yield Between(first, following - 1)
 
 
 @dataclass(frozen=True, slots=True)

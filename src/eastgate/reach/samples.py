@@ -12,7 +12,7 @@ from itertools import islice, product
 from re import _constants, _parser  # type: ignore[attr-defined] # there is no other reader of patterns
 
 from eastgate.ir import Computed, Known, Request
-from eastgate.ir.attributes import ADDRESS, PATHS, SENT_PATH, Attribute
+from eastgate.ir.attributes import ADDRESSES, PATHS, SENT_PATH, Attribute
 from eastgate.regexes import regex
 from eastgate.symbolic.cells import OTHER
 
@@ -60,7 +60,7 @@ def _values(attribute: Attribute, request: Request, assumed: Mapping[Computed, b
     if attribute in PATHS or attribute is SENT_PATH:
         values = dict.fromkeys(text for text in values if isinstance(text, str) and text.startswith("/"))
         values["/any-other"] = None
-    elif attribute is ADDRESS:
+    elif attribute in ADDRESSES:
         values["203.0.113.7"] = None
     else:
         values |= {OTHER: None, None: None}

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 
 from eastgate.cluster import Backend, Service, Workload
 from eastgate.cluster.targets import BackendNamed
-from eastgate.engine.compiled import Program
 from eastgate.ir import ALWAYS, Is, Layer, OneOf
 from eastgate.ir.attributes import BACKEND, PORT, SERVICE, Attribute
 from eastgate.reach.destinations import Decides, Destination, DestinationKind, Entrance, Passage
@@ -14,7 +13,16 @@ from eastgate.reach.endings import EnforcementPoint
 from eastgate.reach.requests import PortClass, port_classes
 from eastgate.symbolic.partial import Facts
 
-__all__ = ["backend_alone", "backends", "classes", "endpoints", "service_alone", "workload_class", "workloads"]
+__all__ = [
+    "backend_alone",
+    "backends",
+    "classes",
+    "endpoints",
+    "layers_before",
+    "service_alone",
+    "workload_class",
+    "workloads",
+]
 
 
 # Workloads
@@ -27,11 +35,21 @@ def workloads(authority: Decides) -> list[Destination]:
 
 def classes(authority: Decides) -> list[tuple[tuple[Layer, ...], list[Workload]]]:
     """Return the workloads that decide alike, with their layers."""
-    alike: dict[int, tuple[Program, list[Workload]]] = {}
-    for key, workload in authority.world.workloads.items():
-        program = authority.engine.program(key)
-        alike.setdefault(id(program), (program, []))[1].append(workload)
-    return [(program.layers, members) for program, members in alike.values()]
+    alike: dict[tuple[int, ...], tuple[tuple[Layer, ...], list[Workload]]] = {}
+    for workload in authority.world.workloads.values():
+        layers = layers_before(authority, workload)
+        alike.setdefault(tuple(map(id, layers)), (layers, []))[1].append(workload)
+    return list(alike.values())
+
+
+def layers_before(authority: Decides, workload: Workload) -> tuple[Layer, ...]:
+    """Return all layers that a request to a workload passes: the network's, and those of its proxy."""
+    own = authority.engine.program(workload.key).layers
+    if not authority.engine.has_network_policies:
+        return own
+    from eastgate.reach.network import network_layers  # many have no such policies
+
+    return (*network_layers(authority, workload), *own)
 
 
 def workload_class(
@@ -64,7 +82,7 @@ def _workload_entrance(
 ) -> Entrance:
     facts = port.facts.and_(Facts({SERVICE: service}))
     passage = Passage(ALWAYS, (EnforcementPoint(keys, layers),))
-    return Entrance(port.ports, port.others, facts, (passage,), service)
+    return Entrance(port.ports, port.others, facts, (passage,), service, ranges=port.ranges)
 
 
 def _port_atoms(layers: Iterable[Layer]) -> list[Is]:
@@ -101,15 +119,13 @@ def service_alone(authority: Decides, service: Service) -> Destination:
     """Return a Service as a destination of its own: at each of its ports ALL workloads that it leads to must allow."""
     entrances = []
     for port, ends in endpoints(authority, service).items():
-        alike: dict[tuple[int, int | None], list[str]] = {}
-        programs: dict[int, Program] = {}
+        alike: dict[tuple[tuple[int, ...], int | None], tuple[tuple[Layer, ...], list[str]]] = {}
         for key, number in ends:
-            program = authority.engine.program(key)
-            programs[id(program)] = program
-            alike.setdefault((id(program), number), []).append(key)
+            layers = layers_before(authority, authority.world.workloads[key])
+            alike.setdefault((tuple(map(id, layers)), number), (layers, []))[1].append(key)
         points = tuple(
-            EnforcementPoint(tuple(keys), programs[which].layers, _addressed(service, number))
-            for (which, number), keys in alike.items()
+            EnforcementPoint(tuple(keys), layers, _addressed(service, number))
+            for (_, number), (layers, keys) in alike.items()
         )
         if points:
             ports = () if port is None else (port,)
@@ -138,5 +154,5 @@ def backend_alone(
     layers = authority.engine.program(point).layers
     passage = Passage(ALWAYS, (EnforcementPoint((backend.key,), layers, facts),))
     classes = port_classes(_port_atoms((*layers, *beside)), sorted({*ports, *([backend.port] if backend.port else [])}))
-    entrances = tuple(Entrance(port.ports, port.others, port.facts, (passage,)) for port in classes)
+    entrances = tuple(Entrance(port.ports, port.others, port.facts, (passage,), ranges=port.ranges) for port in classes)
     return Destination(DestinationKind.BACKEND, (backend.key,), entrances, layers, (point,))

@@ -14,8 +14,8 @@ from typing import TypeVar, cast
 from eastgate.api.authority import Authority
 from eastgate.api.reading import sort_documents
 from eastgate.cluster import ObjectId
-from eastgate.cluster.points import NamedPoint, Point
-from eastgate.cluster.targets import BackendNamed, GatewayNamed, RouteNamed
+from eastgate.cluster.points import Direction, NamedPoint, NetworkEnd, Point
+from eastgate.cluster.targets import BackendNamed, GatewayNamed, GatewaysMatching, RouteNamed
 from eastgate.diagnostics import Diagnostic, Reporter
 from eastgate.dialects import Policy, dialect_of
 from eastgate.dialects.linting import Finding
@@ -58,7 +58,7 @@ class Cluster:
         self.authority = authority
         self.documents = list(documents)
         self.findings: list[Finding] | None = None  # of lint, once they are asked for
-        self._by_class: dict[tuple[str, int], object] = {}
+        self._by_class: dict[tuple[str | int, ...], object] = {}
 
     @classmethod
     def of(
@@ -102,24 +102,43 @@ class Cluster:
         return self.authority.engine.program(point).layers
 
     def attached(self, point: Point) -> list[Policy]:
-        """Return the policies that target a point, each once."""
-        return list(
-            {attachment.policy.ref: attachment.policy for attachment in self.authority.engine.attached(point)}.values()
-        )
+        """Return the policies that target a point, each once; of a workload, also those of its network."""
+        engine = self.authority.engine
+        attached = (each.policy for at in (point, *self.network_ends(point)) for each in engine.attached(at))
+        return list({policy.ref: policy for policy in attached}.values())
 
-    def unconsidered(self, points: Iterable[Point]) -> Unconsidered:
-        """Return what was not read and could change who may reach some points, for any caller."""
+    def network_ends(self, point: Point) -> tuple[NetworkEnd, ...]:
+        """Return the ends of connections at a workload, where the network applies policies."""
+        engine = self.authority.engine
+        if not isinstance(point, str) or not engine.has_network_policies:
+            return ()
+        workload = self.authority.world.workloads[point]
+        if workload.host_network or not workload.is_pod:
+            return ()
+        return tuple(NetworkEnd(point, direction) for direction in reversed(Direction))
+
+    def unconsidered(self, points: Iterable[Point], *, network: bool = False) -> Unconsidered:
+        """Return what was not read and could change who may reach some points, for any caller.
+
+        `network`: policies of the network were not looked at either.
+        """
         authority = self.authority
         elsewhere = len(authority.rejected) - len(authority.rejected_at(points))
-        return authority.unread_objects.about(points, Callers(anybody=True), authority.world, rejected=elsewhere)
+        objects = authority.unanalysed if network else authority.unread_objects
+        return objects.about(points, Callers(anybody=True), authority.world, rejected=elsewhere)
 
     def effects(self, point: Point) -> Effects:
         """Return the policies that really affect a point, computed once for workloads that decide alike."""
-        return self.of_class("effects", point, lambda: self._with_silent(effects_of(self.layers(point)), point))
+        return self.of_class("effects", point, lambda: self._effects(point))
+
+    def _effects(self, point: Point) -> Effects:
+        layers = [layer for at in (point, *self.network_ends(point)) for layer in self.layers(at)]
+        return self._with_silent(effects_of(layers), point)
 
     def of_class(self, what: str, point: Point, compute: Callable[[], T]) -> T:
         """Compute something once for all points that decide alike: they have the same policies and stance."""
-        key = what, id(self.authority.engine.program(point))
+        engine = self.authority.engine
+        key: tuple[str | int, ...] = (what, *(id(engine.program(at)) for at in (point, *self.network_ends(point))))
         if key not in self._by_class:
             self._by_class[key] = compute()
         return cast("T", self._by_class[key])
@@ -144,7 +163,9 @@ class Cluster:
         """Return the points of enforcement that a policy targets and that exist."""
         points: set[Point] = set()
         for target in policy.targets:
-            if not isinstance(target, NamedPoint):
+            if isinstance(target, GatewaysMatching):
+                points |= self.authority.world.select_gateways(target)
+            elif not isinstance(target, NamedPoint):
                 points |= self.authority.world.select(target)
             elif self._exists(target):
                 points.add(target)

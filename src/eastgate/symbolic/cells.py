@@ -7,19 +7,40 @@ cells.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from ipaddress import IPv4Address, IPv6Address
-from itertools import count
+from itertools import count, product
+from math import prod
 
-from eastgate.ir import AccountsOf, Computed, InNetwork, Is, Known, Matcher, OneOf, Prefix, Suffix
-from eastgate.ir.attributes import ADDRESS, PATHS, PORT, Attribute
+from eastgate.ir import (
+    AccountsOf,
+    Between,
+    Computed,
+    InNetwork,
+    Is,
+    Known,
+    Labelled,
+    Matcher,
+    OneOf,
+    Prefix,
+    Suffix,
+    labels_text,
+)
+from eastgate.ir.attributes import ADDRESSES, APPLICATION, PATHS, PORT, TRANSPORT, VICINITY, Attribute
 from eastgate.ir.paths import is_refused
 from eastgate.ir.service_accounts import has_accounts_path
 
 __all__ = ["OTHER", "cells_of_attributes", "free_port", "ports_named", "representatives"]
 
 _MOST_CELLS = 20_000  # of one attribute
+_LAST_PORT = 65_535
 _AFTER_LOOPBACK_4, _AFTER_LOOPBACK_6 = int(IPv4Address("128.0.0.0")), int(IPv6Address("::2"))
+_FEW: Mapping[Attribute, tuple[Known, ...]] = {
+    APPLICATION: ("bytes", "http"),
+    TRANSPORT: ("TCP", "UDP", "SCTP"),
+    VICINITY: (None, "itself", "node"),
+}
+"""All values of attributes that have few."""
 OTHER = "\N{MIDDLE DOT}other\N{MIDDLE DOT}"  # a text that no policy contains
 
 
@@ -37,19 +58,24 @@ def cells_of_attributes(
         about = matchers[attribute]
         starts = {m for m in about if isinstance(m, Prefix | AccountsOf)}
         ends = {m for m in about if isinstance(m, Suffix)}
-        too_many = (len(starts) + 1) * (len(ends) + 1) > _MOST_CELLS
+        labels = prod(len(values) + 2 for values in _labels_compared(about).values())
+        too_many = (len(starts) + 1) * (len(ends) + 1) > _MOST_CELLS or labels > _MOST_CELLS
         every = every and not too_many
-        cells[attribute] = [OTHER, None] if too_many else representatives(attribute, about)
+        cells[attribute] = ["" if labels > 1 else OTHER, None] if too_many else representatives(attribute, about)
     return cells, every
 
 
 def representatives(attribute: Attribute, matchers: list[Matcher]) -> list[Known]:
     """Return one value of each cell; the value that no policy names first, since it is denied most often."""
+    if attribute in _FEW:
+        return list(_FEW[attribute])
+    if any(isinstance(matcher, Labelled) for matcher in matchers):
+        return [*_labels(matchers), None]
     if attribute == PORT:
         return list(_ports(matchers))
     if any(isinstance(m, InNetwork) for m in matchers):
         addresses: list[Known] = list(_addresses(m for m in matchers if isinstance(m, InNetwork)))
-        return addresses if attribute == ADDRESS else [None, *addresses]  # every caller has an address
+        return addresses if attribute in ADDRESSES else [None, *addresses]
     texts = _texts(matchers)
     if attribute in PATHS:  # a path that is refused whatever the policy is says nothing about the policy
         texts = (text for text in texts if not is_refused(text))
@@ -64,14 +90,41 @@ def _ports(matchers: list[Matcher]) -> Iterator[int]:
 
 
 def ports_named(matchers: Iterable[Matcher]) -> set[int]:
-    """Return every port that some matcher names."""
-    return {v for m in matchers if isinstance(m, OneOf) for v in m.values if isinstance(v, int)}
+    """Return every port that some matcher names; of a range its ends, and its neighbours."""
+    ports: set[int] = set()
+    for matcher in matchers:
+        if isinstance(matcher, OneOf):
+            ports |= {value for value in matcher.values if isinstance(value, int)}
+        elif isinstance(matcher, Between):
+            edges = (matcher.first - 1, matcher.first, matcher.last, matcher.last + 1)
+            ports |= {port for port in edges if 1 <= port <= _LAST_PORT}
+    return ports
 
 
 def free_port(ports: Iterable[int]) -> int | None:
     """Return the first port that is not among these; None where all are."""
     taken = set(ports)
     return next((port for port in range(1, 65536) if port not in taken), None)
+
+
+def _labels_compared(matchers: Iterable[Matcher]) -> dict[str, set[str]]:
+    """Return the values of labels that selectors compare, by key."""
+    compared: dict[str, set[str]] = defaultdict(set)
+    for selector in (matcher.selector for matcher in matchers if isinstance(matcher, Labelled)):
+        for key, value in selector.match_labels:
+            compared[key].add(value)
+        for requirement in selector.expressions:
+            compared[requirement.key] |= requirement.values
+    return compared
+
+
+def _labels(matchers: Iterable[Matcher]) -> Iterator[str]:
+    """Yield labels in all combinations that selectors tell apart: each is absent, one that is compared, or another."""
+    compared = sorted(_labels_compared(matchers).items())
+    choices = [[None, OTHER, *sorted(values)] for _, values in compared]
+    for values in product(*choices):
+        chosen = zip((key for key, _ in compared), values, strict=True)
+        yield labels_text({key: value for key, value in chosen if value is not None})
 
 
 def _texts(matchers: list[Matcher]) -> Iterator[str]:

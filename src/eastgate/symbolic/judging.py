@@ -11,6 +11,7 @@ from eastgate.ir import (
     Chain,
     Computed,
     Is,
+    Known,
     Layer,
     Outcome,
     Predicate,
@@ -22,11 +23,10 @@ from eastgate.ir import (
     asks_of,
     assume,
     at_port,
-    consents,
     is_network,
     mentions,
 )
-from eastgate.ir.attributes import PATHS, PORT, UNKNOWN
+from eastgate.ir.attributes import PATHS, PORT, UNKNOWN, Attribute
 from eastgate.ir.paths import is_sensitive
 from eastgate.records import dataclass
 from eastgate.symbolic.stages import Arm, Move, OrderedStage, answer_attribute, order_chain, order_stage
@@ -169,17 +169,14 @@ def with_answers(stage: Stage, request: Request) -> Request:
 
     Whom no rule selects for the request is not asked.
     """
-    answers = {
-        ask.authorizer: request.answers.get(ask.authorizer)
-        for ask in asks_of(stage)
-        if truth(ask.rule.when, request) is not False
-    }
-    if not answers:
+    values: dict[Attribute, Known] = {}
+    for ask in asks_of(stage):
+        if truth(ask.rule.when, request) is not False:
+            answer = request.answers.get(ask.authorizer)
+            verdict = None if answer is None else "allow" if ask.consents(answer) else "deny"
+            values[answer_attribute(ask.authorizer)] = verdict
+    if not values:
         return request
-    values = {
-        answer_attribute(name): None if answer is None else "allow" if consents(answer) else "deny"
-        for name, answer in answers.items()
-    }
     return Request({**request.values, **values}, request.answers, request.assumed)
 
 

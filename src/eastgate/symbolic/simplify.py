@@ -28,7 +28,7 @@ from eastgate.ir import (
     Suffix,
     conjuncts,
 )
-from eastgate.ir.attributes import ADDRESS, Attribute
+from eastgate.ir.attributes import ADDRESSES, Attribute
 
 __all__ = ["both", "either", "negation", "network"]
 
@@ -80,7 +80,7 @@ def network(atom: Is) -> Predicate:
     if not networks:
         return NEVER
     everywhere = {4, 6} <= {net.version for net in networks if net.prefixlen == 0}
-    return ALWAYS if everywhere and atom.attribute == ADDRESS else Is(atom.attribute, InNetwork(networks))
+    return ALWAYS if everywhere and atom.attribute in ADDRESSES else Is(atom.attribute, InNetwork(networks))
 
 
 def _is_loopback(net: IPv4Network | IPv6Network) -> bool:

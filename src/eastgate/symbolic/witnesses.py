@@ -11,12 +11,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from eastgate.ir import (
     AccountsOf,
     And,
+    Between,
     Chain,
     Effect,
     FirstMatch,
     InNetwork,
     Is,
     Known,
+    Labelled,
     Layer,
     Matcher,
     Not,
@@ -32,7 +34,7 @@ from eastgate.ir import (
     Step,
     Suffix,
 )
-from eastgate.ir.attributes import ADDRESS, PATH, PORT, Attribute
+from eastgate.ir.attributes import ADDRESSES, PATH, PORT, Attribute
 from eastgate.ir.paths import is_refused
 from eastgate.symbolic.completions import complete
 from eastgate.symbolic.truth import truth
@@ -71,8 +73,8 @@ def complete_with_others(values: Mapping[Attribute, Known], looked_at: Iterable[
     others: dict[Attribute, Known] = dict.fromkeys(looked_at)
     if PORT in others:
         others[PORT] = port
-    if ADDRESS in others:
-        others[ADDRESS] = _SOMEWHERE
+    for address in ADDRESSES & others.keys():
+        others[address] = _SOMEWHERE
     return Request({**others, **values})
 
 
@@ -123,4 +125,8 @@ def _value(attribute: Attribute, matcher: Matcher) -> Known:
             value = str(networks[0].network_address) if networks else None
         case Present():
             value = _STRANGER
+        case Between(first):
+            value = first
+        case Labelled():
+            value = None
     return None if attribute == PATH and isinstance(value, str) and is_refused(value) else value

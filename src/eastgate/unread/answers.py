@@ -11,6 +11,7 @@ from eastgate.cluster import (
     BackendNamed,
     Everything,
     GatewayNamed,
+    GatewaysMatching,
     PodsAcross,
     PodsOfService,
     RouteNamed,
@@ -18,7 +19,7 @@ from eastgate.cluster import (
     Workload,
     World,
 )
-from eastgate.cluster.points import DeadEnd, NamedPoint, Point, WorkloadKey
+from eastgate.cluster.points import DeadEnd, NamedPoint, NetworkEnd, Point, UnseenHop, WorkloadKey
 from eastgate.diagnostics import Diagnostic
 from eastgate.records import dataclass
 from eastgate.unread import codes
@@ -80,7 +81,7 @@ class UnreadObjects:
         if not self.objects:
             return Unconsidered(rejected=rejected)
         self._file()
-        located = tuple(point for point in points if not isinstance(point, DeadEnd))
+        located = tuple(point for point in points if not isinstance(point, DeadEnd | NetworkEnd | UnseenHop))
         near = self.objects if callers.anybody else self._near(located, callers, world)
         sides = ((unread, _side(unread, located, callers, world)) for unread in near)
         met = tuple(Met(unread, side) for unread, side in sides if side is not None)
@@ -129,7 +130,7 @@ def _arrives(target: Target, point: _Located, plane: Plane, world: World) -> boo
             return target == point
         case Everything(None):
             return True
-        case PodsAcross():
+        case PodsAcross() | GatewaysMatching(None):
             return isinstance(point, GatewayNamed)
         case Everything(where):
             return where == point.namespace

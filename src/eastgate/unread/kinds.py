@@ -24,14 +24,9 @@ def _of(group: str, influence: Influence, plane: Plane, by: By, *kinds: str) -> 
 
 KINDS: Final[tuple[UnreadKind, ...]] = (
     # Kubernetes
-    *_of("networking.k8s.io", DENY, NETWORK, By.POD_SELECTOR, "NetworkPolicy"),
     *_of("extensions", DENY, NETWORK, By.POD_SELECTOR, "NetworkPolicy"),
-    *_of("policy.networking.k8s.io", DENY, NETWORK, By.SUBJECT, "AdminNetworkPolicy", "BaselineAdminNetworkPolicy"),
-    *_of("policy.networking.k8s.io", DENY, NETWORK, By.SUBJECT, "ClusterNetworkPolicy"),
     *_of("k8s.cni.cncf.io", DENY, NETWORK, By.POD_SELECTOR, "MultiNetworkPolicy"),
     # Istio
-    *_of("security.istio.io", DENY, MESH, By.SELECTOR, "AuthorizationPolicy"),
-    *_of("security.istio.io", CHANGE, MESH, By.SELECTOR, "PeerAuthentication", "RequestAuthentication"),
     *_of("networking.istio.io", CHANGE, MESH, By.WORKLOAD_SELECTOR, "EnvoyFilter", "Sidecar"),
     *_of("extensions.istio.io", CHANGE, MESH, By.SELECTOR, "TrafficExtension", "WasmPlugin"),
     *_of("gateway.kyma-project.io", DENY, MESH, By.CLUSTER, "APIRule"),

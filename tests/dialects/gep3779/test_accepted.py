@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from eastgate.cluster.labels import Operator, Requirement, Selector
 from eastgate.cluster.targets import PodsAcross, PodsMatching, PodsOfService, Target
 from eastgate.dialects.gep3779.model import Action, Level, Tier
 from eastgate.ir import PolicyRef
+from eastgate.ir.labels import Operator, Requirement, Selector
 from eastgate.settings import Settings
 from tests.dialects.reading import AMBIENT, GROUP, SIDECAR, judge, manifest, policy
 

@@ -101,7 +101,7 @@ def _entries(authority: Authority, routed: Routed | None, ask: GatewayAsk) -> li
     route = RouteNamed(routed.route.namespace, routed.route.name, routed.route.kind)
     return [
         (EntryPoint(GATEWAY, (_POINT, route, *([] if point is None else [point])), {**values, BACKEND: key}), index)
-        for index, (_, point, key) in enumerate(beyond(routed, authority.world))
+        for index, (_, point, key, _) in enumerate(beyond(routed, authority.world))
     ]
 
 

@@ -67,7 +67,7 @@ def _is_left_to_the_authorizer(policies: Sequence[Manifest]) -> bool:
 
 def _servers(authority: Authority, routed: Routed) -> set[str | None]:
     """The servers of a rule; None where one of its backends has none."""
-    if any(isinstance(point, DeadEnd) for _, point, _ in beyond(routed, authority.world)):
+    if any(isinstance(point, DeadEnd) for _, point, _, _ in beyond(routed, authority.world)):
         return {None}
     servers: set[str | None] = set()
     for ref in routed.backends:

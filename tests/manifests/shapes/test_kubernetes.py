@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from eastgate.cluster.labels import Operator, Requirement, Selector
 from eastgate.cluster.resources import is_audit, label_selector, resource, selector_of
 from eastgate.diagnostics import Code, Reporter
+from eastgate.ir.labels import Operator, Requirement, Selector
 from eastgate.manifests.shapes import Check, Field, Record, Text, check, codes
 from tests.manifests.shapes.test_shapes import node_of, said
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eastgate.cluster.labels import Operator, Requirement, Selector
+from eastgate.ir.labels import Operator, Requirement, Selector
 from eastgate.reports.invariants.labels import TooManyLabellings, labellings, terms_of
 
 KEYS, VALUES = ("a", "b"), ("1", "2")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from ipaddress import ip_address
 from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
 from eastgate.api.questions import ends
 from eastgate.api.questions.codes import BAD_ATTRIBUTE, BAD_SOURCE, NOT_DECLARED, NOTHING_BEHIND, QuestionError
+from eastgate.api.questions.derived import address_of, transport_of
 from eastgate.api.questions.ends import destination_of, source_of
 from eastgate.api.questions.values import request_values
 from eastgate.cluster import (
@@ -30,7 +30,9 @@ from eastgate.diagnostics import did_you_mean
 from eastgate.ir import Answer, Known, Request
 from eastgate.ir.attributes import (
     ADDRESS,
+    APPLICATION,
     BACKEND,
+    DESTINATION_ADDRESS,
     HOST,
     IDENTITY,
     MESH_NAME,
@@ -51,7 +53,17 @@ if TYPE_CHECKING:
     from eastgate.gateway import RoutingTable
     from eastgate.gateway.journey import TableOf, Way
 
-__all__ = ["ASKED_ROUTES", "Arrival", "EntryPoint", "Resolver", "Values", "arrivals", "callers_of", "without_http"]
+__all__ = [
+    "ASKED_ROUTES",
+    "Arrival",
+    "EntryPoint",
+    "Resolver",
+    "Values",
+    "account_named",
+    "arrivals",
+    "callers_of",
+    "without_http",
+]
 
 T = TypeVar("T")
 Values: TypeAlias = Mapping[Attribute, Known]
@@ -77,13 +89,15 @@ class Arrival:
 class EntryPoint:
     """A point where requests arrive, and the attributes that follow from arriving there.
 
-    `hides_http`: nothing on the way sees HTTP, whatever a question says of it.
+    `hides_http`: nothing on the way sees HTTP, whatever a question says of it. `onward`: the Service that a gateway on
+    the way calls, and the port there.
     """
 
     where: str
     points: tuple[Point, ...]
     values: Values
     hides_http: bool = False
+    onward: tuple[str, int | None] | None = None
 
     def request(self, shared: Values, caller: Values, answers: Mapping[str, Answer]) -> Request:
         """Return a request as it is seen here."""
@@ -93,7 +107,8 @@ class EntryPoint:
 
 def without_http(values: Values) -> Request:
     """Return a request of which a point of enforcement sees no HTTP. No authorizer can be asked about it."""
-    return Request({attribute: value for attribute, value in values.items() if not attribute.needs_http})
+    seen: dict[Attribute, Known] = {attribute: value for attribute, value in values.items() if not attribute.needs_http}
+    return Request({**seen, APPLICATION: "bytes"} if APPLICATION in seen else seen)
 
 
 def arrivals(question: Question, world: World, settings: Settings) -> list[Arrival]:
@@ -124,15 +139,15 @@ class Resolver(Generic[T]):
         self._make = make
         self._world = world
         self._settings = settings
-        self._callers: dict[tuple[str, str | None], tuple[Values, ...]] = {}
-        self._entries: dict[tuple[str, int | None], tuple[T, ...]] = {}
+        self._callers: dict[tuple[str, str | None, bool], tuple[Values, ...]] = {}
+        self._entries: dict[tuple[str, int | None, str | None], tuple[T, ...]] = {}
         self._tables: dict[Gateway, RoutingTable] = {}
         self._routed_by: dict[str, tuple[Attribute, ...]] = {}
         self._routed: dict[tuple[object, ...], tuple[T, ...]] = {}
 
     def callers(self, question: Question) -> tuple[Values, ...]:
         """Return what is known of each caller that a question may come from."""
-        key = (question.source, question.source_ip)
+        key = (question.source, question.source_ip, question.plaintext)
         callers = self._callers.get(key)
         if callers is None:
             if len(self._callers) >= _MOST_ENDS:
@@ -142,7 +157,7 @@ class Resolver(Generic[T]):
 
     def entries(self, question: Question, shared: Values) -> tuple[T, ...]:
         """Return every place that a question may lead to; `shared` is what is known of its requests."""
-        key = (question.to, question.port)
+        key = (question.to, question.port, question.protocol)
         entries = self._entries.get(key)
         if entries is None:
             routed_by = self._routed_by.get(question.to)
@@ -192,9 +207,10 @@ class Resolver(Generic[T]):
 
 
 def _callers(question: Question, world: World, settings: Settings) -> Iterator[Values]:
-    address: Values = {} if question.source_ip is None else {ADDRESS: _address(question.source_ip)}
+    address: Values = {} if question.source_ip is None else {ADDRESS: address_of(question.source_ip)}
+    unproven: Values = {IDENTITY: None, MESH_NAME: None} if question.plaintext else {}
     for values in _identities(source_of(question.source, settings), world, settings):
-        yield {**values, **address}
+        yield {**values, **address, **unproven}
 
 
 def _identities(source: ends.Source, world: World, settings: Settings) -> Iterator[Values]:
@@ -212,7 +228,7 @@ def _identities(source: ends.Source, world: World, settings: Settings) -> Iterat
             _check(source, dns_subdomain_problem(source.value), "DNS name", way_out)
             yield {IDENTITY: None, MESH_NAME: source.value}
         case ends.Address():
-            yield {IDENTITY: None, MESH_NAME: None, ADDRESS: _address(source.value)}
+            yield {IDENTITY: None, MESH_NAME: None, ADDRESS: address_of(source.value)}
         case ends.ServiceAccount(namespace=namespace, name=name):
             way_out = "write sa:<namespace>/<name>, with names that Kubernetes takes"
             what = f"service account, since `{namespace}` is no namespace"
@@ -247,13 +263,6 @@ def _workload_identity(workload: Workload, settings: Settings) -> Values:
     return _account(workload.namespace, workload.service_account, settings)
 
 
-def _address(text: str) -> str:
-    try:
-        return str(ip_address(text))
-    except ValueError:
-        raise QuestionError(BAD_ATTRIBUTE, f"`{text}` is not an IP address") from None
-
-
 def callers_of(question: Question, world: World, settings: Settings) -> Callers:
     """Return the pods that a question comes from, as far as the network knows them; none for callers outside.
 
@@ -265,18 +274,18 @@ def callers_of(question: Question, world: World, settings: Settings) -> Callers:
     pods: dict[str, Workload] = {}
     at = question.source_ip or (source.value if isinstance(source, ends.Address) else None)
     if at is not None:
-        address = _address(at)
+        address = address_of(at)
         pods = {pod.key: pod for pod in world.workloads.values() if world.address_of(pod) == address}
     if isinstance(source, ends.Pod):
         pods |= {pod.key: pod for pod in _workloads(source, world)}
-    account = _account_named(source, settings)
+    account = account_named(source, settings)
     if account is None:
         return Callers(tuple(pods.values()))
     of_account = [world.workloads[key] for key in sorted(world.select(PodsOfAccount(*account)))]
     return Callers((*pods.values(), *of_account), None if of_account else account[0])
 
 
-def _account_named(source: ends.Source, settings: Settings) -> tuple[str, str] | None:
+def account_named(source: ends.Source, settings: Settings) -> tuple[str, str] | None:
     """Return the namespace and name of the account that a source names in the form of some dialect."""
     match source:
         case ends.ServiceAccount():
@@ -303,12 +312,17 @@ def _entries(
     port: Values = {} if question.port is None else {PORT: question.port}
     asked = Request({**shared, **port}, question.external_auth)
     match to:
+        case ends.Address(value=text):
+            address = address_of(text)
+            pod = world.by_ip(address)
+            points: tuple[Point, ...] = () if pod is None else (pod.key,)
+            yield EntryPoint(to, points, {**port, SERVICE: None, DESTINATION_ADDRESS: address})
         case ends.Pod():
             for workload in _workloads(to, world):
                 yield EntryPoint(workload.key, (workload.key,), {**port, SERVICE: None})
         case ends.Service():
             service = _declared("Service", to.key, world.services)
-            for workload, values in _behind(service, question.port, world):
+            for workload, values in _behind(service, question, world):
                 yield EntryPoint(workload.key, (workload.key,), values)
         case ends.Gateway():
             from eastgate.gateway.journey import through_gateway  # most questions need no routes
@@ -328,7 +342,7 @@ def _entries(
 
 
 def _entry(way: Way, values: Values) -> EntryPoint:
-    return EntryPoint(way.where, way.points, {**values, BACKEND: way.backend}, way.hides_http)
+    return EntryPoint(way.where, way.points, {**values, BACKEND: way.backend}, way.hides_http, way.service)
 
 
 def _declared(kind: str, key: str, declared: Mapping[str, T]) -> T:
@@ -354,9 +368,9 @@ def _handshake(question: Question) -> Values:
     return {SNI: comparable_host(question.host)} if question.sni is None and question.host is not None else {}
 
 
-def _behind(service: Service, port: int | None, world: World) -> Iterator[tuple[Workload, Values]]:
+def _behind(service: Service, question: Question, world: World) -> Iterator[tuple[Workload, Values]]:
     """Return every pod of a Service, on the port that the Service's port leads to; on each, where none is given."""
-    key = f"{service.namespace}/{service.name}"
+    key, port = f"{service.namespace}/{service.name}", question.port
     pods = [world.workloads[pod] for pod in world.pods_of(key)]
     unknown = world.unknown_endpoints(key) if service.takes_endpoints else ()
     if unknown:
@@ -370,7 +384,10 @@ def _behind(service: Service, port: int | None, world: World) -> Iterator[tuple[
     if not service.ports:
         for pod in pods:
             yield pod, {SERVICE: key}
-    endpoints = [(pod, number) for pod in pods for number in world.target_ports(service, port, pod)]
+    protocols = {declared.protocol for declared in service.ports if port in (None, declared.port)}
+    transport = transport_of(question)
+    only = transport if question.protocol is not None or transport in protocols else None
+    endpoints = [(pod, number) for pod in pods for number in world.target_ports(service, port, pod, only)]
     if service.ports and not endpoints:
         raise QuestionError(NOTHING_BEHIND, f"no pod of Service {key} has the port that it leads to")
     for pod, number in endpoints:

@@ -20,7 +20,7 @@ __all__ = [
 
 BAD_SOURCE = Code("EG0101", "source not understood", "A source is sa:, pod:, spiffe://, id:, ip: or anonymous.")
 BAD_DESTINATION = Code(
-    "EG0102", "destination not understood", "A destination is pod:, service:, gateway:, route: or backend:."
+    "EG0102", "destination not understood", "A destination is pod:, service:, gateway:, route:, backend: or ip:."
 )
 NOT_DECLARED = Code(
     "EG0103",

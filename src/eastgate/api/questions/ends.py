@@ -135,7 +135,7 @@ class CertificateName(_Plain):
 
 
 class Address(_Plain):
-    """Anybody at an IP address, without a certificate."""
+    """Anybody at an IP address, without a certificate; as a destination, what is at the address."""
 
     __slots__ = ()
     prefix = "ip:"
@@ -157,9 +157,11 @@ ANONYMOUS = Anonymous("anonymous")
 UNKNOWN_CALLER = UnknownCaller("unknown")
 
 Source: TypeAlias = ServiceAccount | Pod | SpiffeId | CertificateName | Address | Anonymous | UnknownCaller
-Destination: TypeAlias = Pod | Service | Gateway | Route | Backend
+Destination: TypeAlias = Pod | Service | Gateway | Route | Backend | Address
 
-_DESTINATIONS: dict[str, type[Destination]] = {end.kind: end for end in (Pod, Service, Gateway, Route, Backend)}
+_DESTINATIONS: dict[str, type[Pod | Service | Gateway | Route | Backend]] = {
+    end.kind: end for end in (Pod, Service, Gateway, Route, Backend)
+}
 
 
 def source_of(text: str, settings: Settings) -> Source:
@@ -189,12 +191,14 @@ def source_of(text: str, settings: Settings) -> Source:
 
 def destination_of(text: str, settings: Settings) -> Destination:
     """Read what is called. Raises QuestionError where that is nothing."""
+    if text.startswith(Address.prefix):
+        return Address(text.removeprefix(Address.prefix))
     end = _DESTINATIONS.get(text.partition(":")[0])
     if end is None:
         raise QuestionError(
             BAD_DESTINATION,
             f"`{text}` is not a destination",
-            "write pod:, service:, gateway:, route: or backend:, and <namespace>/<name>",
+            "write pod:, service:, gateway:, route: or backend:, and <namespace>/<name>, or ip:<address>",
         )
     return end(*_namespaced(text, BAD_DESTINATION, settings))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from eastgate.manifests.node import Node
+from eastgate.manifests.nulls import drop_nulls
 
 __all__ = ["WIDENING", "without_nulls"]
 
@@ -19,23 +20,9 @@ _BY_NAME: Final = frozenset(
     }
 )
 WIDENING: Final = frozenset({"identity", "authentication", "authorization"})
-_WRITTEN_OUT: Final = "value"  # any JSON
+_WRITTEN_OUT: Final = frozenset({"value"})  # any JSON
 
 
-def without_nulls(node: Node, key: str = "") -> Node:
+def without_nulls(node: Node) -> Node:
     """Return the node, with its span, without the fields that are null."""
-    match node.value:
-        case dict() as entries if key != _WRITTEN_OUT:
-            kept = {
-                name: without_nulls(entry, name)
-                for name, entry in entries.items()
-                if entry.value is not None or key in _BY_NAME or name in WIDENING
-            }
-            return _like(node, kept)
-        case list() as items if key != _WRITTEN_OUT:
-            return _like(node, [without_nulls(item) for item in items])
-    return node
-
-
-def _like(node: Node, value: dict[str, Node] | list[Node]) -> Node:
-    return Node(value, node.source, node.line, node.column, node.end_line, node.end_column, node.keys)
+    return drop_nulls(node, lambda mapping, name: mapping in _BY_NAME or name in WIDENING, _WRITTEN_OUT)

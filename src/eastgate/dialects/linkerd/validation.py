@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from eastgate.cluster.labels import Operator
 from eastgate.cluster.resources import MODE
 from eastgate.diagnostics import Code, did_you_mean
 from eastgate.dialects.linkerd import codes
@@ -23,6 +22,7 @@ from eastgate.dialects.linkerd.refs import (
     namespace_of,
 )
 from eastgate.dialects.linkerd.values import Checking, Network, network_of, port_problem
+from eastgate.ir.labels import Operator
 from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import enumerated, quoted
 from eastgate.manifests.shapes.codes import NULL_VALUE

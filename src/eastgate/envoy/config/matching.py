@@ -349,13 +349,13 @@ def _add_list(to: Any, size: int) -> tuple[list[Any], OnMatch]:
 def _test(to: Any, predicate: Predicate) -> None:
     """Write a predicate as Envoy's test."""
     match predicate:
-        case Is(attribute, matcher) if attribute.is_repeatable:
+        case Is(attribute, matcher) if attribute.is_field:
             wanted = marked(matcher)
             for alternative, text in zip(_add_either(to, len(wanted)), wanted, strict=True):
                 _match_text(alternative, _filter_state(field_key(attribute)), contains=text)
         case Is(attribute, matcher):
             _test_matcher(to, attribute, matcher)
-        case Computed(pattern=(attribute, pattern)) if attribute.is_repeatable:
+        case Computed(pattern=(attribute, pattern)) if attribute.is_field:
             keys = single_keys(attribute)
             for alternative, key in zip(_add_either(to, len(keys)), keys, strict=True):
                 _match_regex(alternative, _filter_state(key), pattern)

@@ -28,7 +28,7 @@ def looked_at(asked: Iterable[Is | Computed], deciding: Iterable[Attribute]) -> 
     fields: dict[Attribute, RequestField] = {}
     for atom in asked:
         for attribute in (atom.attribute,) if isinstance(atom, Is) else atom.attributes:
-            if attribute.is_repeatable:
+            if attribute.is_field:
                 field = fields.get(attribute, RequestField(attribute))
                 fields[attribute] = replace(field, patterned=field.patterned or isinstance(atom, Computed))
     decides = frozenset(deciding)

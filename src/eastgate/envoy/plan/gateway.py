@@ -342,7 +342,7 @@ class _GatewayPlanner:
         route = RouteNamed(routed.route.namespace, routed.route.name, routed.route.kind)
         ends = list(beyond(routed, self._world))
         backends: Sequence[BackendRef | None] = routed.backends if len(ends) == len(routed.backends) else [None]
-        for index, (backend, (_, point, key)) in enumerate(zip(backends, ends, strict=True)):
+        for index, (backend, (_, point, key, _)) in enumerate(zip(backends, ends, strict=True)):
             points = (self._gateway, route, *(() if point is None else (point,)))
             weight = backend.weight if backend is not None else 1
             yield self._destination(f"{rule}.{index}", weight, points, routed, backend, key, prefix)

@@ -40,7 +40,7 @@ class Vantage:
 
     def sees(self, attribute: Attribute) -> bool:
         """Tell whether a proxy here knows an attribute."""
-        return attribute in self.seen or attribute in self.facts or attribute.is_repeatable
+        return attribute in self.seen or attribute in self.facts or attribute.is_field
 
     def knowing(self, facts: Mapping[Attribute, Known]) -> Vantage:
         """Return the vantage of a proxy that knows more of all requests."""

@@ -41,6 +41,7 @@ __all__ = ["read_yaml_node"]
 _HEAD = ("apiVersion", "kind")
 _WORD = regex(r"[^\s:,\[\]{}]+|\S|$")
 _DIRECTIVE = regex(r"^%.*", re.MULTILINE)
+_PLAIN_NUMBER = regex(r"0|[1-9][0-9]*")  # as a key it is the same as in quotes, also to Kubernetes
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +192,8 @@ class _NodeReader:
         if template is not None:
             self._findings.stop_with(template)
         message = f"a key must be a string, not {key.kind}"
+        if isinstance(key.value, int) and type(event) is not ALIAS and _PLAIN_NUMBER.fullmatch(event.value):
+            return Node(event.value, key.source, key.line, key.column, key.end_line, key.end_column)
         if isinstance(key.value, dict | list) or type(event) is ALIAS:
             self._findings.report(KEY_NOT_STRING, message, span, "write a string")
             return key

@@ -82,9 +82,11 @@ def _modes(cluster: Cluster, workload: Workload) -> list[ShownMode]:
 def _of_dialect(dialect: Dialect[Any], cluster: Cluster, workload: Workload, stance: Hashable) -> Iterable[LayerMode]:
     authority = cluster.authority
     attached = authority.engine.attached(workload.key)
-    layers = {
-        layer.at: layer for layer in dialect.assemble(attached, Scene(authority.settings, authority.world, stance))
-    }
+    scene = Scene(authority.settings, authority.world, stance)
+    layers = {layer.at: layer for layer in dialect.assemble(attached, scene)}
+    for end in cluster.network_ends(workload.key):
+        at_end = dialect.assemble_end(authority.engine.attached(end), end.direction, scene)
+        layers |= {layer.at: layer for layer in at_end}
     policies = [policy for policy in cluster.attached(workload.key) if isinstance(policy, dialect.model)]
     for placement in dict.fromkeys((*dialect.words.levels, *layers)):
         layer = layers.get(placement)

@@ -13,6 +13,7 @@ from eastgate.cluster.targets import (
     Everything,
     ExternalsMatching,
     GatewayNamed,
+    GatewaysMatching,
     PodNamed,
     PodsAcross,
     PodsMatching,
@@ -127,12 +128,13 @@ def _described_target(described: DescribedTarget, order: _Order) -> TargetInWord
     return TargetInWords(described.kind, order.text(expression), described.target, is_selector=True)
 
 
+_SELECTED = {PodsMatching: "Pod", ExternalsMatching: "ExternalWorkload", GatewaysMatching: "Gateway"}
+
+
 def _target(target: Target, order: _Order) -> TargetInWords:
     match target:
-        case PodsMatching(_, selector):
-            return TargetInWords("Pod", order.text(selector), target, is_selector=True)
-        case ExternalsMatching(_, selector):
-            return TargetInWords("ExternalWorkload", order.text(selector), target, is_selector=True)
+        case PodsMatching(_, selector) | ExternalsMatching(_, selector) | GatewaysMatching(_, selector):
+            return TargetInWords(_SELECTED[type(target)], order.text(selector), target, is_selector=True)
         case PodsOfService(_, service):
             return TargetInWords("Service", service, target)
         case PodsAcross():
@@ -196,7 +198,7 @@ def _label_keys(node: Node) -> Iterator[str]:
 def matched_terms(target: Target, workload: Workload, namespace_labels: Mapping[str, str]) -> list[str]:
     """Return the terms of a target that matched a workload."""
     match target:
-        case PodsMatching(_, selector) | ExternalsMatching(_, selector):
+        case PodsMatching(_, selector) | ExternalsMatching(_, selector) | GatewaysMatching(_, selector):
             return list(selector.matched_terms(workload.labels)) or ["every pod of the namespace"]
         case PodsAcross(namespaces, pods):
             spaces = [f"namespace {term}" for term in namespaces.matched_terms(namespace_labels)]

@@ -57,7 +57,7 @@ def arrivals(reach: Reachability, destination: Destination, port: int | None, fa
     for entrance in destination.entrances:
         if port is None:
             ports, others = entrance.ports, entrance.others
-        elif port in entrance.ports or (entrance.others and port not in declared):
+        elif port in entrance.ports or (port not in declared and entrance.takes(port)):
             ports, others = (port,), False
         else:
             continue

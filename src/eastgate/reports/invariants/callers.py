@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping
 from itertools import product
 
 from eastgate.cluster import World, account_of
-from eastgate.cluster.labels import Selector
 from eastgate.cluster.objects import NAME_LABEL
 from eastgate.ir import ALWAYS, NEVER, Is, Predicate, Prefix
 from eastgate.ir.attributes import IDENTITY
+from eastgate.ir.labels import Selector
 from eastgate.ir.service_accounts import service_account_id
 from eastgate.ir.spiffe import SCHEME, trust_domain_of
 from eastgate.reach.caller_sets import CallerSet, CallerSets

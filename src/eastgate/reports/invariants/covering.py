@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from eastgate.cluster import Service, World
-from eastgate.cluster.labels import Selector
 from eastgate.diagnostics import Diagnostic, did_you_mean
+from eastgate.ir.labels import Selector
 from eastgate.reach.destinations import Destination, DestinationKind, Entrance
 from eastgate.reach.reachability import Reachability
 from eastgate.records import dataclass
@@ -158,7 +158,7 @@ def _at_ports(
 
 def _entrances_at(port: int, entrances: Sequence[Entrance]) -> list[Entrance]:
     named = [entrance for entrance in entrances if port in entrance.ports]
-    return named or [entrance for entrance in entrances if entrance.others]
+    return named or [entrance for entrance in entrances if entrance.takes(port)]
 
 
 def _of_service(

@@ -26,8 +26,8 @@ from eastgate.cluster import (
     Target,
     World,
 )
-from eastgate.cluster.labels import Operator, Requirement, Selector
 from eastgate.cluster.objects import NAME_LABEL
+from eastgate.ir.labels import Operator, Requirement, Selector
 from eastgate.records import dataclass
 from eastgate.reports.invariants.labels import OTHER, TooManyLabellings, labellings, terms_of
 

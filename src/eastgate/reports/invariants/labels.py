@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from eastgate.cluster.labels import Operator, Requirement, Selector
+from eastgate.ir.labels import Operator, Requirement, Selector
 from eastgate.records import dataclass
 
 __all__ = ["OTHER", "TooManyLabellings", "labellings", "terms_of"]

@@ -6,9 +6,9 @@ import enum
 from collections.abc import Mapping
 from dataclasses import field
 
-from eastgate.cluster.labels import Selector
 from eastgate.cluster.question import Question
 from eastgate.diagnostics.spans import Span
+from eastgate.ir.labels import Selector
 from eastgate.records import dataclass
 
 __all__ = [

@@ -10,6 +10,7 @@ from eastgate.cluster import (
     Everything,
     ExternalsMatching,
     GatewayNamed,
+    GatewaysMatching,
     PodNamed,
     PodsAcross,
     PodsMatching,
@@ -70,7 +71,7 @@ def _target(field: _Field, target: Target, inventory: PolicyInventory) -> Iterat
                 yield from find_misspelt_labels(field.policy, target, inventory)
         case GatewayNamed() | BackendNamed() | PodsOwnedBy() | PodsOfAccount() | PodNamed():
             pass  # it exists
-        case RouteNamed() | Everything():
+        case RouteNamed() | Everything() | GatewaysMatching():
             pass  # dialects whose policies target routes check them
         case _:
             assert_never(target)

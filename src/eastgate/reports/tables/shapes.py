@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from eastgate.cluster.resources import resource
 from eastgate.manifests import Node
-from eastgate.manifests.shapes import Anything, Check, Choice, Field, ListOf, MapOf, Record, Text, Whole, check
+from eastgate.manifests.shapes import Anything, Check, Choice, Field, Flag, ListOf, MapOf, Record, Text, Whole, check
 from eastgate.reports.invariants import shapes as invariants
 
 __all__ = ["API_VERSION", "KIND", "SHAPES"]
@@ -46,6 +46,9 @@ _case: Record[None] = Record(
         "sni": Field(_text),
         "mcp": Field(Record("mcp", {"method": Field(_text), "tool": Field(_text)})),
         "sourceIP": Field(_text),
+        "protocol": Field(Choice(("tcp", "udp", "sctp"))),
+        "forwardedFor": Field(_text),
+        "plaintext": Field(Flag()),
         "claims": Field(MapOf(Anything(), "a mapping of claims")),
         "expect": Field(Choice(("allow", "deny")), required=True, help="write expect: allow, or expect: deny"),
         "by": Field(Text("Kind/namespace/name, or none")),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from eastgate.cluster.labels import Selector
 from eastgate.cluster.resources import dns_subdomain, label_selector, selector_of
 from eastgate.dialects.kuadrant.schemes import codes
 from eastgate.dialects.kuadrant.schemes.credentials import credentials
@@ -12,6 +11,7 @@ from eastgate.dialects.kuadrant.schemes.entries import entry, section
 from eastgate.dialects.kuadrant.schemes.styles import Style
 from eastgate.dialects.kuadrant.schemes.validation import Checking, exactly_one, needs, not_empty, record
 from eastgate.dialects.kuadrant.schemes.values import LONGEST_KEPT, SELECTED, TIMEOUT, URL, named_values
+from eastgate.ir.labels import Selector
 from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import Cel, Field, Flag, ListOf, Record, Text, Whole, constraint, quoted
 from eastgate.settings import Settings

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 from eastgate.records import dataclass
 
-__all__ = ["Operator", "Requirement", "Selector", "is_added_label"]
+__all__ = ["Operator", "Requirement", "Selector", "is_added_label", "labels_of", "labels_text"]
 
 # Labels that a cluster adds to pods: injectors, by the beginning of the name, and controllers
 _INJECTED = (
@@ -43,6 +44,17 @@ _ADDED = frozenset(
 def is_added_label(key: str) -> bool:
     """Return whether controllers and injectors add this label to pods, so that no template shows it."""
     return key in _ADDED or key.startswith(_INJECTED)
+
+
+def labels_text(labels: Mapping[str, str]) -> str:
+    """Write labels as one text, the same for the same labels: the value of an attribute of a request."""
+    return ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
+
+
+@lru_cache(maxsize=65_536)
+def labels_of(text: str) -> Mapping[str, str]:
+    """Read what `labels_text` wrote. No key has an equals sign, and neither keys nor values have commas."""
+    return dict(term.split("=", 1) for term in text.split(",") if "=" in term)
 
 
 class Operator(enum.StrEnum):

@@ -1,0 +1,125 @@
+"""Istio: AuthorizationPolicy, RequestAuthentication and PeerAuthentication, at sidecars, ztunnel and waypoints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from eastgate.cluster import Everything, Target, Workload, World
+from eastgate.diagnostics import Diagnostic, Reporter
+from eastgate.dialects.base import Dialect, Kind, NameUse, Scene
+from eastgate.dialects.istio import authentication_codes, codes
+from eastgate.dialects.istio.logs import codes as log_codes
+from eastgate.dialects.istio.model import GROUP, Action, IstioAuthorizationPolicy, IstioPolicy
+from eastgate.dialects.istio.settings import IstioSettings
+from eastgate.dialects.istio.status import conditions
+from eastgate.dialects.istio.targets import targets_of
+from eastgate.dialects.istio.words import WORDS
+from eastgate.ir import Attachment, Layer
+from eastgate.manifests import Document
+from eastgate.manifests.node import Node
+from eastgate.manifests.shapes import Record
+from eastgate.settings import Settings
+from eastgate.unread.locating import ISTIO_ROOT, content_of, selector_in
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from eastgate.dialects.linting import Linting
+    from eastgate.dialects.logs import LoggedDecision
+
+__all__ = ["DIALECT", "GROUP", "Policy"]
+
+Policy = IstioPolicy
+
+_VERSIONS = ("v1", "v1beta1")
+
+
+def _kinds(kind: str, name_use: NameUse) -> Iterator[Kind[IstioPolicy]]:
+    """Give a kind in its versions."""
+    for version in _VERSIONS:
+        yield Kind(GROUP, version, kind, _read, partial(_shapes, kind), name_use=name_use, locate=_locate)
+
+
+def _read(document: Document, root: Node, settings: Settings, reporter: Reporter) -> IstioPolicy | None:
+    from eastgate.dialects.istio.reading import read  # many folders have no document for it to read
+
+    return read(document, root, settings, reporter)
+
+
+def _shapes(kind: str) -> tuple[Record[Settings], ...]:
+    from eastgate.dialects.istio.reading import shape_of
+
+    return (shape_of(kind),)
+
+
+def _layers(attached: Sequence[Attachment[IstioPolicy]], scene: Scene) -> list[Layer]:
+    from eastgate.dialects.istio.assemble import layers  # many folders have no workload with a proxy
+
+    return layers(attached, scene)
+
+
+def _stance(workload: Workload, attached: Sequence[Attachment[IstioPolicy]], scene: Scene) -> Hashable:
+    from eastgate.dialects.istio.assemble import stance_of
+
+    return stance_of(workload, attached, scene)
+
+
+def _examine(
+    policies: Sequence[IstioPolicy], settings: Settings, world: World
+) -> Iterable[tuple[IstioPolicy | None, Diagnostic]]:
+    from eastgate.dialects.istio.examine import examine
+
+    return examine(policies, settings, world)
+
+
+def _locate(document: Document) -> tuple[Target, ...] | None:
+    """Return the targets of a policy that has errors elsewhere; None where it names some."""
+    content = content_of(document)
+    if "targetRefs" in content or "targetRef" in content:
+        return None
+    in_root = document.home == ISTIO_ROOT
+    selector = selector_in(content, "selector")
+    if selector is None:
+        return (Everything(None if in_root else document.home),)
+    return targets_of(document.home, selector, in_root=in_root)
+
+
+def _closes(policy: IstioPolicy) -> bool:
+    """Return whether it is an ALLOW policy without rules, which turns deny by default on."""
+    is_allow = isinstance(policy, IstioAuthorizationPolicy) and policy.action is Action.ALLOW
+    return isinstance(policy, IstioAuthorizationPolicy) and is_allow and not policy.rules and not policy.audit
+
+
+def _lint() -> Linting[IstioPolicy]:
+    from eastgate.dialects.istio.lint import LINTING
+
+    return LINTING
+
+
+def _read_log(line: str) -> LoggedDecision | None:
+    from eastgate.dialects.istio.logs.lines import read_line  # only `why` reads logs
+
+    return read_line(line)
+
+
+DIALECT: Dialect[IstioPolicy] = Dialect(
+    name="Istio",
+    model=IstioPolicy,
+    kinds=(
+        *_kinds("AuthorizationPolicy", NameUse.OTHER_GROUPS),
+        *_kinds("PeerAuthentication", NameUse.OURS_ALONE),
+        *_kinds("RequestAuthentication", NameUse.OURS_ALONE),
+    ),
+    layers=_layers,
+    words=WORDS,
+    settings=IstioSettings,
+    codes=lambda: (codes, authentication_codes, log_codes),
+    closes=_closes,
+    lint=_lint,
+    stance=_stance,
+    examine=_examine,
+    status=conditions,
+    read_log=_read_log,
+)

@@ -1,0 +1,214 @@
+"""Assemble the policies at a workload or a Gateway to the layers of Istio's proxies there.
+
+Istio's own proxies judge HTTP and bytes by different chains. Ours have one, in which what they cannot see is unknown.
+A sidecar has one layer. Where ztunnel serves a workload, it has that of its waypoint, if it has one, and ztunnel's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from eastgate.cluster import GATEWAY_NAME_LABEL, Workload
+from eastgate.dialects.base import Scene
+from eastgate.dialects.istio.authentications import PeerAuthentication, RequestAuthentication
+from eastgate.dialects.istio.chains import ChainParts, build_chain
+from eastgate.dialects.istio.derived import DestinationAddress, HttpForms
+from eastgate.dialects.istio.lowering import View
+from eastgate.dialects.istio.mesh_callers import MeshCallers
+from eastgate.dialects.istio.mesh_config import MeshConfig, mesh_settings
+from eastgate.dialects.istio.model import IstioAuthorizationPolicy, IstioPolicy
+from eastgate.dialects.istio.peer_chains import guard_ports
+from eastgate.dialects.istio.peer_modes import peer_modes
+from eastgate.dialects.istio.plane_provenance import WITHOUT_PROXY, Direct, NoProxy, WaypointScope
+from eastgate.dialects.istio.planes import ServingPlane, plane_of
+from eastgate.dialects.istio.provenance import AT_GATEWAY, AT_SIDECAR, AT_WAYPOINT, IstioPlaneReading, Surface
+from eastgate.dialects.istio.rewriting import narrowed, rewrite_chain
+from eastgate.dialects.istio.settings import IstioDataPlane, IstioSettings
+from eastgate.dialects.istio.token_stages import AtGateway, ByService, seen_at_gateway, token_derivations, token_stages
+from eastgate.dialects.istio.waypoints import Binding, bindings_of, is_bound, is_waypoint_pod, seen_by
+from eastgate.dialects.istio.ztunnel_layer import addressed_to, through_waypoint, ztunnel_layer
+from eastgate.ir import ALWAYS, Attachment, Chain, Derivation, Is, Layer, OneOf, SelectorCase
+from eastgate.ir.attributes import APPLICATION
+from eastgate.records import dataclass
+from eastgate.settings import DataPlane
+
+__all__ = ["IstioStance", "layers", "stance_of"]
+
+_HTTP = Is(APPLICATION, OneOf(frozenset({"http"})))
+
+P = TypeVar("P", bound=IstioPolicy)
+
+
+@dataclass(frozen=True, slots=True)
+class IstioStance:
+    """What the layers of a workload depend on beside its policies.
+
+    `gateway` is the name of the Gateway that it is a pod of, and `is_waypoint` says that this is a waypoint. `address`
+    is that of the workload, where a policy asks for it.
+    """
+
+    mesh: MeshConfig
+    plane: ServingPlane
+    bindings: tuple[Binding, ...] = ()
+    gateway: str | None = None
+    is_waypoint: bool = False
+    address: str | None = None
+
+
+def stance_of(workload: Workload, attached: Sequence[Attachment[IstioPolicy]], scene: Scene) -> IstioStance | None:
+    """Return the stance of a workload; None where no policy is about it."""
+    if not attached:
+        return None
+    mesh, world = mesh_settings(scene.settings, scene.world), scene.world
+    plane = plane_of(workload, world, scene.settings.section(IstioSettings).istio_data_plane)
+    asked = any(_asks_for_destination(attachment.policy) for attachment in attached)
+    return IstioStance(
+        mesh,
+        plane,
+        bindings_of(workload, world, mesh.trust_domain) if plane is ServingPlane.ZTUNNEL else (),
+        workload.labels.get(GATEWAY_NAME_LABEL),
+        is_waypoint_pod(workload, world),
+        world.address_of(workload) if asked else None,
+    )
+
+
+def _asks_for_destination(policy: IstioPolicy) -> bool:
+    rules = policy.rules if isinstance(policy, IstioAuthorizationPolicy) else ()
+    return any(when.key == "destination.ip" for rule in rules for when in rule.conditions)
+
+
+def layers(attached: Sequence[Attachment[IstioPolicy]], scene: Scene) -> list[Layer]:
+    """Return the layers of a workload, or of a Gateway: it has no stance."""
+    stance = scene.stance
+    policies = list(dict.fromkeys(attachment.policy for attachment in attached))
+    if not isinstance(stance, IstioStance):
+        return _Proxies(policies, mesh_settings(scene.settings, scene.world), scene).gateway()
+    proxies = _Proxies(policies, stance.mesh, scene, stance.address)
+    match stance.plane:
+        case ServingPlane.NONE if scene.settings.data_plane is DataPlane.NATIVE:
+            selecting = tuple(policy.ref for policy in policies if not policy.refs)
+            return [Layer(WITHOUT_PROXY, Chain((), (NoProxy(selecting),)))] if selecting else []
+        case ServingPlane.ZTUNNEL:
+            return proxies.ambient(stance)
+        case _:
+            return proxies.sidecar(stance)
+
+
+class _Proxies:
+    """The policies at a point, and the layers that each kind of proxy makes of them."""
+
+    def __init__(
+        self, policies: Sequence[IstioPolicy], mesh: MeshConfig, scene: Scene, address: str | None = None
+    ) -> None:
+        self.policies = policies
+        self.address = address
+        self.mesh = mesh
+        self.scene = scene
+        self.native = scene.settings.data_plane is DataPlane.NATIVE
+
+    def gateway(self) -> list[Layer]:
+        """Return the layer of a Gateway."""
+        cases, derivations = self._envoy(self.policies)
+        seen = [replace(case, chain=rewrite_chain(case.chain, seen_at_gateway)) for case in cases]
+        forms = [each for each in derivations if isinstance(each, HttpForms)]
+        tokens = [AtGateway(each) for each in derivations if not isinstance(each, HttpForms)]
+        return _restricting(Layer(AT_GATEWAY, seen[-1].chain, tuple(seen[:-1]), (*forms, *tokens)))
+
+    def sidecar(self, stance: IstioStance) -> list[Layer]:
+        """Return the layer of a proxy beside a workload, or of a pod of a Gateway."""
+        if stance.gateway is None:
+            policies = [policy for policy in self.policies if not policy.refs]
+        else:
+            policies = [policy for policy in self.policies if _is_at(policy, stance.gateway, stance)]
+        cases, derivations = self._envoy(policies)
+        if stance.gateway is None:
+            cases = guard_ports(cases, peer_modes(_enforced(policies, PeerAuthentication), self._root))
+        return _restricting(Layer(AT_SIDECAR, cases[-1].chain, cases[:-1], (*self._workload, *derivations)))
+
+    def ambient(self, stance: IstioStance) -> list[Layer]:
+        """Return the layers of a workload that ztunnel serves: of its waypoints, and of ztunnel.
+
+        Ours is beside the workload instead: it sees HTTP, and callers themselves.
+        """
+        waypoint = self._waypoint(stance.bindings)
+        if not self.native:
+            return [*waypoint, *self.sidecar(stance)]
+        authorization = _all_of(self.policies, IstioAuthorizationPolicy)
+        layer = ztunnel_layer(authorization, _all_of(self.policies, PeerAuthentication), stance.bindings, self._root)
+        ztunnel = replace(layer, derivations=self._workload)
+        says_more = bool(layer.otherwise.readings)  # of what ztunnel does not enforce
+        return [*waypoint, *([ztunnel] if says_more else _restricting(ztunnel))]
+
+    def _waypoint(self, bindings: Sequence[Binding]) -> list[Layer]:
+        cases: list[SelectorCase] = []
+        forms: dict[Derivation, None] = {}
+        tokens: list[tuple[str | None, Derivation]] = []
+        for binding in bindings:
+            bound = [policy for policy in self.policies if is_bound(policy, binding)]
+            if not bound:
+                continue
+            of_binding, derivations = self._envoy(bound)
+            scoped = [replace(case, chain=_at_waypoint(case.chain, binding)) for case in of_binding]
+            cases += narrowed(scoped, through_waypoint(binding) if self.native else addressed_to(binding))
+            forms |= dict.fromkeys(each for each in derivations if isinstance(each, HttpForms))
+            tokens += [(binding.service, each) for each in derivations if not isinstance(each, HttpForms)]
+        if not cases:
+            return []
+        derivations = (*self._workload, *forms, *([ByService(tuple(tokens))] if tokens else []))
+        return [Layer(AT_WAYPOINT, Chain((), scope=Direct()), tuple(cases), derivations)]
+
+    def _envoy(self, policies: Sequence[IstioPolicy]) -> tuple[tuple[SelectorCase, ...], tuple[Derivation, ...]]:
+        """Return the chains of a proxy with Envoy's filters, the last for all other requests, and its derivations."""
+        authorization = _all_of(policies, IstioAuthorizationPolicy)
+        requests = _enforced(policies, RequestAuthentication)
+        reading = IstioPlaneReading(self.scene.settings.data_plane, self.mesh.path_normalization)
+        parts = ChainParts(tokens=token_stages(requests), readings=(reading,))
+        if self.native:
+            http, octets = (
+                build_chain(authorization, View(each, self.mesh), parts) for each in (Surface.HTTP, Surface.BYTES)
+            )
+            cases: tuple[SelectorCase, ...] = (SelectorCase(_HTTP, http), SelectorCase(ALWAYS, octets))
+            forms: tuple[Derivation, ...] = (HttpForms(self.mesh.path_normalization),)
+        else:
+            chain = build_chain(authorization, View(Surface.ANY, self.mesh), parts)
+            cases, forms = (SelectorCase(ALWAYS, chain),), ()
+        chains = [case.chain for case in cases]
+        return cases, (*forms, *token_derivations(requests, chains, self.scene.keys))
+
+    @property
+    def _root(self) -> str:
+        return self.scene.settings.section(IstioSettings).root_namespace
+
+    @property
+    def _workload(self) -> tuple[Derivation, ...]:
+        """Return what derives the address of the workload, and who has an identity, where that depends on labels."""
+        address = (DestinationAddress(self.address),) if self.address is not None else ()
+        is_auto = self.scene.settings.section(IstioSettings).istio_data_plane is IstioDataPlane.AUTO
+        return (*address, MeshCallers(self.scene.world)) if is_auto and self.native else address
+
+
+def _restricting(layer: Layer) -> list[Layer]:
+    """Return a layer, or nothing where it restricts nothing."""
+    return [layer] if any(chain.stages for chain in layer.chains) else []
+
+
+def _at_waypoint(chain: Chain, binding: Binding) -> Chain:
+    seen = rewrite_chain(chain, lambda predicate: seen_by(binding, predicate))
+    return replace(seen, scope=WaypointScope(str(binding.waypoint), binding.service, chain.scope))
+
+
+def _is_at(policy: IstioPolicy, gateway: str, stance: IstioStance) -> bool:
+    """Return whether a policy is enforced by the pods of a Gateway: it targets it, or selects pods by labels."""
+    if policy.refs:
+        return any((ref.kind, ref.name) == ("Gateway", gateway) for ref in policy.refs)
+    return not stance.is_waypoint
+
+
+def _all_of(policies: Iterable[IstioPolicy], kind: type[P]) -> list[P]:
+    return [policy for policy in policies if isinstance(policy, kind)]
+
+
+def _enforced(policies: Iterable[IstioPolicy], kind: type[P]) -> list[P]:
+    return [policy for policy in _all_of(policies, kind) if not policy.audit]

@@ -1,0 +1,142 @@
+"""Demands of Istio's webhook and API definitions on authentications, beyond the types of their fields."""
+
+from __future__ import annotations
+
+import json
+from typing import Final
+from urllib.parse import urlsplit
+
+from eastgate.dialects.istio import authentication_codes as codes
+from eastgate.dialects.istio.validation import Checking
+from eastgate.manifests.node import Node
+from eastgate.manifests.shapes import quoted
+from eastgate.regexes import regex
+
+__all__ = [
+    "claim_header",
+    "duration",
+    "key_set",
+    "key_url",
+    "named_ports",
+    "one_source_of_keys",
+    "ports_of_workloads",
+    "presence",
+    "private_keys",
+    "some_text",
+    "whose_tokens",
+]
+
+_HEADER: Final = regex(r"[-_A-Za-z0-9]+")
+_DURATION: Final = regex(r"(\d+(\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h)")
+_NANOSECONDS: Final = {"ns": 1, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9, "m": 60e9, "h": 3600e9}
+_PRIVATE: Final = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k"})
+_LAST_PORT: Final = 65535
+
+
+# PeerAuthentication
+
+
+def ports_of_workloads(spec: Node, to: Checking) -> None:
+    """Reject modes of ports where no labels select workloads, and an empty mapping of them."""
+    ports = spec.get("portLevelMtls")
+    if ports is None:
+        return
+    selector = spec.get("selector")
+    labels = selector.get("matchLabels") if selector is not None else None
+    if not dict(ports.items()):
+        to.report(codes.PORT_MODES, "`portLevelMtls` has no port", ports, help="write a port, or remove it")
+    elif labels is None or not dict(labels.items()):
+        message = "a namespace or a mesh has no modes of ports"
+        to.report(codes.PORT_MODES, message, spec.key_span("portLevelMtls"), help="write selector: {matchLabels: {..}}")
+
+
+def named_ports(ports: Node, to: Checking) -> None:
+    """Require numbers of ports as keys."""
+    for key in dict(ports.items()):
+        if not (key.isascii() and key.isdecimal() and 1 <= int(key) <= _LAST_PORT):
+            help_ = f"write a number between 1 and {_LAST_PORT}"
+            to.report(codes.PORT_NUMBER, f"{quoted(key)} is no port", ports.key_span(key), help=help_)
+
+
+# RequestAuthentication
+
+
+def some_text(node: Node, to: Checking) -> None:
+    """Reject an empty text."""
+    if not node.text:
+        to.report(codes.EMPTY_TEXT, "it is empty", node, help="write it, or remove it")
+
+
+def whose_tokens(rule: Node, to: Checking) -> None:
+    """Require an issuer or a URL of keys."""
+    if not any(name in rule for name in ("issuer", "jwksUri", "jwks_uri")):
+        message = "a rule of tokens needs `issuer` or `jwksUri`"
+        to.report(codes.NO_ISSUER, message, rule, help="write issuer: <the `iss` of the tokens>")
+
+
+def one_source_of_keys(rule: Node, to: Checking) -> None:
+    """Reject keys that are given twice."""
+    given = [name for name in ("jwks", "jwksUri", "jwks_uri") if name in rule]
+    if len(given) > 1:
+        message = f"`{given[0]}` and `{given[1]}` cannot stand together"
+        to.report(codes.KEYS, message, rule.key_span(given[1]), help=f"keep `{given[0]}`, or `{given[1]}`")
+
+
+def key_url(node: Node, to: Checking) -> None:
+    """Require a URL with the scheme http or https."""
+    try:
+        url = urlsplit(node.text)
+        valid = url.scheme in ("http", "https") and bool(url.hostname) and (url.port or 1) > 0
+    except ValueError:
+        valid = False
+    if not valid:
+        to.report(codes.KEYS, f"{quoted(node.text)} is no URL of keys", node, help="write https://<host>/<path>")
+
+
+def key_set(node: Node, to: Checking) -> None:
+    """Require the JSON of a key set, or of a key."""
+    if _keys_in(node.text) is None:
+        to.report(codes.KEYS, "it is not a JSON Web Key Set", node, help="""write '{"keys": [..]}'""")
+
+
+def _keys_in(text: str) -> list[dict[str, object]] | None:
+    try:
+        content = json.loads(text) if text else {"keys": []}
+    except (ValueError, RecursionError):
+        return None
+    keys = content.get("keys", [content]) if isinstance(content, dict) else None
+    if not isinstance(keys, list) or not all(isinstance(key, dict) and isinstance(key.get("kty"), str) for key in keys):
+        return None
+    return keys
+
+
+def private_keys(rule: Node, to: Checking) -> None:
+    """Warn of private keys. The keys themselves are not shown."""
+    jwks = rule.get("jwks")
+    if jwks is not None and any(_PRIVATE & key.keys() for key in _keys_in(jwks.text) or ()):
+        message = "the key set contains private keys; only public keys are used"
+        help_ = "leave the private members out, and make new keys"
+        to.report(codes.PRIVATE_KEY, message, rule.key_span("jwks"), help=help_)
+
+
+def claim_header(node: Node, to: Checking) -> None:
+    """Require the name of a header."""
+    if _HEADER.fullmatch(node.text) is None:
+        help_ = "write letters, digits, - and _"
+        to.report(codes.CLAIM_HEADER, f"{quoted(node.text)} is no header for a claim", node, help=help_)
+
+
+def duration(node: Node, to: Checking) -> None:
+    """Require a duration, as Go writes it, of a millisecond or more."""
+    parts = list(_DURATION.finditer(node.text))
+    whole = "".join(part[0] for part in parts) == node.text and parts
+    if not whole or sum(float(part[1]) * _NANOSECONDS[part[3]] for part in parts) < _NANOSECONDS["ms"]:
+        to.report(codes.DURATION, f"{quoted(node.text)} is no timeout", node, help="write 5s")
+
+
+def presence(rule: Node, to: Checking) -> None:
+    """Warn where a token is said to be required, which Istio does not enforce."""
+    node = rule.get("presence")
+    if node is not None and node.value == "REQUIRED":
+        help_ = "allow only `requestPrincipals: ['*']` in an AuthorizationPolicy"
+        to.report(codes.PRESENCE, "requests without a token pass all the same", node, help=help_)

@@ -1,0 +1,107 @@
+"""The chain of a proxy with Envoy's RBAC filter: what policies make of traffic, in the order of its filters.
+
+    [Deny (plaintext), Deny (a path that no proxy takes), AskAll or Deny (CUSTOM), Deny (tokens),
+     Observe (AUDIT and dry runs), Deny, AllowAny]
+
+`AllowAny` is there where an ALLOW policy is attached, whatever became of its rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from eastgate.dialects.istio.attributes import REFUSED_PATH, compared_path
+from eastgate.dialects.istio.lowering import View, lower_policy
+from eastgate.dialects.istio.model import Action, IstioAuthorizationPolicy
+from eastgate.dialects.istio.provenance import BadProvider, IstioScope, ProxyRefusal, StageName, Surface
+from eastgate.ir import (
+    AllowAny,
+    Ask,
+    AskAll,
+    Chain,
+    Deny,
+    ExternalProtocol,
+    Is,
+    Observe,
+    Origin,
+    Present,
+    Reading,
+    Refusal,
+    Rule,
+    Stage,
+    mentions,
+    rules_of,
+)
+from eastgate.records import dataclass
+
+__all__ = ["ChainParts", "build_chain"]
+
+_REFUSED = Rule(Is(REFUSED_PATH, Present()), Origin(None, 0, derived=ProxyRefusal()))
+
+
+@dataclass(frozen=True, slots=True)
+class ChainParts:
+    """What else makes a chain: the stages before CUSTOM, and those between it and the rest."""
+
+    first: tuple[Stage, ...] = ()
+    tokens: tuple[Stage, ...] = ()
+    readings: tuple[Reading, ...] = ()
+
+
+def build_chain(policies: Sequence[IstioAuthorizationPolicy], view: View, parts: ChainParts) -> Chain:
+    """Build the chain of the policies that are attached at a proxy, for what it sees."""
+    enforced = [policy for policy in policies if not policy.audit]
+    stages: list[Stage] = []
+    stages.extend(_custom([policy for policy in enforced if policy.action is Action.CUSTOM], view))
+    stages.extend(parts.tokens if view.surface is not Surface.BYTES else ())
+    stages.extend(_observed([policy for policy in policies if policy.audit or policy.action is Action.AUDIT], view))
+    refusal = _refusal(view)
+    denying = _rules([policy for policy in enforced if policy.action is Action.DENY], view)
+    if denying:
+        stages.append(Deny(StageName.DENY, denying, refusal))
+    allowing = [policy for policy in enforced if policy.action is Action.ALLOW]
+    if allowing:
+        stages.append(AllowAny(StageName.ALLOW, _rules(allowing, view), refusal))
+    paths = compared_path(view.mesh.path_normalization)
+    looks_at_paths = any(paths in mentions(rule.when) for stage in stages for rule in rules_of(stage))
+    refusing = (Deny(StageName.PATH, (_REFUSED,), Refusal.BAD_REQUEST),) if looks_at_paths else ()
+    return Chain(
+        (*parts.first, *refusing, *stages),
+        parts.readings,
+        None if view.surface is Surface.ANY else IstioScope(view.surface),
+    )
+
+
+def _refusal(view: View) -> Refusal:
+    return Refusal.CLOSED if view.surface is Surface.BYTES else Refusal.FORBIDDEN
+
+
+def _rules(policies: Sequence[IstioAuthorizationPolicy], view: View) -> tuple[Rule, ...]:
+    return tuple(rule for policy in policies for rule in lower_policy(policy, view))
+
+
+def _observed(policies: Sequence[IstioAuthorizationPolicy], view: View) -> Iterator[Observe]:
+    rules = [(rule, str(policy.action)) for policy in policies for rule in lower_policy(policy, view)]
+    if rules:
+        yield Observe(StageName.AUDIT, tuple(rule for rule, _ in rules), tuple(would for _, would in rules))
+
+
+# CUSTOM
+
+
+def _custom(policies: Sequence[IstioAuthorizationPolicy], view: View) -> Iterator[Stage]:
+    """Yield the stage of CUSTOM policies: who is asked, or where nobody can be asked, a denial of what they match."""
+    names = sorted({policy.provider.text for policy in policies if policy.provider is not None})
+    if not names:
+        return
+    provider = view.mesh.provider(names[0])
+    if len(names) > 1 or provider is None:
+        why = f"several are named: {', '.join(names)}" if len(names) > 1 else f"the mesh has no valid one `{names[0]}`"
+        rules = tuple(
+            replace(rule, origin=replace(rule.origin, derived=BadProvider(why))) for rule in _rules(policies, view)
+        )
+        yield Deny(StageName.BAD_CUSTOM, rules, _refusal(view))
+    elif view.surface is not Surface.BYTES or provider.protocol is ExternalProtocol.GRPC:
+        asks = (Ask(rule, provider.authorizer, fail_open=provider.fail_open) for rule in _rules(policies, view))
+        yield AskAll(StageName.CUSTOM, tuple(asks), _refusal(view))

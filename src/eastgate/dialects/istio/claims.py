@@ -1,0 +1,43 @@
+"""The attributes that hold claims of a token, by their paths: `request.auth.claims[a][b]` is the path (a, b)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from eastgate.ir import Known, RawRequest
+from eastgate.ir.attributes import Attribute, claim
+from eastgate.records import dataclass
+
+__all__ = ["AUDIENCE", "ISSUER", "PRESENTER", "SUBJECT", "NoClaims", "claim_at", "claim_path", "is_claim"]
+
+_SEPARATOR = "]["
+
+
+def claim_at(path: Sequence[str]) -> Attribute:
+    """Return the attribute of a claim: a text, all strings of a list, or absent where it is neither."""
+    return claim(_SEPARATOR.join(path))
+
+
+def claim_path(attribute: Attribute) -> tuple[str, ...]:
+    """Return the path of a claim."""
+    return tuple(attribute.key.split(_SEPARATOR))
+
+
+def is_claim(attribute: Attribute) -> bool:
+    """Return whether an attribute is a claim."""
+    return attribute.name == _CLAIM
+
+
+ISSUER, SUBJECT, AUDIENCE, PRESENTER = map(claim, ("iss", "sub", "aud", "azp"))
+_CLAIM = ISSUER.name
+
+
+@dataclass(frozen=True, slots=True)
+class NoClaims:
+    """Derives that no request has claims: no policy has anybody verify tokens."""
+
+    claims: frozenset[Attribute]
+
+    def derive(self, values: Mapping[Attribute, Known], raw: RawRequest) -> Mapping[Attribute, Known]:  # noqa: ARG002
+        """Return every claim as absent."""
+        return dict.fromkeys(self.claims)

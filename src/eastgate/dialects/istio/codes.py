@@ -1,0 +1,113 @@
+"""Codes of the errors in Istio's policies, and in the MeshConfig that they depend on."""
+
+from eastgate.diagnostics import Code
+
+# Targets
+
+SELECTOR_AND_TARGETS = Code(
+    "EG2101",
+    "more than one way to choose workloads",
+    "A policy has a `selector`, or `targetRefs`, or neither, which is all workloads of its namespace; never two of "
+    "them.",
+)
+TARGET_KIND = Code(
+    "EG2102",
+    "unsupported target",
+    "Istio's policies target a Gateway or a GatewayClass of Gateway API, a Service, or a ServiceEntry.",
+)
+TARGET_NAMESPACE = Code(
+    "EG2103", "target in another namespace", "“Cross namespace referencing is currently not supported.”"
+)
+SELECTOR_LABEL = Code(
+    "EG2104",
+    "label that no workload has",
+    "A selector compares labels exactly: it has no wildcards, and no empty keys.",
+)
+TOO_MANY = Code(
+    "EG2105",
+    "longer than an API server takes",
+    "The CustomResourceDefinition bounds this list: 512 rules, 512 sources of a rule, 16 targets, 16 service accounts.",
+)
+
+# Actions
+
+ACTION = Code("EG2106", "invalid action", "The action is ALLOW (which is the default), DENY, AUDIT or CUSTOM.")
+WITHOUT_RULES = Code(
+    "EG2107",
+    "DENY or CUSTOM without rules",
+    "Such an action “without `rules` is meaningless as it will never be triggered”. An ALLOW policy without rules "
+    "allows nothing.",
+)
+PROVIDER = Code(
+    "EG2108",
+    "CUSTOM without a provider",
+    "A CUSTOM policy names the extension provider of the MeshConfig that is asked.",
+)
+PROVIDER_FOREIGN = Code("EG2109", "provider without CUSTOM", "Only a CUSTOM policy has a provider.")
+NOT_WITH_CUSTOM = Code(
+    "EG2110",
+    "field that CUSTOM does not have",
+    "Identities and claims are “currently not supported with CUSTOM action”: it is decided before tokens are verified.",
+)
+DRY_RUN = Code(
+    "EG2111",
+    "invalid istio.io/dry-run",
+    "The annotation is true or false, and “currently only supports action ALLOW/DENY”.",
+)
+
+# Rules
+
+EMPTY_SOURCE = Code(
+    "EG2112",
+    "source with nothing in it",
+    "Each entry of `from` has a `source` with at least one list that is not empty. Leave `from` out for any source.",
+)
+EMPTY_OPERATION = Code(
+    "EG2113",
+    "operation with nothing in it",
+    "Each entry of `to` has an `operation` with at least one list that is not empty. Leave `to` out for any operation.",
+)
+EMPTY_VALUE = Code("EG2114", "empty value", "An empty string would match nothing that exists.")
+ADDRESS = Code("EG2115", "invalid address", "Addresses are single ones, or networks in CIDR notation.")
+PORT = Code("EG2116", "invalid port", "Ports are numbers from 0 to 65535, written as strings.")
+SERVICE_ACCOUNT = Code(
+    "EG2117",
+    "invalid service account",
+    "A service account is `<namespace>/<name>`, or `<name>` in the namespace of the policy, without wildcards.",
+)
+ACCOUNTS_WITH_OTHERS = Code(
+    "EG2118",
+    "serviceAccounts beside principals or namespaces",
+    "“Cannot set serviceAccounts with namespaces or principals.” A service account has its namespace.",
+)
+TRUST_DOMAIN = Code(
+    "EG2119",
+    "invalid trust domain",
+    "A trust domain has no `/`, and at most one `*`, at its beginning or its end.",
+)
+PATH_TEMPLATE = Code(
+    "EG2120",
+    "invalid path template",
+    "In a path, `{*}` stands for one segment and `{**}` for any number of them. Each is a whole segment, `{**}` is the "
+    "last of them, and there are no other braces.",
+)
+CONDITION_KEY = Code(
+    "EG2121", "unknown attribute", "The keys of conditions are those of Istio's reference, with names in brackets."
+)
+CONDITION_VALUES = Code(
+    "EG2122", "condition without values", "A condition has at least one of `values` and `notValues`."
+)
+
+# MeshConfig
+
+MESH_CONFIG = Code(
+    "EG2123",
+    "MeshConfig that cannot be read",
+    "Trust domains, the normalization of paths and providers come from the ConfigMap `istio`. Where it cannot be read, "
+    "nobody knows what policies mean.",
+)
+OTHER_ROOT = Code(
+    "EG2124",
+    "another root namespace",
+    "The MeshConfig names a root namespace that is not the one that policies were read with.",
+)

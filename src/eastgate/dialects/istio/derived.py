@@ -1,0 +1,72 @@
+"""The attributes that Istio's proxies derive from a request: its path as they normalize it, its host in lower case."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Final
+
+from eastgate.dialects.istio.attributes import LOWERED_AUTHORITY, REFUSED_PATH, compared_path
+from eastgate.dialects.istio.settings import PathNormalization
+from eastgate.ir import Known, RawRequest
+from eastgate.ir.attributes import AUTHORITY, DESTINATION_ADDRESS, SENT_PATH, Attribute
+from eastgate.ir.paths import merge_slashes, normalize_path
+from eastgate.records import dataclass
+from eastgate.regexes import regex
+
+__all__ = ["DestinationAddress", "HttpForms"]
+
+_ENCODED_SLASH = regex("%(2f|5c)", re.IGNORECASE)
+_NUL: Final = "%00"
+
+
+def _decode_slashes(path: str) -> str:
+    return _ENCODED_SLASH.sub(lambda match: "/" if match[1].lower() == "2f" else "\\", path)
+
+
+_NORMALIZED: Final[Mapping[PathNormalization, Callable[[str], str]]] = {
+    PathNormalization.NONE: str,
+    PathNormalization.BASE: normalize_path,
+    PathNormalization.MERGE_SLASHES: lambda path: merge_slashes(normalize_path(path)),
+    PathNormalization.DECODE_AND_MERGE_SLASHES: lambda path: merge_slashes(normalize_path(_decode_slashes(path))),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class HttpForms:
+    """Derives the forms in which a proxy of Istio compares paths and hosts. What is unknown stays unknown."""
+
+    normalization: PathNormalization
+
+    def derive(self, values: Mapping[Attribute, Known], raw: RawRequest) -> Mapping[Attribute, Known]:  # noqa: ARG002
+        """Return the normalized path, whether it is refused, and the host with its port in lower case."""
+        path, authority = values.get(SENT_PATH), values.get(AUTHORITY)
+        derived: dict[Attribute, Known] = {REFUSED_PATH: None}  # a path that nobody knows is a proper one
+        if isinstance(path, str):
+            derived[compared_path(self.normalization)] = _normalize(path, self.normalization)
+            derived[REFUSED_PATH] = path if _is_refused(path, self.normalization) else None
+        if isinstance(authority, str):
+            derived[LOWERED_AUTHORITY] = authority.lower()
+        return derived
+
+
+@dataclass(frozen=True, slots=True)
+class DestinationAddress:
+    """Derives the address that requests to a workload are sent to: its own."""
+
+    address: str
+
+    def derive(self, values: Mapping[Attribute, Known], raw: RawRequest) -> Mapping[Attribute, Known]:  # noqa: ARG002
+        """Return the address."""
+        return {DESTINATION_ADDRESS: self.address}
+
+
+@lru_cache(maxsize=4096)
+def _normalize(path: str, normalization: PathNormalization) -> str:
+    return _NORMALIZED[normalization](path)
+
+
+def _is_refused(path: str, normalization: PathNormalization) -> bool:
+    """Return whether a proxy answers 400: what it normalizes must not have a NUL."""
+    return normalization is not PathNormalization.NONE and _NUL in path

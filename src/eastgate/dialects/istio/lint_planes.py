@@ -1,0 +1,174 @@
+"""Lint: what Istio's proxies make of policies, where that is not what they say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from eastgate.cluster import Workload
+from eastgate.dialects.istio import plane_lint_codes as codes
+from eastgate.dialects.istio.authentications import MtlsMode, PeerAuthentication
+from eastgate.dialects.istio.mesh_config import mesh_settings
+from eastgate.dialects.istio.model import Action, IstioAuthorizationPolicy, IstioPolicy
+from eastgate.dialects.istio.peer_modes import ZtunnelDenial, peer_modes, ztunnel_denials
+from eastgate.dialects.istio.planes import ServingPlane, plane_of
+from eastgate.dialects.istio.settings import IstioSettings
+from eastgate.dialects.istio.waypoints import Binding, bindings_of, is_bound, is_waypoint_pod
+from eastgate.dialects.istio.ztunnel import lower_rule
+from eastgate.dialects.linting import Context, Finding, enumerated, locating
+from eastgate.ir import NEVER, And, Is, Not, OneOf, Predicate
+from eastgate.ir.attributes import PORT
+
+__all__ = ["check_modes", "check_proxies", "check_rules_at_ztunnel", "check_targets"]
+
+
+def _planes(context: Context) -> Mapping[str, ServingPlane]:
+    data_plane = context.settings.section(IstioSettings).istio_data_plane
+    return {key: plane_of(workload, context.world, data_plane) for key, workload in context.world.workloads.items()}
+
+
+def _enforced(context: Context) -> Iterator[IstioPolicy]:
+    for policy in context.policies:
+        if isinstance(policy, IstioPolicy) and not policy.audit:
+            yield policy
+
+
+def _selected(policy: IstioPolicy, context: Context) -> list[Workload]:
+    """Return the workloads that a policy selects by labels."""
+    targets = policy.targets if not policy.refs else ()
+    keys = sorted({key for target in targets for key in context.world.select(target)})
+    return [context.workload(key) for key in keys]
+
+
+# Rules at ztunnel
+
+
+def check_rules_at_ztunnel(context: Context) -> Iterator[Finding]:
+    """Report the rules that ztunnel enforces otherwise than they are written, and actions that it does not have."""
+    planes = _planes(context)
+    for policy in _enforced(context):
+        served = [
+            workload.key for workload in _selected(policy, context) if planes[workload.key] is ServingPlane.ZTUNNEL
+        ]
+        if isinstance(policy, IstioAuthorizationPolicy) and served:
+            yield from _rule_findings(policy, served)
+
+
+def _rule_findings(policy: IstioAuthorizationPolicy, served: Sequence[str]) -> Iterator[Finding]:
+    points, subjects = enumerated(served), (str(policy.ref), *served)
+    if policy.action not in (Action.ALLOW, Action.DENY):
+        message = f"{policy.ref} is not enforced on {points}: ztunnel has no action {policy.action}"
+        span = locating.at(policy.span, "spec", "action")
+        yield Finding(codes.ACTION_AT_ZTUNNEL, message, span, _USE_WAYPOINT, subjects)
+        return
+    denies = policy.action is Action.DENY
+    for rule in policy.rules:
+        lowered = lower_rule(rule, policy.namespace, denies=denies)
+        if not lowered.dropped:
+            continue
+        fields = ", ".join(lowered.dropped)
+        if lowered.when != NEVER:
+            code, effect = codes.WIDER_AT_ZTUNNEL, f"{'denies' if denies else 'allows'} more than it says"
+        elif denies:
+            code, effect = codes.NOTHING_AT_ZTUNNEL, "denies nothing"
+        else:
+            code, effect = codes.LEFT_OUT_AT_ZTUNNEL, "allows nothing"
+        message = f"rule {rule.index} of {policy.ref} {effect} on {points}: ztunnel does not look at {fields}"
+        yield Finding(code, message, rule.span, _USE_WAYPOINT, subjects)
+
+
+_USE_WAYPOINT = "bind the Services to a waypoint, and target them with targetRefs"
+
+
+# Workloads without proxies
+
+
+def check_proxies(context: Context) -> Iterator[Finding]:
+    """Report policies on workloads that no proxy serves, and selectors that meet only waypoints."""
+    planes = _planes(context)
+    for policy in _enforced(context):
+        selected = _selected(policy, context)
+        bare = [workload.key for workload in selected if planes[workload.key] is ServingPlane.NONE]
+        if bare and (policy.selector.match_labels or not policy.in_root):
+            message = f"nobody enforces {policy.ref} on {enumerated(bare)}: no label gives it a proxy"
+            help_ = "label the namespace istio-injection: enabled, or istio.io/dataplane-mode: ambient"
+            span = locating.at(policy.span, "spec", "selector")
+            yield Finding(codes.NO_PROXY, message, span, help_, (str(policy.ref), *bare))
+        if selected and all(is_waypoint_pod(workload, context.world) for workload in selected):
+            message = f"{policy.ref} selects only waypoints, which ignore it"
+            help_ = "write targetRefs with the Gateway of the waypoint, or the Service"
+            span = locating.at(policy.span, "spec", "selector")
+            yield Finding(codes.ONLY_WAYPOINTS, message, span, help_, (str(policy.ref), *(w.key for w in selected)))
+
+
+# Targets
+
+
+def check_targets(context: Context) -> Iterator[Finding]:
+    """Report Services that are targets of policies and have no waypoint."""
+    trust_domain = mesh_settings(context.settings, context.world).trust_domain
+    for policy in _enforced(context):
+        for index, ref in enumerate(policy.refs):
+            key = f"{policy.namespace}/{ref.name}"
+            if (ref.group, ref.kind) != ("", "Service") or key not in context.world.services:
+                continue
+            pods = [context.world.workloads[pod] for pod in context.world.pods_of(key)]
+            if pods and not any(_has_waypoint(policy, pod, key, context, trust_domain) for pod in pods):
+                message = f"nobody enforces {policy.ref} on Service {key}: no waypoint is bound to it"
+                help_ = "label the Service istio.io/use-waypoint: <the name of a waypoint that takes it>"
+                span = locating.at(policy.span, "spec", "targetRefs", index, "name")
+                yield Finding(codes.NOT_BOUND, message, span, help_, (str(policy.ref), f"Service/{key}"))
+
+
+def _has_waypoint(policy: IstioPolicy, pod: Workload, service: str, context: Context, trust_domain: str) -> bool:
+    if (
+        plane_of(pod, context.world, context.settings.section(IstioSettings).istio_data_plane)
+        is not ServingPlane.ZTUNNEL
+    ):
+        return False
+    bindings: Sequence[Binding] = bindings_of(pod, context.world, trust_domain)
+    return any(binding.service == service and is_bound(policy, binding) for binding in bindings)
+
+
+# Modes of mTLS
+
+
+def check_modes(context: Context) -> Iterator[Finding]:
+    """Report selectors that Istio ignores, and modes of ports that ztunnel does not have."""
+    planes, root = _planes(context), context.settings.section(IstioSettings).root_namespace
+    peers = [policy for policy in _enforced(context) if isinstance(policy, PeerAuthentication)]
+    for policy in peers:
+        if policy.in_root and policy.selects_labels:
+            message = f"{policy.ref} does nothing: a selector in the root namespace is ignored"
+            span = locating.at(policy.span, "spec", "selector")
+            help_ = "put it into the namespace of the workloads, or remove the selector"
+            yield Finding(codes.MODE_NOT_ENFORCED, message, span, help_, (str(policy.ref),))
+    selected = {peer.ref: {workload.key for workload in _selected(peer, context)} for peer in peers}
+    for key, plane in planes.items():
+        attached = [peer for peer in peers if key in selected[peer.ref]]
+        if plane is ServingPlane.ZTUNNEL and any(peer.ports for peer in attached):
+            yield from _port_findings(key, attached, root)
+
+
+def _port_findings(key: str, attached: Sequence[PeerAuthentication], root: str) -> Iterator[Finding]:
+    modes, denials = peer_modes(attached, root), ztunnel_denials(attached, root)
+    for port, mode in modes.ports:
+        strict = mode.mode is MtlsMode.STRICT
+        if mode.policy is not None and strict is not _is_closed(denials, port):
+            does = "takes plaintext" if strict else "refuses plaintext"
+            message = f"port {port} of {key} {does} all the same: ztunnel does not have mode {mode.mode} of it"
+            help_ = "write the mode of the workload, too" if strict else "write PERMISSIVE"
+            yield Finding(codes.MODE_NOT_ENFORCED, message, mode.span, help_, (str(mode.policy.ref), key))
+
+
+def _is_closed(denials: Sequence[ZtunnelDenial], port: int) -> bool:
+    """Return whether one of the denials is about plaintext on a port."""
+    return any(_covers(denial.when, port) for denial in denials)
+
+
+def _covers(when: Predicate, port: int) -> bool:
+    for part in when.parts if isinstance(when, And) else ():
+        if isinstance(part, Is) and part.attribute is PORT and isinstance(part.matcher, OneOf):
+            return port in part.matcher.values
+        if isinstance(part, Not) and isinstance(part.part, Is) and isinstance(part.part.matcher, OneOf):
+            return port not in part.part.matcher.values
+    return True

@@ -1,0 +1,79 @@
+"""Istio's policies, as they are once they have been read: what is written, which each proxy gives its meaning."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+
+from eastgate.cluster import Selector, Target
+from eastgate.diagnostics.spans import Span
+from eastgate.dialects.istio.written import IstioRule, WrittenValue
+from eastgate.ir import Origin, PolicyRef
+from eastgate.records import dataclass
+
+__all__ = ["GROUP", "Action", "IstioAuthorizationPolicy", "IstioPolicy", "PolicyTarget"]
+
+GROUP = "security.istio.io"
+
+
+class Action(enum.StrEnum):
+    """The effect of a policy on the requests that one of its rules matches."""
+
+    ALLOW = "ALLOW"
+    DENY = "DENY"
+    AUDIT = "AUDIT"
+    CUSTOM = "CUSTOM"
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyTarget:
+    """An entry of `targetRefs`, of the policy's own namespace; the core group is the empty one."""
+
+    group: str
+    kind: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class IstioPolicy:
+    """The fields that all policies have. Each object equals only itself: one that has changed is another.
+
+    Without `refs` it is about the workloads that `selector` selects in its namespace, and where `in_root` holds, in all
+    namespaces. `has_selector`: one is written, be it an empty one. `created` sorts by age; None where no API server has
+    dated it.
+    """
+
+    ref: PolicyRef
+    span: Span
+    targets: tuple[Target, ...] = ()
+    references: tuple[PolicyRef, ...] = ()
+    audit: bool = False
+    selector: Selector = Selector()
+    has_selector: bool = False
+    refs: tuple[PolicyTarget, ...] = ()
+    in_root: bool = False
+    created: str | None = None
+
+    @property
+    def namespace(self) -> str:
+        """Return its namespace."""
+        return self.ref.namespace or ""
+
+    @property
+    def origins(self) -> Iterator[Origin]:
+        """Return the origins of its rules; most policies have no rules of their own."""
+        return iter(())
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class IstioAuthorizationPolicy(IstioPolicy):
+    """An AuthorizationPolicy: ANY of its rules. `provider` is that of a CUSTOM policy. `dry_run` implies `audit`."""
+
+    action: Action
+    rules: tuple[IstioRule, ...]
+    provider: WrittenValue | None = None
+    dry_run: bool = False
+
+    @property
+    def origins(self) -> Iterator[Origin]:
+        return (rule.origin for rule in self.rules)

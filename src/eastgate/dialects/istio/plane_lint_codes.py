@@ -1,0 +1,51 @@
+"""Codes of findings about what Istio's proxies make of policies: valid, and enforced otherwise than they say."""
+
+from eastgate.diagnostics import Code, Severity
+
+NOTHING_AT_ZTUNNEL = Code(
+    "EG6131",
+    "rule that does nothing at ztunnel",
+    "ztunnel sees connections and no HTTP. A DENY rule of which a part looks at HTTP alone denies nothing there, and "
+    "so does one that looks at trustDomains alone. A waypoint enforces such rules, by a policy with targetRefs.",
+)
+WIDER_AT_ZTUNNEL = Code(
+    "EG6132",
+    "rule that is wider at ztunnel",
+    "ztunnel leaves out the fields that need HTTP, and trustDomains, so that the rule matches more than it says.",
+)
+LEFT_OUT_AT_ZTUNNEL = Code(
+    "EG6133",
+    "rule that allows nothing at ztunnel",
+    "An ALLOW rule that looks at anything of HTTP is left out at ztunnel, and its policy still denies what no rule "
+    "allows. A waypoint enforces such rules, by a policy with targetRefs.",
+    Severity.WARNING,
+)
+ACTION_AT_ZTUNNEL = Code(
+    "EG6134",
+    "action that ztunnel does not have",
+    "ztunnel allows and denies. Policies with the actions CUSTOM and AUDIT are not enforced there.",
+)
+NO_PROXY = Code(
+    "EG6135",
+    "policy on a workload without a proxy",
+    "No label of the pod and its namespace gives it a sidecar or ztunnel, so that nobody enforces the policy. Label "
+    "it, or say with istioDataPlane which proxies there are.",
+    Severity.WARNING,
+)
+NOT_BOUND = Code(
+    "EG6136",
+    "target that no waypoint enforces",
+    "A policy on a Service is enforced by its waypoint alone: one that istio.io/use-waypoint names, that takes "
+    "Services, and whose listener lets the namespace in.",
+)
+ONLY_WAYPOINTS = Code(
+    "EG6137",
+    "selector that meets only waypoints",
+    "Waypoints take policies with targetRefs alone: what selects their pods by labels is ignored.",
+)
+MODE_NOT_ENFORCED = Code(
+    "EG6138",
+    "mode of mTLS that is not enforced",
+    "Istio ignores a selector in the root namespace. At ztunnel, the mode STRICT of a port may be lost where modes of "
+    "ports and of the mesh meet, and DISABLE of a port makes no exception.",
+)

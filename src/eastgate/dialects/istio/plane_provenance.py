@@ -1,0 +1,134 @@
+"""The scopes and readings that depend on which of Istio's proxies enforce: as data, with words for people in `str`."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from eastgate.dialects.istio.authentications import MtlsMode
+from eastgate.ir import Placement, PolicyRef, ScopeKind, Site
+from eastgate.records import dataclass
+
+__all__ = [
+    "WITHOUT_PROXY",
+    "Direct",
+    "DroppedFields",
+    "NoIdentity",
+    "NoProxy",
+    "PortScope",
+    "UnsupportedAction",
+    "WaypointIdentity",
+    "WaypointScope",
+]
+
+WITHOUT_PROXY = Placement(Site.WORKLOAD, "istio, without a proxy")
+
+
+# Scopes
+
+
+@dataclass(frozen=True, slots=True)
+class PortScope:
+    """The ports with a mode of mTLS of their own, and what else a chain is for."""
+
+    ports: tuple[int, ...]
+    mode: MtlsMode
+    of: object
+    kind: ClassVar[ScopeKind] = ScopeKind.OTHERS
+    refs: tuple[PolicyRef, ...] = ()
+
+    def __str__(self) -> str:
+        ports = ", ".join(map(str, self.ports))
+        other = f", {self.of}" if self.of is not None else ""
+        return f"port {ports}, mode {self.mode}{other}"
+
+
+@dataclass(frozen=True, slots=True)
+class WaypointScope:
+    """The traffic through a waypoint, to a Service or to the workload itself."""
+
+    waypoint: str
+    service: str | None
+    of: object = None
+    kind: ClassVar[ScopeKind] = ScopeKind.OTHERS
+    refs: ClassVar[tuple[PolicyRef, ...]] = ()
+
+    def __str__(self) -> str:
+        addressed = "the workload itself" if self.service is None else f"Service {self.service}"
+        other = f", {self.of}" if self.of is not None else ""
+        return f"addressed to {addressed}, through waypoint {self.waypoint}{other}"
+
+
+@dataclass(frozen=True, slots=True)
+class Direct:
+    """The traffic that goes through no waypoint."""
+
+    kind: ClassVar[ScopeKind] = ScopeKind.OTHERS
+    refs: ClassVar[tuple[PolicyRef, ...]] = ()
+
+    def __str__(self) -> str:
+        return "through no waypoint"
+
+
+# Readings
+
+
+@dataclass(frozen=True, slots=True)
+class DroppedFields:
+    """The fields of a rule that ztunnel does not look at, and what becomes of the rule."""
+
+    policy: PolicyRef
+    index: int
+    fields: tuple[str, ...]
+    effect: str
+    setting: ClassVar[str] = "istioDataPlane"
+
+    def __str__(self) -> str:
+        fields = ", ".join(self.fields)
+        return f"ztunnel does not look at {fields} of {self.policy} rule {self.index}, so that the rule {self.effect}"
+
+
+@dataclass(frozen=True, slots=True)
+class UnsupportedAction:
+    """A policy that ztunnel does not enforce, since it does not have its action."""
+
+    policy: PolicyRef
+    action: str
+    setting: ClassVar[str] = "istioDataPlane"
+
+    def __str__(self) -> str:
+        return f"ztunnel has no action {self.action}, so that {self.policy} does nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class WaypointIdentity:
+    """The identity that ztunnel sees behind a waypoint."""
+
+    waypoint: str
+    identity: str
+    setting: ClassVar[str] = "istioDataPlane"
+
+    def __str__(self) -> str:
+        return f"ztunnel sees {self.identity}, the identity of waypoint {self.waypoint}, instead of the caller's"
+
+
+@dataclass(frozen=True, slots=True)
+class NoIdentity:
+    """Ports without mTLS, on which callers have no identity."""
+
+    policy: PolicyRef
+    setting: ClassVar[str] = "istioDataPlane"
+
+    def __str__(self) -> str:
+        return f"{self.policy} has mode {MtlsMode.DISABLE} here, so that callers have no identity"
+
+
+@dataclass(frozen=True, slots=True)
+class NoProxy:
+    """A workload that no label gives a proxy, so that its policies are not enforced."""
+
+    policies: tuple[PolicyRef, ...]
+    setting: ClassVar[str] = "istioDataPlane"
+
+    def __str__(self) -> str:
+        names = ", ".join(map(str, self.policies))
+        return f"{self.setting}: auto (no label gives this workload a proxy, so that nobody enforces {names})"

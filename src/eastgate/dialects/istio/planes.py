@@ -1,0 +1,66 @@
+"""Which of Istio's proxies serves a workload: a sidecar, ztunnel, or none, as labels say or as it is set for all."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from typing import Final
+
+from eastgate.cluster import GATEWAY_NAME_LABEL, Workload, World
+from eastgate.dialects.istio.settings import IstioDataPlane
+
+__all__ = ["ServingPlane", "plane_of"]
+
+_INJECTION: Final = "istio-injection"
+_INJECT: Final = "sidecar.istio.io/inject"
+_INJECTED: Final = "sidecar.istio.io/status"  # the annotation of a pod that has a sidecar
+_REVISION: Final = "istio.io/rev"
+_MODE: Final = "istio.io/dataplane-mode"
+_NEVER_INJECTED: Final = frozenset({"kube-system", "kube-public", "kube-node-lease", "local-path-storage"})
+
+
+class ServingPlane(enum.StrEnum):
+    """The proxy in front of a workload."""
+
+    SIDECAR = "sidecar"  # also the proxy that a gateway or a waypoint is
+    ZTUNNEL = "ztunnel"
+    NONE = "none"
+
+
+def plane_of(workload: Workload, world: World, data_plane: IstioDataPlane) -> ServingPlane:
+    """Return the proxy that serves a workload."""
+    if GATEWAY_NAME_LABEL in workload.labels:
+        return ServingPlane.SIDECAR
+    match data_plane:
+        case IstioDataPlane.SIDECAR:
+            return ServingPlane.SIDECAR
+        case IstioDataPlane.AMBIENT:
+            return ServingPlane.ZTUNNEL
+        case IstioDataPlane.AUTO:
+            return _labelled_plane(workload, world.namespace(workload.namespace).labels)
+
+
+def _labelled_plane(workload: Workload, namespace: Mapping[str, str]) -> ServingPlane:
+    """Return the proxy that labels ask for. A pod with a sidecar is not captured by ztunnel."""
+    if not workload.is_pod or workload.host_network:
+        return ServingPlane.NONE
+    if _INJECTED in workload.annotations or _is_injected(workload, namespace):
+        return ServingPlane.SIDECAR
+    own = workload.labels.get(_MODE)
+    if own == "ambient" or (namespace.get(_MODE) == "ambient" and own != "none"):
+        return ServingPlane.ZTUNNEL
+    return ServingPlane.NONE
+
+
+def _is_injected(workload: Workload, namespace: Mapping[str, str]) -> bool:
+    """Return whether a webhook of the injector takes the pod, and the injector does not decline it."""
+    asked = workload.labels.get(_INJECT)
+    if workload.namespace in _NEVER_INJECTED or asked == "false":
+        return False
+    if asked is None and workload.annotations.get(_INJECT) == "false":
+        return False
+    if _INJECTION in namespace:
+        return namespace[_INJECTION] == "enabled"
+    if _REVISION in namespace:
+        return True
+    return asked == "true" or _REVISION in workload.labels

@@ -1,0 +1,122 @@
+"""The placements of Istio's layers, their stages, scopes and readings: as data, with words for people in `str`."""
+
+from __future__ import annotations
+
+import enum
+from typing import ClassVar
+
+from eastgate.dialects.istio.settings import PathNormalization
+from eastgate.ir import Placement, PolicyRef, RuleKind, ScopeKind, Site
+from eastgate.records import dataclass
+from eastgate.settings import DataPlane
+
+__all__ = [
+    "AT_GATEWAY",
+    "AT_SIDECAR",
+    "AT_WAYPOINT",
+    "AT_ZTUNNEL",
+    "BadProvider",
+    "IstioPlaneReading",
+    "IstioScope",
+    "MtlsDemand",
+    "ProxyRefusal",
+    "StageName",
+    "Surface",
+    "TokenDemand",
+]
+
+AT_SIDECAR = Placement(Site.WORKLOAD, "istio sidecar")
+AT_GATEWAY = Placement(Site.GATEWAY, "istio gateway")
+AT_WAYPOINT = Placement(Site.WORKLOAD, "istio waypoint")
+AT_ZTUNNEL = Placement(Site.WORKLOAD, "istio ztunnel")
+
+
+class StageName(enum.StrEnum):
+    """The stages of a chain, in order."""
+
+    MTLS = "mTLS"
+    PATH = "path"
+    CUSTOM = "custom"
+    BAD_CUSTOM = "custom without its provider"
+    TOKENS = "tokens"
+    AUDIENCES = "audiences of tokens"
+    AUDIT = "audit"
+    DENY = "deny"
+    ALLOW = "allow"
+
+
+class Surface(enum.Enum):
+    """What a proxy sees of traffic, on which the meaning of rules depends."""
+
+    HTTP = "HTTP"
+    BYTES = "bytes"
+    ANY = "any"  # our proxies: what they cannot see is unknown
+
+
+@dataclass(frozen=True, slots=True)
+class IstioScope:
+    """The traffic that a chain is for: Istio's proxies judge HTTP and bytes by different rules."""
+
+    surface: Surface
+    kind: ClassVar[ScopeKind] = ScopeKind.OTHERS
+    refs: ClassVar[tuple[PolicyRef, ...]] = ()
+
+    def __str__(self) -> str:
+        return "HTTP" if self.surface is Surface.HTTP else "bytes: fields of HTTP do not count"
+
+
+@dataclass(frozen=True, slots=True)
+class IstioPlaneReading:
+    """The reading of the settings that choose how paths and hosts are compared."""
+
+    data_plane: DataPlane
+    normalization: PathNormalization
+    setting: ClassVar[str] = "dataPlane"
+
+    def __str__(self) -> str:
+        if self.data_plane is DataPlane.NATIVE:
+            return (
+                f"{self.setting}: {self.data_plane} (paths are compared with pathNormalization: {self.normalization})"
+            )
+        return f"{self.setting}: {self.data_plane} (paths and hosts are compared in their canonical form)"
+
+
+@dataclass(frozen=True, slots=True)
+class MtlsDemand:
+    """The origin of a rule by which plaintext is refused."""
+
+    kind: ClassVar[RuleKind] = RuleKind.SCHEME
+
+    def __str__(self) -> str:
+        return "(mTLS is STRICT)"
+
+
+@dataclass(frozen=True, slots=True)
+class TokenDemand:
+    """The origin of a rule by which tokens are refused that nobody accepts."""
+
+    kind: ClassVar[RuleKind] = RuleKind.SCHEME
+
+    def __str__(self) -> str:
+        return "(tokens must be valid)"
+
+
+@dataclass(frozen=True, slots=True)
+class BadProvider:
+    """The origin of a rule of a CUSTOM policy whose provider cannot be asked: what it matches is denied."""
+
+    why: str
+    kind: ClassVar[RuleKind] = RuleKind.UNRESOLVED
+
+    def __str__(self) -> str:
+        return f"cannot ask its provider: {self.why}"
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyRefusal:
+    """The origin of the rule by which a proxy refuses paths that it cannot normalize."""
+
+    kind: ClassVar[RuleKind] = RuleKind.DEFAULT
+
+    def __str__(self) -> str:
+        return "the proxy, which takes no path with %00,"

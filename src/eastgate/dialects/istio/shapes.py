@@ -1,0 +1,176 @@
+"""AuthorizationPolicy, field by field; v1 and v1beta1 are the same. Istio's webhook says what is valid."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from eastgate.dialects.istio import codes, validation, values
+from eastgate.dialects.istio.shapes_common import SELECTOR, TARGETS, istio_resource
+from eastgate.dialects.istio.validation import Checking
+from eastgate.dialects.istio.written import negated
+from eastgate.manifests.node import Node
+from eastgate.manifests.shapes import Choice, Field, ListOf, Record, Text
+from eastgate.settings import Settings
+
+__all__ = ["AUTHORIZATION_POLICY"]
+
+_MOST_RULES = 512
+_MOST_ACCOUNTS = 16
+
+
+def _lists(
+    what: str,
+    rule: Callable[[Node, Checking], None],
+    about: str,
+    field: str,
+    whole: Callable[[Node, Checking], None] | None = None,
+) -> dict[str, Field[Settings]]:
+    """Return a list of a rule, and the list of what must not match."""
+    shape: ListOf[Settings] = ListOf(Text(what, rule), f"a list: {what} in each entry", whole)
+    return {
+        field: Field(shape, about=f"{about} Any of them must match."),
+        negated(field): Field(shape, about=f"As `{field}`, and none of them may match."),
+    }
+
+
+_source: Record[Settings] = Record(
+    "source",
+    {
+        **_lists(
+            "a principal",
+            values.some_text,
+            "Identities of callers: <trust domain>/ns/<namespace>/sa/<name>. They need mTLS.",
+            "principals",
+        ),
+        **_lists(
+            "a request principal",
+            values.some_text,
+            "Principals of tokens, <issuer>/<subject>. They need a RequestAuthentication.",
+            "requestPrincipals",
+        ),
+        **_lists("a namespace", values.some_text, "Namespaces of callers. They need mTLS.", "namespaces"),
+        **_lists(
+            "a service account",
+            values.service_account,
+            "Service accounts, <namespace>/<name> or <name>, without wildcards. They need mTLS.",
+            "serviceAccounts",
+            validation.at_most(_MOST_ACCOUNTS, "service accounts"),
+        ),
+        **_lists("a trust domain", values.trust_domain, "Trust domains of callers. They need mTLS.", "trustDomains"),
+        **_lists("an address", values.address, "Addresses of the direct peer, or networks.", "ipBlocks"),
+        **_lists(
+            "an address",
+            values.address,
+            "Addresses of the client, as X-Forwarded-For or the PROXY protocol say it, or networks.",
+            "remoteIpBlocks",
+        ),
+    },
+    rules=(validation.source_has_fields,),
+    misspelt={
+        "principal": "principals",
+        "namespace": "namespaces",
+        "serviceAccount": "serviceAccounts",
+        "ipBlock": "ipBlocks",
+        "remoteIPBlocks": "remoteIpBlocks",
+    },
+)
+_operation: Record[Settings] = Record(
+    "operation",
+    {
+        **_lists("a host", values.some_text, "Hosts of requests, in any letter case.", "hosts"),
+        **_lists("a port", values.port, "Ports of the workload, as strings.", "ports"),
+        **_lists("a method", values.some_text, "HTTP methods, in this letter case.", "methods"),
+        **_lists("a path", values.path, "Paths without their queries; {*} is one segment, {**} any number.", "paths"),
+    },
+    rules=(validation.operation_has_fields,),
+    misspelt={"host": "hosts", "port": "ports", "method": "methods", "path": "paths"},
+)
+_condition: Record[Settings] = Record(
+    "a condition",
+    {
+        "key": Field(
+            Text("a key"), required=True, help="write key: <an attribute>", about="The attribute that is compared."
+        ),
+        "values": Field(ListOf(Text("a value"), "a list of values"), about="Any of them must match."),
+        "notValues": Field(ListOf(Text("a value"), "a list of values"), about="None of them may match."),
+    },
+    rules=(values.condition,),
+    misspelt={"value": "values", "notValue": "notValues"},
+)
+_from: Record[Settings] = Record(
+    "an entry of `from`",
+    {
+        "source": Field(
+            _source,
+            required=True,
+            missing=codes.EMPTY_SOURCE,
+            help="write source: {..}, or leave `from` out for any source",
+            about="Who is asking: all lists that are written must match.",
+        )
+    },
+    misspelt=dict.fromkeys(_source.fields, "source"),
+    advice={name: f"write source: {{{name}: [..]}}" for name in _source.fields},
+    otherwise="write source: {..}",
+)
+_to: Record[Settings] = Record(
+    "an entry of `to`",
+    {
+        "operation": Field(
+            _operation,
+            required=True,
+            missing=codes.EMPTY_OPERATION,
+            help="write operation: {..}, or leave `to` out for any operation",
+            about="What is asked for: all lists that are written must match.",
+        )
+    },
+    misspelt=dict.fromkeys(_operation.fields, "operation"),
+    advice={name: f"write operation: {{{name}: [..]}}" for name in _operation.fields},
+    otherwise="write operation: {..}",
+)
+_rule: Record[Settings] = Record(
+    "a rule",
+    {
+        "from": Field(
+            ListOf(_from, "a list of sources", validation.at_most(_MOST_RULES, "sources"), served=_MOST_RULES),
+            about="Sources, any of which must match. Left out it is any source.",
+        ),
+        "to": Field(
+            ListOf(_to, "a list of operations"),
+            about="Operations, any of which must match. Left out it is any operation.",
+        ),
+        "when": Field(ListOf(_condition, "a list of conditions"), about="Conditions, all of which must hold."),
+    },
+)
+_provider: Record[Settings] = Record(
+    "provider", {"name": Field(Text("a name"), about="The name of an extension provider of the MeshConfig.")}
+)
+
+AUTHORIZATION_POLICY: Record[Settings] = istio_resource(
+    "AuthorizationPolicy",
+    Record(
+        "spec",
+        {
+            "selector": SELECTOR,
+            **TARGETS,
+            "action": Field(
+                Choice(("ALLOW", "DENY", "AUDIT", "CUSTOM"), codes.ACTION),
+                about="What happens to a request that one of the rules matches. CUSTOM goes first, then DENY, then "
+                "ALLOW; as soon as an ALLOW policy applies to a workload, what none of them allows is denied.",
+            ),
+            "rules": Field(
+                ListOf(_rule, "a list of rules", validation.at_most(_MOST_RULES, "rules"), served=_MOST_RULES),
+                about="The policy matches a request if any of its rules does. A rule with nothing in it matches "
+                "everything; an ALLOW policy without rules allows nothing.",
+            ),
+            "provider": Field(_provider, about="Who is asked by a CUSTOM policy."),
+        },
+        rules=(
+            validation.one_way_to_choose,
+            validation.rules_where_needed,
+            validation.provider_with_custom,
+            validation.without_identities_in_custom,
+        ),
+        misspelt={"rule": "rules"},
+    ),
+    about="Who may reach workloads of an Istio mesh.",
+)

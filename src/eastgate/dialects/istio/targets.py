@@ -1,0 +1,70 @@
+"""The points that a policy is attached to, by its `selector` or `targetRefs`, its namespace and the root namespace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from eastgate.cluster import (
+    GATEWAY_GROUP,
+    GatewayNamed,
+    GatewaysMatching,
+    PodsAcross,
+    PodsMatching,
+    PodsOfService,
+    Selector,
+    Target,
+)
+from eastgate.dialects.istio.model import PolicyTarget
+from eastgate.manifests.node import Node
+
+__all__ = ["WAYPOINT_CLASS", "read_refs", "read_selector", "targets_of"]
+
+
+WAYPOINT_CLASS: Final = "istio-waypoint"
+_ANYWHERE: Final = PodsAcross(Selector.of(), Selector.of())
+
+
+def read_selector(spec: Node | None) -> Selector:
+    """Return the workload selector of a checked policy; without one, that which selects everything."""
+    selector = spec.get("selector") if spec is not None else None
+    labels = selector.get("matchLabels") if selector is not None else None
+    return Selector.of({key: value.text for key, value in labels.items()} if labels is not None else {})
+
+
+def read_refs(spec: Node | None) -> tuple[PolicyTarget, ...]:
+    """Return the targets that a checked policy names, in the old field or the new one."""
+    if spec is None:
+        return ()
+    old, refs = spec.get("targetRef"), spec.get("targetRefs")
+    return tuple(_ref(node) for node in ([old] if old is not None else refs or ()))
+
+
+def _ref(node: Node) -> PolicyTarget:
+    group = node.get("group")
+    named = "" if group is None or group.text == "core" else group.text
+    return PolicyTarget(named, node["kind"].text, node["name"].text)
+
+
+def targets_of(
+    namespace: str, selector: Selector, refs: Sequence[PolicyTarget] = (), *, in_root: bool, gateways: bool = True
+) -> tuple[Target, ...]:
+    """Return the targets of a policy. With `gateways`, what selects workloads selects the pods of Gateways, too."""
+    if refs:
+        return tuple(target for ref in refs for target in _named(ref, namespace, in_root=in_root))
+    pods: Target = PodsAcross(Selector.of(), selector) if in_root else PodsMatching(namespace, selector)
+    return (pods, GatewaysMatching(None if in_root else namespace, selector)) if gateways else (pods,)
+
+
+def _named(ref: PolicyTarget, namespace: str, *, in_root: bool) -> Iterator[Target]:
+    """Yield the points that one target means. A waypoint guards the pods of its Services."""
+    match ref.group, ref.kind:
+        case group, "Gateway" if group == GATEWAY_GROUP:
+            yield GatewayNamed(namespace, ref.name)
+            yield _ANYWHERE  # where it is a waypoint, it guards all that use it
+        case "", "Service":
+            yield PodsOfService(namespace, ref.name)
+        case group, "GatewayClass" if group == GATEWAY_GROUP and in_root:
+            yield _ANYWHERE
+        case _:
+            return

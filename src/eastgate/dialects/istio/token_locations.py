@@ -1,0 +1,78 @@
+"""Finds the tokens of a request where a rule looks for them, as Envoy's jwt_authn does.
+
+Every value of a header is a token, behind the first occurrence of its prefix; of a parameter and of a cookie the first
+value is. A rule that names no location looks in the Authorization header and in the parameter `access_token`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from eastgate.dialects.istio.authentications import HeaderLocation, JwtRule
+from eastgate.ir import Known
+from eastgate.ir.attributes import TARGET, Attribute, query
+from eastgate.ir.fields import BLANKS, HeaderValues
+from eastgate.ir.matchers import values_of
+from eastgate.regexes import regex
+
+__all__ = ["locations_are_known", "tokens_in"]
+
+_BEARER: Final = HeaderLocation("authorization", "Bearer ")
+_PARAMETER: Final = "access_token"
+_TOKEN_CHARACTER: Final = regex(r"[A-Za-z0-9_.-]")
+
+
+def _headers(rule: JwtRule) -> tuple[HeaderLocation, ...]:
+    return rule.headers if _has_locations(rule) else (_BEARER,)
+
+
+def _params(rule: JwtRule) -> tuple[str, ...]:
+    return rule.params if _has_locations(rule) else (_PARAMETER,)
+
+
+def _has_locations(rule: JwtRule) -> bool:
+    return bool(rule.headers or rule.params or rule.cookies)
+
+
+def locations_are_known(rule: JwtRule, values: Mapping[Attribute, Known], headers: HeaderValues | None) -> bool:
+    """Return whether enough of a request is known to say which tokens it has for a rule."""
+    if headers is None and (_headers(rule) or rule.cookies):
+        return False
+    return not _params(rule) or TARGET in values
+
+
+def tokens_in(rule: JwtRule, values: Mapping[Attribute, Known], headers: HeaderValues) -> list[str]:
+    """Return the tokens that a rule finds, in the order in which Envoy lists them."""
+    return [
+        *_in_headers(sorted(_headers(rule), key=lambda each: each.name + each.prefix), headers),
+        *_in_query(sorted(_params(rule)), values),
+        *_in_cookies(sorted(rule.cookies), headers),
+    ]
+
+
+def _in_headers(locations: list[HeaderLocation], headers: HeaderValues) -> Iterator[str]:
+    for location in dict.fromkeys(locations):
+        for value in headers.get(location.name, ()):
+            before, prefix, _ = value.partition(location.prefix) if location.prefix else ("", "", value)
+            if prefix != location.prefix:
+                continue
+            begin = _TOKEN_CHARACTER.search(value, len(before) + len(prefix)) if prefix else None
+            yield value[begin.start() :] if begin is not None else value
+
+
+def _in_query(names: list[str], values: Mapping[Attribute, Known]) -> Iterator[str]:
+    for name in dict.fromkeys(names):
+        given = values_of(values.get(query(name)))
+        if given:
+            yield str(given[0])
+
+
+def _in_cookies(names: list[str], headers: HeaderValues) -> Iterator[str]:
+    cookies: dict[str, str] = {}
+    for line in headers.get("cookie", ()):
+        for part in line.split(";"):
+            name, equals, value = part.strip(BLANKS).partition("=")
+            if equals:
+                cookies.setdefault(name, value.removeprefix('"').removesuffix('"') if len(value) > 1 else value)
+    yield from (cookies[name] for name in dict.fromkeys(names) if name in cookies)

@@ -1,0 +1,127 @@
+"""The stages and derivations for tokens at a proxy, by the RequestAuthentications that apply there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+from typing import TYPE_CHECKING, Final
+
+from eastgate.dialects.istio.authentications import RequestAuthentication
+from eastgate.dialects.istio.claims import NoClaims, is_claim
+from eastgate.dialects.istio.provenance import StageName, TokenDemand
+from eastgate.dialects.istio.tokens import TokenDerivation, TokenProblem, refusal_value
+from eastgate.ir import (
+    Chain,
+    Computed,
+    Deny,
+    Derivation,
+    Is,
+    Known,
+    OneOf,
+    Origin,
+    Predicate,
+    RawRequest,
+    Refusal,
+    Rule,
+    Value,
+    rewrite,
+)
+from eastgate.ir.attributes import SERVICE, TOKEN, Attribute
+from eastgate.records import dataclass
+
+if TYPE_CHECKING:
+    from eastgate.languages.jwt import KeySource
+
+__all__ = ["AtGateway", "ByService", "seen_at_gateway", "token_derivations", "token_stages"]
+
+
+def token_stages(policies: Sequence[RequestAuthentication]) -> tuple[Deny, ...]:
+    """Return the stages that refuse tokens; none where no policy has a rule."""
+    if not any(policy.rules for policy in policies):
+        return ()
+    return (
+        Deny(StageName.TOKENS, _rules(policies, TokenProblem.UNAUTHENTICATED), Refusal.UNAUTHENTICATED),
+        Deny(StageName.AUDIENCES, _rules(policies, TokenProblem.FORBIDDEN), Refusal.FORBIDDEN),
+    )
+
+
+def _rules(policies: Sequence[RequestAuthentication], problem: TokenProblem) -> tuple[Rule, ...]:
+    return tuple(
+        Rule(
+            Is(TOKEN, OneOf(frozenset({refusal_value(problem, policy.ref)}))),
+            Origin(policy.ref, 0, policy.rules[0].span, derived=TokenDemand()),
+        )
+        for policy in policies
+        if policy.rules
+    )
+
+
+def token_derivations(
+    policies: Sequence[RequestAuthentication], chains: Sequence[Chain], keys: KeySource | None
+) -> tuple[Derivation, ...]:
+    """Return what derives `TOKEN` and the claims that chains look at."""
+    claims = frozenset(attribute for chain in chains for attribute in chain.looks_at if is_claim(attribute))
+    accepting = tuple(policy for policy in policies if policy.rules)
+    if accepting:
+        return (TokenDerivation(accepting, claims, keys),)
+    return (NoClaims(claims),) if claims else ()
+
+
+@dataclass(frozen=True, slots=True)
+class ByService:
+    """Derives tokens as the policies of the Service do that a request is addressed to; None: the workload itself."""
+
+    derivations: tuple[tuple[str | None, Derivation], ...]
+
+    def derive(self, values: Mapping[Attribute, Known], raw: RawRequest) -> Mapping[Attribute, Known]:
+        """Return what the derivation of the Service does; nothing where it is unknown."""
+        if SERVICE not in values:
+            return {}
+        chosen = dict(self.derivations).get(_service(values[SERVICE]))
+        return chosen.derive(values, raw) if chosen is not None else {}
+
+
+def _service(value: Known) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+# A request may pass a gateway and then a sidecar, which accept different tokens.
+
+_GATEWAY: Final = "at the gateway"
+
+
+def _own(attribute: Attribute) -> Attribute:
+    """Return the attribute for what a gateway makes of the token."""
+    if attribute is TOKEN or is_claim(attribute):
+        return Attribute(f"{attribute.name} {_GATEWAY}", attribute.key, needs_http=True)
+    return attribute
+
+
+def seen_at_gateway(predicate: Predicate) -> Predicate:
+    """Return a predicate on tokens and claims as a gateway sees them."""
+
+    def seen(atom: Is | Computed) -> Predicate:
+        if isinstance(atom, Is):
+            return Is(_own(atom.attribute), atom.matcher, atom.joined)
+        if not any(_own(attribute) is not attribute for attribute in atom.attributes):
+            return atom
+        names = {_own(attribute): attribute for attribute in atom.attributes}
+
+        def test(values: Mapping[Attribute, Value | None]) -> bool:
+            return atom.test({names.get(attribute, attribute): value for attribute, value in values.items()})
+
+        pattern = None if atom.pattern is None else (_own(atom.pattern[0]), atom.pattern[1])
+        return Computed(f"{atom.text} {_GATEWAY}", frozenset(names), test, atom.on_error, pattern)
+
+    return rewrite(predicate, seen)
+
+
+@dataclass(frozen=True, slots=True)
+class AtGateway:
+    """Derives what a gateway makes of a token, beside what others make of it."""
+
+    derivation: Derivation = field()
+
+    def derive(self, values: Mapping[Attribute, Known], raw: RawRequest) -> Mapping[Attribute, Known]:
+        """Return the same as attributes of the gateway's own."""
+        return {_own(attribute): value for attribute, value in self.derivation.derive(values, raw).items()}

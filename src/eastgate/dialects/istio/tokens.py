@@ -1,0 +1,262 @@
+"""Tokens at a workload: which of them its RequestAuthentications accept, and the claims of the accepted one.
+
+The rules of all policies count together, sorted by issuer. A request without a token passes, without claims. Otherwise
+some rule must accept all tokens that it finds: a token of another issuer, one that cannot be verified, and one that has
+expired more than a minute ago are unauthenticated (401), and one for another audience is forbidden (403). Claims that a
+question gives stand for the payload of a token that was verified, and that every rule finds.
+"""
+
+from __future__ import annotations
+
+import enum
+import json
+import math
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from eastgate.dialects.istio.authentications import JwtRule, RequestAuthentication
+from eastgate.dialects.istio.claims import claim_path
+from eastgate.dialects.istio.token_locations import locations_are_known, tokens_in
+from eastgate.ir import Known, PolicyRef, RawRequest, known
+from eastgate.ir.attributes import METHOD, TIME, TOKEN, Attribute
+from eastgate.ir.fields import HeaderValues, header_values
+from eastgate.records import dataclass
+
+if TYPE_CHECKING:
+    from eastgate.languages.jwt import Keys, KeySource
+
+__all__ = ["ACCEPTED", "TokenDerivation", "TokenProblem", "refusal_value"]
+
+ACCEPTED: Final = "accepted"
+_LEEWAY: Final = 60  # seconds, Envoy's default
+_ALWAYS_SPLIT: Final = frozenset({"permission", "scope"})
+_AT_ANY_TIME: Final = 0.0
+
+
+class TokenProblem(enum.StrEnum):
+    """Why a token is refused."""
+
+    UNAUTHENTICATED = "refused by"
+    FORBIDDEN = "for another audience than that of"
+
+
+def refusal_value(problem: TokenProblem, policy: PolicyRef) -> str:
+    """Return the value of `TOKEN` where a policy refuses the token."""
+    return f"{problem} {policy.namespace}/{policy.name}"
+
+
+class _Status(enum.Enum):
+    """The outcome of one rule, as Envoy tells them apart."""
+
+    ACCEPTED = enum.auto()
+    MISSING = enum.auto()
+    UNKNOWN_ISSUER = enum.auto()
+    WRONG_AUDIENCE = enum.auto()
+    INVALID = enum.auto()
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    status: _Status
+    claims: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class TokenDerivation:
+    """Derives `TOKEN` and claims: what becomes of the token of a request at these policies.
+
+    `claims` are the attributes to derive. `keys` are those of issuers whose keys no policy has.
+    """
+
+    policies: tuple[RequestAuthentication, ...]
+    claims: frozenset[Attribute]
+    keys: KeySource | None = field(default=None, repr=False)
+
+    def derive(self, values: Mapping[Attribute, Known], raw: RawRequest) -> Mapping[Attribute, Known]:
+        """Return `TOKEN` and the claims; neither where it depends on headers or a query that are unknown."""
+        rules = sorted(self._rules(), key=lambda each: each[1].issuer or "")
+        headers = _headers_of(raw)
+        if not rules or _is_preflight(values, headers):
+            return self._derived(None, {})
+        at = _now(values)
+        judged: list[_Judged] = []
+        for _, rule in rules:
+            if raw.claims is not None:
+                judged.append(_judge_claims(rule, raw.claims, at))
+            elif locations_are_known(rule, values, headers):
+                judged.append(self._judge(rule, tokens_in(rule, values, headers or HeaderValues()), at))
+            else:
+                return {}
+            if judged[-1].status is _Status.ACCEPTED:
+                return self._derived(ACCEPTED, _split(judged[-1].claims, rule))
+        final = _final([each.status for each in judged])
+        if final is _Status.MISSING:
+            return self._derived(None, {})
+        problem = TokenProblem.FORBIDDEN if final is _Status.WRONG_AUDIENCE else TokenProblem.UNAUTHENTICATED
+        index = max(index for index, each in enumerate(judged) if each.status is final)
+        return self._derived(refusal_value(problem, rules[index][0].ref), {})
+
+    def _rules(self) -> Iterator[tuple[RequestAuthentication, JwtRule]]:
+        for policy in self.policies:
+            yield from ((policy, rule) for rule in policy.rules)
+
+    def _derived(self, token: str | None, claims: Mapping[str, object]) -> Mapping[Attribute, Known]:
+        return {TOKEN: token, **{attribute: _claim(claims, claim_path(attribute)) for attribute in self.claims}}
+
+    def _judge(self, rule: JwtRule, tokens: Sequence[str], at: float) -> _Judged:
+        """Judge the tokens that a rule finds: ALL must be good, and the first has the claims."""
+        judged = _Judged(_Status.MISSING)
+        for token in reversed(tokens):
+            judged = self._judge_token(rule, token, at)
+            if judged.status is not _Status.ACCEPTED:
+                return judged
+        return judged
+
+    def _judge_token(self, rule: JwtRule, token: str, at: float) -> _Judged:
+        """Judge a token in Envoy's order: its signature comes last, and nothing is accepted without it."""
+        from eastgate.languages.jwt import Expectations, VerifiedToken, verify, verify_from
+
+        claimed = _payload(token)
+        judged = _Judged(_Status.INVALID) if claimed is None else _judge_claims(rule, claimed, at)
+        if judged.status is not _Status.ACCEPTED:
+            return judged
+        signed = Expectations(None, leeway=_FOR_EVER, require_expiry=False)
+        keys = _inline_keys(rule.jwks) if rule.jwks else None
+        if keys is not None:
+            outcome = verify(token, keys, signed, _AT_ANY_TIME)
+        elif self.keys is not None and not rule.jwks and (name := rule.issuer or rule.jwks_uri):
+            outcome = verify_from(self.keys, name, token, signed, _AT_ANY_TIME)
+        else:
+            return _Judged(_Status.INVALID)
+        if not isinstance(outcome, VerifiedToken):
+            return _Judged(_Status.INVALID)
+        return _Judged(_Status.ACCEPTED, outcome.claims)
+
+
+_FOR_EVER: Final = 1e15  # seconds: times are judged apart
+
+
+def _final(statuses: Sequence[_Status]) -> _Status:
+    """Return the status of all rules together: the last that is neither missing nor of another issuer counts most."""
+    final = _Status.MISSING
+    ignored = (_Status.MISSING, _Status.UNKNOWN_ISSUER)
+    first_failure = next((status for status in statuses if status is not _Status.MISSING), _Status.MISSING)
+    ending = (first_failure,) if len(statuses) > 1 else ()  # the rules once more: each accepts, or finds nothing
+    for status in (*statuses, *ending):
+        if status not in ignored or final is _Status.MISSING:
+            final = status
+    return final
+
+
+def _headers_of(raw: RawRequest) -> HeaderValues | None:
+    """Return the headers of a request, with the bearer token that it is given apart; None where they are unknown."""
+    if raw.token is None:
+        return None if raw.headers is None else header_values(raw.headers)
+    headers = {} if raw.headers is None else dict(header_values(raw.headers))
+    return HeaderValues({**headers, "authorization": (f"Bearer {raw.token}",)})
+
+
+def _is_preflight(values: Mapping[Attribute, Known], headers: HeaderValues | None) -> bool:
+    """Return whether a browser asks what it may send, which needs no token."""
+    asked = ("origin", "access-control-request-method")
+    return values.get(METHOD) == "OPTIONS" and headers is not None and all(any(headers.get(name, ())) for name in asked)
+
+
+def _now(values: Mapping[Attribute, Known]) -> float:
+    from datetime import datetime
+
+    given = values.get(TIME)
+    try:
+        return datetime.fromisoformat(given).timestamp() if isinstance(given, str) else time.time()
+    except ValueError:
+        return time.time()
+
+
+# Claims
+
+
+def _judge_claims(rule: JwtRule, claims: Mapping[str, object], at: float) -> _Judged:
+    """Judge the payload of a token: its issuer, then its times, then its audience."""
+    if rule.issuer is not None and claims.get("iss") != rule.issuer:
+        return _Judged(_Status.UNKNOWN_ISSUER)
+    if not _is_in_time(claims, at):
+        return _Judged(_Status.INVALID)
+    accepted = frozenset(map(_audience, rule.audiences))
+    if accepted and not any(_audience(each) in accepted for each in _listed(claims.get("aud"))):
+        return _Judged(_Status.WRONG_AUDIENCE)
+    return _Judged(_Status.ACCEPTED, claims)
+
+
+def _is_in_time(claims: Mapping[str, object], at: float) -> bool:
+    expires, begins = claims.get("exp"), claims.get("nbf")
+    if not all(each is None or (isinstance(each, int | float) and math.isfinite(each)) for each in (expires, begins)):
+        return False
+    ended = isinstance(expires, int | float) and bool(expires) and at > expires + _LEEWAY
+    return not ended and not (isinstance(begins, int | float) and at + _LEEWAY < begins)
+
+
+def _listed(claim: object) -> Iterable[object]:
+    return claim if isinstance(claim, list | tuple) else () if claim is None else (claim,)
+
+
+def _audience(audience: object) -> str | None:
+    """Return an audience as Envoy compares it: without the scheme of a URL, and without a slash at its end."""
+    if not isinstance(audience, str):
+        return None
+    secure = audience.removeprefix("https://")
+    return (secure if secure != audience else audience.removeprefix("http://")).removesuffix("/")
+
+
+def _split(claims: Mapping[str, object], rule: JwtRule) -> Mapping[str, object]:
+    """Return the claims with those split at spaces that are lists of words."""
+    split = {
+        name: words
+        for name in _ALWAYS_SPLIT | rule.space_delimited
+        if isinstance(value := claims.get(name), str) and (words := [word for word in value.split(" ") if word])
+    }
+    return {**claims, **split}
+
+
+def _claim(claims: Mapping[str, object], path: Sequence[str]) -> Known:
+    """Return a claim: a text, or the texts of a list. Nothing else ever matches."""
+    value: object = claims
+    for name in path:
+        value = value.get(name) if isinstance(value, Mapping) else None
+    if isinstance(value, str):
+        return value
+    return known([each for each in value if isinstance(each, str)]) if isinstance(value, list | tuple) else None
+
+
+def _payload(token: str) -> Mapping[str, object] | None:
+    """Return the claims of a token that nobody has verified; None where it is none."""
+    from eastgate.languages.jwt.envelope import open_token
+    from eastgate.languages.jwt.outcome import TokenRefused
+    from eastgate.languages.jwt.strict_json import JsonProblem, read_object
+
+    try:
+        return read_object(open_token(token, _LONGEST).payload)
+    except (TokenRefused, JsonProblem):
+        return None
+
+
+_LONGEST: Final = 16 * 1024
+
+
+_PRIVATE: Final = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth"})
+
+
+@lru_cache(maxsize=256)
+def _inline_keys(jwks: str) -> Keys | None:
+    """Return the public keys in the text of a key set, or of a single key; None where there is none to use."""
+    from eastgate.languages.jwt import Keys
+
+    try:
+        content = json.loads(jwks)
+        keys = content.get("keys", [content])
+        public = [{name: value for name, value in key.items() if name not in _PRIVATE} for key in keys]
+        return Keys.of({"keys": public})
+    except (AttributeError, RecursionError, TypeError, ValueError):
+        return None

@@ -1,0 +1,213 @@
+"""Which waypoint traffic to a workload goes through: by the labels of Services, pods and namespaces.
+
+A waypoint sees the caller and the request, and decides by the policies that target it, its class or the Service. It
+then calls the workload itself, whose ztunnel sees the waypoint's identity and address instead of the caller's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from eastgate.cluster import (
+    GATEWAY_GROUP,
+    GATEWAY_NAME_LABEL,
+    AllowedRoutes,
+    Gateway,
+    PodsMatching,
+    RoutesFrom,
+    Selector,
+    Service,
+    Workload,
+    World,
+    service_account_id,
+)
+from eastgate.dialects.istio.model import IstioPolicy
+from eastgate.dialects.istio.targets import WAYPOINT_CLASS
+from eastgate.ir import And, InNetwork, Is, OneOf, Or, Predicate, rewrite
+from eastgate.ir.attributes import ADDRESS, DESTINATION_ADDRESS, IDENTITY, PORT, Attribute
+from eastgate.ir.matchers import Known, Matcher
+from eastgate.ir.predicates import ALWAYS, NEVER, Computed
+from eastgate.records import dataclass
+
+__all__ = ["Binding", "Waypoint", "bindings_of", "is_bound", "is_waypoint_pod", "seen_by", "seen_from"]
+
+_USE: Final = "istio.io/use-waypoint"
+_USE_NAMESPACE: Final = "istio.io/use-waypoint-namespace"
+_FOR: Final = "istio.io/waypoint-for"
+_MANAGED: Final = "gateway.istio.io/managed"
+_MESH_CONTROLLERS: Final = frozenset({"istio.io-mesh-controller", "istio.io-eastwest-controller"})
+_SERVICES: Final = frozenset({"service", "all"})
+_WORKLOADS: Final = frozenset({"workload", "all"})
+_HBONE, _HBONE_PORT = "HBONE", 15008
+
+
+@dataclass(frozen=True, slots=True)
+class Waypoint:
+    """A waypoint, with what workloads see of its pods. `address` is None where it is not known, or not one."""
+
+    namespace: str
+    name: str
+    identity: str
+    address: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """The waypoint of traffic that is addressed to a Service, or where `service` is None, to the workload itself.
+
+    `ports` are those of the Service, each with the ports of the workload that it leads to.
+    """
+
+    service: str | None
+    waypoint: Waypoint
+    ports: tuple[tuple[int, tuple[int, ...]], ...] = ()
+
+
+def bindings_of(workload: Workload, world: World, trust_domain: str) -> tuple[Binding, ...]:
+    """Return the waypoints of traffic to a workload. What has none goes to the workload directly."""
+    return tuple(_bindings(workload, world, trust_domain))
+
+
+def _bindings(workload: Workload, world: World, trust_domain: str) -> Iterator[Binding]:
+    if workload.labels.get(_MANAGED) in _MESH_CONTROLLERS or GATEWAY_NAME_LABEL in workload.labels:
+        return  # it is a waypoint, or a gateway, itself
+    for key in world.services_of(workload.key):
+        service = world.services[key]
+        gateway = _of_service(service, world)
+        if gateway is not None:
+            ports = sorted({port.port for port in service.ports})
+            targets = tuple((port, world.target_ports(service, port, workload)) for port in ports)
+            yield Binding(key, _waypoint(gateway, world, trust_domain), targets)
+    gateway = _used_by(workload.labels, workload.namespace, world)
+    if gateway is not None and _traffic(gateway) in _WORKLOADS:
+        yield Binding(None, _waypoint(gateway, world, trust_domain))
+
+
+def is_waypoint_pod(workload: Workload, world: World) -> bool:
+    """Return whether a workload is the proxy of a waypoint."""
+    gateway = world.gateways.get(f"{workload.namespace}/{workload.labels.get(GATEWAY_NAME_LABEL)}")
+    of_class = gateway is not None and gateway.gateway_class == WAYPOINT_CLASS
+    return of_class or workload.labels.get(_MANAGED) in _MESH_CONTROLLERS
+
+
+def _of_service(service: Service, world: World) -> Gateway | None:
+    if service.labels.get(_MANAGED) in _MESH_CONTROLLERS:
+        return None
+    gateway = _used_by(service.labels, service.namespace, world)
+    return gateway if gateway is not None and _traffic(gateway) in _SERVICES else None
+
+
+def _used_by(labels: Mapping[str, str], namespace: str, world: World) -> Gateway | None:
+    """Return the Gateway that labels name, or else those of the namespace, where it takes others of the namespace."""
+    of_namespace = world.namespace(namespace).labels
+    chosen = labels if _USE in labels else of_namespace
+    name = chosen.get(_USE)
+    if name is None or name == "none":
+        return None
+    gateway = world.gateways.get(f"{chosen.get(_USE_NAMESPACE, namespace)}/{name}")
+    if gateway is None:
+        return None
+    return gateway if _takes(gateway, namespace, of_namespace) else None
+
+
+def _takes(gateway: Gateway, namespace: str, labels: Mapping[str, str]) -> bool:
+    allowed = next(
+        (each.allowed_routes for each in gateway.listeners if (each.protocol, each.port) == (_HBONE, _HBONE_PORT)),
+        AllowedRoutes(),
+    )
+    match allowed.namespaces:
+        case RoutesFrom.ALL:
+            return True
+        case RoutesFrom.SELECTOR:
+            return allowed.selector is not None and allowed.selector.matches(labels)
+        case RoutesFrom.SAME:
+            return gateway.namespace == namespace
+
+
+def _traffic(gateway: Gateway) -> str:
+    return gateway.labels.get(_FOR, "service")
+
+
+def _waypoint(gateway: Gateway, world: World, trust_domain: str) -> Waypoint:
+    """Return a waypoint as workloads see it. Its pods have an account of their own, which bears its name."""
+    selected = world.select(PodsMatching(gateway.namespace, Selector.of({GATEWAY_NAME_LABEL: gateway.name})))
+    pods = [world.workloads[key] for key in sorted(selected)]
+    account = pods[0].service_account if pods else gateway.name
+    address = world.address_of(pods[0]) if len(pods) == 1 else None
+    identity = service_account_id(trust_domain, gateway.namespace, account)
+    return Waypoint(gateway.namespace, gateway.name, identity, address)
+
+
+def is_bound(policy: IstioPolicy, binding: Binding) -> bool:
+    """Return whether a policy is enforced by a waypoint on this traffic. One without targets never is."""
+    waypoint = binding.waypoint
+    for ref in policy.refs:
+        match ref.group, ref.kind:
+            case "", "Service":
+                bound = binding.service == f"{policy.namespace}/{ref.name}"
+            case group, "Gateway" if group == GATEWAY_GROUP:
+                bound = (policy.namespace, ref.name) == (waypoint.namespace, waypoint.name)
+            case group, "GatewayClass" if group == GATEWAY_GROUP:
+                bound = policy.in_root and ref.name == WAYPOINT_CLASS
+            case _:
+                bound = False
+        if bound:
+            return True
+    return False
+
+
+# Nobody says these, so that they are unknown
+_SERVICE_ADDRESS: Final = Attribute("destination address", "of the Service")
+_SERVICE_PORT: Final = Attribute("port", "of the Service")
+
+
+def seen_by(binding: Binding, predicate: Predicate) -> Predicate:
+    """Return a predicate of a waypoint's rules: the address and the port that it sees are those of the Service."""
+    if binding.service is None:
+        return predicate
+
+    def seen(atom: Is | Computed) -> Predicate:
+        match atom:
+            case Is(attribute, matcher) if attribute is DESTINATION_ADDRESS:
+                return Is(_SERVICE_ADDRESS, matcher)
+            case Is(attribute, matcher) if attribute is PORT:
+                return _leading_from(matcher, binding.ports)
+            case _:
+                return atom
+
+    return rewrite(predicate, seen)
+
+
+def _leading_from(matcher: Matcher, ports: Sequence[tuple[int, tuple[int, ...]]]) -> Predicate:
+    """Return which ports of a workload matching ports of its Service lead to. Several may lead to one."""
+    matching = {target for port, targets in ports if matcher.contains(port) for target in targets}
+    others = {target for port, targets in ports if not matcher.contains(port) for target in targets}
+    sure, unsure = Is(PORT, OneOf(frozenset(matching - others))), matching & others
+    if not unsure:
+        return sure
+    return Or((sure, And((Is(PORT, OneOf(frozenset(unsure))), Is(_SERVICE_PORT, matcher)))))
+
+
+_WAYPOINT_ADDRESS: Final = Attribute("source address", "of the waypoint")  # nobody says it, so that it is unknown
+
+
+def seen_from(waypoint: Waypoint, predicate: Predicate) -> Predicate:
+    """Return a predicate on connections from a waypoint: with its identity and address in the caller's place."""
+
+    def seen(atom: Is | Computed) -> Predicate:
+        attributes = {atom.attribute} if isinstance(atom, Is) else atom.attributes
+        known: dict[Attribute, Known] = {IDENTITY: waypoint.identity}
+        if waypoint.address is not None:
+            known[ADDRESS] = waypoint.address
+        if attributes <= known.keys():
+            holds = atom.accepts(known[atom.attribute]) if isinstance(atom, Is) else atom.holds(known)
+            return ALWAYS if holds else NEVER
+        if isinstance(atom, Is) and isinstance(atom.matcher, InNetwork) and atom.attribute is ADDRESS:
+            return Is(_WAYPOINT_ADDRESS, atom.matcher)
+        return atom
+
+    return rewrite(predicate, seen)

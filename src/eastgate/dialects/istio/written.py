@@ -1,0 +1,105 @@
+"""The rules of an AuthorizationPolicy as they are written: values with spans, before any proxy gives them meaning.
+
+A rule holds where ANY of its sources, ANY of its operations and ALL of its conditions hold; a source or an operation
+where ALL of its fields do; a field where ANY of its values matches and NONE of its negated ones. What matches depends
+on the proxy, so that each lowers the values itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from eastgate.diagnostics.spans import Span
+from eastgate.ir import Origin
+from eastgate.records import dataclass
+
+__all__ = [
+    "OPERATION_FIELDS",
+    "SOURCE_FIELDS",
+    "Fields",
+    "IstioRule",
+    "Values",
+    "When",
+    "WrittenValue",
+    "negated",
+]
+
+SOURCE_FIELDS: Final = (
+    "principals",
+    "requestPrincipals",
+    "serviceAccounts",
+    "trustDomains",
+    "namespaces",
+    "remoteIpBlocks",
+    "ipBlocks",
+)
+OPERATION_FIELDS: Final = ("hosts", "methods", "paths", "ports")
+
+
+def negated(field: str) -> str:
+    """Return the name of the field with the values that must not match: `notPaths` for `paths`."""
+    return f"not{field[0].upper()}{field[1:]}"
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenValue:
+    """A value of a list, with its position in the file."""
+
+    text: str
+    span: Span
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """The values of a field: ANY of `values` where there are some, and NONE of `not_values`.
+
+    `span` is that of the first list that is written.
+    """
+
+    values: tuple[WrittenValue, ...]
+    not_values: tuple[WrittenValue, ...]
+    span: Span
+
+    def __bool__(self) -> bool:
+        return bool(self.values or self.not_values)
+
+    def __iter__(self) -> Iterator[WrittenValue]:
+        yield from self.values
+        yield from self.not_values
+
+
+Fields = Mapping[str, Values]
+"""The fields of a source or an operation by name; those that are not written, or empty, are not in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class When:
+    """An entry of `when`. `span` is that of its key."""
+
+    key: str
+    values: Values
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class IstioRule:
+    """A rule of a policy. `sources` and `operations` are None where they are not written; either list may be empty."""
+
+    origin: Origin
+    sources: tuple[Fields, ...] | None = None
+    operations: tuple[Fields, ...] | None = None
+    conditions: tuple[When, ...] = ()
+
+    @property
+    def index(self) -> int:
+        """Return its number in the policy, from 0."""
+        return self.origin.index
+
+    @property
+    def span(self) -> Span | None:
+        """Return its text."""
+        return self.origin.span

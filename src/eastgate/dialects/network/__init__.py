@@ -1,0 +1,100 @@
+"""Kubernetes' network policies: what may come into pods and go out of them, by labels, addresses and ports.
+
+NetworkPolicy, and the cluster-wide kinds before and after it: ClusterNetworkPolicy, and the AdminNetworkPolicy and
+BaselineAdminNetworkPolicy that it replaces. The network applies them at both ends of a connection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from eastgate.cluster import Target
+from eastgate.cluster.points import Direction
+from eastgate.diagnostics import Reporter
+from eastgate.dialects.base import Dialect, Kind, NameUse, Scene
+from eastgate.dialects.network import codes
+from eastgate.dialects.network.locate import locate_pods, locate_subject
+from eastgate.dialects.network.model import CLUSTER_GROUP, GROUP, NetworkPolicy
+from eastgate.dialects.network.settings import NetworkSettings
+from eastgate.dialects.network.status import conditions
+from eastgate.dialects.network.words import WORDS
+from eastgate.ir import Attachment, Layer
+from eastgate.manifests import Document
+from eastgate.manifests.node import Node
+from eastgate.manifests.shapes import Record
+from eastgate.settings import Settings
+
+if TYPE_CHECKING:
+    from eastgate.dialects.linting import Linting
+
+__all__ = ["CLUSTER_GROUP", "DIALECT", "GROUP", "NetworkPolicy"]
+
+_BYSTANDERS = ("ClusterCIDR", "IPAddress", "Ingress", "IngressClass", "ServiceCIDR")
+
+
+def _read(document: Document, root: Node, settings: Settings, reporter: Reporter) -> NetworkPolicy | None:
+    from eastgate.dialects.network.reading import read  # many folders have no document for it to read
+
+    return read(document, root, settings, reporter)
+
+
+def _shapes(kind: str) -> tuple[Record[Settings], ...]:
+    from eastgate.dialects.network.reading import shape_of
+
+    return (shape_of(kind),)
+
+
+def _ends(attached: Sequence[Attachment[NetworkPolicy]], direction: Direction, scene: Scene) -> list[Layer]:
+    from eastgate.dialects.network.assemble import ends
+
+    return ends(attached, direction, scene)
+
+
+def _lint() -> Linting[NetworkPolicy]:
+    from eastgate.dialects.network.lint import LINTING
+
+    return LINTING
+
+
+def _kind(
+    group: str,
+    version: str,
+    kind: str,
+    short: str,
+    locate: Callable[[Document], tuple[Target, ...]] = locate_subject,
+    name_use: NameUse = NameUse.OURS_ALONE,
+) -> Kind[NetworkPolicy]:
+    return Kind(
+        group,
+        version,
+        kind,
+        _read,
+        partial(_shapes, kind),
+        name_use=name_use,
+        short=short,
+        cluster_scoped=group == CLUSTER_GROUP,
+        locate=locate,
+    )
+
+
+DIALECT: Dialect[NetworkPolicy] = Dialect(
+    name="Kubernetes network policies",
+    model=NetworkPolicy,
+    kinds=(
+        _kind(GROUP, "v1", "NetworkPolicy", "netpol", locate_pods, NameUse.OTHER_GROUPS),
+        _kind(CLUSTER_GROUP, "v1alpha2", "ClusterNetworkPolicy", "cnp", name_use=NameUse.OTHER_GROUPS),
+        _kind(CLUSTER_GROUP, "v1alpha1", "AdminNetworkPolicy", "anp"),
+        _kind(CLUSTER_GROUP, "v1alpha1", "BaselineAdminNetworkPolicy", "banp"),
+    ),
+    layers=lambda _attached, _scene: [],
+    ends=_ends,
+    words=WORDS,
+    settings=NetworkSettings,
+    codes=lambda: (codes,),
+    closes=lambda policy: policy.isolates and not policy.audit and not any(policy.rules.values()),
+    lint=_lint,
+    status=conditions,
+    bystanders=frozenset((GROUP, kind) for kind in _BYSTANDERS),
+)

@@ -1,0 +1,92 @@
+"""Codes of what API servers refuse in network policies, and of what they take for something else."""
+
+from eastgate.diagnostics import Code, Severity
+
+EMPTY_PEER = Code(
+    "EG2201",
+    "peer without a field",
+    "An entry of `from` or `to` says who is meant: an API server refuses `{}` there. For everybody leave the list out; "
+    "for all pods of the cluster write `namespaceSelector: {}`.",
+)
+BLOCK_BESIDE_SELECTOR = Code(
+    "EG2202",
+    "ipBlock beside a selector",
+    "A peer is either a block of addresses or pods by their labels. Two entries of the list mean either of them.",
+)
+CIDR = Code("EG2203", "invalid CIDR", "A network is written as an address and the length of its prefix: 10.0.0.0/8.")
+EXCEPT = Code(
+    "EG2204",
+    "exception outside its block",
+    "An entry of `except` takes addresses out of its own `cidr`, so that it is a smaller network inside of it.",
+)
+PROTOCOL = Code("EG2205", "invalid protocol", "Network policies know TCP, UDP and SCTP, in capitals; not ICMP.")
+PORT = Code(
+    "EG2206",
+    "invalid port",
+    "A port is a number from 1 to 65535 without quotes, or the name of a container's port, which has a letter in it.",
+)
+END_PORT = Code(
+    "EG2207", "invalid endPort", "A range is from a `port` that is a number to an `endPort` that is not smaller."
+)
+POLICY_TYPES = Code("EG2208", "invalid policyTypes", "policyTypes are Ingress, Egress, or both.")
+ONE_FIELD = Code("EG2211", "not exactly one field", "An entry of this list has exactly one of its fields.")
+OLD_PEER = Code(
+    "EG2212",
+    "peer in the form of an earlier version",
+    "Up to v0.1.1 a peer was `namespaces: {namespaceSelector: ..}`. Now `namespaces` is the label selector itself: an "
+    "API server drops the old field, and the rule is about ALL namespaces.",
+)
+ACTION = Code(
+    "EG2213",
+    "invalid action",
+    "A ClusterNetworkPolicy accepts, denies or passes (Accept, Deny, Pass); an AdminNetworkPolicy writes Allow for "
+    "Accept; a BaselineAdminNetworkPolicy has Allow and Deny alone.",
+)
+TOO_MANY = Code("EG2214", "too many entries", "An API server takes no more of them: split the rule, or the policy.")
+EMPTY_LIST = Code(
+    "EG2215",
+    "empty list",
+    "The list of peers is required, and has an entry; a list of ports that is there has one, too. Left out, it means "
+    "all ports.",
+)
+RANGE = Code("EG2216", "invalid range of ports", "A range begins with a smaller port than it ends with.")
+NAMED_PORT_OUTSIDE = Code(
+    "EG2217",
+    "named port with peers that are no pods",
+    "Only pods have names for their ports: such a port cannot stand in an egress rule that has networks, nodes or "
+    "domainNames among its peers.",
+)
+DOMAIN_NAME = Code(
+    "EG2218", "invalid domain name", "A domain name has a dot in it; `*.` before it means what is below it."
+)
+DOMAIN_DENIED = Code(
+    "EG2219",
+    "domain names in a rule that does not accept",
+    "“Only supported for Accept rules”: a name is known by its addresses after it was resolved, and until then nothing "
+    "would be denied.",
+)
+DUPLICATE = Code("EG2220", "entry that is written twice", "An API server refuses a set with the same entry twice.")
+BASELINE_NAME = Code(
+    "EG2221", "name of the baseline", "There is one BaselineAdminNetworkPolicy in a cluster, and its name is `default`."
+)
+RULE_NAME = Code("EG2222", "name of a rule", "The name of a rule has at most 100 characters.")
+OTHER_FORM = Code(
+    "EG2223",
+    "field of another version",
+    "v1alpha1 has `ports` with portNumber, portRange and namedPort; v1alpha2 has `protocols` with tcp, udp, sctp and "
+    "destinationNamedPort.",
+)
+OUTSIDE_AT_INGRESS = Code(
+    "EG2224",
+    "peer that ingress does not have",
+    "Ingress rules of cluster-wide policies know pods alone: none can match nodes, networks or domain names.",
+)
+NO_BASELINE_DOMAINS = Code(
+    "EG2225", "domain names in a baseline", "A BaselineAdminNetworkPolicy has no peers by domain name."
+)
+EMPTY_RANGE = Code(
+    "EG2226",
+    "range of no port",
+    "v1alpha1 takes a range that ends before it begins. No port is in it, and the entry matches nothing.",
+    Severity.WARNING,
+)

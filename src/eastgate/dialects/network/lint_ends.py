@@ -1,0 +1,168 @@
+"""Connections that policies of one end allow and those of the other refuse; DNS; pods that policies do not select."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from eastgate.cluster import Workload
+from eastgate.cluster.points import Direction
+from eastgate.dialects.linting import Context, Finding, enumerated
+from eastgate.dialects.network import lint_codes as codes
+from eastgate.dialects.network.lint_peers import pods_of_peer
+from eastgate.dialects.network.lint_pods import PodClass, SelectedPods, as_destination, as_source
+from eastgate.dialects.network.model import NetworkPolicy, NetworkRule
+from eastgate.ir import AllowAny, Effect, Layer, Request
+from eastgate.ir.attributes import PORT, PORT_NAME, TRANSPORT, VICINITY
+
+__all__ = ["check_dns", "check_host_network", "check_one_side", "check_tunnel"]
+
+_DNS_LABELS: Final = {"k8s-app": "kube-dns"}
+_DNS_NAMESPACE: Final = "kube-system"
+_DNS_PORT: Final = 53
+_TUNNEL_PORT: Final = 15008
+_DATAPLANE: Final = "istio.io/dataplane-mode"
+_MOST_PAIRS: Final = 400
+
+
+# DNS
+
+
+def check_dns(context: Context) -> Iterator[Finding]:
+    """Report pods that may reach something and cannot ask for its address."""
+    pods = SelectedPods(context)
+    servers = _dns_servers(pods)
+    for pod_class in pods.classes:
+        layer = pod_class.layers.get(Direction.EGRESS)
+        policies = [policy for policy in pod_class.policies if policy.isolates and policy.rules.get(Direction.EGRESS)]
+        if layer is None or not policies or not _allows_something(layer):
+            continue
+        udp, tcp = (
+            any(_may_ask(context, layer, server, transport) for server in servers) for transport in ("UDP", "TCP")
+        )
+        members = [pod.key for pod in pod_class.members]
+        subjects = (*(str(policy.ref) for policy in policies), *members[:3])
+        span = policies[0].rules[Direction.EGRESS][0].rule.origin.span
+        if not udp:
+            message = f"{enumerated(members)} may send, and no query to the DNS of the cluster"
+            help_ = "allow UDP and TCP 53 to pods {k8s-app: kube-dns} of kube-system"
+            yield Finding(codes.DNS_BLOCKED, message, span, help_, subjects)
+        elif not tcp:
+            message = f"{enumerated(members)} may ask the DNS of the cluster by UDP, and not by TCP"
+            yield Finding(codes.DNS_BY_TCP, message, span, "add {protocol: TCP, port: 53}", subjects)
+
+
+def _dns_servers(pods: SelectedPods) -> list[Request]:
+    """Return the pods that serve DNS, or where the manifests have none, one as it usually is."""
+    labelled = [pod for pod in pods.pods if pod.labels.items() >= _DNS_LABELS.items()]
+    if labelled:
+        return [as_destination(pod.namespace, pod.labels, pods.world, pods.world.address_of(pod)) for pod in labelled]
+    return [as_destination(_DNS_NAMESPACE, _DNS_LABELS, pods.world)]
+
+
+def _may_ask(context: Context, layer: Layer, server: Request, transport: str) -> bool:
+    return context.can_allow(layer, server.with_value(PORT, _DNS_PORT).with_value(TRANSPORT, transport))
+
+
+def _allows_something(layer: Layer) -> bool:
+    return any(
+        rule.origin.policy is not None
+        for stage in layer.otherwise.stages
+        if isinstance(stage, AllowAny)
+        for rule in stage.rules
+    )
+
+
+# Both ends
+
+
+def check_one_side(context: Context) -> Iterator[Finding]:
+    """Report rules that allow pods whose own policies refuse the connection, whatever the port."""
+    pods = SelectedPods(context)
+    for policy in pods.by_policy:
+        for direction, rules in policy.rules.items():
+            for rule in rules:
+                if rule.step.effect is Effect.ACCEPT and not policy.audit:
+                    yield from _one_side(context, pods, policy, direction, rule)
+
+
+def _one_side(
+    context: Context, pods: SelectedPods, policy: NetworkPolicy, direction: Direction, rule: NetworkRule
+) -> Iterator[Finding]:
+    selected = [pod for pod in pods.by_policy[policy] if not pod.host_network]
+    for peer in rule.peers or ():
+        others = pods_of_peer(peer, direction, pods)
+        if not selected or not others or len(selected) * len(others) > _MOST_PAIRS:
+            continue
+        refusing = [other for other in others if not _any_open(context, pods, direction, selected, other)]
+        if refusing:
+            end = Direction.EGRESS if direction is Direction.INGRESS else Direction.INGRESS
+            keys = enumerated([pod.key for pod in refusing])
+            toward = enumerated([pod.key for pod in selected])
+            words = ("sends", "to") if end is Direction.EGRESS else ("takes", "from")
+            message = (
+                f"{policy.ref} allows {keys}, whose own {end} policies refuse what it {words[0]} {words[1]} {toward}"
+            )
+            closing = sorted({str(each.ref) for pod in refusing for each in _isolating(pods, pod, end)})
+            help_ = f"allow it at the other end, too: {enumerated(closing)}"
+            yield Finding(codes.ONE_SIDE, message, peer.span, help_, (str(policy.ref), *closing[:3]))
+
+
+def _isolating(pods: SelectedPods, pod: Workload, direction: Direction) -> list[NetworkPolicy]:
+    return [policy for policy, selected in pods.by_policy.items() if pod in selected and direction in policy.rules]
+
+
+def _any_open(
+    context: Context, pods: SelectedPods, direction: Direction, selected: list[Workload], other: Workload
+) -> bool:
+    """Return whether a pod at the other end may be connected with one that a policy selects."""
+    end = Direction.EGRESS if direction is Direction.INGRESS else Direction.INGRESS
+    layer = pods.layer(other, end)
+    if layer is None:
+        return True
+    return any(pod is other or context.can_allow(layer, _towards(pod, end, pods)) for pod in selected)
+
+
+def _towards(pod: Workload, end: Direction, pods: SelectedPods) -> Request:
+    if end is Direction.EGRESS:
+        return as_destination(pod.namespace, pod.labels, pods.world, pods.world.address_of(pod))
+    return as_source(pod, pods.world)
+
+
+# Pods
+
+
+def check_host_network(context: Context) -> Iterator[Finding]:
+    """Report policies that would select pods in the network of their node."""
+    for policy, selected in SelectedPods(context).by_policy.items():
+        on_host = [pod.key for pod in selected if pod.host_network]
+        if on_host:
+            message = f"{policy.ref} does not apply to {enumerated(on_host)}, in the network of the node"
+            help_ = "remove hostNetwork, or guard the node"
+            yield Finding(codes.HOST_NETWORK, message, policy.subject_span, help_, (str(policy.ref), *on_host[:3]))
+
+
+def check_tunnel(context: Context) -> Iterator[Finding]:
+    """Report policies that stop the tunnel of an ambient mesh at its pods."""
+    pods = SelectedPods(context)
+    for pod_class in pods.classes:
+        ambient = [pod.key for pod in pod_class.members if _is_ambient(pod, pods)]
+        for direction, layer in pod_class.layers.items() if ambient else ():
+            yield from _tunnel(context, pod_class, ambient, direction, layer)
+
+
+def _tunnel(
+    context: Context, pod_class: PodClass, ambient: list[str], direction: Direction, layer: Layer
+) -> Iterator[Finding]:
+    tunnel = Request({PORT: _TUNNEL_PORT, TRANSPORT: "TCP", PORT_NAME: None, VICINITY: None})
+    policies = [policy for policy in pod_class.policies if policy.rules.get(direction) and policy.isolates]
+    if policies and _allows_something(layer) and not context.can_allow(layer, tunnel):
+        message = f"no rule lets the mesh's tunnel through ({direction} of {enumerated(ambient)}, port {_TUNNEL_PORT})"
+        help_ = f"add port {_TUNNEL_PORT}: between pods of the mesh the network sees no other"
+        span = policies[0].rules[direction][0].rule.origin.span
+        yield Finding(codes.TUNNEL_BLOCKED, message, span, help_, (str(policies[0].ref), *ambient[:3]))
+
+
+def _is_ambient(pod: Workload, pods: SelectedPods) -> bool:
+    labels: Mapping[str, str] = {**pods.world.namespace(pod.namespace).labels, **pod.labels}
+    return labels.get(_DATAPLANE) == "ambient"

@@ -1,0 +1,246 @@
+"""Peers and ports that mean less, or more, than they seem to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+
+from eastgate.cluster import Workload, World
+from eastgate.cluster.objects import NAME_LABEL
+from eastgate.cluster.points import Direction
+from eastgate.diagnostics.spans import Span
+from eastgate.dialects.linting import Context, Finding, enumerated, locating
+from eastgate.dialects.linting.codes import PORT_NOT_EXPOSED
+from eastgate.dialects.network import lint_codes as codes
+from eastgate.dialects.network.lint_pods import SelectedPods
+from eastgate.dialects.network.lowering import PEERS
+from eastgate.dialects.network.model import NetworkPolicy, NetworkRule, Peer
+from eastgate.dialects.network.values import Network
+from eastgate.ir import InNetwork, Is, Labelled, Not, Predicate, conjuncts
+from eastgate.ir.labels import Selector
+
+__all__ = ["check_addresses", "check_and_or", "check_peers", "check_ports", "pods_of_peer"]
+
+_LABELLED = frozenset({"podSelector", "namespaceSelector", "namespaces", "pods"})
+_ALONE = {frozenset({"podSelector"}), frozenset({"namespaceSelector"})}
+
+
+def _rules(pods: SelectedPods) -> Iterator[tuple[NetworkPolicy, Direction, NetworkRule]]:
+    for policy in pods.by_policy:
+        for direction, rules in policy.rules.items():
+            yield from ((policy, direction, rule) for rule in rules)
+
+
+def selectors_of(peer: Peer, direction: Direction) -> tuple[Selector, Selector] | None:
+    """Return the selectors of a peer's namespaces and of its pods; None where it is about addresses."""
+    end = PEERS[direction]
+    by_attribute = {
+        part.attribute: part.matcher.selector
+        for part in conjuncts(peer.when)
+        if isinstance(part, Is) and isinstance(part.matcher, Labelled)
+    }
+    namespaces = by_attribute.get(end.namespace)
+    return None if namespaces is None else (namespaces, by_attribute.get(end.labels, Selector.of()))
+
+
+def pods_of_peer(peer: Peer, direction: Direction, pods: SelectedPods) -> list[Workload]:
+    """Return the pods that a peer selects by labels."""
+    selectors = selectors_of(peer, direction)
+    if selectors is None:
+        return []
+    return select_pods(*selectors, pods)
+
+
+def select_pods(namespaces: Selector, labels: Selector, pods: SelectedPods) -> list[Workload]:
+    """Return the pods that selectors of namespaces and pods select, those in the network of a node left out."""
+    homes = {name for name in pods.world.namespaces_in_use() if namespaces.matches(pods.world.namespace(name).labels)}
+    return [pod for pod in pods.pods if pod.namespace in homes and labels.matches(pod.labels) and not pod.host_network]
+
+
+# Peers that match nothing
+
+
+def check_peers(context: Context) -> Iterator[Finding]:
+    """Report peers that no pod of the manifests is, and namespaces that none of them is."""
+    pods = SelectedPods(context)
+    for policy, direction, rule in _rules(pods):
+        for peer in rule.peers or ():
+            selectors = selectors_of(peer, direction)
+            if selectors is not None and pods.pods:
+                yield from _empty_peer(policy, peer, *selectors, pods)
+
+
+def _empty_peer(
+    policy: NetworkPolicy, peer: Peer, namespaces: Selector, labels: Selector, pods: SelectedPods
+) -> Iterator[Finding]:
+    world = pods.world
+    homes = [name for name in world.namespaces_in_use() if namespaces.matches(world.namespace(name).labels)]
+    if not homes:
+        message = f"{policy.ref} is about namespaces {namespaces}, and no namespace of the manifests has these labels"
+        yield Finding(
+            codes.NO_PEER_NAMESPACE, message, peer.span, _namespace_help(namespaces, world), (str(policy.ref),)
+        )
+    elif any(pod.namespace in homes for pod in pods.pods) and not select_pods(namespaces, labels, pods):
+        where = enumerated(sorted(homes))
+        message = f"{policy.ref} is about pods {labels} in {where}, and no pod there has these labels"
+        help_ = "write labels that the pods have"
+        elsewhere = select_pods(Selector.of(), labels, pods)
+        if elsewhere:
+            names = enumerated(sorted({pod.namespace for pod in elsewhere}))
+            help_ = f"there are some in {names}: a podSelector alone is about the policy's own namespace"
+        yield Finding(codes.NO_PEER, message, peer.span, help_, (str(policy.ref),))
+
+
+def _namespace_help(namespaces: Selector, world: World) -> str:
+    known = set(world.namespaces_in_use())
+    named = next((value for key, value in namespaces.equalities if key != NAME_LABEL and value in known), None)
+    if named is not None:
+        return f"for the namespace of this name write {NAME_LABEL}: {named}"
+    return "give the manifests of the namespaces, with their labels; or write labels that they have"
+
+
+# AND and OR
+
+
+def check_and_or(context: Context) -> Iterator[Finding]:
+    """Report a namespaceSelector beside a podSelector, with who gets in and who would if they were one entry."""
+    pods = SelectedPods(context)
+    for policy, direction, rule in _rules(pods):
+        reported: set[Peer] = set()
+        for pair in pairwise(rule.peers or ()):
+            if {peer.fields for peer in pair} == _ALONE and reported.isdisjoint(pair):
+                reported.update(pair)
+                yield _and_or(policy, direction, pair, pods)
+
+
+def _and_or(policy: NetworkPolicy, direction: Direction, peers: tuple[Peer, Peer], pods: SelectedPods) -> Finding:
+    by_pod, by_namespace = sorted(peers, key=lambda peer: "namespaceSelector" in peer.fields)
+    labels, namespaces = selectors_of(by_pod, direction), selectors_of(by_namespace, direction)
+    either = {pod.key for peer in peers for pod in pods_of_peer(peer, direction, pods)}
+    both = {pod.key for pod in select_pods(namespaces[0], labels[1], pods)} if namespaces and labels else set()
+    message = (
+        f"{policy.ref} allows pods {labels[1] if labels else ''} of {policy.ref.namespace}, and ALL pods of namespaces "
+        f"{namespaces[0] if namespaces else ''}: {_listed(either)}; as one entry it would be {_listed(both)}"
+    )
+    help_ = "for the latter write both selectors in one entry: remove the second dash"
+    return Finding(codes.AND_OR, message, peers[1].span, help_, (str(policy.ref),))
+
+
+def _listed(keys: Iterable[str]) -> str:
+    return enumerated(sorted(keys), most=5) or "no pod of the manifests"
+
+
+# Ports
+
+
+def check_ports(context: Context) -> Iterator[Finding]:
+    """Report names of ports that no destination has, and numbers that are those of Services."""
+    pods = SelectedPods(context)
+    for policy, direction, rule in _rules(pods):
+        if rule.ports is not None and rule.ports_span is not None:
+            yield from _ports(policy, rule, _destinations(policy, direction, rule, pods), pods)
+
+
+def _destinations(policy: NetworkPolicy, direction: Direction, rule: NetworkRule, pods: SelectedPods) -> list[Workload]:
+    if direction is Direction.INGRESS:
+        return [pod for pod in pods.by_policy[policy] if not pod.host_network]
+    if rule.peers is None:
+        return pods.pods
+    if any(not peer.fields <= _LABELLED for peer in rule.peers):
+        return []  # what is outside has ports that nobody knows
+    return list({pod.key: pod for peer in rule.peers for pod in pods_of_peer(peer, direction, pods)}.values())
+
+
+def _ports(
+    policy: NetworkPolicy, rule: NetworkRule, destinations: Sequence[Workload], pods: SelectedPods
+) -> Iterator[Finding]:
+    declared = [port for pod in destinations for port in (*pod.ports, *pod.init_ports)]
+    if not destinations or any(not pod.ports for pod in destinations) or rule.ports_span is None:
+        return  # a pod that declares no ports may listen on any
+    for item in rule.ports or ():
+        where = enumerated([pod.key for pod in destinations])
+        subjects = (str(policy.ref), *(pod.key for pod in destinations[:3]))
+        if item.name is not None:
+            named = [port for port in declared if port.name == item.name]
+            if not any(item.transport in (None, port.protocol) for port in named):
+                protocol = f"{item.transport} " if item.transport is not None else ""
+                message = f"{policy.ref} is about the {protocol}port `{item.name}`, and none of {where} has one"
+                names = ", ".join(sorted({port.name for port in declared if port.name})) or "their numbers"
+                help_ = f"write protocol: {named[0].protocol}" if named else f"write one of {names}"
+                yield Finding(codes.PORT_NAME, message, _span(policy, rule.ports_span, item.name), help_, subjects)
+        elif item.first is not None and item.last is None and all(port.number != item.first for port in declared):
+            lead = _service(item.first, destinations, pods)
+            if lead is not None:
+                message = f"{policy.ref} is about port {item.first}, which none of {where} exposes"
+                help_ = f"{item.first} is the port of Service {lead[0]}; write that of its pods, {lead[1]}"
+                yield Finding(PORT_NOT_EXPOSED, message, _span(policy, rule.ports_span, item.first), help_, subjects)
+
+
+def _span(policy: NetworkPolicy, within: Span, text: str | int) -> Span:
+    return locating.scalar(policy.span, within, [text])
+
+
+def _service(port: int, destinations: Sequence[Workload], pods: SelectedPods) -> tuple[str, int] | None:
+    """Return a Service that has this port, and the other port of its pods that it leads to."""
+    for pod in destinations[:20]:
+        for key in pods.world.services_of(pod.key):
+            targets = pods.world.target_ports(pods.world.services[key], port, pod)
+            if targets and port not in targets:
+                return key, targets[0]
+    return None
+
+
+# Addresses
+
+
+def check_addresses(context: Context) -> Iterator[Finding]:
+    """Report blocks with addresses of pods, and exceptions that another entry opens."""
+    pods = SelectedPods(context)
+    for policy, _, rule in _rules(pods):
+        for peer in rule.peers or ():
+            inside = [pod.key for pod in pods.pods if not pod.host_network and _holds(peer.when, pod, pods)]
+            if inside and peer.fields <= {"ipBlock", "networks"}:
+                message = f"{policy.ref} means pods too by this block: {enumerated(inside)}"
+                help_ = "select pods by labels, and leave their addresses out by except, or by a rule before"
+                yield Finding(codes.POD_ADDRESSES, message, peer.span, help_, (str(policy.ref), *inside[:3]))
+            yield from _reopened(policy, peer, rule.peers or ())
+
+
+def _holds(when: Predicate, pod: Workload, pods: SelectedPods) -> bool:
+    address = pods.world.address_of(pod)
+    return address is not None and all(
+        isinstance(part, Not) != _is_in(part.part if isinstance(part, Not) else part, address)
+        for part in conjuncts(when)
+    )
+
+
+def _is_in(part: Predicate, address: str) -> bool:
+    return isinstance(part, Is) and isinstance(part.matcher, InNetwork) and part.matcher.contains(address)
+
+
+def _reopened(policy: NetworkPolicy, peer: Peer, peers: Sequence[Peer]) -> Iterator[Finding]:
+    for excepted in _networks(peer.when, excepted=True):
+        for other in peers:
+            blocks = _networks(other.when, excepted=False)
+            if other is not peer and any(_is_inside(excepted, block) for block in blocks):
+                inner = _networks(other.when, excepted=True)
+                if not any(_is_inside(excepted, hole) for hole in inner):
+                    message = f"{policy.ref} leaves {excepted} out of one block, and another entry means all of it"
+                    help_ = "write the exception in both entries"
+                    yield Finding(codes.EXCEPTION_REOPENED, message, other.span, help_, (str(policy.ref),))
+
+
+def _networks(when: Predicate, *, excepted: bool) -> list[Network]:
+    parts = [
+        part.part if isinstance(part, Not) else part for part in conjuncts(when) if isinstance(part, Not) == excepted
+    ]
+    return [
+        network
+        for part in parts
+        if isinstance(part, Is) and isinstance(part.matcher, InNetwork)
+        for network in part.matcher.networks
+    ]
+
+
+def _is_inside(inner: Network, outer: Network) -> bool:
+    return inner.version == outer.version and inner.prefixlen >= outer.prefixlen and inner.network_address in outer

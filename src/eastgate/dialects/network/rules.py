@@ -1,0 +1,66 @@
+"""A rule of one direction, made of its peers and ports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Generic, TypeVar
+
+from eastgate.cluster.points import Direction
+from eastgate.diagnostics.spans import Span
+from eastgate.dialects.network.lowering import PEERS, PORTS, PortItem, on_ports
+from eastgate.dialects.network.model import NetworkRule, Peer
+from eastgate.ir import ALWAYS, Effect, Origin, PolicyRef, Predicate, Rule, Step, all_of, any_of
+from eastgate.ir.attributes import Attribute
+from eastgate.manifests.node import Node
+from eastgate.records import dataclass
+
+__all__ = ["Entry", "make_rule"]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Entry(Generic[T]):
+    """A list of a rule that restricts it: as it is written, and what each of its items means."""
+
+    node: Node
+    items: tuple[T, ...]
+
+
+def make_rule(
+    ref: PolicyRef,
+    index: int,
+    node: Node,
+    direction: Direction,
+    action: tuple[str, Effect],
+    *,
+    peers: Entry[Predicate] | None,
+    ports: Entry[PortItem] | None,
+) -> NetworkRule:
+    """Return the rule that matches ANY of the peers on ANY of the ports; all of them where there is no list."""
+    origin = Origin(ref, index, node.span, tuple(_parts(direction, peers, ports)))
+    allowed = ALWAYS if peers is None else any_of(peers.items)
+    on = ALWAYS if ports is None else on_ports(ports.items)
+    name = node.get("name")
+    return NetworkRule(
+        Step(Rule(all_of([allowed, on]), origin), action[1]),
+        action[0],
+        None if peers is None else tuple(_peers(peers)),
+        None if ports is None else ports.items,
+        None if ports is None else ports.node.span,
+        name.text if name is not None else None,
+    )
+
+
+def _peers(peers: Entry[Predicate]) -> Iterator[Peer]:
+    for node, when in zip(peers.node, peers.items, strict=True):
+        yield Peer(when, frozenset(key for key, _ in node.items()), node.span)
+
+
+def _parts(
+    direction: Direction, peers: Entry[Predicate] | None, ports: Entry[PortItem] | None
+) -> Iterator[tuple[Attribute, Span]]:
+    if peers is not None:
+        yield from ((attribute, peers.node.span) for attribute in PEERS[direction].attributes)
+    if ports is not None:
+        yield from ((attribute, ports.node.span) for attribute in PORTS)

@@ -1,0 +1,349 @@
+"""Policies of the network, as layers that look at callers: what both ends of connections allow to whom.
+
+The network knows pods and addresses, and all other answers are about callers with identities. What it does to the pods
+of each account is decided once for each class of workloads, and becomes a layer before all others. It is about TCP.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from ipaddress import ip_network
+from typing import ClassVar, TypeAlias
+from weakref import WeakKeyDictionary
+
+from eastgate.api.questions.network import (
+    OUTSIDE,
+    Receiver,
+    Sender,
+    TooManyKinds,
+    imagine_senders,
+    receive,
+    selectors_about,
+    send,
+    share_family,
+    vicinity_of,
+)
+from eastgate.cluster import Workload, service_account_id
+from eastgate.cluster.points import Direction, NetworkEnd
+from eastgate.dialects import Policy
+from eastgate.engine.engine import Engine
+from eastgate.ir import (
+    ALWAYS,
+    AccountsOf,
+    AllowAny,
+    Chain,
+    Computed,
+    Deny,
+    Effect,
+    FirstMatch,
+    InNetwork,
+    Is,
+    Known,
+    Labelled,
+    Layer,
+    OneOf,
+    Origin,
+    Placement,
+    Predicate,
+    Prefix,
+    Present,
+    Refusal,
+    Request,
+    Rule,
+    RuleKind,
+    SelectorCase,
+    Site,
+    Stage,
+    Step,
+    all_of,
+    any_of,
+    rewrite,
+)
+from eastgate.ir.attributes import (
+    ADDRESS,
+    IDENTITY,
+    PACKET_SOURCE,
+    PORT,
+    PORT_NAME,
+    SOURCE_LABELS,
+    SOURCE_WORKLOAD,
+    TRANSPORT,
+    UNKNOWN,
+    VICINITY,
+    Attribute,
+)
+from eastgate.reach.destinations import Decides
+from eastgate.reach.requests import EVERY_PORT, port_classes
+from eastgate.records import dataclass
+
+__all__ = ["NetworkReach", "network_layers", "network_reach"]
+
+_AT_ENDS = Placement(Site.NETWORK, "both ends")
+_SOMEWHERE = "any-other"  # a namespace that nobody declares
+
+_Verdict: TypeAlias = tuple[bool, Origin | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Isolation:
+    """The origin of denials for which no rule is to blame: policies select a pod, and none of them allows it."""
+
+    kind: ClassVar[RuleKind] = RuleKind.DEFAULT
+
+    def __str__(self) -> str:
+        return "isolation by network policies"
+
+
+@dataclass(frozen=True, slots=True)
+class NothingInTheWay:
+    """The origin of what passes since no policy of the network selects either end."""
+
+    kind: ClassVar[RuleKind] = RuleKind.DEFAULT
+
+    def __str__(self) -> str:
+        return "no network policy"
+
+
+@dataclass(frozen=True, slots=True)
+class OwnNode:
+    """The origin of what passes since a pod's own node may always call it."""
+
+    kind: ClassVar[RuleKind] = RuleKind.PROBE
+
+    def __str__(self) -> str:
+        return "a pod's own node, which may always call it,"
+
+
+_FROM_NODE = Origin(None, 0, derived=OwnNode())
+_ISOLATED = Origin(None, 0, derived=Isolation())
+_OPEN = Origin(None, 0, derived=NothingInTheWay())
+
+_reached: WeakKeyDictionary[Engine[Policy], tuple[int, NetworkReach]] = WeakKeyDictionary()
+
+
+def network_layers(authority: Decides, workload: Workload) -> tuple[Layer, ...]:
+    """Return the layer that stands for the network before a workload; none where it has no policies."""
+    return (network_reach(authority).layer(workload),) if authority.engine.has_network_policies else ()
+
+
+def network_reach(authority: Decides) -> NetworkReach:
+    """Return what the network does, computed once for as long as nothing changes."""
+    engine = authority.engine
+    version, reached = _reached.get(engine, (-1, None))
+    if reached is None or version != engine.version:
+        reached = NetworkReach(authority)
+        _reached[engine] = engine.version, reached
+    return reached
+
+
+class NetworkReach:
+    """What the network does to connections between all pods of an authority, as long as it does not change."""
+
+    def __init__(self, authority: Decides) -> None:
+        self._world = authority.world
+        self._settings = authority.settings
+        self._engine = authority.engine
+        self._verdicts: dict[Hashable, _Verdict] = {}
+        self._layers: dict[Hashable, Layer] = {}
+        self._accounts: dict[str, list[Sender]] = defaultdict(list)
+        for workload in self._world.workloads.values():
+            if workload.is_pod:
+                domain = self._settings.trust_domain
+                identity = service_account_id(domain, workload.namespace, workload.service_account)
+                self._accounts[identity] += send(workload, self._world)
+        ends = [sender.end for senders in self._accounts.values() for sender in senders if sender.end is not None]
+        self._egress = list({id(program): program for program in map(self._engine.program, ends)}.values())
+        self._telling: frozenset[Attribute] = frozenset[Attribute]().union(
+            *(layer.looks_at for program in self._egress for layer in program.layers)
+        )
+
+    @property
+    def atoms(self) -> Iterator[Is]:
+        """Yield what the policies ask of connections."""
+        ends = [NetworkEnd(key, Direction.INGRESS) for key in self._world.workloads]
+        programs = {id(program): program for program in (*map(self._engine.program, ends), *self._egress)}
+        layers = (layer for program in programs.values() for layer in program.layers)
+        yield from (atom for layer in layers for atom in layer.atoms(observed=False) if isinstance(atom, Is))
+
+    def passes(self, sender: Sender, receivers: Sequence[Receiver], port: int, transport: str) -> bool:
+        """Return whether a connection is let through, at whichever address it arrives."""
+        return self._verdict(sender, receivers, port, transport)[0]
+
+    def layer(self, workload: Workload) -> Layer:
+        """Return what the network does before a workload; the same object for all to which it does the same."""
+        receivers = receive(workload, self._world)
+        layers = self._engine.program(end).layers if isinstance(end := receivers[0].end, NetworkEnd) else ()
+        signature = self._signature(workload, receivers, layers)
+        layer = self._layers.get(signature)
+        if layer is None:
+            layer = self._layers[signature] = self._compute(workload, layers)
+        return layer
+
+    def _signature(self, workload: Workload, receivers: Sequence[Receiver], layers: Sequence[Layer]) -> Hashable:
+        telling = self._telling.union(*(layer.looks_at for layer in layers))
+        seen = tuple(each.values.get(attribute, UNKNOWN) for each in receivers for attribute in sorted(telling))
+        names = tuple(workload.ports) if PORT_NAME in telling else ()
+        node = workload.host_ip if VICINITY in telling else None
+        itself = workload.key if self._has_lonely_sender(workload) else None
+        return tuple(map(id, layers)), seen, names, node, itself
+
+    def _has_lonely_sender(self, workload: Workload) -> bool:
+        """Return whether a workload is a sender whom what it sends to itself tells from others."""
+        return VICINITY in self._telling and workload.is_pod
+
+    def _compute(self, workload: Workload, layers: Sequence[Layer]) -> Layer:
+        every = [*layers, *(layer for program in self._egress for layer in program.layers)]
+        asked = {atom: None for layer in every for atom in layer.atoms(observed=False) if PORT in _attributes(atom)}
+        if any(PORT_NAME in layer.looks_at for layer in every):  # whose names policies may ask for
+            asked |= {Is(PORT, OneOf(frozenset({port.number}))): None for port in workload.ports if port.name}
+        cases: dict[Chain, list[Predicate]] = {}
+        for ports in port_classes(asked, sorted({port.number for port in workload.ports})):
+            number = ports.facts.values[PORT]
+            assert isinstance(number, int)  # noqa: S101 - a class has a port
+            named = [Is(PORT, OneOf(frozenset(ports.ports)))] if ports.ports else []
+            stretches = [ALWAYS if stretch == EVERY_PORT else Is(PORT, stretch) for stretch in ports.ranges]
+            chain = self._chain(workload, number, layers)
+            cases.setdefault(chain, []).append(any_of([*named, *(stretches if ports.others else [])]))
+        # Ports that are named come first: a stretch may have them in the middle
+        listed = sorted(
+            ((when, chain) for chain, conditions in cases.items() for when in conditions),
+            key=lambda case: not isinstance(case[0], Is) or not isinstance(case[0].matcher, OneOf),
+        )
+        return Layer(_AT_ENDS, Chain(()), tuple(SelectorCase(when, chain) for when, chain in listed))
+
+    def _chain(self, workload: Workload, port: int, layers: Sequence[Layer]) -> Chain:
+        receivers = receive(workload, self._world, port)
+        accepted: dict[Origin | None, set[str]] = defaultdict(set)
+        denied: dict[Origin | None, set[str]] = defaultdict(set)
+        steps: list[Step] = []
+        for identity, senders in self._accounts.items():
+            verdicts = [(sender, self._verdict(sender, receivers, port)) for sender in senders]
+            refused = {_key(sender) for sender, (passes, _) in verdicts if not passes}
+            allowed = {_key(sender) for sender in senders} - refused
+            if not refused:
+                accepted[verdicts[0][1][1]].add(identity)
+                continue
+            if allowed:
+                pods = Is(SOURCE_WORKLOAD, OneOf(frozenset(allowed)))
+                who = all_of([Is(IDENTITY, OneOf(frozenset({identity}))), pods])
+                steps.append(_step(who, Effect.ACCEPT, next(origin for _, (passes, origin) in verdicts if passes)))
+            denied[next(origin for _, (passes, origin) in verdicts if not passes)].add(identity)
+        steps += [_step(_named(names), Effect.ACCEPT, origin) for origin, names in accepted.items()]
+        steps += [_step(_named(names), Effect.DENY, origin) for origin, names in denied.items()]
+        for namespace in self._world.namespaces_in_use():
+            who = Is(IDENTITY, AccountsOf(self._settings.trust_domain, namespace))
+            steps += self._steps_of_others(who, namespace, receivers, port)
+        others = Is(IDENTITY, Prefix(f"spiffe://{self._settings.trust_domain}/ns/"))
+        steps += self._steps_of_others(others, _SOMEWHERE, receivers, port)
+        if workload.host_ip is not None:  # the node of a pod may always call it
+            node = Is(ADDRESS, InNetwork((ip_network(workload.host_ip),)))
+            steps.append(_step(node, Effect.ACCEPT, _FROM_NODE))
+        stage = FirstMatch("network", tuple(steps), Effect.PASS, Refusal.CLOSED)
+        return Chain((stage, *(self._outside(receivers[0], port, layers))))
+
+    def _steps_of_others(
+        self, who: Predicate, namespace: str, receivers: Sequence[Receiver], port: int
+    ) -> Iterator[Step]:
+        """Yield what happens to pods of a namespace that no manifest has: they may have any labels."""
+        try:
+            senders = list(imagine_senders(namespace, self._world, self._selectors(receivers[0], namespace)))
+        except TooManyKinds:
+            yield _step(all_of([who, Is(SOURCE_LABELS, Present())]), Effect.ACCEPT, None)  # it depends
+            yield _step(who, Effect.DENY, None)
+            return
+        verdicts = [(sender, self._verdict(sender, receivers, port)) for sender in senders]
+        allowed = [(sender, origin) for sender, (passes, origin) in verdicts if passes]
+        if allowed:
+            labels = frozenset(str(sender.values[SOURCE_LABELS]) for sender, _ in allowed)
+            is_all = len(allowed) == len(senders)
+            which = who if is_all else all_of([who, Is(SOURCE_LABELS, OneOf(labels))])
+            yield _step(which, Effect.ACCEPT, allowed[0][1])
+        if len(allowed) < len(senders):
+            yield _step(who, Effect.DENY, next(origin for _, (passes, origin) in verdicts if not passes))
+
+    def _selectors(self, receiver: Receiver, namespace: str) -> Iterable[Labelled]:
+        return selectors_about(self._engine, self._world, receiver, namespace)
+
+    def _outside(self, receiver: Receiver, port: int, layers: Sequence[Layer]) -> Iterator[Stage]:
+        """Yield what the network asks of callers who are no pods: their addresses."""
+        known: dict[Attribute, Known] = {**receiver.values, **_ELSEWHERE, PORT: port}
+
+        def settle(atom: Is | Computed) -> Predicate:
+            if isinstance(atom, Computed):
+                return atom
+            if atom.attribute in known:
+                return ALWAYS if atom.accepts(known[atom.attribute]) else any_of(())
+            return Is(ADDRESS, atom.matcher) if atom.attribute == PACKET_SOURCE else atom
+
+        for layer in layers:
+            chain = next((case.chain for case in layer.cases if rewrite(case.when, settle) == ALWAYS), layer.otherwise)
+            yield from (_rewritten(stage, settle) for stage in chain.stages)
+
+    def _verdict(self, sender: Sender, receivers: Sequence[Receiver], port: int, transport: str = "TCP") -> _Verdict:
+        """Return whether the network lets a connection pass, and the rule that says so, if it is one."""
+        ends = [receiver for receiver in receivers if share_family(sender, receiver)] or receivers
+        verdicts = [self._verdict_at(sender, receiver, port, transport) for receiver in ends]
+        return next((verdict for verdict in verdicts if not verdict[0]), verdicts[0])
+
+    def _verdict_at(self, sender: Sender, receiver: Receiver, port: int, transport: str) -> _Verdict:
+        ends = [end for end in (sender.end, receiver.end) if isinstance(end, NetworkEnd)]
+        programs = [self._engine.program(end) for end in ends]
+        values: dict[Attribute, Known] = {**receiver.values, **sender.values, PORT: port, TRANSPORT: transport}
+        values.update(vicinity_of(sender, receiver, is_direct=True))
+        looked_at = sorted(
+            {attribute for program in programs for layer in program.layers for attribute in layer.looks_at}
+        )
+        key = (*map(id, programs), *(values.get(attribute, UNKNOWN) for attribute in looked_at))
+        verdict = self._verdicts.get(key)
+        if verdict is None:
+            request = Request(values)
+            origin: Origin | None = None
+            passes = True
+            for program in programs:
+                number = program.finder.find(request)
+                outcome = program.outcome(number)
+                if outcome.rule is not None:
+                    origin = outcome.rule.origin
+                if not outcome.allowed:
+                    passes, origin = False, outcome.rule.origin if outcome.rule is not None else None
+                    break
+            verdict = self._verdicts[key] = passes, origin
+        return verdict
+
+
+_ELSEWHERE: dict[Attribute, Known] = {**OUTSIDE, TRANSPORT: "TCP", VICINITY: None}
+"""What is known of callers who are no pods."""
+
+
+def _rewritten(stage: Stage, settle: Callable[[Is | Computed], Predicate]) -> Stage:
+    def rewritten(rule: Rule) -> Rule:
+        return Rule(rewrite(rule.when, settle), rule.origin)
+
+    match stage:
+        case Deny(name, rules, refusal):
+            return Deny(name, tuple(map(rewritten, rules)), refusal)
+        case AllowAny(name, rules, refusal):
+            return AllowAny(name, tuple(map(rewritten, rules)), refusal)
+        case FirstMatch(name, steps, otherwise, refusal):
+            return FirstMatch(
+                name, tuple(Step(rewritten(step.rule), step.effect) for step in steps), otherwise, refusal
+            )
+        case _:
+            return stage
+
+
+def _step(who: Predicate, effect: Effect, origin: Origin | None) -> Step:
+    return Step(Rule(who, origin if origin is not None else _ISOLATED if effect is Effect.DENY else _OPEN), effect)
+
+
+def _key(sender: Sender) -> str:
+    return "" if sender.workload is None else sender.workload.key
+
+
+def _named(identities: Iterable[str]) -> Predicate:
+    return Is(IDENTITY, OneOf(frozenset(identities)))
+
+
+def _attributes(atom: Is | Computed) -> frozenset[Attribute]:
+    return frozenset({atom.attribute}) if isinstance(atom, Is) else atom.attributes

@@ -1,0 +1,101 @@
+"""Network policies of two sides, compared where no layer before a workload shows it: UDP, SCTP, and what leaves.
+
+What the network does to TCP between pods, and from outside, is part of what callers of a workload are told. The rest is
+compared here, connection by connection, between ends that policies tell apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import product
+
+from eastgate.api.authority import Authority
+from eastgate.api.questions.network import Receiver, Sender, receive, receive_outside, send, send_from_outside
+from eastgate.ir import InNetwork, Is, Matcher
+from eastgate.ir.attributes import DESTINATION_ADDRESS, PACKET_SOURCE, PORT, Attribute
+from eastgate.reach.network import NetworkReach, network_reach
+from eastgate.records import dataclass
+from eastgate.symbolic.cells import representatives
+
+__all__ = ["TooManyConnections", "differing_connection"]
+
+_MOST_CONNECTIONS = 500_000
+
+
+class TooManyConnections(Exception):  # noqa: N818 - it is no error: nothing is said
+    """There are more connections than are compared."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Connection:
+    """A connection between two ends, as questions name them."""
+
+    source: str
+    to: str
+    port: int
+    transport: str
+
+    def __str__(self) -> str:
+        return f"{self.source} to {self.to}, {self.transport} port {self.port}"
+
+
+def differing_connection(old: Authority, new: Authority) -> str | None:
+    """Return a connection that the networks of two sides treat differently, in words; None where there is none.
+
+    Raises TooManyConnections.
+    """
+    if not (old.engine.has_network_policies or new.engine.has_network_policies):
+        return None
+    sides = network_reach(old), network_reach(new)
+    for connection in _connections(old, new, sides):
+        verdicts = {_passes(side, reach, connection) for side, reach in zip((old, new), sides, strict=True)}
+        if len(verdicts) > 1:
+            return str(connection)
+    return None
+
+
+def _connections(old: Authority, new: Authority, sides: Iterable[NetworkReach]) -> Iterator[_Connection]:
+    atoms = [atom for reach in sides for atom in reach.atoms]
+    common = [key for key in old.world.workloads if key in new.world.workloads]
+    declared = {port.number for key in common for side in (old, new) for port in side.world.workloads[key].ports}
+    named = {port for port in representatives(PORT, _matchers(atoms, PORT)) if isinstance(port, int)}
+    ports = sorted(declared | named)
+    pods = [f"pod:{key}" for key in common]
+    callers = [f"ip:{address}" for address in _addresses(atoms, PACKET_SOURCE)]
+    outside = [f"ip:{address}" for address in _addresses(atoms, DESTINATION_ADDRESS)]
+    arriving = product([*pods, *callers], pods, ports, ("UDP", "SCTP"))
+    leaving = product(pods, outside, ports, ("TCP", "UDP", "SCTP"))
+    number = len(ports) * len(pods) * (2 * (len(pods) + len(callers)) + 3 * len(outside))
+    if number > _MOST_CONNECTIONS:
+        raise TooManyConnections
+    yield from (_Connection(*ends) for ends in (*arriving, *leaving))
+
+
+def _matchers(atoms: Iterable[Is], attribute: Attribute) -> list[Matcher]:
+    return list(dict.fromkeys(atom.matcher for atom in atoms if atom.attribute == attribute))
+
+
+def _addresses(atoms: Iterable[Is], attribute: Attribute) -> list[str]:
+    """Return an address of each kind that policies tell apart, at least one."""
+    networks: list[Matcher] = [matcher for matcher in _matchers(atoms, attribute) if isinstance(matcher, InNetwork)]
+    chosen = representatives(attribute, networks) if networks else []
+    return [address for address in chosen if isinstance(address, str)] or ["203.0.113.7"]
+
+
+def _passes(side: Authority, reach: NetworkReach, connection: _Connection) -> bool:
+    receivers = _receivers(side, connection)
+    return all(
+        reach.passes(sender, receivers, connection.port, connection.transport) for sender in _senders(side, connection)
+    )
+
+
+def _senders(side: Authority, connection: _Connection) -> tuple[Sender, ...]:
+    kind, _, name = connection.source.partition(":")
+    return send(side.world.workloads[name], side.world) if kind == "pod" else send_from_outside(name, side.world)
+
+
+def _receivers(side: Authority, connection: _Connection) -> tuple[Receiver, ...]:
+    kind, _, name = connection.to.partition(":")
+    if kind == "pod":
+        return receive(side.world.workloads[name], side.world, connection.port, connection.transport)
+    return (receive_outside(name, side.world),)

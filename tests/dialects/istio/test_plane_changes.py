@@ -1,0 +1,80 @@
+"""A change of what proxies depend on is felt by the workloads that it is about."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import pytest
+
+from eastgate import dialects
+from eastgate.api.authority import Authority
+from eastgate.api.questions import Question
+from eastgate.cluster import Manifest, WorldObject, interpret
+from eastgate.diagnostics import Reporter
+from eastgate.manifests import read_text
+from tests.dialects.linkerd.reading import authority
+
+NAMESPACE = """---
+apiVersion: v1
+kind: Namespace
+metadata: {name: app, labels: {istio.io/dataplane-mode: ambient}}
+"""
+SERVICE = """---
+apiVersion: v1
+kind: Service
+metadata: {name: web, namespace: app}
+spec: {selector: {app: web}, ports: [{port: 80}]}
+"""
+BOUND = SERVICE.replace("namespace: app", "namespace: app, labels: {istio.io/use-waypoint: waypoint}")
+WAYPOINT = """---
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: waypoint, namespace: app}
+spec: {gatewayClassName: istio-waypoint, listeners: [{name: mesh, port: 15008, protocol: HBONE}]}
+"""
+WAYPOINT_POD = """---
+apiVersion: v1
+kind: Pod
+metadata: {name: w, namespace: app, labels: {gateway.networking.k8s.io/gateway-name: waypoint}}
+spec: {serviceAccountName: other, containers: [{name: c}]}
+"""
+CLUSTER = """
+apiVersion: v1
+kind: Pod
+metadata: {name: web, namespace: app, labels: {app: web}}
+spec: {containers: [{name: c, ports: [{containerPort: 80}]}]}
+---
+apiVersion: security.istio.io/v1
+kind: AuthorizationPolicy
+metadata: {name: from-waypoint, namespace: app}
+spec: {selector: {matchLabels: {app: web}}, rules: [{from: [{source: {serviceAccounts: [app/waypoint]}}]}]}
+"""
+
+
+def object_of(text: str) -> WorldObject:
+    (document,) = read_text("change.yaml", text, positioned=dialects.reads).documents
+    declared = interpret(cast("Manifest", document), Reporter())
+    assert declared is not None
+    return declared
+
+
+def is_allowed(of: Authority) -> bool:
+    return of.decide(Question("sa:a/x", "service:app/web", 80)).allowed
+
+
+CHANGES = [
+    ("the mode of the namespace", SERVICE, NAMESPACE, True, False),
+    ("a waypoint", NAMESPACE + BOUND, WAYPOINT, False, True),
+    ("the label of a Service", NAMESPACE + SERVICE + WAYPOINT, BOUND, False, True),
+    ("the account of a waypoint", NAMESPACE + BOUND + WAYPOINT, WAYPOINT_POD, True, False),
+]
+
+
+@pytest.mark.parametrize(
+    ("given", "change", "before", "after"), [row[1:] for row in CHANGES], ids=[row[0] for row in CHANGES]
+)
+def test_a_change_is_felt(given: str, change: str, before: bool, after: bool) -> None:
+    changing = authority(CLUSTER + given)
+    assert is_allowed(changing) is before
+    changing.update(put=[object_of(change)])
+    assert is_allowed(changing) is after
