@@ -175,7 +175,7 @@ def _decision(fields: Mapping[str, str], pod: str | None) -> LoggedDecision:
         method=method,
         path=path,
         host=host,
-        sni=None if inside is not None else sni,
+        sni=sni,
         protocol=text("protocol"),
         forwarded_for=remote.address,
         without_layers=_WITHOUT_LAYERS,
