@@ -295,8 +295,8 @@ ACTION = Code(
 ATTACHMENT = Code(
     "EG7503",
     "the policy is about more than pods",
-    "Istio attaches the policy to Gateways, Services or waypoints, sees a waypoint in the place of the caller, or has no "
-    "identities on some ports. A policy on pods would mean something else. The policy is not converted.",
+    "Istio attaches the policy to Gateways, Services or waypoints, sees a waypoint in the place of the caller, or has "
+    "no identities on some ports. A policy on pods would mean something else. The policy is not converted.",
     Severity.WARNING,
 )
 ROOT_COPIES = Code(
@@ -317,8 +317,8 @@ CALLERS = Code(
     "EG7506",
     "callers by patterns",
     "Istio matches namespaces and service accounts of any trust domain, identities below those of accounts, and "
-    "patterns. In an ALLOW those callers stay who can be named, or are known to match; a DENY is converted only where all of its "
-    "callers can be named.",
+    "patterns. In an ALLOW those callers stay who can be named, or are known to match; a DENY is converted only where "
+    "all of its callers can be named.",
     Severity.WARNING,
 )
 POLICIES_MEET = Code(
