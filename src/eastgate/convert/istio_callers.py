@@ -91,7 +91,9 @@ class CallerReader:
             raise UnsayableError(codes.CALLERS, message, span, _ASSUME)
         callers = (*named.callers, *self._known(parts, named.callers))
         listed = ", ".join(map(_text, callers)) or "none is known"
-        self._job.lose(codes.CALLERS, f"of these callers only those stay who can be named: {listed}", span, help=_ASSUME)
+        self._job.lose(
+            codes.CALLERS, f"of these callers only those stay who can be named: {listed}", span, help=_ASSUME
+        )
         return callers
 
     def _named(self, parts: Sequence[Part]) -> _Named:
