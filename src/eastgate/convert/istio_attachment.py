@@ -11,7 +11,7 @@ from eastgate.dialects import gep3779
 from eastgate.dialects.gep3779.model import Tier
 from eastgate.dialects.istio.authentications import MtlsMode, PeerAuthentication
 from eastgate.dialects.istio.model import Action, IstioAuthorizationPolicy, IstioPolicy
-from eastgate.dialects.istio.planes import Plane, plane_of
+from eastgate.dialects.istio.planes import ServingPlane, plane_of
 from eastgate.dialects.istio.settings import IstioSettings
 from eastgate.dialects.istio.waypoints import bindings_of, is_waypoint_pod
 from eastgate.manifests import Document
@@ -69,7 +69,7 @@ def _may_meet(peer: PeerAuthentication, policy: IstioPolicy, namespace: str) -> 
 def pod_behind_waypoint(selector: Selector, namespace: str, job: Job) -> str | None:
     """Return a selected pod that is a waypoint, or sees one in the place of its callers; None where there is none."""
     for workload in _pods(selector, namespace, job):
-        at_ztunnel = _plane(workload, job) is Plane.ZTUNNEL
+        at_ztunnel = _plane(workload, job) is ServingPlane.ZTUNNEL
         bound = at_ztunnel and bindings_of(workload, job.world, job.settings.trust_domain)
         if bound or is_waypoint_pod(workload, job.world):
             return workload.key
@@ -79,8 +79,10 @@ def pod_behind_waypoint(selector: Selector, namespace: str, job: Job) -> str | N
 def is_at_ztunnel(selector: Selector, namespace: str, job: Job) -> bool:
     """Return whether ztunnel is before some selected pods that are known, or before others of the namespace."""
     unknown = Workload(f"{namespace}/-", namespace, "-")
-    return any(_plane(workload, job) is Plane.ZTUNNEL for workload in (unknown, *_pods(selector, namespace, job)))
+    return any(
+        _plane(workload, job) is ServingPlane.ZTUNNEL for workload in (unknown, *_pods(selector, namespace, job))
+    )
 
 
-def _plane(workload: Workload, job: Job) -> Plane:
+def _plane(workload: Workload, job: Job) -> ServingPlane:
     return plane_of(workload, job.world, job.settings.section(IstioSettings).istio_data_plane)
