@@ -11,7 +11,7 @@ from eastgate.dialects import gep3779
 from eastgate.dialects.gep3779.model import Tier
 from eastgate.dialects.istio.authentications import MtlsMode, PeerAuthentication
 from eastgate.dialects.istio.model import Action, IstioAuthorizationPolicy, IstioPolicy
-from eastgate.dialects.istio.planes import Plane, plane_of
+from eastgate.dialects.istio.planes import ServingPlane, plane_of
 from eastgate.dialects.istio.settings import IstioSettings
 from eastgate.dialects.istio.waypoints import bindings_of, is_waypoint_pod
 from eastgate.manifests import Document
@@ -69,4 +69,4 @@ def is_at_ztunnel(policy: IstioPolicy, namespace: str, job: Job) -> bool:
     unknown = Workload(f"{namespace}/-", namespace, "-")
     data_plane = job.settings.section(IstioSettings).istio_data_plane
     pods = (unknown, *_pods(policy, namespace, job))
-    return any(plane_of(workload, job.world, data_plane) is Plane.ZTUNNEL for workload in pods)
+    return any(plane_of(workload, job.world, data_plane) is ServingPlane.ZTUNNEL for workload in pods)
