@@ -11,13 +11,14 @@ from tests.worlds.istio_oracle import Call, MeshConfig
 Manifest = dict[str, Any]
 
 ROOT = "istio-system"
-NAMESPACES = ["app", "else"]
+NAMESPACES = ["app", "app", "else"]
 ISSUERS = ["issuer.a", "issuer.b", "https://c/realm"]
 PORTS = [80, 81, 90]
 IDENTITIES = [
     None,
-    *(f"spiffe://{td}/ns/{ns}/sa/{sa}" for td in ("td1", "td2", "td3") for ns in ("app", "abb") for sa in ("x", "yx")),
-    "spiffe://cluster.local/ns/app/sa/x",
+    *(f"spiffe://{domain}/ns/app/sa/x" for domain in ("td1", "td2", "td3", "cluster.local")),
+    "spiffe://td1/ns/abb/sa/yx",
+    "spiffe://td2/ns/abb/sa/x",
 ]
 ADDRESSES = ["10.1.2.3", "10.2.0.1", "203.0.113.7", "2001:db8::1"]
 PATHS = ["/", "/a", "/a/", "/a/b", "/ab", "/a/b/c", "/a?q=/b", "/A"]
@@ -185,7 +186,7 @@ def _policy(draw: st.DrawFn, name: str, targets: list[Manifest], sources: dict[s
 
 
 def _attach(draw: st.DrawFn, spec: Manifest, targets: list[Manifest]) -> None:
-    how = draw(st.sampled_from(["selector", "selector", "namespace", "target"]))
+    how = draw(st.sampled_from(["selector", "namespace", *["target" for _ in targets]]))
     if how == "selector":
         spec["selector"] = draw(st.sampled_from(SELECTORS))
     elif how == "target":
@@ -250,23 +251,24 @@ TARGETS: list[Manifest] = [
 
 @st.composite
 def resources(draw: st.DrawFn, *, ambient: bool = False) -> list[Manifest]:
-    """Draw policies of all kinds. In an ambient mesh more of them are such as ztunnel knows."""
+    """Draw policies of all kinds. In an ambient mesh more of them have targets, or are such as ztunnel knows."""
     sources = PLAIN_SOURCES if ambient and draw(st.booleans()) else SOURCES
-    made = [draw(_policy(f"p{number}", TARGETS, sources)) for number in range(draw(st.integers(0, 4)))]
+    targets = TARGETS if ambient else TARGETS[:1]
+    made = [draw(_policy(f"p{number}", targets, sources)) for number in range(draw(st.integers(1, 4)))]
     if draw(st.booleans()):
-        made.append(draw(_tokens("t0", ISSUERS[:2], TARGETS)))
+        made.append(draw(_tokens("t0", ISSUERS[:2], targets)))
     if draw(st.booleans()):
-        made.append(draw(_tokens("t1", ISSUERS[2:], TARGETS)))
+        made.append(draw(_tokens("t1", ISSUERS[2:], targets)))
     return made + [draw(_peers(f"m{number}")) for number in range(draw(st.integers(0, 3)))]
 
 
 @st.composite
 def waypoints(draw: st.DrawFn) -> list[Manifest]:
     """Draw a namespace that may use a waypoint, its Service, and the waypoint."""
-    label = {"istio.io/use-waypoint": draw(st.sampled_from(["waypoint", "none", "missing"]))}
-    on_service, on_namespace = draw(st.booleans()), draw(st.booleans())
+    label = {"istio.io/use-waypoint": draw(st.sampled_from(["waypoint", "waypoint", "none", "missing"]))}
+    on_service, on_namespace = draw(st.booleans()), draw(st.integers(0, 3)) != 0
     service = SERVICE | {"metadata": SERVICE["metadata"] | {"labels": label if on_service else {}}}
-    labels = {"istio.io/waypoint-for": draw(st.sampled_from(["service", "none"]))}
+    labels = {"istio.io/waypoint-for": draw(st.sampled_from(["service", "service", "none"]))}
     gateway: Manifest = {
         "apiVersion": f"{GATEWAY_API}/v1",
         "kind": "Gateway",

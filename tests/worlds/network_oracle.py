@@ -88,7 +88,9 @@ class Network:
         self.manifests = [manifest for manifest in manifests if not _is_audit(manifest)]
         self.trust_domain = trust_domain
         self.pods = [pod for manifest in self.manifests if (pod := read_pod(manifest)) is not None]
-        self.policies = {kind: [m for m in self.manifests if _is_policy(m, kind)] for kind in KINDS}
+        self.policies = {
+            kind: [{**m, "spec": m.get("spec") or {}} for m in self.manifests if _is_policy(m, kind)] for kind in KINDS
+        }
         self.namespaces = {
             m["metadata"]["name"]: m["metadata"].get("labels") or {}
             for m in self.manifests

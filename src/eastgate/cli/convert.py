@@ -56,7 +56,9 @@ _EPILOG = (
     is_flag=True,
     help="Prove that no request changes its verdict, but for what is lost; or show one that does.",
 )
-@click.option("--istio-root-namespace", default="istio-system", show_default=True, metavar="NAME")
+@click.option(
+    "--istio-root-namespace", metavar="NAME", help="Instead of the setting rootNamespace, which is istio-system."
+)
 def convert(
     to: str,
     files: tuple[str, ...],
@@ -72,7 +74,7 @@ def convert(
     strict: bool,
     assumed: tuple[str, ...],
     verified: bool,
-    istio_root_namespace: str,
+    istio_root_namespace: str | None,
 ) -> None:
     """Write policies as another API has them. What that cannot say is listed, and never becomes wider."""
     paths = (*files, *more_files)
@@ -94,7 +96,7 @@ def convert(
     if out is not None and not refused:
         _write_files(conversion, Path(out), output)
     left_out = list(manifests.unread.objects) if unread != "ignore" else []
-    report = _verify(manifests, reading.documents, conversion, chosen, output) if verified else None
+    report = _verify(manifests, reading.documents, conversion, chosen, options, output) if verified else None
     _say(conversion, output, left_out, report, shown=out is None and not refused)
     if report is not None and (status := _status(report, conversion)):
         sys.exit(status)
@@ -102,7 +104,12 @@ def convert(
 
 
 def _verify(
-    manifests: Manifests, documents: Sequence[Document], conversion: Conversion, settings: Settings, output: str
+    manifests: Manifests,
+    documents: Sequence[Document],
+    conversion: Conversion,
+    settings: Settings,
+    options: Options,
+    output: str,
 ) -> DiffReport:
     from eastgate.convert.verifying import can_verify, verify  # few conversions are verified
     from eastgate.reach.differences import DoubtReason
@@ -113,7 +120,7 @@ def _verify(
         kinds = dict.fromkeys(f"{manifest['kind']}.{manifest['apiVersion']}" for manifest in conversion.manifests)
         return DiffReport((), tuple(Unproven(DoubtReason.UNREAD, kind) for kind in kinds), (), (), 0)
     try:
-        return report_of(verify(manifests, documents, conversion, settings))
+        return report_of(verify(manifests, documents, conversion, settings, options))
     except ManifestError as error:
         fail(error.diagnostics, output)
 

@@ -276,3 +276,62 @@ OTHER_PORTS = Code(
     "targets the workload. Declared ports get a rule where the default lets everybody in; the others are closed.",
     Severity.WARNING,
 )
+
+# From Istio
+
+AUTHENTICATION = Code(
+    "EG7501",
+    "tokens and mTLS stay with Istio",
+    "No other API says which tokens are accepted, or where plaintext is: a RequestAuthentication or PeerAuthentication "
+    "is not converted, and must stay in force.",
+    Severity.WARNING,
+)
+ACTION = Code(
+    "EG7502",
+    "CUSTOM and AUDIT stay with Istio",
+    "No other API asks a provider of the mesh, or logs what a rule matches. The policy is not converted.",
+    Severity.WARNING,
+)
+ATTACHMENT = Code(
+    "EG7503",
+    "the policy is about more than pods",
+    "Istio attaches the policy to Gateways, Services or waypoints, sees a waypoint in the place of the caller, or sees no "
+    "identities on some ports. A policy on pods would be another one. The policy is not converted.",
+    Severity.WARNING,
+)
+ROOT_COPIES = Code(
+    "EG7504",
+    "a policy of the whole mesh became one for each namespace",
+    "In its root namespace a policy of Istio applies to all namespaces. What it became is in the namespaces that the "
+    "manifests have; in any other, nothing of it is in force.",
+    Severity.WARNING,
+)
+FIELD = Code(
+    "EG7505",
+    "a rule that the target has no words for",
+    "Hosts, addresses, tokens, headers, path templates and what must not match cannot be said. What asks for them is left "
+    "out of an ALLOW, which allows less. A DENY, and an ALLOW of which no rule is left, is not converted.",
+    Severity.WARNING,
+)
+CALLERS = Code(
+    "EG7506",
+    "callers by patterns",
+    "Istio matches namespaces and service accounts of any trust domain, identities below those of accounts, and patterns. "
+    "In an ALLOW those callers stay who can be named, or are known to match; a DENY is converted only where all of its "
+    "callers can be named.",
+    Severity.WARNING,
+)
+POLICIES_MEET = Code(
+    "EG7507",
+    "policies that must not be put into one list, or apart",
+    "Of the ALLOW policies of one API any is enough, and of two APIs each must allow. What meets a policy that is of the "
+    "other API already, or stays where it is, is not converted: it would become wider, or of no use.",
+    Severity.WARNING,
+)
+ZTUNNEL = Code(
+    "EG7508",
+    "ztunnel drops a part of this rule",
+    "ztunnel sees connections only. It leaves out ALLOW rules with fields of HTTP, and so does the conversion; of a DENY "
+    "it drops the fields, and often the rule. What is converted denies what is written, which is more.",
+    Severity.WARNING,
+)

@@ -115,6 +115,11 @@ class Gep:
         return self.policy.ref.namespace or "default"
 
     @property
+    def written_namespace(self) -> str | None:
+        """Return the namespace to write; None where none was written."""
+        return self.namespace if self.document.namespace is not None else None
+
+    @property
     def name(self) -> str:
         return self.policy.ref.name
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from eastgate.cluster import Selector
+from eastgate.cluster.resources import MODE
 from eastgate.convert import codes
 from eastgate.convert.gep_reading import (
     Account,
@@ -34,7 +35,7 @@ def _manifest(version: str, kind: str, gep: Gep, job: Job, name: str, spec: Mani
     return {
         "apiVersion": f"{GROUP}/{version}",
         "kind": kind,
-        "metadata": metadata_of(gep.document, chosen),
+        "metadata": metadata_of(gep.document, chosen, gep.written_namespace, {MODE: "audit"} if gep.policy.audit else None),
         "spec": spec,
     }
 

@@ -15,28 +15,36 @@ from eastgate.convert.gep_writing import resolved
 from eastgate.convert.istio_levels import Aimed, closes, one_level_each
 from eastgate.convert.istio_rules import istio_rules
 from eastgate.convert.model import CONVERTED_FROM, Item, Job, Manifest, metadata_of, origin_of
-from eastgate.convert.selectors import label_sets, write_selector
+from eastgate.convert.selectors import label_sets, may_meet, write_selector
 from eastgate.dialects.gep3779.settings import GepSettings
 from eastgate.dialects.gep3779.settings import ServiceTarget as ServiceReading
+from eastgate.dialects.istio.model import Action, IstioAuthorizationPolicy
 from eastgate.manifests import Plain
 from eastgate.settings import MeshMode
 
-__all__ = ["GROUP", "KIND", "VERSION", "to_istio"]
+__all__ = ["GROUP", "KIND", "VERSION", "to_istio", "write_istio"]
 
 GROUP, VERSION, KIND = "security.istio.io", "v1", "AuthorizationPolicy"
 DRY_RUN = "istio.io/dry-run"
+_WAYPOINT_HELP = "target the Service, with serviceTarget: traffic, so that its waypoint enforces it"
 
 
 def to_istio(items: Sequence[Item], job: Job) -> None:
-    """Convert all policies of a cluster: which of them can be converted depends on the others."""
-    aimed: list[Aimed] = []
+    """Convert all policies of a cluster."""
+    geps: list[Gep] = []
     for item in items:
         gep = read(item)
         if gep is None:
             refuse_tier(item, job)
-        elif (policy := _aim(gep, job)) is not None:
-            aimed.append(policy)
-    aimed = list(_at_waypoints(aimed, job))
+        else:
+            geps.append(gep)
+    write_istio(geps, job)
+
+
+def write_istio(geps: Sequence[Gep], job: Job) -> None:
+    """Write all policies of a cluster: which of them can be converted depends on the others."""
+    possible = (_aim(gep, job) for gep in geps)
+    aimed = list(_at_waypoints([policy for policy in possible if policy is not None], job))
     chosen = one_level_each(aimed, job)
     for policy in chosen:
         _write(policy, chosen, job)
@@ -53,7 +61,7 @@ def refuse_tier(item: Item, job: Job) -> None:
 
 
 def _aim(gep: Gep, job: Job) -> Aimed | None:
-    if gep.namespace == job.options.istio_root_namespace:
+    if gep.namespace == job.istio_root_namespace:
         message = f"a policy in {gep.namespace} means the whole mesh in Istio: {gep.policy.ref} is not converted"
         job.keep(gep.document, codes.ROOT_NAMESPACE, message, gep.document.locate("metadata", "namespace"))
         return None
@@ -61,6 +69,11 @@ def _aim(gep: Gep, job: Job) -> Aimed | None:
         if gep.policy.audit:
             message = f"ambient Istio may enforce a dry run: {gep.policy.ref} is not converted"
             job.keep(gep.document, codes.AUDIT, message, gep.document.locate("metadata", "annotations"))
+            return None
+        if any(rule.is_http for rule in gep.rules) and any(isinstance(target, PodsTarget) for target in gep.targets):
+            why = "ztunnel sees no paths and methods of what is sent to pods themselves"
+            message = f"{why}: {gep.policy.ref} is not converted"
+            job.keep(gep.document, codes.WAYPOINT, message, gep.span("targetRefs"), help=_WAYPOINT_HELP)
             return None
         services = tuple(target for target in gep.targets if isinstance(target, TargetedService))
         reading = job.settings.section(GepSettings).service_target
@@ -70,7 +83,23 @@ def _aim(gep: Gep, job: Job) -> Aimed | None:
     chosen = tuple(target for target in pods if target is not None)
     if len(chosen) < len(pods) or not all(_selectable(target, gep, job) for target in chosen):
         return None
-    return Aimed(gep, chosen)
+    return Aimed(gep, chosen) if _is_alone(gep, chosen, job) else None
+
+
+def _is_alone(gep: Gep, pods: Sequence[PodsTarget], job: Job) -> bool:
+    """Return whether no policy of Istio allows on some of these pods already: both must allow, and then either would."""
+    if not closes(gep, job):
+        return True
+    for item in job.items:
+        other = item.policy
+        if not isinstance(other, IstioAuthorizationPolicy) or other.action is not Action.ALLOW or other.audit:
+            continue
+        near = other.in_root or other.namespace == gep.namespace
+        if near and (other.refs or any(may_meet(target.selector, other.selector) for target in pods)):
+            message = f"{other.ref} of Istio may allow on the same pods: {gep.policy.ref} is not converted"
+            job.keep(gep.document, codes.POLICIES_MEET, message, gep.span("targetRefs"))
+            return False
+    return True
 
 
 def _selectable(target: PodsTarget, gep: Gep, job: Job) -> bool:

@@ -1,4 +1,4 @@
-"""Converts Linkerd's inbound policy to GEP-3779: for each Server an ALLOW for its pods, on its port, of its callers.
+"""Converts Linkerd's inbound policy to what GEP-3779 says: for each Server an ALLOW for its pods, on its port, of its callers.
 
 GEP-3779 knows clients by their identities only, and closes all other ports of a workload that it targets.
 """
@@ -17,7 +17,7 @@ from eastgate.convert.selectors import may_meet
 from eastgate.diagnostics import Code
 from eastgate.diagnostics.spans import Span
 from eastgate.dialects import gep3779
-from eastgate.dialects.gep3779.model import Action, Level
+from eastgate.dialects.gep3779.model import Action, Level, Tier
 from eastgate.dialects.linkerd import GROUP
 from eastgate.dialects.linkerd.authorizations import Authorizations
 from eastgate.dialects.linkerd.clients import cluster_networks, default_client
@@ -89,6 +89,9 @@ class _InboundPort:
             return codes.POLICY_LEFT_OUT, f"it targets a {policy.target.kind}", policy.span
         if not isinstance(policy, Server):
             return None
+        if any(_governs(item.policy, self.namespace) for item in self.job.items):
+            why = f"namespace {self.namespace} has policies of GEP-3779 already"
+            return codes.POLICIES_MEET, why, policy.span
         if policy.external:
             return codes.POLICY_LEFT_OUT, "it is about ExternalWorkloads", policy.span
         if self._has_routes(policy):
@@ -155,7 +158,7 @@ class _InboundPort:
             clients = callers_of(rule.when, self.job.settings)
             span = rule.origin.part(next(iter(rule.origin.parts))[0]) if rule.origin.parts else rule.origin.span
             if clients.unsaid:
-                message = f"GEP-3779 cannot name these clients, which are left out: {clients.unsaid}"
+                message = f"the target cannot name these clients, which are left out: {clients.unsaid}"
                 self.job.lose(codes.CLIENT, message, span)
             if clients.callers is None or clients.callers:
                 yield clients.callers, span
@@ -163,7 +166,7 @@ class _InboundPort:
         if server.access in _OPEN:
             yield None, server.access_span
         elif client is not None:
-            message = f"GEP-3779 cannot name the clients of accessPolicy {server.access}, which are left out"
+            message = f"the target cannot name the clients of accessPolicy {server.access}, which are left out"
             self.job.lose(codes.CLIENT, message, server.access_span)
 
     def _others(self, server: Server) -> Iterator[GepRule]:
@@ -197,6 +200,13 @@ class _InboundPort:
         return any(
             annotation in listed for listed in (*annotations, self.job.world.namespace(self.namespace).annotations)
         )
+
+
+def _governs(policy: object, namespace: str) -> bool:
+    """Return whether a policy of GEP-3779 may be about pods of a namespace."""
+    if not isinstance(policy, gep3779.Policy):
+        return False
+    return policy.tier is not Tier.NAMESPACED or policy.ref.namespace == namespace
 
 
 def _is_server(parent: ParentRef) -> bool:

@@ -24,7 +24,7 @@ def _manifest(gep: Gep, job: Job, kind: str, version: str, name: str, spec: Mani
     manifest: Manifest = {
         "apiVersion": f"{GROUP}/{version}",
         "kind": kind,
-        "metadata": metadata_of(gep.document, chosen),
+        "metadata": metadata_of(gep.document, chosen, gep.written_namespace),
         "spec": spec,
     }
     job.write(gep.document, manifest)

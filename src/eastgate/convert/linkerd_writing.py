@@ -24,7 +24,7 @@ from eastgate.dialects.linkerd.settings import InboundPolicy, LinkerdSettings
 from eastgate.dialects.linkerd.stance import stance_of
 from eastgate.records import dataclass
 
-__all__ = ["default_of", "selected", "to_linkerd"]
+__all__ = ["default_of", "selected", "to_linkerd", "write_linkerd"]
 
 
 @dataclass(slots=True)
@@ -38,13 +38,21 @@ class _Group:
 
 
 def to_linkerd(items: Sequence[Item], job: Job) -> None:
-    """Convert all policies of a cluster: those on the same pods are written together."""
-    groups: list[_Group] = []
+    """Convert all policies of a cluster."""
+    geps: list[Gep] = []
     for item in items:
         gep = read(item)
         if gep is None:
             refuse_tier(item, job)
-            continue
+        else:
+            geps.append(gep)
+    write_linkerd(geps, job)
+
+
+def write_linkerd(geps: Sequence[Gep], job: Job) -> None:
+    """Write all policies of a cluster: those on the same pods are written together."""
+    groups: list[_Group] = []
+    for gep in geps:
         targets = _targets(gep, job)
         if targets is not None and _is_sound(gep, targets, job):
             _join(gep, targets, groups, job)

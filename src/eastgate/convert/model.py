@@ -15,6 +15,7 @@ from eastgate.cluster import World
 from eastgate.diagnostics import Code, Diagnostic
 from eastgate.diagnostics.spans import Span
 from eastgate.dialects import Policy
+from eastgate.dialects.istio.settings import IstioSettings
 from eastgate.manifests import Document, Plain
 from eastgate.records import dataclass
 from eastgate.settings import Settings
@@ -44,6 +45,7 @@ class Assumption(StrEnum):
     """A fact about the mesh that the user knows and no manifest can tell."""
 
     ISTIO_IDENTITIES = "istio-identities"  # nobody has an identity below that of a service account
+    ISTIO_TRUST_DOMAIN = "istio-trust-domain"  # nobody has an identity of another trust domain than the mesh's
     ISTIO_PATHS = "istio-paths"  # the mesh normalizes paths, merges slashes and refuses encoded ones
     ISTIO_HOSTS = "istio-hosts"  # gateways strip the port of the Host header
     MCP_BASE_PROTOCOL = "mcp-base-protocol"  # no MCP server has completion/*, logging/* and server/discover
@@ -54,7 +56,7 @@ class Options:
     """The options of a conversion."""
 
     assumed: frozenset[Assumption] = frozenset()
-    istio_root_namespace: str = "istio-system"
+    istio_root_namespace: str | None = None  # that of the settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,11 @@ class Job:
     losses: list[Diagnostic] = field(default_factory=list)
     kept: list[Document] = field(default_factory=list)
     _names: set[tuple[str, str, str]] = field(default_factory=set)
+
+    @property
+    def istio_root_namespace(self) -> str:
+        """Return the namespace whose policies are for the whole mesh."""
+        return self.options.istio_root_namespace or self.settings.section(IstioSettings).root_namespace
 
     def assumes(self, assumption: Assumption) -> bool:
         """Return whether the user said so."""

@@ -10,11 +10,13 @@ from eastgate.convert import gep_writing
 from eastgate.convert.access import to_v0alpha0, to_v1alpha1
 from eastgate.convert.authorino import to_authorino
 from eastgate.convert.gep_reading import Gep, read
-from eastgate.convert.istio import refuse_tier, to_istio
+from eastgate.convert.istio import refuse_tier, to_istio, write_istio
+from eastgate.convert.istio_reading import from_istio
 from eastgate.convert.linkerd_reading import from_linkerd
-from eastgate.convert.linkerd_writing import to_linkerd
+from eastgate.convert.linkerd_writing import to_linkerd, write_linkerd
 from eastgate.convert.model import Item, Job, without_status
-from eastgate.dialects import accesspolicy, gep3779, kuadrant, linkerd
+from eastgate.dialects import accesspolicy, gep3779, istio, kuadrant, linkerd
+from eastgate.dialects.base import Dialect
 from eastgate.dialects.accesspolicy.validation import NETWORKING_GROUP, PROTOTYPE_GROUP
 from eastgate.dialects.converting import Converter
 from eastgate.records import dataclass
@@ -59,8 +61,28 @@ _AUTHORIZATION, _ACCESS = "AuthorizationPolicy", ("XAccessPolicy", "AccessPolicy
 
 
 def _to_gep(write: Callable[[Gep, Job], None], version: str, kind: str) -> TargetKind:
-    ways = ((gep3779.Policy, _gep(write)), (linkerd.Policy, lambda items, job: from_linkerd(items, job, write)))
+    ways: tuple[tuple[type, Convert], ...] = (
+        (gep3779.Policy, _gep(write)),
+        (linkerd.Policy, lambda items, job: from_linkerd(items, job, write)),
+        (istio.Policy, lambda items, job: from_istio(items, job, write, can_deny=kind == _AUTHORIZATION)),
+    )
     return TargetKind(ways, ((gep3779.GROUP, version, kind),))
+
+
+def _linkerd_to_istio(items: Sequence[Item], job: Job) -> None:
+    geps: list[Gep] = []
+    from_linkerd(items, job, lambda gep, _: geps.append(gep))
+    write_istio(geps, job)
+
+
+def _istio_to_linkerd(items: Sequence[Item], job: Job) -> None:
+    geps: list[Gep] = []
+    from_istio(items, job, lambda gep, _: geps.append(gep), can_deny=False)
+    write_linkerd(geps, job)
+
+
+def _kinds_of(dialect: Dialect[Any]) -> tuple[tuple[str, str, str], ...]:
+    return tuple((kind.group, kind.version, kind.kind) for kind in dialect.kinds)
 
 
 # Every kind to convert to, in the order of the command's help.
@@ -68,10 +90,12 @@ KINDS: dict[str, TargetKind] = {
     "authorizationpolicy-v1alpha1": _to_gep(gep_writing.v1alpha1, "v1alpha1", _AUTHORIZATION),
     "authorizationpolicy-v1alpha2": _to_gep(gep_writing.v1alpha2, "v1alpha2", _AUTHORIZATION),
     "xauthorizationpolicy": _to_gep(gep_writing.x_v1alpha1, "v1alpha1", "XAuthorizationPolicy"),
-    "istio": TargetKind(((gep3779.Policy, to_istio), (kuadrant.Policy, to_authorino))),
+    "istio": TargetKind(
+        ((gep3779.Policy, to_istio), (linkerd.Policy, _linkerd_to_istio), (kuadrant.Policy, to_authorino)),
+        _kinds_of(istio.DIALECT),
+    ),
     "linkerd": TargetKind(
-        ((gep3779.Policy, to_linkerd),),
-        tuple((kind.group, kind.version, kind.kind) for kind in linkerd.DIALECT.kinds),
+        ((gep3779.Policy, to_linkerd), (istio.Policy, _istio_to_linkerd)), _kinds_of(linkerd.DIALECT)
     ),
     "accesspolicy-v0alpha0": TargetKind(
         ((accesspolicy.Policy, to_v0alpha0),),

@@ -55,7 +55,8 @@ def _run(items: Sequence[Item], to: str, job: Job) -> None:
     own = [item for item in items if kind.is_own(item)]
     others = [item for item in items if not kind.is_own(item)]
     for item in own:
-        job.reserve(item.document.kind, item.policy.ref.namespace or "default", item.document.name)
+        for name in (item.document.kind, f"{item.document.kind}.{item.document.group}"):
+            job.reserve(name, item.policy.ref.namespace or "default", item.document.name)
     pass_on(own, job)
     converters = converters_to(to)
     for model, way in converters:

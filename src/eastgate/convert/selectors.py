@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from itertools import product
 
-from eastgate.cluster import Operator, Selector
+from eastgate.cluster import Operator, Requirement, Selector
 from eastgate.manifests import Plain
 
-__all__ = ["label_sets", "may_meet", "write_selector"]
+__all__ = ["label_sets", "may_meet", "select_without", "write_selector"]
 
 _MOST = 64  # combinations of values, each of which becomes a policy of its own
 
@@ -57,3 +58,20 @@ def may_meet(selector: Selector, other: Selector) -> bool:
     if not all(ours.values()) or not all(theirs.values()):
         return False  # it selects nothing
     return all(not values.isdisjoint(theirs[key]) for key, values in ours.items() if key in theirs)
+
+
+def select_without(selector: Selector, others: Iterable[Selector]) -> list[Selector]:
+    """Return selectors that select what this one does and none of the others, which have labels with values only."""
+    chosen = [selector]
+    for other in others:
+        if not may_meet(selector, other):
+            continue
+        chosen = list(dict.fromkeys(without for each in chosen for without in _without(each, other)))
+    return chosen
+
+
+def _without(selector: Selector, other: Selector) -> Iterator[Selector]:
+    """Yield what a selector selects and another does not: pods that lack ANY of its labels."""
+    for key, value in sorted(other.match_labels - selector.match_labels):
+        lacking = Requirement(key, Operator.NOT_IN, frozenset({value}))
+        yield Selector(selector.match_labels, selector.expressions | {lacking})

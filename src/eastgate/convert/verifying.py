@@ -2,7 +2,8 @@
 
 What is not converted stays in force beside them, and so does everything that is no policy. Where policies come to
 Linkerd or leave it, the default of Linkerd counts on its own side alone; what becomes of oddly spelled paths is for the
-proxies to say then, and workloads without a policy are none of the conversion's.
+proxies to say then, and workloads without a policy are none of the conversion's. A side with policies of Istio is read
+as our proxies enforce them, before every workload: what Istio's own proxies do otherwise is not compared.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ from collections.abc import Iterable, Sequence
 from eastgate import dialects
 from eastgate.api.authority import Authority
 from eastgate.api.reading import ManifestError, Manifests, sort_documents
+from eastgate.convert.assuming import assume
+from eastgate.convert.model import Options
 from eastgate.convert.run import Conversion
 from eastgate.diagnostics import Reporter
-from eastgate.dialects import linkerd
+from eastgate.dialects import istio, linkerd
 from eastgate.manifests import Document, Plain, read_text
 from eastgate.manifests.document import content_of
 from eastgate.reach.differences import AuthorityComparison, compare
@@ -35,25 +38,42 @@ def can_verify(conversion: Conversion) -> bool:
 
 
 def verify(
-    manifests: Manifests, documents: Sequence[Document], conversion: Conversion, settings: Settings
+    manifests: Manifests,
+    documents: Sequence[Document],
+    conversion: Conversion,
+    settings: Settings,
+    options: Options | None = None,
 ) -> AuthorityComparison:
     """Compare what was read with what came out. Raises ManifestError where that has errors."""
+    options = options or Options()
     converted = {id(manifests.document_of(policy)) for policy in manifests.policies}
     kept = {id(document) for document in conversion.kept}
     left = [content_of(document) for document in documents if id(document) not in converted or id(document) in kept]
     was = any(_is_linkerd(_type_of(content_of(document))) for document in documents if id(document) in converted)
     written = [*conversion.manifests, *(content_of(document) for document in conversion.kept)]
     becomes = any(_is_linkerd(_type_of(manifest)) for manifest in written)
-    read = sort_documents(documents, settings if was or not becomes else _open(settings), Reporter())
+    old_settings, has_istio = _settings_of_side(map(content_of, documents), settings, options)
+    new_settings, gets_istio = _settings_of_side([*left, *conversion.manifests], settings, options)
+    read = sort_documents(documents, old_settings if was or not becomes else _open(old_settings), Reporter())
     old = Authority(read, unread=Handling.IGNORE)
     if was and not becomes:
-        settings, left = _open(settings), [_without_default(manifest) for manifest in left]
-    new = _authority([*left, *conversion.manifests], settings)
+        new_settings, left = _open(new_settings), [_without_default(manifest) for manifest in left]
+    new = _authority([*left, *conversion.manifests], new_settings)
     if was == becomes:
-        return compare(old, new, spellings=not was)
-    side = new if was else old
-    targeted = {key for key in side.world.workloads if side.engine.attached(key)}
-    return compare(old, new, targeted, spellings=False)
+        comparison = compare(old, new, spellings=not (was or has_istio or gets_istio))
+    else:
+        side = new if was else old
+        targeted = {key for key in side.world.workloads if side.engine.attached(key)}
+        comparison = compare(old, new, targeted, spellings=False)
+    return assume(comparison, options.assumed, settings.trust_domain)
+
+
+def _settings_of_side(objects: Iterable[Plain], settings: Settings, options: Options) -> tuple[Settings, bool]:
+    """Return the settings of a side, and whether it has policies of Istio: these are read as our proxies have them."""
+    if not any(_is_istio(_type_of(manifest)) for manifest in objects):
+        return settings, False
+    root = options.istio_root_namespace
+    return Settings.from_mapping({"rootNamespace": root} if root is not None else {}, settings.enforced()), True
 
 
 def _authority(objects: Iterable[Plain], settings: Settings) -> Authority:
@@ -77,6 +97,10 @@ def _type_of(manifest: Plain) -> tuple[str, str, str]:
 
 def _is_linkerd(kind: tuple[str, str, str]) -> bool:
     return kind in {(own.group, own.version, own.kind) for own in linkerd.DIALECT.kinds}
+
+
+def _is_istio(kind: tuple[str, str, str]) -> bool:
+    return kind in {(own.group, own.version, own.kind) for own in istio.DIALECT.kinds}
 
 
 def _without_default(manifest: Plain) -> Plain:

@@ -10,7 +10,7 @@ from eastgate.ir import And, Computed, Is, Layer, OneOf, Predicate, atoms, menti
 from eastgate.ir.attributes import IDENTITY
 from eastgate.reach.caller_sets import CallerSets
 from eastgate.reach.destinations import Decides
-from eastgate.symbolic.callers import CALLER_ATTRIBUTES, AccountsIn, CallerCells
+from eastgate.symbolic.callers import CALLER_ATTRIBUTES, AccountsIn, CallerCell, CallerCells
 
 __all__ = ["caller_atoms", "number_callers"]
 
@@ -27,15 +27,22 @@ def number_callers(
     cells = CallerCells(settings)
     identities = {*known, *chain.from_iterable(map(_accounts, authorities))}
     asked: list[Is] = []
+    named: list[CallerCell] = []
     for part in _parts(layers):
         if isinstance(part, Is) and part.attribute is IDENTITY and isinstance(part.matcher, OneOf):
             identities.update(map(str, part.matcher.values))  # most are so
         else:
-            asked += (atom for atom in atoms(part) if isinstance(atom, Is))
-    every = cells.cells(asked, identities, with_names=True)
+            for atom in atoms(part):
+                if isinstance(atom, Is):
+                    asked.append(atom)
+                elif atom.pattern is not None and atom.pattern[0] == IDENTITY:
+                    named += cells.named_by_pattern(atom.pattern[1])
+    every = [*cells.cells(asked, identities, with_names=True), *named]
     used = {*namespaces, *(name for authority in authorities for name in authority.world.namespaces_in_use())}
     accounts = {AccountsIn(settings.trust_domain, name) for name in used}
-    return CallerSets(cells, list(dict.fromkeys([*every, *sorted(accounts, key=str)])))
+    numbered = list(dict.fromkeys([*every, *sorted(accounts, key=str)]))
+    cells.tell_apart(numbered)
+    return CallerSets(cells, numbered)
 
 
 def _accounts(authority: Decides) -> Iterator[str]:

@@ -117,7 +117,7 @@ def source_of_cell(cell: CallerCell, trust_domain: str, identity: Known = None, 
         case OtherAccounts(domain):
             return _account(_identity(identity, f"spiffe://{domain}/ns/{_FRESH}/sa/"), trust_domain)
         case OtherIdentities():
-            return _identity(identity, f"spiffe://{_FRESH}.example/")
+            return _no_account(_identity(identity, f"spiffe://{_FRESH}.example/"), trust_domain)
         case Name(name):
             return cell.identity or f"id:{name}"
         case NamesUnder(suffix):
@@ -132,6 +132,12 @@ def _identity(asked: Known, stem: str) -> str:
     """Return the SPIFFE ID that a request asks for, or one with this beginning."""
     text = _FRESH if asked is None else _text(asked)
     return text if text.startswith(SCHEME) else f"{stem}{text.strip('/')}"
+
+
+def _no_account(identity: str, trust_domain: str) -> str:
+    """Return a SPIFFE ID that begins so, and is no service account's of the trust domain."""
+    account = account_of(identity)
+    return f"{identity}/{_FRESH}" if account is not None and account[0] == trust_domain else identity
 
 
 def _account(identity: str, trust_domain: str) -> str:

@@ -8,6 +8,7 @@ elsewhere), there are cells for these too.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import TypeAlias
@@ -29,6 +30,7 @@ from eastgate.ir.attributes import IDENTITY, MESH_NAME
 from eastgate.ir.service_accounts import account_of, service_account_id
 from eastgate.ir.spiffe import SCHEME
 from eastgate.records import dataclass
+from eastgate.symbolic.account_patterns import matches_all, names_in
 from eastgate.symbolic.names import MeshNames, MeshNaming
 
 __all__ = [
@@ -156,6 +158,11 @@ class CallerCells:
         self.names = MeshNames(naming)
         self.domain = self.names.trust_domain
         self._tail = self.names.tail
+        self._apart: frozenset[CallerCell] = frozenset()
+
+    def tell_apart(self, cells: Iterable[CallerCell]) -> None:
+        """Let these be all the cells that there are, so that the accounts with a cell of their own are in no other."""
+        self._apart = frozenset(cells)
 
     # Which cells there are
 
@@ -185,11 +192,22 @@ class CallerCells:
                 return [self.cell_of_name(str(value)) if in_mesh else IdentityCell(str(value)) for value in values]
             case AccountsOf(domain, namespace):
                 return [AccountsIn(domain, namespace)]
+            case (Prefix() | Suffix()) as matcher if not in_mesh:
+                return self.named_by_pattern(_pattern_of(matcher))
             case Suffix(text) if in_mesh:
                 parts = self.names.parts(text)
                 return [AccountsIn(self.domain, parts[1]) if parts and parts[1] else NamesUnder(text)]
             case _:
                 return []
+
+    def named_by_pattern(self, pattern: str) -> list[CallerCell]:
+        """Return the cells of accounts of the trust domain that a regular expression for identities names."""
+        cells: list[CallerCell] = []
+        for namespace, name in names_in(pattern):
+            cells.append(AccountsIn(self.domain, namespace))
+            if name is not None and account_of(identity := service_account_id(self.domain, namespace, name)):
+                cells.append(IdentityCell(identity))
+        return cells
 
     def literally_named_by(self, atom: Is) -> list[CallerCell]:
         """Return the cells of callers whom Linkerd knows by SPIFFE IDs that an atom names, though accounts have these.
@@ -245,7 +263,24 @@ class CallerCells:
             return ALWAYS
         if atom.attribute == MESH_NAME and isinstance(cell, AccountsIn | OtherAccounts) and cell.domain == self.domain:
             return self._settle_account(atom, cell)
+        if isinstance(atom.matcher, Prefix | Suffix) and isinstance(cell, AccountsIn | OtherAccounts):
+            return self.settle_pattern(_pattern_of(atom.matcher), cell) or Is(IDENTITY, atom.matcher)
         return _settle_identity(atom, cell)
+
+    def settle_pattern(self, pattern: str, cell: CallerCell) -> Predicate | None:
+        """Return ALWAYS or NEVER where a regular expression matches all identities of a cell, or none; None: some."""
+        named = names_in(pattern)  # of all that have a cell of their own, only these can make a difference
+        match cell:
+            case AccountsIn(domain, namespace):
+                names = (name for _, name in named if name is not None)
+                apart = (n for n in names if IdentityCell(service_account_id(domain, namespace, n)) in self._apart)
+                matched = matches_all(pattern, (service_account_id(domain, namespace, ""), frozenset(apart)))
+            case OtherAccounts(domain):
+                apart = (name for name, _ in named if AccountsIn(domain, name) in self._apart)
+                matched = matches_all(pattern, (f"{SCHEME}{domain}/ns/", frozenset(apart), "/sa/", frozenset()))
+            case _:
+                return None
+        return None if matched is None else ALWAYS if matched else NEVER
 
     def _settle_account(self, atom: Is, cell: AccountsIn | OtherAccounts) -> Predicate:
         """Settle an atom on the names of accounts of the trust domain: `<account>.<namespace><tail>`."""
@@ -275,6 +310,11 @@ class CallerCells:
         for cell in cells:
             classes[signatures.of(cell)].append(cell)
         return list(classes.values())
+
+
+def _pattern_of(matcher: Prefix | Suffix) -> str:
+    text = re.escape(matcher.text)
+    return f"{text}.*" if isinstance(matcher, Prefix) else f".*{text}"
 
 
 def _settle_identity(atom: Is, cell: CallerCell) -> Predicate:

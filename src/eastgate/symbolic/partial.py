@@ -81,11 +81,17 @@ class Facts:
         values = self.values
         if self.caller is not None and self.callers is not None and test.attributes & CALLER_ATTRIBUTES:
             if not isinstance(self.caller, IdentityCell | Name | AnonymousCell):
-                return test
+                return self._settle_pattern(test)
             identity, name = self.callers.representative(self.caller)
             values = {**values, IDENTITY: identity, MESH_NAME: name}
         settled = test.attributes <= values.keys() and not test.attributes & self.vague
         return (ALWAYS if test.holds(values) else NEVER) if settled else test
+
+    def _settle_pattern(self, test: Computed) -> Predicate:
+        """Settle an expression for identities, for all callers of a cell at once."""
+        if test.pattern is None or test.pattern[0] != IDENTITY or self.caller is None or self.callers is None:
+            return test
+        return self.callers.settle_pattern(test.pattern[1], self.caller) or test
 
 
 def residual(predicate: Predicate, facts: Facts) -> Predicate:

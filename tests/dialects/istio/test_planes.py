@@ -21,10 +21,11 @@ from eastgate.cluster import (
 from eastgate.dialects.istio.model import PolicyTarget
 from eastgate.dialects.istio.planes import ServingPlane, plane_of
 from eastgate.dialects.istio.settings import IstioDataPlane
-from eastgate.dialects.istio.waypoints import Binding, Waypoint, bindings_of, is_bound, seen_from
+from eastgate.dialects.istio.waypoints import Binding, Waypoint, bindings_of, is_bound, seen_by, seen_from
 from eastgate.dialects.istio.written import IstioRule
 from eastgate.dialects.istio.ztunnel import lower_rule
-from eastgate.ir import ALWAYS, NEVER
+from eastgate.ir import ALWAYS, NEVER, Is, OneOf, mentions
+from eastgate.ir.attributes import DESTINATION_ADDRESS, PORT
 from tests.dialects.istio.planes_building import rule, tokens_policy
 
 MODE, INJECT, INJECTION, REV = (
@@ -245,3 +246,14 @@ def test_behind_a_waypoint_its_address_counts() -> None:
     assert seen_from(waypoint(address="10.0.0.9"), lowered) == ALWAYS
     assert seen_from(waypoint(address="10.9.0.9"), lowered) == NEVER
     assert seen_from(waypoint(), lowered) not in (ALWAYS, NEVER, lowered)
+
+
+def test_a_waypoint_sees_the_port_and_the_address_of_the_service() -> None:
+    binding = Binding("app/web", waypoint(), ((80, (8080,)), (81, (9000,)), (82, (9000,))))
+    at_port, at_address = Is(PORT, OneOf(frozenset({80}))), Is(DESTINATION_ADDRESS, OneOf(frozenset({"10.0.0.1"})))
+    assert seen_by(binding, at_port) == Is(PORT, OneOf(frozenset({8080})))
+    assert seen_by(binding, Is(PORT, OneOf(frozenset({81, 82})))) == Is(PORT, OneOf(frozenset({9000})))
+    assert seen_by(binding, Is(PORT, OneOf(frozenset({8080})))) == Is(PORT, OneOf(frozenset()))
+    assert mentions(seen_by(binding, Is(PORT, OneOf(frozenset({81}))))) > {PORT}  # which of two is unknown
+    assert DESTINATION_ADDRESS not in mentions(seen_by(binding, at_address))
+    assert seen_by(Binding(None, waypoint()), at_port) == at_port

@@ -27,7 +27,7 @@ from eastgate.dialects.istio.provenance import AT_GATEWAY, AT_SIDECAR, AT_WAYPOI
 from eastgate.dialects.istio.rewriting import narrowed, rewrite_chain
 from eastgate.dialects.istio.settings import IstioDataPlane, IstioSettings
 from eastgate.dialects.istio.token_stages import AtGateway, ByService, seen_at_gateway, token_derivations, token_stages
-from eastgate.dialects.istio.waypoints import Binding, bindings_of, is_bound, is_waypoint_pod
+from eastgate.dialects.istio.waypoints import Binding, bindings_of, is_bound, is_waypoint_pod, seen_by
 from eastgate.dialects.istio.ztunnel_layer import addressed_to, through_waypoint, ztunnel_layer
 from eastgate.ir import ALWAYS, Attachment, Chain, Derivation, Is, Layer, OneOf, SelectorCase
 from eastgate.ir.attributes import APPLICATION
@@ -114,7 +114,7 @@ class _Proxies:
         seen = [replace(case, chain=rewrite_chain(case.chain, seen_at_gateway)) for case in cases]
         forms = [each for each in derivations if isinstance(each, HttpForms)]
         tokens = [AtGateway(each) for each in derivations if not isinstance(each, HttpForms)]
-        return [Layer(AT_GATEWAY, seen[-1].chain, tuple(seen[:-1]), (*forms, *tokens))] if self.policies else []
+        return _restricting(Layer(AT_GATEWAY, seen[-1].chain, tuple(seen[:-1]), (*forms, *tokens)))
 
     def sidecar(self, stance: IstioStance) -> list[Layer]:
         """Return the layer of a proxy beside a workload, or of a pod of a Gateway."""
@@ -122,12 +122,10 @@ class _Proxies:
             policies = [policy for policy in self.policies if not policy.refs]
         else:
             policies = [policy for policy in self.policies if _is_at(policy, stance.gateway, stance)]
-        if not policies:
-            return []
         cases, derivations = self._envoy(policies)
         if stance.gateway is None:
             cases = guard_ports(cases, peer_modes(_enforced(policies, PeerAuthentication), self._root))
-        return [Layer(AT_SIDECAR, cases[-1].chain, cases[:-1], (*self._workload, *derivations))]
+        return _restricting(Layer(AT_SIDECAR, cases[-1].chain, cases[:-1], (*self._workload, *derivations)))
 
     def ambient(self, stance: IstioStance) -> list[Layer]:
         """Return the layers of a workload that ztunnel serves: of its waypoints, and of ztunnel.
@@ -139,7 +137,9 @@ class _Proxies:
             return [*waypoint, *self.sidecar(stance)]
         authorization = _all_of(self.policies, IstioAuthorizationPolicy)
         layer = ztunnel_layer(authorization, _all_of(self.policies, PeerAuthentication), stance.bindings, self._root)
-        return [*waypoint, replace(layer, derivations=self._workload)]
+        ztunnel = replace(layer, derivations=self._workload)
+        says_more = bool(layer.otherwise.readings)  # of what ztunnel does not enforce
+        return [*waypoint, *([ztunnel] if says_more else _restricting(ztunnel))]
 
     def _waypoint(self, bindings: Sequence[Binding]) -> list[Layer]:
         cases: list[SelectorCase] = []
@@ -150,7 +150,7 @@ class _Proxies:
             if not bound:
                 continue
             of_binding, derivations = self._envoy(bound)
-            scoped = [replace(case, chain=_scoped(case.chain, binding)) for case in of_binding]
+            scoped = [replace(case, chain=_at_waypoint(case.chain, binding)) for case in of_binding]
             cases += narrowed(scoped, through_waypoint(binding) if self.native else addressed_to(binding))
             forms |= dict.fromkeys(each for each in derivations if isinstance(each, HttpForms))
             tokens += [(binding.service, each) for each in derivations if not isinstance(each, HttpForms)]
@@ -189,8 +189,14 @@ class _Proxies:
         return (*address, MeshCallers(self.scene.world)) if is_auto and self.native else address
 
 
-def _scoped(chain: Chain, binding: Binding) -> Chain:
-    return replace(chain, scope=WaypointScope(str(binding.waypoint), binding.service, chain.scope))
+def _restricting(layer: Layer) -> list[Layer]:
+    """Return a layer, or nothing where it restricts nothing."""
+    return [layer] if any(chain.stages for chain in layer.chains) else []
+
+
+def _at_waypoint(chain: Chain, binding: Binding) -> Chain:
+    seen = rewrite_chain(chain, lambda predicate: seen_by(binding, predicate))
+    return replace(seen, scope=WaypointScope(str(binding.waypoint), binding.service, chain.scope))
 
 
 def _is_at(policy: IstioPolicy, gateway: str, stance: IstioStance) -> bool:

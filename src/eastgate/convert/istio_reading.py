@@ -1,0 +1,179 @@
+"""Converts Istio's AuthorizationPolicy to what GEP-3779 says: who may call which pods, on which ports and paths.
+
+What is alike: a DENY that matches denies, then an ALLOW must match. What is not: in GEP-3779 a workload with only DENY
+policies may be closed, so that an ALLOW of everything goes with each DENY; a policy of the root namespace is for all
+namespaces; and of two levels both must allow, so that policies which may meet get the same one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import field
+
+from eastgate.cluster import Selector
+from eastgate.convert import codes
+from eastgate.convert.gep_reading import Gep, GepRule, PodsTarget
+from eastgate.convert.istio_attachment import check_attachment, is_at_ztunnel, namespaces_of
+from eastgate.convert.istio_callers import UnsayableError
+from eastgate.convert.istio_rule_reading import RuleReader
+from eastgate.convert.model import Item, Job
+from eastgate.convert.selectors import may_meet, select_without
+from eastgate.diagnostics.spans import Span
+from eastgate.dialects import gep3779
+from eastgate.dialects.gep3779.model import Action, Level
+from eastgate.dialects.gep3779.settings import DenyOnly, GepSettings
+from eastgate.dialects.istio.model import Action as IstioAction
+from eastgate.dialects.istio.model import IstioAuthorizationPolicy, IstioPolicy
+from eastgate.ir import PolicyRef
+from eastgate.records import dataclass
+
+__all__ = ["from_istio"]
+
+_MOST_TARGETS = 16  # of the ALLOW of everything
+
+Write = Callable[[Gep, Job], None]
+
+
+@dataclass(slots=True, eq=False)
+class _Candidate:
+    """A policy in one of the namespaces that it is about, and the rules that can be said of it."""
+
+    item: Item
+    policy: IstioAuthorizationPolicy
+    namespace: str
+    rules: list[GepRule] = field(default_factory=list)
+
+    @property
+    def allows(self) -> bool:
+        """Return whether it allows, and what no such policy allows is denied."""
+        return self.policy.action is IstioAction.ALLOW and not self.policy.audit
+
+    @property
+    def span(self) -> Span:
+        return self.item.document.locate("spec", "action")
+
+    def meets(self, other: _Candidate) -> bool:
+        return may_meet(self.policy.selector, other.policy.selector)
+
+
+def from_istio(items: Sequence[Item], job: Job, write: Write, *, can_deny: bool = True) -> None:
+    """Convert namespace by namespace: what a policy becomes depends on those that it meets there.
+
+    `can_deny`: a DENY can be written, and so can an ALLOW of everything for the pods that have nothing else.
+    """
+    by_namespace: dict[str, list[_Candidate]] = {}
+    for item in items:
+        policy = item.policy
+        assert isinstance(policy, IstioPolicy)  # noqa: S101 - the registry has chosen it
+        if isinstance(policy, IstioAuthorizationPolicy):
+            for namespace in namespaces_of(policy, item.document, job):
+                by_namespace.setdefault(namespace, []).append(_Candidate(item, policy, namespace))
+        else:
+            message = f"tokens and mTLS are Istio's to check: {policy.ref} is not converted"
+            job.keep(item.document, codes.AUTHENTICATION, message, item.document.locate("kind"))
+    for candidates in by_namespace.values():
+        _Namespace(candidates, job, can_deny=can_deny).convert(write)
+
+
+class _Namespace:
+    """Converts the policies of one namespace, and those of the root namespace in it."""
+
+    def __init__(self, candidates: Sequence[_Candidate], job: Job, *, can_deny: bool) -> None:
+        self._candidates, self._job, self._can_deny = candidates, job, can_deny
+        self._adds_allow = can_deny and job.settings.section(GepSettings).deny_only is DenyOnly.DENY
+
+    def convert(self, write: Write) -> None:
+        """Write what can be said."""
+        chosen = self._apart([candidate for candidate in self._candidates if not self._stays(candidate)])
+        for candidate in chosen:
+            if not candidate.rules and candidate.policy.action is IstioAction.DENY and self._can_deny:
+                continue  # it denies nothing
+            level = self._level(candidate, chosen)
+            rest = self._rest(candidate, chosen)
+            if len(rest) > _MOST_TARGETS:
+                self._keep(candidate, "too many ALLOW policies are on some of its pods")
+                continue
+            before = len(self._job.written)
+            write(self._gep(candidate, level), self._job)
+            if rest and len(self._job.written) > before:
+                write(self._everything(candidate, level, rest), self._job)
+
+    # What is not converted
+
+    def _stays(self, candidate: _Candidate) -> bool:
+        policy, document, job = candidate.policy, candidate.item.document, self._job
+        try:
+            check_attachment(policy, document, candidate.namespace, job)
+            at_ztunnel = is_at_ztunnel(policy, candidate.namespace, job)
+            candidate.rules = RuleReader(policy, job, at_ztunnel=at_ztunnel).rules()
+            if policy.rules and not candidate.rules and candidate.allows:
+                raise UnsayableError(codes.FIELD, "no rule is left of it", document.locate("spec", "rules"))
+        except UnsayableError as why:
+            message = f"{why.message}: {policy.ref} is not converted"
+            job.keep(document, why.code, message, why.span, help=why.way_out)
+            return True
+        return False
+
+    def _apart(self, chosen: list[_Candidate]) -> list[_Candidate]:
+        """Return what is left without ALLOW policies that meet one which stays: together any is enough, apart both."""
+        staying = [candidate for candidate in self._candidates if candidate.allows and candidate not in chosen]
+        while staying:
+            rival = staying.pop()
+            for candidate in [each for each in chosen if each.allows and each.meets(rival)]:
+                self._keep(candidate, f"it may meet {rival.policy.ref}, which is not converted")
+                chosen.remove(candidate)
+                staying.append(candidate)
+        return chosen
+
+    def _keep(self, candidate: _Candidate, why: str) -> None:
+        message = f"{why}: {candidate.policy.ref} is not converted"
+        self._job.keep(candidate.item.document, codes.POLICIES_MEET, message, candidate.span)
+
+    # What is
+
+    def _level(self, candidate: _Candidate, chosen: Sequence[_Candidate]) -> Level:
+        """Return the level of a policy: APPLICATION where it, or one that it meets over others, looks at HTTP."""
+        if candidate.policy.audit:
+            return _level_of([candidate])
+        together, added = [candidate], [candidate]
+        enforced = [each for each in chosen if not each.policy.audit]
+        while added:
+            added = [e for e in enforced if e not in together and any(e.meets(known) for known in added)]
+            together += added
+        return _level_of(together)
+
+    def _rest(self, candidate: _Candidate, chosen: Sequence[_Candidate]) -> list[Selector]:
+        """Return the pods that a DENY is about and no ALLOW, which it must not close."""
+        if candidate.allows or candidate.policy.audit or not self._adds_allow:
+            return []
+        allowing = [each.policy.selector for each in chosen if each.allows]
+        return select_without(candidate.policy.selector, allowing)
+
+    def _gep(self, candidate: _Candidate, level: Level) -> Gep:
+        target = PodsTarget(candidate.policy.selector, candidate.item.document.locate("spec", "selector"))
+        return _gep(candidate, candidate.policy.ref.name, Action(candidate.policy.action), level, (target,))
+
+    def _everything(self, candidate: _Candidate, level: Level, rest: Sequence[Selector]) -> Gep:
+        """Return an ALLOW of everything: in Istio what only DENY policies are about is open."""
+        targets = tuple(PodsTarget(selector, candidate.span) for selector in rest)
+        name = f"{candidate.policy.ref.name}-allow-everything"
+        return _gep(candidate, name, Action.ALLOW, level, targets, (GepRule(None, None),))
+
+
+def _level_of(candidates: Sequence[_Candidate]) -> Level:
+    is_http = any(rule.is_http for candidate in candidates for rule in candidate.rules)
+    return Level.APPLICATION if is_http else Level.NETWORK
+
+
+def _gep(
+    candidate: _Candidate,
+    name: str,
+    action: Action,
+    level: Level,
+    targets: tuple[PodsTarget, ...],
+    rules: tuple[GepRule, ...] | None = None,
+) -> Gep:
+    ref = PolicyRef("AuthorizationPolicy", candidate.namespace, name, gep3779.GROUP)
+    policy = gep3779.Policy(ref, candidate.policy.span, (), action, level, (), audit=candidate.policy.audit)
+    chosen = tuple(candidate.rules) if rules is None else rules
+    return Gep(policy, candidate.item.document, targets, chosen, level_written=level is Level.APPLICATION)

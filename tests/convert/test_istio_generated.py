@@ -1,0 +1,68 @@
+"""From Istio, and there and back again: the same where nothing is lost, and never more."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+from eastgate import Authority, Question, Settings
+from eastgate.convert import Assumption, Options
+from tests.convert.conversions import Manifest, Outcome, converted, is_policy
+from tests.convert.istio_generate import meshes
+from tests.convert.test_gep_generated import GEP
+from tests.worlds.test_generated_clusters import authority_of
+
+ACCOUNTS = ["sa:a/x", "sa:a/y", "sa:b/x", "sa:b/y"]
+FOREIGN = ["spiffe://evil/ns/a/sa/x", "spiffe://evil/ns/b/sa/y"]
+DEEPER = ["spiffe://td/ns/a/sa/x/deeper", "spiffe://cluster.local/ns/a/sa/x/deeper", "spiffe://td/x/ns/b/y"]
+HTTP = list(itertools.product(["GET", "POST", "DELETE"], ["/a", "/a/b", "/c/b", "/a*b"]))
+PORTS = [80, 443, 9090]
+
+
+def things(manifests: list[Manifest]) -> list[Manifest]:
+    return [manifest for manifest in manifests if not is_policy(manifest)]
+
+
+def compare(
+    manifests: list[Manifest], outcome: Outcome, chosen: Settings, assumed: frozenset[Assumption], *, linkerd: bool
+) -> None:
+    ours = Settings.from_mapping({"dataPlane": "eastgate"}, chosen)
+    # Before the conversion there is no Linkerd, so that its default does not count.
+    none = Settings.from_mapping({"linkerdDefaultPolicy": "all-unauthenticated"}, ours)
+    before = authority_of(manifests, none)
+    after = authority_of([*things(manifests), *outcome.written, *outcome.kept], ours if linkerd else none)
+    event("lossless" if not outcome.losses else "with losses")
+    event("written" if outcome.written else "nothing written")
+    foreign = [] if Assumption.ISTIO_TRUST_DOMAIN in assumed else FOREIGN
+    deeper = [] if Assumption.ISTIO_IDENTITIES in assumed else DEEPER
+    http = itertools.cycle(HTTP)
+    pods = [m for m in manifests if m["kind"] == "Pod"]
+    if linkerd:
+        pods = [m for m in pods if _is_attached(before, m)]
+    addresses = ["10.1.2.3", "8.8.8.8"]
+    for pod, source, port, address in itertools.product(pods, ["anonymous", *ACCOUNTS, *foreign, *deeper], PORTS, addresses):
+        method, path = next(http)
+        to = f"pod:a/{pod['metadata']['name']}"
+        question = Question(source, to, port, method, path, host="h", source_ip=address)
+        was, becomes = before.decide(question), after.decide(question)
+        assert not becomes.allowed or was.allowed, ("wider", question, was.reason, becomes.reason)
+        assert outcome.losses or becomes.allowed == was.allowed, ("other", question, was.reason, becomes.reason)
+
+
+def _is_attached(authority: Authority, pod: Manifest) -> bool:
+    return bool(authority.engine.attached(f"a/{pod['metadata']['name']}"))
+
+
+assumptions = st.sampled_from([frozenset(), frozenset(Assumption)])
+
+
+@pytest.mark.parametrize("to", [*GEP, "linkerd"])
+@settings(max_examples=150, deadline=None)
+@given(mesh=meshes(), assumed=assumptions)
+def test_from_istio(to: str, mesh: tuple[list[Manifest], Settings], assumed: frozenset[Assumption]) -> None:
+    manifests, chosen = mesh
+    outcome = converted(manifests, to, chosen, Options(assumed))
+    compare(manifests, outcome, chosen, assumed, linkerd=to == "linkerd")
