@@ -55,16 +55,13 @@ def _said(values: Values, is_said: Callable[[WrittenValue], bool], what: str, jo
     """Return the values that the target can say. Those that it cannot are left out of an ALLOW."""
     if values.not_values:
         raise UnsayableError(codes.FIELD, f"the target has no words for {what} that must not match", values.span)
-    unsaid = [value for value in values.values if not is_said(value)]
-    for value in unsaid:
-        message = f"the target has no words for {what} `{value}`"
-        if denies:
-            raise UnsayableError(codes.FIELD, message, value.span)
-        job.lose(codes.FIELD, f"{message}, which is left out", value.span)
-    said = [value.text for value in values.values if value not in unsaid]
-    if not said:
+    said = [value for value in values.values if is_said(value)]
+    if not said or (denies and len(said) < len(values.values)):
         raise UnsayableError(codes.FIELD, f"the target has no words for these {what}", values.span)
-    return list(dict.fromkeys(said))
+    for value in values.values:
+        if value not in said:
+            job.lose(codes.FIELD, f"the target has no words for `{value}`, which is left out", value.span)
+    return list(dict.fromkeys(value.text for value in said))
 
 
 def _ports(values: Values, job: Job, *, denies: bool) -> tuple[int, ...]:

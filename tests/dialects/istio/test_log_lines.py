@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -215,6 +216,33 @@ def test_ztunnel_may_log_json() -> None:
 
 
 # What tells of no decision
+
+
+def test_the_lines_of_a_real_envoy_are_read() -> None:
+    """Envoy 1.40 wrote them, with Istio's formats, for requests of curl: DELETE, PUT, GET, POST and two bad tokens."""
+    told = []
+    for line in (Path(__file__).parent / "envoy.log").read_text().splitlines():
+        try:
+            decision = read(line)
+        except LogLineError as error:
+            told.append(error.diagnostic.code.id)
+        else:
+            told.append(f"{decision.method} {'allow' if decision.cause.allowed else 'deny'}: {decision.cause.words}")
+    connection = "EG2152"  # a line of the listener, about a connection whose requests have lines of their own
+    none = "no rule of an ALLOW policy matches"
+    plaintext = "None deny: plaintext where mTLS is required, or TLS that is not the mesh's"
+    requests = [
+        f"DELETE deny: {none}",
+        "PUT deny: AuthorizationPolicy/foo/deny-put rule 1",
+        "GET allow: policies let it pass",
+        f"POST deny: {none}",
+        "GET deny: the token was refused: "
+        "Jwt is not in the form of Header.Payload.Signature with two dots and 3 sections",
+        "GET deny: the token was refused: no rule has the issuer of the token",
+    ]
+    text = [word for request in requests for word in (request, connection)]
+    json_lines = [requests[0], connection, requests[1], connection, requests[2], plaintext]
+    assert told == [*text, connection, plaintext, f"None deny: {none}", *json_lines]
 
 
 @pytest.mark.parametrize(

@@ -93,7 +93,7 @@ _GATEWAY: Final = "at the gateway"
 def _own(attribute: Attribute) -> Attribute:
     """Return the attribute for what a gateway makes of the token."""
     if attribute is TOKEN or is_claim(attribute):
-        return Attribute(f"{attribute.name} {_GATEWAY}", attribute.key, needs_http=True)
+        return Attribute(attribute.name, f"{attribute.key} ({_GATEWAY})".strip(), needs_http=True)
     return attribute
 
 

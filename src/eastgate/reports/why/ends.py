@@ -79,9 +79,7 @@ def find_called(logged: LoggedDecision, given: GivenEnds, world: World) -> Locat
     """Return what was called; None where the line does not tell, or no manifest declares it."""
     end = logged.called
     if given.to is not None:
-        is_service = given.to.startswith(f"{Service.kind}:")
-        service = _service_named(given.to.partition(":")[2], world) if is_service else None
-        return LocatedDestination(given.to, _service_port(service, end, world) if service is not None else end.port)
+        return LocatedDestination(given.to, _port_at(given.to, end, world))
     pod = _pod_of(end, world) if end.service_port is None or end.port is not None else None
     if pod is not None:
         return LocatedDestination(pod, end.port)
@@ -93,6 +91,16 @@ def find_called(logged: LoggedDecision, given: GivenEnds, world: World) -> Locat
         if service is not None:
             return LocatedDestination(service, _service_port(service, end, world))
     return None
+
+
+def _port_at(to: str, end: LoggedEnd, world: World) -> int | None:
+    """Return the port of a destination that was given. A Gateway's proxy may listen on another one than the Gateway."""
+    kind, _, key = to.partition(":")
+    if kind == Service.kind and (service := _service_named(key, world)) is not None:
+        return _service_port(service, end, world)
+    if kind == Gateway.kind and (gateway := world.gateways.get(key)) is not None:
+        return end.port if any(listener.port == end.port for listener in gateway.listeners) else None
+    return end.port
 
 
 def require_called(logged: LoggedDecision, given: GivenEnds, world: World) -> LocatedDestination:

@@ -13,7 +13,7 @@ from eastgate.api.questions import Question
 from eastgate.diagnostics import snippet
 from eastgate.diagnostics.printable import printable
 from eastgate.dialects.logs import LoggedDecision
-from eastgate.ir import Origin, Rule, rules_of
+from eastgate.ir import AllowAny, Observe, Origin, Rule, rules_of
 from eastgate.records import dataclass
 from eastgate.reports.why.ends import GivenEnds, LocatedDestination, find_called, find_caller, require_called
 from eastgate.symbolic.truth import truth
@@ -176,7 +176,7 @@ def _possible(logged: LoggedDecision, decision: Decision) -> Iterator[Origin]:
     if deciding is not None and deciding.kind in logged.cause.kinds:
         return
     seen = set()
-    for rule in _rules_in(decision):
+    for rule in _denying_rules(decision):
         policy = rule.origin.policy
         if rule.origin.derived is not None and policy is not None and policy.kind in logged.cause.kinds:
             if rule.origin.span not in seen:
@@ -184,11 +184,12 @@ def _possible(logged: LoggedDecision, decision: Decision) -> Iterator[Origin]:
             seen.add(rule.origin.span)
 
 
-def _rules_in(decision: Decision) -> Iterator[Rule]:
+def _denying_rules(decision: Decision) -> Iterator[Rule]:
     for layer in decision.layers:
         for chain in layer.chains:
             for stage in chain.stages:
-                yield from rules_of(stage)
+                if not isinstance(stage, AllowAny | Observe):
+                    yield from rules_of(stage)
 
 
 # The comparison
@@ -208,7 +209,7 @@ def _compare(
 ) -> tuple[bool | None, str]:
     """Return whether the manifests decide like the log, and in words how they compare."""
     cause = logged.cause
-    if cause.allowed == decision.allowed and _is_same(logged, decision, written):
+    if cause.allowed == decision.allowed and _is_same(logged, decision):
         return True, "the manifests still say so"
     if unknown := sorted({*map(str, decision.unknown), *_unknown_in_rules(decision)}):
         return None, f"it depends on what the log does not tell: {', '.join(unknown)}"
@@ -219,15 +220,15 @@ def _compare(
     return True, f"changed since: the verdict is the same, but another rule decides today{gone}"
 
 
-def _is_same(logged: LoggedDecision, decision: Decision, written: tuple[Origin, ...]) -> bool:
+def _is_same(logged: LoggedDecision, decision: Decision) -> bool:
     """Return whether what the log names decides today. Of several rules that deny, a proxy names any."""
     cause, rule = logged.cause, decision.outcome.rule
     if cause.allowed:
         return True
     if cause.policy is not None:
-        named = (each for each in _rules_in(decision) if each.origin in written or each.origin.policy == cause.policy)
-        matching = (each for each in named if cause.rule in (None, each.origin.index))
-        return any(truth(each.when, decision.arrival.request) is True or each is rule for each in matching)
+        denying = (each for each in _denying_rules(decision) if each.origin.policy == cause.policy)
+        named = (each for each in denying if cause.rule in (None, each.origin.index))
+        return any(each is rule or truth(each.when, decision.arrival.request) is True for each in named)
     if rule is None:
         return cause.unmatched and not _unknown_in_rules(decision)
     policy = rule.origin.policy

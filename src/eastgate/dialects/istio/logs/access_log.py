@@ -22,6 +22,7 @@ _HEAD = regex(
     r'\[(?P<start_time>[0-9TZ:.+-]{19,40})\] "(?P<method>\S+) (?P<path>\S+) (?P<protocol>\S+)" '
     r"(?P<response_code>[0-9]{1,3}) "
     r"(?P<response_flags>\S+) (?P<response_code_details>[^\s0-9]\S*) (?P<connection_termination_details>[^\s0-9]\S*) "
+    r'"[^"]*" (?P<bytes_received>[0-9]+) '
 )
 _QUOTED = regex(r'"[^"\s]*"')
 _ADDRESS = regex(r"-|\S+:[0-9]{1,5}|envoy://\S*")
@@ -139,8 +140,9 @@ def _decision(fields: Mapping[str, str], pod: str | None) -> LoggedDecision:
     cause = cause_of(details, text("connection_termination_details") or _ABSENT, text("response_flags") or _ABSENT)
     cluster = _Cluster.of(fields.get("upstream_cluster", ""))
     method, path, host = text("method"), text("path"), text("authority")
-    if cause is None:
-        message = f"the line tells of `{details}`, which is no decision of a policy"
+    if cause is None or (cause.allowed and method is None and not _has_sent(fields, cluster)):
+        what = "a connection on which nothing was sent" if details == _ABSENT else f"`{details}`"
+        message = f"the line tells of {what}, which is no decision of a policy"
         raise LogLineError(NO_POLICY_DECIDED, message, "look for another line of this request or connection")
     if cause.allowed and cluster.direction in ("outbound", "PassthroughCluster", "BlackHoleCluster"):
         raise LogLineError(
@@ -175,12 +177,17 @@ def _decision(fields: Mapping[str, str], pod: str | None) -> LoggedDecision:
         method=method,
         path=path,
         host=host,
-        sni=None if inside is not None else sni,
+        sni=sni,
         protocol=text("protocol"),
         forwarded_for=remote.address,
         without_layers=_WITHOUT_LAYERS,
         fields={"requestId": text("request_id") or ""},
     )
+
+
+def _has_sent(fields: Mapping[str, str], cluster: _Cluster) -> bool:
+    """Return whether bytes of a connection went to the application. Policies are asked with the first of them."""
+    return cluster.direction.startswith("inbound") and fields.get("bytes_received") != "0"
 
 
 _WITHOUT_LAYERS: Final = (
