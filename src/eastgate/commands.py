@@ -76,7 +76,7 @@ def convert_manifests(
     settings: Settings | None = None,
     *,
     assume: Iterable[Assumption] = (),
-    istio_root_namespace: str = "istio-system",
+    istio_root_namespace: str | None = None,
 ) -> Conversion:
     """Write policies as another API has them, and say what is lost: `eastgate convert`.
 

@@ -47,7 +47,10 @@ _CONDITIONS: dict[str, list[str]] = {
     "source.ip": ["10.0.0.0/8"],
     "request.headers[x]": ["1"],
 }
-_COMMON = {"source": ["principals", "principals", "namespaces", "serviceAccounts"], "operation": ["ports", "methods", "paths"]}
+_COMMON = {
+    "source": ["principals", "principals", "namespaces", "serviceAccounts"],
+    "operation": ["ports", "methods", "paths"],
+}
 
 
 @st.composite

@@ -122,3 +122,36 @@ def test_a_service_at_l7_is_for_its_waypoint(reading: str, written: int) -> None
     outcome = to_istio(one, meshMode="ambient", serviceTarget=reading)
     assert [one["spec"]["targetRefs"][0]["name"] for one in outcome.written] == ["web"] * written
     assert set(outcome.losses) == {"EG7106"}
+
+
+@pytest.mark.parametrize("action", ["ALLOW", "DENY"])
+def test_what_ztunnel_does_not_see_is_not_left_to_it(action: str) -> None:
+    http, labels = {"applicationAttributes": {"paths": ["/admin"]}}, {"istio.io/dataplane-mode": "ambient"}
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop", "labels": labels}}
+    outcome = to_istio(namespace, policy("p", action, level="APPLICATION", rules=[http]))
+    assert outcome.written == []
+    assert outcome.losses == ["EG7106"]
+
+
+def istio_policy(name: str, action: str = "ALLOW", **spec: Any) -> Manifest:
+    return {
+        "apiVersion": "security.istio.io/v1",
+        "kind": "AuthorizationPolicy",
+        "metadata": {"name": name, "namespace": spec.pop("namespace", "shop")},
+        "spec": {"action": action, **spec},
+    }
+
+
+@pytest.mark.parametrize("namespace", ["shop", "istio-system"])
+def test_an_allow_does_not_join_those_that_istio_has_already(namespace: str) -> None:
+    outcome = to_istio(policy("p"), istio_policy("q", namespace=namespace, rules=[{}]))
+    assert [one["metadata"]["name"] for one in outcome.written] == ["q"]
+    assert [one["metadata"]["name"] for one in outcome.kept] == ["p"]
+    assert outcome.losses == ["EG7507"]
+
+
+def test_a_policy_of_istio_keeps_its_name() -> None:
+    there = istio_policy("p", "DENY", selector={"matchLabels": {"app": "db"}}, rules=[{}])
+    outcome = to_istio(policy("p"), there)
+    assert [one["metadata"]["name"] for one in outcome.written] == ["p-2", "p"]
+    assert outcome.losses == []

@@ -12,7 +12,7 @@ from eastgate import Authority, Question, Settings
 from eastgate.convert import Assumption, Options
 from tests.convert.conversions import Manifest, Outcome, converted, is_policy
 from tests.convert.istio_generate import meshes
-from tests.convert.test_gep_generated import GEP
+from tests.convert.test_gep_generated import GEP, clusters
 from tests.worlds.test_generated_clusters import authority_of
 
 ACCOUNTS = ["sa:a/x", "sa:a/y", "sa:b/x", "sa:b/y"]
@@ -43,7 +43,9 @@ def compare(
     if linkerd:
         pods = [m for m in pods if _is_attached(before, m)]
     addresses = ["10.1.2.3", "8.8.8.8"]
-    for pod, source, port, address in itertools.product(pods, ["anonymous", *ACCOUNTS, *foreign, *deeper], PORTS, addresses):
+    for pod, source, port, address in itertools.product(
+        pods, ["anonymous", *ACCOUNTS, *foreign, *deeper], PORTS, addresses
+    ):
         method, path = next(http)
         to = f"pod:a/{pod['metadata']['name']}"
         question = Question(source, to, port, method, path, host="h", source_ip=address)
@@ -66,3 +68,21 @@ def test_from_istio(to: str, mesh: tuple[list[Manifest], Settings], assumed: fro
     manifests, chosen = mesh
     outcome = converted(manifests, to, chosen, Options(assumed))
     compare(manifests, outcome, chosen, assumed, linkerd=to == "linkerd")
+
+
+@pytest.mark.parametrize("back", GEP)
+@settings(max_examples=60, deadline=None)
+@given(situation=clusters)
+def test_from_gep_3779_to_istio_and_back(back: str, situation: tuple[list[Manifest], Settings]) -> None:
+    manifests, chosen = situation
+    everything = Options(frozenset(Assumption))
+    once = converted(manifests, "istio", chosen, everything)
+    twice = converted([*things(manifests), *once.written], back, chosen, everything)
+    if once.losses or twice.losses:
+        return
+    before, after = authority_of(manifests, chosen), authority_of([*things(manifests), *twice.written], chosen)
+    for pod in (m for m in manifests if m["kind"] == "Pod"):
+        to = f"pod:{pod['metadata']['namespace']}/{pod['metadata']['name']}"
+        for source, port, (method, path) in itertools.product(["anonymous", *ACCOUNTS], PORTS, HTTP):
+            question = Question(source, to, port, method, path)
+            assert after.decide(question).allowed == before.decide(question).allowed, question

@@ -194,6 +194,17 @@ def _attach(draw: st.DrawFn, spec: Manifest, targets: list[Manifest]) -> None:
 
 
 @st.composite
+def _single_source(draw: st.DrawFn, *, ambient: bool) -> Manifest:
+    """Draw a policy with nothing but one source, in which nothing else hides what that matches."""
+    source = draw(_sources(PLAIN_SOURCES if ambient else SOURCES, accounts=True))
+    spec: Manifest = {"action": draw(st.sampled_from(["ALLOW", "DENY"])), "rules": [{"from": [{"source": source}]}]}
+    if draw(st.booleans()):
+        spec["selector"] = draw(st.sampled_from(SELECTORS))
+    metadata = {"name": "p0", "namespace": draw(st.sampled_from(["app", ROOT]))}
+    return {"apiVersion": "security.istio.io/v1", "kind": "AuthorizationPolicy", "metadata": metadata, "spec": spec}
+
+
+@st.composite
 def _tokens(draw: st.DrawFn, name: str, issuers: list[str], targets: list[Manifest]) -> Manifest:
     spec: Manifest = {"jwtRules": [{"issuer": issuer} for issuer in issuers]}
     if draw(st.booleans()):
@@ -204,7 +215,7 @@ def _tokens(draw: st.DrawFn, name: str, issuers: list[str], targets: list[Manife
 
 
 @st.composite
-def _peers(draw: st.DrawFn, name: str) -> Manifest:
+def _peers(draw: st.DrawFn, name: str, namespaces: list[str]) -> Manifest:
     mode = st.sampled_from(["STRICT", "PERMISSIVE", "DISABLE", "UNSET"])
     spec: Manifest = draw(st.fixed_dictionaries({}, optional={"mtls": st.fixed_dictionaries({"mode": mode})}))
     if draw(st.booleans()):
@@ -213,7 +224,7 @@ def _peers(draw: st.DrawFn, name: str) -> Manifest:
         written = draw(ports)
         if written:
             spec["portLevelMtls"] = written
-    metadata: Manifest = {"name": name, "namespace": draw(st.sampled_from([*NAMESPACES, ROOT]))}
+    metadata: Manifest = {"name": name, "namespace": draw(st.sampled_from(namespaces))}
     if draw(st.booleans()):
         metadata["creationTimestamp"] = draw(st.sampled_from(["2024-01-01T00:00:00Z", "2025-01-01T00:00:00Z"]))
     return {"apiVersion": "security.istio.io/v1", "kind": "PeerAuthentication", "metadata": metadata, "spec": spec}
@@ -252,6 +263,11 @@ TARGETS: list[Manifest] = [
 @st.composite
 def resources(draw: st.DrawFn, *, ambient: bool = False) -> list[Manifest]:
     """Draw policies of all kinds. In an ambient mesh more of them have targets, or are such as ztunnel knows."""
+    kinds = draw(st.sampled_from(["all", "all", "one source", "mTLS"]))
+    if kinds == "one source":
+        return [draw(_single_source(ambient=ambient))]
+    if kinds == "mTLS":
+        return [draw(_peers(f"m{number}", ["app", ROOT])) for number in range(3)]
     sources = PLAIN_SOURCES if ambient and draw(st.booleans()) else SOURCES
     targets = TARGETS if ambient else TARGETS[:1]
     made = [draw(_policy(f"p{number}", targets, sources)) for number in range(draw(st.integers(1, 4)))]
@@ -259,7 +275,7 @@ def resources(draw: st.DrawFn, *, ambient: bool = False) -> list[Manifest]:
         made.append(draw(_tokens("t0", ISSUERS[:2], targets)))
     if draw(st.booleans()):
         made.append(draw(_tokens("t1", ISSUERS[2:], targets)))
-    return made + [draw(_peers(f"m{number}")) for number in range(draw(st.integers(0, 3)))]
+    return made + [draw(_peers(f"m{number}", [*NAMESPACES, ROOT])) for number in range(draw(st.integers(0, 3)))]
 
 
 @st.composite

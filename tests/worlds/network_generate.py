@@ -99,7 +99,7 @@ labels = st.sampled_from(
         for tier in ("f", "g", None)
     ]
 )
-container_ports = st.lists(
+container_ports: Strategy = st.lists(
     st.sampled_from(
         [
             {"name": "http", "containerPort": 80},
@@ -180,11 +180,14 @@ def clusters(draw: st.DrawFn, scope: Scope) -> list[Manifest]:
 
 # NetworkPolicy
 
-network_policy_ports = st.sampled_from(
+network_policy_ports: Strategy = st.sampled_from(
     [
         {},
         {"port": 80},
         {"port": 80, "endPort": 90},
+        {"port": 85, "endPort": 90},
+        {"port": 53, "endPort": 85},
+        {"port": 86, "endPort": 8080},
         {"port": 90, "endPort": 90, "protocol": "TCP"},
         {"port": 1, "endPort": 65535},
         {"protocol": "UDP"},
@@ -196,7 +199,7 @@ network_policy_ports = st.sampled_from(
         {"port": 9, "protocol": "SCTP"},
     ]
 )
-numeric_ports = network_policy_ports.filter(lambda port: not isinstance(port.get("port"), str))
+numeric_ports: Strategy = network_policy_ports.filter(lambda port: not isinstance(port.get("port"), str))
 
 
 def _shaped(items: Strategy, most: int) -> Strategy:
@@ -216,7 +219,7 @@ def _network_policy_rule(draw: st.DrawFn, side: str, scope: Scope) -> Manifest:
     )
     # the simpler tool fails on names of ports without `to`
     ports = network_policy_ports if scope.whole or side == "from" else numeric_ports
-    absent = st.none() if scope.whole else st.just([])
+    absent: Strategy = st.none() if scope.whole else st.just([])
     choices = {side: _shaped(peer, 3) | absent, "ports": _shaped(ports, 3) | absent}
     return {field: draw(choices[field]) for field in fields}
 
@@ -263,7 +266,7 @@ def _numbered(number: Manifest) -> Manifest:
     return {"portRange": {"protocol": protocol.upper(), **port["range"]}}
 
 
-protocols = [
+protocols: list[Manifest] = [
     {"tcp": {"destinationPort": {"number": 80}}},
     {"tcp": {"destinationPort": {"range": {"start": 80, "end": 90}}}},
     {"udp": {"destinationPort": {"number": 53}}},
@@ -363,8 +366,7 @@ def asks(draw: st.DrawFn, cluster: list[Manifest]) -> Ask:
     outside = [f"ip:{address}" for address in (*OUTSIDE, *NODES)]
     to = draw(st.sampled_from([*others, *named, *others, *(["service:n/service"] if is_backed else []), *outside]))
     if to.startswith("service:"):
-        port, protocol = draw(st.sampled_from([(80, "tcp"), (53, "udp")]))
-        return Ask(source, to, port, protocol)
+        return Ask(source, to, *draw(st.sampled_from([(80, "tcp"), (53, "udp")])))
     port = draw(st.sampled_from([*PORTS, None]))
     protocol = draw(st.sampled_from(["tcp", "tcp", "udp", "sctp"]))
     given = draw(st.sampled_from([None, None, "10.1.1.9", "8.8.8.8"])) if source.startswith("pod:") else None

@@ -375,14 +375,15 @@ def _holds(expression: Manifest, labels: dict[str, str]) -> bool:
 
 
 def _is_port(item: Manifest, connection: Connection) -> bool:
-    if item.get("protocol", "TCP") != connection.protocol:
+    if (item.get("protocol") or "TCP") != connection.protocol:
         return False
     port = item.get("port")
     if port is None:
         return True
     if isinstance(port, str):
         return (port, connection.port, connection.protocol) in _declared_ports(connection)
-    return bool(port <= connection.port <= item.get("endPort", port))
+    last = item["endPort"] if item.get("endPort") is not None else port
+    return bool(port <= connection.port <= last)
 
 
 def _is_admin_port(item: Manifest, connection: Connection) -> bool:

@@ -16,9 +16,7 @@ from eastgate.symbolic.callers import AccountsIn, CallerCell, IdentityCell, Othe
 __all__ = ["assume"]
 
 
-def assume(
-    comparison: AuthorityComparison, assumed: Container[Assumption], trust_domain: str
-) -> AuthorityComparison:
+def assume(comparison: AuthorityComparison, assumed: Container[Assumption], trust_domain: str) -> AuthorityComparison:
     """Return a comparison without the differences of callers who do not exist."""
     accounts = Assumption.ISTIO_IDENTITIES in assumed
     own = Assumption.ISTIO_TRUST_DOMAIN in assumed

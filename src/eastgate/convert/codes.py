@@ -295,8 +295,8 @@ ACTION = Code(
 ATTACHMENT = Code(
     "EG7503",
     "the policy is about more than pods",
-    "Istio attaches the policy to Gateways, Services or waypoints, sees a waypoint in the place of the caller, or sees no "
-    "identities on some ports. A policy on pods would be another one. The policy is not converted.",
+    "Istio attaches the policy to Gateways, Services or waypoints, sees a waypoint in the place of the caller, or has "
+    "no identities on some ports. A policy on pods would mean something else. The policy is not converted.",
     Severity.WARNING,
 )
 ROOT_COPIES = Code(
@@ -309,29 +309,29 @@ ROOT_COPIES = Code(
 FIELD = Code(
     "EG7505",
     "a rule that the target has no words for",
-    "Hosts, addresses, tokens, headers, path templates and what must not match cannot be said. What asks for them is left "
-    "out of an ALLOW, which allows less. A DENY, and an ALLOW of which no rule is left, is not converted.",
+    "Hosts, addresses, tokens, headers, path templates and what must not match cannot be said. What asks for them is "
+    "left out of an ALLOW, which allows less. A DENY, and an ALLOW of which no rule is left, is not converted.",
     Severity.WARNING,
 )
 CALLERS = Code(
     "EG7506",
     "callers by patterns",
-    "Istio matches namespaces and service accounts of any trust domain, identities below those of accounts, and patterns. "
-    "In an ALLOW those callers stay who can be named, or are known to match; a DENY is converted only where all of its "
-    "callers can be named.",
+    "Istio matches namespaces and service accounts of any trust domain, identities below those of accounts, and "
+    "patterns. In an ALLOW those callers stay who can be named, or are known to match; a DENY is converted only where "
+    "all of its callers can be named.",
     Severity.WARNING,
 )
 POLICIES_MEET = Code(
     "EG7507",
     "policies that must not be put into one list, or apart",
-    "Of the ALLOW policies of one API any is enough, and of two APIs each must allow. What meets a policy that is of the "
-    "other API already, or stays where it is, is not converted: it would become wider, or of no use.",
+    "Of the ALLOW policies of one API any is enough, and of two APIs each must allow. What meets a policy that is of "
+    "the other API already, or stays where it is, is not converted: it would become wider, or of no use.",
     Severity.WARNING,
 )
 ZTUNNEL = Code(
     "EG7508",
     "ztunnel drops a part of this rule",
-    "ztunnel sees connections only. It leaves out ALLOW rules with fields of HTTP, and so does the conversion; of a DENY "
-    "it drops the fields, and often the rule. What is converted denies what is written, which is more.",
+    "ztunnel sees connections only. It leaves out ALLOW rules with fields of HTTP, and so does the conversion; of a "
+    "DENY it drops the fields, and often the rule. What is converted denies what is written, which is more.",
     Severity.WARNING,
 )

@@ -35,7 +35,9 @@ def _manifest(version: str, kind: str, gep: Gep, job: Job, name: str, spec: Mani
     return {
         "apiVersion": f"{GROUP}/{version}",
         "kind": kind,
-        "metadata": metadata_of(gep.document, chosen, gep.written_namespace, {MODE: "audit"} if gep.policy.audit else None),
+        "metadata": metadata_of(
+            gep.document, chosen, gep.written_namespace, {MODE: "audit"} if gep.policy.audit else None
+        ),
         "spec": spec,
     }
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from eastgate.convert import codes
 from eastgate.convert.gep_reading import Gep, PodsTarget, TargetedService, read
 from eastgate.convert.gep_writing import resolved
+from eastgate.convert.istio_attachment import is_at_ztunnel, pod_behind_waypoint
 from eastgate.convert.istio_levels import Aimed, closes, one_level_each
 from eastgate.convert.istio_rules import istio_rules
 from eastgate.convert.model import CONVERTED_FROM, Item, Job, Manifest, metadata_of, origin_of
@@ -65,29 +66,46 @@ def _aim(gep: Gep, job: Job) -> Aimed | None:
         message = f"a policy in {gep.namespace} means the whole mesh in Istio: {gep.policy.ref} is not converted"
         job.keep(gep.document, codes.ROOT_NAMESPACE, message, gep.document.locate("metadata", "namespace"))
         return None
-    if job.settings.mesh_mode is MeshMode.AMBIENT:
-        if gep.policy.audit:
-            message = f"ambient Istio may enforce a dry run: {gep.policy.ref} is not converted"
-            job.keep(gep.document, codes.AUDIT, message, gep.document.locate("metadata", "annotations"))
-            return None
-        if any(rule.is_http for rule in gep.rules) and any(isinstance(target, PodsTarget) for target in gep.targets):
-            why = "ztunnel sees no paths and methods of what is sent to pods themselves"
-            message = f"{why}: {gep.policy.ref} is not converted"
-            job.keep(gep.document, codes.WAYPOINT, message, gep.span("targetRefs"), help=_WAYPOINT_HELP)
-            return None
-        services = tuple(target for target in gep.targets if isinstance(target, TargetedService))
-        reading = job.settings.section(GepSettings).service_target
-        if services and (gep.is_application or reading is ServiceReading.TRAFFIC):
-            return _aim_at_services(gep, services, job)
+    services = tuple(target for target in gep.targets if isinstance(target, TargetedService))
+    by_traffic = job.settings.section(GepSettings).service_target is ServiceReading.TRAFFIC
+    if job.settings.mesh_mode is MeshMode.AMBIENT and services and (gep.is_application or by_traffic):
+        return _aim_at_services(gep, services, job) if _is_no_dry_run(gep, job) else None
     pods = [resolved(target, gep, job) for target in gep.targets]
     chosen = tuple(target for target in pods if target is not None)
     if len(chosen) < len(pods) or not all(_selectable(target, gep, job) for target in chosen):
         return None
-    return Aimed(gep, chosen) if _is_alone(gep, chosen, job) else None
+    return Aimed(gep, chosen) if _is_enforced(gep, chosen, job) and _is_alone(gep, chosen, job) else None
+
+
+def _is_no_dry_run(gep: Gep, job: Job) -> bool:
+    if gep.policy.audit:
+        message = f"ambient Istio may enforce a dry run: {gep.policy.ref} is not converted"
+        job.keep(gep.document, codes.AUDIT, message, gep.document.locate("metadata", "annotations"))
+    return not gep.policy.audit
+
+
+def _is_enforced(gep: Gep, pods: Sequence[PodsTarget], job: Job) -> bool:
+    """Return whether the proxies of these pods see what the policy asks: ztunnel has no HTTP, and no caller behind a
+    waypoint.
+    """
+    for target in pods:
+        behind = pod_behind_waypoint(target.selector, gep.namespace, job)
+        if behind is not None:
+            message = f"a waypoint is before {behind}, or is that pod: {gep.policy.ref} is not converted"
+            job.keep(gep.document, codes.WAYPOINT, message, target.span, help=_WAYPOINT_HELP)
+            return False
+    by_labels = any(is_at_ztunnel(target.selector, gep.namespace, job) for target in pods)
+    if job.settings.mesh_mode is not MeshMode.AMBIENT and not by_labels:
+        return True
+    if any(rule.is_http for rule in gep.rules):
+        message = f"ztunnel sees no paths and methods: {gep.policy.ref} is not converted"
+        job.keep(gep.document, codes.WAYPOINT, message, gep.span("targetRefs"), help=_WAYPOINT_HELP)
+        return False
+    return _is_no_dry_run(gep, job)
 
 
 def _is_alone(gep: Gep, pods: Sequence[PodsTarget], job: Job) -> bool:
-    """Return whether no policy of Istio allows on some of these pods already: both must allow, and then either would."""
+    """Return whether no policy of Istio allows on some of these pods: both must allow, and in one list either would."""
     if not closes(gep, job):
         return True
     for item in job.items:

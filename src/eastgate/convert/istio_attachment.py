@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from eastgate.cluster import GatewaysMatching, PodsMatching, Workload
+from eastgate.cluster import GatewaysMatching, PodsMatching, Selector, Workload
 from eastgate.convert import codes
 from eastgate.convert.istio_callers import UnsayableError
 from eastgate.convert.model import Job
@@ -11,16 +11,16 @@ from eastgate.dialects import gep3779
 from eastgate.dialects.gep3779.model import Tier
 from eastgate.dialects.istio.authentications import MtlsMode, PeerAuthentication
 from eastgate.dialects.istio.model import Action, IstioAuthorizationPolicy, IstioPolicy
-from eastgate.dialects.istio.planes import Plane, plane_of
+from eastgate.dialects.istio.planes import ServingPlane, plane_of
 from eastgate.dialects.istio.settings import IstioSettings
 from eastgate.dialects.istio.waypoints import bindings_of, is_waypoint_pod
 from eastgate.manifests import Document
 
-__all__ = ["check_attachment", "is_at_ztunnel", "namespaces_of"]
+__all__ = ["check_attachment", "is_at_ztunnel", "namespaces_of", "pod_behind_waypoint"]
 
 
 def namespaces_of(policy: IstioPolicy, document: Document, job: Job) -> list[str]:
-    """Return the namespaces that a policy is about: its own, or where that is the root namespace, all that are known."""
+    """Return the namespaces that a policy is about: its own, or in the root namespace all that are known."""
     if not policy.in_root or policy.refs:
         return [policy.namespace]
     homes = {item.policy.ref.namespace for item in job.items if item.policy.ref.namespace is not None}
@@ -41,19 +41,21 @@ def check_attachment(policy: IstioAuthorizationPolicy, document: Document, names
         raise UnsayableError(codes.ATTACHMENT, f"it targets a {kinds}", document.locate("spec", "targetRefs"))
     if job.world.select_gateways(GatewaysMatching(namespace, policy.selector)):
         raise UnsayableError(codes.ATTACHMENT, f"Gateways of {namespace} have it too", spec)
-    for workload in _pods(policy, namespace, job):
-        if is_waypoint_pod(workload, job.world) or bindings_of(workload, job.world, job.settings.trust_domain):
-            raise UnsayableError(codes.ATTACHMENT, f"traffic to {workload.key} goes through a waypoint", spec)
+    behind = pod_behind_waypoint(policy.selector, namespace, job)
+    if behind is not None:
+        raise UnsayableError(codes.ATTACHMENT, f"a waypoint is before {behind}, or is that pod", spec)
     for item in job.items:
         other = item.policy
         if isinstance(other, PeerAuthentication) and _disables(other) and _may_meet(other, policy, namespace):
             raise UnsayableError(codes.ATTACHMENT, f"{other.ref} turns identities off for some ports", spec)
-        if isinstance(other, gep3779.Policy) and (other.tier is not Tier.NAMESPACED or other.ref.namespace == namespace):
+        if isinstance(other, gep3779.Policy) and (
+            other.tier is not Tier.NAMESPACED or other.ref.namespace == namespace
+        ):
             raise UnsayableError(codes.POLICIES_MEET, f"namespace {namespace} has policies of GEP-3779 already", spec)
 
 
-def _pods(policy: IstioPolicy, namespace: str, job: Job) -> list[Workload]:
-    return [job.world.workloads[key] for key in sorted(job.world.select(PodsMatching(namespace, policy.selector)))]
+def _pods(selector: Selector, namespace: str, job: Job) -> list[Workload]:
+    return [job.world.workloads[key] for key in sorted(job.world.select(PodsMatching(namespace, selector)))]
 
 
 def _disables(policy: PeerAuthentication) -> bool:
@@ -64,9 +66,23 @@ def _may_meet(peer: PeerAuthentication, policy: IstioPolicy, namespace: str) -> 
     return (peer.in_root or peer.namespace == namespace) and may_meet(peer.selector, policy.selector)
 
 
-def is_at_ztunnel(policy: IstioPolicy, namespace: str, job: Job) -> bool:
-    """Return whether ztunnel enforces a policy for some pods that are known, or for others of the namespace."""
+def pod_behind_waypoint(selector: Selector, namespace: str, job: Job) -> str | None:
+    """Return a selected pod that is a waypoint, or sees one in the place of its callers; None where there is none."""
+    for workload in _pods(selector, namespace, job):
+        at_ztunnel = _plane(workload, job) is ServingPlane.ZTUNNEL
+        bound = at_ztunnel and bindings_of(workload, job.world, job.settings.trust_domain)
+        if bound or is_waypoint_pod(workload, job.world):
+            return workload.key
+    return None
+
+
+def is_at_ztunnel(selector: Selector, namespace: str, job: Job) -> bool:
+    """Return whether ztunnel is before some selected pods that are known, or before others of the namespace."""
     unknown = Workload(f"{namespace}/-", namespace, "-")
-    data_plane = job.settings.section(IstioSettings).istio_data_plane
-    pods = (unknown, *_pods(policy, namespace, job))
-    return any(plane_of(workload, job.world, data_plane) is Plane.ZTUNNEL for workload in pods)
+    return any(
+        _plane(workload, job) is ServingPlane.ZTUNNEL for workload in (unknown, *_pods(selector, namespace, job))
+    )
+
+
+def _plane(workload: Workload, job: Job) -> ServingPlane:
+    return plane_of(workload, job.world, job.settings.section(IstioSettings).istio_data_plane)

@@ -23,7 +23,7 @@ from eastgate.dialects.istio.mesh_config import MeshConfig, mesh_settings
 from eastgate.dialects.istio.model import Action, IstioAuthorizationPolicy
 from eastgate.dialects.istio.provenance import Surface
 from eastgate.dialects.istio.trust_domains import replace_trust_domains
-from eastgate.dialects.istio.written import IstioRule, Values, When, Written
+from eastgate.dialects.istio.written import IstioRule, Values, When, WrittenValue
 from eastgate.dialects.istio.ztunnel import lower_rule
 from eastgate.ir import Origin, Predicate, Request
 from eastgate.ir.attributes import IDENTITY
@@ -91,7 +91,9 @@ class CallerReader:
             raise UnsayableError(codes.CALLERS, message, span, _ASSUME)
         callers = (*named.callers, *self._known(parts, named.callers))
         listed = ", ".join(map(_text, callers)) or "none is known"
-        self._job.lose(codes.CALLERS, f"of these callers only those stay who can be named: {listed}", span, help=_ASSUME)
+        self._job.lose(
+            codes.CALLERS, f"of these callers only those stay who can be named: {listed}", span, help=_ASSUME
+        )
         return callers
 
     def _named(self, parts: Sequence[Part]) -> _Named:
@@ -141,12 +143,12 @@ class CallerReader:
 
     # Values
 
-    def _values(self, field: str, values: Iterable[Written]) -> _Named:
+    def _values(self, field: str, values: Iterable[WrittenValue]) -> _Named:
         named = [self._value(field, value) for value in values]
         callers = dict.fromkeys(caller for each in named for caller in each.callers)
         return _Named(tuple(callers), all(each.exact for each in named))
 
-    def _value(self, field: str, value: Written) -> _Named:
+    def _value(self, field: str, value: WrittenValue) -> _Named:
         match field:
             case "principals":
                 texts = replace_trust_domains([value.text], self._mesh.trust_domains)

@@ -104,7 +104,7 @@ class _Namespace:
         policy, document, job = candidate.policy, candidate.item.document, self._job
         try:
             check_attachment(policy, document, candidate.namespace, job)
-            at_ztunnel = is_at_ztunnel(policy, candidate.namespace, job)
+            at_ztunnel = is_at_ztunnel(policy.selector, candidate.namespace, job)
             candidate.rules = RuleReader(policy, job, at_ztunnel=at_ztunnel).rules()
             if policy.rules and not candidate.rules and candidate.allows:
                 raise UnsayableError(codes.FIELD, "no rule is left of it", document.locate("spec", "rules"))

@@ -1,4 +1,4 @@
-"""Converts Linkerd's inbound policy to what GEP-3779 says: for each Server an ALLOW for its pods, on its port, of its callers.
+"""Converts Linkerd's inbound policy to what GEP-3779 says: for each Server an ALLOW for its pods, on its port.
 
 GEP-3779 knows clients by their identities only, and closes all other ports of a workload that it targets.
 """

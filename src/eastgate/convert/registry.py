@@ -16,8 +16,8 @@ from eastgate.convert.linkerd_reading import from_linkerd
 from eastgate.convert.linkerd_writing import to_linkerd, write_linkerd
 from eastgate.convert.model import Item, Job, without_status
 from eastgate.dialects import accesspolicy, gep3779, istio, kuadrant, linkerd
-from eastgate.dialects.base import Dialect
 from eastgate.dialects.accesspolicy.validation import NETWORKING_GROUP, PROTOTYPE_GROUP
+from eastgate.dialects.base import Dialect
 from eastgate.dialects.converting import Converter
 from eastgate.records import dataclass
 

@@ -1,7 +1,7 @@
 """Whether a regular expression matches the identities of all service accounts of some namespaces, or of none.
 
-Identities are `spiffe://<trust domain>/ns/<namespace>/sa/<name>`, of which the namespace or the name may be any but some.
-The expression becomes an automaton, which is walked with all of them at once.
+Identities are `spiffe://<trust domain>/ns/<namespace>/sa/<name>`, in which the namespace or the name may be any but
+some. The expression becomes an automaton, which is walked with all of them at once.
 """
 
 from __future__ import annotations
