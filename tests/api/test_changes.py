@@ -220,7 +220,7 @@ def test_a_world_that_comes_piece_by_piece_is_decided_as_one_that_was_there(path
             continue
         expected = answers(Authority(manifests, unread=Handling.IGNORE), table)
         for objects in (manifests.objects, manifests.objects[::-1]):
-            authority = Authority(Manifests(manifests.settings, policies=manifests.policies))
+            authority = Authority(Manifests(manifests.settings, policies=manifests.policies), unread=Handling.IGNORE)
             often = max(1, len(objects) // 8)
             for number, one in enumerate(objects):
                 if number % often == 0:
@@ -228,7 +228,7 @@ def test_a_world_that_comes_piece_by_piece_is_decided_as_one_that_was_there(path
                     authority.engine.compile_all()
                 authority.update(put=[one])
             assert answers(authority, table) == expected
-        late = Authority(Manifests(manifests.settings))
+        late = Authority(Manifests(manifests.settings), unread=Handling.IGNORE)
         answers(late, table)
         late.update(put=[*manifests.policies[::-1], *manifests.objects[::-1]])
         assert answers(late, table) == expected
