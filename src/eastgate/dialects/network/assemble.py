@@ -15,7 +15,7 @@ from typing import Final
 from eastgate.cluster.points import Direction
 from eastgate.dialects.base import Scene
 from eastgate.dialects.network.model import NetworkPolicy, NetworkTier
-from eastgate.dialects.network.provenance import PLACEMENTS, EnforcementReading, OwnNode, StageName, ToItself
+from eastgate.dialects.network.provenance import PLACEMENTS, EnforcementReading, NodeTraffic, StageName, ToItself
 from eastgate.dialects.network.settings import NetworkEnforcement, NetworkSettings
 from eastgate.dialects.network.tiers import order_tier
 from eastgate.ir import (
@@ -39,7 +39,7 @@ from eastgate.ir.attributes import VICINITY
 __all__ = ["ends"]
 
 _TO_ITSELF: Final = Rule(Is(VICINITY, OneOf(frozenset({"itself"}))), Origin(None, 0, derived=ToItself()))
-_OWN_NODE: Final = Rule(Is(VICINITY, OneOf(frozenset({"node"}))), Origin(None, 0, derived=OwnNode()))
+_OWN_NODE: Final = Rule(Is(VICINITY, OneOf(frozenset({"node"}))), Origin(None, 0, derived=NodeTraffic()))
 
 
 def ends(attached: Sequence[Attachment[NetworkPolicy]], direction: Direction, scene: Scene) -> list[Layer]:

@@ -10,7 +10,7 @@ from eastgate.dialects.network.settings import NetworkEnforcement
 from eastgate.ir import Placement, RuleKind, Site
 from eastgate.records import dataclass
 
-__all__ = ["PLACEMENTS", "EnforcementReading", "OwnNode", "StageName", "ToItself"]
+__all__ = ["PLACEMENTS", "EnforcementReading", "NodeTraffic", "StageName", "ToItself"]
 
 PLACEMENTS = {direction: Placement(Site.NETWORK, direction) for direction in Direction}
 
@@ -36,7 +36,7 @@ class ToItself:
 
 
 @dataclass(frozen=True, slots=True)
-class OwnNode:
+class NodeTraffic:
     """The origin of a rule for traffic between a pod and its own node, which NetworkPolicies always allow."""
 
     kind: ClassVar[RuleKind] = RuleKind.PROBE
