@@ -79,6 +79,10 @@ def pod_behind_waypoint(selector: Selector, namespace: str, job: Job) -> str | N
 def is_at_ztunnel(selector: Selector, namespace: str, job: Job) -> bool:
     """Return whether ztunnel is before some selected pods that are known, or before others of the namespace."""
     unknown = Workload(f"{namespace}/-", namespace, "-")
-    data_plane = job.settings.section(IstioSettings).istio_data_plane
-    pods = (unknown, *_pods(policy, namespace, job))
-    return any(plane_of(workload, job.world, data_plane) is ServingPlane.ZTUNNEL for workload in pods)
+    return any(
+        _plane(workload, job) is ServingPlane.ZTUNNEL for workload in (unknown, *_pods(selector, namespace, job))
+    )
+
+
+def _plane(workload: Workload, job: Job) -> ServingPlane:
+    return plane_of(workload, job.world, job.settings.section(IstioSettings).istio_data_plane)
