@@ -43,7 +43,7 @@ from eastgate.ir import (
     ask_authorizers,
     authorizers_in,
 )
-from eastgate.ir.attributes import IDENTITY, PORT, Attribute, header, query
+from eastgate.ir.attributes import APPLICATION, IDENTITY, PORT, Attribute, header, query
 from eastgate.records import dataclass
 from eastgate.settings import Settings
 from eastgate.unread import (
@@ -229,6 +229,8 @@ class Decider:
                 values = {**shared, **caller, **crossing.values}
                 if crossing.hides_http:
                     crossing.complete(values, question)
+                    if APPLICATION in values:
+                        values[APPLICATION] = "bytes"
                     arrivals.append((crossing, without_http(values)))
                     continue
                 if crossing.repeatable:

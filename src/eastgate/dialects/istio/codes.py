@@ -106,8 +106,9 @@ MESH_CONFIG = Code(
     "Trust domains, the normalization of paths and providers come from the ConfigMap `istio`. Where it cannot be read, "
     "nobody knows what policies mean.",
 )
-OTHER_ROOT = Code(
+OTHER_MESH = Code(
     "EG2124",
-    "another root namespace",
-    "The MeshConfig names a root namespace that is not the one that policies were read with.",
+    "settings of another mesh",
+    "The MeshConfig names a root namespace or a trust domain that is not the one of the settings, which say where "
+    "policies apply and who callers are.",
 )

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from eastgate.cluster import World
 from eastgate.diagnostics import Diagnostic
 from eastgate.dialects.istio import codes
-from eastgate.dialects.istio.mesh_config import config_map_of, mesh_problems, written_root
+from eastgate.dialects.istio.mesh_config import config_map_of, mesh_problems, mesh_settings, written_root
 from eastgate.dialects.istio.model import IstioPolicy
 from eastgate.dialects.istio.settings import IstioSettings
 from eastgate.settings import Settings
@@ -28,4 +28,8 @@ def examine(
     root, ours = written_root(config_map), settings.section(IstioSettings).root_namespace
     if root is not None and root != ours:
         message = f"the MeshConfig names the root namespace {root}, and policies were read with {ours}"
-        yield None, Diagnostic(codes.OTHER_ROOT, message, config_map.span, f"set rootNamespace: {root}")
+        yield None, Diagnostic(codes.OTHER_MESH, message, config_map.span, f"set rootNamespace: {root}")
+    domain = mesh_settings(settings, world).trust_domain
+    if domain != settings.trust_domain:  # accounts would have identities that no policy means
+        message = f"the MeshConfig names the trust domain {domain}, and callers are of {settings.trust_domain}"
+        yield None, Diagnostic(codes.OTHER_MESH, message, config_map.span, f"set trustDomain: {domain}")
