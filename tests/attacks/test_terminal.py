@@ -31,9 +31,12 @@ from tests.attacks.terminal import (
     world,
     wrong,
 )
+from tests.dialects.istio.log_lines import as_json, envoy
 from tests.mesh.running import EASTGATE, runtime_folder
 
 _QUESTION = ["--from", "sa:shop/web", "--to", "pod:shop/cart", "--port", "8080"]
+_ISTIO = envoy(authority="a\x1b[35m\u202e", path="/\x9b31m\x7f")
+_HOSTILE_FIELDS = {**json.loads(as_json()), "path": f"/{HOSTILE}", "authority": HOSTILE, "request_id": HOSTILE}
 _BASES: dict[str, list[list[str]]] = {
     "call": [["--from", HOSTILE, "--to", HOSTILE, HOSTILE], ["--from", "a", "--to", "b", "--name", HOSTILE]],
     "check": [
@@ -96,7 +99,16 @@ _BASES: dict[str, list[list[str]]] = {
     "test": [["TABLE", "-v", "--coverage"], ["BROKEN"]],
     "up": [["--strict", "-f", "BROKEN", "--name", "test"], ["-f", "GOOD", "--name", HOSTILE]],
     "version": [[]],
-    "why": [["-f", "GOOD", "-"], ["-f", "GOOD", HOSTILE], ["-f", "BROKEN", "-"]],
+    "why": [
+        ["-f", "GOOD", "-"],
+        ["-f", "GOOD", HOSTILE],
+        ["-f", "BROKEN", "-"],
+        ["-f", "GOOD", _ISTIO, "--from", HOSTILE, "--to", "pod:shop/cart"],
+        ["-f", "GOOD", _ISTIO, "--to", HOSTILE],
+        ["-f", "GOOD", json.dumps({"response_code_details": HOSTILE, "path": HOSTILE})],
+        ["-f", "GOOD", f"rbac_access_denied_matched_policy[{HOSTILE}"],
+        ["-f", "GOOD", json.dumps(_HOSTILE_FIELDS), "--to", "pod:shop/cart"],
+    ],
 }
 """For each command, words that make it read, decide and complain about hostile text."""
 

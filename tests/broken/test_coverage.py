@@ -13,6 +13,7 @@ from eastgate.dialects import codes as dialects
 from eastgate.dialects.accesspolicy import codes as accesspolicy
 from eastgate.dialects.gep3779 import codes as gep3779
 from eastgate.dialects.istio import authentication_codes as istio_authentications
+from eastgate.dialects.istio import codes as istio
 from eastgate.dialects.kuadrant import codes as kuadrant
 from eastgate.dialects.kuadrant.schemes import codes as schemes
 from eastgate.dialects.linkerd import codes as linkerd
@@ -237,7 +238,19 @@ NETWORK_FORMS = {
 }
 
 # Of auth schemes, tests/dialects/kuadrant/scheme_messages.txt shows every code.
-MODULES = [sources, world, schema, dialects, gep3779, accesspolicy, linkerd, kuadrant, network, istio_authentications]
+MODULES = [
+    sources,
+    world,
+    schema,
+    dialects,
+    gep3779,
+    accesspolicy,
+    linkerd,
+    kuadrant,
+    network,
+    istio,
+    istio_authentications,
+]
 
 
 def shown(folder: str = "*", form: str = "") -> set[str]:

@@ -28,7 +28,8 @@ NO_POLICIES = [
     ("networking.k8s.io/v1", "Ingress"),
     ("gateway.networking.k8s.io/v1", "HTTPRoute"),
     ("gateway.networking.k8s.io/v1alpha3", "BackendTLSPolicy"),
-    ("security.istio.io/v1", "PeerAuthentication"),
+    ("networking.istio.io/v1", "VirtualService"),
+    ("networking.istio.io/v1", "Gateway"),
     ("kuadrant.io/v1", "RateLimitPolicy"),
     # of a group that holds policies, and none
     (f"{GROUP}/v1alpha1", "XBackendTrafficPolicy"),

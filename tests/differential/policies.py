@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from eastgate import Settings
 from eastgate.dialects.gep3779.settings import DenyOnly, GepSettings
 from eastgate.dialects.linkerd.settings import InboundPolicy, LinkerdSettings
+from tests.differential.istio_policies import istio
 from tests.differential.linkerd_policies import linkerd
 from tests.differential.world import SETTINGS, Manifest
 from tests.worlds import generate
@@ -65,9 +66,9 @@ def _geps(draw: st.DrawFn) -> list[Manifest]:
 
 @st.composite
 def policy_sets(draw: st.DrawFn) -> list[Manifest]:
-    which = draw(st.sampled_from(["gep", "gep", "linkerd", "linkerd", "both"]))
-    found = [] if which == "linkerd" else draw(_geps())
-    return found if which == "gep" else [*found, *draw(linkerd())]
+    which = draw(st.sampled_from(["gep", "linkerd", "istio", "istio", "gep linkerd", "gep istio", "linkerd istio"]))
+    drawn = {"gep": _geps, "linkerd": linkerd, "istio": istio}
+    return [policy for dialect in which.split() for policy in draw(drawn[dialect]())]
 
 
 @st.composite

@@ -86,14 +86,9 @@ class AmbientPlacement:
             site = Site(address, port, self._ca, self._log)
             chains = self._chain(waypoint, http), self._chain(waypoint, bytes_)
             placed.listeners[address, port] = waypoint_listener_at(site, *chains)
-        return Call(
-            caller.address,
-            address,
-            port,
-            caller.identity,
-            request_of(case, self._cluster, destination.pods),
-            case.get("sni"),
-        )
+        called = destination.service[0].partition("/")[2] if destination.service is not None else ""
+        request = request_of(case, self._cluster, destination.pods, waypoint_of=called)
+        return Call(caller.address, address, port, caller.identity, request, case.get("sni"))
 
     def _chain(self, waypoint: str, name: str) -> Config | None:
         """Return a chain of a waypoint whose name begins so."""

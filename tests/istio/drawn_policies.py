@@ -61,6 +61,7 @@ _LOCATIONS: Sequence[Manifest] = (
     {"fromParams": ["token"]},
     {"fromCookies": ["token"]},
 )
+_MODES = ("STRICT", "PERMISSIVE", "UNSET", "DISABLE")
 _IDENTITY_FIELDS = ("principals", "requestPrincipals", "namespaces", "serviceAccounts", "trustDomains")
 _IDENTITY_KEYS = ("source.namespace", "source.serviceAccount", "source.principal", "source.trustDomain", "request.auth")
 
@@ -72,6 +73,8 @@ class PolicyDraw:
         self._random = random
         self._locations = {issuer: random.choice(_LOCATIONS) for issuer in ISSUERS}
         self._keys = [key for key in CONDITIONS if key not in without]
+        # Where mTLS is disabled there is no name of TLS, whatever a question says.
+        self._modes = _MODES if "connection.sni" in without else _MODES[:-1]
 
     def policies(self) -> list[Manifest]:
         """Draw one to four AuthorizationPolicies, and often other kinds."""
@@ -163,11 +166,10 @@ class PolicyDraw:
         return rule | self._locations[issuer]
 
     def _peers(self, name: str) -> Manifest:
-        mode = self._random.choice(("STRICT", "PERMISSIVE", "DISABLE", "UNSET"))
-        spec: Manifest = {**self._selector(), "mtls": {"mode": mode}}
+        spec: Manifest = {**self._selector(), "mtls": {"mode": self._random.choice(self._modes)}}
         if "selector" in spec and self._random.random() < 0.5:
             port = self._random.choice(OPERATION_FIELDS["ports"])
-            spec["portLevelMtls"] = {port: {"mode": self._random.choice(("STRICT", "PERMISSIVE", "DISABLE", "UNSET"))}}
+            spec["portLevelMtls"] = {port: {"mode": self._random.choice(self._modes)}}
         return self._manifest("PeerAuthentication", name, spec)
 
     def _selector(self) -> Manifest:

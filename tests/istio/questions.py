@@ -140,14 +140,19 @@ def caller_of(case: Manifest, cluster: Cluster) -> Caller:
     return Caller(None if in_plaintext else identity, case.get("sourceIP") or address or ANY_ADDRESS)
 
 
-def request_of(case: Manifest, cluster: Cluster, pods: Iterable[str] = ()) -> HttpRequest | None:
-    """Return the request of a case to some pods; None where it is about bytes. What it leaves out has some value."""
+def request_of(
+    case: Manifest, cluster: Cluster, pods: Iterable[str] = (), *, waypoint_of: str | None = None
+) -> HttpRequest | None:
+    """Return the request of a case to some pods; None where it is about bytes. What it leaves out has some value.
+
+    `waypoint_of` is the Service whose waypoint it meets first; empty where a pod is called through one.
+    """
     http: Manifest | None = case.get("http")
     claims = case.get("claims")
     if http is None and claims is None:
         return None
     if claims is not None:
-        http = with_token(http or {}, claims, _token_rules(cluster, pods))
+        http = with_token(http or {}, claims, _token_rules(cluster, pods, waypoint_of))
     headers = [*_header_lines((http or {}).get("headers") or {})]
     forwarded = case.get("forwardedFor")
     if forwarded:
@@ -156,17 +161,28 @@ def request_of(case: Manifest, cluster: Cluster, pods: Iterable[str] = ()) -> Ht
     return HttpRequest(http.get("method", "GET"), http.get("path", "/"), http.get("host", ANY_HOST), tuple(headers))
 
 
-def _token_rules(cluster: Cluster, pods: Iterable[str]) -> list[Manifest]:
-    """Return the rules for tokens that apply to some pods, or to what is in front of them."""
+def _token_rules(cluster: Cluster, pods: Iterable[str], waypoint_of: str | None) -> list[Manifest]:
+    """Return the rules for tokens that apply to some pods, or to their waypoint."""
     places = [(pod.partition("/")[0], labels_of(cluster.pods[pod]).items()) for pod in pods]
     rules: list[Manifest] = []
     for policy in cluster.of_kind("RequestAuthentication"):
         spec = policy.get("spec") or {}
         selected = ((spec.get("selector") or {}).get("matchLabels") or {}).items()
         namespace = policy["metadata"]["namespace"]
-        if any(namespace in (home, cluster.mesh["rootNamespace"]) and selected <= labels for home, labels in places):
+        is_here = any(
+            namespace in (home, cluster.mesh["rootNamespace"]) and selected <= labels for home, labels in places
+        )
+        if is_here and _meets_target(spec, waypoint_of):
             rules += spec.get("jwtRules") or ()
     return rules
+
+
+def _meets_target(spec: Manifest, waypoint_of: str | None) -> bool:
+    """Return whether a policy without a target, or for a waypoint one with a fitting target, applies."""
+    targets = spec.get("targetRefs") or ([spec["targetRef"]] if "targetRef" in spec else [])
+    if waypoint_of is None:
+        return not targets or any(target["kind"] == "Gateway" for target in targets)
+    return any(target["kind"] != "Service" or target["name"] == waypoint_of for target in targets)
 
 
 def _header_lines(headers: dict[str, Any]) -> list[tuple[str, str]]:

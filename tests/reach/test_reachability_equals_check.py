@@ -13,8 +13,10 @@ from eastgate.cluster import service_account_id
 from eastgate.ir import Request
 from eastgate.ir.attributes import IDENTITY
 from eastgate.settings import DataPlane
+from tests.differential import istio_policies
 from tests.differential.gateways import drawing as gateways
 from tests.differential.gateways.corpus import asks
+from tests.differential.world import PODS, WORLD
 from tests.reach.asking import compare_with_check, compare_with_engine, reachability
 from tests.worlds import access_generate, kuadrant_generate, linkerd_generate, network_generate
 from tests.worlds.kuadrant_oracle import Call as HttpCall
@@ -136,3 +138,19 @@ def test_of_network_policies(situation: tuple[list[Manifest], list[Ask]]) -> Non
         kind = ask.to.partition(":")[0]
         if kind in ("pod", "service") and ask.protocol == "tcp" and ask.port is not None:
             compare_with_check(reach, authority, Question(ask.source, ask.to, ask.port, source_ip=ask.source_ip))
+
+
+_HTTP = (("GET", "/a"), ("POST", "/a/b"), ("GET", "/"), (None, None))
+_CALLERS = ("sa:a/x", "sa:b/y", "sa:elsewhere/x", "spiffe://evil/ns/a/sa/x", "spiffe://td/workload", "anonymous")
+
+
+@settings(max_examples=40, deadline=None)
+@given(istio_policies.istio(), st.sampled_from(DataPlane), st.sampled_from(["sidecar", "ambient"]))
+def test_of_policies_of_istio(policies: list[Manifest], plane: DataPlane, proxies: str) -> None:
+    chosen = Settings.from_mapping({"trustDomain": "td", "dataPlane": plane, "istioDataPlane": proxies})
+    authority = authority_of([*WORLD, *policies], chosen)
+    reach = reachability(authority)
+    for caller, pod, port, (method, path) in itertools.product(_CALLERS, PODS, (80, 443, 9), _HTTP):
+        http = {} if method is None else {"method": method, "path": path, "host": "h", "headers": {"x-a": "1"}}
+        asked = Question(caller, f"pod:{pod}", port, source_ip="10.0.0.7", **http)  # type: ignore[arg-type]
+        compare_with_check(reach, authority, asked)

@@ -32,14 +32,19 @@ kind: AuthorizationPolicy
 metadata: {name: nobody, namespace: shop}
 spec: {targetRefs: [{kind: Pod, selector: {}}], action: ALLOW}
 """
-ISTIO = """\
+KNATIVE = """\
 ---
-apiVersion: security.istio.io/v1
-kind: AuthorizationPolicy
+apiVersion: eventing.knative.dev/v1alpha1
+kind: EventPolicy
+metadata: {name: one, namespace: shop}
+"""
+WASM = """\
+---
+apiVersion: extensions.istio.io/v1alpha1
+kind: WasmPlugin
 metadata: {name: one, namespace: shop}
 spec: {selector: {matchLabels: {app: cart}}}
 """
-STRICT_MTLS = ISTIO.replace("AuthorizationPolicy", "PeerAuthentication")
 KYVERNO = """\
 ---
 apiVersion: envoy.kyverno.io/v1alpha1
@@ -72,7 +77,7 @@ def test_a_deny_stays_one_where_what_is_left_out_can_only_deny_more(run: Run) ->
 
 
 def test_a_deny_that_may_become_an_allow_is_qualified(run: Run) -> None:
-    result = run(STRICT_MTLS + CLOSED, "check", *WEB_TO_CART)
+    result = run(WASM + CLOSED, "check", *WEB_TO_CART)
     assert result.exit_code == 3
     assert result.stdout.startswith("DENY (by what was read)  ")
 
@@ -120,19 +125,19 @@ def test_describe_says_it_and_ends_with_3(run: Run) -> None:
 
 
 def test_get_lists_whatever_else_is_there(run: Run) -> None:
-    result = run(ISTIO + KYVERNO, "get", "workloads")
+    result = run(KNATIVE + KYVERNO, "get", "workloads")
     assert result.exit_code == 0
     assert "cart" in result.stdout
-    assert "not considered: 1 AuthorizationPolicy (security.istio.io): more.yaml:2\n" in result.stderr
-    assert run(ISTIO, "get", "workloads", "--unread", "ignore").stderr == ""
+    assert "not considered: 1 EventPolicy: more.yaml:2\n" in result.stderr
+    assert run(KNATIVE, "get", "workloads", "--unread", "ignore").stderr == ""
 
 
 def test_lint_is_a_gate_for_policies_like_those_that_are_read(run: Run) -> None:
-    result = run(ISTIO, "lint")
+    result = run(KNATIVE, "lint")
     assert result.exit_code == 2
-    assert "error[EG1310]: security.istio.io AuthorizationPolicy is not read" in result.stdout
-    assert run(ISTIO, "lint", "--ignore", "EG1310", "--fail-on", "never").exit_code == 2
-    assert run(ISTIO, "lint", "--unread", "warn").exit_code == 0
+    assert "error[EG1310]: eventing.knative.dev EventPolicy is not read" in result.stdout
+    assert run(KNATIVE, "lint", "--ignore", "EG1310", "--fail-on", "never").exit_code == 2
+    assert run(KNATIVE, "lint", "--unread", "warn").exit_code == 0
     assert run(SELECTING, "lint").exit_code == 0
     assert "info[EG1311]: k8s.cni.cncf.io MultiNetworkPolicy is not read" in run(SELECTING, "lint").stdout
     assert run(SELECTING, "lint", "--unread", "error").exit_code == 2
@@ -140,12 +145,12 @@ def test_lint_is_a_gate_for_policies_like_those_that_are_read(run: Run) -> None:
 
 
 def test_convert_says_what_it_did_not_read(run: Run) -> None:
-    result = run(CLOSED + ISTIO, "convert", "--to", "xauthorizationpolicy")
-    assert "not considered: 1 AuthorizationPolicy (security.istio.io): more.yaml:7" in result.stderr
+    result = run(CLOSED + KNATIVE, "convert", "--to", "xauthorizationpolicy")
+    assert "not considered: 1 EventPolicy: more.yaml:7" in result.stderr
     assert result.exit_code in (1, 3)
-    assert run(CLOSED + ISTIO, "convert", "--to", "xauthorizationpolicy", "--unread", "error").exit_code == 2
+    assert run(CLOSED + KNATIVE, "convert", "--to", "xauthorizationpolicy", "--unread", "error").exit_code == 2
     assert run(CLOSED, "convert", "--to", "authorizationpolicy-v1alpha2").exit_code == 0
-    assert run(CLOSED + ISTIO, "convert", "--to", "authorizationpolicy-v1alpha2").exit_code == 3
+    assert run(CLOSED + KNATIVE, "convert", "--to", "authorizationpolicy-v1alpha2").exit_code == 3
 
 
 TABLE = """\
@@ -184,7 +189,7 @@ def test_a_table_that_expects_allow_of_half_the_truth_fails(tmp_path: Path) -> N
 
 def test_a_table_that_expects_deny_passes_where_the_rest_can_only_deny_more(tmp_path: Path) -> None:
     assert outcome_of(tmp_path, SELECTING + CLOSED, expect="deny")[0] == 0
-    assert outcome_of(tmp_path, STRICT_MTLS + CLOSED, expect="deny")[0] == 1
+    assert outcome_of(tmp_path, WASM + CLOSED, expect="deny")[0] == 1
 
 
 def test_the_python_api_answers_only_what_is_the_whole_truth(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ def network_policy(spec: str, namespace: str = "shop") -> str:
     return f"{head}metadata: {{name: one, namespace: {namespace}}}\nspec: {spec}\n"
 
 
-def istio(kind: str, spec: str, namespace: str = "shop", group: str = "security.istio.io") -> str:
+def istio(kind: str, spec: str, namespace: str = "shop", group: str = "extensions.istio.io") -> str:
     return f"apiVersion: {group}/v1\nkind: {kind}\nmetadata: {{name: one, namespace: {namespace}}}\nspec: {spec}\n"
 
 
@@ -49,16 +49,16 @@ MATTERS = [
     network_policy("{podSelector: {matchLabels: {app: cart, pod-template-hash: abc}}}"),
     network_policy("{podSelector: {matchExpressions: [{key: job-name, operator: Exists}]}}"),
     network_policy("{podSelector: {matchLabels: {statefulset.kubernetes.io/pod-name: cart-0}}}"),
-    istio("AuthorizationPolicy", "{}"),
-    istio("AuthorizationPolicy", "{selector: {matchLabels: {controller-revision-hash: abc}}}"),
-    istio("PeerAuthentication", "{selector: {matchLabels: {service.istio.io/canonical-name: cart}}}"),
+    istio("WasmPlugin", "{}"),
+    istio("WasmPlugin", "{selector: {matchLabels: {controller-revision-hash: abc}}}"),
+    istio("WasmPlugin", "{selector: {matchLabels: {service.istio.io/canonical-name: cart}}}"),
     network_policy("{podSelector: {matchExpressions: [{key: linkerd.io/control-plane-ns, operator: Exists}]}}"),
     cilium("spec: {endpointSelector: {matchLabels: {k8s.v1.cni.cncf.io/role: cart}}}"),
-    istio("AuthorizationPolicy", "{selector: {matchLabels: {app: cart}}}"),
-    istio("AuthorizationPolicy", "{selector: {matchLabels: {app: cart}}}", "istio-system"),
-    istio("PeerAuthentication", "{mtls: {mode: STRICT}}", "istio-system"),
-    istio("AuthorizationPolicy", "{targetRefs: [{kind: Service, name: cart, group: ''}]}"),
-    istio("AuthorizationPolicy", "{targetRefs: [{kind: Gateway, name: waypoint}]}", "pay"),
+    istio("WasmPlugin", "{selector: {matchLabels: {app: cart}}}"),
+    istio("WasmPlugin", "{selector: {matchLabels: {app: cart}}}", "istio-system"),
+    istio("WasmPlugin", "{url: file}", "istio-system"),
+    istio("WasmPlugin", "{targetRefs: [{kind: Service, name: cart, group: ''}]}"),
+    istio("WasmPlugin", "{targetRefs: [{kind: Gateway, name: waypoint}]}", "pay"),
     istio("EnvoyFilter", "{workloadSelector: {labels: {app: web}}}", group="networking.istio.io"),
     cilium("spec: {endpointSelector: {matchLabels: {k8s:app: cart}}}"),
     cilium("spec: {endpointSelector: {matchLabels: {'k8s:io.kubernetes.pod.namespace': shop}}}"),
@@ -77,10 +77,10 @@ DOES_NOT = [
     network_policy("{podSelector: {matchLabels: {app: web}}, egress: []}"),
     network_policy("{podSelector: {matchLabels: {app: cart}}, policyTypes: [Egress], ingress: [{}]}"),
     network_policy("{podSelector: {matchExpressions: [{key: app, operator: NotIn, values: [cart]}]}}"),
-    istio("AuthorizationPolicy", "{}", "pay"),
-    istio("AuthorizationPolicy", "{selector: {matchLabels: {app: web}}}"),
-    istio("AuthorizationPolicy", "{selector: {matchLabels: {app: bank}}}", "istio-system"),
-    istio("AuthorizationPolicy", "{targetRefs: [{kind: Service, name: other, group: ''}]}"),
+    istio("WasmPlugin", "{}", "pay"),
+    istio("WasmPlugin", "{selector: {matchLabels: {app: web}}}"),
+    istio("WasmPlugin", "{selector: {matchLabels: {app: bank}}}", "istio-system"),
+    istio("WasmPlugin", "{targetRefs: [{kind: Service, name: other, group: ''}]}"),
     cilium("spec: {endpointSelector: {matchLabels: {app: bank}}}"),
     admin("{namespaces: {matchLabels: {kubernetes.io/metadata.name: pay}}}"),
     "apiVersion: kuadrant.io/v1\nkind: AuthPolicy\nmetadata: {name: one, namespace: shop}\n"

@@ -11,13 +11,14 @@ from tests.worlds.istio_oracle import Call, MeshConfig
 Manifest = dict[str, Any]
 
 ROOT = "istio-system"
-NAMESPACES = ["app", "else"]
+NAMESPACES = ["app", "app", "else"]
 ISSUERS = ["issuer.a", "issuer.b", "https://c/realm"]
 PORTS = [80, 81, 90]
 IDENTITIES = [
     None,
-    *(f"spiffe://{td}/ns/{ns}/sa/{sa}" for td in ("td1", "td2", "td3") for ns in ("app", "abb") for sa in ("x", "yx")),
-    "spiffe://cluster.local/ns/app/sa/x",
+    *(f"spiffe://{domain}/ns/app/sa/x" for domain in ("td1", "td2", "td3", "cluster.local")),
+    "spiffe://td1/ns/abb/sa/yx",
+    "spiffe://td2/ns/abb/sa/x",
 ]
 ADDRESSES = ["10.1.2.3", "10.2.0.1", "203.0.113.7", "2001:db8::1"]
 PATHS = ["/", "/a", "/a/", "/a/b", "/ab", "/a/b/c", "/a?q=/b", "/A"]
@@ -185,11 +186,22 @@ def _policy(draw: st.DrawFn, name: str, targets: list[Manifest], sources: dict[s
 
 
 def _attach(draw: st.DrawFn, spec: Manifest, targets: list[Manifest]) -> None:
-    how = draw(st.sampled_from(["selector", "selector", "namespace", "target"]))
+    how = draw(st.sampled_from(["selector", "namespace", *["target" for _ in targets]]))
     if how == "selector":
         spec["selector"] = draw(st.sampled_from(SELECTORS))
     elif how == "target":
         spec["targetRefs"] = draw(st.lists(st.sampled_from(targets), min_size=1, max_size=2, unique_by=str))
+
+
+@st.composite
+def _single_source(draw: st.DrawFn, *, ambient: bool) -> Manifest:
+    """Draw a policy with nothing but one source, in which nothing else hides what that matches."""
+    source = draw(_sources(PLAIN_SOURCES if ambient else SOURCES, accounts=True))
+    spec: Manifest = {"action": draw(st.sampled_from(["ALLOW", "DENY"])), "rules": [{"from": [{"source": source}]}]}
+    if draw(st.booleans()):
+        spec["selector"] = draw(st.sampled_from(SELECTORS))
+    metadata = {"name": "p0", "namespace": draw(st.sampled_from(["app", ROOT]))}
+    return {"apiVersion": "security.istio.io/v1", "kind": "AuthorizationPolicy", "metadata": metadata, "spec": spec}
 
 
 @st.composite
@@ -203,7 +215,7 @@ def _tokens(draw: st.DrawFn, name: str, issuers: list[str], targets: list[Manife
 
 
 @st.composite
-def _peers(draw: st.DrawFn, name: str) -> Manifest:
+def _peers(draw: st.DrawFn, name: str, namespaces: list[str]) -> Manifest:
     mode = st.sampled_from(["STRICT", "PERMISSIVE", "DISABLE", "UNSET"])
     spec: Manifest = draw(st.fixed_dictionaries({}, optional={"mtls": st.fixed_dictionaries({"mode": mode})}))
     if draw(st.booleans()):
@@ -212,7 +224,7 @@ def _peers(draw: st.DrawFn, name: str) -> Manifest:
         written = draw(ports)
         if written:
             spec["portLevelMtls"] = written
-    metadata: Manifest = {"name": name, "namespace": draw(st.sampled_from([*NAMESPACES, ROOT]))}
+    metadata: Manifest = {"name": name, "namespace": draw(st.sampled_from(namespaces))}
     if draw(st.booleans()):
         metadata["creationTimestamp"] = draw(st.sampled_from(["2024-01-01T00:00:00Z", "2025-01-01T00:00:00Z"]))
     return {"apiVersion": "security.istio.io/v1", "kind": "PeerAuthentication", "metadata": metadata, "spec": spec}
@@ -250,23 +262,29 @@ TARGETS: list[Manifest] = [
 
 @st.composite
 def resources(draw: st.DrawFn, *, ambient: bool = False) -> list[Manifest]:
-    """Draw policies of all kinds. In an ambient mesh more of them are such as ztunnel knows."""
+    """Draw policies of all kinds. In an ambient mesh more of them have targets, or are such as ztunnel knows."""
+    kinds = draw(st.sampled_from(["all", "all", "one source", "mTLS"]))
+    if kinds == "one source":
+        return [draw(_single_source(ambient=ambient))]
+    if kinds == "mTLS":
+        return [draw(_peers(f"m{number}", ["app", ROOT])) for number in range(3)]
     sources = PLAIN_SOURCES if ambient and draw(st.booleans()) else SOURCES
-    made = [draw(_policy(f"p{number}", TARGETS, sources)) for number in range(draw(st.integers(0, 4)))]
+    targets = TARGETS if ambient else TARGETS[:1]
+    made = [draw(_policy(f"p{number}", targets, sources)) for number in range(draw(st.integers(1, 4)))]
     if draw(st.booleans()):
-        made.append(draw(_tokens("t0", ISSUERS[:2], TARGETS)))
+        made.append(draw(_tokens("t0", ISSUERS[:2], targets)))
     if draw(st.booleans()):
-        made.append(draw(_tokens("t1", ISSUERS[2:], TARGETS)))
-    return made + [draw(_peers(f"m{number}")) for number in range(draw(st.integers(0, 3)))]
+        made.append(draw(_tokens("t1", ISSUERS[2:], targets)))
+    return made + [draw(_peers(f"m{number}", [*NAMESPACES, ROOT])) for number in range(draw(st.integers(0, 3)))]
 
 
 @st.composite
 def waypoints(draw: st.DrawFn) -> list[Manifest]:
     """Draw a namespace that may use a waypoint, its Service, and the waypoint."""
-    label = {"istio.io/use-waypoint": draw(st.sampled_from(["waypoint", "none", "missing"]))}
-    on_service, on_namespace = draw(st.booleans()), draw(st.booleans())
+    label = {"istio.io/use-waypoint": draw(st.sampled_from(["waypoint", "waypoint", "none", "missing"]))}
+    on_service, on_namespace = draw(st.booleans()), draw(st.integers(0, 3)) != 0
     service = SERVICE | {"metadata": SERVICE["metadata"] | {"labels": label if on_service else {}}}
-    labels = {"istio.io/waypoint-for": draw(st.sampled_from(["service", "none"]))}
+    labels = {"istio.io/waypoint-for": draw(st.sampled_from(["service", "service", "none"]))}
     gateway: Manifest = {
         "apiVersion": f"{GATEWAY_API}/v1",
         "kind": "Gateway",

@@ -92,8 +92,14 @@ namespace_selectors = st.sampled_from(
 
 # The cluster
 
-labels = _sometimes({}, {"app": st.sampled_from(["a", "b", "c"]), "tier": st.sampled_from(["f", "g"])})
-container_ports = st.lists(
+labels = st.sampled_from(
+    [
+        {key: value for key, value in (("app", app), ("tier", tier)) if value is not None}
+        for app in ("a", "b", "c", None)
+        for tier in ("f", "g", None)
+    ]
+)
+container_ports: Strategy = st.lists(
     st.sampled_from(
         [
             {"name": "http", "containerPort": 80},
@@ -157,7 +163,7 @@ def clusters(draw: st.DrawFn, scope: Scope) -> list[Manifest]:
         }
         for index, role in enumerate(["worker", "control"])
     ]
-    homes = draw(st.lists(st.sampled_from(NAMESPACES), min_size=3, max_size=4))
+    homes = draw(st.permutations([*NAMESPACES, *NAMESPACES]))
     pods = [draw(pod(index, home, scope, dual=dual)) for index, home in enumerate(homes)]
     ports = [
         {"name": "web", "port": 80, "targetPort": 8080, "protocol": "TCP"},
@@ -174,11 +180,14 @@ def clusters(draw: st.DrawFn, scope: Scope) -> list[Manifest]:
 
 # NetworkPolicy
 
-network_policy_ports = st.sampled_from(
+network_policy_ports: Strategy = st.sampled_from(
     [
         {},
         {"port": 80},
         {"port": 80, "endPort": 90},
+        {"port": 85, "endPort": 90},
+        {"port": 53, "endPort": 85},
+        {"port": 86, "endPort": 8080},
         {"port": 90, "endPort": 90, "protocol": "TCP"},
         {"port": 1, "endPort": 65535},
         {"protocol": "UDP"},
@@ -190,38 +199,47 @@ network_policy_ports = st.sampled_from(
         {"port": 9, "protocol": "SCTP"},
     ]
 )
-numeric_ports = network_policy_ports.filter(lambda port: not isinstance(port.get("port"), str))
+numeric_ports: Strategy = network_policy_ports.filter(lambda port: not isinstance(port.get("port"), str))
 
 
-def _some(items: Strategy, most: int) -> Strategy:
-    """A list that is seldom empty."""
+def _shaped(items: Strategy, most: int) -> Strategy:
+    """A list with something in it, and now and then an empty one."""
     full = st.lists(items, min_size=1, max_size=most)
-    return st.one_of(st.just([]), full, full, full)
+    return st.one_of(full, full, full, full, st.just([]))
 
 
-def _network_policy_rule(side: str, scope: Scope) -> Strategy:
+@st.composite
+def _network_policy_rule(draw: st.DrawFn, side: str, scope: Scope) -> Manifest:
+    fields = draw(st.sampled_from([(side, "ports"), (side, "ports"), (side, "ports"), (side,), ("ports",), ()]))
     peer = st.one_of(
         st.fixed_dictionaries({"podSelector": pod_selectors}),
         st.fixed_dictionaries({"namespaceSelector": namespace_selectors}),
         st.fixed_dictionaries({"namespaceSelector": namespace_selectors, "podSelector": pod_selectors}),
         st.fixed_dictionaries({"ipBlock": st.sampled_from(scope.blocks)}),
     )
-    if scope.whole:
-        return _sometimes({}, {side: _some(peer, 2) | st.none(), "ports": _some(network_policy_ports, 3) | st.none()})
-    ports = network_policy_ports if side == "from" else numeric_ports  # the peer fails on names without `to`
-    return _sometimes({"ports": _some(ports, 3)}, {side: _some(peer, 2)})
+    # the simpler tool fails on names of ports without `to`
+    ports = network_policy_ports if scope.whole or side == "from" else numeric_ports
+    absent: Strategy = st.none() if scope.whole else st.just([])
+    choices = {side: _shaped(peer, 3) | absent, "ports": _shaped(ports, 3) | absent}
+    return {field: draw(choices[field]) for field in fields}
+
+
+@st.composite
+def _network_policy_spec(draw: st.DrawFn, scope: Scope) -> Manifest:
+    types = draw(st.sampled_from([None, ["Ingress", "Egress"], ["Ingress"], ["Egress"], [], ["Egress", "Egress"]]))
+    spec: Manifest = {"podSelector": draw(pod_selectors)}
+    if types is not None:
+        spec["policyTypes"] = types
+    for way, side in (("ingress", "from"), ("egress", "to")):
+        if draw(st.integers(0, 4)) < 4:
+            spec[way] = draw(_shaped(_network_policy_rule(side, scope), 3))
+    return spec
 
 
 def network_policy(name: str, scope: Scope) -> Strategy:
-    spec = _sometimes(
-        {"podSelector": pod_selectors},
-        {
-            "policyTypes": st.sampled_from([[], ["Ingress"], ["Egress"], ["Ingress", "Egress"], ["Egress", "Egress"]]),
-            "ingress": _some(_network_policy_rule("from", scope), 2),
-            "egress": _some(_network_policy_rule("to", scope), 2),
-        },
+    return _resource(
+        "networking.k8s.io/v1", "NetworkPolicy", name, _network_policy_spec(scope), st.sampled_from(NAMESPACES), scope
     )
-    return _resource("networking.k8s.io/v1", "NetworkPolicy", name, spec, st.sampled_from(NAMESPACES), scope)
 
 
 @st.composite
@@ -248,7 +266,7 @@ def _numbered(number: Manifest) -> Manifest:
     return {"portRange": {"protocol": protocol.upper(), **port["range"]}}
 
 
-protocols = [
+protocols: list[Manifest] = [
     {"tcp": {"destinationPort": {"number": 80}}},
     {"tcp": {"destinationPort": {"range": {"start": 80, "end": 90}}}},
     {"udp": {"destinationPort": {"number": 53}}},
@@ -280,7 +298,7 @@ def _cluster_rule(draw: st.DrawFn, side: str, actions: list[str], scope: Scope, 
         rule[side], named = [{"domainNames": ["example.com"]}], False
     numbers = protocols if newer else [*map(_numbered, protocols), {"portRange": {"start": 85, "end": 85}}]
     named_ports = [{"destinationNamedPort" if newer else "namedPort": name} for name in names] if named else []
-    if draw(st.booleans()):
+    if draw(st.integers(0, 2)) > 0:
         rule["protocols" if newer else "ports"] = draw(
             st.lists(st.sampled_from([*numbers, *named_ports]), min_size=1, max_size=3)
         )
@@ -297,12 +315,12 @@ def cluster_policy(kind: str, name: str, priority: Strategy, scope: Scope) -> St
         required["tier"] = st.sampled_from(["Admin", "Baseline"])
     if kind != "BaselineAdminNetworkPolicy":
         required["priority"] = priority
-    rules = {
+    required |= {
         way: st.lists(_cluster_rule(side, actions, scope, newer=newer), min_size=1, max_size=3)
         for way, side in (("ingress", "from"), ("egress", "to"))
     }
     version = f"{GROUP}/{'v1alpha2' if newer else 'v1alpha1'}"
-    return _resource(version, kind, name, _sometimes(required, rules), None, scope)
+    return _resource(version, kind, name, st.fixed_dictionaries(required), None, scope)
 
 
 def policies(scope: Scope) -> Strategy:
@@ -348,8 +366,7 @@ def asks(draw: st.DrawFn, cluster: list[Manifest]) -> Ask:
     outside = [f"ip:{address}" for address in (*OUTSIDE, *NODES)]
     to = draw(st.sampled_from([*others, *named, *others, *(["service:n/service"] if is_backed else []), *outside]))
     if to.startswith("service:"):
-        port, protocol = draw(st.sampled_from([(80, "tcp"), (53, "udp")]))
-        return Ask(source, to, port, protocol)
+        return Ask(source, to, *draw(st.sampled_from([(80, "tcp"), (53, "udp")])))
     port = draw(st.sampled_from([*PORTS, None]))
     protocol = draw(st.sampled_from(["tcp", "tcp", "udp", "sctp"]))
     given = draw(st.sampled_from([None, None, "10.1.1.9", "8.8.8.8"])) if source.startswith("pod:") else None

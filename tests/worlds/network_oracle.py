@@ -88,7 +88,9 @@ class Network:
         self.manifests = [manifest for manifest in manifests if not _is_audit(manifest)]
         self.trust_domain = trust_domain
         self.pods = [pod for manifest in self.manifests if (pod := read_pod(manifest)) is not None]
-        self.policies = {kind: [m for m in self.manifests if _is_policy(m, kind)] for kind in KINDS}
+        self.policies = {
+            kind: [{**m, "spec": m.get("spec") or {}} for m in self.manifests if _is_policy(m, kind)] for kind in KINDS
+        }
         self.namespaces = {
             m["metadata"]["name"]: m["metadata"].get("labels") or {}
             for m in self.manifests
@@ -373,14 +375,15 @@ def _holds(expression: Manifest, labels: dict[str, str]) -> bool:
 
 
 def _is_port(item: Manifest, connection: Connection) -> bool:
-    if item.get("protocol", "TCP") != connection.protocol:
+    if (item.get("protocol") or "TCP") != connection.protocol:
         return False
     port = item.get("port")
     if port is None:
         return True
     if isinstance(port, str):
         return (port, connection.port, connection.protocol) in _declared_ports(connection)
-    return bool(port <= connection.port <= item.get("endPort", port))
+    last = item["endPort"] if item.get("endPort") is not None else port
+    return bool(port <= connection.port <= last)
 
 
 def _is_admin_port(item: Manifest, connection: Connection) -> bool:

@@ -252,6 +252,7 @@ class Decider:
             Receiver,
             Sender,
             connections_of,
+            name_ports,
             selectors_about,
             senders_of,
         )
@@ -263,7 +264,9 @@ class Decider:
                 return senders_of(question, caller, self._world, self._settings, telling)
 
             for entry in connections_of(crossing.entry, senders, question, self._world):
-                yield self._cross(entry), caller
+                connection = self._cross(entry)
+                for ports in name_ports(entry, connection.layers, question, self._world):
+                    yield connection, {**caller, **ports}
 
     def _cross(self, entry: EntryPoint) -> _Crossing:
         """Find what decides where a question leads."""

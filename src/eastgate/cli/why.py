@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import click
 
+from eastgate.cli import complete
 from eastgate.cli.asking import ask, mesh_option
+from eastgate.cli.logged import explain_logged_lines, read_logged_lines
 from eastgate.cli.options import load_authority, output_option, reading_options, settings_from
 from eastgate.cli.output import colored, emit_json, fail, say, warn
 from eastgate.cli.unconsidered import handling_of, unread_option
@@ -43,6 +45,19 @@ _EXIT = (
 @click.argument("line", required=False, metavar="[NUMBER|LINE|-]")
 @click.option("--last", is_flag=True, help="The last decision of the running mesh.")
 @click.option("--decision", metavar="ID", help="Only this decision of the authorizer's log.")
+@click.option(
+    "--from",
+    "source",
+    metavar="SRC",
+    shell_complete=complete.sources,
+    help="Who called, where a line of Istio's proxies does not say it.",
+)
+@click.option(
+    "--to",
+    metavar="DST",
+    shell_complete=complete.destinations,
+    help="What was called, where a line of Istio's proxies does not say it.",
+)
 @reading_options
 @unread_option
 @mesh_option
@@ -51,6 +66,8 @@ def why(
     line: str | None,
     last: bool,
     decision: str | None,
+    source: str | None,
+    to: str | None,
     files: tuple[str, ...],
     settings: tuple[str, ...],
     config: str | None,
@@ -63,7 +80,8 @@ def why(
 ) -> None:
     """Explain lines of a proxy's log: by the manifests, or by the running mesh without -f.
 
-    NUMBER is that of a decision which `up` shows. Lines of `eastgate authorizer` are explained by the manifests.
+    NUMBER is that of a decision which `up` shows. Lines of `eastgate authorizer`, and of Istio's own proxies, are
+    explained by the manifests.
     """
     if last or (line is not None and _NUMBER.fullmatch(line)):
         _by_number(line, last, files, name, output)
@@ -74,6 +92,11 @@ def why(
     if records := _checks(text, decision, output):
         chosen = settings_from(settings, config, output)
         _explain_checks(records, files, chosen, Bounds.of(files, follow=follow, exclude=exclude), unread, output)
+    _explain_others(
+        text, files, (source, to), settings, config, Bounds.of(files, follow=follow, exclude=exclude), unread, output
+    )
+    if source is not None or to is not None:
+        raise click.UsageError("--from and --to are for lines of Istio's proxies: ours say who called what")
     lines, aside = _lines(text, output)
     if files:
         observed = [seen for _, seen in lines]
@@ -149,6 +172,31 @@ def _explain_checks(
     else:
         say("\n\n".join(explanation.text(rendered, color=colored()) for explanation in explanations))
     sys.exit(CHANGED if any(explanation.holds is False for explanation in explanations) else 0)
+
+
+def _explain_others(
+    text: str,
+    files: tuple[str, ...],
+    given: tuple[str | None, str | None],
+    settings: tuple[str, ...],
+    config: str | None,
+    bounds: Bounds,
+    unread: str | None,
+    output: str,
+) -> None:
+    """Explain lines of proxies that are not ours, and exit, where there are such lines and none of ours."""
+    from eastgate.mesh.access_log import find_record
+    from eastgate.reports.why import GivenEnds
+
+    lines = [line for line in text.splitlines() if line.strip()]
+    if any(find_record(line) is not None for line in lines):
+        return
+    decisions, problems = read_logged_lines(lines)
+    if decisions:
+        chosen, ends = settings_from(settings, config, output), GivenEnds(*given)
+        explain_logged_lines(decisions, len(lines) - len(decisions), files, chosen, ends, bounds, unread, output)
+    if problems:
+        fail(problems[:1], output)
 
 
 def _by_number(line: str | None, last: bool, files: tuple[str, ...], name: str, output: str) -> NoReturn:

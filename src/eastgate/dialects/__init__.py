@@ -12,6 +12,7 @@ from eastgate.cluster.points import Direction
 from eastgate.diagnostics import Diagnostic, Reporter, did_you_mean
 from eastgate.dialects import accesspolicy, codes, gep3779, istio, kuadrant, linkerd, network, rejected
 from eastgate.dialects.base import Condition, Dialect, NameUse, Policy, Scene
+from eastgate.dialects.logs import LoggedDecision
 from eastgate.dialects.registry import Registry
 from eastgate.ir import Attachment, Layer, Stances
 from eastgate.manifests import Document
@@ -36,6 +37,7 @@ __all__ = [
     "is_policy",
     "matters",
     "public_settings",
+    "read_log_line",
     "read_object",
     "read_policy",
     "reads",
@@ -263,6 +265,15 @@ def assemble(
         for dialect in registered().dialects
         for layer in dialect.assemble(attached, Scene(settings, world, by_dialect.get(dialect.name), keys, live))
     ]
+
+
+def read_log_line(line: str) -> LoggedDecision | None:
+    """Return the decision in a line of the log of the proxies of an API; None where it is of none that is known.
+
+    Raises LogLineError where it is, and tells of no decision.
+    """
+    readers = (dialect.read_log for dialect in DIALECTS if dialect.read_log is not None)
+    return next((decision for read in readers if (decision := read(line)) is not None), None)
 
 
 def is_on_network(policy: Policy) -> bool:

@@ -20,6 +20,7 @@ from eastgate.cluster.points import Direction
 from eastgate.diagnostics import Diagnostic, Reporter
 from eastgate.diagnostics.spans import Span
 from eastgate.dialects.converting import Converter
+from eastgate.dialects.logs import LoggedDecision
 from eastgate.dialects.serving import Served
 from eastgate.dialects.words import Words
 from eastgate.ir import Attachment, Layer, Origin, PolicyRef
@@ -151,6 +152,8 @@ class Dialect(Generic[P]):
     - `examine` yields diagnostics that need everything that was read: an error about a policy rejects it. `inspect`
       reports what is wrong with an object of another API that refers to this one. `status` returns the conditions
       that a policy would show.
+    - `read_log` returns the decision in a line of the log of this API's own proxies, or None where it is no line of
+      theirs; it raises LogLineError where the line tells of no decision.
     """
 
     name: str
@@ -170,6 +173,7 @@ class Dialect(Generic[P]):
     inspect: Callable[[Manifest, WorldObject, Reporter], None] | None = None
     status: Callable[[P, Sequence[P], Settings, World], Sequence[Condition]] | None = None
     bystanders: frozenset[tuple[str, str]] = field(default_factory=frozenset)
+    read_log: Callable[[str], LoggedDecision | None] | None = None
 
     def findings(
         self, policies: Sequence[object], settings: Settings, world: World

@@ -137,7 +137,7 @@ class Attribute:
 
 
 _FIELDS = frozenset({"header", "query parameter"})
-_REPEATABLE = _FIELDS | {"claim"}
+_REPEATABLE = _FIELDS | {"claim", "name of the port"}
 _ATTRIBUTES: WeakValueDictionary[tuple[str, str, bool], Attribute] = WeakValueDictionary()
 _LOCK = RLock()
 

@@ -215,7 +215,8 @@ def read_line(record: Mapping[str, Any] | None, line: str) -> Observation:
         way_out = (
             "the line is cut off: give all of it"
             if '"eastgate"' in line
-            else 'give a line that a proxy wrote: {"eastgate":"request",…}, or pipe its log into `eastgate why -`'
+            else 'give a line that a proxy wrote: {"eastgate":"request",…} or one of Istio\'s, or pipe its log into '
+            "`eastgate why -`"
         )
         raise QuestionError(NOT_A_LOG_LINE, f"`{text}` is no line of a proxy's log", way_out)
     try:

@@ -19,8 +19,8 @@ MESH_NOT_STARTED = Code(
 NOT_A_LOG_LINE = Code(
     "EG0112",
     "not a line of a proxy's log",
-    "`why` reads the JSON that the proxies of Eastgate write about each decision. Text before and after it is no "
-    "matter; a line of something else, or half a line, is.",
+    "`why` reads the JSON that the proxies of Eastgate write about each decision, and the access logs of Istio's "
+    "Envoys and of ztunnel. Text before and after it is no matter; a line of something else, or half a line, is.",
 )
 NO_DECISION = Code(
     "EG0113",

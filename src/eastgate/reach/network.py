@@ -105,6 +105,17 @@ class NothingInTheWay:
         return "no network policy"
 
 
+@dataclass(frozen=True, slots=True)
+class OwnNode:
+    """The origin of what passes since a pod's own node may always call it."""
+
+    kind: ClassVar[RuleKind] = RuleKind.PROBE
+
+    def __str__(self) -> str:
+        return "a pod's own node, which may always call it,"
+
+
+_FROM_NODE = Origin(None, 0, derived=OwnNode())
 _ISOLATED = Origin(None, 0, derived=Isolation())
 _OPEN = Origin(None, 0, derived=NothingInTheWay())
 
@@ -227,7 +238,7 @@ class NetworkReach:
         steps += self._steps_of_others(others, _SOMEWHERE, receivers, port)
         if workload.host_ip is not None:  # the node of a pod may always call it
             node = Is(ADDRESS, InNetwork((ip_network(workload.host_ip),)))
-            steps.append(_step(node, Effect.ACCEPT, None))
+            steps.append(_step(node, Effect.ACCEPT, _FROM_NODE))
         stage = FirstMatch("network", tuple(steps), Effect.PASS, Refusal.CLOSED)
         return Chain((stage, *(self._outside(receivers[0], port, layers))))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from eastgate.ir import ALWAYS, Is, Not, OneOf, Predicate, Prefix, Present, all_of, any_of
-from eastgate.ir.attributes import HOST, METHOD, PATH, SENT_PATH, TARGET, URL_PATH, Attribute
+from eastgate.ir.attributes import APPLICATION, AUTHORITY, HOST, METHOD, PATH, TARGET, URL_PATH, Attribute
 from eastgate.reach.destinations import Entrance
 
 __all__ = ["possible_at"]
@@ -21,21 +21,30 @@ def possible_at(entrance: Entrance) -> Predicate:
     """Return what every request at an entrance meets, as far as somebody looks at it there."""
     layers = {id(layer): layer for layer in entrance.layers}.values()
     looked_at: frozenset[Attribute] = frozenset().union(*(layer.looks_at for layer in layers))
+    if APPLICATION in looked_at:
+        return _either(looked_at, Is(APPLICATION, OneOf(frozenset({"http"}))))
     if not any(attribute.needs_http for attribute in looked_at) or entrance.hides_http:
         return ALWAYS
     demands = list(_of_http(looked_at))
     if not any(atom == _HTTP for layer in layers for atom in layer.atoms(observed=False)):
         return all_of((_HTTP, *demands))
-    absent = (Not(Is(attribute, Present())) for attribute in sorted(looked_at) if attribute in (HOST, *_PATHS))
-    return any_of((all_of((_HTTP, *demands)), all_of((Not(_HTTP), *absent))))
+    return _either(looked_at)
 
 
-_PATHS = (PATH, SENT_PATH, TARGET, URL_PATH)
+def _either(looked_at: frozenset[Attribute], *said: Predicate) -> Predicate:
+    """Return that a request is HTTP with all that belongs to it, or none of it; `said`: how rules ask for HTTP."""
+    absent = (Not(Is(attribute, Present())) for attribute in sorted(looked_at) if _is_of_http(attribute))
+    bytes_alone = (Not(_HTTP), *map(Not, said), *absent)
+    return any_of((all_of((_HTTP, *said, *_of_http(looked_at))), all_of(bytes_alone)))
+
+
+def _is_of_http(attribute: Attribute) -> bool:
+    return attribute in (HOST, AUTHORITY) or attribute.name == PATH.name or attribute in (TARGET, URL_PATH)
 
 
 def _of_http(looked_at: frozenset[Attribute]) -> Iterator[Predicate]:
-    for path in _PATHS:
-        if path in looked_at:
+    for path in sorted(looked_at):
+        if _is_of_http(path) and path not in (HOST, AUTHORITY):
             server = all_of((Is(path, OneOf(frozenset({"*"}))), Is(METHOD, OneOf(frozenset({"OPTIONS"})))))
             yield any_of((Is(path, Prefix("/")), server))
     if HOST in looked_at:

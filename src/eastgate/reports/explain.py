@@ -128,9 +128,9 @@ class _Explanation:
         if ruling is not None:
             yield from self.decisive_step(ruling)
             return
-        parts = rule.origin.parts
-        for attribute, part in parts:
-            yield from snippet(part, note=str(attribute), color=self.color)
+        parts = dict.fromkeys((str(attribute), part) for attribute, part in rule.origin.parts)
+        for note, part in parts:  # one text may constrain several forms of an attribute
+            yield from snippet(part, note=note, color=self.color)
         if not parts and rule.origin.policy is not None:
             yield from snippet(span, note="anything", color=self.color)
 

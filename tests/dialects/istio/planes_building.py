@@ -9,12 +9,12 @@ from eastgate.diagnostics.spans import SourceText, Span
 from eastgate.dialects.istio.authentications import (
     JwtRule,
     MtlsMode,
+    MtlsPort,
     PeerAuthentication,
-    PortMode,
     RequestAuthentication,
 )
 from eastgate.dialects.istio.model import GROUP, PolicyTarget
-from eastgate.dialects.istio.written import Fields, IstioRule, Values, When, Written
+from eastgate.dialects.istio.written import Fields, IstioRule, Values, When, WrittenValue
 from eastgate.ir import Computed, Known, Predicate
 from eastgate.ir.attributes import Attribute
 from eastgate.ir.provenance import Origin, PolicyRef
@@ -42,7 +42,7 @@ def _peer(words: list[str], index: int) -> PeerAuthentication:
         created=created,
         mode=MtlsMode(mode),
         mode_span=SPAN,
-        ports=tuple(PortMode(int(port), MtlsMode(of), SPAN) for port, of in ports),
+        ports=tuple(MtlsPort(int(port), MtlsMode(of), SPAN) for port, of in ports),
         has_selector=selects,
     )
 
@@ -77,7 +77,7 @@ def _fields(written: Mapping[str, list[str]]) -> Fields:
 
 def _values(values: list[str], not_values: list[str]) -> Values:
     return Values(
-        tuple(Written(text, SPAN) for text in values), tuple(Written(text, SPAN) for text in not_values), SPAN
+        tuple(WrittenValue(text, SPAN) for text in values), tuple(WrittenValue(text, SPAN) for text in not_values), SPAN
     )
 
 

@@ -217,3 +217,16 @@ def test_a_gateway_accepts_tokens_of_its_own(issuer: str, status: int) -> None:
     policies = GATEWAY + policy("RequestAuthentication", "side", at_gateway)
     decision = decide(policies, "anonymous", "gateway:side/edge", "/", claims={"iss": issuer})
     assert decision.status == status
+
+
+@pytest.mark.parametrize(("groups", "allowed"), [("a", True), (["b", "a"], True), (["b", "c"], False), ("b", False)])
+def test_a_gateway_sees_claims_and_lists_of_them(groups: object, allowed: bool) -> None:
+    target = "targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: edge}]"
+    condition = "{key: 'request.auth.claims[groups]', values: [a]}"
+    policies = (
+        GATEWAY
+        + policy("RequestAuthentication", "side", f"{{{target}, jwtRules: [{{issuer: edge}}]}}")
+        + policy("AuthorizationPolicy", "side", f"{{{target}, rules: [{{when: [{condition}]}}]}}")
+    )
+    claims = {"iss": "edge", "groups": groups}
+    assert decide(policies, "anonymous", "gateway:side/edge", "/", claims=claims).allowed is allowed

@@ -19,12 +19,13 @@ from eastgate.cluster import (
     WorldObject,
 )
 from eastgate.dialects.istio.model import PolicyTarget
-from eastgate.dialects.istio.planes import Plane, plane_of
+from eastgate.dialects.istio.planes import ServingPlane, plane_of
 from eastgate.dialects.istio.settings import IstioDataPlane
-from eastgate.dialects.istio.waypoints import Binding, Waypoint, bindings_of, is_bound, seen_from
+from eastgate.dialects.istio.waypoints import Binding, Waypoint, bindings_of, is_bound, seen_by, seen_from
 from eastgate.dialects.istio.written import IstioRule
 from eastgate.dialects.istio.ztunnel import lower_rule
-from eastgate.ir import ALWAYS, NEVER
+from eastgate.ir import ALWAYS, NEVER, Is, OneOf, mentions
+from eastgate.ir.attributes import DESTINATION_ADDRESS, PORT
 from tests.dialects.istio.planes_building import rule, tokens_policy
 
 MODE, INJECT, INJECTION, REV = (
@@ -35,25 +36,25 @@ MODE, INJECT, INJECTION, REV = (
 )
 USE, USE_NAMESPACE, FOR = "istio.io/use-waypoint", "istio.io/use-waypoint-namespace", "istio.io/waypoint-for"
 
-PLANES: list[tuple[dict[str, str], dict[str, str], Plane]] = [
-    ({}, {}, Plane.NONE),
-    ({INJECTION: "enabled"}, {}, Plane.SIDECAR),
-    ({INJECTION: "enabled"}, {INJECT: "false"}, Plane.NONE),
-    ({INJECTION: "disabled"}, {INJECT: "true"}, Plane.NONE),
-    ({INJECTION: "disabled"}, {REV: "canary"}, Plane.NONE),
-    ({REV: "canary"}, {}, Plane.SIDECAR),
-    ({REV: "canary"}, {INJECT: "false"}, Plane.NONE),
-    ({REV: "canary", INJECTION: "disabled"}, {}, Plane.NONE),
-    ({}, {INJECT: "true"}, Plane.SIDECAR),
-    ({}, {REV: "canary"}, Plane.SIDECAR),
-    ({}, {REV: "canary", INJECT: "false"}, Plane.NONE),
-    ({MODE: "ambient"}, {}, Plane.ZTUNNEL),
-    ({MODE: "ambient"}, {MODE: "none"}, Plane.NONE),
-    ({}, {MODE: "ambient"}, Plane.ZTUNNEL),
-    ({MODE: "none"}, {MODE: "ambient"}, Plane.ZTUNNEL),
-    ({MODE: "ambient"}, {INJECT: "true"}, Plane.SIDECAR),
-    ({MODE: "ambient", INJECTION: "enabled"}, {}, Plane.SIDECAR),
-    ({}, {"gateway.networking.k8s.io/gateway-name": "waypoint"}, Plane.SIDECAR),
+PLANES: list[tuple[dict[str, str], dict[str, str], ServingPlane]] = [
+    ({}, {}, ServingPlane.NONE),
+    ({INJECTION: "enabled"}, {}, ServingPlane.SIDECAR),
+    ({INJECTION: "enabled"}, {INJECT: "false"}, ServingPlane.NONE),
+    ({INJECTION: "disabled"}, {INJECT: "true"}, ServingPlane.NONE),
+    ({INJECTION: "disabled"}, {REV: "canary"}, ServingPlane.NONE),
+    ({REV: "canary"}, {}, ServingPlane.SIDECAR),
+    ({REV: "canary"}, {INJECT: "false"}, ServingPlane.NONE),
+    ({REV: "canary", INJECTION: "disabled"}, {}, ServingPlane.NONE),
+    ({}, {INJECT: "true"}, ServingPlane.SIDECAR),
+    ({}, {REV: "canary"}, ServingPlane.SIDECAR),
+    ({}, {REV: "canary", INJECT: "false"}, ServingPlane.NONE),
+    ({MODE: "ambient"}, {}, ServingPlane.ZTUNNEL),
+    ({MODE: "ambient"}, {MODE: "none"}, ServingPlane.NONE),
+    ({}, {MODE: "ambient"}, ServingPlane.ZTUNNEL),
+    ({MODE: "none"}, {MODE: "ambient"}, ServingPlane.ZTUNNEL),
+    ({MODE: "ambient"}, {INJECT: "true"}, ServingPlane.SIDECAR),
+    ({MODE: "ambient", INJECTION: "enabled"}, {}, ServingPlane.SIDECAR),
+    ({}, {"gateway.networking.k8s.io/gateway-name": "waypoint"}, ServingPlane.SIDECAR),
 ]
 
 
@@ -62,7 +63,9 @@ def world(*objects: WorldObject, namespace: Mapping[str, str] | None = None, pod
 
 
 @pytest.mark.parametrize(("namespace", "labels", "plane"), PLANES, ids=[f"{ns} {pod}" for ns, pod, _ in PLANES])
-def test_labels_say_which_proxy_a_pod_has(namespace: dict[str, str], labels: dict[str, str], plane: Plane) -> None:
+def test_labels_say_which_proxy_a_pod_has(
+    namespace: dict[str, str], labels: dict[str, str], plane: ServingPlane
+) -> None:
     declared = world(namespace=namespace, pod=Pod("app", "web", labels))
     assert plane_of(declared.workloads["app/web"], declared, IstioDataPlane.AUTO) is plane
 
@@ -70,24 +73,24 @@ def test_labels_say_which_proxy_a_pod_has(namespace: dict[str, str], labels: dic
 @pytest.mark.parametrize(
     ("pod", "plane"),
     [
-        (Pod("app", "web", host_network=True), Plane.NONE),
-        (Pod("app", "web", annotations={INJECT: "false"}), Plane.NONE),
-        (Pod("app", "web", {INJECT: "true"}, annotations={INJECT: "false"}), Plane.SIDECAR),
-        (Pod("app", "web", {INJECT: "false"}, annotations={"sidecar.istio.io/status": "{}"}), Plane.SIDECAR),
+        (Pod("app", "web", host_network=True), ServingPlane.NONE),
+        (Pod("app", "web", annotations={INJECT: "false"}), ServingPlane.NONE),
+        (Pod("app", "web", {INJECT: "true"}, annotations={INJECT: "false"}), ServingPlane.SIDECAR),
+        (Pod("app", "web", {INJECT: "false"}, annotations={"sidecar.istio.io/status": "{}"}), ServingPlane.SIDECAR),
     ],
     ids=["host network", "annotation", "label counts more", "injected"],
 )
-def test_more_than_labels_counts(pod: Pod, plane: Plane) -> None:
+def test_more_than_labels_counts(pod: Pod, plane: ServingPlane) -> None:
     declared = world(namespace={INJECTION: "enabled"}, pod=pod)
     assert plane_of(declared.workloads["app/web"], declared, IstioDataPlane.AUTO) is plane
 
 
 @pytest.mark.parametrize(
     ("data_plane", "plane"),
-    [(IstioDataPlane.SIDECAR, Plane.SIDECAR), (IstioDataPlane.AMBIENT, Plane.ZTUNNEL)],
+    [(IstioDataPlane.SIDECAR, ServingPlane.SIDECAR), (IstioDataPlane.AMBIENT, ServingPlane.ZTUNNEL)],
     ids=str,
 )
-def test_the_setting_may_say_it_for_all(data_plane: IstioDataPlane, plane: Plane) -> None:
+def test_the_setting_may_say_it_for_all(data_plane: IstioDataPlane, plane: ServingPlane) -> None:
     declared = world(pod=Pod("app", "web", {MODE: "none", INJECT: "false"}))
     assert plane_of(declared.workloads["app/web"], declared, data_plane) is plane
 
@@ -243,3 +246,14 @@ def test_behind_a_waypoint_its_address_counts() -> None:
     assert seen_from(waypoint(address="10.0.0.9"), lowered) == ALWAYS
     assert seen_from(waypoint(address="10.9.0.9"), lowered) == NEVER
     assert seen_from(waypoint(), lowered) not in (ALWAYS, NEVER, lowered)
+
+
+def test_a_waypoint_sees_the_port_and_the_address_of_the_service() -> None:
+    binding = Binding("app/web", waypoint(), ((80, (8080,)), (81, (9000,)), (82, (9000,))))
+    at_port, at_address = Is(PORT, OneOf(frozenset({80}))), Is(DESTINATION_ADDRESS, OneOf(frozenset({"10.0.0.1"})))
+    assert seen_by(binding, at_port) == Is(PORT, OneOf(frozenset({8080})))
+    assert seen_by(binding, Is(PORT, OneOf(frozenset({81, 82})))) == Is(PORT, OneOf(frozenset({9000})))
+    assert seen_by(binding, Is(PORT, OneOf(frozenset({8080})))) == Is(PORT, OneOf(frozenset()))
+    assert mentions(seen_by(binding, Is(PORT, OneOf(frozenset({81}))))) > {PORT}  # which of two is unknown
+    assert DESTINATION_ADDRESS not in mentions(seen_by(binding, at_address))
+    assert seen_by(Binding(None, waypoint()), at_port) == at_port

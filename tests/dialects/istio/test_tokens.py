@@ -10,7 +10,7 @@ import pytest
 
 from eastgate.dialects.istio.authentications import HeaderLocation, JwtRule
 from eastgate.dialects.istio.claims import claim_at
-from eastgate.dialects.istio.tokens import ACCEPTED, Tokens
+from eastgate.dialects.istio.tokens import ACCEPTED, TokenDerivation
 from eastgate.ir import Known, RawRequest
 from eastgate.ir.attributes import METHOD, TARGET, TIME, TOKEN, Attribute, query
 from eastgate.languages.jwt import KnownKeys
@@ -44,7 +44,7 @@ def derive(
 ) -> Mapping[Attribute, Known]:
     values: dict[Attribute, Known] = {TARGET: "/", TIME: AT, **(known or {})}
     raw = RawRequest(headers=headers, claims=claims, token=bearer)
-    return Tokens((tokens_policy("jwt", *rules),), ASKED, source).derive(values, raw)
+    return TokenDerivation((tokens_policy("jwt", *rules),), ASKED, source).derive(values, raw)
 
 
 def with_bearer(text: str) -> dict[str, str | list[str]]:
@@ -64,9 +64,9 @@ def test_unknown_headers_leave_all_unknown() -> None:
 
 def test_an_unknown_query_leaves_the_default_location_unknown() -> None:
     values: dict[Attribute, Known] = {TIME: AT}
-    rules = Tokens((tokens_policy("jwt", inline()),), ASKED)
+    rules = TokenDerivation((tokens_policy("jwt", inline()),), ASKED)
     assert rules.derive(values, RawRequest(headers={})) == {}
-    at_header = Tokens((tokens_policy("jwt", inline(headers=(HeaderLocation("x-token"),))),), ASKED)
+    at_header = TokenDerivation((tokens_policy("jwt", inline(headers=(HeaderLocation("x-token"),))),), ASKED)
     assert at_header.derive(values, RawRequest(headers={}))[TOKEN] is None
 
 
@@ -184,7 +184,7 @@ def test_a_token_that_is_given_apart_is_a_bearer_token() -> None:
 
 def test_rules_of_all_policies_count_together() -> None:
     other = JwtRule(span=SPAN, issuer="https://another.example", jwks=JWKS)
-    both = Tokens((tokens_policy("a", other), tokens_policy("jwt", inline())), ASKED)
+    both = TokenDerivation((tokens_policy("a", other), tokens_policy("jwt", inline())), ASKED)
     values: dict[Attribute, Known] = {TARGET: "/", TIME: AT}
     assert both.derive(values, RawRequest(headers=with_bearer(token())))[TOKEN] == ACCEPTED
     assert both.derive(values, RawRequest(headers={}))[TOKEN] is None
@@ -226,7 +226,7 @@ def test_claims_stand_for_a_verified_token(claims: Mapping[str, object], expecte
 
 def test_more_claims_are_split_where_the_rule_says_so() -> None:
     groups = claim_at(["groups"])
-    tokens = Tokens(
+    tokens = TokenDerivation(
         (tokens_policy("jwt", inline(space_delimited=frozenset({"groups"}))),), frozenset({groups, SUBJECT})
     )
     derived = tokens.derive({TIME: AT}, RawRequest(claims={**CLAIMS, "groups": "a b", "sub": "c d"}))

@@ -20,7 +20,7 @@ from eastgate.cluster.question import Question
 from eastgate.cluster.targets import GatewayNamed
 from eastgate.dialects import Policy
 from eastgate.engine.engine import Engine
-from eastgate.ir import Is, Known, Labelled, labels_text
+from eastgate.ir import Is, Known, Labelled, Layer, Matcher, OneOf, labels_text
 from eastgate.ir.attributes import (
     DESTINATION_ADDRESS,
     DESTINATION_DOMAIN,
@@ -40,7 +40,7 @@ from eastgate.ir.attributes import (
 from eastgate.ir.labels import Selector
 from eastgate.records import dataclass
 from eastgate.settings import Settings
-from eastgate.symbolic.cells import OTHER, cells_of_attributes
+from eastgate.symbolic.cells import OTHER, cells_of_attributes, representatives
 
 __all__ = [
     "OUTSIDE",
@@ -50,6 +50,7 @@ __all__ = [
     "connections_of",
     "cross_network",
     "imagine_senders",
+    "name_ports",
     "receive",
     "receive_outside",
     "receivers_of",
@@ -304,6 +305,34 @@ def vicinity_of(sender: Sender, receiver: Receiver, *, is_direct: bool, address:
     is_from_node = receiving is not None and receiving.host_ip is not None and packets == receiving.host_ip
     is_to_node = sending is not None and sending.host_ip is not None and called == sending.host_ip
     return {VICINITY: "node" if is_from_node or is_to_node else None}
+
+
+def name_ports(entry: EntryPoint, layers: Iterable[Layer], question: Question, world: World) -> Iterator[Values]:
+    """Yield the ports that a connection may be to, each with its names, where rules look at those and none is given.
+
+    These are one port of each kind that rules tell apart, and all that have names.
+    """
+    atoms = [atom for layer in layers for atom in layer.atoms(observed=False) if isinstance(atom, Is)]
+    workload = _workload_at(entry.points, world)
+    is_told = {PORT, PORT_NAME}.isdisjoint(entry.values) and any(atom.attribute == PORT_NAME for atom in atoms)
+    if workload is None or not is_told:
+        yield {}
+        return
+    named: Matcher = OneOf(frozenset(port.number for port in workload.ports if port.name))
+    matchers = [atom.matcher for atom in atoms if atom.attribute == PORT]
+    for port in representatives(PORT, [*matchers, named]):
+        if isinstance(port, int):
+            yield {PORT: port, PORT_NAME: _port_names(workload, port, transport_of(question))}
+
+
+def _workload_at(points: Iterable[Point], world: World) -> Workload | None:
+    """Return the workload that a connection arrives at; None where it is none, or not known."""
+    for point in points:
+        if isinstance(point, str):
+            return world.workloads[point]
+        if isinstance(point, NetworkEnd) and point.direction is Direction.INGRESS:
+            return world.workloads[point.workload]
+    return None
 
 
 # What tells pods apart

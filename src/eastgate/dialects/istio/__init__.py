@@ -10,6 +10,7 @@ from eastgate.cluster import Everything, Target, Workload, World
 from eastgate.diagnostics import Diagnostic, Reporter
 from eastgate.dialects.base import Dialect, Kind, NameUse, Scene
 from eastgate.dialects.istio import authentication_codes, codes
+from eastgate.dialects.istio.logs import codes as log_codes
 from eastgate.dialects.istio.model import GROUP, Action, IstioAuthorizationPolicy, IstioPolicy
 from eastgate.dialects.istio.settings import IstioSettings
 from eastgate.dialects.istio.status import conditions
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from eastgate.dialects.linting import Linting
+    from eastgate.dialects.logs import LoggedDecision
 
 __all__ = ["DIALECT", "GROUP", "Policy"]
 
@@ -96,6 +98,12 @@ def _lint() -> Linting[IstioPolicy]:
     return LINTING
 
 
+def _read_log(line: str) -> LoggedDecision | None:
+    from eastgate.dialects.istio.logs.lines import read_line  # only `why` reads logs
+
+    return read_line(line)
+
+
 DIALECT: Dialect[IstioPolicy] = Dialect(
     name="Istio",
     model=IstioPolicy,
@@ -107,10 +115,11 @@ DIALECT: Dialect[IstioPolicy] = Dialect(
     layers=_layers,
     words=WORDS,
     settings=IstioSettings,
-    codes=lambda: (codes, authentication_codes),
+    codes=lambda: (codes, authentication_codes, log_codes),
     closes=_closes,
     lint=_lint,
     stance=_stance,
     examine=_examine,
     status=conditions,
+    read_log=_read_log,
 )

@@ -22,19 +22,19 @@ from eastgate.dialects.istio.model import IstioAuthorizationPolicy, IstioPolicy
 from eastgate.dialects.istio.peer_chains import guard_ports
 from eastgate.dialects.istio.peer_modes import peer_modes
 from eastgate.dialects.istio.plane_provenance import WITHOUT_PROXY, Direct, NoProxy, WaypointScope
-from eastgate.dialects.istio.planes import Plane, plane_of
+from eastgate.dialects.istio.planes import ServingPlane, plane_of
 from eastgate.dialects.istio.provenance import AT_GATEWAY, AT_SIDECAR, AT_WAYPOINT, IstioPlaneReading, Surface
 from eastgate.dialects.istio.rewriting import narrowed, rewrite_chain
 from eastgate.dialects.istio.settings import IstioDataPlane, IstioSettings
 from eastgate.dialects.istio.token_stages import AtGateway, ByService, seen_at_gateway, token_derivations, token_stages
-from eastgate.dialects.istio.waypoints import Binding, bindings_of, is_bound, is_waypoint_pod
+from eastgate.dialects.istio.waypoints import Binding, bindings_of, is_bound, is_waypoint_pod, seen_by
 from eastgate.dialects.istio.ztunnel_layer import addressed_to, through_waypoint, ztunnel_layer
 from eastgate.ir import ALWAYS, Attachment, Chain, Derivation, Is, Layer, OneOf, SelectorCase
 from eastgate.ir.attributes import APPLICATION
 from eastgate.records import dataclass
 from eastgate.settings import DataPlane
 
-__all__ = ["Stance", "layers", "stance_of"]
+__all__ = ["IstioStance", "layers", "stance_of"]
 
 _HTTP = Is(APPLICATION, OneOf(frozenset({"http"})))
 
@@ -42,7 +42,7 @@ P = TypeVar("P", bound=IstioPolicy)
 
 
 @dataclass(frozen=True, slots=True)
-class Stance:
+class IstioStance:
     """What the layers of a workload depend on beside its policies.
 
     `gateway` is the name of the Gateway that it is a pod of, and `is_waypoint` says that this is a waypoint. `address`
@@ -50,24 +50,24 @@ class Stance:
     """
 
     mesh: MeshConfig
-    plane: Plane
+    plane: ServingPlane
     bindings: tuple[Binding, ...] = ()
     gateway: str | None = None
     is_waypoint: bool = False
     address: str | None = None
 
 
-def stance_of(workload: Workload, attached: Sequence[Attachment[IstioPolicy]], scene: Scene) -> Stance | None:
+def stance_of(workload: Workload, attached: Sequence[Attachment[IstioPolicy]], scene: Scene) -> IstioStance | None:
     """Return the stance of a workload; None where no policy is about it."""
     if not attached:
         return None
     mesh, world = mesh_settings(scene.settings, scene.world), scene.world
     plane = plane_of(workload, world, scene.settings.section(IstioSettings).istio_data_plane)
     asked = any(_asks_for_destination(attachment.policy) for attachment in attached)
-    return Stance(
+    return IstioStance(
         mesh,
         plane,
-        bindings_of(workload, world, mesh.trust_domain) if plane is Plane.ZTUNNEL else (),
+        bindings_of(workload, world, mesh.trust_domain) if plane is ServingPlane.ZTUNNEL else (),
         workload.labels.get(GATEWAY_NAME_LABEL),
         is_waypoint_pod(workload, world),
         world.address_of(workload) if asked else None,
@@ -83,14 +83,14 @@ def layers(attached: Sequence[Attachment[IstioPolicy]], scene: Scene) -> list[La
     """Return the layers of a workload, or of a Gateway: it has no stance."""
     stance = scene.stance
     policies = list(dict.fromkeys(attachment.policy for attachment in attached))
-    if not isinstance(stance, Stance):
+    if not isinstance(stance, IstioStance):
         return _Proxies(policies, mesh_settings(scene.settings, scene.world), scene).gateway()
     proxies = _Proxies(policies, stance.mesh, scene, stance.address)
     match stance.plane:
-        case Plane.NONE if scene.settings.data_plane is DataPlane.NATIVE:
+        case ServingPlane.NONE if scene.settings.data_plane is DataPlane.NATIVE:
             selecting = tuple(policy.ref for policy in policies if not policy.refs)
             return [Layer(WITHOUT_PROXY, Chain((), (NoProxy(selecting),)))] if selecting else []
-        case Plane.ZTUNNEL:
+        case ServingPlane.ZTUNNEL:
             return proxies.ambient(stance)
         case _:
             return proxies.sidecar(stance)
@@ -114,22 +114,20 @@ class _Proxies:
         seen = [replace(case, chain=rewrite_chain(case.chain, seen_at_gateway)) for case in cases]
         forms = [each for each in derivations if isinstance(each, HttpForms)]
         tokens = [AtGateway(each) for each in derivations if not isinstance(each, HttpForms)]
-        return [Layer(AT_GATEWAY, seen[-1].chain, tuple(seen[:-1]), (*forms, *tokens))] if self.policies else []
+        return _restricting(Layer(AT_GATEWAY, seen[-1].chain, tuple(seen[:-1]), (*forms, *tokens)))
 
-    def sidecar(self, stance: Stance) -> list[Layer]:
+    def sidecar(self, stance: IstioStance) -> list[Layer]:
         """Return the layer of a proxy beside a workload, or of a pod of a Gateway."""
         if stance.gateway is None:
             policies = [policy for policy in self.policies if not policy.refs]
         else:
             policies = [policy for policy in self.policies if _is_at(policy, stance.gateway, stance)]
-        if not policies:
-            return []
         cases, derivations = self._envoy(policies)
         if stance.gateway is None:
             cases = guard_ports(cases, peer_modes(_enforced(policies, PeerAuthentication), self._root))
-        return [Layer(AT_SIDECAR, cases[-1].chain, cases[:-1], (*self._workload, *derivations))]
+        return _restricting(Layer(AT_SIDECAR, cases[-1].chain, cases[:-1], (*self._workload, *derivations)))
 
-    def ambient(self, stance: Stance) -> list[Layer]:
+    def ambient(self, stance: IstioStance) -> list[Layer]:
         """Return the layers of a workload that ztunnel serves: of its waypoints, and of ztunnel.
 
         Ours is beside the workload instead: it sees HTTP, and callers themselves.
@@ -139,7 +137,9 @@ class _Proxies:
             return [*waypoint, *self.sidecar(stance)]
         authorization = _all_of(self.policies, IstioAuthorizationPolicy)
         layer = ztunnel_layer(authorization, _all_of(self.policies, PeerAuthentication), stance.bindings, self._root)
-        return [*waypoint, replace(layer, derivations=self._workload)]
+        ztunnel = replace(layer, derivations=self._workload)
+        says_more = bool(layer.otherwise.readings)  # of what ztunnel does not enforce
+        return [*waypoint, *([ztunnel] if says_more else _restricting(ztunnel))]
 
     def _waypoint(self, bindings: Sequence[Binding]) -> list[Layer]:
         cases: list[SelectorCase] = []
@@ -150,7 +150,7 @@ class _Proxies:
             if not bound:
                 continue
             of_binding, derivations = self._envoy(bound)
-            scoped = [replace(case, chain=_scoped(case.chain, binding)) for case in of_binding]
+            scoped = [replace(case, chain=_at_waypoint(case.chain, binding)) for case in of_binding]
             cases += narrowed(scoped, through_waypoint(binding) if self.native else addressed_to(binding))
             forms |= dict.fromkeys(each for each in derivations if isinstance(each, HttpForms))
             tokens += [(binding.service, each) for each in derivations if not isinstance(each, HttpForms)]
@@ -189,11 +189,17 @@ class _Proxies:
         return (*address, MeshCallers(self.scene.world)) if is_auto and self.native else address
 
 
-def _scoped(chain: Chain, binding: Binding) -> Chain:
-    return replace(chain, scope=WaypointScope(str(binding.waypoint), binding.service, chain.scope))
+def _restricting(layer: Layer) -> list[Layer]:
+    """Return a layer, or nothing where it restricts nothing."""
+    return [layer] if any(chain.stages for chain in layer.chains) else []
 
 
-def _is_at(policy: IstioPolicy, gateway: str, stance: Stance) -> bool:
+def _at_waypoint(chain: Chain, binding: Binding) -> Chain:
+    seen = rewrite_chain(chain, lambda predicate: seen_by(binding, predicate))
+    return replace(seen, scope=WaypointScope(str(binding.waypoint), binding.service, chain.scope))
+
+
+def _is_at(policy: IstioPolicy, gateway: str, stance: IstioStance) -> bool:
     """Return whether a policy is enforced by the pods of a Gateway: it targets it, or selects pods by labels."""
     if policy.refs:
         return any((ref.kind, ref.name) == ("Gateway", gateway) for ref in policy.refs)

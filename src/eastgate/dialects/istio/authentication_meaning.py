@@ -7,8 +7,8 @@ from eastgate.dialects.istio.authentications import (
     HeaderLocation,
     JwtRule,
     MtlsMode,
+    MtlsPort,
     PeerAuthentication,
-    PortMode,
     RequestAuthentication,
 )
 from eastgate.dialects.istio.meaning import created_at, is_in_root
@@ -39,7 +39,7 @@ def peer_authentication(document: Document, root: Node, settings: Settings) -> P
         created=created_at(root),
         mode=_mode(mtls),
         mode_span=mtls.span if mtls is not None else document.span,
-        ports=tuple(PortMode(int(port), _mode(node), node.span) for port, node in ports.items()) if ports else (),
+        ports=tuple(MtlsPort(int(port), _mode(node), node.span) for port, node in ports.items()) if ports else (),
     )
 
 

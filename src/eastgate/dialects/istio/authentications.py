@@ -8,7 +8,7 @@ from eastgate.diagnostics.spans import Span
 from eastgate.dialects.istio.model import IstioPolicy
 from eastgate.records import dataclass
 
-__all__ = ["HeaderLocation", "JwtRule", "MtlsMode", "PeerAuthentication", "PortMode", "RequestAuthentication"]
+__all__ = ["HeaderLocation", "JwtRule", "MtlsMode", "MtlsPort", "PeerAuthentication", "RequestAuthentication"]
 
 
 class MtlsMode(enum.StrEnum):
@@ -21,7 +21,7 @@ class MtlsMode(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class PortMode:
+class MtlsPort:
     """The mode of one port of the workloads that a PeerAuthentication selects."""
 
     port: int
@@ -35,7 +35,7 @@ class PeerAuthentication(IstioPolicy):
 
     mode: MtlsMode = MtlsMode.UNSET
     mode_span: Span
-    ports: tuple[PortMode, ...] = ()
+    ports: tuple[MtlsPort, ...] = ()
 
     @property
     def selects_labels(self) -> bool:

@@ -22,8 +22,8 @@ def examine(
     config_map = config_map_of(settings, world) if policies else None
     if config_map is None:
         return
-    for problem in mesh_problems(config_map):
-        message = f"the MeshConfig of ConfigMap {config_map.key} cannot be read: {problem}"
+    if problems := mesh_problems(config_map):
+        message = f"the MeshConfig of ConfigMap {config_map.key} cannot be read: {'; '.join(problems)}"
         yield None, Diagnostic(codes.MESH_CONFIG, message, config_map.span, "correct it")
     root, ours = written_root(config_map), settings.section(IstioSettings).root_namespace
     if root is not None and root != ours:

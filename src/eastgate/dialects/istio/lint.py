@@ -5,6 +5,7 @@ from __future__ import annotations
 from eastgate.dialects.base import Policy
 from eastgate.dialects.istio import lint_codes, plane_lint_codes
 from eastgate.dialects.istio.lint_planes import check_modes, check_proxies, check_rules_at_ztunnel, check_targets
+from eastgate.dialects.istio.lint_rules import check_default, check_providers, check_tcp, check_values
 from eastgate.dialects.istio.model import Action, IstioAuthorizationPolicy, IstioPolicy
 from eastgate.dialects.istio.provenance import AT_GATEWAY, AT_SIDECAR, AT_WAYPOINT, AT_ZTUNNEL
 from eastgate.dialects.istio.words import rules_as_written
@@ -37,6 +38,15 @@ LINTING: Linting[IstioPolicy] = Linting(
     blames=_blames,
     readings=(),
     fallback=None,
-    checks=(check_rules_at_ztunnel, check_proxies, check_targets, check_modes),
+    checks=(
+        check_tcp,
+        check_values,
+        check_default,
+        check_providers,
+        check_rules_at_ztunnel,
+        check_proxies,
+        check_targets,
+        check_modes,
+    ),
     codes=(lint_codes, plane_lint_codes),
 )

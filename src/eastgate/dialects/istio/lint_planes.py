@@ -9,8 +9,8 @@ from eastgate.dialects.istio import plane_lint_codes as codes
 from eastgate.dialects.istio.authentications import MtlsMode, PeerAuthentication
 from eastgate.dialects.istio.mesh_config import mesh_settings
 from eastgate.dialects.istio.model import Action, IstioAuthorizationPolicy, IstioPolicy
-from eastgate.dialects.istio.peer_modes import Denial, peer_modes, ztunnel_denials
-from eastgate.dialects.istio.planes import Plane, plane_of
+from eastgate.dialects.istio.peer_modes import ZtunnelDenial, peer_modes, ztunnel_denials
+from eastgate.dialects.istio.planes import ServingPlane, plane_of
 from eastgate.dialects.istio.settings import IstioSettings
 from eastgate.dialects.istio.waypoints import Binding, bindings_of, is_bound, is_waypoint_pod
 from eastgate.dialects.istio.ztunnel import lower_rule
@@ -21,7 +21,7 @@ from eastgate.ir.attributes import PORT
 __all__ = ["check_modes", "check_proxies", "check_rules_at_ztunnel", "check_targets"]
 
 
-def _planes(context: Context) -> Mapping[str, Plane]:
+def _planes(context: Context) -> Mapping[str, ServingPlane]:
     data_plane = context.settings.section(IstioSettings).istio_data_plane
     return {key: plane_of(workload, context.world, data_plane) for key, workload in context.world.workloads.items()}
 
@@ -46,7 +46,9 @@ def check_rules_at_ztunnel(context: Context) -> Iterator[Finding]:
     """Report the rules that ztunnel enforces otherwise than they are written, and actions that it does not have."""
     planes = _planes(context)
     for policy in _enforced(context):
-        served = [workload.key for workload in _selected(policy, context) if planes[workload.key] is Plane.ZTUNNEL]
+        served = [
+            workload.key for workload in _selected(policy, context) if planes[workload.key] is ServingPlane.ZTUNNEL
+        ]
         if isinstance(policy, IstioAuthorizationPolicy) and served:
             yield from _rule_findings(policy, served)
 
@@ -85,7 +87,7 @@ def check_proxies(context: Context) -> Iterator[Finding]:
     planes = _planes(context)
     for policy in _enforced(context):
         selected = _selected(policy, context)
-        bare = [workload.key for workload in selected if planes[workload.key] is Plane.NONE]
+        bare = [workload.key for workload in selected if planes[workload.key] is ServingPlane.NONE]
         if bare and (policy.selector.match_labels or not policy.in_root):
             message = f"nobody enforces {policy.ref} on {enumerated(bare)}: no label gives it a proxy"
             help_ = "label the namespace istio-injection: enabled, or istio.io/dataplane-mode: ambient"
@@ -118,7 +120,10 @@ def check_targets(context: Context) -> Iterator[Finding]:
 
 
 def _has_waypoint(policy: IstioPolicy, pod: Workload, service: str, context: Context, trust_domain: str) -> bool:
-    if plane_of(pod, context.world, context.settings.section(IstioSettings).istio_data_plane) is not Plane.ZTUNNEL:
+    if (
+        plane_of(pod, context.world, context.settings.section(IstioSettings).istio_data_plane)
+        is not ServingPlane.ZTUNNEL
+    ):
         return False
     bindings: Sequence[Binding] = bindings_of(pod, context.world, trust_domain)
     return any(binding.service == service and is_bound(policy, binding) for binding in bindings)
@@ -140,7 +145,7 @@ def check_modes(context: Context) -> Iterator[Finding]:
     selected = {peer.ref: {workload.key for workload in _selected(peer, context)} for peer in peers}
     for key, plane in planes.items():
         attached = [peer for peer in peers if key in selected[peer.ref]]
-        if plane is Plane.ZTUNNEL and any(peer.ports for peer in attached):
+        if plane is ServingPlane.ZTUNNEL and any(peer.ports for peer in attached):
             yield from _port_findings(key, attached, root)
 
 
@@ -155,7 +160,7 @@ def _port_findings(key: str, attached: Sequence[PeerAuthentication], root: str) 
             yield Finding(codes.MODE_NOT_ENFORCED, message, mode.span, help_, (str(mode.policy.ref), key))
 
 
-def _is_closed(denials: Sequence[Denial], port: int) -> bool:
+def _is_closed(denials: Sequence[ZtunnelDenial], port: int) -> bool:
     """Return whether one of the denials is about plaintext on a port."""
     return any(_covers(denial.when, port) for denial in denials)
 

@@ -35,7 +35,7 @@ from eastgate.dialects.istio.model import Action, IstioAuthorizationPolicy
 from eastgate.dialects.istio.provenance import Surface
 from eastgate.dialects.istio.trust_domains import expand_trust_domains, replace_trust_domains
 from eastgate.dialects.istio.values import is_template
-from eastgate.dialects.istio.written import OPERATION_FIELDS, SOURCE_FIELDS, Fields, IstioRule, Values, Written
+from eastgate.dialects.istio.written import OPERATION_FIELDS, SOURCE_FIELDS, Fields, IstioRule, Values, WrittenValue
 from eastgate.ir import Not, Predicate, Rule, all_of, any_of, conjuncts
 from eastgate.ir.attributes import ADDRESS, DESTINATION_ADDRESS, FORWARDED_ADDRESS, METHOD, PATH, SNI
 from eastgate.ir.paths import any_path
@@ -156,7 +156,7 @@ def _needs_http(name: str) -> bool:
     return name in _HTTP_FIELDS or name.startswith(_HTTP_KEYS)
 
 
-def _texts(values: Iterable[Written]) -> list[str]:
+def _texts(values: Iterable[WrittenValue]) -> list[str]:
     return [value.text for value in values]
 
 

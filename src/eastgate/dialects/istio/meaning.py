@@ -19,7 +19,7 @@ from eastgate.dialects.istio.written import (
     IstioRule,
     Values,
     When,
-    Written,
+    WrittenValue,
     negated,
 )
 from eastgate.ir import Origin, PolicyRef
@@ -52,7 +52,7 @@ def authorization_policy(document: Document, root: Node, settings: Settings) -> 
         created=created_at(root),
         action=Action(action_of(spec) if spec is not None else "ALLOW"),
         rules=tuple(_rule(ref, index, node) for index, node in enumerate(nodes or ())),
-        provider=Written(name.text, name.span) if name is not None else None,
+        provider=WrittenValue(name.text, name.span) if name is not None else None,
         dry_run=dry_run,
     )
 
@@ -105,15 +105,14 @@ def _fields(record: Node, fields: Iterable[str]) -> Iterator[tuple[str, Values]]
 
 
 def _values(record: Node, positive: str, negative: str) -> Values | None:
-    written = [_texts(record.get(name)) for name in (positive, negative)]
-    if not any(written):
+    values, not_values = _texts(record.get(positive)), _texts(record.get(negative))
+    if not values and not not_values:
         return None
-    first = record[positive if written[0] else negative]
-    return Values(*written, first.span)
+    return Values(values, not_values, record[positive if values else negative].span)
 
 
-def _texts(node: Node | None) -> tuple[Written, ...]:
-    return tuple(Written(entry.text, entry.span) for entry in node or ())
+def _texts(node: Node | None) -> tuple[WrittenValue, ...]:
+    return tuple(WrittenValue(entry.text, entry.span) for entry in node or ())
 
 
 def _condition(entry: Node) -> When:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from eastgate.cluster import World
-from eastgate.dialects.istio.planes import Plane, plane_of
+from eastgate.dialects.istio.planes import ServingPlane, plane_of
 from eastgate.dialects.istio.settings import IstioDataPlane
 from eastgate.ir import Known, RawRequest
 from eastgate.ir.attributes import IDENTITY, SOURCE_WORKLOAD, Attribute
@@ -24,6 +24,6 @@ class MeshCallers:
         """Return an absent identity for a pod outside of the mesh."""
         key = values.get(SOURCE_WORKLOAD)
         caller = self.world.workloads.get(key) if isinstance(key, str) else None
-        if caller is None or plane_of(caller, self.world, IstioDataPlane.AUTO) is not Plane.NONE:
+        if caller is None or plane_of(caller, self.world, IstioDataPlane.AUTO) is not ServingPlane.NONE:
             return {}
         return {IDENTITY: None}

@@ -161,7 +161,7 @@ def _normalization(content: Mapping[str, object], problems: list[str]) -> PathNo
     value = content.get("pathNormalization")
     if value is None:
         return None
-    name = value.get("normalization", "DEFAULT") if isinstance(value, dict) else None
+    name = str(value.get("normalization", "DEFAULT")) if isinstance(value, dict) else ""
     if name not in _NORMALIZATIONS:
         problems.append(f"`pathNormalization.normalization` must be one of {', '.join(_NORMALIZATIONS)}")
         return None

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from eastgate.cluster import Selector, Target
 from eastgate.diagnostics.spans import Span
-from eastgate.dialects.istio.written import IstioRule, Written
+from eastgate.dialects.istio.written import IstioRule, WrittenValue
 from eastgate.ir import Origin, PolicyRef
 from eastgate.records import dataclass
 
@@ -71,7 +71,7 @@ class IstioAuthorizationPolicy(IstioPolicy):
 
     action: Action
     rules: tuple[IstioRule, ...]
-    provider: Written | None = None
+    provider: WrittenValue | None = None
     dry_run: bool = False
 
     @property

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from eastgate.dialects.istio.authentications import MtlsMode
-from eastgate.dialects.istio.peer_modes import PLAINTEXT, Denial, Mode, PeerModes
+from eastgate.dialects.istio.peer_modes import PLAINTEXT, PeerMode, PeerModes, ZtunnelDenial
 from eastgate.dialects.istio.plane_provenance import NoIdentity, PortScope
 from eastgate.dialects.istio.provenance import MtlsDemand, StageName
 from eastgate.dialects.istio.rewriting import narrowed, rewrite_chain
@@ -34,7 +34,7 @@ def guard_ports(cases: Sequence[SelectorCase], modes: PeerModes) -> tuple[Select
     """Return the cases of a layer under the modes of its ports. The last case is for all other requests."""
     if not modes.ports:
         return tuple(replace(case, chain=_guarded(case.chain, modes.others)) for case in cases)
-    numbers: dict[Mode, list[int]] = {}
+    numbers: dict[PeerMode, list[int]] = {}
     for port, mode in modes.ports:
         numbers.setdefault(mode, []).append(port)
     guarded: list[SelectorCase] = []
@@ -44,23 +44,23 @@ def guard_ports(cases: Sequence[SelectorCase], modes: PeerModes) -> tuple[Select
     return (*guarded, *(replace(case, chain=_guarded(case.chain, modes.others)) for case in cases))
 
 
-def _scoped(chain: Chain, ports: Sequence[int], mode: Mode) -> Chain:
+def _scoped(chain: Chain, ports: Sequence[int], mode: PeerMode) -> Chain:
     refs = (mode.policy.ref,) if mode.policy is not None else ()
     own = chain.scope.refs if chain.scope is not None else ()
     return replace(chain, scope=PortScope(tuple(ports), mode.mode, chain.scope, (*refs, *own)))
 
 
-def _guarded(chain: Chain, mode: Mode) -> Chain:
+def _guarded(chain: Chain, mode: PeerMode) -> Chain:
     if mode.policy is None or mode.mode is MtlsMode.PERMISSIVE:
         return chain
     if mode.mode is MtlsMode.DISABLE:
         absent = rewrite_chain(chain, without_identity)
         return replace(absent, readings=(*absent.readings, NoIdentity(mode.policy.ref)))
-    denial = Denial(mode.policy, mode.span or mode.policy.span, PLAINTEXT)
+    denial = ZtunnelDenial(mode.policy, mode.span or mode.policy.span, PLAINTEXT)
     return replace(chain, stages=(mtls_stage((denial,)), *chain.stages))
 
 
-def mtls_stage(denials: Sequence[Denial]) -> Deny:
+def mtls_stage(denials: Sequence[ZtunnelDenial]) -> Deny:
     """Return the stage that closes connections in plaintext."""
     rules = (Rule(denial.when, Origin(denial.policy.ref, 0, denial.span, derived=MtlsDemand())) for denial in denials)
     return Deny(StageName.MTLS, tuple(rules), Refusal.CLOSED)

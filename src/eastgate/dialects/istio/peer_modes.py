@@ -16,14 +16,14 @@ from eastgate.ir import And, Is, Not, OneOf, Predicate, Present
 from eastgate.ir.attributes import IDENTITY, PORT
 from eastgate.records import dataclass
 
-__all__ = ["PLAINTEXT", "Denial", "Mode", "PeerModes", "peer_modes", "ztunnel_denials"]
+__all__ = ["PLAINTEXT", "PeerMode", "PeerModes", "ZtunnelDenial", "peer_modes", "ztunnel_denials"]
 
 PLAINTEXT: Final = Not(Is(IDENTITY, Present()))
 _LAX: Final = frozenset({MtlsMode.PERMISSIVE, MtlsMode.DISABLE})
 
 
 @dataclass(frozen=True, slots=True)
-class Mode:
+class PeerMode:
     """A mode that is in force, with the policy that sets it; None where that is Istio's default."""
 
     mode: MtlsMode
@@ -35,10 +35,10 @@ class Mode:
 class PeerModes:
     """The modes of a workload: those of certain ports, and that of all others."""
 
-    others: Mode
-    ports: tuple[tuple[int, Mode], ...] = ()
+    others: PeerMode
+    ports: tuple[tuple[int, PeerMode], ...] = ()
 
-    def at(self, port: int) -> Mode:
+    def at(self, port: int) -> PeerMode:
         """Return the mode of a port."""
         return dict(self.ports).get(port, self.others)
 
@@ -46,15 +46,15 @@ class PeerModes:
 def peer_modes(policies: Iterable[PeerAuthentication], root_namespace: str) -> PeerModes:
     """Return the modes at a sidecar. `policies` are those that select the workload."""
     levels = _Levels.of(policies, root_namespace)
-    others = Mode(MtlsMode.PERMISSIVE)
+    others = PeerMode(MtlsMode.PERMISSIVE)
     for policy in (levels.mesh, levels.namespace, levels.workload):
         if policy is not None and policy.mode is not MtlsMode.UNSET:
-            others = Mode(policy.mode, policy, policy.mode_span)
+            others = PeerMode(policy.mode, policy, policy.mode_span)
     workload = levels.workload
     if workload is None:
         return PeerModes(others)
     ports = {
-        each.port: others if each.mode is MtlsMode.UNSET else Mode(each.mode, workload, each.span)
+        each.port: others if each.mode is MtlsMode.UNSET else PeerMode(each.mode, workload, each.span)
         for each in workload.ports
     }
     return PeerModes(others, tuple(sorted(ports.items(), key=lambda item: item[0])))
@@ -85,7 +85,7 @@ def _age(policy: PeerAuthentication) -> tuple[bool, str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Denial:
+class ZtunnelDenial:
     """A DENY rule that istiod makes of a PeerAuthentication for ztunnel."""
 
     policy: PeerAuthentication
@@ -93,7 +93,7 @@ class Denial:
     when: Predicate
 
 
-def ztunnel_denials(policies: Sequence[PeerAuthentication], root_namespace: str) -> tuple[Denial, ...]:
+def ztunnel_denials(policies: Sequence[PeerAuthentication], root_namespace: str) -> tuple[ZtunnelDenial, ...]:
     """Return what ztunnel denies for them. `policies` are those that select the workload.
 
     DISABLE is the same as PERMISSIVE here. Where istiod refers to a translation that it then does not make, ztunnel
@@ -106,7 +106,7 @@ def ztunnel_denials(policies: Sequence[PeerAuthentication], root_namespace: str)
             strict = policy if policy.mode is MtlsMode.STRICT else None
     workload = levels.workload
     if workload is None or not _refers_to_ports(workload, inherits_strict=strict is not None):
-        return (Denial(strict, strict.mode_span, PLAINTEXT),) if strict is not None else ()
+        return (ZtunnelDenial(strict, strict.mode_span, PLAINTEXT),) if strict is not None else ()
     unselective = [policy for policy in sorted(policies, key=_age) if not policy.has_selector]
     namespace = next((policy for policy in unselective if policy.namespace != root_namespace), None)
     mesh = next((policy for policy in unselective if policy.namespace == root_namespace), None)
@@ -127,7 +127,7 @@ def _refers_to_ports(workload: PeerAuthentication, *, inherits_strict: bool) -> 
 
 def _translated(
     workload: PeerAuthentication, namespace: PeerAuthentication | None, mesh: PeerAuthentication | None
-) -> Iterator[Denial]:
+) -> Iterator[ZtunnelDenial]:
     """Yield the translation of a policy with modes of ports, as istiod's `convertPeerAuthentication` makes it."""
     of_mesh = _mode(namespace) is MtlsMode.UNSET and _mode(mesh) is MtlsMode.STRICT
     of_namespace = _mode(namespace) is MtlsMode.STRICT
@@ -139,12 +139,12 @@ def _translated(
     exempt: list[int] = []
     for each in sorted(workload.ports, key=lambda each: each.port):
         if each.mode is MtlsMode.STRICT and not skips_strict:
-            yield Denial(workload, each.span, And((PLAINTEXT, Is(PORT, OneOf(frozenset({each.port}))))))
+            yield ZtunnelDenial(workload, each.span, And((PLAINTEXT, Is(PORT, OneOf(frozenset({each.port}))))))
         elif each.mode in _LAX and not skips_lax:
             exempt.append(each.port)
     if exempt:  # only where the mode of all others is STRICT
         elsewhere = Not(Is(PORT, OneOf(frozenset(exempt))))
-        yield Denial(workload, workload.mode_span, And((PLAINTEXT, elsewhere)))
+        yield ZtunnelDenial(workload, workload.mode_span, And((PLAINTEXT, elsewhere)))
 
 
 def _mode(policy: PeerAuthentication | None) -> MtlsMode:

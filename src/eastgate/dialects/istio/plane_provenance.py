@@ -15,6 +15,7 @@ __all__ = [
     "NoIdentity",
     "NoProxy",
     "PortScope",
+    "UnsupportedAction",
     "WaypointIdentity",
     "WaypointScope",
 ]
@@ -84,6 +85,18 @@ class DroppedFields:
     def __str__(self) -> str:
         fields = ", ".join(self.fields)
         return f"ztunnel does not look at {fields} of {self.policy} rule {self.index}, so that the rule {self.effect}"
+
+
+@dataclass(frozen=True, slots=True)
+class UnsupportedAction:
+    """A policy that ztunnel does not enforce, since it does not have its action."""
+
+    policy: PolicyRef
+    action: str
+    setting: ClassVar[str] = "istioDataPlane"
+
+    def __str__(self) -> str:
+        return f"ztunnel has no action {self.action}, so that {self.policy} does nothing"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Final
 from eastgate.cluster import GATEWAY_NAME_LABEL, Workload, World
 from eastgate.dialects.istio.settings import IstioDataPlane
 
-__all__ = ["Plane", "plane_of"]
+__all__ = ["ServingPlane", "plane_of"]
 
 _INJECTION: Final = "istio-injection"
 _INJECT: Final = "sidecar.istio.io/inject"
@@ -19,7 +19,7 @@ _MODE: Final = "istio.io/dataplane-mode"
 _NEVER_INJECTED: Final = frozenset({"kube-system", "kube-public", "kube-node-lease", "local-path-storage"})
 
 
-class Plane(enum.StrEnum):
+class ServingPlane(enum.StrEnum):
     """The proxy in front of a workload."""
 
     SIDECAR = "sidecar"  # also the proxy that a gateway or a waypoint is
@@ -27,29 +27,29 @@ class Plane(enum.StrEnum):
     NONE = "none"
 
 
-def plane_of(workload: Workload, world: World, data_plane: IstioDataPlane) -> Plane:
+def plane_of(workload: Workload, world: World, data_plane: IstioDataPlane) -> ServingPlane:
     """Return the proxy that serves a workload."""
     if GATEWAY_NAME_LABEL in workload.labels:
-        return Plane.SIDECAR
+        return ServingPlane.SIDECAR
     match data_plane:
         case IstioDataPlane.SIDECAR:
-            return Plane.SIDECAR
+            return ServingPlane.SIDECAR
         case IstioDataPlane.AMBIENT:
-            return Plane.ZTUNNEL
+            return ServingPlane.ZTUNNEL
         case IstioDataPlane.AUTO:
             return _labelled_plane(workload, world.namespace(workload.namespace).labels)
 
 
-def _labelled_plane(workload: Workload, namespace: Mapping[str, str]) -> Plane:
+def _labelled_plane(workload: Workload, namespace: Mapping[str, str]) -> ServingPlane:
     """Return the proxy that labels ask for. A pod with a sidecar is not captured by ztunnel."""
     if not workload.is_pod or workload.host_network:
-        return Plane.NONE
+        return ServingPlane.NONE
     if _INJECTED in workload.annotations or _is_injected(workload, namespace):
-        return Plane.SIDECAR
+        return ServingPlane.SIDECAR
     own = workload.labels.get(_MODE)
     if own == "ambient" or (namespace.get(_MODE) == "ambient" and own != "none"):
-        return Plane.ZTUNNEL
-    return Plane.NONE
+        return ServingPlane.ZTUNNEL
+    return ServingPlane.NONE
 
 
 def _is_injected(workload: Workload, namespace: Mapping[str, str]) -> bool:

@@ -108,6 +108,8 @@ _from: Record[Settings] = Record(
             about="Who is asking: all lists that are written must match.",
         )
     },
+    misspelt=dict.fromkeys(_source.fields, "source"),
+    advice={name: f"write source: {{{name}: [..]}}" for name in _source.fields},
     otherwise="write source: {..}",
 )
 _to: Record[Settings] = Record(
@@ -121,6 +123,8 @@ _to: Record[Settings] = Record(
             about="What is asked for: all lists that are written must match.",
         )
     },
+    misspelt=dict.fromkeys(_operation.fields, "operation"),
+    advice={name: f"write operation: {{{name}: [..]}}" for name in _operation.fields},
     otherwise="write operation: {..}",
 )
 _rule: Record[Settings] = Record(

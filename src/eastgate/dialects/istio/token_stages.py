@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from eastgate.dialects.istio.authentications import RequestAuthentication
 from eastgate.dialects.istio.claims import NoClaims, is_claim
 from eastgate.dialects.istio.provenance import StageName, TokenDemand
-from eastgate.dialects.istio.tokens import TokenProblem, Tokens, refusal_value
+from eastgate.dialects.istio.tokens import TokenDerivation, TokenProblem, refusal_value
 from eastgate.ir import (
     Chain,
     Computed,
@@ -63,7 +63,7 @@ def token_derivations(
     claims = frozenset(attribute for chain in chains for attribute in chain.looks_at if is_claim(attribute))
     accepting = tuple(policy for policy in policies if policy.rules)
     if accepting:
-        return (Tokens(accepting, claims, keys),)
+        return (TokenDerivation(accepting, claims, keys),)
     return (NoClaims(claims),) if claims else ()
 
 
@@ -93,7 +93,7 @@ _GATEWAY: Final = "at the gateway"
 def _own(attribute: Attribute) -> Attribute:
     """Return the attribute for what a gateway makes of the token."""
     if attribute is TOKEN or is_claim(attribute):
-        return Attribute(f"{attribute.name} {_GATEWAY}", attribute.key, needs_http=True)
+        return Attribute(attribute.name, f"{attribute.key} ({_GATEWAY})".strip(), needs_http=True)
     return attribute
 
 

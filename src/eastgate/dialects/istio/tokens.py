@@ -28,7 +28,7 @@ from eastgate.records import dataclass
 if TYPE_CHECKING:
     from eastgate.languages.jwt import Keys, KeySource
 
-__all__ = ["ACCEPTED", "TokenProblem", "Tokens", "refusal_value"]
+__all__ = ["ACCEPTED", "TokenDerivation", "TokenProblem", "refusal_value"]
 
 ACCEPTED: Final = "accepted"
 _LEEWAY: Final = 60  # seconds, Envoy's default
@@ -65,7 +65,7 @@ class _Judged:
 
 
 @dataclass(frozen=True, slots=True)
-class Tokens:
+class TokenDerivation:
     """Derives `TOKEN` and claims: what becomes of the token of a request at these policies.
 
     `claims` are the attributes to derive. `keys` are those of issuers whose keys no policy has.

@@ -198,7 +198,8 @@ def without_identities_in_custom(spec: Node, to: Checking) -> None:
             for name in _IDENTITIES:
                 if name in source and list(source[name]):
                     _not_with_custom(name, source.key_span(name), to)
-        for key in (entry["key"] for entry in rule.get("when") or ()):
+        keys = (entry.get("key") for entry in rule.get("when") or ())
+        for key in (key for key in keys if key is not None and isinstance(key.value, str)):
             if key.text in _IDENTITY_KEYS or key.text.startswith("request.auth."):
                 _not_with_custom(key.text, key.span, to)
 

@@ -224,7 +224,8 @@ def condition(node: Node, to: Checking) -> None:
         )
     else:
         for value in (value for values in lists for value in values):
-            rule(value, to)
+            if isinstance(value.value, str):  # else it has been reported
+                rule(value, to)
         for values in lists if rule is service_account else ():
             too_many_accounts(values, to)
 

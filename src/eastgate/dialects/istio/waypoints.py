@@ -6,7 +6,7 @@ then calls the workload itself, whose ztunnel sees the waypoint's identity and a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from eastgate.cluster import (
@@ -24,13 +24,13 @@ from eastgate.cluster import (
 )
 from eastgate.dialects.istio.model import IstioPolicy
 from eastgate.dialects.istio.targets import WAYPOINT_CLASS
-from eastgate.ir import InNetwork, Is, Predicate, rewrite
-from eastgate.ir.attributes import ADDRESS, IDENTITY, Attribute
-from eastgate.ir.matchers import Known
+from eastgate.ir import And, InNetwork, Is, OneOf, Or, Predicate, rewrite
+from eastgate.ir.attributes import ADDRESS, DESTINATION_ADDRESS, IDENTITY, PORT, Attribute
+from eastgate.ir.matchers import Known, Matcher
 from eastgate.ir.predicates import ALWAYS, NEVER, Computed
 from eastgate.records import dataclass
 
-__all__ = ["Binding", "Waypoint", "bindings_of", "is_bound", "is_waypoint_pod", "seen_from"]
+__all__ = ["Binding", "Waypoint", "bindings_of", "is_bound", "is_waypoint_pod", "seen_by", "seen_from"]
 
 _USE: Final = "istio.io/use-waypoint"
 _USE_NAMESPACE: Final = "istio.io/use-waypoint-namespace"
@@ -57,10 +57,14 @@ class Waypoint:
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """The waypoint of traffic that is addressed to a Service, or where `service` is None, to the workload itself."""
+    """The waypoint of traffic that is addressed to a Service, or where `service` is None, to the workload itself.
+
+    `ports` are those of the Service, each with the ports of the workload that it leads to.
+    """
 
     service: str | None
     waypoint: Waypoint
+    ports: tuple[tuple[int, tuple[int, ...]], ...] = ()
 
 
 def bindings_of(workload: Workload, world: World, trust_domain: str) -> tuple[Binding, ...]:
@@ -75,7 +79,9 @@ def _bindings(workload: Workload, world: World, trust_domain: str) -> Iterator[B
         service = world.services[key]
         gateway = _of_service(service, world)
         if gateway is not None:
-            yield Binding(key, _waypoint(gateway, world, trust_domain))
+            ports = sorted({port.port for port in service.ports})
+            targets = tuple((port, world.target_ports(service, port, workload)) for port in ports)
+            yield Binding(key, _waypoint(gateway, world, trust_domain), targets)
     gateway = _used_by(workload.labels, workload.namespace, world)
     if gateway is not None and _traffic(gateway) in _WORKLOADS:
         yield Binding(None, _waypoint(gateway, world, trust_domain))
@@ -152,6 +158,38 @@ def is_bound(policy: IstioPolicy, binding: Binding) -> bool:
         if bound:
             return True
     return False
+
+
+# Nobody says these, so that they are unknown
+_SERVICE_ADDRESS: Final = Attribute("destination address", "of the Service")
+_SERVICE_PORT: Final = Attribute("port", "of the Service")
+
+
+def seen_by(binding: Binding, predicate: Predicate) -> Predicate:
+    """Return a predicate of a waypoint's rules: the address and the port that it sees are those of the Service."""
+    if binding.service is None:
+        return predicate
+
+    def seen(atom: Is | Computed) -> Predicate:
+        match atom:
+            case Is(attribute, matcher) if attribute is DESTINATION_ADDRESS:
+                return Is(_SERVICE_ADDRESS, matcher)
+            case Is(attribute, matcher) if attribute is PORT:
+                return _leading_from(matcher, binding.ports)
+            case _:
+                return atom
+
+    return rewrite(predicate, seen)
+
+
+def _leading_from(matcher: Matcher, ports: Sequence[tuple[int, tuple[int, ...]]]) -> Predicate:
+    """Return which ports of a workload matching ports of its Service lead to. Several may lead to one."""
+    matching = {target for port, targets in ports if matcher.contains(port) for target in targets}
+    others = {target for port, targets in ports if not matcher.contains(port) for target in targets}
+    sure, unsure = Is(PORT, OneOf(frozenset(matching - others))), matching & others
+    if not unsure:
+        return sure
+    return Or((sure, And((Is(PORT, OneOf(frozenset(unsure))), Is(_SERVICE_PORT, matcher)))))
 
 
 _WAYPOINT_ADDRESS: Final = Attribute("source address", "of the waypoint")  # nobody says it, so that it is unknown

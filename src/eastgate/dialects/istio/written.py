@@ -21,7 +21,7 @@ __all__ = [
     "IstioRule",
     "Values",
     "When",
-    "Written",
+    "WrittenValue",
     "negated",
 ]
 
@@ -43,7 +43,7 @@ def negated(field: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenValue:
     """A value of a list, with its position in the file."""
 
     text: str
@@ -60,14 +60,14 @@ class Values:
     `span` is that of the first list that is written.
     """
 
-    values: tuple[Written, ...]
-    not_values: tuple[Written, ...]
+    values: tuple[WrittenValue, ...]
+    not_values: tuple[WrittenValue, ...]
     span: Span
 
     def __bool__(self) -> bool:
         return bool(self.values or self.not_values)
 
-    def __iter__(self) -> Iterator[Written]:
+    def __iter__(self) -> Iterator[WrittenValue]:
         yield from self.values
         yield from self.not_values
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Final
 
-from eastgate.dialects.istio.written import Fields, IstioRule, Values, When, Written, negated
+from eastgate.dialects.istio.written import Fields, IstioRule, Values, When, WrittenValue, negated
 from eastgate.ir import (
     NEVER,
     Computed,
@@ -115,7 +115,7 @@ def _condition(when: When) -> Predicate | None:
     return None if lower is None else _match([(when.values, lower)])
 
 
-_Lower = Callable[[tuple[Written, ...]], Predicate | None]
+_Lower = Callable[[tuple[WrittenValue, ...]], Predicate | None]
 
 
 def _match(fields: Iterable[tuple[Values | None, _Lower]]) -> Predicate | None:
@@ -134,7 +134,7 @@ def _match(fields: Iterable[tuple[Values | None, _Lower]]) -> Predicate | None:
 # Values: None where none of them is one
 
 
-def _ports(values: tuple[Written, ...]) -> Predicate | None:
+def _ports(values: tuple[WrittenValue, ...]) -> Predicate | None:
     numbers = frozenset(int(value.text) for value in values if value.text.isdecimal() and int(value.text) <= _LAST_PORT)
     return Is(PORT, OneOf(numbers)) if numbers else None
 
@@ -142,7 +142,7 @@ def _ports(values: tuple[Written, ...]) -> Predicate | None:
 _LAST_PORT: Final = 65535
 
 
-def _networks(attribute: Attribute, values: tuple[Written, ...]) -> Predicate | None:
+def _networks(attribute: Attribute, values: tuple[WrittenValue, ...]) -> Predicate | None:
     networks = tuple(network for value in values if (network := _network(value.text)) is not None)
     return Is(attribute, InNetwork(networks)) if networks else None
 
@@ -154,7 +154,7 @@ def _network(text: str) -> IPv4Network | IPv6Network | None:
         return None
 
 
-def _principals(values: tuple[Written, ...]) -> Predicate:
+def _principals(values: tuple[WrittenValue, ...]) -> Predicate:
     return any_of(_principal(value.text) for value in values)
 
 
@@ -168,7 +168,7 @@ def _principal(text: str) -> Predicate:
     return Is(IDENTITY, OneOf(frozenset({f"{SCHEME}{text}"})))
 
 
-def _namespaces(values: tuple[Written, ...]) -> Predicate:
+def _namespaces(values: tuple[WrittenValue, ...]) -> Predicate:
     return any_of(
         _identities(f"namespace {value.text}", _account_pattern(_segment(value.text), _SEGMENT)) for value in values
     )
@@ -185,7 +185,7 @@ def _segment(text: str) -> str:
     return re.escape(text)
 
 
-def _accounts(values: tuple[Written, ...], own_namespace: str) -> Predicate:
+def _accounts(values: tuple[WrittenValue, ...], own_namespace: str) -> Predicate:
     return any_of(_account(value.text, own_namespace) for value in values)
 
 

@@ -9,7 +9,13 @@ from eastgate.dialects.istio.authentications import PeerAuthentication
 from eastgate.dialects.istio.model import Action, IstioAuthorizationPolicy
 from eastgate.dialects.istio.peer_chains import mtls_stage
 from eastgate.dialects.istio.peer_modes import ztunnel_denials
-from eastgate.dialects.istio.plane_provenance import Direct, DroppedFields, WaypointIdentity, WaypointScope
+from eastgate.dialects.istio.plane_provenance import (
+    Direct,
+    DroppedFields,
+    UnsupportedAction,
+    WaypointIdentity,
+    WaypointScope,
+)
 from eastgate.dialects.istio.provenance import AT_ZTUNNEL, StageName
 from eastgate.dialects.istio.rewriting import rewrite_chain
 from eastgate.dialects.istio.waypoints import Binding, seen_from
@@ -117,8 +123,7 @@ def _rules(policies: Sequence[IstioAuthorizationPolicy], action: Action) -> tupl
 def _readings(policies: Sequence[IstioAuthorizationPolicy]) -> Iterator[Reading]:
     for policy in policies:
         if policy.action not in (Action.ALLOW, Action.DENY):
-            effect = f"does nothing: ztunnel has no action {policy.action}"
-            yield DroppedFields(policy.ref, 0, ("action",), effect)
+            yield UnsupportedAction(policy.ref, str(policy.action))
             continue
         for rule in policy.rules:
             lowered = lower_rule(rule, policy.namespace, denies=policy.action is Action.DENY)

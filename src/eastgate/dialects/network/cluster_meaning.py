@@ -10,7 +10,7 @@ from eastgate.cluster.points import Direction
 from eastgate.cluster.resources import is_audit, selector_of
 from eastgate.dialects.network.lowering import PEERS, PortItem, in_domains, on_nodes
 from eastgate.dialects.network.model import NetworkPolicy, NetworkRule, NetworkTier
-from eastgate.dialects.network.rules import Entry, make_rule
+from eastgate.dialects.network.rules import Restriction, make_rule
 from eastgate.dialects.network.values import strict_network_of
 from eastgate.ir import Effect, PolicyRef, Predicate
 from eastgate.manifests import Document
@@ -80,8 +80,8 @@ def _rule(node: Node, index: int, direction: Direction, ref: PolicyRef) -> Netwo
         node,
         direction,
         _EFFECTS[node["action"].text],
-        peers=Entry(peers, tuple(_peer(peer, direction) for peer in peers)),
-        ports=Entry(ports, tuple(_ports(ports))) if ports is not None else None,
+        peers=Restriction(peers, tuple(_peer(peer, direction) for peer in peers)),
+        ports=Restriction(ports, tuple(_ports(ports))) if ports is not None else None,
     )
 
 

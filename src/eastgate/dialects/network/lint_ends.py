@@ -13,7 +13,7 @@ from eastgate.dialects.network.lint_peers import pods_of_peer
 from eastgate.dialects.network.lint_pods import PodClass, SelectedPods, as_destination, as_source
 from eastgate.dialects.network.model import NetworkPolicy, NetworkRule
 from eastgate.ir import AllowAny, Effect, Layer, Request
-from eastgate.ir.attributes import PORT, TRANSPORT
+from eastgate.ir.attributes import PORT, PORT_NAME, TRANSPORT, VICINITY
 
 __all__ = ["check_dns", "check_host_network", "check_one_side", "check_tunnel"]
 
@@ -154,7 +154,7 @@ def check_tunnel(context: Context) -> Iterator[Finding]:
 def _tunnel(
     context: Context, pod_class: PodClass, ambient: list[str], direction: Direction, layer: Layer
 ) -> Iterator[Finding]:
-    tunnel = Request({PORT: _TUNNEL_PORT, TRANSPORT: "TCP"})
+    tunnel = Request({PORT: _TUNNEL_PORT, TRANSPORT: "TCP", PORT_NAME: None, VICINITY: None})
     policies = [policy for policy in pod_class.policies if policy.rules.get(direction) and policy.isolates]
     if policies and _allows_something(layer) and not context.can_allow(layer, tunnel):
         message = f"no rule lets the mesh's tunnel through ({direction} of {enumerated(ambient)}, port {_TUNNEL_PORT})"

@@ -7,7 +7,7 @@ from eastgate.cluster.points import Direction
 from eastgate.cluster.resources import is_audit, selector_of
 from eastgate.dialects.network.lowering import PEERS, PortItem
 from eastgate.dialects.network.model import NetworkPolicy, NetworkRule, NetworkTier
-from eastgate.dialects.network.rules import Entry, make_rule
+from eastgate.dialects.network.rules import Restriction, make_rule
 from eastgate.dialects.network.values import Network, network_of
 from eastgate.ir import Effect, PolicyRef, Predicate
 from eastgate.manifests import Document
@@ -60,8 +60,10 @@ def _rule(node: Node, index: int, direction: Direction, ref: PolicyRef) -> Netwo
         node,
         direction,
         ("ALLOW", Effect.ACCEPT),
-        peers=Entry(peers, tuple(_peer(peer, direction, namespace) for peer in peers)) if peers is not None else None,
-        ports=Entry(ports, tuple(_port(port) for port in ports)) if ports is not None else None,
+        peers=Restriction(peers, tuple(_peer(peer, direction, namespace) for peer in peers))
+        if peers is not None
+        else None,
+        ports=Restriction(ports, tuple(_port(port) for port in ports)) if ports is not None else None,
     )
 
 

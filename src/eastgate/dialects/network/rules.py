@@ -14,13 +14,13 @@ from eastgate.ir.attributes import Attribute
 from eastgate.manifests.node import Node
 from eastgate.records import dataclass
 
-__all__ = ["Entry", "make_rule"]
+__all__ = ["Restriction", "make_rule"]
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Entry(Generic[T]):
+class Restriction(Generic[T]):
     """A list of a rule that restricts it: as it is written, and what each of its items means."""
 
     node: Node
@@ -34,8 +34,8 @@ def make_rule(
     direction: Direction,
     action: tuple[str, Effect],
     *,
-    peers: Entry[Predicate] | None,
-    ports: Entry[PortItem] | None,
+    peers: Restriction[Predicate] | None,
+    ports: Restriction[PortItem] | None,
 ) -> NetworkRule:
     """Return the rule that matches ANY of the peers on ANY of the ports; all of them where there is no list."""
     origin = Origin(ref, index, node.span, tuple(_parts(direction, peers, ports)))
@@ -52,13 +52,13 @@ def make_rule(
     )
 
 
-def _peers(peers: Entry[Predicate]) -> Iterator[Peer]:
+def _peers(peers: Restriction[Predicate]) -> Iterator[Peer]:
     for node, when in zip(peers.node, peers.items, strict=True):
         yield Peer(when, frozenset(key for key, _ in node.items()), node.span)
 
 
 def _parts(
-    direction: Direction, peers: Entry[Predicate] | None, ports: Entry[PortItem] | None
+    direction: Direction, peers: Restriction[Predicate] | None, ports: Restriction[PortItem] | None
 ) -> Iterator[tuple[Attribute, Span]]:
     if peers is not None:
         yield from ((attribute, peers.node.span) for attribute in PEERS[direction].attributes)

@@ -9,6 +9,7 @@ from eastgate.ir.attributes import SERVICE
 from eastgate.ir.predicates import Is, Predicate, atoms
 from eastgate.reach.endings import EnforcementPoint
 from eastgate.reach.table import EffectiveTable, destinations_at, effective_table
+from eastgate.reach.workloads import layers_before
 from eastgate.reports.cluster import Cluster
 from eastgate.reports.columns import columns
 from eastgate.reports.describe.findings import findings_field
@@ -112,7 +113,7 @@ def _modes(cluster: Cluster, workload: Workload) -> DescribedField:
 
 def pod_tables(cluster: Cluster, workload: Workload) -> list[tuple[str, EffectiveTable]]:
     """Return the tables of who may reach its ports: one for each Service that some rule names, and one for none."""
-    layers = cluster.layers(workload.key)
+    layers = layers_before(cluster.authority, workload)
     addressed: list[str | None] = [None]
     if any(SERVICE in layer.looks_at for layer in layers):
         services = {service for layer in layers for case in layer.cases for service in _services_in(case.when)}

@@ -48,7 +48,8 @@ def _add_unconsidered(cluster: Cluster, description: Description) -> Description
     """Add to a description what was not considered, for any caller from anywhere."""
     if not description.points:
         return description
-    unconsidered = cluster.unconsidered(description.points)
+    has_network = all(isinstance(point, str) for point in description.points)  # as those of workloads have
+    unconsidered = cluster.unconsidered(description.points, network=not has_network)
     lines = tuple(list_unconsidered(unconsidered, cluster.authority.unread))
     data = [met.to_json() for met in unconsidered.met]
     fields = (*description.fields, DescribedField("unconsidered", "Not considered", data, lines, block=True))

@@ -18,8 +18,9 @@ from eastgate.ir import (
     Present,
     Suffix,
     conjuncts,
+    mentions,
 )
-from eastgate.ir.attributes import HOST, IDENTITY, MESH_NAME, METHOD, PATH, PORT, SENT_PATH
+from eastgate.ir.attributes import APPLICATION, HOST, IDENTITY, MESH_NAME, METHOD, PATH, PORT
 from eastgate.reach.callers import CallerEntry, CallerKind, entry_of
 from eastgate.reach.requests import EffectiveMessage
 from eastgate.settings import Settings
@@ -27,6 +28,9 @@ from eastgate.symbolic.callers import CallerCell, CallerCells
 from eastgate.symbolic.simplify import both
 
 __all__ = ["callers_text", "condition_text", "messages_text", "ports_text", "rule_text"]
+
+_HTTP = Is(APPLICATION, OneOf(frozenset({"http"})))
+_BYTES = Is(APPLICATION, OneOf(frozenset({"bytes"})))
 
 _OTHERS = {
     CallerKind.OTHER_ACCOUNT: "any other service account",
@@ -40,6 +44,8 @@ def condition_text(predicate: Predicate) -> str:
     if isinstance(predicate, Or) and not _is_path(predicate):
         return " or ".join(condition_text(part) for part in predicate.parts) or "never"
     parts = conjuncts(predicate)
+    if any(attribute.needs_http for part in parts for attribute in mentions(part)):
+        parts = [part for part in parts if part != _HTTP]  # what else it asks for says so
     method = next((part for part in parts if _is_list(part, METHOD)), None)
     path = next((part for part in parts if _is_path(part)), None)
     texts = [_part_text(part) for part in parts if part is not method and part is not path]
@@ -56,7 +62,7 @@ def _is_list(part: Predicate, attribute: object) -> bool:
 def _is_path(part: Predicate) -> bool:
     if isinstance(part, Or):
         return bool(part.parts) and all(_is_path(option) for option in part.parts)
-    if not isinstance(part, Is) or part.attribute not in (PATH, SENT_PATH):
+    if not isinstance(part, Is) or part.attribute.name != PATH.name:
         return False
     return isinstance(part.matcher, OneOf | Prefix | Suffix)
 
@@ -71,6 +77,8 @@ def _values(part: Predicate) -> str:
 
 
 def _part_text(part: Predicate) -> str:
+    if mentions(part) == {APPLICATION}:
+        return "HTTP" if part in (_HTTP, Not(_BYTES)) else "no HTTP"
     match part:
         case Or():
             return f"({condition_text(part)})"

@@ -1,0 +1,146 @@
+"""Lint: rules of AuthorizationPolicies that mean something else to Istio than to most people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from eastgate.dialects.istio import lint_codes as codes
+from eastgate.dialects.istio.lowering import View, lower_policy
+from eastgate.dialects.istio.mesh_config import mesh_settings
+from eastgate.dialects.istio.model import Action, IstioAuthorizationPolicy
+from eastgate.dialects.istio.planes import ServingPlane, plane_of
+from eastgate.dialects.istio.provenance import Surface
+from eastgate.dialects.istio.settings import IstioSettings
+from eastgate.dialects.istio.values import is_template, network_of
+from eastgate.dialects.istio.written import IstioRule, Values, WrittenValue
+from eastgate.dialects.linting import Context, Finding, enumerated, locating
+from eastgate.ir import ALWAYS, Rule, mentions
+from eastgate.ir.attributes import PORT
+
+__all__ = ["check_default", "check_providers", "check_tcp", "check_values"]
+
+_WITH_WILDCARDS = frozenset({"principals", "requestPrincipals", "hosts", "methods", "paths"})
+_KEYS_WITH_WILDCARDS = ("source.principal", "request.auth.", "request.headers", "connection.sni")
+_NETWORKS = frozenset({"ipBlocks", "remoteIpBlocks", "source.ip", "remote.ip", "destination.ip"})
+
+
+def _policies(context: Context) -> Iterator[IstioAuthorizationPolicy]:
+    for policy in context.policies:
+        if isinstance(policy, IstioAuthorizationPolicy) and not policy.audit:
+            yield policy
+
+
+def _at_sidecars(policy: IstioAuthorizationPolicy, context: Context) -> list[str]:
+    """Return the workloads that a policy selects and a sidecar serves."""
+    data_plane = context.settings.section(IstioSettings).istio_data_plane
+    keys = sorted({key for target in policy.targets for key in context.world.select(target)} if not policy.refs else ())
+    planes = ((key, plane_of(context.workload(key), context.world, data_plane)) for key in keys)
+    return [key for key, plane in planes if plane is ServingPlane.SIDECAR]
+
+
+# Bytes
+
+
+def check_tcp(context: Context) -> Iterator[Finding]:
+    """Report DENY rules that deny more where there is no HTTP, and name no port."""
+    mesh = mesh_settings(context.settings, context.world)
+    for policy in _policies(context):
+        workloads = _at_sidecars(policy, context) if policy.action is Action.DENY else []
+        if workloads:
+            http, octets = (lower_policy(policy, View(surface, mesh)) for surface in (Surface.HTTP, Surface.BYTES))
+            for rule, left in zip(http, octets, strict=True):
+                if left.when != rule.when and PORT not in mentions(left.when):
+                    yield _closes_tcp(policy, left, workloads)
+
+
+def _closes_tcp(policy: IstioAuthorizationPolicy, left: Rule, workloads: list[str]) -> Finding:
+    denied = "every connection" if left.when == ALWAYS else "connections to all ports"
+    message = f"rule {left.origin.index} of {policy.ref} denies {denied} of {enumerated(workloads)} without HTTP, too"
+    help_ = "add the ports that speak HTTP to the operation: ports: [..]"
+    return Finding(codes.CLOSES_TCP, message, left.origin.span, help_, (str(policy.ref), *workloads[:3]))
+
+
+# Values
+
+
+def check_values(context: Context) -> Iterator[Finding]:
+    """Report wildcards that are characters, networks with host bits, and empty lists."""
+    for policy in _policies(context):
+        for rule in policy.rules:
+            yield from _empty_entries(policy, rule)
+            for name, values in _lists(rule):
+                for value in values:
+                    yield from _value(policy, name, value)
+
+
+def _lists(rule: IstioRule) -> Iterator[tuple[str, Values]]:
+    for entry in (*(rule.sources or ()), *(rule.operations or ())):
+        yield from entry.items()
+    yield from ((when.key, when.values) for when in rule.conditions)
+
+
+def _empty_entries(policy: IstioAuthorizationPolicy, rule: IstioRule) -> Iterator[Finding]:
+    for name, entries, what in (("from", rule.sources, "source"), ("to", rule.operations, "operation")):
+        if entries == ():
+            message = f"rule {rule.index} of {policy.ref} matches any {what}: `{name}: []` is the same as no `{name}`"
+            span = locating.at(policy.span, "spec", "rules", rule.index, name)
+            help_ = f"write who is meant, or leave `{name}` out" if name == "from" else f"leave `{name}` out"
+            yield Finding(codes.EMPTY_ENTRIES, message, span, help_, (str(policy.ref),))
+
+
+def _value(policy: IstioAuthorizationPolicy, name: str, value: WrittenValue) -> Iterator[Finding]:
+    if name in _WITH_WILDCARDS or name.startswith(_KEYS_WITH_WILDCARDS):
+        if _has_literal_wildcard(value.text) and not (name == "paths" and is_template(value.text)):
+            message = f"a `*` of `{value.text}` is a character and no wildcard: it matches nothing that exists"
+            help_ = "write one `*`, at the beginning or at the end"
+            if name == "paths":
+                help_ += "; or a template, in which {*} is one segment"
+            yield Finding(codes.LITERAL_WILDCARD, message, value.span, help_, (str(policy.ref),))
+    elif name in _NETWORKS and "/" in value.text:
+        network = network_of(value.text)
+        if not value.text.startswith(f"{network.network_address}/"):
+            message = f"`{value.text}` is the network {network}"
+            help_ = f"write {network}, or the address {value.text.partition('/')[0]}"
+            yield Finding(codes.HOST_BITS, message, value.span, help_, (str(policy.ref),))
+
+
+def _has_literal_wildcard(text: str) -> bool:
+    rest = text[1:] if text.startswith("*") else text[:-1] if text.endswith("*") else text
+    return "*" in rest
+
+
+# Actions
+
+
+def check_default(context: Context) -> Iterator[Finding]:
+    """Report an ALLOW policy for all workloads that is the only one which closes some of them."""
+    allowing = [policy for policy in _policies(context) if policy.action is Action.ALLOW and not policy.refs]
+    workloads = {policy.ref: set(context.workloads_of.get(policy.ref, ())) for policy in allowing}
+    for policy in allowing:
+        if policy.selector.match_labels:
+            continue
+        others = (workloads[other.ref] for other in allowing if other is not policy)
+        alone = sorted(workloads[policy.ref] - set[str]().union(*others))
+        if alone and policy.rules:
+            message = f"{policy.ref} alone makes {enumerated(alone)} deny what it does not allow"
+            help_ = "select the workloads that are meant, or suppress this"
+            span = locating.name_of(policy.span)
+            yield Finding(codes.DENY_BY_DEFAULT, message, span, help_, (str(policy.ref), *alone[:3]))
+
+
+def check_providers(context: Context) -> Iterator[Finding]:
+    """Report providers of CUSTOM policies that cannot be asked, or that fail open."""
+    mesh = mesh_settings(context.settings, context.world)
+    for policy in _policies(context):
+        if policy.action is not Action.CUSTOM or policy.provider is None:
+            continue
+        provider, span, subjects = mesh.provider(policy.provider.text), policy.provider.span, (str(policy.ref),)
+        if provider is None:
+            message = f"the mesh has no valid provider `{policy.provider.text}`: what {policy.ref} matches is denied"
+            known = ", ".join(each.name for each in mesh.providers)
+            help_ = f"write one of {known}" if known else "declare it in extensionProviders of the MeshConfig"
+            yield Finding(codes.NO_PROVIDER, message, span, help_, subjects)
+        elif provider.fail_open:
+            message = f"requests pass {policy.ref} where {provider.authorizer} cannot be asked"
+            help_ = f"remove failOpen of the provider {provider.name}"
+            yield Finding(codes.FAILS_OPEN, message, span, help_, subjects)

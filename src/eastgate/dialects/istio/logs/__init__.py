@@ -1,0 +1,1 @@
+"""The logs of Istio's proxies, read line by line."""

@@ -1,0 +1,172 @@
+"""Finds the two ends of a logged connection in the manifests: by names, by addresses, by certificates.
+
+Manifests seldom have the addresses of pods, and pods have other names than the controllers that make them. So each end
+is looked for in every way that the line offers, the surest first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from ipaddress import ip_address
+
+from eastgate.api.questions import NOT_DECLARED, QuestionError
+from eastgate.api.questions.ends import ANONYMOUS, UNKNOWN_CALLER, Address, Gateway, Pod, Service, ServiceAccount
+from eastgate.authorizer.forwarded_certificates import identities_in
+from eastgate.authorizer.locating import GatewaysByHost
+from eastgate.cluster import World, account_of
+from eastgate.dialects.logs import LoggedDecision, LoggedEnd
+from eastgate.records import dataclass
+from eastgate.settings import Settings
+
+__all__ = ["GivenEnds", "LocatedCaller", "LocatedDestination", "find_called", "find_caller", "require_called"]
+
+_GENERATED = 2  # parts of a pod's name that controllers add
+
+
+@dataclass(frozen=True, slots=True)
+class GivenEnds:
+    """The ends that whoever asks knows better than the line: as `--from` and `--to` write them."""
+
+    source: str | None = None
+    to: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LocatedCaller:
+    """The caller as questions name it. Where it has no mTLS it has no identity, whoever it is."""
+
+    source: str
+    address: str | None = None
+    plaintext: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LocatedDestination:
+    """The destination as questions name it, and the port there."""
+
+    to: str
+    port: int | None
+
+
+def find_caller(logged: LoggedDecision, given: GivenEnds, world: World, settings: Settings) -> LocatedCaller:
+    """Return who called. Nobody in particular, where the line and the manifests do not tell."""
+    end = logged.caller
+    address = _address(end.address)
+    if given.source is not None:
+        return LocatedCaller(given.source, address)
+    identity = end.identity or _verified(end)
+    if identity is not None:
+        return LocatedCaller(_named(identity, settings), address)
+    pod = _pod_of(end, world)
+    if pod is not None:
+        return LocatedCaller(pod, address, logged.plaintext)
+    if not logged.plaintext:
+        return LocatedCaller(UNKNOWN_CALLER, address)
+    return LocatedCaller(Address(address) if address is not None else ANONYMOUS)
+
+
+def _verified(end: LoggedEnd) -> str | None:
+    identities = identities_in(end.certificates) if end.certificates is not None else ()
+    return identities[0] if len(identities) == 1 else None
+
+
+def _named(identity: str, settings: Settings) -> str:
+    domain, *account = account_of(identity) or (None,)
+    return ServiceAccount(account[0], account[1]) if domain == settings.trust_domain else identity
+
+
+def find_called(logged: LoggedDecision, given: GivenEnds, world: World) -> LocatedDestination | None:
+    """Return what was called; None where the line does not tell, or no manifest declares it."""
+    end = logged.called
+    if given.to is not None:
+        return LocatedDestination(given.to, _port_at(given.to, end, world))
+    pod = _pod_of(end, world) if end.service_port is None or end.port is not None else None
+    if pod is not None:
+        return LocatedDestination(pod, end.port)
+    if end.is_gateway:
+        gateways = GatewaysByHost().find(logged.host, world, None)
+        return LocatedDestination(gateways[0], None) if len(gateways) == 1 else None
+    for host in filter(None, (end.host, logged.host)):
+        service = _service_at(host, world)
+        if service is not None:
+            return LocatedDestination(service, _service_port(service, end, world))
+    return None
+
+
+def _port_at(to: str, end: LoggedEnd, world: World) -> int | None:
+    """Return the port of a destination that was given. A Gateway's proxy may listen on another one than the Gateway."""
+    kind, _, key = to.partition(":")
+    if kind == Service.kind and (service := _service_named(key, world)) is not None:
+        return _service_port(service, end, world)
+    if kind == Gateway.kind and (gateway := world.gateways.get(key)) is not None:
+        return end.port if any(listener.port == end.port for listener in gateway.listeners) else None
+    return end.port
+
+
+def require_called(logged: LoggedDecision, given: GivenEnds, world: World) -> LocatedDestination:
+    """Return what was called. Raises QuestionError where that cannot be told."""
+    called = find_called(logged, given, world)
+    if called is None:
+        address = f" at {logged.called.address}" if logged.called.address is not None else ""
+        message = (
+            f"no manifest declares what was called{address}" if address else "the line does not say what was called"
+        )
+        kind = Gateway.kind if logged.called.is_gateway else Pod.kind
+        raise QuestionError(NOT_DECLARED, message, f"name it: --to {kind}:<namespace>/<name>")
+    return called
+
+
+def _address(text: str | None) -> str | None:
+    try:
+        return str(ip_address(text)) if text is not None else None
+    except ValueError:
+        return None
+
+
+def _pod_of(end: LoggedEnd, world: World) -> Pod | None:
+    """Return the pod, or the controller of pods, that an end is; None where nobody knows one, or several may be it."""
+    if end.pod is not None:
+        namespaces = (end.namespace,) if end.namespace is not None else world.namespaces_in_use()
+        pods = {pod for namespace in namespaces for pod in _pods_named(namespace, end.pod, world)}
+        if len(pods) == 1:
+            return pods.pop()
+    address = _address(end.address)
+    workload = world.by_ip(address) if address is not None else None
+    return Pod(workload.namespace, workload.name) if workload is not None else None
+
+
+def _pods_named(namespace: str, name: str, world: World) -> Iterator[Pod]:
+    """Yield the pod of a name, or the controller that made it: `cart-7d4b9-x2x4z` is one of `cart`."""
+    parts = name.split("-")
+    for count in range(min(_GENERATED + 1, len(parts))):
+        candidate = "-".join(parts[: len(parts) - count])
+        if world.find_workloads(namespace, candidate):
+            yield Pod(namespace, candidate)
+            return
+
+
+def _service_at(host: str, world: World) -> Service | None:
+    """Return the Service that a host is, whose namespace and domain may be left out where there is no doubt."""
+    name, _, rest = host.partition(":")[0].partition(".")
+    namespace = rest.partition(".")[0]
+    if namespace:
+        return _service_named(f"{namespace}/{name}", world)
+    keys = [key for key in world.services if key.partition("/")[2] == name]
+    return _service_named(keys[0], world) if len(keys) == 1 else None
+
+
+def _service_named(key: str, world: World) -> Service | None:
+    namespace, _, name = key.partition("/")
+    return Service(namespace, name) if key in world.services else None
+
+
+def _service_port(service: Service, end: LoggedEnd, world: World) -> int | None:
+    """Return the port of a Service: as the line has it, or the one that leads to the port of the pod."""
+    if end.service_port is not None or end.port is None:
+        return end.service_port
+    declared = world.services[service.key]
+    pods = [world.workloads[key] for key in world.pods_of(service.key)]
+    for port in declared.ports:
+        if any(end.port in world.target_ports(declared, port.port, pod) for pod in pods):
+            return port.port
+    return None
