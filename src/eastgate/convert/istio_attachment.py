@@ -11,7 +11,7 @@ from eastgate.dialects import gep3779
 from eastgate.dialects.gep3779.model import Tier
 from eastgate.dialects.istio.authentications import MtlsMode, PeerAuthentication
 from eastgate.dialects.istio.model import Action, IstioAuthorizationPolicy, IstioPolicy
-from eastgate.dialects.istio.planes import Plane, plane_of
+from eastgate.dialects.istio.planes import ServingPlane, plane_of
 from eastgate.dialects.istio.settings import IstioSettings
 from eastgate.dialects.istio.waypoints import bindings_of, is_waypoint_pod
 from eastgate.manifests import Document
@@ -67,7 +67,7 @@ def beyond_pods(selector: Selector, namespace: str, job: Job) -> str | None:
     if job.world.select_gateways(GatewaysMatching(namespace, selector)):
         return f"in Istio it is for Gateways of {namespace} as well"
     for workload in _pods(selector, namespace, job):
-        at_ztunnel = _plane(workload, job) is Plane.ZTUNNEL
+        at_ztunnel = _plane(workload, job) is ServingPlane.ZTUNNEL
         bound = at_ztunnel and bindings_of(workload, job.world, job.settings.trust_domain)
         if bound or is_waypoint_pod(workload, job.world):
             return f"a waypoint is before {workload.key}, or is that pod"
@@ -80,8 +80,10 @@ def beyond_pods(selector: Selector, namespace: str, job: Job) -> str | None:
 def is_at_ztunnel(selector: Selector, namespace: str, job: Job) -> bool:
     """Return whether ztunnel is before some selected pods that are known, or before others of the namespace."""
     unknown = Workload(f"{namespace}/-", namespace, "-")
-    return any(_plane(workload, job) is Plane.ZTUNNEL for workload in (unknown, *_pods(selector, namespace, job)))
+    return any(
+        _plane(workload, job) is ServingPlane.ZTUNNEL for workload in (unknown, *_pods(selector, namespace, job))
+    )
 
 
-def _plane(workload: Workload, job: Job) -> Plane:
+def _plane(workload: Workload, job: Job) -> ServingPlane:
     return plane_of(workload, job.world, job.settings.section(IstioSettings).istio_data_plane)

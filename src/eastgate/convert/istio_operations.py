@@ -11,7 +11,7 @@ from eastgate.convert.istio_rules import lose_paths
 from eastgate.convert.model import Job
 from eastgate.diagnostics.spans import Span
 from eastgate.dialects.istio.values import is_template
-from eastgate.dialects.istio.written import Values, Written
+from eastgate.dialects.istio.written import Values, WrittenValue
 from eastgate.ir.paths import encoded_path, path_problem
 from eastgate.records import dataclass
 from eastgate.regexes import regex
@@ -51,7 +51,7 @@ def read_operation(parts: Sequence[Part], job: Job, *, denies: bool) -> Operatio
     return Operation(ports, paths, methods, paths_span)
 
 
-def _said(values: Values, is_said: Callable[[Written], bool], what: str, job: Job, *, denies: bool) -> list[str]:
+def _said(values: Values, is_said: Callable[[WrittenValue], bool], what: str, job: Job, *, denies: bool) -> list[str]:
     """Return the values that the target can say. Those that it cannot are left out of an ALLOW."""
     if values.not_values:
         raise UnsayableError(codes.FIELD, f"the target has no words for {what} that must not match", values.span)
@@ -75,7 +75,7 @@ def _paths(values: Values, job: Job, *, denies: bool) -> tuple[str, ...]:
     return tuple(map(encoded_path, said))
 
 
-def _is_path(value: Written) -> bool:
+def _is_path(value: WrittenValue) -> bool:
     text = value.text
     bare = text[1:] if text.startswith("*") else text.removesuffix("*")
     if "*" in bare or is_template(text) or not text.startswith(("/", "*")):
@@ -98,7 +98,7 @@ def _methods(values: Values, job: Job, *, denies: bool) -> tuple[str, ...]:
     return tuple(asked)
 
 
-def _is_method(value: Written) -> bool:
+def _is_method(value: WrittenValue) -> bool:
     text = value.text
     return _TOKEN.fullmatch(text) is not None and (text.upper() not in _METHODS or text in _METHODS)
 
