@@ -46,6 +46,14 @@ _source = st.one_of(
     st.fixed_dictionaries({"serviceAccounts": _some(*_ACCOUNTS)}, optional={"ipBlocks": _some(*_BLOCKS)}),
     st.fixed_dictionaries({"notServiceAccounts": _some(*_ACCOUNTS)}),
 ).filter(bool)
+
+
+def _contradicts_itself(operation: Manifest) -> bool:
+    """Nothing matches such an operation, which the engine sees and a proxy that reads no HTTP does not."""
+    pairs = (("methods", "notMethods"), ("paths", "notPaths"), ("hosts", "notHosts"))
+    return any(set(operation.get(field, ())) <= set(operation[other]) for field, other in pairs if other in operation)
+
+
 _operation = st.fixed_dictionaries(
     {},
     optional={
@@ -58,7 +66,7 @@ _operation = st.fixed_dictionaries(
         "ports": _some("80", "443", "81"),
         "notPorts": _some("80", "443"),
     },
-).filter(bool)
+).filter(lambda operation: operation and not _contradicts_itself(operation))
 
 
 def _condition(key: str, *values: str) -> _Values:

@@ -23,6 +23,8 @@ def match_canonical_hosts(texts: Iterable[str]) -> Predicate:
 
 def _host(text: str) -> Predicate:
     port = _PORT.fullmatch(text)
+    if text.endswith("*") and ":" in text:  # any port, or any of some
+        return match_pattern(f"{AUTHORITY} is {text}", AUTHORITY, rf"(?i){re.escape(text[:-1].lower())}.*")
     if port is None:
         return match_texts(HOST, [_canonical(text)])
     host = port["host"].lower()

@@ -125,7 +125,7 @@ def labels_without_wildcards(labels: Node, to: Checking) -> None:
 def dry_run(root: Node, to: Checking) -> None:
     """Require true or false, as Go reads booleans, on a policy that allows or denies."""
     annotations, spec = root["metadata"].get("annotations"), root.get("spec")
-    if annotations is None or DRY_RUN not in annotations:
+    if annotations is None or DRY_RUN not in annotations or not isinstance(annotations[DRY_RUN].value, str):
         return
     action, annotation = action_of(spec) if spec is not None else "ALLOW", annotations[DRY_RUN]
     if action not in ("ALLOW", "DENY"):
@@ -170,7 +170,7 @@ def provider_with_custom(spec: Node, to: Checking) -> None:
             spec.key_span("provider"),
             help="write action: CUSTOM, or remove `provider`",
         )
-    elif custom and (name is None or not name.text):
+    elif custom and (name is None or name.value == ""):  # of another type it has been reported
         at: Node | Span = name or (spec["action"] if provider is None else spec.key_span("provider"))
         to.report(
             codes.PROVIDER,
