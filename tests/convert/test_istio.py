@@ -155,3 +155,25 @@ def test_a_policy_of_istio_keeps_its_name() -> None:
     outcome = to_istio(policy("p"), there)
     assert [one["metadata"]["name"] for one in outcome.written] == ["p-2", "p"]
     assert outcome.losses == []
+
+
+GATEWAY: Manifest = {
+    "apiVersion": "gateway.networking.k8s.io/v1",
+    "kind": "Gateway",
+    "metadata": {"name": "edge", "namespace": "shop"},
+    "spec": {"gatewayClassName": "istio", "listeners": [{"name": "http", "port": 80, "protocol": "HTTP"}]},
+}
+PLAINTEXT: Manifest = {
+    "apiVersion": "security.istio.io/v1",
+    "kind": "PeerAuthentication",
+    "metadata": {"name": "off", "namespace": "istio-system"},
+    "spec": {"mtls": {"mode": "DISABLE"}},
+}
+
+
+@pytest.mark.parametrize("beside", [GATEWAY, PLAINTEXT], ids=["gateway", "plaintext"])
+@pytest.mark.parametrize("action", ["ALLOW", "DENY"])
+def test_what_would_be_about_more_than_pods_is_not_converted(beside: Manifest, action: str) -> None:
+    outcome = to_istio(beside, policy("p", action, selector={}))
+    assert [one["metadata"]["name"] for one in outcome.kept] == ["p"]
+    assert outcome.losses == ["EG7503"]

@@ -86,3 +86,23 @@ def test_from_gep_3779_to_istio_and_back(back: str, situation: tuple[list[Manife
         for source, port, (method, path) in itertools.product(["anonymous", *ACCOUNTS], PORTS, HTTP):
             question = Question(source, to, port, method, path)
             assert after.decide(question).allowed == before.decide(question).allowed, question
+
+
+@settings(max_examples=120, deadline=None)
+@given(situation=clusters)
+def test_what_gep_3779_becomes_is_the_same_at_sidecars_of_istio(situation: tuple[list[Manifest], Settings]) -> None:
+    manifests, chosen = situation
+    outcome = converted(manifests, "istio", chosen, Options(frozenset(Assumption)))
+    mesh = {"dataPlane": "native", "istioDataPlane": "sidecar", "pathNormalization": "merge-slashes"}
+    before = authority_of(manifests, chosen)
+    kept = authority_of([*things(manifests), *outcome.kept], chosen)
+    after = authority_of([*things(manifests), *outcome.written], Settings.from_mapping(mesh, chosen))
+    callers = ["anonymous", *ACCOUNTS, "spiffe://evil/ns/a/sa/x"]
+    for pod in (m for m in manifests if m["kind"] == "Pod"):
+        to = f"pod:{pod['metadata']['namespace']}/{pod['metadata']['name']}"
+        for source, port, (method, path) in itertools.product(callers, PORTS, HTTP):
+            question = Question(source, to, port, method, path, host="h")
+            was = before.decide(question).allowed
+            becomes = after.decide(question).allowed and kept.decide(question).allowed
+            assert was or not becomes, ("wider", question)
+            assert outcome.losses or was == becomes, ("other", question)

@@ -277,7 +277,7 @@ OTHER_PORTS = Code(
     Severity.WARNING,
 )
 
-# From Istio
+# From Istio, some also to it
 
 AUTHENTICATION = Code(
     "EG7501",

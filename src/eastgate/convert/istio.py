@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from eastgate.convert import codes
 from eastgate.convert.gep_reading import Gep, PodsTarget, TargetedService, read
 from eastgate.convert.gep_writing import resolved
-from eastgate.convert.istio_attachment import is_at_ztunnel, pod_behind_waypoint
+from eastgate.convert.istio_attachment import beyond_pods, is_at_ztunnel
 from eastgate.convert.istio_levels import Aimed, closes, one_level_each
 from eastgate.convert.istio_rules import istio_rules
 from eastgate.convert.model import CONVERTED_FROM, Item, Job, Manifest, metadata_of, origin_of
@@ -89,10 +89,10 @@ def _is_enforced(gep: Gep, pods: Sequence[PodsTarget], job: Job) -> bool:
     waypoint.
     """
     for target in pods:
-        behind = pod_behind_waypoint(target.selector, gep.namespace, job)
-        if behind is not None:
-            message = f"a waypoint is before {behind}, or is that pod: {gep.policy.ref} is not converted"
-            job.keep(gep.document, codes.WAYPOINT, message, target.span, help=_WAYPOINT_HELP)
+        why = beyond_pods(target.selector, gep.namespace, job)
+        if why is not None:
+            message = f"{why}: {gep.policy.ref} is not converted"
+            job.keep(gep.document, codes.ATTACHMENT, message, target.span)
             return False
     by_labels = any(is_at_ztunnel(target.selector, gep.namespace, job) for target in pods)
     if job.settings.mesh_mode is not MeshMode.AMBIENT and not by_labels:

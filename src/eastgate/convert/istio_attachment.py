@@ -16,7 +16,7 @@ from eastgate.dialects.istio.settings import IstioSettings
 from eastgate.dialects.istio.waypoints import bindings_of, is_waypoint_pod
 from eastgate.manifests import Document
 
-__all__ = ["check_attachment", "is_at_ztunnel", "namespaces_of", "pod_behind_waypoint"]
+__all__ = ["beyond_pods", "check_attachment", "is_at_ztunnel", "namespaces_of"]
 
 
 def namespaces_of(policy: IstioPolicy, document: Document, job: Job) -> list[str]:
@@ -39,15 +39,11 @@ def check_attachment(policy: IstioAuthorizationPolicy, document: Document, names
     if policy.refs:
         kinds = " and ".join(dict.fromkeys(ref.kind for ref in policy.refs))
         raise UnsayableError(codes.ATTACHMENT, f"it targets a {kinds}", document.locate("spec", "targetRefs"))
-    if job.world.select_gateways(GatewaysMatching(namespace, policy.selector)):
-        raise UnsayableError(codes.ATTACHMENT, f"Gateways of {namespace} have it too", spec)
-    behind = pod_behind_waypoint(policy.selector, namespace, job)
-    if behind is not None:
-        raise UnsayableError(codes.ATTACHMENT, f"a waypoint is before {behind}, or is that pod", spec)
+    why = beyond_pods(policy.selector, namespace, job)
+    if why is not None:
+        raise UnsayableError(codes.ATTACHMENT, why, spec)
     for item in job.items:
         other = item.policy
-        if isinstance(other, PeerAuthentication) and _disables(other) and _may_meet(other, policy, namespace):
-            raise UnsayableError(codes.ATTACHMENT, f"{other.ref} turns identities off for some ports", spec)
         if isinstance(other, gep3779.Policy) and (
             other.tier is not Tier.NAMESPACED or other.ref.namespace == namespace
         ):
@@ -62,18 +58,23 @@ def _disables(policy: PeerAuthentication) -> bool:
     return MtlsMode.DISABLE in (policy.mode, *(port.mode for port in policy.ports))
 
 
-def _may_meet(peer: PeerAuthentication, policy: IstioPolicy, namespace: str) -> bool:
-    return (peer.in_root or peer.namespace == namespace) and may_meet(peer.selector, policy.selector)
+def _may_meet(peer: PeerAuthentication, selector: Selector, namespace: str) -> bool:
+    return (peer.in_root or peer.namespace == namespace) and may_meet(peer.selector, selector)
 
 
-def pod_behind_waypoint(selector: Selector, namespace: str, job: Job) -> str | None:
-    """Return a selected pod that is a waypoint, or sees one in the place of its callers; None where there is none."""
+def beyond_pods(selector: Selector, namespace: str, job: Job) -> str | None:
+    """Return why a policy of Istio on these pods is not about them and their callers alone; None where it is."""
+    if job.world.select_gateways(GatewaysMatching(namespace, selector)):
+        return f"in Istio it is for Gateways of {namespace} as well"
     for workload in _pods(selector, namespace, job):
         at_ztunnel = _plane(workload, job) is ServingPlane.ZTUNNEL
         bound = at_ztunnel and bindings_of(workload, job.world, job.settings.trust_domain)
         if bound or is_waypoint_pod(workload, job.world):
-            return workload.key
-    return None
+            return f"a waypoint is before {workload.key}, or is that pod"
+    peers = (item.policy for item in job.items if isinstance(item.policy, PeerAuthentication))
+    disabling = (peer for peer in peers if _disables(peer) and _may_meet(peer, selector, namespace))
+    peer = next(disabling, None)
+    return f"with {peer.ref} Istio has no identities on some ports" if peer is not None else None
 
 
 def is_at_ztunnel(selector: Selector, namespace: str, job: Job) -> bool:

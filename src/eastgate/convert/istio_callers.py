@@ -174,7 +174,8 @@ class CallerReader:
     def _principal(self, text: str, span: Span) -> _NamedCallers:
         own = self._job.settings.trust_domain
         domain, _, rest = text.partition("/")
-        foreign = domain != own and "*" not in domain and self._job.assumes(Assumption.ISTIO_TRUST_DOMAIN)
+        known = "*" in domain or domain in (own, self._mesh.trust_domain)
+        foreign = not known and self._job.assumes(Assumption.ISTIO_TRUST_DOMAIN)
         if "*" not in text:
             caller = self._named_identity(f"{SCHEME}{text}", span)
             return _NamedCallers((caller,), True) if caller is not None else _NamedCallers(exact=foreign)
@@ -197,7 +198,7 @@ class CallerReader:
     def _is_assumed(self) -> bool:
         """Return whether a name without a trust domain means one account, or the accounts of one namespace."""
         needed = (Assumption.ISTIO_IDENTITIES, Assumption.ISTIO_TRUST_DOMAIN)
-        return all(map(self._job.assumes, needed))
+        return self._mesh.trust_domain == self._job.settings.trust_domain and all(map(self._job.assumes, needed))
 
 
 def _text(caller: NamedCaller) -> str:
