@@ -9,6 +9,7 @@ from eastgate.api.decisions import Decision
 from eastgate.api.trace_json import shown_value
 from eastgate.diagnostics import snippet
 from eastgate.diagnostics.printable import printable
+from eastgate.diagnostics.spans import Span
 from eastgate.engine.trace import LayerTrace, NearMiss, StageTrace
 from eastgate.ir import Rule, Ruling
 from eastgate.unread import Handling, describe_unconsidered
@@ -162,11 +163,14 @@ class _Explanation:
     def near_miss(self, miss: NearMiss) -> Iterator[str]:
         missed = "; ".join(f"{atom.attribute} is {_value(atom.actual)}" for atom in miss.missed)
         yield printable(f"  {miss.rule.origin} missed it: {missed}")
+        shown: set[Span] = set()
         for atom in miss.missed:
             span = miss.rule.origin.part(atom.attribute)
-            if span is not None:
-                yield f"  --> {span}"
-            if span is not None and miss.rule.origin.policy is not None:
+            if span is None or span in shown:
+                continue
+            shown.add(span)
+            yield f"  --> {span}"
+            if miss.rule.origin.policy is not None:
                 yield from snippet(span, note=f"wants {atom.wanted}", color=self.color)
 
     def verdict(self, allowed: bool) -> str:
