@@ -131,6 +131,7 @@ if TYPE_CHECKING:
     from eastgate.settings import DataPlane as DataPlane
     from eastgate.settings import McpDenials as McpDenials
     from eastgate.settings import MeshMode as MeshMode
+    from eastgate.settings import Names as Names
     from eastgate.settings import OpenRequests as OpenRequests
     from eastgate.settings import Section as Section
     from eastgate.settings import Settings as Settings
@@ -218,7 +219,7 @@ _NAMES = {
         "SpiffeId",
     ),
     "api.reading": ("Fault", "FaultReason", "ManifestError", "Manifests", "read_manifests"),
-    "settings": ("DataPlane", "McpDenials", "MeshMode", "OpenRequests", "Section", "SettingsError"),
+    "settings": ("DataPlane", "McpDenials", "MeshMode", "Names", "OpenRequests", "Section", "SettingsError"),
     "manifests": ("Bounds", "Document"),
     "reports.invariants.future": ("ImaginedPod",),
     "reports.invariants.proving": ("Counterexample", "StatementFinding", "StatementStanding"),

@@ -41,9 +41,9 @@ from eastgate.cluster.manifest import Manifest
 from eastgate.cluster.names import dns_label_problem, dns_subdomain_problem, label_key_problem, label_value_problem
 from eastgate.cluster.objects import (
     NAME_LABEL,
+    ClusterNode,
     ConfigMap,
     Namespace,
-    Node,
     ObjectId,
     Service,
     ServiceAccount,
@@ -107,6 +107,7 @@ __all__ = [
     "BackendNamed",
     "Change",
     "ClientValidation",
+    "ClusterNode",
     "ConfigMap",
     "ContainerPort",
     "Controller",
@@ -128,7 +129,6 @@ __all__ = [
     "LiveWorld",
     "Manifest",
     "Namespace",
-    "Node",
     "ObjectId",
     "Operator",
     "Owner",

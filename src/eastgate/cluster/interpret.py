@@ -17,7 +17,7 @@ from eastgate.cluster.gateways import ROUTE_KINDS
 from eastgate.cluster.kinds import WorldObject, object_id, world_kind
 from eastgate.cluster.manifest import Manifest
 from eastgate.cluster.names import dns_label_problem, dns_subdomain_problem
-from eastgate.cluster.objects import ConfigMap, Namespace, Node, ObjectId, Service, ServiceAccount, ServicePort
+from eastgate.cluster.objects import ClusterNode, ConfigMap, Namespace, ObjectId, Service, ServiceAccount, ServicePort
 from eastgate.cluster.pods import CONTROLLER_KINDS
 from eastgate.cluster.read_containers import PROTOCOL, read_protocol
 from eastgate.cluster.read_externals import EXTERNAL, OLD_EXTERNAL, OLD_VERSION, read_external
@@ -153,12 +153,12 @@ def _service(root: Data, namespace: str, name: str, span: Span | None) -> Servic
     )
 
 
-def _node(root: Data, name: str, span: Span | None) -> Node:
+def _node(root: Data, name: str, span: Span | None) -> ClusterNode:
     """Return a node with those of its addresses that are IP addresses: others are names."""
     addresses = (text(entry, "address") for entry in entries(mapping(root, "status"), "addresses"))
     usual = (usual_address(address) for address in addresses if address)
     known = tuple(address for address in usual if address is not None)
-    return Node(name, strings(mapping(root, "metadata"), "labels"), known, span)
+    return ClusterNode(name, strings(mapping(root, "metadata"), "labels"), known, span)
 
 
 def _service_port(port: Data) -> ServicePort:

@@ -17,7 +17,7 @@ from eastgate.cluster.gateways import Backend, Gateway, ReferenceGrant, Route
 from eastgate.cluster.kinds import WorldObject
 from eastgate.cluster.label_index import LabelIndex
 from eastgate.cluster.membership import Membership
-from eastgate.cluster.objects import ConfigMap, Namespace, Node, ObjectId, Service, ServiceAccount
+from eastgate.cluster.objects import ClusterNode, ConfigMap, Namespace, ObjectId, Service, ServiceAccount
 from eastgate.cluster.ownership import Ownership, Slot
 from eastgate.cluster.placement import AssignedAddresses
 from eastgate.cluster.pods import Controller, Pod, Workload
@@ -78,7 +78,7 @@ class Inventory:
         self.routes: dict[str, Route] = {}
         self.backends: dict[str, Backend] = {}
         self.service_accounts: dict[str, ServiceAccount] = {}
-        self.nodes: dict[str, Node] = {}
+        self.nodes: dict[str, ClusterNode] = {}
         self.config_maps: dict[str, ConfigMap] = {}
         self.secrets: dict[str, Secret] = {}
         self.secrets_version = 0
@@ -160,7 +160,7 @@ class Inventory:
             case _:
                 self._file(declared, present=present)
 
-    def _file(self, declared: Gateway | Route | ServiceAccount | Node | ConfigMap, *, present: bool) -> None:
+    def _file(self, declared: Gateway | Route | ServiceAccount | ClusterNode | ConfigMap, *, present: bool) -> None:
         """Keep or drop an object that is found by its name alone."""
         match declared:
             case Gateway():
@@ -169,7 +169,7 @@ class Inventory:
                 _keep(self.routes, declared.key, declared, present=present)
             case ServiceAccount():
                 _keep(self.service_accounts, declared.key, declared, present=present)
-            case Node():
+            case ClusterNode():
                 _keep(self.nodes, declared.name, declared, present=present)
             case ConfigMap():
                 _keep(self.config_maps, declared.key, declared, present=present)

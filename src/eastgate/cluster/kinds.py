@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from eastgate.cluster.externals import EXTERNAL_GROUP, ExternalWorkload
 from eastgate.cluster.gateways import GATEWAY_GROUP, ROUTE_KINDS, Backend, Gateway, ReferenceGrant, Route
-from eastgate.cluster.objects import ConfigMap, Namespace, Node, ObjectId, Service, ServiceAccount
+from eastgate.cluster.objects import ClusterNode, ConfigMap, Namespace, ObjectId, Service, ServiceAccount
 from eastgate.cluster.pods import API_KINDS, CONTROLLER_KINDS, Controller, Pod
 from eastgate.cluster.secrets import Secret
 from eastgate.cluster.slices import SLICE_GROUP, EndpointSlice
@@ -15,7 +15,7 @@ __all__ = ["WorldObject", "canonical_group", "group_of", "object_id", "uses", "u
 
 WorldObject: TypeAlias = (
     Namespace
-    | Node
+    | ClusterNode
     | ConfigMap
     | Pod
     | Controller

@@ -16,10 +16,10 @@ from eastgate.records import dataclass
 
 __all__ = [
     "NAME_LABEL",
+    "ClusterNode",
     "ConfigMap",
     "Namespace",
     "Namespaced",
-    "Node",
     "ObjectId",
     "Service",
     "ServiceAccount",
@@ -139,7 +139,7 @@ class ServiceAccount(Namespaced):
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class ClusterNode:
     """A node of the cluster, with all of its addresses."""
 
     name: str

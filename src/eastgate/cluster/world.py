@@ -17,7 +17,7 @@ from eastgate.cluster.changes import Change
 from eastgate.cluster.gateways import GATEWAY_NAME_LABEL, Backend, Gateway, GrantFrom, ReferenceGrant, Route
 from eastgate.cluster.inventory import Inventory
 from eastgate.cluster.kinds import WorldObject
-from eastgate.cluster.objects import ConfigMap, Namespace, Node, ObjectId, Service, ServiceAccount
+from eastgate.cluster.objects import ClusterNode, ConfigMap, Namespace, ObjectId, Service, ServiceAccount
 from eastgate.cluster.placement import LOOPBACK, AssignedAddresses, Networks
 from eastgate.cluster.pods import Owner, Workload
 from eastgate.cluster.secrets import Secret
@@ -120,7 +120,7 @@ class World:
         return MappingProxyType(self._has.service_accounts)
 
     @property
-    def nodes(self) -> Mapping[str, Node]:
+    def nodes(self) -> Mapping[str, ClusterNode]:
         """Return the declared nodes by name."""
         return MappingProxyType(self._has.nodes)
 

@@ -60,7 +60,7 @@ class UnsayableError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class _Named:
+class _NamedCallers:
     """Callers by name. `exact`: there are no others."""
 
     callers: tuple[NamedCaller, ...] = ()
@@ -96,17 +96,17 @@ class CallerReader:
         )
         return callers
 
-    def _named(self, parts: Sequence[Part]) -> _Named:
+    def _named(self, parts: Sequence[Part]) -> _NamedCallers:
         """Return whom the values of one part name, as far as the other parts hold for them."""
         options = [self._values(IDENTITY_FIELDS[name], values.values) for name, values in parts if values.values]
         options.sort(key=lambda option: any(isinstance(each, WholeNamespace) for each in option.callers))
         if not options:
-            return _Named()
+            return _NamedCallers()
         named = next((option for option in options if option.exact), options[0])
         alone = len(parts) == 1 and not parts[0][1].not_values
         whole = [caller for caller in named.callers if isinstance(caller, WholeNamespace)]
         holding = [caller for caller in named.callers if caller not in whole and self._holds(caller, parts)]
-        return _Named((*holding, *(whole if alone else ())), named.exact and (alone or not whole))
+        return _NamedCallers((*holding, *(whole if alone else ())), named.exact and (alone or not whole))
 
     def _known(self, parts: Sequence[Part], named: Sequence[NamedCaller]) -> Iterator[NamedCaller]:
         """Yield the known service accounts that match, and are not named already."""
@@ -143,45 +143,47 @@ class CallerReader:
 
     # Values
 
-    def _values(self, field: str, values: Iterable[WrittenValue]) -> _Named:
+    def _values(self, field: str, values: Iterable[WrittenValue]) -> _NamedCallers:
         named = [self._value(field, value) for value in values]
         callers = dict.fromkeys(caller for each in named for caller in each.callers)
-        return _Named(tuple(callers), all(each.exact for each in named))
+        return _NamedCallers(tuple(callers), all(each.exact for each in named))
 
-    def _value(self, field: str, value: WrittenValue) -> _Named:
+    def _value(self, field: str, value: WrittenValue) -> _NamedCallers:
         match field:
             case "principals":
                 texts = replace_trust_domains([value.text], self._mesh.trust_domains)
                 texts += [value.text] if self._at_ztunnel else []
                 named = [self._principal(text, value.span) for text in dict.fromkeys(texts)]
-                return _Named(tuple(caller for each in named for caller in each.callers), all(e.exact for e in named))
+                return _NamedCallers(
+                    tuple(caller for each in named for caller in each.callers), all(e.exact for e in named)
+                )
             case "serviceAccounts":
                 namespace, slash, name = value.text.partition("/")
                 if not slash:
                     namespace, name = self._policy.namespace, value.text
                 return self._account(Account(namespace, name, value.span))
             case "namespaces" if dns_label_problem(value.text) is None:
-                return _Named((WholeNamespace(value.text, value.span),), self._is_assumed())
+                return _NamedCallers((WholeNamespace(value.text, value.span),), self._is_assumed())
             case _:
-                return _Named()
+                return _NamedCallers()
 
-    def _account(self, account: Account) -> _Named:
+    def _account(self, account: Account) -> _NamedCallers:
         valid = dns_label_problem(account.namespace) is None and dns_subdomain_problem(account.name) is None
-        return _Named((account,), self._is_assumed()) if valid else _Named()
+        return _NamedCallers((account,), self._is_assumed()) if valid else _NamedCallers()
 
-    def _principal(self, text: str, span: Span) -> _Named:
+    def _principal(self, text: str, span: Span) -> _NamedCallers:
         own = self._job.settings.trust_domain
         domain, _, rest = text.partition("/")
         foreign = domain != own and "*" not in domain and self._job.assumes(Assumption.ISTIO_TRUST_DOMAIN)
         if "*" not in text:
             caller = self._named_identity(f"{SCHEME}{text}", span)
-            return _Named((caller,), True) if caller is not None else _Named(exact=foreign)
+            return _NamedCallers((caller,), True) if caller is not None else _NamedCallers(exact=foreign)
         kind, _, name = rest.partition("/")
         namespace, _, account = name.partition("/")
         if (domain, kind, account) == (own, "ns", "sa/*") and dns_label_problem(namespace) is None:
             exact = self._job.assumes(Assumption.ISTIO_IDENTITIES)
-            return _Named((WholeNamespace(namespace, span),), exact)
-        return _Named(exact=foreign)
+            return _NamedCallers((WholeNamespace(namespace, span),), exact)
+        return _NamedCallers(exact=foreign)
 
     def _named_identity(self, identity: str, span: Span) -> NamedCaller | None:
         if spiffe_problem(identity) is not None:

@@ -51,8 +51,8 @@ __all__ = ["Engine", "UnseenScope"]
 P = TypeVar("P", bound=Targeting)
 
 _AT_HOPS = Placement(Site.NETWORK, "unseen")
-# Settings of a mesh are in a ConfigMap, and a Gateway may be a waypoint of any workload
-_ANYWHERE_KINDS = frozenset({"ConfigMap", "Gateway"})
+# Settings of a mesh are in a ConfigMap, a Gateway may be a waypoint of any workload, and a Namespace tell of a mesh
+_ANYWHERE_KINDS = frozenset({"ConfigMap", "Gateway", "Namespace"})
 _AT_ROUTES = Placement(Site.GATEWAY, "route")
 
 

@@ -186,7 +186,7 @@ def find_record(line: str) -> Mapping[str, Any] | None:
     """Return the first record of ours in a line; None where there is none. Other programs put text, or objects, around
     it.
     """
-    start = line.find("{")
+    start = line.find("{") if "eastgate" in line or "decided" in line else -1
     while start != -1:
         try:
             value, _ = _DECODER.raw_decode(line, start)

@@ -106,7 +106,7 @@ class NothingInTheWay:
 
 
 @dataclass(frozen=True, slots=True)
-class OwnNode:
+class FromOwnNode:
     """The origin of what passes since a pod's own node may always call it."""
 
     kind: ClassVar[RuleKind] = RuleKind.PROBE
@@ -115,7 +115,7 @@ class OwnNode:
         return "a pod's own node, which may always call it,"
 
 
-_FROM_NODE = Origin(None, 0, derived=OwnNode())
+_FROM_NODE = Origin(None, 0, derived=FromOwnNode())
 _ISOLATED = Origin(None, 0, derived=Isolation())
 _OPEN = Origin(None, 0, derived=NothingInTheWay())
 

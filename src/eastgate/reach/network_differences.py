@@ -27,7 +27,7 @@ class TooManyConnections(Exception):  # noqa: N818 - it is no error: nothing is 
 
 
 @dataclass(frozen=True, slots=True)
-class _Connection:
+class _ComparedConnection:
     """A connection between two ends, as questions name them."""
 
     source: str
@@ -54,7 +54,7 @@ def differing_connection(old: Authority, new: Authority) -> str | None:
     return None
 
 
-def _connections(old: Authority, new: Authority, sides: Iterable[NetworkReach]) -> Iterator[_Connection]:
+def _connections(old: Authority, new: Authority, sides: Iterable[NetworkReach]) -> Iterator[_ComparedConnection]:
     atoms = [atom for reach in sides for atom in reach.atoms]
     common = [key for key in old.world.workloads if key in new.world.workloads]
     declared = {port.number for key in common for side in (old, new) for port in side.world.workloads[key].ports}
@@ -68,7 +68,7 @@ def _connections(old: Authority, new: Authority, sides: Iterable[NetworkReach]) 
     number = len(ports) * len(pods) * (2 * (len(pods) + len(callers)) + 3 * len(outside))
     if number > _MOST_CONNECTIONS:
         raise TooManyConnections
-    yield from (_Connection(*ends) for ends in (*arriving, *leaving))
+    yield from (_ComparedConnection(*ends) for ends in (*arriving, *leaving))
 
 
 def _matchers(atoms: Iterable[Is], attribute: Attribute) -> list[Matcher]:
@@ -82,19 +82,19 @@ def _addresses(atoms: Iterable[Is], attribute: Attribute) -> list[str]:
     return [address for address in chosen if isinstance(address, str)] or ["203.0.113.7"]
 
 
-def _passes(side: Authority, reach: NetworkReach, connection: _Connection) -> bool:
+def _passes(side: Authority, reach: NetworkReach, connection: _ComparedConnection) -> bool:
     receivers = _receivers(side, connection)
     return all(
         reach.passes(sender, receivers, connection.port, connection.transport) for sender in _senders(side, connection)
     )
 
 
-def _senders(side: Authority, connection: _Connection) -> tuple[Sender, ...]:
+def _senders(side: Authority, connection: _ComparedConnection) -> tuple[Sender, ...]:
     kind, _, name = connection.source.partition(":")
     return send(side.world.workloads[name], side.world) if kind == "pod" else send_from_outside(name, side.world)
 
 
-def _receivers(side: Authority, connection: _Connection) -> tuple[Receiver, ...]:
+def _receivers(side: Authority, connection: _ComparedConnection) -> tuple[Receiver, ...]:
     kind, _, name = connection.to.partition(":")
     if kind == "pod":
         return receive(side.world.workloads[name], side.world, connection.port, connection.transport)

@@ -61,7 +61,7 @@ def read(content: Plain, settings: Settings | None = None) -> tuple[object, Repo
 
 
 def policy(spec: Plain, namespace: str = "app", settings: Settings | None = None) -> IstioAuthorizationPolicy:
-    content: Plain = {**CUSTOM, "metadata": {"name": "p", "namespace": namespace}, "spec": spec}  # type: ignore[dict-item]
+    content: dict[str, Plain] = {**CUSTOM, "metadata": {"name": "p", "namespace": namespace}, "spec": spec}
     read_policy, reporter = read(content, settings)
     assert isinstance(read_policy, IstioAuthorizationPolicy), reporter.errors
     return read_policy

@@ -13,6 +13,7 @@ from eastgate.dialects.accesspolicy import provenance as access
 from eastgate.dialects.gep3779 import provenance as gep3779
 from eastgate.dialects.kuadrant import provenance as kuadrant
 from eastgate.dialects.linkerd import provenance as linkerd
+from eastgate.dialects.network import provenance as network
 from eastgate.ir import Placement
 from eastgate.reports.cluster import Cluster
 from eastgate.reports.describe.modes import modes
@@ -33,7 +34,7 @@ def spoken(module: ModuleType) -> list[type]:
     return [one for one in here if "__str__" in vars(one)]
 
 
-CLASSES = [one for module in (access, gep3779, kuadrant, linkerd, rejected) for one in spoken(module)]
+CLASSES = [one for module in (access, gep3779, kuadrant, linkerd, network, rejected) for one in spoken(module)]
 
 
 def reworded(monkeypatch: pytest.MonkeyPatch) -> None:

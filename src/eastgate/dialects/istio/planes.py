@@ -16,6 +16,7 @@ _INJECT: Final = "sidecar.istio.io/inject"
 _INJECTED: Final = "sidecar.istio.io/status"  # the annotation of a pod that has a sidecar
 _REVISION: Final = "istio.io/rev"
 _MODE: Final = "istio.io/dataplane-mode"
+_MESH_LABELS: Final = frozenset({_INJECTION, _INJECT, _REVISION, _MODE})
 _NEVER_INJECTED: Final = frozenset({"kube-system", "kube-public", "kube-node-lease", "local-path-storage"})
 
 
@@ -37,11 +38,15 @@ def plane_of(workload: Workload, world: World, data_plane: IstioDataPlane) -> Se
         case IstioDataPlane.AMBIENT:
             return ServingPlane.ZTUNNEL
         case IstioDataPlane.AUTO:
-            return _labelled_plane(workload, world.namespace(workload.namespace).labels)
+            return _labelled_plane(workload, world.namespace(workload.namespace).labels, world)
 
 
-def _labelled_plane(workload: Workload, namespace: Mapping[str, str]) -> ServingPlane:
-    """Return the proxy that labels ask for. A pod with a sidecar is not captured by ztunnel."""
+def _labelled_plane(workload: Workload, namespace: Mapping[str, str], world: World) -> ServingPlane:
+    """Return the proxy that labels ask for. A pod with a sidecar is not captured by ztunnel.
+
+    Where no namespace says anything about a mesh, and neither does the pod, it is taken to have a sidecar: manifests of
+    an application often leave its namespace to others, and to take its policies for void would be worse.
+    """
     if not workload.is_pod or workload.host_network:
         return ServingPlane.NONE
     if _INJECTED in workload.annotations or _is_injected(workload, namespace):
@@ -49,6 +54,10 @@ def _labelled_plane(workload: Workload, namespace: Mapping[str, str]) -> Serving
     own = workload.labels.get(_MODE)
     if own == "ambient" or (namespace.get(_MODE) == "ambient" and own != "none"):
         return ServingPlane.ZTUNNEL
+    is_silent = not _MESH_LABELS & (workload.labels.keys() | workload.annotations.keys())
+    is_silent = is_silent and workload.namespace not in _NEVER_INJECTED
+    if is_silent and not any(_MESH_LABELS & known.labels.keys() for known in world.namespaces.values()):
+        return ServingPlane.SIDECAR
     return ServingPlane.NONE
 
 

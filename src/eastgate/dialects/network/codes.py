@@ -1,6 +1,6 @@
 """Codes of what API servers refuse in network policies, and of what they take for something else."""
 
-from eastgate.diagnostics import Code, Severity
+from eastgate.diagnostics import Code
 
 EMPTY_PEER = Code(
     "EG2201",
@@ -87,6 +87,5 @@ NO_BASELINE_DOMAINS = Code(
 EMPTY_RANGE = Code(
     "EG2226",
     "range of no port",
-    "v1alpha1 takes a range that ends before it begins. No port is in it, and the entry matches nothing.",
-    Severity.WARNING,
+    "A range must end after its start. The definition of v1alpha1 does not check it, and no port would be in it.",
 )

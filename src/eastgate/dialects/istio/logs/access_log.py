@@ -43,6 +43,7 @@ _CERTIFICATES = regex(r'(?:By|Hash)=(?:"[^"]*"|[^\s"])+')
 _SNI = regex(r"outbound_\.(?P<port>[0-9]{1,5})_\.[^_]*_\.(?P<host>.+)")
 _KEYS: Final = frozenset({"response_code_details", "connection_termination_details"})
 _DECODER: Final = json.JSONDecoder()
+_MOST_OBJECTS: Final = 16  # that may begin in a line; clients choose much of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +107,12 @@ def _tail_of(words: Sequence[str]) -> int | None:
 
 def _json_fields(line: str) -> dict[str, str] | None:
     """Return the fields of Istio's JSON format."""
-    start = line.find("{")
-    while start != -1:
+    start = line.find("{") if any(key in line for key in _KEYS) else -1
+    for _ in range(_MOST_OBJECTS):
+        if start == -1:
+            break
         try:
-            value, _ = _DECODER.raw_decode(line, start)
+            value, _end = _DECODER.raw_decode(line, start)
         except (ValueError, RecursionError):
             value = None
         for candidate in _objects(value):
