@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, cast
 from eastgate import dialects
 from eastgate.api.deciding import Decider, LiveArrivals, LiveQuestion, Prepared
 from eastgate.api.decisions import Decision
+from eastgate.api.networked import network_objects
 from eastgate.api.questions import Question, QuestionError
 from eastgate.api.reading import FaultReason, ManifestError, Manifests, read_manifests, read_plain
 from eastgate.cluster import LiveWorld, ObjectId, Workload, World, WorldObject
@@ -75,6 +76,7 @@ class Authority:
         )
         self._decider = Decider(self._world, self._settings, self._engine, unread)
         self._decider.unread_objects = manifests.unread
+        self._unanalysed = (-1, UnreadObjects())
 
     @property
     def settings(self) -> Settings:
@@ -283,6 +285,20 @@ class Authority:
     @unread_objects.setter
     def unread_objects(self, objects: UnreadObjects) -> None:
         self._decider.unread_objects = objects
+
+    @property
+    def unanalysed(self) -> UnreadObjects:
+        """Return what descriptions of points leave out: objects of unread kinds, and policies of the network.
+
+        It is for the packages of this project, and no part of the public API.
+        """
+        version, objects = self._unanalysed
+        if version != self._engine.version:
+            unread = self.unread_objects.objects
+            network = network_objects(self._engine, self._assemble_end, self.document_of)
+            objects = UnreadObjects([*unread, *network])
+            self._unanalysed = (self._engine.version, objects)
+        return objects
 
     def rejected_at(self, points: Iterable[Point]) -> list[rejection.RejectedPolicy]:
         """Return the policies that cannot be read and that are about some of these points."""

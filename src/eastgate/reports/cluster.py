@@ -117,11 +117,15 @@ class Cluster:
             return ()
         return tuple(NetworkEnd(point, direction) for direction in reversed(Direction))
 
-    def unconsidered(self, points: Iterable[Point]) -> Unconsidered:
-        """Return what was not read and could change who may reach some points, for any caller."""
+    def unconsidered(self, points: Iterable[Point], *, network: bool = False) -> Unconsidered:
+        """Return what was not read and could change who may reach some points, for any caller.
+
+        `network`: policies of the network were not looked at either.
+        """
         authority = self.authority
         elsewhere = len(authority.rejected) - len(authority.rejected_at(points))
-        return authority.unread_objects.about(points, Callers(anybody=True), authority.world, rejected=elsewhere)
+        objects = authority.unanalysed if network else authority.unread_objects
+        return objects.about(points, Callers(anybody=True), authority.world, rejected=elsewhere)
 
     def effects(self, point: Point) -> Effects:
         """Return the policies that really affect a point, computed once for workloads that decide alike."""
