@@ -30,12 +30,12 @@ def _policies(context: Context) -> Iterator[IstioAuthorizationPolicy]:
             yield policy
 
 
-def _at_sidecars(policy: IstioAuthorizationPolicy, context: Context) -> list[str]:
-    """Return the workloads that a policy selects and a sidecar serves."""
+def _selected(policy: IstioAuthorizationPolicy, context: Context, serving: ServingPlane) -> list[str]:
+    """Return the workloads that a policy selects and such a proxy serves."""
     data_plane = context.settings.section(IstioSettings).istio_data_plane
     keys = sorted({key for target in policy.targets for key in context.world.select(target)} if not policy.refs else ())
     planes = ((key, plane_of(context.workload(key), context.world, data_plane)) for key in keys)
-    return [key for key, plane in planes if plane is ServingPlane.SIDECAR]
+    return [key for key, plane in planes if plane is serving]
 
 
 # Bytes
@@ -45,7 +45,7 @@ def check_tcp(context: Context) -> Iterator[Finding]:
     """Report DENY rules that deny more where there is no HTTP, and name no port."""
     mesh = mesh_settings(context.settings, context.world)
     for policy in _policies(context):
-        workloads = _at_sidecars(policy, context) if policy.action is Action.DENY else []
+        workloads = _selected(policy, context, ServingPlane.SIDECAR) if policy.action is Action.DENY else []
         if workloads:
             http, octets = (lower_policy(policy, View(surface, mesh)) for surface in (Surface.HTTP, Surface.BYTES))
             for rule, left in zip(http, octets, strict=True):
@@ -78,7 +78,7 @@ def check_values(context: Context) -> Iterator[Finding]:
 def _crossing_pattern(policy: IstioAuthorizationPolicy, value: WrittenValue, context: Context) -> Iterator[Finding]:
     """Report a pattern of namespaces that matches all of them at a sidecar: its star reaches into `/sa/`."""
     ends_so = value.text.startswith("*") and len(value.text) > 1 and "/sa".endswith(value.text[1:])
-    if ends_so and _at_sidecars(policy, context):
+    if ends_so and _selected(policy, context, ServingPlane.SIDECAR):
         message = f"`{value.text}` matches every namespace: it is looked for in the whole identity, which has `/sa/`"
         help_ = "write the names of the namespaces, or another pattern"
         yield Finding(codes.CROSSING_PATTERN, message, value.span, help_, (str(policy.ref),))
@@ -86,12 +86,9 @@ def _crossing_pattern(policy: IstioAuthorizationPolicy, value: WrittenValue, con
 
 def _empty_selector(policy: IstioAuthorizationPolicy, context: Context) -> Iterator[Finding]:
     """Report `selector: {}` where ztunnel decides: it selects no workload there."""
-    data_plane = context.settings.section(IstioSettings).istio_data_plane
-    if policy.refs or not policy.has_selector or policy.selector.match_labels:
+    if not policy.has_selector or policy.selector.match_labels:
         return
-    keys = context.workloads_of.get(policy.ref, ())
-    planes = ((key, plane_of(context.workload(key), context.world, data_plane)) for key in sorted(keys))
-    behind = [key for key, plane in planes if plane is ServingPlane.ZTUNNEL]
+    behind = _selected(policy, context, ServingPlane.ZTUNNEL)
     if behind:
         message = f"{policy.ref} is not enforced on {enumerated(behind)}: to ztunnel an empty selector selects nothing"
         span = locating.at(policy.span, "spec", "selector")
