@@ -44,8 +44,8 @@ def plane_of(workload: Workload, world: World, data_plane: IstioDataPlane) -> Se
 def _labelled_plane(workload: Workload, namespace: Mapping[str, str], world: World) -> ServingPlane:
     """Return the proxy that labels ask for. A pod with a sidecar is not captured by ztunnel.
 
-    Where no namespace says anything about a mesh, and neither does the pod, it is taken to have a sidecar: manifests of
-    an application often leave its namespace to others, and to take its policies for void would be worse.
+    Where no manifest declares the namespace, no other namespace says anything about a mesh, and neither does the pod,
+    it is taken to have a sidecar: manifests of an application often leave its namespace to others.
     """
     if not workload.is_pod or workload.host_network:
         return ServingPlane.NONE
@@ -55,7 +55,7 @@ def _labelled_plane(workload: Workload, namespace: Mapping[str, str], world: Wor
     if own == "ambient" or (namespace.get(_MODE) == "ambient" and own != "none"):
         return ServingPlane.ZTUNNEL
     is_silent = not _MESH_LABELS & (workload.labels.keys() | workload.annotations.keys())
-    is_silent = is_silent and workload.namespace not in _NEVER_INJECTED
+    is_silent = is_silent and workload.namespace not in {*_NEVER_INJECTED, *world.namespaces}
     if is_silent and not any(_MESH_LABELS & known.labels.keys() for known in world.namespaces.values()):
         return ServingPlane.SIDECAR
     return ServingPlane.NONE
