@@ -229,17 +229,3 @@ def test_linkerd_has_no_deny() -> None:
         "AuthorizationPolicy",
     ]
     assert (names(outcome.kept), outcome.losses) == (["deny"], ["EG7003"])
-
-
-def test_the_trust_domain_of_the_mesh_config_is_none_that_nobody_has() -> None:
-    mesh: Manifest = {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {"name": "istio", "namespace": "istio-system"},
-        "data": {"mesh": "trustDomain: mesh.example"},
-    }
-    for written in ({"principals": ["mesh.example/ns/a/sa/*"]}, {"namespaces": ["a"]}):
-        outcome = from_istio(
-            mesh, policy("p", "DENY", source(**written)), assumed=True, trustDomain="cluster.local", denyOnly="allow"
-        )
-        assert (outcome.written, outcome.losses) == ([], ["EG7506"])
