@@ -165,7 +165,7 @@ def test_no_manifests_is_an_error(cli: Cli) -> None:
 
 
 def test_verbose_counts_what_was_left_aside(cli: Cli) -> None:
-    Path("m.yaml").write_text(POLICY + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n")
+    Path("m.yaml").write_text(POLICY + "---\napiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: c}\n")
     result = cli("check", "-v", "-f", "m.yaml", "--from", "anonymous", "--to", "pod:default/p")
     assert "read 2 objects and 1 policies; left aside 1" in result.stderr
 

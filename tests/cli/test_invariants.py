@@ -225,12 +225,12 @@ def test_existing_only_without_any_that_exist_is_about_nothing(cli: Cli) -> None
 
 
 def test_what_is_not_read_keeps_it_from_being_proven(cli: Cli) -> None:
-    network = "---\napiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nmetadata: {name: closed, namespace: shop}\n"
-    Path("m.yaml").write_text(WORLD + network + "spec: {podSelector: {}}\n")
+    network = "---\napiVersion: cilium.io/v2\nkind: CiliumNetworkPolicy\nmetadata: {name: closed, namespace: shop}\n"
+    Path("m.yaml").write_text(WORLD + network + "spec: {endpointSelector: {}}\n")
     always = f"always: {{from: {{serviceAccounts: [shop/cart]}}, to: {IN_SHOP}, ports: [8443]}}"
     status, told = run(cli, invariant(always))
     assert status == 1
-    assert "not proven: what is not read could change it: 1 NetworkPolicy" in told
+    assert "not proven: what is not read could change it: 1 CiliumNetworkPolicy" in told
     assert run(cli, invariant(always, more="unread: ignore"))[0] == 0
     assert run(cli, invariant(ONLY_CART))[0] == 0  # it can only deny more
 

@@ -174,10 +174,10 @@ def test_a_policy_that_cannot_be_read_proves_nothing(shop: Shop) -> None:
 
 
 UNREAD = """
-apiVersion: security.istio.io/v1
-kind: AuthorizationPolicy
+apiVersion: cilium.io/v2
+kind: CiliumNetworkPolicy
 metadata: {name: unread, namespace: shop}
-spec: {action: DENY}
+spec: {endpointSelector: {}}
 """
 
 
@@ -185,7 +185,7 @@ def test_what_is_not_read_proves_nothing_unless_it_is_the_same(shop: Shop) -> No
     status, report = shop.diff([policy(WEB)], [policy(WEB), UNREAD])
     assert status == 3
     assert [(each["reason"], each["subject"]) for each in report["unproven"]] == [
-        ("notRead", "AuthorizationPolicy/shop/unread")
+        ("notRead", "CiliumNetworkPolicy/shop/unread")
     ]
     assert shop.diff([policy(WEB), UNREAD], [policy(WEB), UNREAD])[0] == 0
     assert shop.diff([policy(WEB)], [policy(WEB), UNREAD], "--unread", "ignore")[0] == 0

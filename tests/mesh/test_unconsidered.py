@@ -21,9 +21,14 @@ spec:
 """
 UNREAD = """\
 ---
+apiVersion: cilium.io/v2
+kind: CiliumNetworkPolicy
+metadata: {name: one, namespace: shop}
+spec: {endpointSelector: {matchLabels: {app: payments}}}
+---
 apiVersion: networking.k8s.io/v1
 kind: NetworkPolicy
-metadata: {name: one, namespace: shop}
+metadata: {name: two, namespace: shop}
 spec: {podSelector: {matchLabels: {app: payments}}}
 """
 KYVERNO = "---\napiVersion: envoy.kyverno.io/v1alpha1\nkind: AuthorizationPolicy\nmetadata: {name: one}\n"
@@ -61,12 +66,14 @@ def test_a_policy_that_never_was_good_closes_what_it_targets_until_it_is(tmp_pat
         assert {one["port"] for one in closed} == {8080, 9090}
         assert all(one["policies"] == ["AuthorizationPolicy/shop/from-prometheus"] for one in closed)
         told = [one["message"] for one in events(mesh) if one["event"] == "noted"]
-        assert "not considered: 1 NetworkPolicy: manifests/more.yaml:10" in told
+        assert "not considered: 1 CiliumNetworkPolicy: manifests/more.yaml:10" in told
+        network = "a network policy is for the network of a cluster, and not enforced by these proxies: "
+        assert f"{network}NetworkPolicy/shop/two" in told
 
         assert called(mesh, *WEB_TO_CART)["verdict"] == "deny"
         paid = called(mesh, *CART_TO_PAYMENTS)
         assert paid["verdict"] == "allow"
-        assert [one["kind"] for one in paid["calls"][0]["engine"]["unconsidered"]] == ["NetworkPolicy"]
+        assert [one["kind"] for one in paid["calls"][0]["engine"]["unconsidered"]] == ["CiliumNetworkPolicy"]
 
         mesh.edit("more.yaml", "ALOW", "ALLOW")
         mesh.until("enforced")

@@ -38,6 +38,7 @@ from eastgate.cluster.gateways import (
 from eastgate.cluster.interpret import interpret
 from eastgate.cluster.kinds import WorldObject, object_id, uses, uses_kind
 from eastgate.cluster.manifest import Manifest
+from eastgate.cluster.mesh_gateways import MeshGateway
 from eastgate.cluster.names import dns_label_problem, dns_subdomain_problem, label_key_problem, label_value_problem
 from eastgate.cluster.objects import (
     NAME_LABEL,
@@ -128,6 +129,7 @@ __all__ = [
     "ListenerTls",
     "LiveWorld",
     "Manifest",
+    "MeshGateway",
     "Namespace",
     "ObjectId",
     "Operator",

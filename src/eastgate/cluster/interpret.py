@@ -16,6 +16,7 @@ from eastgate.cluster.fields import Data, entries, mapping, number, strings, tex
 from eastgate.cluster.gateways import ROUTE_KINDS
 from eastgate.cluster.kinds import WorldObject, object_id, world_kind
 from eastgate.cluster.manifest import Manifest
+from eastgate.cluster.mesh_gateways import MESH_GATEWAY, read_mesh_gateway
 from eastgate.cluster.names import dns_label_problem, dns_subdomain_problem
 from eastgate.cluster.objects import ClusterNode, ConfigMap, Namespace, ObjectId, Service, ServiceAccount, ServicePort
 from eastgate.cluster.pods import CONTROLLER_KINDS
@@ -87,6 +88,7 @@ _SHAPES = {
     "Node": _NODE,
     "ConfigMap": record({}),
     "Gateway": GATEWAY,
+    "MeshGateway": MESH_GATEWAY,
     "ReferenceGrant": GRANT,
     **{kind: controller_shape(kind) for kind in CONTROLLER_KINDS},
     **{kind: route_shape(kind) for kind in ROUTE_KINDS},
@@ -177,6 +179,7 @@ _READERS: Mapping[str, Callable[[Data, str, str, Span | None], WorldObject]] = {
     "ServiceAccount": _account,
     "ConfigMap": _config_map,
     "Gateway": read_gateway,
+    "MeshGateway": read_mesh_gateway,
     "ReferenceGrant": read_grant,
 }
 _NAMELESS: Mapping[str, Callable[[Data, str, Span | None], WorldObject]] = {"Namespace": _namespace, "Node": _node}

@@ -17,6 +17,7 @@ from eastgate.cluster.gateways import Backend, Gateway, ReferenceGrant, Route
 from eastgate.cluster.kinds import WorldObject
 from eastgate.cluster.label_index import LabelIndex
 from eastgate.cluster.membership import Membership
+from eastgate.cluster.mesh_gateways import MeshGateway
 from eastgate.cluster.objects import ClusterNode, ConfigMap, Namespace, ObjectId, Service, ServiceAccount
 from eastgate.cluster.ownership import Ownership, Slot
 from eastgate.cluster.placement import AssignedAddresses
@@ -58,6 +59,7 @@ class Inventory:
         "grants",
         "index",
         "membership",
+        "mesh_gateways",
         "namespace_labels",
         "namespaces",
         "nodes",
@@ -75,6 +77,7 @@ class Inventory:
         self.placement: AssignedAddresses | None = None
         self.namespaces: dict[str, Namespace] = {}
         self.gateways: dict[str, Gateway] = {}
+        self.mesh_gateways: dict[str, MeshGateway] = {}
         self.routes: dict[str, Route] = {}
         self.backends: dict[str, Backend] = {}
         self.service_accounts: dict[str, ServiceAccount] = {}
@@ -160,9 +163,13 @@ class Inventory:
             case _:
                 self._file(declared, present=present)
 
-    def _file(self, declared: Gateway | Route | ServiceAccount | ClusterNode | ConfigMap, *, present: bool) -> None:
+    def _file(
+        self, declared: Gateway | MeshGateway | Route | ServiceAccount | ClusterNode | ConfigMap, *, present: bool
+    ) -> None:
         """Keep or drop an object that is found by its name alone."""
         match declared:
+            case MeshGateway():
+                _keep(self.mesh_gateways, declared.key, declared, present=present)
             case Gateway():
                 _keep(self.gateways, declared.key, declared, present=present)
             case Route():

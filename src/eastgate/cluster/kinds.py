@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 from eastgate.cluster.externals import EXTERNAL_GROUP, ExternalWorkload
 from eastgate.cluster.gateways import GATEWAY_GROUP, ROUTE_KINDS, Backend, Gateway, ReferenceGrant, Route
+from eastgate.cluster.mesh_gateways import MESH_GATEWAY_GROUP, MeshGateway
 from eastgate.cluster.objects import ClusterNode, ConfigMap, Namespace, ObjectId, Service, ServiceAccount
 from eastgate.cluster.pods import API_KINDS, CONTROLLER_KINDS, Controller, Pod
 from eastgate.cluster.secrets import Secret
@@ -25,6 +26,7 @@ WorldObject: TypeAlias = (
     | ServiceAccount
     | Secret
     | Gateway
+    | MeshGateway
     | Route
     | ReferenceGrant
     | Backend
@@ -36,6 +38,7 @@ _KINDS = {
     **{(group, API_KINDS.get(kind, kind)): kind for kind, group in CONTROLLER_KINDS.items()},
     (EXTERNAL_GROUP, "ExternalWorkload"): "ExternalWorkload",
     (SLICE_GROUP, "EndpointSlice"): "EndpointSlice",
+    (MESH_GATEWAY_GROUP, "Gateway"): "MeshGateway",
     **{(GATEWAY_GROUP, kind): kind for kind in ("Gateway", "ReferenceGrant", *ROUTE_KINDS)},
 }
 """The name of a kind of a group in the world."""

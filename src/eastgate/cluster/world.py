@@ -17,6 +17,7 @@ from eastgate.cluster.changes import Change
 from eastgate.cluster.gateways import GATEWAY_NAME_LABEL, Backend, Gateway, GrantFrom, ReferenceGrant, Route
 from eastgate.cluster.inventory import Inventory
 from eastgate.cluster.kinds import WorldObject
+from eastgate.cluster.mesh_gateways import MeshGateway
 from eastgate.cluster.objects import ClusterNode, ConfigMap, Namespace, ObjectId, Service, ServiceAccount
 from eastgate.cluster.placement import LOOPBACK, AssignedAddresses, Networks
 from eastgate.cluster.pods import Owner, Workload
@@ -103,6 +104,11 @@ class World:
     def gateways(self) -> Mapping[str, Gateway]:
         """Return the Gateways by `namespace/name`."""
         return MappingProxyType(self._has.gateways)
+
+    @property
+    def mesh_gateways(self) -> Mapping[str, MeshGateway]:
+        """Return the Gateways of Istio's own API by `namespace/name`."""
+        return MappingProxyType(self._has.mesh_gateways)
 
     @property
     def backends(self) -> Mapping[str, Backend]:

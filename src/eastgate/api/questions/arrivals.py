@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
 from eastgate.api.questions import ends
@@ -12,6 +12,7 @@ from eastgate.api.questions.ends import destination_of, source_of
 from eastgate.api.questions.values import request_values
 from eastgate.cluster import (
     Gateway,
+    PodsAcross,
     PodsOfAccount,
     Route,
     Service,
@@ -23,6 +24,7 @@ from eastgate.cluster import (
     service_account_id,
     spiffe_problem,
 )
+from eastgate.cluster.mesh_gateways import MESH_GATEWAY_GROUP
 from eastgate.cluster.points import Point
 from eastgate.cluster.question import Question
 from eastgate.cluster.targets import BackendNamed
@@ -45,6 +47,7 @@ from eastgate.ir.attributes import (
     Unknown,
 )
 from eastgate.ir.hosts import comparable_host
+from eastgate.ir.labels import Selector
 from eastgate.records import dataclass
 from eastgate.settings import Settings
 from eastgate.unread import Callers
@@ -165,7 +168,7 @@ class Resolver(Generic[T]):
                 return self._routed_entries(question, shared, routed_by)
             to = destination_of(question.to, self._settings)
             entries = self._resolve(question, to, shared)
-            if isinstance(to, ends.Gateway):
+            if isinstance(to, ends.Gateway) and to.key in self._world.gateways:
                 gateway = self._world.gateways[to.key]
                 self._routed_by[question.to] = (HOST, SNI, *sorted(self._table_of(gateway).looks_at))
             elif not isinstance(to, ends.Route):  # where that leads depends on the request
@@ -317,13 +320,12 @@ def _entries(
             pod = world.by_ip(address)
             points: tuple[Point, ...] = () if pod is None else (pod.key,)
             yield EntryPoint(to, points, {**port, SERVICE: None, DESTINATION_ADDRESS: address})
-        case ends.Pod():
-            for workload in _workloads(to, world):
-                yield EntryPoint(workload.key, (workload.key,), {**port, SERVICE: None})
         case ends.Service():
             service = _declared("Service", to.key, world.services)
             for workload, values in _behind(service, question, world):
                 yield EntryPoint(workload.key, (workload.key,), values)
+        case ends.Pod() | ends.Gateway() if (workloads := _proxies(to, world)) is not None:
+            yield from (EntryPoint(each.key, (each.key,), {**port, SERVICE: None}) for each in workloads)
         case ends.Gateway():
             from eastgate.gateway.journey import through_gateway  # most questions need no routes
 
@@ -339,6 +341,23 @@ def _entries(
 
             for way in through_route(_route(to, world), asked, world, table_of=table_of):
                 yield _entry(way, {**port, **_handshake(question)})
+
+
+def _proxies(to: ends.Pod | ends.Gateway, world: World) -> Sequence[Workload] | None:
+    """Return the workloads that a question is about, or the pods of a Gateway of Istio; None for other Gateways.
+
+    A Gateway of Istio without a selector means no pods in particular.
+    """
+    if isinstance(to, ends.Pod):
+        return _workloads(to, world)
+    gateway = world.mesh_gateways.get(to.key)
+    if gateway is None or to.key in world.gateways:
+        return None
+    pods = PodsAcross(Selector.of(), Selector.of(gateway.selector))
+    keys = sorted(world.select(pods)) if gateway.selector else []
+    if not keys:
+        raise QuestionError(NOTHING_BEHIND, f"Gateway {gateway.key} of {MESH_GATEWAY_GROUP} selects no pods")
+    return [world.workloads[key] for key in keys]
 
 
 def _entry(way: Way, values: Values) -> EntryPoint:

@@ -278,8 +278,12 @@ def _behind_gateway(
 
 
 def cross_network(entry: EntryPoint, sender: Sender, receiver: Receiver) -> EntryPoint:
-    """Return an entry with the ends of the connection before the points on its way."""
-    before: tuple[Point, ...] = tuple(end for end in (sender.end, receiver.end) if end is not None)
+    """Return an entry with the ends of the connection before the points on its way.
+
+    Where nobody knows what a connection leads to, nothing can be said of either end.
+    """
+    ends_known = (receiver.end,) if isinstance(receiver.end, UnseenHop) else (sender.end, receiver.end)
+    before: tuple[Point, ...] = tuple(end for end in ends_known if end is not None)
     is_direct, address = entry.values.get(SERVICE) is None, entry.values.get(DESTINATION_ADDRESS)
     vicinity = vicinity_of(sender, receiver, is_direct=is_direct, address=address)
     values = {**entry.values, **receiver.values, **sender.values, **vicinity}

@@ -1,0 +1,37 @@
+"""Gateways of Istio's own API: they run in pods that they select, wherever these are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+
+from eastgate.cluster.fields import Data, mapping, strings
+from eastgate.cluster.objects import Namespaced, ObjectId
+from eastgate.cluster.shapes import STRINGS, record
+from eastgate.diagnostics.spans import Span
+from eastgate.records import dataclass
+
+__all__ = ["MESH_GATEWAY", "MESH_GATEWAY_GROUP", "MeshGateway", "read_mesh_gateway"]
+
+MESH_GATEWAY_GROUP = "networking.istio.io"
+MESH_GATEWAY = record({"spec": record({"selector": STRINGS})})
+
+
+@dataclass(frozen=True, slots=True)
+class MeshGateway(Namespaced):
+    """A Gateway whose proxies are the pods with these labels, of any namespace."""
+
+    namespace: str
+    name: str
+    selector: Mapping[str, str] = field(default_factory=dict, hash=False)
+    span: Span | None = field(default=None, compare=False)
+
+    @property
+    def id(self) -> ObjectId:
+        """Return which object of the API this is."""
+        return ObjectId(MESH_GATEWAY_GROUP, "Gateway", self.namespace, self.name)
+
+
+def read_mesh_gateway(root: Data, namespace: str, name: str, span: Span | None) -> MeshGateway:
+    """Return a Gateway of Istio."""
+    return MeshGateway(namespace, name, strings(mapping(root, "spec"), "selector"), span)
