@@ -19,6 +19,11 @@ apiVersion: v1
 kind: Namespace
 metadata: {name: app, labels: {istio.io/dataplane-mode: ambient}}
 """
+ELSEWHERE = """---
+apiVersion: v1
+kind: Namespace
+metadata: {name: elsewhere, labels: {istio-injection: enabled}}
+"""
 SERVICE = """---
 apiVersion: v1
 kind: Service
@@ -63,7 +68,8 @@ def is_allowed(of: Authority) -> bool:
 
 
 CHANGES = [
-    ("the mode of the namespace", SERVICE, NAMESPACE, True, False),
+    ("the mode of the namespace", SERVICE + ELSEWHERE, NAMESPACE, True, False),
+    ("the first label of all", SERVICE, ELSEWHERE, False, True),
     ("a waypoint", NAMESPACE + BOUND, WAYPOINT, False, True),
     ("the label of a Service", NAMESPACE + SERVICE + WAYPOINT, BOUND, False, True),
     ("the account of a waypoint", NAMESPACE + BOUND + WAYPOINT, WAYPOINT_POD, True, False),

@@ -19,7 +19,7 @@ from eastgate.cluster import (
     WorldObject,
 )
 from eastgate.dialects.istio.model import PolicyTarget
-from eastgate.dialects.istio.planes import ServingPlane, plane_of
+from eastgate.dialects.istio.planes import ServingPlane, is_assumed, plane_of
 from eastgate.dialects.istio.settings import IstioDataPlane
 from eastgate.dialects.istio.waypoints import Binding, Waypoint, bindings_of, is_bound, seen_by, seen_from
 from eastgate.dialects.istio.written import IstioRule
@@ -37,7 +37,7 @@ MODE, INJECT, INJECTION, REV = (
 USE, USE_NAMESPACE, FOR = "istio.io/use-waypoint", "istio.io/use-waypoint-namespace", "istio.io/waypoint-for"
 
 PLANES: list[tuple[dict[str, str], dict[str, str], ServingPlane]] = [
-    ({}, {}, ServingPlane.NONE),
+    ({}, {}, ServingPlane.SIDECAR),  # nobody says anything about a mesh
     ({INJECTION: "enabled"}, {}, ServingPlane.SIDECAR),
     ({INJECTION: "enabled"}, {INJECT: "false"}, ServingPlane.NONE),
     ({INJECTION: "disabled"}, {INJECT: "true"}, ServingPlane.NONE),
@@ -68,6 +68,15 @@ def test_labels_say_which_proxy_a_pod_has(
 ) -> None:
     declared = world(namespace=namespace, pod=Pod("app", "web", labels))
     assert plane_of(declared.workloads["app/web"], declared, IstioDataPlane.AUTO) is plane
+
+
+def test_a_sidecar_is_assumed_only_where_nobody_says_anything() -> None:
+    silent = world()
+    web = silent.workloads["app/web"]
+    assert is_assumed(web, silent, IstioDataPlane.AUTO)
+    assert not is_assumed(web, silent, IstioDataPlane.SIDECAR)
+    assert not is_assumed(web, world(Namespace("elsewhere", {MODE: "ambient"})), IstioDataPlane.AUTO)
+    assert not is_assumed(web, world(namespace={INJECTION: "enabled"}), IstioDataPlane.AUTO)
 
 
 @pytest.mark.parametrize(

@@ -21,15 +21,15 @@ from eastgate.dialects.istio.mesh_config import MeshConfig, mesh_settings
 from eastgate.dialects.istio.model import IstioAuthorizationPolicy, IstioPolicy
 from eastgate.dialects.istio.peer_chains import guard_ports
 from eastgate.dialects.istio.peer_modes import peer_modes
-from eastgate.dialects.istio.plane_provenance import WITHOUT_PROXY, Direct, NoProxy, WaypointScope
-from eastgate.dialects.istio.planes import ServingPlane, plane_of
+from eastgate.dialects.istio.plane_provenance import WITHOUT_PROXY, AssumedSidecar, Direct, NoProxy, WaypointScope
+from eastgate.dialects.istio.planes import ServingPlane, is_assumed, plane_of
 from eastgate.dialects.istio.provenance import AT_GATEWAY, AT_SIDECAR, AT_WAYPOINT, IstioPlaneReading, Surface
 from eastgate.dialects.istio.rewriting import narrowed, rewrite_chain
 from eastgate.dialects.istio.settings import IstioDataPlane, IstioSettings
 from eastgate.dialects.istio.token_stages import AtGateway, ByService, seen_at_gateway, token_derivations, token_stages
 from eastgate.dialects.istio.waypoints import Binding, bindings_of, is_bound, is_waypoint_pod, seen_by
 from eastgate.dialects.istio.ztunnel_layer import addressed_to, through_waypoint, ztunnel_layer
-from eastgate.ir import ALWAYS, Attachment, Chain, Derivation, Is, Layer, OneOf, SelectorCase
+from eastgate.ir import ALWAYS, Attachment, Chain, Derivation, Is, Layer, OneOf, Reading, SelectorCase
 from eastgate.ir.attributes import APPLICATION
 from eastgate.records import dataclass
 from eastgate.settings import DataPlane
@@ -46,7 +46,7 @@ class IstioStance:
     """What the layers of a workload depend on beside its policies.
 
     `gateway` is the name of the Gateway that it is a pod of, and `is_waypoint` says that this is a waypoint. `address`
-    is that of the workload, where a policy asks for it.
+    is that of the workload, where a policy asks for it. `is_assumed`: no label says that there is a sidecar.
     """
 
     mesh: MeshConfig
@@ -55,6 +55,7 @@ class IstioStance:
     gateway: str | None = None
     is_waypoint: bool = False
     address: str | None = None
+    is_assumed: bool = False
 
 
 def stance_of(workload: Workload, attached: Sequence[Attachment[IstioPolicy]], scene: Scene) -> IstioStance | None:
@@ -62,7 +63,8 @@ def stance_of(workload: Workload, attached: Sequence[Attachment[IstioPolicy]], s
     if not attached:
         return None
     mesh, world = mesh_settings(scene.settings, scene.world), scene.world
-    plane = plane_of(workload, world, scene.settings.section(IstioSettings).istio_data_plane)
+    data_plane = scene.settings.section(IstioSettings).istio_data_plane
+    plane = plane_of(workload, world, data_plane)
     asked = any(_asks_for_destination(attachment.policy) for attachment in attached)
     return IstioStance(
         mesh,
@@ -71,6 +73,7 @@ def stance_of(workload: Workload, attached: Sequence[Attachment[IstioPolicy]], s
         workload.labels.get(GATEWAY_NAME_LABEL),
         is_waypoint_pod(workload, world),
         world.address_of(workload) if asked else None,
+        is_assumed(workload, world, data_plane),
     )
 
 
@@ -125,6 +128,8 @@ class _Proxies:
         cases, derivations = self._envoy(policies)
         if stance.gateway is None:
             cases = guard_ports(cases, peer_modes(_enforced(policies, PeerAuthentication), self._root))
+        if stance.is_assumed and self.native:
+            cases = tuple(replace(case, chain=_with_reading(case.chain, AssumedSidecar())) for case in cases)
         return _restricting(Layer(AT_SIDECAR, cases[-1].chain, cases[:-1], (*self._workload, *derivations)))
 
     def ambient(self, stance: IstioStance) -> list[Layer]:
@@ -192,6 +197,10 @@ class _Proxies:
 def _restricting(layer: Layer) -> list[Layer]:
     """Return a layer, or nothing where it restricts nothing."""
     return [layer] if any(chain.stages for chain in layer.chains) else []
+
+
+def _with_reading(chain: Chain, reading: Reading) -> Chain:
+    return replace(chain, readings=(*chain.readings, reading))
 
 
 def _at_waypoint(chain: Chain, binding: Binding) -> Chain:

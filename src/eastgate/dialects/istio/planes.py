@@ -9,7 +9,7 @@ from typing import Final
 from eastgate.cluster import GATEWAY_NAME_LABEL, Workload, World
 from eastgate.dialects.istio.settings import IstioDataPlane
 
-__all__ = ["ServingPlane", "plane_of"]
+__all__ = ["ServingPlane", "is_assumed", "plane_of"]
 
 _INJECTION: Final = "istio-injection"
 _INJECT: Final = "sidecar.istio.io/inject"
@@ -54,11 +54,21 @@ def _labelled_plane(workload: Workload, namespace: Mapping[str, str], world: Wor
     own = workload.labels.get(_MODE)
     if own == "ambient" or (namespace.get(_MODE) == "ambient" and own != "none"):
         return ServingPlane.ZTUNNEL
-    is_silent = not _MESH_LABELS & (workload.labels.keys() | workload.annotations.keys())
-    is_silent = is_silent and workload.namespace not in _NEVER_INJECTED
-    if is_silent and not any(_MESH_LABELS & known.labels.keys() for known in world.namespaces.values()):
-        return ServingPlane.SIDECAR
-    return ServingPlane.NONE
+    return ServingPlane.SIDECAR if _is_unlabelled(workload, world) else ServingPlane.NONE
+
+
+def is_assumed(workload: Workload, world: World, data_plane: IstioDataPlane) -> bool:
+    """Return whether a workload is taken to have a sidecar because no label says anything about a mesh."""
+    is_auto = data_plane is IstioDataPlane.AUTO and GATEWAY_NAME_LABEL not in workload.labels
+    has_proxy = is_auto and plane_of(workload, world, data_plane) is ServingPlane.SIDECAR
+    return has_proxy and _INJECTED not in workload.annotations and _is_unlabelled(workload, world)
+
+
+def _is_unlabelled(workload: Workload, world: World) -> bool:
+    """Return whether neither a pod nor any namespace says anything about a mesh."""
+    if workload.namespace in _NEVER_INJECTED or _MESH_LABELS & (workload.labels.keys() | workload.annotations.keys()):
+        return False
+    return not any(_MESH_LABELS & known.labels.keys() for known in world.namespaces.values())
 
 
 def _is_injected(workload: Workload, namespace: Mapping[str, str]) -> bool:
