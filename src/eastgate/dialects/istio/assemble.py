@@ -14,7 +14,7 @@ from eastgate.cluster import GATEWAY_NAME_LABEL, Workload
 from eastgate.dialects.base import Scene
 from eastgate.dialects.istio.authentications import PeerAuthentication, RequestAuthentication
 from eastgate.dialects.istio.chains import ChainParts, build_chain
-from eastgate.dialects.istio.derived import DestinationAddress, HttpForms
+from eastgate.dialects.istio.derived import DestinationAddress, HttpForms, PlainHttp
 from eastgate.dialects.istio.lowering import View
 from eastgate.dialects.istio.mesh_callers import MeshCallers
 from eastgate.dialects.istio.mesh_config import MeshConfig, mesh_settings
@@ -130,7 +130,9 @@ class _Proxies:
             cases = guard_ports(cases, peer_modes(_enforced(policies, PeerAuthentication), self._root))
         if stance.is_assumed and self.native:
             cases = tuple(replace(case, chain=_with_reading(case.chain, AssumedSidecar())) for case in cases)
-        return _restricting(Layer(AT_SIDECAR, cases[-1].chain, cases[:-1], (*self._workload, *derivations)))
+        is_plain = (PlainHttp(),) if self.native and stance.gateway is None else ()
+        derivations = (*self._workload, *is_plain, *derivations)
+        return _restricting(Layer(AT_SIDECAR, cases[-1].chain, cases[:-1], derivations))
 
     def ambient(self, stance: IstioStance) -> list[Layer]:
         """Return the layers of a workload that ztunnel serves: of its waypoints, and of ztunnel.

@@ -10,12 +10,12 @@ from typing import Final
 from eastgate.dialects.istio.attributes import LOWERED_AUTHORITY, REFUSED_PATH, compared_path
 from eastgate.dialects.istio.settings import PathNormalization
 from eastgate.ir import Known, RawRequest
-from eastgate.ir.attributes import AUTHORITY, DESTINATION_ADDRESS, SENT_PATH, Attribute
+from eastgate.ir.attributes import APPLICATION, AUTHORITY, DESTINATION_ADDRESS, IDENTITY, SENT_PATH, SNI, Attribute
 from eastgate.ir.paths import merge_slashes, normalize_path
 from eastgate.records import dataclass
 from eastgate.regexes import regex
 
-__all__ = ["DestinationAddress", "HttpForms"]
+__all__ = ["DestinationAddress", "HttpForms", "PlainHttp"]
 
 _ENCODED_SLASH = regex("%(2f|5c)", re.IGNORECASE)
 _NUL: Final = "%00"
@@ -49,6 +49,16 @@ class HttpForms:
         if isinstance(authority, str):
             derived[LOWERED_AUTHORITY] = authority.lower()
         return derived
+
+
+@dataclass(frozen=True, slots=True)
+class PlainHttp:
+    """Derives that HTTP of a caller without an identity, which came in plaintext to a sidecar, has no name in TLS."""
+
+    def derive(self, values: Mapping[Attribute, Known], raw: RawRequest) -> Mapping[Attribute, Known]:  # noqa: ARG002
+        """Return an absent SNI for such a request."""
+        is_plain = IDENTITY in values and values[IDENTITY] is None
+        return {SNI: None} if is_plain and values.get(APPLICATION) == "http" else {}
 
 
 @dataclass(frozen=True, slots=True)
