@@ -22,7 +22,7 @@ from eastgate.dialects.istio.model import IstioAuthorizationPolicy, IstioPolicy
 from eastgate.dialects.istio.peer_chains import guard_ports
 from eastgate.dialects.istio.peer_modes import peer_modes
 from eastgate.dialects.istio.plane_provenance import WITHOUT_PROXY, AssumedSidecar, Direct, NoProxy, WaypointScope
-from eastgate.dialects.istio.planes import ServingPlane, is_assumed, plane_of
+from eastgate.dialects.istio.planes import ServingPlane, is_assumed, is_gateway_pod, plane_of
 from eastgate.dialects.istio.provenance import AT_GATEWAY, AT_SIDECAR, AT_WAYPOINT, IstioPlaneReading, Surface
 from eastgate.dialects.istio.rewriting import narrowed, rewrite_chain
 from eastgate.dialects.istio.settings import IstioDataPlane, IstioSettings
@@ -45,13 +45,15 @@ P = TypeVar("P", bound=IstioPolicy)
 class IstioStance:
     """What the layers of a workload depend on beside its policies.
 
-    `gateway` is the name of the Gateway that it is a pod of, and `is_waypoint` says that this is a waypoint. `address`
-    is that of the workload, where a policy asks for it. `is_assumed`: no label says that there is a sidecar.
+    `is_gateway`: it is a pod of a Gateway; `gateway` is the name of that, where it is of Gateway API, and `is_waypoint`
+    says that it is a waypoint. `address` is that of the workload, where a policy asks for it. `is_assumed`: no label
+    says that there is a sidecar.
     """
 
     mesh: MeshConfig
     plane: ServingPlane
     bindings: tuple[Binding, ...] = ()
+    is_gateway: bool = False
     gateway: str | None = None
     is_waypoint: bool = False
     address: str | None = None
@@ -70,6 +72,7 @@ def stance_of(workload: Workload, attached: Sequence[Attachment[IstioPolicy]], s
         mesh,
         plane,
         bindings_of(workload, world, mesh.trust_domain) if plane is ServingPlane.ZTUNNEL else (),
+        is_gateway_pod(workload, world),
         workload.labels.get(GATEWAY_NAME_LABEL),
         is_waypoint_pod(workload, world),
         world.address_of(workload) if asked else None,
@@ -126,11 +129,11 @@ class _Proxies:
         else:
             policies = [policy for policy in self.policies if _is_at(policy, stance.gateway, stance)]
         cases, derivations = self._envoy(policies)
-        if stance.gateway is None:
+        if not stance.is_gateway:
             cases = guard_ports(cases, peer_modes(_enforced(policies, PeerAuthentication), self._root))
         if stance.is_assumed and self.native:
             cases = tuple(replace(case, chain=_with_reading(case.chain, AssumedSidecar())) for case in cases)
-        is_plain = (PlainHttp(),) if self.native and stance.gateway is None else ()
+        is_plain = (PlainHttp(),) if self.native and not stance.is_gateway else ()
         derivations = (*self._workload, *is_plain, *derivations)
         return _restricting(Layer(AT_SIDECAR, cases[-1].chain, cases[:-1], derivations))
 
