@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Final
+from typing import ClassVar, Final
 
 from eastgate.dialects.istio.attributes import LOWERED_AUTHORITY, REFUSED_PATH, compared_path
 from eastgate.dialects.istio.settings import PathNormalization
@@ -38,6 +38,7 @@ class HttpForms:
     """Derives the forms in which a proxy of Istio compares paths and hosts. What is unknown stays unknown."""
 
     normalization: PathNormalization
+    depends_on: ClassVar[None] = None  # the attributes of each normalization are its own
 
     def derive(self, values: Mapping[Attribute, Known], raw: RawRequest) -> Mapping[Attribute, Known]:  # noqa: ARG002
         """Return the normalized path, whether it is refused, and the host with its port in lower case."""
@@ -55,6 +56,8 @@ class HttpForms:
 class PlainHttp:
     """Derives that HTTP of a caller without an identity, which came in plaintext to a sidecar, has no name in TLS."""
 
+    depends_on: ClassVar[str] = "plaintext"
+
     def derive(self, values: Mapping[Attribute, Known], raw: RawRequest) -> Mapping[Attribute, Known]:  # noqa: ARG002
         """Return an absent SNI for such a request."""
         is_plain = IDENTITY in values and values[IDENTITY] is None
@@ -66,6 +69,11 @@ class DestinationAddress:
     """Derives the address that requests to a workload are sent to: its own."""
 
     address: str
+
+    @property
+    def depends_on(self) -> str:
+        """Return the address."""
+        return self.address
 
     def derive(self, values: Mapping[Attribute, Known], raw: RawRequest) -> Mapping[Attribute, Known]:  # noqa: ARG002
         """Return the address."""

@@ -74,6 +74,11 @@ class TokenDerivation:
     claims: frozenset[Attribute]
     keys: KeySource | None = field(default=None, repr=False)
 
+    @property
+    def depends_on(self) -> tuple[tuple[JwtRule, ...], ...]:
+        """Return the rules by which tokens are accepted."""
+        return tuple(policy.rules for policy in self.policies)
+
     def derive(self, values: Mapping[Attribute, Known], raw: RawRequest) -> Mapping[Attribute, Known]:
         """Return `TOKEN` and the claims; neither where it depends on headers or a query that are unknown."""
         rules = sorted(self._rules(), key=lambda each: each[1].issuer or "")
