@@ -25,7 +25,11 @@ def config_map(namespace: str, name: str, normalization: str) -> ConfigMap:
         ([("istio-system", "istio", "NONE")], _ELSEWHERE, PathNormalization.NONE),
         ([("istio-system", "istio", "NONE"), ("mesh", "istio", "BASE")], _ELSEWHERE, PathNormalization.BASE),
         ([("istio-system", "istio-canary", "NONE")], Settings(), PathNormalization.NONE),
-        ([("istio-system", "istio-canary", "NONE"), ("istio-system", "istio", "BASE")], Settings(), PathNormalization.BASE),
+        (
+            [("istio-system", "istio-canary", "NONE"), ("istio-system", "istio", "BASE")],
+            Settings(),
+            PathNormalization.BASE,
+        ),
         ([("app", "istio", "NONE")], Settings(), PathNormalization.BASE),
     ],
 )
