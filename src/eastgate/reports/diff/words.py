@@ -91,7 +91,7 @@ def unproven_text(unproven: Unproven) -> str:
         case DoubtReason.NETWORK:
             return f"network policies treat other connections differently, such as {subject}"
         case DoubtReason.DERIVED:
-            return f"{subject}: other tokens are accepted there, or its address is another; what that changes is unknown"
+            return f"{subject}: other tokens are accepted there, or its address is another; what it changes is unknown"
         case DoubtReason.LABELS:
             return f"pod:{subject}: policies select it by labels that only a cluster adds"
 
