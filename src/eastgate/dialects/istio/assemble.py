@@ -30,7 +30,7 @@ from eastgate.dialects.istio.token_stages import AtGateway, ByService, seen_at_g
 from eastgate.dialects.istio.waypoints import Binding, bindings_of, is_bound, is_waypoint_pod, seen_by
 from eastgate.dialects.istio.ztunnel_layer import addressed_to, through_waypoint, ztunnel_layer
 from eastgate.ir import ALWAYS, Attachment, Chain, Derivation, Is, Layer, OneOf, Reading, SelectorCase
-from eastgate.ir.attributes import APPLICATION
+from eastgate.ir.attributes import APPLICATION, SNI
 from eastgate.records import dataclass
 from eastgate.settings import DataPlane
 
@@ -133,7 +133,8 @@ class _Proxies:
             cases = guard_ports(cases, peer_modes(_enforced(policies, PeerAuthentication), self._root))
         if stance.is_assumed and self.native:
             cases = tuple(replace(case, chain=_with_reading(case.chain, AssumedSidecar())) for case in cases)
-        is_plain = (PlainHttp(),) if self.native and not stance.is_gateway else ()
+        asks_for_name = any(SNI in case.chain.looks_at for case in cases)
+        is_plain = (PlainHttp(),) if asks_for_name and self.native and not stance.is_gateway else ()
         derivations = (*self._workload, *is_plain, *derivations)
         return _restricting(Layer(AT_SIDECAR, cases[-1].chain, cases[:-1], derivations))
 
