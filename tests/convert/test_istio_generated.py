@@ -62,7 +62,7 @@ assumptions = st.sampled_from([frozenset(), frozenset(Assumption)])
 
 
 @pytest.mark.parametrize("to", [*GEP, "linkerd"])
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(mesh=meshes(), assumed=assumptions)
 def test_from_istio(to: str, mesh: tuple[list[Manifest], Settings], assumed: frozenset[Assumption]) -> None:
     manifests, chosen = mesh
@@ -71,7 +71,7 @@ def test_from_istio(to: str, mesh: tuple[list[Manifest], Settings], assumed: fro
 
 
 @pytest.mark.parametrize("back", GEP)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(situation=clusters)
 def test_from_gep_3779_to_istio_and_back(back: str, situation: tuple[list[Manifest], Settings]) -> None:
     manifests, chosen = situation
@@ -88,7 +88,7 @@ def test_from_gep_3779_to_istio_and_back(back: str, situation: tuple[list[Manife
             assert after.decide(question).allowed == before.decide(question).allowed, question
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(situation=clusters)
 def test_what_gep_3779_becomes_is_the_same_at_sidecars_of_istio(situation: tuple[list[Manifest], Settings]) -> None:
     manifests, chosen = situation

@@ -10,7 +10,7 @@ from eastgate.ir import Layer, Request
 from tests.engine import network_strategies as strategies
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(strategies.layer, strategies.known_request())
 def test_they_agree_on_what_is_known(layer: Layer, request: Request) -> None:
     program = compile_layers([layer])
@@ -18,7 +18,7 @@ def test_they_agree_on_what_is_known(layer: Layer, request: Request) -> None:
     assert outcome == reference.decide([layer], request)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(strategies.layer, strategies.any_request())
 def test_they_agree_on_what_is_unknown(layer: Layer, request: Request) -> None:
     program = compile_layers([layer])

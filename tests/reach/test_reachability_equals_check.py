@@ -128,7 +128,7 @@ def test_of_gateways_with_listeners_and_routes(manifests: list[Manifest], chosen
             compare_with_check(reach, authority, asked)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(network_generate.situations())
 def test_of_network_policies(situation: tuple[list[Manifest], list[Ask]]) -> None:
     manifests, asked = situation
@@ -144,7 +144,7 @@ _HTTP = (("GET", "/a"), ("POST", "/a/b"), ("GET", "/"), (None, None))
 _CALLERS = ("sa:a/x", "sa:b/y", "sa:elsewhere/x", "spiffe://evil/ns/a/sa/x", "spiffe://td/workload", "anonymous")
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(istio_policies.istio(), st.sampled_from(DataPlane), st.sampled_from(["sidecar", "ambient"]))
 def test_of_policies_of_istio(policies: list[Manifest], plane: DataPlane, proxies: str) -> None:
     chosen = Settings.from_mapping({"trustDomain": "td", "dataPlane": plane, "istioDataPlane": proxies})

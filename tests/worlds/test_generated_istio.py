@@ -68,7 +68,7 @@ def without_name(call: Call) -> Call:
     return call if call.identity is not None else replace(call, sni="")
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(generate.resources(), st.sampled_from(generate.CONFIGS), generate.calls)
 def test_sidecars(resources: list[Manifest], config: MeshConfig, calls: list[Call]) -> None:
     providers = [generate.mesh_config(config), *generate.provider_services(config)]
@@ -80,7 +80,7 @@ def test_sidecars(resources: list[Manifest], config: MeshConfig, calls: list[Cal
             checked(decision, mesh.status(pod, call), (address_of(pod), call))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(generate.resources(ambient=True), generate.waypoints(), st.sampled_from(generate.CONFIGS), generate.calls)
 def test_ambient(resources: list[Manifest], waypoints: list[Manifest], config: MeshConfig, calls: list[Call]) -> None:
     manifests = [*generate.PODS, *waypoints, *resources]
@@ -98,7 +98,7 @@ def test_ambient(resources: list[Manifest], waypoints: list[Manifest], config: M
                 checked(decided(authority, address_of(target), call, config), expected, (address_of(target), call))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(generate.resources(), st.sampled_from(generate.CONFIGS), generate.calls, st.randoms(use_true_random=False))
 def test_the_order_of_resources_changes_nothing(
     resources: list[Manifest], config: MeshConfig, calls: list[Call], random: st.DataObject

@@ -13,7 +13,7 @@ from tests.worlds.network_product import decide
 Situation = tuple[list[Manifest], list[Ask]]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(generate.situations())
 def test_engine_reference_and_oracle_agree(situation: Situation) -> None:
     manifests, asks = situation
@@ -27,7 +27,7 @@ def test_engine_reference_and_oracle_agree(situation: Situation) -> None:
             assert expected is None or str(decision.policy or "none") in names, (ask, names)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(generate.situations(), st.randoms(use_true_random=False))
 def test_the_order_of_policies_changes_nothing(situation: Situation, random: st.DataObject) -> None:
     manifests, asks = situation

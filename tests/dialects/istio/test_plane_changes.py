@@ -24,6 +24,11 @@ apiVersion: v1
 kind: Namespace
 metadata: {name: elsewhere, labels: {istio-injection: enabled}}
 """
+PLAIN_NAMESPACE = """---
+apiVersion: v1
+kind: Namespace
+metadata: {name: app}
+"""
 SERVICE = """---
 apiVersion: v1
 kind: Service
@@ -99,8 +104,9 @@ def test_pods_of_a_gateway_of_istio_are_felt_as_they_come_and_go() -> None:
 
 
 CHANGES = [
-    ("the mode of the namespace", SERVICE + ELSEWHERE, NAMESPACE, True, False),
     ("the first label of all", SERVICE, ELSEWHERE, False, True),
+    ("the mode of the namespace", SERVICE + PLAIN_NAMESPACE, NAMESPACE, True, False),
+    ("a namespace of which nothing was known", SERVICE, PLAIN_NAMESPACE, False, True),
     ("a waypoint", NAMESPACE + BOUND, WAYPOINT, False, True),
     ("the label of a Service", NAMESPACE + SERVICE + WAYPOINT, BOUND, False, True),
     ("the account of a waypoint", NAMESPACE + BOUND + WAYPOINT, WAYPOINT_POD, True, False),

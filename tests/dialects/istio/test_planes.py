@@ -37,7 +37,7 @@ MODE, INJECT, INJECTION, REV = (
 USE, USE_NAMESPACE, FOR = "istio.io/use-waypoint", "istio.io/use-waypoint-namespace", "istio.io/waypoint-for"
 
 PLANES: list[tuple[dict[str, str], dict[str, str], ServingPlane]] = [
-    ({}, {}, ServingPlane.SIDECAR),  # nobody says anything about a mesh
+    ({}, {}, ServingPlane.NONE),
     ({INJECTION: "enabled"}, {}, ServingPlane.SIDECAR),
     ({INJECTION: "enabled"}, {INJECT: "false"}, ServingPlane.NONE),
     ({INJECTION: "disabled"}, {INJECT: "true"}, ServingPlane.NONE),
@@ -71,11 +71,14 @@ def test_labels_say_which_proxy_a_pod_has(
 
 
 def test_a_sidecar_is_assumed_only_where_nobody_says_anything() -> None:
-    silent = world()
+    silent = World.of([Pod("app", "web", {"app": "web"})])
     web = silent.workloads["app/web"]
     assert is_assumed(web, silent, IstioDataPlane.AUTO)
     assert not is_assumed(web, silent, IstioDataPlane.SIDECAR)
-    assert not is_assumed(web, world(Namespace("elsewhere", {MODE: "ambient"})), IstioDataPlane.AUTO)
+    assert not is_assumed(
+        web, World.of([*silent.objects.values(), Namespace("elsewhere", {MODE: "ambient"})]), IstioDataPlane.AUTO
+    )
+    assert not is_assumed(web, world(), IstioDataPlane.AUTO)
     assert not is_assumed(web, world(namespace={INJECTION: "enabled"}), IstioDataPlane.AUTO)
 
 

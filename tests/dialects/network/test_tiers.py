@@ -21,7 +21,7 @@ def _allowed(steps: Sequence[Step], after: Predicate, request: Request) -> bool:
     return reference.decide([Layer(Placement(None, "ingress"), Chain(stages))], request).allowed
 
 
-@settings(max_examples=800, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(
     st.lists(st.lists(strategies.step, max_size=3), max_size=4),
     st.sampled_from([ALWAYS, Not(ALWAYS)]),
@@ -33,7 +33,7 @@ def test_every_order_allows_or_it_is_denied(sequences: list[list[Step]], after: 
     assert _allowed(in_any_order(sequences), after, request) == every
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.lists(st.lists(strategies.step, max_size=3), max_size=3), strategies.known_request())
 def test_it_can_be_combined_again(sequences: list[list[Step]], request: Request) -> None:
     """Groups of one priority are combined first, and what comes of them once more with those of another kind."""

@@ -46,3 +46,15 @@ FAILS_OPEN = Code(
     "With `failOpen`, requests pass where the provider cannot be asked: who can stop it can pass.",
     Severity.WARNING,
 )
+CROSSING_PATTERN = Code(
+    "EG6118",
+    "pattern of namespaces that matches all",
+    "Sidecars look for a namespace as `/ns/<pattern>/` in the whole identity, and a `*` in it matches slashes too. A "
+    "pattern whose end is also the end of `/sa` matches every account of every namespace.",
+)
+EMPTY_SELECTOR = Code(
+    "EG6119",
+    "empty selector that selects nothing",
+    "To sidecars `selector: {}` is the same as none. Where ztunnel decides, a policy with it is not enforced on any "
+    "workload: a DENY denies nothing.",
+)

@@ -17,7 +17,7 @@ from eastgate.dialects.linting import Context, Finding, enumerated, locating
 from eastgate.ir import ALWAYS, Rule, mentions
 from eastgate.ir.attributes import PORT
 
-__all__ = ["check_default", "check_providers", "check_tcp", "check_values"]
+__all__ = ["check_default", "check_providers", "check_tcp", "check_values", "values_of"]
 
 _WITH_WILDCARDS = frozenset({"principals", "requestPrincipals", "hosts", "methods", "paths"})
 _KEYS_WITH_WILDCARDS = ("source.principal", "request.auth.", "request.headers", "connection.sni")
@@ -30,12 +30,12 @@ def _policies(context: Context) -> Iterator[IstioAuthorizationPolicy]:
             yield policy
 
 
-def _at_sidecars(policy: IstioAuthorizationPolicy, context: Context) -> list[str]:
-    """Return the workloads that a policy selects and a sidecar serves."""
+def _selected(policy: IstioAuthorizationPolicy, context: Context, serving: ServingPlane) -> list[str]:
+    """Return the workloads that a policy selects and such a proxy serves."""
     data_plane = context.settings.section(IstioSettings).istio_data_plane
     keys = sorted({key for target in policy.targets for key in context.world.select(target)} if not policy.refs else ())
     planes = ((key, plane_of(context.workload(key), context.world, data_plane)) for key in keys)
-    return [key for key, plane in planes if plane is ServingPlane.SIDECAR]
+    return [key for key, plane in planes if plane is serving]
 
 
 # Bytes
@@ -45,7 +45,7 @@ def check_tcp(context: Context) -> Iterator[Finding]:
     """Report DENY rules that deny more where there is no HTTP, and name no port."""
     mesh = mesh_settings(context.settings, context.world)
     for policy in _policies(context):
-        workloads = _at_sidecars(policy, context) if policy.action is Action.DENY else []
+        workloads = _selected(policy, context, ServingPlane.SIDECAR) if policy.action is Action.DENY else []
         if workloads:
             http, octets = (lower_policy(policy, View(surface, mesh)) for surface in (Surface.HTTP, Surface.BYTES))
             for rule, left in zip(http, octets, strict=True):
@@ -68,9 +68,38 @@ def check_values(context: Context) -> Iterator[Finding]:
     for policy in _policies(context):
         for rule in policy.rules:
             yield from _empty_entries(policy, rule)
-            for name, values in _lists(rule):
-                for value in values:
-                    yield from _value(policy, name, value)
+        for name, value in values_of(policy):
+            yield from _value(policy, name, value)
+            if name in ("namespaces", "source.namespace"):
+                yield from _crossing_pattern(policy, value, context)
+        yield from _empty_selector(policy, context)
+
+
+def _crossing_pattern(policy: IstioAuthorizationPolicy, value: WrittenValue, context: Context) -> Iterator[Finding]:
+    """Report a pattern of namespaces that matches all of them at a sidecar: its star reaches into `/sa/`."""
+    ends_so = value.text.startswith("*") and len(value.text) > 1 and "/sa".endswith(value.text[1:])
+    if ends_so and _selected(policy, context, ServingPlane.SIDECAR):
+        message = f"`{value.text}` matches every namespace: it is looked for in the whole identity, which has `/sa/`"
+        help_ = "write the names of the namespaces, or another pattern"
+        yield Finding(codes.CROSSING_PATTERN, message, value.span, help_, (str(policy.ref),))
+
+
+def _empty_selector(policy: IstioAuthorizationPolicy, context: Context) -> Iterator[Finding]:
+    """Report `selector: {}` where ztunnel decides: it selects no workload there."""
+    if not policy.has_selector or policy.selector.match_labels:
+        return
+    behind = _selected(policy, context, ServingPlane.ZTUNNEL)
+    if behind:
+        message = f"{policy.ref} is not enforced on {enumerated(behind)}: to ztunnel an empty selector selects nothing"
+        span = locating.at(policy.span, "spec", "selector")
+        yield Finding(codes.EMPTY_SELECTOR, message, span, "leave `selector` out", (str(policy.ref), *behind[:3]))
+
+
+def values_of(policy: IstioAuthorizationPolicy) -> Iterator[tuple[str, WrittenValue]]:
+    """Yield every value of the rules of a policy, with the field or key that it stands in."""
+    for rule in policy.rules:
+        for name, values in _lists(rule):
+            yield from ((name, value) for value in values)
 
 
 def _lists(rule: IstioRule) -> Iterator[tuple[str, Values]]:

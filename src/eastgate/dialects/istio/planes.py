@@ -59,8 +59,8 @@ def is_gateway_pod(workload: Workload, world: World) -> bool:
 def _labelled_plane(workload: Workload, namespace: Mapping[str, str], world: World) -> ServingPlane:
     """Return the proxy that labels ask for. A pod with a sidecar is not captured by ztunnel.
 
-    Where no namespace says anything about a mesh, and neither does the pod, it is taken to have a sidecar: manifests of
-    an application often leave its namespace to others, and to take its policies for void would be worse.
+    Where no manifest declares the namespace, no other namespace says anything about a mesh, and neither does the pod,
+    it is taken to have a sidecar: manifests of an application often leave its namespace to others.
     """
     if not workload.is_pod or workload.host_network:
         return ServingPlane.NONE
@@ -80,8 +80,10 @@ def is_assumed(workload: Workload, world: World, data_plane: IstioDataPlane) -> 
 
 
 def _is_unlabelled(workload: Workload, world: World) -> bool:
-    """Return whether neither a pod nor any namespace says anything about a mesh."""
-    if workload.namespace in _NEVER_INJECTED or _MESH_LABELS & (workload.labels.keys() | workload.annotations.keys()):
+    """Return whether neither a pod, whose namespace is in no manifest, nor any namespace says anything about a mesh."""
+    if workload.namespace in _NEVER_INJECTED or workload.namespace in world.namespaces:
+        return False
+    if _MESH_LABELS & (workload.labels.keys() | workload.annotations.keys()):
         return False
     return not any(_MESH_LABELS & known.labels.keys() for known in world.namespaces.values())
 

@@ -33,6 +33,15 @@ class Naming:
 
 
 @dataclass(frozen=True, slots=True)
+class NamedAccount:
+    """A service account that a policy names, of any trust domain; `*`: all of the namespace."""
+
+    namespace: str
+    account: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
 class EmptyList:
     """The finding about a rule that contains an empty list, and can match all the same."""
 
@@ -45,7 +54,8 @@ class EmptyList:
 class Statements:
     """The content of one policy, as the general checks need it.
 
-    `rules` are those that mean the same wherever they apply. `naming` are the conditions that may name callers.
+    `rules` are those that mean the same wherever they apply. `naming` are the conditions that may name callers, and
+    `accounts` those callers that no condition shows.
     `targets` are those that must lead to something, written in the field `target_field` of the spec; none where the
     dialect has a check of its own for that. `allows`: its rules allow, and do not deny or ask. `empty_list` is None
     where a rule with an empty list is like any other.
@@ -57,6 +67,7 @@ class Statements:
     target_field: str
     allows: bool
     empty_list: EmptyList | None
+    accounts: tuple[NamedAccount, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,8 +40,11 @@ class Caller:
 
 def callers(policy: Policy, settings: Settings) -> Iterator[Caller]:
     """List every client that a policy names."""
-    for naming in statements_of(policy).naming:
+    statements = statements_of(policy)
+    for naming in statements.naming:
         yield from callers_in(naming.when, naming.span, settings)
+    for named in statements.accounts:
+        yield Caller(f"{named.namespace}/{named.account}", named.span, named.namespace, named.account)
 
 
 def callers_in(predicate: Predicate, span: Span | None, settings: Settings) -> Iterator[Caller]:
