@@ -414,3 +414,27 @@ def test_a_path_that_is_spelled_oddly_is_a_group_of_its_own_where_others_are_few
     changes = json.loads(shop.run(old, new, "-o", "json").stdout)["changes"]
     examples = [" ".join(change["example"]) for change in changes]
     assert any("--method GET" in example and "%2F" in example for example in examples)
+
+
+def _tokens(issuer: str, audience: str = "shop") -> str:
+    return f"""
+apiVersion: security.istio.io/v1
+kind: RequestAuthentication
+metadata: {{name: tokens, namespace: shop}}
+spec: {{jwtRules: [{{issuer: {issuer}, audiences: [{audience}]}}]}}
+---
+apiVersion: security.istio.io/v1
+kind: AuthorizationPolicy
+metadata: {{name: with-token, namespace: shop}}
+spec: {{rules: [{{from: [{{source: {{requestPrincipals: ["*"]}}}}]}}]}}
+"""
+
+
+@pytest.mark.parametrize("after", [_tokens("b"), _tokens("a", "office"), _tokens("a").partition("---")[2]])
+def test_other_tokens_are_never_called_equal(shop: Shop, after: str) -> None:
+    _, report = shop.diff([WORLD, _tokens("a")], [WORLD, after])
+    assert not report["equal"]
+    assert not report["proven"]
+    assert "derivedOtherwise" in {each["reason"] for each in report["unproven"]}
+    same = shop.diff([WORLD, _tokens("a")], ["# moved", WORLD, _tokens("a")])
+    assert (same[0], same[1]["equal"]) == (0, True)

@@ -198,7 +198,9 @@ class Authority:
             if finding.is_error:
                 errors.setdefault(policy.ref if policy is not None else None, []).append(finding)
         documented = [(documents.get(ref) if ref is not None else None, own) for ref, own in errors.items()]
-        closing: list[Policy] = [dialects.reject(document, own) for document, own in documented if document is not None]
+        closing: list[Policy] = [
+            dialects.reject(document, own, self._settings) for document, own in documented if document is not None
+        ]
         if errors and (self._strict or len(closing) < len(errors)):
             raise ManifestError([error for own in errors.values() for error in own])
         return closing

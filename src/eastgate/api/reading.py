@@ -56,6 +56,7 @@ class Fault:
     document: Document
     reason: FaultReason
     errors: list[Diagnostic]
+    settings: Settings = field(default_factory=Settings)
 
     @property
     def closes(self) -> bool:
@@ -65,7 +66,7 @@ class Fault:
     @property
     def policy(self) -> Policy:
         """Return the policy that closes what the document targets."""
-        return dialects.reject(self.document, self.errors)
+        return dialects.reject(self.document, self.errors, self.settings)
 
 
 @dataclass(slots=True)
@@ -90,7 +91,7 @@ class Manifests:
         elif dialects.is_policy(document):
             policy = dialects.read_policy(document, self.settings, reporter)
             if policy is None:
-                self.faults.append(Fault(document, FaultReason.POLICY, reporter.errors))
+                self.faults.append(Fault(document, FaultReason.POLICY, reporter.errors, self.settings))
             else:
                 self.policies.append(policy)
                 self._documents[policy] = document
@@ -102,7 +103,7 @@ class Manifests:
                 self.unused += 1
             if reporter.errors:
                 reason = FaultReason.ROUTE if dialects.is_route(document) else FaultReason.OBJECT
-                self.faults.append(Fault(document, reason, reporter.errors))
+                self.faults.append(Fault(document, reason, reporter.errors, self.settings))
         self.reporter.diagnostics.extend(self._unreported(reporter))
 
     def settle(self) -> None:
@@ -175,7 +176,7 @@ class Manifests:
             fault.errors.append(error)
             return
         self.policies = [other for other in self.policies if other is not policy]
-        self.faults.append(Fault(document, FaultReason.POLICY, [error]))
+        self.faults.append(Fault(document, FaultReason.POLICY, [error], self.settings))
 
     def _unreported(self, reporter: Reporter) -> list[Diagnostic]:
         """Return the findings at places of which nothing is reported yet: the first to see a mistake reports it."""
@@ -269,6 +270,6 @@ def sort_documents(
         manifests.add(document)
     for document, error in twice:
         if not dialects.is_policy(document):
-            manifests.faults.append(Fault(document, FaultReason.TWICE, [error]))
+            manifests.faults.append(Fault(document, FaultReason.TWICE, [error], settings))
     manifests.settle()
     return manifests

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -166,16 +167,18 @@ def read_policy(document: Document, settings: Settings, reporter: Reporter) -> P
     return None
 
 
-def reject(document: Document, errors: Sequence[Diagnostic]) -> rejected.RejectedPolicy:
+def reject(document: Document, errors: Sequence[Diagnostic], settings: Settings) -> rejected.RejectedPolicy:
     """Return the policy that closes what a document with errors targets, or may apply to."""
     registry = registered()
-    return rejected.reject(
+    policy = rejected.reject(
         document,
         errors,
         registry.policies.get((document.group, document.version, document.kind)),
         cluster_scoped=document.kind in registry.cluster_scoped,
         is_policy=is_policy(document),
     )
+    widen = registry.widening(document) if policy.is_policy else None
+    return policy if widen is None else replace(policy, targets=widen(policy.targets, document, settings))
 
 
 def read_object(document: Document, settings: Settings, reporter: Reporter) -> Backend | None:

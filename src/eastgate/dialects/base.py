@@ -64,6 +64,7 @@ P = TypeVar("P", bound=Policy)
 T = TypeVar("T")
 
 Read = Callable[[Document, Node, Settings, Reporter], T | None]
+Widen = Callable[[tuple[Target, ...], Document, Settings], tuple[Target, ...]]
 
 
 class NameUse(Enum):
@@ -152,6 +153,7 @@ class Dialect(Generic[P]):
     - `examine` yields diagnostics that need everything that was read: an error about a policy rejects it. `inspect`
       reports what is wrong with an object of another API that refers to this one. `status` returns the conditions
       that a policy would show.
+    - `widen` returns what a policy with errors may be about, where that is more than its namespace or its targets.
     - `read_log` returns the decision in a line of the log of this API's own proxies, or None where it is no line of
       theirs; it raises LogLineError where the line tells of no decision.
     """
@@ -174,6 +176,7 @@ class Dialect(Generic[P]):
     status: Callable[[P, Sequence[P], Settings, World], Sequence[Condition]] | None = None
     bystanders: frozenset[tuple[str, str]] = field(default_factory=frozenset)
     read_log: Callable[[str], LoggedDecision | None] | None = None
+    widen: Widen | None = None
 
     def findings(
         self, policies: Sequence[object], settings: Settings, world: World

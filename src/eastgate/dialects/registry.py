@@ -7,7 +7,8 @@ from functools import cached_property
 from typing import Any
 
 from eastgate.cluster import Backend
-from eastgate.dialects.base import Dialect, Kind, NameUse
+from eastgate.dialects.base import Dialect, Kind, NameUse, Widen
+from eastgate.manifests import Document
 from eastgate.unread import unread_kind
 
 __all__ = ["Registry"]
@@ -47,6 +48,14 @@ class Registry:
     def is_unread(self, group: str, kind: str) -> bool:
         """Return whether a kind is known and not read. The catalogue does not count for what a dialect reads."""
         return unread_kind(group, kind) is not None and (group, kind) not in self._read_names
+
+    def widening(self, document: Document) -> Widen | None:
+        """Return what widens the targets of a policy with errors. A group that nobody has may be a misspelt one."""
+        for dialect in self.dialects:
+            kinds = [kind for kind in dialect.kinds if document.group not in self.groups and kind.kind == document.kind]
+            if dialect.widen is not None and (kinds or any(kind.group == document.group for kind in dialect.kinds)):
+                return dialect.widen
+        return None
 
     @cached_property
     def network_kinds(self) -> frozenset[tuple[str, str]]:

@@ -85,6 +85,7 @@ class Engine(Generic[P]):
         self._finders: dict[Point, Finder] = {}  # program.finder of each point: saves an attribute lookup
         self._ends: dict[NetworkEnd, Program] = {}
         self._classes: WeakValueDictionary[tuple[object, ...], Program] = WeakValueDictionary()
+        self._serving = self._gateway_pods()
         self.version = 0  # grows with every change of policies or of the world
         world.watch(self.world_changed)
 
@@ -252,8 +253,22 @@ class Engine(Generic[P]):
 
     def _serve_gateways(self, change: Change) -> bool:
         """Return whether a pod of a Gateway has changed: others may see its identity instead of their callers'."""
-        pods = (self.world.workloads.get(key) for key in change.workloads)
-        return any(pod is not None and GATEWAY_NAME_LABEL in pod.labels for pod in pods)
+        before = self._serving
+        if any(changed.kind == "Gateway" for changed in change.objects):
+            self._serving = self._gateway_pods()
+        else:
+            now = {key for key in change.workloads if self._is_gateway_pod(self.world.workloads.get(key))}
+            self._serving = (before - change.workloads) | now
+        return not change.workloads.isdisjoint(before | self._serving)
+
+    def _gateway_pods(self) -> set[str]:
+        return {key for key, workload in self.world.workloads.items() if self._is_gateway_pod(workload)}
+
+    def _is_gateway_pod(self, workload: Workload | None) -> bool:
+        if workload is None or GATEWAY_NAME_LABEL in workload.labels:
+            return workload is not None
+        selectors = (gateway.selector for gateway in self.world.mesh_gateways.values())
+        return any(selector and selector.items() <= workload.labels.items() for selector in selectors)
 
     def _forget(self, touched: set[Point]) -> frozenset[Point]:
         for point in touched:

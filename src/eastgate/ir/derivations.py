@@ -15,8 +15,12 @@ __all__ = ["Derivation"]
 class Derivation(Protocol):
     """Works out attributes of a request as one layer sees it: the claims of a token that it accepts, for example.
 
-    It is hashable, and two that are equal derive the same.
+    It is hashable, and two that are equal derive the same. `depends_on` is what its attributes depend on beside the
+    request, None where that is nothing: those of two readings mean the same where that is alike.
     """
+
+    @property
+    def depends_on(self) -> object: ...
 
     def derive(self, values: Mapping[Attribute, Known], raw: RawRequest) -> Mapping[Attribute, Known]:
         """Return what is known of the derived attributes; one that is left out is unknown."""

@@ -71,6 +71,7 @@ class DoubtReason(enum.StrEnum):
     REJECTED = "rejectedPolicy"  # a policy that cannot be read
     UNREAD = "notRead"  # an object of a kind that is not read
     NETWORK = "networkChanged"  # connections other than TCP to pods
+    DERIVED = "derivedOtherwise"  # proxies accept other tokens, or have other addresses
     LABELS = "labelsUnknown"  # a policy selects by labels that only a cluster adds
 
 
@@ -168,6 +169,8 @@ class _Comparing:
         for was, now in pair.entrances:
             if self._spells and any(map(_shares_server, (was, now))):
                 self._note(DoubtReason.SHARED_SERVER, pair)
+            if not are_alike(_dependencies(was), _dependencies(now)):
+                self._note(DoubtReason.DERIVED, pair)
             for callers, spelling, old, new in self._lists(pair, was, now):
                 if _is_same(old, new):
                     continue
@@ -250,6 +253,12 @@ def _is_same(old: Sequence[Branch], new: Sequence[Branch]) -> bool:
         before.end.allowed == after.end.allowed and before.when == after.when
         for before, after in zip(old, new, strict=True)
     )
+
+
+def _dependencies(entrance: Entrance) -> list[object]:
+    """Return what attributes that are worked out of requests depend on: they have the same names on both sides."""
+    layers = (layer.derivations for layer in entrance.layers)
+    return [each.depends_on for derivations in layers for each in derivations if each.depends_on is not None]
 
 
 def _name(pair: Pair) -> str:

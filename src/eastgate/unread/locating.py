@@ -27,7 +27,7 @@ from eastgate.unread.model import By, Reach, Unread, UnreadKind
 
 __all__ = ["content_of", "locate_targets", "referred_to", "selector_in", "unread_object"]
 
-ISTIO_ROOT = "istio-system"  # policies in there are about all namespaces
+_ISTIO_ROOT = "istio-system"  # policies in there are about all namespaces
 _REF = frozenset({"group", "kind", "name", "namespace", "port", "sectionName", "selector"})
 _ROUTES = frozenset({"GRPCRoute", "HTTPRoute", "TCPRoute", "TLSRoute", "UDPRoute"})
 _FOREIGN = ("io.cilium.", "io.kubernetes.", "reserved:", "cidr:", "k8s.", "any.")  # Cilium's own, or of either meaning
@@ -246,7 +246,7 @@ def _labelled(document: Document, selector: object, key: str) -> Target:
     texts = _strings(selector.get(key) if isinstance(selector, dict) else None)
     labels = Selector.of({label: value for label, value in texts.items() if _label(label) is not None})
     namespace = document.home
-    if namespace == ISTIO_ROOT:
+    if namespace == _ISTIO_ROOT:
         return PodsAcross(Selector.of(), labels) if labels.match_labels else Everything(None)
     return PodsMatching(namespace, labels) if labels.match_labels else Everything(namespace)
 

@@ -19,6 +19,11 @@ apiVersion: v1
 kind: Namespace
 metadata: {name: app, labels: {istio.io/dataplane-mode: ambient}}
 """
+ELSEWHERE = """---
+apiVersion: v1
+kind: Namespace
+metadata: {name: elsewhere, labels: {istio-injection: enabled}}
+"""
 PLAIN_NAMESPACE = """---
 apiVersion: v1
 kind: Namespace
@@ -67,7 +72,39 @@ def is_allowed(of: Authority) -> bool:
     return of.decide(Question("sa:a/x", "service:app/web", 80)).allowed
 
 
+GATEWAY_POD = """---
+apiVersion: v1
+kind: Pod
+metadata: {name: g, namespace: edge, labels: {run: ingress}}
+spec: {serviceAccountName: g, containers: [{name: c}]}
+"""
+MESH_GATEWAY = """---
+apiVersion: networking.istio.io/v1
+kind: Gateway
+metadata: {name: g, namespace: edge}
+spec: {selector: {run: ingress}}
+"""
+
+
+def test_a_pod_of_a_waypoint_that_is_gone_is_felt() -> None:
+    changing = authority(CLUSTER + NAMESPACE + BOUND + WAYPOINT + WAYPOINT_POD)
+    assert not is_allowed(changing)
+    changing.update(remove=[object_of(WAYPOINT_POD).id])
+    assert is_allowed(changing)
+
+
+def test_pods_of_a_gateway_of_istio_are_felt_as_they_come_and_go() -> None:
+    changing = authority(CLUSTER + NAMESPACE + BOUND + WAYPOINT + MESH_GATEWAY)
+    question = Question("sa:edge/g", "service:app/web", 80)
+    assert changing.decide(question).allowed  # it comes through the waypoint
+    changing.update(put=[object_of(GATEWAY_POD)])
+    assert not changing.decide(question).allowed
+    changing.update(remove=[object_of(GATEWAY_POD).id])
+    assert changing.decide(question).allowed
+
+
 CHANGES = [
+    ("the first label of all", SERVICE, ELSEWHERE, False, True),
     ("the mode of the namespace", SERVICE + PLAIN_NAMESPACE, NAMESPACE, True, False),
     ("a namespace of which nothing was known", SERVICE, PLAIN_NAMESPACE, False, True),
     ("a waypoint", NAMESPACE + BOUND, WAYPOINT, False, True),

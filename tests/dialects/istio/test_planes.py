@@ -19,7 +19,7 @@ from eastgate.cluster import (
     WorldObject,
 )
 from eastgate.dialects.istio.model import PolicyTarget
-from eastgate.dialects.istio.planes import ServingPlane, plane_of
+from eastgate.dialects.istio.planes import ServingPlane, is_assumed, plane_of
 from eastgate.dialects.istio.settings import IstioDataPlane
 from eastgate.dialects.istio.waypoints import Binding, Waypoint, bindings_of, is_bound, seen_by, seen_from
 from eastgate.dialects.istio.written import IstioRule
@@ -68,6 +68,18 @@ def test_labels_say_which_proxy_a_pod_has(
 ) -> None:
     declared = world(namespace=namespace, pod=Pod("app", "web", labels))
     assert plane_of(declared.workloads["app/web"], declared, IstioDataPlane.AUTO) is plane
+
+
+def test_a_sidecar_is_assumed_only_where_nobody_says_anything() -> None:
+    silent = World.of([Pod("app", "web", {"app": "web"})])
+    web = silent.workloads["app/web"]
+    assert is_assumed(web, silent, IstioDataPlane.AUTO)
+    assert not is_assumed(web, silent, IstioDataPlane.SIDECAR)
+    assert not is_assumed(
+        web, World.of([*silent.objects.values(), Namespace("elsewhere", {MODE: "ambient"})]), IstioDataPlane.AUTO
+    )
+    assert not is_assumed(web, world(), IstioDataPlane.AUTO)
+    assert not is_assumed(web, world(namespace={INJECTION: "enabled"}), IstioDataPlane.AUTO)
 
 
 @pytest.mark.parametrize(

@@ -120,11 +120,11 @@ def test_a_broken_policy_closes_what_it_selects_and_no_more() -> None:
     spec: Plain = {"selector": {"matchLabels": {"app": "web"}}, "rules": [{"to": [{"operation": {"ports": ["x"]}}]}]}
     broken: Plain = {**CUSTOM, "spec": spec}  # type: ignore[dict-item]
     reading = read_text("a.json", json.dumps(broken), positioned=dialects.reads, namespace="default")
-    rejected = dialects.reject(reading.documents[0], [])
+    rejected = dialects.reject(reading.documents[0], [], Settings())
     assert rejected.targets == (PodsMatching("app", WEB), GatewaysMatching("app", WEB))
     unsure: Plain = {**broken, "spec": {"selector": ["x"]}}  # type: ignore[dict-item]
     reading = read_text("a.json", json.dumps(unsure), positioned=dialects.reads, namespace="default")
-    assert dialects.reject(reading.documents[0], []).targets == (Everything("app"),)
+    assert dialects.reject(reading.documents[0], [], Settings()).targets == (Everything("app"),)
 
 
 def test_gateways_are_selected_by_the_labels_of_their_pods() -> None:

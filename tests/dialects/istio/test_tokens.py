@@ -250,3 +250,14 @@ def test_private_parts_of_inline_keys_are_not_used() -> None:
 
     jwks = json.dumps({"keys": [{**pair("p256").as_dict(private=True), "kid": "p256"}]})
     assert derive(inline(jwks=jwks), headers=with_bearer(token()))[TOKEN] == ACCEPTED
+
+
+@pytest.mark.parametrize("more", [{"sub": None}, {"exp": None}, {"nbf": True}, {"exp": -1}, {"iat": 2**64}, {"jti": 5}])
+def test_claims_that_envoy_reads_have_its_types(more: Mapping[str, object]) -> None:
+    assert derive(inline(), headers=with_bearer(token(**more)))[TOKEN] == BAD
+
+
+def test_other_headers_are_unknown_beside_a_token_that_is_given_apart() -> None:
+    elsewhere = inline(headers=(HeaderLocation("x-token"),))
+    assert derive(elsewhere, bearer=token()) == {}
+    assert derive(elsewhere, bearer=token(), headers={})[TOKEN] is None

@@ -14,14 +14,14 @@ from eastgate.dialects.istio.logs import codes as log_codes
 from eastgate.dialects.istio.model import GROUP, Action, IstioAuthorizationPolicy, IstioPolicy
 from eastgate.dialects.istio.settings import IstioSettings
 from eastgate.dialects.istio.status import conditions
-from eastgate.dialects.istio.targets import targets_of
+from eastgate.dialects.istio.targets import targets_of, widened
 from eastgate.dialects.istio.words import WORDS
 from eastgate.ir import Attachment, Layer
 from eastgate.manifests import Document
 from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import Record
 from eastgate.settings import Settings
-from eastgate.unread.locating import ISTIO_ROOT, content_of, selector_in
+from eastgate.unread.locating import content_of, selector_in
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -79,11 +79,14 @@ def _locate(document: Document) -> tuple[Target, ...] | None:
     content = content_of(document)
     if "targetRefs" in content or "targetRef" in content:
         return None
-    in_root = document.home == ISTIO_ROOT
     selector = selector_in(content, "selector")
-    if selector is None:
-        return (Everything(None if in_root else document.home),)
-    return targets_of(document.home, selector, in_root=in_root)
+    return (Everything(document.home),) if selector is None else targets_of(document.home, selector, in_root=False)
+
+
+def _widen(targets: tuple[Target, ...], document: Document, settings: Settings) -> tuple[Target, ...]:
+    """Widen targets to all namespaces for the root namespace, and to all pods for Gateways, which may be waypoints."""
+    in_root = document.home == settings.section(IstioSettings).root_namespace
+    return tuple(wide for target in targets for wide in widened(target, document.home, in_root=in_root))
 
 
 def _closes(policy: IstioPolicy) -> bool:
@@ -122,4 +125,5 @@ DIALECT: Dialect[IstioPolicy] = Dialect(
     examine=_examine,
     status=conditions,
     read_log=_read_log,
+    widen=_widen,
 )

@@ -14,23 +14,23 @@ from eastgate.cluster import GATEWAY_NAME_LABEL, Workload
 from eastgate.dialects.base import Scene
 from eastgate.dialects.istio.authentications import PeerAuthentication, RequestAuthentication
 from eastgate.dialects.istio.chains import ChainParts, build_chain
-from eastgate.dialects.istio.derived import DestinationAddress, HttpForms
+from eastgate.dialects.istio.derived import DestinationAddress, HttpForms, PlainHttp
 from eastgate.dialects.istio.lowering import View
 from eastgate.dialects.istio.mesh_callers import MeshCallers
 from eastgate.dialects.istio.mesh_config import MeshConfig, mesh_settings
 from eastgate.dialects.istio.model import IstioAuthorizationPolicy, IstioPolicy
 from eastgate.dialects.istio.peer_chains import guard_ports
 from eastgate.dialects.istio.peer_modes import peer_modes
-from eastgate.dialects.istio.plane_provenance import WITHOUT_PROXY, Direct, NoProxy, WaypointScope
-from eastgate.dialects.istio.planes import ServingPlane, plane_of
+from eastgate.dialects.istio.plane_provenance import WITHOUT_PROXY, AssumedSidecar, Direct, NoProxy, WaypointScope
+from eastgate.dialects.istio.planes import ServingPlane, is_assumed, is_gateway_pod, plane_of
 from eastgate.dialects.istio.provenance import AT_GATEWAY, AT_SIDECAR, AT_WAYPOINT, IstioPlaneReading, Surface
 from eastgate.dialects.istio.rewriting import narrowed, rewrite_chain
 from eastgate.dialects.istio.settings import IstioDataPlane, IstioSettings
 from eastgate.dialects.istio.token_stages import AtGateway, ByService, seen_at_gateway, token_derivations, token_stages
 from eastgate.dialects.istio.waypoints import Binding, bindings_of, is_bound, is_waypoint_pod, seen_by
 from eastgate.dialects.istio.ztunnel_layer import addressed_to, through_waypoint, ztunnel_layer
-from eastgate.ir import ALWAYS, Attachment, Chain, Derivation, Is, Layer, OneOf, SelectorCase
-from eastgate.ir.attributes import APPLICATION
+from eastgate.ir import ALWAYS, Attachment, Chain, Derivation, Is, Layer, OneOf, Reading, SelectorCase
+from eastgate.ir.attributes import APPLICATION, SNI
 from eastgate.records import dataclass
 from eastgate.settings import DataPlane
 
@@ -45,16 +45,19 @@ P = TypeVar("P", bound=IstioPolicy)
 class IstioStance:
     """What the layers of a workload depend on beside its policies.
 
-    `gateway` is the name of the Gateway that it is a pod of, and `is_waypoint` says that this is a waypoint. `address`
-    is that of the workload, where a policy asks for it.
+    `is_gateway`: it is a pod of a Gateway; `gateway` is the name of that, where it is of Gateway API, and `is_waypoint`
+    says that it is a waypoint. `address` is that of the workload, where a policy asks for it. `is_assumed`: no label
+    says that there is a sidecar.
     """
 
     mesh: MeshConfig
     plane: ServingPlane
     bindings: tuple[Binding, ...] = ()
+    is_gateway: bool = False
     gateway: str | None = None
     is_waypoint: bool = False
     address: str | None = None
+    is_assumed: bool = False
 
 
 def stance_of(workload: Workload, attached: Sequence[Attachment[IstioPolicy]], scene: Scene) -> IstioStance | None:
@@ -62,15 +65,18 @@ def stance_of(workload: Workload, attached: Sequence[Attachment[IstioPolicy]], s
     if not attached:
         return None
     mesh, world = mesh_settings(scene.settings, scene.world), scene.world
-    plane = plane_of(workload, world, scene.settings.section(IstioSettings).istio_data_plane)
+    data_plane = scene.settings.section(IstioSettings).istio_data_plane
+    plane = plane_of(workload, world, data_plane)
     asked = any(_asks_for_destination(attachment.policy) for attachment in attached)
     return IstioStance(
         mesh,
         plane,
         bindings_of(workload, world, mesh.trust_domain) if plane is ServingPlane.ZTUNNEL else (),
+        is_gateway_pod(workload, world),
         workload.labels.get(GATEWAY_NAME_LABEL),
         is_waypoint_pod(workload, world),
         world.address_of(workload) if asked else None,
+        is_assumed(workload, world, data_plane),
     )
 
 
@@ -123,9 +129,14 @@ class _Proxies:
         else:
             policies = [policy for policy in self.policies if _is_at(policy, stance.gateway, stance)]
         cases, derivations = self._envoy(policies)
-        if stance.gateway is None:
+        if not stance.is_gateway:
             cases = guard_ports(cases, peer_modes(_enforced(policies, PeerAuthentication), self._root))
-        return _restricting(Layer(AT_SIDECAR, cases[-1].chain, cases[:-1], (*self._workload, *derivations)))
+        if stance.is_assumed and self.native:
+            cases = tuple(replace(case, chain=_with_reading(case.chain, AssumedSidecar())) for case in cases)
+        asks_for_name = any(SNI in case.chain.looks_at for case in cases)
+        is_plain = (PlainHttp(),) if asks_for_name and self.native and not stance.is_gateway else ()
+        derivations = (*self._workload, *is_plain, *derivations)
+        return _restricting(Layer(AT_SIDECAR, cases[-1].chain, cases[:-1], derivations))
 
     def ambient(self, stance: IstioStance) -> list[Layer]:
         """Return the layers of a workload that ztunnel serves: of its waypoints, and of ztunnel.
@@ -192,6 +203,10 @@ class _Proxies:
 def _restricting(layer: Layer) -> list[Layer]:
     """Return a layer, or nothing where it restricts nothing."""
     return [layer] if any(chain.stages for chain in layer.chains) else []
+
+
+def _with_reading(chain: Chain, reading: Reading) -> Chain:
+    return replace(chain, readings=(*chain.readings, reading))
 
 
 def _at_waypoint(chain: Chain, binding: Binding) -> Chain:

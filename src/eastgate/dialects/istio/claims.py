@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 from eastgate.ir import Known, RawRequest
 from eastgate.ir.attributes import Attribute, claim
@@ -37,6 +38,7 @@ class NoClaims:
     """Derives that no request has claims: no policy has anybody verify tokens."""
 
     claims: frozenset[Attribute]
+    depends_on: ClassVar[None] = None
 
     def derive(self, values: Mapping[Attribute, Known], raw: RawRequest) -> Mapping[Attribute, Known]:  # noqa: ARG002
         """Return every claim as absent."""

@@ -110,5 +110,5 @@ OTHER_MESH = Code(
     "EG2124",
     "settings of another mesh",
     "The MeshConfig names a root namespace or a trust domain that is not the one of the settings, which say where "
-    "policies apply and who callers are.",
+    "policies apply and who callers are; or it is not the only one: revisions of the control plane have others.",
 )

@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Final
+from typing import ClassVar, Final
 
 from eastgate.dialects.istio.attributes import LOWERED_AUTHORITY, REFUSED_PATH, compared_path
 from eastgate.dialects.istio.settings import PathNormalization
 from eastgate.ir import Known, RawRequest
-from eastgate.ir.attributes import AUTHORITY, DESTINATION_ADDRESS, SENT_PATH, Attribute
+from eastgate.ir.attributes import APPLICATION, AUTHORITY, DESTINATION_ADDRESS, IDENTITY, SENT_PATH, SNI, Attribute
 from eastgate.ir.paths import merge_slashes, normalize_path
 from eastgate.records import dataclass
 from eastgate.regexes import regex
 
-__all__ = ["DestinationAddress", "HttpForms"]
+__all__ = ["DestinationAddress", "HttpForms", "PlainHttp"]
 
 _ENCODED_SLASH = regex("%(2f|5c)", re.IGNORECASE)
 _NUL: Final = "%00"
@@ -38,6 +38,7 @@ class HttpForms:
     """Derives the forms in which a proxy of Istio compares paths and hosts. What is unknown stays unknown."""
 
     normalization: PathNormalization
+    depends_on: ClassVar[None] = None  # the attributes of each normalization are its own
 
     def derive(self, values: Mapping[Attribute, Known], raw: RawRequest) -> Mapping[Attribute, Known]:  # noqa: ARG002
         """Return the normalized path, whether it is refused, and the host with its port in lower case."""
@@ -52,10 +53,27 @@ class HttpForms:
 
 
 @dataclass(frozen=True, slots=True)
+class PlainHttp:
+    """Derives that HTTP of a caller without an identity, which came in plaintext to a sidecar, has no name in TLS."""
+
+    depends_on: ClassVar[str] = "plaintext"
+
+    def derive(self, values: Mapping[Attribute, Known], raw: RawRequest) -> Mapping[Attribute, Known]:  # noqa: ARG002
+        """Return an absent SNI for such a request."""
+        is_plain = IDENTITY in values and values[IDENTITY] is None
+        return {SNI: None} if is_plain and values.get(APPLICATION) == "http" else {}
+
+
+@dataclass(frozen=True, slots=True)
 class DestinationAddress:
     """Derives the address that requests to a workload are sent to: its own."""
 
     address: str
+
+    @property
+    def depends_on(self) -> str:
+        """Return the address."""
+        return self.address
 
     def derive(self, values: Mapping[Attribute, Known], raw: RawRequest) -> Mapping[Attribute, Known]:  # noqa: ARG002
         """Return the address."""

@@ -7,7 +7,13 @@ from collections.abc import Iterator, Sequence
 from eastgate.cluster import World
 from eastgate.diagnostics import Diagnostic
 from eastgate.dialects.istio import codes
-from eastgate.dialects.istio.mesh_config import config_map_of, mesh_problems, mesh_settings, written_root
+from eastgate.dialects.istio.mesh_config import (
+    config_maps_of,
+    mesh_problems,
+    mesh_settings,
+    says_otherwise,
+    written_root,
+)
 from eastgate.dialects.istio.model import IstioPolicy
 from eastgate.dialects.istio.settings import IstioSettings
 from eastgate.settings import Settings
@@ -19,9 +25,15 @@ def examine(
     policies: Sequence[IstioPolicy], settings: Settings, world: World
 ) -> Iterator[tuple[IstioPolicy | None, Diagnostic]]:
     """Yield what is wrong with the MeshConfig that policies depend on."""
-    config_map = config_map_of(settings, world) if policies else None
-    if config_map is None:
+    config_maps = config_maps_of(settings, world) if policies else []
+    if not config_maps:
         return
+    config_map, *others = config_maps
+    for other in others:
+        if mesh_problems(other) or says_otherwise(other, settings, world):
+            message = f"the MeshConfig of ConfigMap {other.key} is another than that of {config_map.key}"
+            way_out = "give that of the revision which you ask about, and leave the others out (--exclude)"
+            yield None, Diagnostic(codes.OTHER_MESH, message, other.span, way_out)
     if problems := mesh_problems(config_map):
         message = f"the MeshConfig of ConfigMap {config_map.key} cannot be read: {'; '.join(problems)}"
         yield None, Diagnostic(codes.MESH_CONFIG, message, config_map.span, "correct it")

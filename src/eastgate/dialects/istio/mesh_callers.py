@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import ClassVar
 
 from eastgate.cluster import World
 from eastgate.dialects.istio.planes import ServingPlane, plane_of
@@ -19,6 +20,7 @@ class MeshCallers:
     """Derives that a pod without a proxy has no identity. An account, and whoever is no known pod, keeps its own."""
 
     world: World
+    depends_on: ClassVar[None] = None  # callers are compared by their identities, whoever has them
 
     def derive(self, values: Mapping[Attribute, Known], raw: RawRequest) -> Mapping[Attribute, Known]:  # noqa: ARG002
         """Return an absent identity for a pod outside of the mesh."""

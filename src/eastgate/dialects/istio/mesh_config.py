@@ -1,6 +1,7 @@
-"""The MeshConfig in force: what the ConfigMap `istio` of the root namespace says, and where it says nothing, settings.
+"""The MeshConfig in force: what the ConfigMap `istio` says, and where it says nothing, settings.
 
-A setting that is not at its default counts more than the ConfigMap.
+It is in the namespace of the control plane, which is the root namespace unless it names another. A revision has one of
+its own, `istio-<revision>`, which counts where it is the only one. A setting that is not at its default counts more.
 """
 
 from __future__ import annotations
@@ -17,7 +18,16 @@ from eastgate.ir.spiffe import trust_domain_problem
 from eastgate.records import dataclass
 from eastgate.settings import Settings
 
-__all__ = ["CONFIG_MAP", "MeshConfig", "config_map_of", "mesh_problems", "mesh_settings", "written_root"]
+__all__ = [
+    "CONFIG_MAP",
+    "MeshConfig",
+    "config_map_of",
+    "config_maps_of",
+    "mesh_problems",
+    "mesh_settings",
+    "says_otherwise",
+    "written_root",
+]
 
 CONFIG_MAP: Final = "istio"
 _KEY: Final = "mesh"
@@ -50,12 +60,32 @@ class MeshConfig:
 
 def config_map_of(settings: Settings, world: World) -> ConfigMap | None:
     """Return the ConfigMap with the MeshConfig; None where the manifests have none."""
-    return world.config_maps.get(f"{settings.section(IstioSettings).root_namespace}/{CONFIG_MAP}")
+    return next(iter(config_maps_of(settings, world)), None)
+
+
+def config_maps_of(settings: Settings, world: World) -> list[ConfigMap]:
+    """Return the ConfigMaps with a MeshConfig of a control plane: first that in force, then those of revisions."""
+    root = settings.section(IstioSettings).root_namespace
+    for namespace in dict.fromkeys((root, IstioSettings().root_namespace)):
+        own = world.config_maps.get(f"{namespace}/{CONFIG_MAP}")
+        revisions = sorted(key for key in world.config_maps if key.startswith(f"{namespace}/{CONFIG_MAP}-"))
+        others = [world.config_maps[key] for key in revisions if _KEY in world.config_maps[key].data]
+        if own is not None or others:
+            return [*([own] if own is not None else []), *others]
+    return []
+
+
+def says_otherwise(config_map: ConfigMap, settings: Settings, world: World) -> bool:
+    """Return whether a MeshConfig is another than that in force, as far as it matters to authorization."""
+    return _mesh_of(config_map, settings, world) != mesh_settings(settings, world)
 
 
 def mesh_settings(settings: Settings, world: World) -> MeshConfig:
     """Return the MeshConfig in force."""
-    config_map = config_map_of(settings, world)
+    return _mesh_of(config_map_of(settings, world), settings, world)
+
+
+def _mesh_of(config_map: ConfigMap | None, settings: Settings, world: World) -> MeshConfig:
     written = _Written() if config_map is None else _read(config_map.data.get(_KEY, ""))
     mesh = _in_force(written, settings.trust_domain, settings.section(IstioSettings))
     known = tuple(provider for provider in mesh.providers if not _is_short(provider.host, world))

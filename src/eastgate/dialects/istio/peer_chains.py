@@ -25,7 +25,7 @@ from eastgate.ir import (
     SelectorCase,
     rewrite,
 )
-from eastgate.ir.attributes import IDENTITY, PORT
+from eastgate.ir.attributes import IDENTITY, PORT, SNI
 
 __all__ = ["guard_ports", "mtls_stage", "without_identity"]
 
@@ -67,11 +67,11 @@ def mtls_stage(denials: Sequence[ZtunnelDenial]) -> Deny:
 
 
 def without_identity(predicate: Predicate) -> Predicate:
-    """Return a predicate on requests of callers without an identity."""
+    """Return a predicate on requests in plaintext: without an identity, and without a name in TLS."""
 
     def absent(atom: Is | Computed) -> Predicate:
         if isinstance(atom, Is):
-            return NEVER if atom.attribute is IDENTITY else atom
+            return NEVER if atom.attribute in (IDENTITY, SNI) else atom
         if atom.attributes != {IDENTITY}:
             return atom
         return ALWAYS if atom.holds({IDENTITY: None}) else NEVER

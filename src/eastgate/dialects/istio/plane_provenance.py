@@ -10,6 +10,7 @@ from eastgate.records import dataclass
 
 __all__ = [
     "WITHOUT_PROXY",
+    "AssumedSidecar",
     "Direct",
     "DroppedFields",
     "NoIdentity",
@@ -120,6 +121,16 @@ class NoIdentity:
 
     def __str__(self) -> str:
         return f"{self.policy} has mode {MtlsMode.DISABLE} here, so that callers have no identity"
+
+
+@dataclass(frozen=True, slots=True)
+class AssumedSidecar:
+    """A workload that is taken to have a sidecar, since no label in the manifests says anything about a mesh."""
+
+    setting: ClassVar[str] = "istioDataPlane"
+
+    def __str__(self) -> str:
+        return f"{self.setting}: auto (no label says which proxies there are, so that a sidecar is assumed)"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,13 @@ from typing import Final
 from eastgate.cluster import GATEWAY_NAME_LABEL, Workload, World
 from eastgate.dialects.istio.settings import IstioDataPlane
 
-__all__ = ["ServingPlane", "plane_of"]
+__all__ = ["ServingPlane", "is_assumed", "is_gateway_pod", "plane_of"]
 
 _INJECTION: Final = "istio-injection"
 _INJECT: Final = "sidecar.istio.io/inject"
 _INJECTED: Final = "sidecar.istio.io/status"  # the annotation of a pod that has a sidecar
+_TEMPLATES: Final = "inject.istio.io/templates"
+_INSTALLED: Final = "istio"
 _REVISION: Final = "istio.io/rev"
 _MODE: Final = "istio.io/dataplane-mode"
 _MESH_LABELS: Final = frozenset({_INJECTION, _INJECT, _REVISION, _MODE})
@@ -30,7 +32,7 @@ class ServingPlane(enum.StrEnum):
 
 def plane_of(workload: Workload, world: World, data_plane: IstioDataPlane) -> ServingPlane:
     """Return the proxy that serves a workload."""
-    if GATEWAY_NAME_LABEL in workload.labels:
+    if is_gateway_pod(workload, world):
         return ServingPlane.SIDECAR
     match data_plane:
         case IstioDataPlane.SIDECAR:
@@ -39,6 +41,19 @@ def plane_of(workload: Workload, world: World, data_plane: IstioDataPlane) -> Se
             return ServingPlane.ZTUNNEL
         case IstioDataPlane.AUTO:
             return _labelled_plane(workload, world.namespace(workload.namespace).labels, world)
+
+
+def is_gateway_pod(workload: Workload, world: World) -> bool:
+    """Return whether a workload is the proxy of a Gateway, of either API, or of a waypoint.
+
+    Those that Istio's installers make are known by what they write, where the Gateways are in other manifests.
+    """
+    if GATEWAY_NAME_LABEL in workload.labels or workload.labels.get(_INSTALLED, "").endswith("gateway"):
+        return True
+    if "gateway" in workload.annotations.get(_TEMPLATES, "").split(","):
+        return True
+    selectors = (gateway.selector for gateway in world.mesh_gateways.values())
+    return any(selector and selector.items() <= workload.labels.items() for selector in selectors)
 
 
 def _labelled_plane(workload: Workload, namespace: Mapping[str, str], world: World) -> ServingPlane:
@@ -54,11 +69,23 @@ def _labelled_plane(workload: Workload, namespace: Mapping[str, str], world: Wor
     own = workload.labels.get(_MODE)
     if own == "ambient" or (namespace.get(_MODE) == "ambient" and own != "none"):
         return ServingPlane.ZTUNNEL
-    is_silent = not _MESH_LABELS & (workload.labels.keys() | workload.annotations.keys())
-    is_silent = is_silent and workload.namespace not in {*_NEVER_INJECTED, *world.namespaces}
-    if is_silent and not any(_MESH_LABELS & known.labels.keys() for known in world.namespaces.values()):
-        return ServingPlane.SIDECAR
-    return ServingPlane.NONE
+    return ServingPlane.SIDECAR if _is_unlabelled(workload, world) else ServingPlane.NONE
+
+
+def is_assumed(workload: Workload, world: World, data_plane: IstioDataPlane) -> bool:
+    """Return whether a workload is taken to have a sidecar because no label says anything about a mesh."""
+    is_auto = data_plane is IstioDataPlane.AUTO and not is_gateway_pod(workload, world)
+    has_proxy = is_auto and plane_of(workload, world, data_plane) is ServingPlane.SIDECAR
+    return has_proxy and _INJECTED not in workload.annotations and _is_unlabelled(workload, world)
+
+
+def _is_unlabelled(workload: Workload, world: World) -> bool:
+    """Return whether neither a pod, whose namespace is in no manifest, nor any namespace says anything about a mesh."""
+    if workload.namespace in _NEVER_INJECTED or workload.namespace in world.namespaces:
+        return False
+    if _MESH_LABELS & (workload.labels.keys() | workload.annotations.keys()):
+        return False
+    return not any(_MESH_LABELS & known.labels.keys() for known in world.namespaces.values())
 
 
 def _is_injected(workload: Workload, namespace: Mapping[str, str]) -> bool:

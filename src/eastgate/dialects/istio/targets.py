@@ -7,6 +7,7 @@ from typing import Final
 
 from eastgate.cluster import (
     GATEWAY_GROUP,
+    Everything,
     GatewayNamed,
     GatewaysMatching,
     PodsAcross,
@@ -18,7 +19,7 @@ from eastgate.cluster import (
 from eastgate.dialects.istio.model import PolicyTarget
 from eastgate.manifests.node import Node
 
-__all__ = ["WAYPOINT_CLASS", "read_refs", "read_selector", "targets_of"]
+__all__ = ["WAYPOINT_CLASS", "read_refs", "read_selector", "targets_of", "widened"]
 
 
 WAYPOINT_CLASS: Final = "istio-waypoint"
@@ -68,3 +69,19 @@ def _named(ref: PolicyTarget, namespace: str, *, in_root: bool) -> Iterator[Targ
             yield _ANYWHERE
         case _:
             return
+
+
+def widened(target: Target, namespace: str, *, in_root: bool) -> Iterator[Target]:
+    """Yield what a target of a policy with errors may mean: in the root namespace the same in all namespaces."""
+    match target:
+        case Everything(home) if in_root and home == namespace:
+            yield Everything(None)
+        case PodsMatching(home, selector) if in_root and home == namespace:
+            yield PodsAcross(Selector.of(), selector)
+        case GatewaysMatching(home, selector) if in_root and home == namespace:
+            yield GatewaysMatching(None, selector)
+        case GatewayNamed():
+            yield target
+            yield _ANYWHERE  # where it is a waypoint, it guards all that use it
+        case _:
+            yield target

@@ -35,9 +35,15 @@ def _has_locations(rule: JwtRule) -> bool:
     return bool(rule.headers or rule.params or rule.cookies)
 
 
-def locations_are_known(rule: JwtRule, values: Mapping[Attribute, Known], headers: HeaderValues | None) -> bool:
-    """Return whether enough of a request is known to say which tokens it has for a rule."""
-    if headers is None and (_headers(rule) or rule.cookies):
+def locations_are_known(
+    rule: JwtRule, values: Mapping[Attribute, Known], headers: HeaderValues | None, *, is_all: bool
+) -> bool:
+    """Return whether enough of a request is known to say which tokens it has for a rule.
+
+    `is_all`: it has no headers but these.
+    """
+    names = {*(location.name for location in _headers(rule)), *(["cookie"] if rule.cookies else [])}
+    if not is_all and not names <= (headers or HeaderValues()).keys():
         return False
     return not _params(rule) or TARGET in values
 

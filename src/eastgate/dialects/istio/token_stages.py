@@ -73,6 +73,11 @@ class ByService:
 
     derivations: tuple[tuple[str | None, Derivation], ...]
 
+    @property
+    def depends_on(self) -> tuple[tuple[str | None, object], ...]:
+        """Return what those of the Services depend on."""
+        return tuple((service, derivation.depends_on) for service, derivation in self.derivations)
+
     def derive(self, values: Mapping[Attribute, Known], raw: RawRequest) -> Mapping[Attribute, Known]:
         """Return what the derivation of the Service does; nothing where it is unknown."""
         if SERVICE not in values:
@@ -121,6 +126,11 @@ class AtGateway:
     """Derives what a gateway makes of a token, beside what others make of it."""
 
     derivation: Derivation = field()
+
+    @property
+    def depends_on(self) -> object:
+        """Return what the derivation depends on."""
+        return self.derivation.depends_on
 
     def derive(self, values: Mapping[Attribute, Known], raw: RawRequest) -> Mapping[Attribute, Known]:
         """Return the same as attributes of the gateway's own."""

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import enum
 import json
-import math
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
@@ -75,6 +74,11 @@ class TokenDerivation:
     claims: frozenset[Attribute]
     keys: KeySource | None = field(default=None, repr=False)
 
+    @property
+    def depends_on(self) -> tuple[tuple[JwtRule, ...], ...]:
+        """Return the rules by which tokens are accepted."""
+        return tuple(policy.rules for policy in self.policies)
+
     def derive(self, values: Mapping[Attribute, Known], raw: RawRequest) -> Mapping[Attribute, Known]:
         """Return `TOKEN` and the claims; neither where it depends on headers or a query that are unknown."""
         rules = sorted(self._rules(), key=lambda each: each[1].issuer or "")
@@ -86,7 +90,7 @@ class TokenDerivation:
         for _, rule in rules:
             if raw.claims is not None:
                 judged.append(_judge_claims(rule, raw.claims, at))
-            elif locations_are_known(rule, values, headers):
+            elif locations_are_known(rule, values, headers, is_all=raw.headers is not None):
                 judged.append(self._judge(rule, tokens_in(rule, values, headers or HeaderValues()), at))
             else:
                 return {}
@@ -152,7 +156,7 @@ def _final(statuses: Sequence[_Status]) -> _Status:
 
 
 def _headers_of(raw: RawRequest) -> HeaderValues | None:
-    """Return the headers of a request, with the bearer token that it is given apart; None where they are unknown."""
+    """Return the headers that are known, with the bearer token that is given apart; None where none is."""
     if raw.token is None:
         return None if raw.headers is None else header_values(raw.headers)
     headers = {} if raw.headers is None else dict(header_values(raw.headers))
@@ -179,7 +183,9 @@ def _now(values: Mapping[Attribute, Known]) -> float:
 
 
 def _judge_claims(rule: JwtRule, claims: Mapping[str, object], at: float) -> _Judged:
-    """Judge the payload of a token: its issuer, then its times, then its audience."""
+    """Judge the payload of a token: its types, its issuer, then its times, then its audience."""
+    if not _has_proper_types(claims):
+        return _Judged(_Status.INVALID)
     if rule.issuer is not None and claims.get("iss") != rule.issuer:
         return _Judged(_Status.UNKNOWN_ISSUER)
     if not _is_in_time(claims, at):
@@ -190,12 +196,35 @@ def _judge_claims(rule: JwtRule, claims: Mapping[str, object], at: float) -> _Ju
     return _Judged(_Status.ACCEPTED, claims)
 
 
+def _has_proper_types(claims: Mapping[str, object]) -> bool:
+    """Return whether the claims that Envoy reads of every token are of its types: null is none of them."""
+    return all(is_proper(claims[name]) for name, is_proper in _TYPES.items() if name in claims)
+
+
+def _is_text(claim: object) -> bool:
+    return isinstance(claim, str)
+
+
+def _is_moment(claim: object) -> bool:
+    return isinstance(claim, int | float) and not isinstance(claim, bool) and 0 <= claim < _LAST_MOMENT
+
+
+def _is_audience(claim: object) -> bool:
+    return isinstance(claim, str) or (isinstance(claim, list | tuple) and all(map(_is_text, claim)))
+
+
+_LAST_MOMENT: Final = 2.0**64
+_TYPES: Final[Mapping[str, Callable[[object], bool]]] = {
+    **dict.fromkeys(("iss", "sub", "jti"), _is_text),
+    **dict.fromkeys(("iat", "nbf", "exp"), _is_moment),
+    "aud": _is_audience,
+}
+
+
 def _is_in_time(claims: Mapping[str, object], at: float) -> bool:
     expires, begins = claims.get("exp"), claims.get("nbf")
-    if not all(each is None or (isinstance(each, int | float) and math.isfinite(each)) for each in (expires, begins)):
-        return False
-    ended = isinstance(expires, int | float) and bool(expires) and at > expires + _LEEWAY
-    return not ended and not (isinstance(begins, int | float) and at + _LEEWAY < begins)
+    ended = isinstance(expires, int | float) and bool(int(expires)) and at > int(expires) + _LEEWAY
+    return not ended and not (isinstance(begins, int | float) and at + _LEEWAY < int(begins))
 
 
 def _listed(claim: object) -> Iterable[object]:

@@ -22,6 +22,7 @@ from eastgate.cluster import (
     World,
     service_account_id,
 )
+from eastgate.dialects.istio.ingress import gateway_identities, is_led_through_waypoint
 from eastgate.dialects.istio.model import IstioPolicy
 from eastgate.dialects.istio.targets import WAYPOINT_CLASS
 from eastgate.ir import And, InNetwork, Is, OneOf, Or, Predicate, rewrite
@@ -59,12 +60,14 @@ class Waypoint:
 class Binding:
     """The waypoint of traffic that is addressed to a Service, or where `service` is None, to the workload itself.
 
-    `ports` are those of the Service, each with the ports of the workload that it leads to.
+    `ports` are those of the Service, each with the ports of the workload that it leads to. `passing` are the identities
+    of gateways that go past the waypoint.
     """
 
     service: str | None
     waypoint: Waypoint
     ports: tuple[tuple[int, tuple[int, ...]], ...] = ()
+    passing: frozenset[str] = frozenset()
 
 
 def bindings_of(workload: Workload, world: World, trust_domain: str) -> tuple[Binding, ...]:
@@ -81,10 +84,13 @@ def _bindings(workload: Workload, world: World, trust_domain: str) -> Iterator[B
         if gateway is not None:
             ports = sorted({port.port for port in service.ports})
             targets = tuple((port, world.target_ports(service, port, workload)) for port in ports)
-            yield Binding(key, _waypoint(gateway, world, trust_domain), targets)
+            is_led = is_led_through_waypoint(service.labels, world.namespace(service.namespace).labels)
+            passing = frozenset[str]() if is_led else gateway_identities(world, trust_domain)
+            yield Binding(key, _waypoint(gateway, world, trust_domain), targets, passing)
     gateway = _used_by(workload.labels, workload.namespace, world)
     if gateway is not None and _traffic(gateway) in _WORKLOADS:
-        yield Binding(None, _waypoint(gateway, world, trust_domain))
+        passing = gateway_identities(world, trust_domain)
+        yield Binding(None, _waypoint(gateway, world, trust_domain), passing=passing)
 
 
 def is_waypoint_pod(workload: Workload, world: World) -> bool:

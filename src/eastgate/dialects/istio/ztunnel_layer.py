@@ -67,7 +67,8 @@ def _is_sent(policy: IstioAuthorizationPolicy) -> bool:
 
 def through_waypoint(binding: Binding) -> Predicate:
     """Return which requests go through a waypoint: of callers in the mesh, since nobody else is led there."""
-    return all_of((addressed_to(binding), Is(IDENTITY, Present())))
+    past = (Not(Is(IDENTITY, OneOf(binding.passing))),) if binding.passing else ()
+    return all_of((addressed_to(binding), Is(IDENTITY, Present()), *past))
 
 
 def addressed_to(binding: Binding) -> Predicate:

@@ -90,6 +90,8 @@ def unproven_text(unproven: Unproven) -> str:
             return f"{subject} is of a kind that is not read"
         case DoubtReason.NETWORK:
             return f"network policies treat other connections differently, such as {subject}"
+        case DoubtReason.DERIVED:
+            return f"{subject}: other tokens are accepted there, or its address is another; what it changes is unknown"
         case DoubtReason.LABELS:
             return f"pod:{subject}: policies select it by labels that only a cluster adds"
 
