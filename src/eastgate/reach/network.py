@@ -152,18 +152,17 @@ class NetworkReach:
                 domain = self._settings.trust_domain
                 identity = service_account_id(domain, workload.namespace, workload.service_account)
                 self._accounts[identity] += send(workload, self._world)
-        ends = [sender.end for senders in self._accounts.values() for sender in senders if sender.end is not None]
-        self._egress = list({id(program): program for program in map(self._engine.program, ends)}.values())
-        self._telling: frozenset[Attribute] = frozenset[Attribute]().union(
-            *(layer.looks_at for program in self._egress for layer in program.layers)
-        )
+        # Of all policies, since some may select only pods that no manifest has
+        policies = self._engine.network_policies
+        self._egress = [layer for each in policies for layer in self._engine.layers_of(each, Direction.EGRESS)]
+        self._telling = frozenset[Attribute]().union(*(layer.looks_at for layer in self._egress))
 
     @property
     def atoms(self) -> Iterator[Is]:
         """Yield what the policies ask of connections."""
         ends = [NetworkEnd(key, Direction.INGRESS) for key in self._world.workloads]
-        programs = {id(program): program for program in (*map(self._engine.program, ends), *self._egress)}
-        layers = (layer for program in programs.values() for layer in program.layers)
+        programs = {id(program): program for program in map(self._engine.program, ends)}
+        layers = [*self._egress, *(layer for program in programs.values() for layer in program.layers)]
         yield from (atom for layer in layers for atom in layer.atoms(observed=False) if isinstance(atom, Is))
 
     def passes(self, sender: Sender, receivers: Sequence[Receiver], port: int, transport: str) -> bool:
@@ -185,15 +184,16 @@ class NetworkReach:
         seen = tuple(each.values.get(attribute, UNKNOWN) for each in receivers for attribute in sorted(telling))
         names = tuple(workload.ports) if PORT_NAME in telling else ()
         node = workload.host_ip if VICINITY in telling else None
-        itself = workload.key if self._has_lonely_sender(workload) else None
+        itself = workload.key if workload.is_pod and self._is_told_from_others(workload, layers) else None
         return tuple(map(id, layers)), seen, names, node, itself
 
-    def _has_lonely_sender(self, workload: Workload) -> bool:
-        """Return whether a workload is a sender whom what it sends to itself tells from others."""
-        return VICINITY in self._telling and workload.is_pod
+    def _is_told_from_others(self, workload: Workload, layers: Sequence[Layer]) -> bool:
+        """Return whether a policy at either end of what a workload sends to itself looks at that: it lets it pass."""
+        sending = self._engine.program(NetworkEnd(workload.key, Direction.EGRESS)).layers
+        return any(VICINITY in layer.looks_at for layer in (*layers, *sending))
 
     def _compute(self, workload: Workload, layers: Sequence[Layer]) -> Layer:
-        every = [*layers, *(layer for program in self._egress for layer in program.layers)]
+        every = [*layers, *self._egress]
         asked = {atom: None for layer in every for atom in layer.atoms(observed=False) if PORT in _attributes(atom)}
         if any(PORT_NAME in layer.looks_at for layer in every):  # whose names policies may ask for
             asked |= {Is(PORT, OneOf(frozenset({port.number}))): None for port in workload.ports if port.name}
