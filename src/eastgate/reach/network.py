@@ -7,11 +7,12 @@ of each account is decided once for each class of workloads, and becomes a layer
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from ipaddress import ip_network
 from typing import ClassVar, TypeAlias
 from weakref import WeakKeyDictionary
 
+from eastgate.api.questions.arrivals import Values
 from eastgate.api.questions.network import (
     OUTSIDE,
     Receiver,
@@ -27,6 +28,7 @@ from eastgate.api.questions.network import (
 from eastgate.cluster import Workload, service_account_id
 from eastgate.cluster.points import Direction, NetworkEnd
 from eastgate.dialects import Policy
+from eastgate.engine.compiled import Program
 from eastgate.engine.engine import Engine
 from eastgate.ir import (
     ALWAYS,
@@ -40,7 +42,6 @@ from eastgate.ir import (
     InNetwork,
     Is,
     Known,
-    Labelled,
     Layer,
     OneOf,
     Origin,
@@ -115,6 +116,40 @@ class FromOwnNode:
         return "a pod's own node, which may always call it,"
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Asked:
+    """What policies ask of connections, attribute by attribute, and how values answer it."""
+
+    atoms: Mapping[Attribute, tuple[Is, ...]]
+    truths: dict[tuple[Attribute, Known], tuple[bool, ...]]
+
+    @classmethod
+    def of(cls, layers: Iterable[Layer]) -> _Asked:
+        """Collect what layers ask."""
+        atoms: dict[Attribute, dict[Is, None]] = defaultdict(dict)
+        for atom in (atom for layer in layers for atom in layer.atoms(observed=False) if isinstance(atom, Is)):
+            atoms[atom.attribute][atom] = None
+        return cls({attribute: tuple(asked) for attribute, asked in atoms.items()}, {})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Departure:
+    """The end of a sender: what decides there, and the number of its kind."""
+
+    program: Program | None
+    kind: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Arrival:
+    """The end of a receiver, called on a port: what decides there, and the number of its kind."""
+
+    receiver: Receiver
+    values: Values
+    program: Program | None
+    kind: int
+
+
 _FROM_NODE = Origin(None, 0, derived=FromOwnNode())
 _ISOLATED = Origin(None, 0, derived=Isolation())
 _OPEN = Origin(None, 0, derived=NothingInTheWay())
@@ -145,6 +180,11 @@ class NetworkReach:
         self._settings = authority.settings
         self._engine = authority.engine
         self._verdicts: dict[Hashable, _Verdict] = {}
+        self._outcomes: dict[Hashable, _Verdict] = {}
+        self._asked_by: dict[int, _Asked] = {}
+        self._kinds: dict[Hashable, int] = {}
+        self._departures: dict[Sender, _Departure] = {}
+        self._imagined: dict[Hashable, list[Sender] | None] = {}
         self._layers: dict[Hashable, Layer] = {}
         self._accounts: dict[str, list[Sender]] = defaultdict(list)
         for workload in self._world.workloads.values():
@@ -155,6 +195,8 @@ class NetworkReach:
         # Of all policies, since some may select only pods that no manifest has
         policies = self._engine.network_policies
         self._egress = [layer for each in policies for layer in self._engine.layers_of(each, Direction.EGRESS)]
+        arriving = (layer for each in policies for layer in self._engine.layers_of(each, Direction.INGRESS))
+        self._asked = _Asked.of([*self._egress, *arriving])
         self._telling = frozenset[Attribute]().union(*(layer.looks_at for layer in self._egress))
 
     @property
@@ -167,7 +209,7 @@ class NetworkReach:
 
     def passes(self, sender: Sender, receivers: Sequence[Receiver], port: int, transport: str) -> bool:
         """Return whether a connection is let through, at whichever address it arrives."""
-        return self._verdict(sender, receivers, port, transport)[0]
+        return self._verdict(sender, self._arrivals(receivers, port, transport))[0]
 
     def layer(self, workload: Workload) -> Layer:
         """Return what the network does before a workload; the same object for all to which it does the same."""
@@ -214,11 +256,12 @@ class NetworkReach:
 
     def _chain(self, workload: Workload, port: int, layers: Sequence[Layer]) -> Chain:
         receivers = receive(workload, self._world, port)
+        arrivals = self._arrivals(receivers, port)
         accepted: dict[Origin | None, set[str]] = defaultdict(set)
         denied: dict[Origin | None, set[str]] = defaultdict(set)
         steps: list[Step] = []
         for identity, senders in self._accounts.items():
-            verdicts = [(sender, self._verdict(sender, receivers, port)) for sender in senders]
+            verdicts = [(sender, self._verdict(sender, arrivals)) for sender in senders]
             refused = {_key(sender) for sender, (passes, _) in verdicts if not passes}
             allowed = {_key(sender) for sender in senders} - refused
             if not refused:
@@ -233,26 +276,23 @@ class NetworkReach:
         steps += [_step(_named(names), Effect.DENY, origin) for origin, names in denied.items()]
         for namespace in self._world.namespaces_in_use():
             who = Is(IDENTITY, AccountsOf(self._settings.trust_domain, namespace))
-            steps += self._steps_of_others(who, namespace, receivers, port)
+            steps += self._steps_of_others(who, namespace, arrivals)
         others = Is(IDENTITY, Prefix(f"spiffe://{self._settings.trust_domain}/ns/"))
-        steps += self._steps_of_others(others, _SOMEWHERE, receivers, port)
+        steps += self._steps_of_others(others, _SOMEWHERE, arrivals)
         if workload.host_ip is not None:  # the node of a pod may always call it
             node = Is(ADDRESS, InNetwork((ip_network(workload.host_ip),)))
             steps.append(_step(node, Effect.ACCEPT, _FROM_NODE))
         stage = FirstMatch("network", tuple(steps), Effect.PASS, Refusal.CLOSED)
         return Chain((stage, *(self._outside(receivers[0], port, layers))))
 
-    def _steps_of_others(
-        self, who: Predicate, namespace: str, receivers: Sequence[Receiver], port: int
-    ) -> Iterator[Step]:
+    def _steps_of_others(self, who: Predicate, namespace: str, arrivals: Sequence[_Arrival]) -> Iterator[Step]:
         """Yield what happens to pods of a namespace that no manifest has: they may have any labels."""
-        try:
-            senders = list(imagine_senders(namespace, self._world, self._selectors(receivers[0], namespace)))
-        except TooManyKinds:
+        senders = self._imagine(namespace, arrivals[0])
+        if senders is None:
             yield _step(all_of([who, Is(SOURCE_LABELS, Present())]), Effect.ACCEPT, None)  # it depends
             yield _step(who, Effect.DENY, None)
             return
-        verdicts = [(sender, self._verdict(sender, receivers, port)) for sender in senders]
+        verdicts = [(sender, self._verdict(sender, arrivals)) for sender in senders]
         allowed = [(sender, origin) for sender, (passes, origin) in verdicts if passes]
         if allowed:
             labels = frozenset(str(sender.values[SOURCE_LABELS]) for sender, _ in allowed)
@@ -262,8 +302,16 @@ class NetworkReach:
         if len(allowed) < len(senders):
             yield _step(who, Effect.DENY, next(origin for _, (passes, origin) in verdicts if not passes))
 
-    def _selectors(self, receiver: Receiver, namespace: str) -> Iterable[Labelled]:
-        return selectors_about(self._engine, self._world, receiver, namespace)
+    def _imagine(self, namespace: str, arrival: _Arrival) -> list[Sender] | None:
+        """Return a pod of each kind that could be in a namespace; None where there are too many."""
+        key = namespace, id(arrival.program)
+        if key not in self._imagined:
+            selectors = selectors_about(self._engine, self._world, arrival.receiver, namespace)
+            try:
+                self._imagined[key] = list(imagine_senders(namespace, self._world, selectors))
+            except TooManyKinds:
+                self._imagined[key] = None
+        return self._imagined[key]
 
     def _outside(self, receiver: Receiver, port: int, layers: Sequence[Layer]) -> Iterator[Stage]:
         """Yield what the network asks of callers who are no pods: their addresses."""
@@ -280,36 +328,74 @@ class NetworkReach:
             chain = next((case.chain for case in layer.cases if rewrite(case.when, settle) == ALWAYS), layer.otherwise)
             yield from (_rewritten(stage, settle) for stage in chain.stages)
 
-    def _verdict(self, sender: Sender, receivers: Sequence[Receiver], port: int, transport: str = "TCP") -> _Verdict:
+    def _arrivals(self, receivers: Iterable[Receiver], port: int, transport: str = "TCP") -> list[_Arrival]:
+        return [
+            self._arrival(receiver, {**receiver.values, PORT: port, TRANSPORT: transport}) for receiver in receivers
+        ]
+
+    def _arrival(self, receiver: Receiver, values: Values) -> _Arrival:
+        program = self._engine.program(receiver.end) if isinstance(receiver.end, NetworkEnd) else None
+        return _Arrival(receiver, values, program, self._kind(program, values))
+
+    def _departure(self, sender: Sender) -> _Departure:
+        departure = self._departures.get(sender)
+        if departure is None:
+            program = self._engine.program(sender.end) if sender.end is not None else None
+            departure = _Departure(program, self._kind(program, sender.values))
+            self._departures[sender] = departure
+        return departure
+
+    def _kind(self, program: Program | None, values: Values) -> int:
+        """Return a number that all ends have which have this program, and which no policy tells apart."""
+        truths = (self._truths(self._asked, attribute, value) for attribute, value in sorted(values.items()))
+        return self._kinds.setdefault((id(program), *values.keys(), *truths), len(self._kinds))
+
+    def _truths(self, asked: _Asked, attribute: Attribute, value: Known) -> tuple[bool, ...]:
+        """Return which of the questions about an attribute a value answers with yes."""
+        truths = asked.truths.get((attribute, value))
+        if truths is None:
+            truths = tuple(atom.accepts(value) for atom in asked.atoms.get(attribute, ()))
+            asked.truths[attribute, value] = truths
+        return truths
+
+    def _verdict(self, sender: Sender, arrivals: Sequence[_Arrival]) -> _Verdict:
         """Return whether the network lets a connection pass, and the rule that says so, if it is one."""
-        ends = [receiver for receiver in receivers if share_family(sender, receiver)] or receivers
-        verdicts = [self._verdict_at(sender, receiver, port, transport) for receiver in ends]
+        if len(arrivals) > 1:
+            arrivals = [each for each in arrivals if share_family(sender, each.receiver)] or arrivals
+        verdicts = [self._verdict_at(sender, each) for each in arrivals]
         return next((verdict for verdict in verdicts if not verdict[0]), verdicts[0])
 
-    def _verdict_at(self, sender: Sender, receiver: Receiver, port: int, transport: str) -> _Verdict:
-        ends = [end for end in (sender.end, receiver.end) if isinstance(end, NetworkEnd)]
-        programs = [self._engine.program(end) for end in ends]
-        values: dict[Attribute, Known] = {**receiver.values, **sender.values, PORT: port, TRANSPORT: transport}
-        values.update(vicinity_of(sender, receiver, is_direct=True))
-        looked_at = sorted(
-            {attribute for program in programs for layer in program.layers for attribute in layer.looks_at}
-        )
-        key = (*map(id, programs), *(values.get(attribute, UNKNOWN) for attribute in looked_at))
+    def _verdict_at(self, sender: Sender, arrival: _Arrival) -> _Verdict:
+        departure = self._departure(sender)
+        vicinity = vicinity_of(sender, arrival.receiver, is_direct=True)
+        key = departure.kind, arrival.kind, vicinity.get(VICINITY, UNKNOWN)
         verdict = self._verdicts.get(key)
         if verdict is None:
-            request = Request(values)
-            origin: Origin | None = None
-            passes = True
-            for program in programs:
-                number = program.finder.find(request)
-                outcome = program.outcome(number)
-                if outcome.rule is not None:
-                    origin = outcome.rule.origin
-                if not outcome.allowed:
-                    passes, origin = False, outcome.rule.origin if outcome.rule is not None else None
-                    break
-            verdict = self._verdicts[key] = passes, origin
+            values = {**arrival.values, **sender.values, **vicinity}
+            verdict = True, None
+            for program in (departure.program, arrival.program):
+                if program is not None and verdict[0]:
+                    allowed, origin = self._outcome(program, values)
+                    verdict = allowed, origin if origin is not None or not allowed else verdict[1]
+            self._verdicts[key] = verdict
         return verdict
+
+    def _outcome(self, program: Program, values: Values) -> _Verdict:
+        """Return what one end does, which is the same for all values that its rules do not tell apart."""
+        asked = self._asked_by.get(id(program))
+        if asked is None:
+            asked = self._asked_by[id(program)] = _Asked.of(program.layers)
+        known = (
+            self._truths(asked, attribute, values[attribute]) if attribute in values else None
+            for attribute in asked.atoms
+        )
+        key = id(program), *known
+        outcome = self._outcomes.get(key)
+        if outcome is None:
+            decided = program.outcome(program.finder.find(Request(values)))
+            outcome = decided.allowed, decided.rule.origin if decided.rule is not None else None
+            self._outcomes[key] = outcome
+        return outcome
 
 
 _ELSEWHERE: dict[Attribute, Known] = {**OUTSIDE, TRANSPORT: "TCP", VICINITY: None}
