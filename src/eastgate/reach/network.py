@@ -6,10 +6,12 @@ of each account is decided once for each class of workloads, and becomes a layer
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from ipaddress import ip_network
-from typing import ClassVar, TypeAlias
+from itertools import product
+from math import prod
+from typing import ClassVar
 from weakref import WeakKeyDictionary
 
 from eastgate.api.questions.arrivals import Values
@@ -32,6 +34,7 @@ from eastgate.engine.compiled import Program
 from eastgate.engine.engine import Engine
 from eastgate.ir import (
     ALWAYS,
+    NEVER,
     AccountsOf,
     AllowAny,
     Chain,
@@ -43,6 +46,7 @@ from eastgate.ir import (
     Is,
     Known,
     Layer,
+    Not,
     OneOf,
     Origin,
     Placement,
@@ -63,6 +67,7 @@ from eastgate.ir import (
 )
 from eastgate.ir.attributes import (
     ADDRESS,
+    DESTINATION_ADDRESS,
     IDENTITY,
     PACKET_SOURCE,
     PORT,
@@ -77,13 +82,26 @@ from eastgate.ir.attributes import (
 from eastgate.reach.destinations import Decides
 from eastgate.reach.requests import EVERY_PORT, port_classes
 from eastgate.records import dataclass
+from eastgate.symbolic.cells import cells_of_attributes
 
 __all__ = ["NetworkReach", "network_layers", "network_reach"]
 
 _AT_ENDS = Placement(Site.NETWORK, "both ends")
 _SOMEWHERE = "any-other"  # a namespace that nobody declares
 
-_Verdict: TypeAlias = tuple[bool, Origin | None]
+_MOST_CELLS = 256  # of what is unknown, that are looked at one by one
+
+
+@dataclass(frozen=True, slots=True)
+class _Verdict:
+    """Whether the network lets a connection pass, whatever is unknown of it, and the rule that says so, if it is one.
+
+    `when`: what must be so for it to pass.
+    """
+
+    passes: bool
+    origin: Origin | None
+    when: Predicate
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +227,7 @@ class NetworkReach:
 
     def passes(self, sender: Sender, receivers: Sequence[Receiver], port: int, transport: str) -> bool:
         """Return whether a connection is let through, at whichever address it arrives."""
-        return self._verdict(sender, self._arrivals(receivers, port, transport))[0]
+        return self._verdict(sender, self._arrivals(receivers, port, transport)).passes
 
     def layer(self, workload: Workload) -> Layer:
         """Return what the network does before a workload; the same object for all to which it does the same."""
@@ -262,16 +280,17 @@ class NetworkReach:
         steps: list[Step] = []
         for identity, senders in self._accounts.items():
             verdicts = [(sender, self._verdict(sender, arrivals)) for sender in senders]
-            refused = {_key(sender) for sender, (passes, _) in verdicts if not passes}
-            allowed = {_key(sender) for sender in senders} - refused
+            refused = {_key(sender): verdict for sender, verdict in verdicts if not verdict.passes}
             if not refused:
-                accepted[verdicts[0][1][1]].add(identity)
+                accepted[verdicts[0][1].origin].add(identity)
                 continue
+            allowed = {_key(sender): verdict for sender, verdict in verdicts if _key(sender) not in refused}
+            who = Is(IDENTITY, OneOf(frozenset({identity})))
             if allowed:
                 pods = Is(SOURCE_WORKLOAD, OneOf(frozenset(allowed)))
-                who = all_of([Is(IDENTITY, OneOf(frozenset({identity}))), pods])
-                steps.append(_step(who, Effect.ACCEPT, next(origin for _, (passes, origin) in verdicts if passes)))
-            denied[next(origin for _, (passes, origin) in verdicts if not passes)].add(identity)
+                steps.append(_step(all_of([who, pods]), Effect.ACCEPT, next(iter(allowed.values())).origin))
+            steps += _steps_of_some(who, [each for each in verdicts if _key(each[0]) in refused])
+            denied[next(iter(refused.values())).origin].add(identity)
         steps += [_step(_named(names), Effect.ACCEPT, origin) for origin, names in accepted.items()]
         steps += [_step(_named(names), Effect.DENY, origin) for origin, names in denied.items()]
         for namespace in self._world.namespaces_in_use():
@@ -293,14 +312,19 @@ class NetworkReach:
             yield _step(who, Effect.DENY, None)
             return
         verdicts = [(sender, self._verdict(sender, arrivals)) for sender in senders]
-        allowed = [(sender, origin) for sender, (passes, origin) in verdicts if passes]
+        allowed = [(sender, verdict) for sender, verdict in verdicts if verdict.passes]
         if allowed:
-            labels = frozenset(str(sender.values[SOURCE_LABELS]) for sender, _ in allowed)
             is_all = len(allowed) == len(senders)
-            which = who if is_all else all_of([who, Is(SOURCE_LABELS, OneOf(labels))])
-            yield _step(which, Effect.ACCEPT, allowed[0][1])
+            which = who if is_all else all_of([who, _labelled(sender for sender, _ in allowed)])
+            yield _step(which, Effect.ACCEPT, allowed[0][1].origin)
+        conditional: dict[Predicate, list[Sender]] = defaultdict(list)
+        for sender, verdict in verdicts:
+            if not verdict.passes and verdict.when != NEVER:
+                conditional[verdict.when].append(sender)
+        for when, some in conditional.items():
+            yield _step(all_of([who, _labelled(some), when]), Effect.ACCEPT, None)
         if len(allowed) < len(senders):
-            yield _step(who, Effect.DENY, next(origin for _, (passes, origin) in verdicts if not passes))
+            yield _step(who, Effect.DENY, next(verdict.origin for _, verdict in verdicts if not verdict.passes))
 
     def _imagine(self, namespace: str, arrival: _Arrival) -> list[Sender] | None:
         """Return a pod of each kind that could be in a namespace; None where there are too many."""
@@ -359,11 +383,19 @@ class NetworkReach:
         return truths
 
     def _verdict(self, sender: Sender, arrivals: Sequence[_Arrival]) -> _Verdict:
-        """Return whether the network lets a connection pass, and the rule that says so, if it is one."""
+        """Return whether the network lets a connection pass, whichever address of the receiver it is to."""
         if len(arrivals) > 1:
             arrivals = [each for each in arrivals if share_family(sender, each.receiver)] or arrivals
         verdicts = [self._verdict_at(sender, each) for each in arrivals]
-        return next((verdict for verdict in verdicts if not verdict[0]), verdicts[0])
+        denied = next((verdict for verdict in verdicts if not verdict.passes), None)
+        if denied is None or len(verdicts) == 1:
+            return verdicts[0]
+        cases = [
+            all_of([_equal(DESTINATION_ADDRESS, each.values.get(DESTINATION_ADDRESS)), verdict.when])
+            for each, verdict in zip(arrivals, verdicts, strict=True)
+            if verdict.when != NEVER
+        ]
+        return _Verdict(False, denied.origin, any_of(cases))
 
     def _verdict_at(self, sender: Sender, arrival: _Arrival) -> _Verdict:
         departure = self._departure(sender)
@@ -372,11 +404,14 @@ class NetworkReach:
         verdict = self._verdicts.get(key)
         if verdict is None:
             values = {**arrival.values, **sender.values, **vicinity}
-            verdict = True, None
-            for program in (departure.program, arrival.program):
-                if program is not None and verdict[0]:
-                    allowed, origin = self._outcome(program, values)
-                    verdict = allowed, origin if origin is not None or not allowed else verdict[1]
+            programs = [program for program in (departure.program, arrival.program) if program is not None]
+            verdicts = [self._outcome(program, values) for program in programs]
+            denied = next((each for each in verdicts if not each.passes), None)
+            origins = [each.origin for each in verdicts if each.origin is not None]
+            if denied is None:
+                verdict = _Verdict(True, origins[-1] if origins else None, ALWAYS)
+            else:
+                verdict = _Verdict(False, denied.origin, all_of([each.when for each in verdicts]))
             self._verdicts[key] = verdict
         return verdict
 
@@ -393,9 +428,35 @@ class NetworkReach:
         outcome = self._outcomes.get(key)
         if outcome is None:
             decided = program.outcome(program.finder.find(Request(values)))
-            outcome = decided.allowed, decided.rule.origin if decided.rule is not None else None
+            when = ALWAYS if decided.allowed else _passing(program, asked, values)
+            outcome = _Verdict(decided.allowed, decided.rule.origin if decided.rule is not None else None, when)
             self._outcomes[key] = outcome
         return outcome
+
+
+def _passing(program: Program, asked: _Asked, values: Values) -> Predicate:
+    """Return which values of what is unknown let a connection pass that is denied since it is unknown."""
+    unknown = [attribute for attribute in asked.atoms if attribute not in values]
+    if not unknown:
+        return NEVER
+    atoms = [atom for atoms in asked.atoms.values() for atom in atoms]
+    cells, is_all = cells_of_attributes(atoms, unknown)
+    if not is_all or prod(len(cells[attribute]) for attribute in unknown) > _MOST_CELLS:
+        return Is(unknown[0], Present())  # it depends
+    return any_of(
+        all_of([_in_cell(asked, attribute, value) for attribute, value in zip(unknown, chosen, strict=True)])
+        for chosen in product(*(cells[attribute] for attribute in unknown))
+        if program.outcome(program.finder.find(Request({**values, **dict(zip(unknown, chosen, strict=True))}))).allowed
+    )
+
+
+def _in_cell(asked: _Asked, attribute: Attribute, value: Known) -> Predicate:
+    """Match the values of an attribute that rules do not tell from this one."""
+    return all_of([atom if atom.accepts(value) else Not(atom) for atom in asked.atoms[attribute]])
+
+
+def _equal(attribute: Attribute, value: Known) -> Predicate:
+    return Is(attribute, OneOf(frozenset({value}))) if value is not None else Not(Is(attribute, Present()))
 
 
 _ELSEWHERE: dict[Attribute, Known] = {**OUTSIDE, TRANSPORT: "TCP", VICINITY: None}
@@ -421,6 +482,23 @@ def _rewritten(stage: Stage, settle: Callable[[Is | Computed], Predicate]) -> St
 
 def _step(who: Predicate, effect: Effect, origin: Origin | None) -> Step:
     return Step(Rule(who, origin if origin is not None else _ISOLATED if effect is Effect.DENY else _OPEN), effect)
+
+
+def _steps_of_some(who: Predicate, verdicts: Sequence[tuple[Sender, _Verdict]]) -> Iterator[Step]:
+    """Yield what lets some connections of pods pass: from one of several addresses, or depending on what is unknown."""
+    pods: dict[Predicate, list[str]] = defaultdict(list)
+    addresses = Counter(_key(sender) for sender, _ in verdicts)
+    for sender, verdict in verdicts:
+        if verdict.when != NEVER:
+            is_one = addresses[_key(sender)] == 1
+            at = ALWAYS if is_one else _equal(PACKET_SOURCE, sender.values.get(PACKET_SOURCE))
+            pods[all_of([at, verdict.when])].append(_key(sender))
+    for when, keys in pods.items():
+        yield _step(all_of([who, Is(SOURCE_WORKLOAD, OneOf(frozenset(keys))), when]), Effect.ACCEPT, None)
+
+
+def _labelled(senders: Iterable[Sender]) -> Predicate:
+    return Is(SOURCE_LABELS, OneOf(frozenset(str(sender.values[SOURCE_LABELS]) for sender in senders)))
 
 
 def _key(sender: Sender) -> str:
