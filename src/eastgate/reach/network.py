@@ -103,6 +103,11 @@ class _Verdict:
     origin: Origin | None
     when: Predicate
 
+    @property
+    def may_pass(self) -> bool:
+        """Return whether there is a connection of this kind that passes."""
+        return self.when is not NEVER and self.when != NEVER
+
 
 @dataclass(frozen=True, slots=True)
 class Isolation:
@@ -213,6 +218,8 @@ class NetworkReach:
         # Of all policies, since some may select only pods that no manifest has
         policies = self._engine.network_policies
         self._egress = [layer for each in policies for layer in self._engine.layers_of(each, Direction.EGRESS)]
+        atoms = (atom for layer in self._egress for atom in layer.atoms(observed=False))
+        self._asked_of_ports = tuple(dict.fromkeys(atom for atom in atoms if PORT in _attributes(atom)))
         arriving = (layer for each in policies for layer in self._engine.layers_of(each, Direction.INGRESS))
         self._asked = _Asked.of([*self._egress, *arriving])
         self._telling = frozenset[Attribute]().union(*(layer.looks_at for layer in self._egress))
@@ -253,9 +260,11 @@ class NetworkReach:
         return any(VICINITY in layer.looks_at for layer in (*layers, *sending))
 
     def _compute(self, workload: Workload, layers: Sequence[Layer]) -> Layer:
-        every = [*layers, *self._egress]
-        asked = {atom: None for layer in every for atom in layer.atoms(observed=False) if PORT in _attributes(atom)}
-        if any(PORT_NAME in layer.looks_at for layer in every):  # whose names policies may ask for
+        own = [atom for layer in layers for atom in layer.atoms(observed=False) if PORT in _attributes(atom)]
+        asked: dict[Is | Computed, None] = dict.fromkeys((*own, *self._asked_of_ports))
+        if PORT_NAME in self._telling or any(
+            PORT_NAME in layer.looks_at for layer in layers
+        ):  # whose names policies may ask for
             asked |= {Is(PORT, OneOf(frozenset({port.number}))): None for port in workload.ports if port.name}
         cases: dict[Chain, list[Predicate]] = {}
         for ports in port_classes(asked, sorted({port.number for port in workload.ports})):
@@ -289,7 +298,8 @@ class NetworkReach:
             if allowed:
                 pods = Is(SOURCE_WORKLOAD, OneOf(frozenset(allowed)))
                 steps.append(_step(all_of([who, pods]), Effect.ACCEPT, next(iter(allowed.values())).origin))
-            steps += _steps_of_some(who, [each for each in verdicts if _key(each[0]) in refused])
+            if any(verdict.may_pass for verdict in refused.values()) or len(verdicts) > len(refused) + len(allowed):
+                steps += _steps_of_some(who, [each for each in verdicts if _key(each[0]) in refused])
             denied[next(iter(refused.values())).origin].add(identity)
         steps += [_step(_named(names), Effect.ACCEPT, origin) for origin, names in accepted.items()]
         steps += [_step(_named(names), Effect.DENY, origin) for origin, names in denied.items()]
@@ -319,7 +329,7 @@ class NetworkReach:
             yield _step(which, Effect.ACCEPT, allowed[0][1].origin)
         conditional: dict[Predicate, list[Sender]] = defaultdict(list)
         for sender, verdict in verdicts:
-            if not verdict.passes and verdict.when != NEVER:
+            if not verdict.passes and verdict.may_pass:
                 conditional[verdict.when].append(sender)
         for when, some in conditional.items():
             yield _step(all_of([who, _labelled(some), when]), Effect.ACCEPT, None)
@@ -393,7 +403,7 @@ class NetworkReach:
         cases = [
             all_of([_equal(DESTINATION_ADDRESS, each.values.get(DESTINATION_ADDRESS)), verdict.when])
             for each, verdict in zip(arrivals, verdicts, strict=True)
-            if verdict.when != NEVER
+            if verdict.may_pass
         ]
         return _Verdict(False, denied.origin, any_of(cases))
 
@@ -411,7 +421,9 @@ class NetworkReach:
             if denied is None:
                 verdict = _Verdict(True, origins[-1] if origins else None, ALWAYS)
             else:
-                verdict = _Verdict(False, denied.origin, all_of([each.when for each in verdicts]))
+                may_pass = all(each.may_pass for each in verdicts)
+                when = all_of([each.when for each in verdicts]) if may_pass else NEVER
+                verdict = _Verdict(False, denied.origin, when)
             self._verdicts[key] = verdict
         return verdict
 
@@ -489,7 +501,7 @@ def _steps_of_some(who: Predicate, verdicts: Sequence[tuple[Sender, _Verdict]]) 
     pods: dict[Predicate, list[str]] = defaultdict(list)
     addresses = Counter(_key(sender) for sender, _ in verdicts)
     for sender, verdict in verdicts:
-        if verdict.when != NEVER:
+        if verdict.may_pass:
             is_one = addresses[_key(sender)] == 1
             at = ALWAYS if is_one else _equal(PACKET_SOURCE, sender.values.get(PACKET_SOURCE))
             pods[all_of([at, verdict.when])].append(_key(sender))
