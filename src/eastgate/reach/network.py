@@ -25,9 +25,10 @@ from eastgate.api.questions.network import (
     selectors_about,
     send,
     share_family,
+    unlabelled_peer,
     vicinity_of,
 )
-from eastgate.cluster import Workload, service_account_id
+from eastgate.cluster import Workload, is_added_label, service_account_id
 from eastgate.cluster.points import Direction, NetworkEnd
 from eastgate.dialects import Policy
 from eastgate.engine.compiled import Program
@@ -45,6 +46,7 @@ from eastgate.ir import (
     InNetwork,
     Is,
     Known,
+    Labelled,
     Layer,
     Not,
     OneOf,
@@ -146,6 +148,12 @@ class _Asked:
     atoms: Mapping[Attribute, tuple[Is, ...]]
     truths: dict[tuple[Attribute, Known], tuple[bool, ...]]
 
+    @property
+    def has_added_labels(self) -> bool:
+        """Return whether they ask for labels that a cluster adds to pods."""
+        matchers = (atom.matcher for asked in self.atoms.values() for atom in asked)
+        return any(isinstance(each, Labelled) and any(map(is_added_label, each.selector.keys)) for each in matchers)
+
     @classmethod
     def of(cls, layers: Iterable[Layer]) -> _Asked:
         """Collect what layers ask."""
@@ -176,6 +184,8 @@ class _Arrival:
 _FROM_NODE = Origin(None, 0, derived=FromOwnNode())
 _ISOLATED = Origin(None, 0, derived=Isolation())
 _OPEN = Origin(None, 0, derived=NothingInTheWay())
+
+_DEPENDS = _Verdict(False, None, Is(SOURCE_LABELS, Present()))
 
 _reached: WeakKeyDictionary[Engine[Policy], tuple[int, NetworkReach]] = WeakKeyDictionary()
 
@@ -222,6 +232,9 @@ class NetworkReach:
         self._asked_of_ports = tuple(dict.fromkeys(atom for atom in atoms if PORT in _attributes(atom)))
         arriving = (layer for each in policies for layer in self._engine.layers_of(each, Direction.INGRESS))
         self._asked = _Asked.of([*self._egress, *arriving])
+        self._has_added_labels = self._asked.has_added_labels or any(
+            self._engine.uncertain(NetworkEnd(key, Direction.INGRESS)) for key in self._world.workloads
+        )
         self._telling = frozenset[Attribute]().union(*(layer.looks_at for layer in self._egress))
 
     @property
@@ -408,6 +421,8 @@ class NetworkReach:
         return _Verdict(False, denied.origin, any_of(cases))
 
     def _verdict_at(self, sender: Sender, arrival: _Arrival) -> _Verdict:
+        if self._has_added_labels and self._is_unlabelled(sender, arrival.receiver):
+            return _DEPENDS
         departure = self._departure(sender)
         vicinity = vicinity_of(sender, arrival.receiver, is_direct=True)
         key = departure.kind, arrival.kind, vicinity.get(VICINITY, UNKNOWN)
@@ -426,6 +441,13 @@ class NetworkReach:
                 verdict = _Verdict(False, denied.origin, when)
             self._verdicts[key] = verdict
         return verdict
+
+    def _is_unlabelled(self, sender: Sender, receiver: Receiver) -> bool:
+        """Return whether labels matter that a cluster adds to the pods of templates."""
+        ends = [end for end in (sender.end, receiver.end) if isinstance(end, NetworkEnd)]
+        if any(map(self._engine.uncertain, ends)):
+            return True
+        return unlabelled_peer(self._engine, self._world, ends) is not None
 
     def _outcome(self, program: Program, values: Values) -> _Verdict:
         """Return what one end does, which is the same for all values that its rules do not tell apart."""
