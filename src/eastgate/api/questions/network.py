@@ -63,6 +63,7 @@ __all__ = [
     "TooManyKinds",
     "connections_of",
     "cross_network",
+    "imagine_pod",
     "imagine_senders",
     "name_ports",
     "receive",
@@ -177,15 +178,20 @@ def imagine_senders(
     namespace: str, world: World, selectors: Iterable[Labelled], given: str | None = None
 ) -> Iterator[Sender]:
     """Yield a pod of each kind that could be in a namespace: `selectors` tell them apart. Raises TooManyKinds."""
-    home = labels_text(world.namespace(namespace).labels)
     cells, is_all = cells_of_attributes([Is(SOURCE_LABELS, matcher) for matcher in selectors], [SOURCE_LABELS])
     kinds = [text for text in cells[SOURCE_LABELS] if isinstance(text, str) and text != OTHER]
     if not is_all or len(kinds) > _MOST_KINDS:
         raise TooManyKinds
-    address: Values = {} if given is None else {PACKET_SOURCE: given}
     for labels in kinds or [""]:
-        end = NetworkEnd(f"{namespace}/a pod with the labels {{{labels}}}", Direction.EGRESS, labels)
-        yield Sender({SOURCE_NAMESPACE: home, SOURCE_LABELS: labels, **address}, end)
+        yield imagine_pod(namespace, labels, world, given)
+
+
+def imagine_pod(namespace: str, labels: str, world: World, given: str | None = None) -> Sender:
+    """Return a pod with these labels that no manifest has."""
+    home = labels_text(world.namespace(namespace).labels)
+    address: Values = {} if given is None else {PACKET_SOURCE: given}
+    end = NetworkEnd(f"{namespace}/a pod with the labels {{{labels}}}", Direction.EGRESS, labels)
+    return Sender({SOURCE_NAMESPACE: home, SOURCE_LABELS: labels, **address}, end)
 
 
 # Receivers
