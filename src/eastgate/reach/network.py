@@ -66,6 +66,7 @@ from eastgate.ir import (
     all_of,
     any_of,
     rewrite,
+    values_of,
 )
 from eastgate.ir.attributes import (
     ADDRESS,
@@ -490,7 +491,7 @@ def _in_cell(asked: _Asked, attribute: Attribute, value: Known) -> Predicate:
 
 
 def _equal(attribute: Attribute, value: Known) -> Predicate:
-    return Is(attribute, OneOf(frozenset({value}))) if value is not None else Not(Is(attribute, Present()))
+    return Is(attribute, OneOf(frozenset(values_of(value)))) if value is not None else Not(Is(attribute, Present()))
 
 
 _ELSEWHERE: dict[Attribute, Known] = {**OUTSIDE, TRANSPORT: "TCP", VICINITY: None}

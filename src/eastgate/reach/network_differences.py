@@ -96,10 +96,10 @@ def _connections(old: Authority, new: Authority, sides: Iterable[NetworkReach]) 
     names = [f"name:{name}" for name in _domains(atoms)]
     outside = [*(f"ip:{address}" for address in {*addresses, *_nodes(old, new)}), *names]
     imagined = _imagine(old, new, atoms)
-    arriving = product([*pods, *imagined, *callers], pods, ports, ("UDP", "SCTP"))
-    leaving = product([*pods, *imagined], sorted(outside), ports, ("TCP", "UDP", "SCTP"))
-    senders = len(pods) + len(imagined)
-    number = len(ports) * (2 * len(pods) * (senders + len(callers)) + 3 * senders * len(outside))
+    everybody: list[str | _ImaginedPod] = [*pods, *imagined]
+    arriving = product([*everybody, *callers], pods, ports, ("UDP", "SCTP"))
+    leaving = product(everybody, sorted(outside), ports, ("TCP", "UDP", "SCTP"))
+    number = len(ports) * (2 * len(pods) * (len(everybody) + len(callers)) + 3 * len(everybody) * len(outside))
     if number > _MOST_CONNECTIONS:
         raise TooManyConnections
     yield from (_ComparedConnection(*ends) for ends in (*arriving, *leaving))
