@@ -173,6 +173,24 @@ def test_an_unknown_caller_may_be_a_pod_whose_egress_is_closed() -> None:
     assert authority.decide(Question("anonymous", "pod:a/x", 80)).allowed
 
 
+def test_an_external_workload_with_the_identity_of_an_account_is_at_its_address() -> None:
+    machine: Manifest = {
+        "apiVersion": "workload.linkerd.io/v1beta1",
+        "kind": "ExternalWorkload",
+        "metadata": {"name": "vm", "namespace": "b"},
+        "spec": {
+            "meshTLS": {"identity": "spiffe://cluster.local/ns/b/sa/vm", "serverName": "vm.b.example"},
+            "workloadIPs": [{"ip": "172.16.0.9"}],
+            "ports": [{"port": 80}],
+        },
+    }
+    manifests = [_pod("a", "x", "10.0.0.1"), machine]
+    for_pods = _authority(*manifests, _policy("a", ingress=[{"from": [{"namespaceSelector": {}}]}]))
+    for_block = _authority(*manifests, _policy("a", ingress=[{"from": [{"ipBlock": {"cidr": "172.16.0.0/16"}}]}]))
+    for authority, allows in ((for_pods, False), (for_block, True)):
+        assert _checks(authority, "b/vm", "a/x", 80) == _passes(authority, "b/vm", "a/x", 80) == allows
+
+
 _TO_ALL = {"action": "Deny", "to": [{"networks": ["0.0.0.0/0"]}]}
 
 

@@ -20,6 +20,7 @@ from eastgate.api.questions.network import (
     Receiver,
     Sender,
     TooManyKinds,
+    external_identity,
     imagine_senders,
     receive,
     selectors_about,
@@ -28,7 +29,7 @@ from eastgate.api.questions.network import (
     unlabelled_peer,
     vicinity_of,
 )
-from eastgate.cluster import Workload, is_added_label, service_account_id
+from eastgate.cluster import Workload, account_of, is_added_label, service_account_id
 from eastgate.cluster.points import Direction, NetworkEnd
 from eastgate.dialects import Policy
 from eastgate.engine.compiled import Program
@@ -221,9 +222,12 @@ class NetworkReach:
         self._imagined: dict[Hashable, list[Sender] | None] = {}
         self._layers: dict[Hashable, Layer] = {}
         self._accounts: dict[str, list[Sender]] = defaultdict(list)
+        domain = self._settings.trust_domain
         for workload in self._world.workloads.values():
-            if workload.is_pod:
-                domain = self._settings.trust_domain
+            external = external_identity(workload)
+            if external is not None and (account_of(external) or ("",))[0] == domain:
+                self._accounts[external] += send(workload, self._world)
+            elif workload.is_pod:
                 identity = service_account_id(domain, workload.namespace, workload.service_account)
                 self._accounts[identity] += send(workload, self._world)
         # Of all policies, since some may select only pods that no manifest has

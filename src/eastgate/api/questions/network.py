@@ -14,7 +14,7 @@ from eastgate.api.questions.arrivals import EntryPoint, Values, account_named
 from eastgate.api.questions.codes import BAD_SOURCE, QuestionError
 from eastgate.api.questions.derived import address_of, transport_of
 from eastgate.api.questions.ends import source_of
-from eastgate.cluster import PodsAcross, PodsMatching, PodsOfAccount, Target, Workload, World
+from eastgate.cluster import PodsAcross, PodsMatching, PodsOfAccount, Target, Workload, World, service_account_id
 from eastgate.cluster.points import Direction, NetworkEnd, Point, UnseenHop
 from eastgate.cluster.question import Question
 from eastgate.cluster.targets import GatewayNamed
@@ -63,6 +63,7 @@ __all__ = [
     "TooManyKinds",
     "connections_of",
     "cross_network",
+    "external_identity",
     "imagine_pod",
     "imagine_senders",
     "name_ports",
@@ -128,6 +129,8 @@ def senders_of(
     account = account_named(source, settings)
     if account is not None:
         pods = [world.workloads[key] for key in sorted(world.select(PodsOfAccount(*account)))]
+        identity = service_account_id(settings.trust_domain, *account)
+        pods += [each for each in world.workloads.values() if external_identity(each) == identity]
         if given is not None:
             pods = [pod for pod in pods if given in _addresses(pod, world)] or pods
         if pods:
@@ -142,6 +145,12 @@ def senders_of(
         return (Sender({}), *(sender for pod in pods for sender in send(pod, world, given)))
     address = given if given is not None else address_of(source.value) if isinstance(source, ends.Address) else None
     return send_from_outside(address, world)
+
+
+def external_identity(workload: Workload) -> str | None:
+    """Return the SPIFFE ID that is in the certificate of an ExternalWorkload; None of what is none, or has none."""
+    name = workload.mesh_name or ""
+    return name if workload.kind == "ExternalWorkload" and name.startswith("spiffe://") else None
 
 
 def send_from_outside(address: str | None, world: World) -> tuple[Sender, ...]:
