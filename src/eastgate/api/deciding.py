@@ -26,7 +26,7 @@ from eastgate.api.questions import (
 from eastgate.api.questions.arrivals import without_http
 from eastgate.api.questions.derived import derive_values, derived_among
 from eastgate.cluster import World
-from eastgate.cluster.points import Point
+from eastgate.cluster.points import NetworkEnd, Point
 from eastgate.dialects import Policy
 from eastgate.dialects import rejected as rejection
 from eastgate.dialects.base import Condition
@@ -309,11 +309,18 @@ class Decider:
             authorizers_in(layers),
             any(isinstance(stage, AskAll) for layer in layers for chain in layer.chains for stage in chain.stages),
             tuple(attribute for attribute in looked_at if attribute.is_field),
-            next(((point, policies[0]) for point, policies in uncertain if policies), None),
+            next(((point, policies[0]) for point, policies in uncertain if policies), None) or self._unlabelled(points),
             looked_at,
             derived_among(looked_at),
             tuple(dict.fromkeys(derivation for layer in layers for derivation in layer.derivations)),
         )
+
+    def _unlabelled(self, points: tuple[Point, ...]) -> tuple[Point, Policy] | None:
+        if not any(isinstance(point, NetworkEnd) for point in points):
+            return None
+        from eastgate.api.questions.network import unlabelled_peer  # many have no such policies
+
+        return unlabelled_peer(self.engine, self._world, points)
 
     def judge(self, question: Question, decided: Sequence[_Decided]) -> Decision:
         """Answer, unless a policy with errors, or what is not read, could change the answer."""

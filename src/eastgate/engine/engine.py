@@ -143,6 +143,10 @@ class Engine(Generic[P]):
         """Return the policies that the network applies."""
         return [self._attachments.policies[ref] for ref in self._network if ref in self._attachments.policies]
 
+    def layers_of(self, policy: P, direction: Direction) -> Sequence[Layer]:
+        """Return what a policy of the network does by itself at the ends that it targets."""
+        return self._assemble_end([Attachment(policy)], direction)
+
     @property
     def network_refs(self) -> Set[PolicyRef]:
         """Return the names of the policies that the network applies."""

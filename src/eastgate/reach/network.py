@@ -6,30 +6,37 @@ of each account is decided once for each class of workloads, and becomes a layer
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from ipaddress import ip_network
-from typing import ClassVar, TypeAlias
+from itertools import product
+from math import prod
+from typing import ClassVar
 from weakref import WeakKeyDictionary
 
+from eastgate.api.questions.arrivals import Values
 from eastgate.api.questions.network import (
     OUTSIDE,
     Receiver,
     Sender,
     TooManyKinds,
+    external_identity,
     imagine_senders,
     receive,
     selectors_about,
     send,
     share_family,
+    unlabelled_peer,
     vicinity_of,
 )
-from eastgate.cluster import Workload, service_account_id
+from eastgate.cluster import Workload, account_of, is_added_label, service_account_id
 from eastgate.cluster.points import Direction, NetworkEnd
 from eastgate.dialects import Policy
+from eastgate.engine.compiled import Program
 from eastgate.engine.engine import Engine
 from eastgate.ir import (
     ALWAYS,
+    NEVER,
     AccountsOf,
     AllowAny,
     Chain,
@@ -42,6 +49,7 @@ from eastgate.ir import (
     Known,
     Labelled,
     Layer,
+    Not,
     OneOf,
     Origin,
     Placement,
@@ -59,9 +67,11 @@ from eastgate.ir import (
     all_of,
     any_of,
     rewrite,
+    values_of,
 )
 from eastgate.ir.attributes import (
     ADDRESS,
+    DESTINATION_ADDRESS,
     IDENTITY,
     PACKET_SOURCE,
     PORT,
@@ -76,13 +86,31 @@ from eastgate.ir.attributes import (
 from eastgate.reach.destinations import Decides
 from eastgate.reach.requests import EVERY_PORT, port_classes
 from eastgate.records import dataclass
+from eastgate.symbolic.cells import cells_of_attributes
 
 __all__ = ["NetworkReach", "network_layers", "network_reach"]
 
 _AT_ENDS = Placement(Site.NETWORK, "both ends")
 _SOMEWHERE = "any-other"  # a namespace that nobody declares
 
-_Verdict: TypeAlias = tuple[bool, Origin | None]
+_MOST_CELLS = 256  # of what is unknown, that are looked at one by one
+
+
+@dataclass(frozen=True, slots=True)
+class _Verdict:
+    """Whether the network lets a connection pass, whatever is unknown of it, and the rule that says so, if it is one.
+
+    `when`: what must be so for it to pass.
+    """
+
+    passes: bool
+    origin: Origin | None
+    when: Predicate
+
+    @property
+    def may_pass(self) -> bool:
+        """Return whether there is a connection of this kind that passes."""
+        return self.when is not NEVER and self.when != NEVER
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +143,51 @@ class FromOwnNode:
         return "a pod's own node, which may always call it,"
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Asked:
+    """What policies ask of connections, attribute by attribute, and how values answer it."""
+
+    atoms: Mapping[Attribute, tuple[Is, ...]]
+    truths: dict[tuple[Attribute, Known], tuple[bool, ...]]
+
+    @property
+    def has_added_labels(self) -> bool:
+        """Return whether they ask for labels that a cluster adds to pods."""
+        matchers = (atom.matcher for asked in self.atoms.values() for atom in asked)
+        return any(isinstance(each, Labelled) and any(map(is_added_label, each.selector.keys)) for each in matchers)
+
+    @classmethod
+    def of(cls, layers: Iterable[Layer]) -> _Asked:
+        """Collect what layers ask."""
+        atoms: dict[Attribute, dict[Is, None]] = defaultdict(dict)
+        for atom in (atom for layer in layers for atom in layer.atoms(observed=False) if isinstance(atom, Is)):
+            atoms[atom.attribute][atom] = None
+        return cls({attribute: tuple(asked) for attribute, asked in atoms.items()}, {})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Departure:
+    """The end of a sender: what decides there, and the number of its kind."""
+
+    program: Program | None
+    kind: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Arrival:
+    """The end of a receiver, called on a port: what decides there, and the number of its kind."""
+
+    receiver: Receiver
+    values: Values
+    program: Program | None
+    kind: int
+
+
 _FROM_NODE = Origin(None, 0, derived=FromOwnNode())
 _ISOLATED = Origin(None, 0, derived=Isolation())
 _OPEN = Origin(None, 0, derived=NothingInTheWay())
+
+_DEPENDS = _Verdict(False, None, Is(SOURCE_LABELS, Present()))
 
 _reached: WeakKeyDictionary[Engine[Policy], tuple[int, NetworkReach]] = WeakKeyDictionary()
 
@@ -145,30 +215,44 @@ class NetworkReach:
         self._settings = authority.settings
         self._engine = authority.engine
         self._verdicts: dict[Hashable, _Verdict] = {}
+        self._outcomes: dict[Hashable, _Verdict] = {}
+        self._asked_by: dict[int, _Asked] = {}
+        self._kinds: dict[Hashable, int] = {}
+        self._departures: dict[Sender, _Departure] = {}
+        self._imagined: dict[Hashable, list[Sender] | None] = {}
         self._layers: dict[Hashable, Layer] = {}
         self._accounts: dict[str, list[Sender]] = defaultdict(list)
+        domain = self._settings.trust_domain
         for workload in self._world.workloads.values():
-            if workload.is_pod:
-                domain = self._settings.trust_domain
+            external = external_identity(workload)
+            if external is not None and (account_of(external) or ("",))[0] == domain:
+                self._accounts[external] += send(workload, self._world)
+            elif workload.is_pod:
                 identity = service_account_id(domain, workload.namespace, workload.service_account)
                 self._accounts[identity] += send(workload, self._world)
-        ends = [sender.end for senders in self._accounts.values() for sender in senders if sender.end is not None]
-        self._egress = list({id(program): program for program in map(self._engine.program, ends)}.values())
-        self._telling: frozenset[Attribute] = frozenset[Attribute]().union(
-            *(layer.looks_at for program in self._egress for layer in program.layers)
+        # Of all policies, since some may select only pods that no manifest has
+        policies = self._engine.network_policies
+        self._egress = [layer for each in policies for layer in self._engine.layers_of(each, Direction.EGRESS)]
+        atoms = (atom for layer in self._egress for atom in layer.atoms(observed=False))
+        self._asked_of_ports = tuple(dict.fromkeys(atom for atom in atoms if PORT in _attributes(atom)))
+        arriving = (layer for each in policies for layer in self._engine.layers_of(each, Direction.INGRESS))
+        self._asked = _Asked.of([*self._egress, *arriving])
+        self._has_added_labels = self._asked.has_added_labels or any(
+            self._engine.uncertain(NetworkEnd(key, Direction.INGRESS)) for key in self._world.workloads
         )
+        self._telling = frozenset[Attribute]().union(*(layer.looks_at for layer in self._egress))
 
     @property
     def atoms(self) -> Iterator[Is]:
         """Yield what the policies ask of connections."""
         ends = [NetworkEnd(key, Direction.INGRESS) for key in self._world.workloads]
-        programs = {id(program): program for program in (*map(self._engine.program, ends), *self._egress)}
-        layers = (layer for program in programs.values() for layer in program.layers)
+        programs = {id(program): program for program in map(self._engine.program, ends)}
+        layers = [*self._egress, *(layer for program in programs.values() for layer in program.layers)]
         yield from (atom for layer in layers for atom in layer.atoms(observed=False) if isinstance(atom, Is))
 
     def passes(self, sender: Sender, receivers: Sequence[Receiver], port: int, transport: str) -> bool:
         """Return whether a connection is let through, at whichever address it arrives."""
-        return self._verdict(sender, receivers, port, transport)[0]
+        return self._verdict(sender, self._arrivals(receivers, port, transport)).passes
 
     def layer(self, workload: Workload) -> Layer:
         """Return what the network does before a workload; the same object for all to which it does the same."""
@@ -185,17 +269,20 @@ class NetworkReach:
         seen = tuple(each.values.get(attribute, UNKNOWN) for each in receivers for attribute in sorted(telling))
         names = tuple(workload.ports) if PORT_NAME in telling else ()
         node = workload.host_ip if VICINITY in telling else None
-        itself = workload.key if self._has_lonely_sender(workload) else None
+        itself = workload.key if workload.is_pod and self._is_told_from_others(workload, layers) else None
         return tuple(map(id, layers)), seen, names, node, itself
 
-    def _has_lonely_sender(self, workload: Workload) -> bool:
-        """Return whether a workload is a sender whom what it sends to itself tells from others."""
-        return VICINITY in self._telling and workload.is_pod
+    def _is_told_from_others(self, workload: Workload, layers: Sequence[Layer]) -> bool:
+        """Return whether a policy at either end of what a workload sends to itself looks at that: it lets it pass."""
+        sending = self._engine.program(NetworkEnd(workload.key, Direction.EGRESS)).layers
+        return any(VICINITY in layer.looks_at for layer in (*layers, *sending))
 
     def _compute(self, workload: Workload, layers: Sequence[Layer]) -> Layer:
-        every = [*layers, *(layer for program in self._egress for layer in program.layers)]
-        asked = {atom: None for layer in every for atom in layer.atoms(observed=False) if PORT in _attributes(atom)}
-        if any(PORT_NAME in layer.looks_at for layer in every):  # whose names policies may ask for
+        own = [atom for layer in layers for atom in layer.atoms(observed=False) if PORT in _attributes(atom)]
+        asked: dict[Is | Computed, None] = dict.fromkeys((*own, *self._asked_of_ports))
+        if PORT_NAME in self._telling or any(
+            PORT_NAME in layer.looks_at for layer in layers
+        ):  # whose names policies may ask for
             asked |= {Is(PORT, OneOf(frozenset({port.number}))): None for port in workload.ports if port.name}
         cases: dict[Chain, list[Predicate]] = {}
         for ports in port_classes(asked, sorted({port.number for port in workload.ports})):
@@ -214,56 +301,69 @@ class NetworkReach:
 
     def _chain(self, workload: Workload, port: int, layers: Sequence[Layer]) -> Chain:
         receivers = receive(workload, self._world, port)
+        arrivals = self._arrivals(receivers, port)
         accepted: dict[Origin | None, set[str]] = defaultdict(set)
         denied: dict[Origin | None, set[str]] = defaultdict(set)
         steps: list[Step] = []
         for identity, senders in self._accounts.items():
-            verdicts = [(sender, self._verdict(sender, receivers, port)) for sender in senders]
-            refused = {_key(sender) for sender, (passes, _) in verdicts if not passes}
-            allowed = {_key(sender) for sender in senders} - refused
+            verdicts = [(sender, self._verdict(sender, arrivals)) for sender in senders]
+            refused = {_key(sender): verdict for sender, verdict in verdicts if not verdict.passes}
             if not refused:
-                accepted[verdicts[0][1][1]].add(identity)
+                accepted[verdicts[0][1].origin].add(identity)
                 continue
+            allowed = {_key(sender): verdict for sender, verdict in verdicts if _key(sender) not in refused}
+            who = Is(IDENTITY, OneOf(frozenset({identity})))
             if allowed:
                 pods = Is(SOURCE_WORKLOAD, OneOf(frozenset(allowed)))
-                who = all_of([Is(IDENTITY, OneOf(frozenset({identity}))), pods])
-                steps.append(_step(who, Effect.ACCEPT, next(origin for _, (passes, origin) in verdicts if passes)))
-            denied[next(origin for _, (passes, origin) in verdicts if not passes)].add(identity)
+                steps.append(_step(all_of([who, pods]), Effect.ACCEPT, next(iter(allowed.values())).origin))
+            if any(verdict.may_pass for verdict in refused.values()) or len(verdicts) > len(refused) + len(allowed):
+                steps += _steps_of_some(who, [each for each in verdicts if _key(each[0]) in refused])
+            denied[next(iter(refused.values())).origin].add(identity)
         steps += [_step(_named(names), Effect.ACCEPT, origin) for origin, names in accepted.items()]
         steps += [_step(_named(names), Effect.DENY, origin) for origin, names in denied.items()]
         for namespace in self._world.namespaces_in_use():
             who = Is(IDENTITY, AccountsOf(self._settings.trust_domain, namespace))
-            steps += self._steps_of_others(who, namespace, receivers, port)
+            steps += self._steps_of_others(who, namespace, arrivals)
         others = Is(IDENTITY, Prefix(f"spiffe://{self._settings.trust_domain}/ns/"))
-        steps += self._steps_of_others(others, _SOMEWHERE, receivers, port)
+        steps += self._steps_of_others(others, _SOMEWHERE, arrivals)
         if workload.host_ip is not None:  # the node of a pod may always call it
             node = Is(ADDRESS, InNetwork((ip_network(workload.host_ip),)))
             steps.append(_step(node, Effect.ACCEPT, _FROM_NODE))
         stage = FirstMatch("network", tuple(steps), Effect.PASS, Refusal.CLOSED)
         return Chain((stage, *(self._outside(receivers[0], port, layers))))
 
-    def _steps_of_others(
-        self, who: Predicate, namespace: str, receivers: Sequence[Receiver], port: int
-    ) -> Iterator[Step]:
+    def _steps_of_others(self, who: Predicate, namespace: str, arrivals: Sequence[_Arrival]) -> Iterator[Step]:
         """Yield what happens to pods of a namespace that no manifest has: they may have any labels."""
-        try:
-            senders = list(imagine_senders(namespace, self._world, self._selectors(receivers[0], namespace)))
-        except TooManyKinds:
+        senders = self._imagine(namespace, arrivals[0])
+        if senders is None:
             yield _step(all_of([who, Is(SOURCE_LABELS, Present())]), Effect.ACCEPT, None)  # it depends
             yield _step(who, Effect.DENY, None)
             return
-        verdicts = [(sender, self._verdict(sender, receivers, port)) for sender in senders]
-        allowed = [(sender, origin) for sender, (passes, origin) in verdicts if passes]
+        verdicts = [(sender, self._verdict(sender, arrivals)) for sender in senders]
+        allowed = [(sender, verdict) for sender, verdict in verdicts if verdict.passes]
         if allowed:
-            labels = frozenset(str(sender.values[SOURCE_LABELS]) for sender, _ in allowed)
             is_all = len(allowed) == len(senders)
-            which = who if is_all else all_of([who, Is(SOURCE_LABELS, OneOf(labels))])
-            yield _step(which, Effect.ACCEPT, allowed[0][1])
+            which = who if is_all else all_of([who, _labelled(sender for sender, _ in allowed)])
+            yield _step(which, Effect.ACCEPT, allowed[0][1].origin)
+        conditional: dict[Predicate, list[Sender]] = defaultdict(list)
+        for sender, verdict in verdicts:
+            if not verdict.passes and verdict.may_pass:
+                conditional[verdict.when].append(sender)
+        for when, some in conditional.items():
+            yield _step(all_of([who, _labelled(some), when]), Effect.ACCEPT, None)
         if len(allowed) < len(senders):
-            yield _step(who, Effect.DENY, next(origin for _, (passes, origin) in verdicts if not passes))
+            yield _step(who, Effect.DENY, next(verdict.origin for _, verdict in verdicts if not verdict.passes))
 
-    def _selectors(self, receiver: Receiver, namespace: str) -> Iterable[Labelled]:
-        return selectors_about(self._engine, self._world, receiver, namespace)
+    def _imagine(self, namespace: str, arrival: _Arrival) -> list[Sender] | None:
+        """Return a pod of each kind that could be in a namespace; None where there are too many."""
+        key = namespace, id(arrival.program)
+        if key not in self._imagined:
+            selectors = selectors_about(self._engine, self._world, arrival.receiver, namespace)
+            try:
+                self._imagined[key] = list(imagine_senders(namespace, self._world, selectors))
+            except TooManyKinds:
+                self._imagined[key] = None
+        return self._imagined[key]
 
     def _outside(self, receiver: Receiver, port: int, layers: Sequence[Layer]) -> Iterator[Stage]:
         """Yield what the network asks of callers who are no pods: their addresses."""
@@ -280,36 +380,122 @@ class NetworkReach:
             chain = next((case.chain for case in layer.cases if rewrite(case.when, settle) == ALWAYS), layer.otherwise)
             yield from (_rewritten(stage, settle) for stage in chain.stages)
 
-    def _verdict(self, sender: Sender, receivers: Sequence[Receiver], port: int, transport: str = "TCP") -> _Verdict:
-        """Return whether the network lets a connection pass, and the rule that says so, if it is one."""
-        ends = [receiver for receiver in receivers if share_family(sender, receiver)] or receivers
-        verdicts = [self._verdict_at(sender, receiver, port, transport) for receiver in ends]
-        return next((verdict for verdict in verdicts if not verdict[0]), verdicts[0])
+    def _arrivals(self, receivers: Iterable[Receiver], port: int, transport: str = "TCP") -> list[_Arrival]:
+        return [
+            self._arrival(receiver, {**receiver.values, PORT: port, TRANSPORT: transport}) for receiver in receivers
+        ]
 
-    def _verdict_at(self, sender: Sender, receiver: Receiver, port: int, transport: str) -> _Verdict:
-        ends = [end for end in (sender.end, receiver.end) if isinstance(end, NetworkEnd)]
-        programs = [self._engine.program(end) for end in ends]
-        values: dict[Attribute, Known] = {**receiver.values, **sender.values, PORT: port, TRANSPORT: transport}
-        values.update(vicinity_of(sender, receiver, is_direct=True))
-        looked_at = sorted(
-            {attribute for program in programs for layer in program.layers for attribute in layer.looks_at}
-        )
-        key = (*map(id, programs), *(values.get(attribute, UNKNOWN) for attribute in looked_at))
+    def _arrival(self, receiver: Receiver, values: Values) -> _Arrival:
+        program = self._engine.program(receiver.end) if isinstance(receiver.end, NetworkEnd) else None
+        return _Arrival(receiver, values, program, self._kind(program, values))
+
+    def _departure(self, sender: Sender) -> _Departure:
+        departure = self._departures.get(sender)
+        if departure is None:
+            program = self._engine.program(sender.end) if sender.end is not None else None
+            departure = _Departure(program, self._kind(program, sender.values))
+            self._departures[sender] = departure
+        return departure
+
+    def _kind(self, program: Program | None, values: Values) -> int:
+        """Return a number that all ends have which have this program, and which no policy tells apart."""
+        truths = (self._truths(self._asked, attribute, value) for attribute, value in sorted(values.items()))
+        return self._kinds.setdefault((id(program), *values.keys(), *truths), len(self._kinds))
+
+    def _truths(self, asked: _Asked, attribute: Attribute, value: Known) -> tuple[bool, ...]:
+        """Return which of the questions about an attribute a value answers with yes."""
+        truths = asked.truths.get((attribute, value))
+        if truths is None:
+            truths = tuple(atom.accepts(value) for atom in asked.atoms.get(attribute, ()))
+            asked.truths[attribute, value] = truths
+        return truths
+
+    def _verdict(self, sender: Sender, arrivals: Sequence[_Arrival]) -> _Verdict:
+        """Return whether the network lets a connection pass, whichever address of the receiver it is to."""
+        if len(arrivals) > 1:
+            arrivals = [each for each in arrivals if share_family(sender, each.receiver)] or arrivals
+        verdicts = [self._verdict_at(sender, each) for each in arrivals]
+        denied = next((verdict for verdict in verdicts if not verdict.passes), None)
+        if denied is None or len(verdicts) == 1:
+            return verdicts[0]
+        cases = [
+            all_of([_equal(DESTINATION_ADDRESS, each.values.get(DESTINATION_ADDRESS)), verdict.when])
+            for each, verdict in zip(arrivals, verdicts, strict=True)
+            if verdict.may_pass
+        ]
+        return _Verdict(False, denied.origin, any_of(cases))
+
+    def _verdict_at(self, sender: Sender, arrival: _Arrival) -> _Verdict:
+        if self._has_added_labels and self._is_unlabelled(sender, arrival.receiver):
+            return _DEPENDS
+        departure = self._departure(sender)
+        vicinity = vicinity_of(sender, arrival.receiver, is_direct=True)
+        key = departure.kind, arrival.kind, vicinity.get(VICINITY, UNKNOWN)
         verdict = self._verdicts.get(key)
         if verdict is None:
-            request = Request(values)
-            origin: Origin | None = None
-            passes = True
-            for program in programs:
-                number = program.finder.find(request)
-                outcome = program.outcome(number)
-                if outcome.rule is not None:
-                    origin = outcome.rule.origin
-                if not outcome.allowed:
-                    passes, origin = False, outcome.rule.origin if outcome.rule is not None else None
-                    break
-            verdict = self._verdicts[key] = passes, origin
+            values = {**arrival.values, **sender.values, **vicinity}
+            programs = [program for program in (departure.program, arrival.program) if program is not None]
+            verdicts = [self._outcome(program, values) for program in programs]
+            denied = next((each for each in verdicts if not each.passes), None)
+            origins = [each.origin for each in verdicts if each.origin is not None]
+            if denied is None:
+                verdict = _Verdict(True, origins[-1] if origins else None, ALWAYS)
+            else:
+                may_pass = all(each.may_pass for each in verdicts)
+                when = all_of([each.when for each in verdicts]) if may_pass else NEVER
+                verdict = _Verdict(False, denied.origin, when)
+            self._verdicts[key] = verdict
         return verdict
+
+    def _is_unlabelled(self, sender: Sender, receiver: Receiver) -> bool:
+        """Return whether labels matter that a cluster adds to the pods of templates."""
+        ends = [end for end in (sender.end, receiver.end) if isinstance(end, NetworkEnd)]
+        if any(map(self._engine.uncertain, ends)):
+            return True
+        return unlabelled_peer(self._engine, self._world, ends) is not None
+
+    def _outcome(self, program: Program, values: Values) -> _Verdict:
+        """Return what one end does, which is the same for all values that its rules do not tell apart."""
+        asked = self._asked_by.get(id(program))
+        if asked is None:
+            asked = self._asked_by[id(program)] = _Asked.of(program.layers)
+        known = (
+            self._truths(asked, attribute, values[attribute]) if attribute in values else None
+            for attribute in asked.atoms
+        )
+        key = id(program), *known
+        outcome = self._outcomes.get(key)
+        if outcome is None:
+            decided = program.outcome(program.finder.find(Request(values)))
+            when = ALWAYS if decided.allowed else _passing(program, asked, values)
+            outcome = _Verdict(decided.allowed, decided.rule.origin if decided.rule is not None else None, when)
+            self._outcomes[key] = outcome
+        return outcome
+
+
+def _passing(program: Program, asked: _Asked, values: Values) -> Predicate:
+    """Return which values of what is unknown let a connection pass that is denied since it is unknown."""
+    unknown = [attribute for attribute in asked.atoms if attribute not in values]
+    if not unknown:
+        return NEVER
+    atoms = [atom for atoms in asked.atoms.values() for atom in atoms]
+    cells, is_all = cells_of_attributes(atoms, unknown)
+    if not is_all or prod(len(cells[attribute]) for attribute in unknown) > _MOST_CELLS:
+        return Is(unknown[0], Present())  # it depends
+    return any_of(
+        all_of([_in_cell(asked, attribute, value) for attribute, value in zip(unknown, chosen, strict=True)])
+        for chosen in product(*(cells[attribute] for attribute in unknown))
+        if program.outcome(program.finder.find(Request({**values, **dict(zip(unknown, chosen, strict=True))}))).allowed
+    )
+
+
+def _in_cell(asked: _Asked, attribute: Attribute, value: Known) -> Predicate:
+    """Match the values of an attribute that rules do not tell from this one."""
+    return all_of([atom if atom.accepts(value) else Not(atom) for atom in asked.atoms[attribute]])
+
+
+def _equal(attribute: Attribute, value: Known) -> Predicate:
+    return Is(attribute, OneOf(frozenset(values_of(value)))) if value is not None else Not(Is(attribute, Present()))
 
 
 _ELSEWHERE: dict[Attribute, Known] = {**OUTSIDE, TRANSPORT: "TCP", VICINITY: None}
@@ -335,6 +521,23 @@ def _rewritten(stage: Stage, settle: Callable[[Is | Computed], Predicate]) -> St
 
 def _step(who: Predicate, effect: Effect, origin: Origin | None) -> Step:
     return Step(Rule(who, origin if origin is not None else _ISOLATED if effect is Effect.DENY else _OPEN), effect)
+
+
+def _steps_of_some(who: Predicate, verdicts: Sequence[tuple[Sender, _Verdict]]) -> Iterator[Step]:
+    """Yield what lets some connections of pods pass: from one of several addresses, or depending on what is unknown."""
+    pods: dict[Predicate, list[str]] = defaultdict(list)
+    addresses = Counter(_key(sender) for sender, _ in verdicts)
+    for sender, verdict in verdicts:
+        if verdict.may_pass:
+            is_one = addresses[_key(sender)] == 1
+            at = ALWAYS if is_one else _equal(PACKET_SOURCE, sender.values.get(PACKET_SOURCE))
+            pods[all_of([at, verdict.when])].append(_key(sender))
+    for when, keys in pods.items():
+        yield _step(all_of([who, Is(SOURCE_WORKLOAD, OneOf(frozenset(keys))), when]), Effect.ACCEPT, None)
+
+
+def _labelled(senders: Iterable[Sender]) -> Predicate:
+    return Is(SOURCE_LABELS, OneOf(frozenset(str(sender.values[SOURCE_LABELS]) for sender in senders)))
 
 
 def _key(sender: Sender) -> str:

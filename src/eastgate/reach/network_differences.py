@@ -6,13 +6,31 @@ compared here, connection by connection, between ends that policies tell apart.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 
 from eastgate.api.authority import Authority
-from eastgate.api.questions.network import Receiver, Sender, receive, receive_outside, send, send_from_outside
-from eastgate.ir import InNetwork, Is, Matcher
-from eastgate.ir.attributes import DESTINATION_ADDRESS, PACKET_SOURCE, PORT, Attribute
+from eastgate.api.questions.network import (
+    Receiver,
+    Sender,
+    TooManyKinds,
+    imagine_pod,
+    imagine_senders,
+    receive,
+    receive_outside,
+    selectors_about,
+    send,
+    send_from_outside,
+)
+from eastgate.ir import InNetwork, Is, Labelled, Matcher
+from eastgate.ir.attributes import (
+    DESTINATION_ADDRESS,
+    DESTINATION_DOMAIN,
+    PACKET_SOURCE,
+    PORT,
+    SOURCE_LABELS,
+    Attribute,
+)
 from eastgate.reach.network import NetworkReach, network_reach
 from eastgate.records import dataclass
 from eastgate.symbolic.cells import representatives
@@ -20,6 +38,7 @@ from eastgate.symbolic.cells import representatives
 __all__ = ["TooManyConnections", "differing_connection"]
 
 _MOST_CONNECTIONS = 500_000
+_ELSEWHERE = "203.0.113.7"  # an address that nobody has
 
 
 class TooManyConnections(Exception):  # noqa: N818 - it is no error: nothing is said
@@ -30,13 +49,24 @@ class TooManyConnections(Exception):  # noqa: N818 - it is no error: nothing is 
 class _ComparedConnection:
     """A connection between two ends, as questions name them."""
 
-    source: str
+    source: str | _ImaginedPod
     to: str
     port: int
     transport: str
 
     def __str__(self) -> str:
         return f"{self.source} to {self.to}, {self.transport} port {self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class _ImaginedPod:
+    """A pod that no manifest has, of a kind that policies of either side tell from others."""
+
+    namespace: str
+    labels: str
+
+    def __str__(self) -> str:
+        return f"a pod of namespace {self.namespace} with the labels {{{self.labels}}}"
 
 
 def differing_connection(old: Authority, new: Authority) -> str | None:
@@ -62,10 +92,14 @@ def _connections(old: Authority, new: Authority, sides: Iterable[NetworkReach]) 
     ports = sorted(declared | named)
     pods = [f"pod:{key}" for key in common]
     callers = [f"ip:{address}" for address in _addresses(atoms, PACKET_SOURCE)]
-    outside = [f"ip:{address}" for address in _addresses(atoms, DESTINATION_ADDRESS)]
-    arriving = product([*pods, *callers], pods, ports, ("UDP", "SCTP"))
-    leaving = product(pods, outside, ports, ("TCP", "UDP", "SCTP"))
-    number = len(ports) * len(pods) * (2 * (len(pods) + len(callers)) + 3 * len(outside))
+    addresses = _addresses(atoms, DESTINATION_ADDRESS)
+    names = [f"name:{name}" for name in _domains(atoms)]
+    outside = [*(f"ip:{address}" for address in {*addresses, *_nodes(old, new)}), *names]
+    imagined = _imagine(old, new, atoms)
+    everybody: list[str | _ImaginedPod] = [*pods, *imagined]
+    arriving = product([*everybody, *callers], pods, ports, ("UDP", "SCTP"))
+    leaving = product(everybody, sorted(outside), ports, ("TCP", "UDP", "SCTP"))
+    number = len(ports) * (2 * len(pods) * (len(everybody) + len(callers)) + 3 * len(everybody) * len(outside))
     if number > _MOST_CONNECTIONS:
         raise TooManyConnections
     yield from (_ComparedConnection(*ends) for ends in (*arriving, *leaving))
@@ -79,7 +113,35 @@ def _addresses(atoms: Iterable[Is], attribute: Attribute) -> list[str]:
     """Return an address of each kind that policies tell apart, at least one."""
     networks: list[Matcher] = [matcher for matcher in _matchers(atoms, attribute) if isinstance(matcher, InNetwork)]
     chosen = representatives(attribute, networks) if networks else []
-    return [address for address in chosen if isinstance(address, str)] or ["203.0.113.7"]
+    return [address for address in chosen if isinstance(address, str)] or [_ELSEWHERE]
+
+
+def _nodes(old: Authority, new: Authority) -> Iterator[str]:
+    """Yield the addresses of nodes, which policies may treat otherwise than those around them."""
+    for side in (old, new):
+        yield from (address for node in side.world.nodes.values() for address in node.addresses)
+        yield from (pod.host_ip for pod in side.world.workloads.values() if pod.host_ip is not None)
+
+
+def _domains(atoms: Iterable[Is]) -> list[str]:
+    """Return a domain name of each kind that policies tell apart."""
+    matchers = _matchers(atoms, DESTINATION_DOMAIN)
+    return [name for name in representatives(DESTINATION_DOMAIN, matchers) if isinstance(name, str)] if matchers else []
+
+
+def _imagine(old: Authority, new: Authority, atoms: Sequence[Is]) -> list[_ImaginedPod]:
+    """Return a pod of each kind that could be in a namespace of both sides. Raises TooManyConnections."""
+    asked = [matcher for matcher in _matchers(atoms, SOURCE_LABELS) if isinstance(matcher, Labelled)]
+    nobody = Receiver({})
+    imagined: list[_ImaginedPod] = []
+    for namespace in sorted({*old.world.namespaces_in_use()} & {*new.world.namespaces_in_use()}):
+        subjects = [each for side in (old, new) for each in selectors_about(side.engine, side.world, nobody, namespace)]
+        try:
+            senders = list(imagine_senders(namespace, old.world, [*subjects, *asked]))
+        except TooManyKinds:
+            raise TooManyConnections from None
+        imagined += [_ImaginedPod(namespace, str(sender.values[SOURCE_LABELS])) for sender in senders]
+    return imagined
 
 
 def _passes(side: Authority, reach: NetworkReach, connection: _ComparedConnection) -> bool:
@@ -90,6 +152,8 @@ def _passes(side: Authority, reach: NetworkReach, connection: _ComparedConnectio
 
 
 def _senders(side: Authority, connection: _ComparedConnection) -> tuple[Sender, ...]:
+    if isinstance(connection.source, _ImaginedPod):
+        return (imagine_pod(connection.source.namespace, connection.source.labels, side.world),)
     kind, _, name = connection.source.partition(":")
     return send(side.world.workloads[name], side.world) if kind == "pod" else send_from_outside(name, side.world)
 
@@ -98,4 +162,7 @@ def _receivers(side: Authority, connection: _ComparedConnection) -> tuple[Receiv
     kind, _, name = connection.to.partition(":")
     if kind == "pod":
         return receive(side.world.workloads[name], side.world, connection.port, connection.transport)
+    if kind == "name":
+        outside = receive_outside(_ELSEWHERE, side.world)
+        return (Receiver({**outside.values, DESTINATION_DOMAIN: name}),)
     return (receive_outside(name, side.world),)

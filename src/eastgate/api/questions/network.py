@@ -14,13 +14,27 @@ from eastgate.api.questions.arrivals import EntryPoint, Values, account_named
 from eastgate.api.questions.codes import BAD_SOURCE, QuestionError
 from eastgate.api.questions.derived import address_of, transport_of
 from eastgate.api.questions.ends import source_of
-from eastgate.cluster import PodsAcross, PodsMatching, PodsOfAccount, Target, Workload, World
+from eastgate.cluster import PodsAcross, PodsMatching, PodsOfAccount, Target, Workload, World, service_account_id
 from eastgate.cluster.points import Direction, NetworkEnd, Point, UnseenHop
 from eastgate.cluster.question import Question
 from eastgate.cluster.targets import GatewayNamed
 from eastgate.dialects import Policy
 from eastgate.engine.engine import Engine
-from eastgate.ir import Is, Known, Labelled, Layer, Matcher, OneOf, labels_text
+from eastgate.ir import (
+    ALWAYS,
+    NEVER,
+    Computed,
+    Is,
+    Known,
+    Labelled,
+    Layer,
+    Matcher,
+    OneOf,
+    Predicate,
+    atoms,
+    labels_text,
+    rewrite,
+)
 from eastgate.ir.attributes import (
     DESTINATION_ADDRESS,
     DESTINATION_DOMAIN,
@@ -49,6 +63,8 @@ __all__ = [
     "TooManyKinds",
     "connections_of",
     "cross_network",
+    "external_identity",
+    "imagine_pod",
     "imagine_senders",
     "name_ports",
     "receive",
@@ -59,6 +75,7 @@ __all__ = [
     "send_from_outside",
     "senders_of",
     "share_family",
+    "unlabelled_peer",
     "vicinity_of",
 ]
 
@@ -112,6 +129,8 @@ def senders_of(
     account = account_named(source, settings)
     if account is not None:
         pods = [world.workloads[key] for key in sorted(world.select(PodsOfAccount(*account)))]
+        identity = service_account_id(settings.trust_domain, *account)
+        pods += [each for each in world.workloads.values() if external_identity(each) == identity]
         if given is not None:
             pods = [pod for pod in pods if given in _addresses(pod, world)] or pods
         if pods:
@@ -121,10 +140,17 @@ def senders_of(
         except TooManyKinds:
             message = f"no manifest has a pod of `{source}`, and network policies tell too many kinds of pods apart"
             raise QuestionError(BAD_SOURCE, message, "ask for a pod, or give the pods of the account") from None
-    if isinstance(source, ends.UnknownCaller):
-        return (Sender({}),)
+    if isinstance(source, ends.UnknownCaller):  # it may be any pod, too
+        pods = [pod for pod in world.workloads.values() if pod.is_pod]
+        return (Sender({}), *(sender for pod in pods for sender in send(pod, world, given)))
     address = given if given is not None else address_of(source.value) if isinstance(source, ends.Address) else None
     return send_from_outside(address, world)
+
+
+def external_identity(workload: Workload) -> str | None:
+    """Return the SPIFFE ID that is in the certificate of an ExternalWorkload; None of what is none, or has none."""
+    name = workload.mesh_name or ""
+    return name if workload.kind == "ExternalWorkload" and name.startswith("spiffe://") else None
 
 
 def send_from_outside(address: str | None, world: World) -> tuple[Sender, ...]:
@@ -161,15 +187,20 @@ def imagine_senders(
     namespace: str, world: World, selectors: Iterable[Labelled], given: str | None = None
 ) -> Iterator[Sender]:
     """Yield a pod of each kind that could be in a namespace: `selectors` tell them apart. Raises TooManyKinds."""
-    home = labels_text(world.namespace(namespace).labels)
     cells, is_all = cells_of_attributes([Is(SOURCE_LABELS, matcher) for matcher in selectors], [SOURCE_LABELS])
     kinds = [text for text in cells[SOURCE_LABELS] if isinstance(text, str) and text != OTHER]
     if not is_all or len(kinds) > _MOST_KINDS:
         raise TooManyKinds
-    address: Values = {} if given is None else {PACKET_SOURCE: given}
     for labels in kinds or [""]:
-        end = NetworkEnd(f"{namespace}/a pod with the labels {{{labels}}}", Direction.EGRESS, labels)
-        yield Sender({SOURCE_NAMESPACE: home, SOURCE_LABELS: labels, **address}, end)
+        yield imagine_pod(namespace, labels, world, given)
+
+
+def imagine_pod(namespace: str, labels: str, world: World, given: str | None = None) -> Sender:
+    """Return a pod with these labels that no manifest has."""
+    home = labels_text(world.namespace(namespace).labels)
+    address: Values = {} if given is None else {PACKET_SOURCE: given}
+    end = NetworkEnd(f"{namespace}/a pod with the labels {{{labels}}}", Direction.EGRESS, labels)
+    return Sender({SOURCE_NAMESPACE: home, SOURCE_LABELS: labels, **address}, end)
 
 
 # Receivers
@@ -316,14 +347,14 @@ def name_ports(entry: EntryPoint, layers: Iterable[Layer], question: Question, w
 
     These are one port of each kind that rules tell apart, and all that have names.
     """
-    atoms = [atom for layer in layers for atom in layer.atoms(observed=False) if isinstance(atom, Is)]
+    asked = [atom for layer in layers for atom in layer.atoms(observed=False) if isinstance(atom, Is)]
     workload = _workload_at(entry.points, world)
-    is_told = {PORT, PORT_NAME}.isdisjoint(entry.values) and any(atom.attribute == PORT_NAME for atom in atoms)
+    is_told = {PORT, PORT_NAME}.isdisjoint(entry.values) and any(atom.attribute == PORT_NAME for atom in asked)
     if workload is None or not is_told:
         yield {}
         return
     named: Matcher = OneOf(frozenset(port.number for port in workload.ports if port.name))
-    matchers = [atom.matcher for atom in atoms if atom.attribute == PORT]
+    matchers = [atom.matcher for atom in asked if atom.attribute == PORT]
     for port in representatives(PORT, [*matchers, named]):
         if isinstance(port, int):
             yield {PORT: port, PORT_NAME: _port_names(workload, port, transport_of(question))}
@@ -355,3 +386,46 @@ def selectors_about(engine: Engine[Policy], world: World, receiver: Receiver, na
             for atom in layer.atoms(observed=False):
                 if isinstance(atom, Is) and atom.attribute == SOURCE_LABELS and isinstance(atom.matcher, Labelled):
                     yield atom.matcher
+
+
+def unlabelled_peer(engine: Engine[Policy], world: World, points: Iterable[Point]) -> tuple[NetworkEnd, Policy] | None:
+    """Return an end whose labels nobody knows, with a policy of the other end for which they matter.
+
+    A cluster adds labels to the pods of templates, and peers may be selected by those.
+    """
+    ends_of_it = {point.direction: point for point in points if isinstance(point, NetworkEnd)}
+    for direction, end in ends_of_it.items():
+        workload = world.workloads.get(end.workload)
+        other = ends_of_it.get(Direction.INGRESS if direction is Direction.EGRESS else Direction.EGRESS)
+        if workload is None or not workload.derived or other is None:
+            continue
+        for attachment in engine.attached(other):
+            layers = engine.layers_of(attachment.policy, other.direction)
+            if any(_may_be_selected(layer, workload, direction, world) for layer in layers):
+                return end, attachment.policy
+    return None
+
+
+def _may_be_selected(layer: Layer, workload: Workload, direction: Direction, world: World) -> bool:
+    """Return whether rules of a layer look at labels that pods of a template may have or not."""
+    home, labels = (
+        (SOURCE_NAMESPACE, SOURCE_LABELS)
+        if direction is Direction.EGRESS
+        else (DESTINATION_NAMESPACE, DESTINATION_LABELS)
+    )
+    namespace = labels_text(world.namespace(workload.namespace).labels)
+
+    def settle(atom: Is | Computed) -> Predicate:
+        if not isinstance(atom, Is) or atom.attribute != home:
+            return atom
+        return ALWAYS if atom.accepts(namespace) else NEVER
+
+    rules = (rule for chain in layer.chains for rule in chain.rules(observed=False))
+    return any(
+        isinstance(atom, Is)
+        and atom.attribute == labels
+        and isinstance(atom.matcher, Labelled)
+        and atom.matcher.selector.may_match(workload.labels)
+        for rule in rules
+        for atom in atoms(rewrite(rule.when, settle))
+    )
