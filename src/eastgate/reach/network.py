@@ -97,7 +97,7 @@ _MOST_CELLS = 256  # of what is unknown, that are looked at one by one
 
 
 @dataclass(frozen=True, slots=True)
-class _Verdict:
+class _NetworkVerdict:
     """Whether the network lets a connection pass, whatever is unknown of it, and the rule that says so, if it is one.
 
     `when`: what must be so for it to pass.
@@ -144,7 +144,7 @@ class FromOwnNode:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Asked:
+class _AskedOfNetwork:
     """What policies ask of connections, attribute by attribute, and how values answer it."""
 
     atoms: Mapping[Attribute, tuple[Is, ...]]
@@ -157,7 +157,7 @@ class _Asked:
         return any(isinstance(each, Labelled) and any(map(is_added_label, each.selector.keys)) for each in matchers)
 
     @classmethod
-    def of(cls, layers: Iterable[Layer]) -> _Asked:
+    def of(cls, layers: Iterable[Layer]) -> _AskedOfNetwork:
         """Collect what layers ask."""
         atoms: dict[Attribute, dict[Is, None]] = defaultdict(dict)
         for atom in (atom for layer in layers for atom in layer.atoms(observed=False) if isinstance(atom, Is)):
@@ -187,7 +187,7 @@ _FROM_NODE = Origin(None, 0, derived=FromOwnNode())
 _ISOLATED = Origin(None, 0, derived=Isolation())
 _OPEN = Origin(None, 0, derived=NothingInTheWay())
 
-_DEPENDS = _Verdict(False, None, Is(SOURCE_LABELS, Present()))
+_DEPENDS = _NetworkVerdict(False, None, Is(SOURCE_LABELS, Present()))
 
 _reached: WeakKeyDictionary[Engine[Policy], tuple[int, NetworkReach]] = WeakKeyDictionary()
 
@@ -214,9 +214,9 @@ class NetworkReach:
         self._world = authority.world
         self._settings = authority.settings
         self._engine = authority.engine
-        self._verdicts: dict[Hashable, _Verdict] = {}
-        self._outcomes: dict[Hashable, _Verdict] = {}
-        self._asked_by: dict[int, _Asked] = {}
+        self._verdicts: dict[Hashable, _NetworkVerdict] = {}
+        self._outcomes: dict[Hashable, _NetworkVerdict] = {}
+        self._asked_by: dict[int, _AskedOfNetwork] = {}
         self._kinds: dict[Hashable, int] = {}
         self._departures: dict[Sender, _Departure] = {}
         self._imagined: dict[Hashable, list[Sender] | None] = {}
@@ -236,7 +236,7 @@ class NetworkReach:
         atoms = (atom for layer in self._egress for atom in layer.atoms(observed=False))
         self._asked_of_ports = tuple(dict.fromkeys(atom for atom in atoms if PORT in _attributes(atom)))
         arriving = (layer for each in policies for layer in self._engine.layers_of(each, Direction.INGRESS))
-        self._asked = _Asked.of([*self._egress, *arriving])
+        self._asked = _AskedOfNetwork.of([*self._egress, *arriving])
         self._has_added_labels = self._asked.has_added_labels or any(
             self._engine.uncertain(NetworkEnd(key, Direction.INGRESS)) for key in self._world.workloads
         )
@@ -402,7 +402,7 @@ class NetworkReach:
         truths = (self._truths(self._asked, attribute, value) for attribute, value in sorted(values.items()))
         return self._kinds.setdefault((id(program), *values.keys(), *truths), len(self._kinds))
 
-    def _truths(self, asked: _Asked, attribute: Attribute, value: Known) -> tuple[bool, ...]:
+    def _truths(self, asked: _AskedOfNetwork, attribute: Attribute, value: Known) -> tuple[bool, ...]:
         """Return which of the questions about an attribute a value answers with yes."""
         truths = asked.truths.get((attribute, value))
         if truths is None:
@@ -410,7 +410,7 @@ class NetworkReach:
             asked.truths[attribute, value] = truths
         return truths
 
-    def _verdict(self, sender: Sender, arrivals: Sequence[_Arrival]) -> _Verdict:
+    def _verdict(self, sender: Sender, arrivals: Sequence[_Arrival]) -> _NetworkVerdict:
         """Return whether the network lets a connection pass, whichever address of the receiver it is to."""
         if len(arrivals) > 1:
             arrivals = [each for each in arrivals if share_family(sender, each.receiver)] or arrivals
@@ -423,9 +423,9 @@ class NetworkReach:
             for each, verdict in zip(arrivals, verdicts, strict=True)
             if verdict.may_pass
         ]
-        return _Verdict(False, denied.origin, any_of(cases))
+        return _NetworkVerdict(False, denied.origin, any_of(cases))
 
-    def _verdict_at(self, sender: Sender, arrival: _Arrival) -> _Verdict:
+    def _verdict_at(self, sender: Sender, arrival: _Arrival) -> _NetworkVerdict:
         if self._has_added_labels and self._is_unlabelled(sender, arrival.receiver):
             return _DEPENDS
         departure = self._departure(sender)
@@ -439,11 +439,11 @@ class NetworkReach:
             denied = next((each for each in verdicts if not each.passes), None)
             origins = [each.origin for each in verdicts if each.origin is not None]
             if denied is None:
-                verdict = _Verdict(True, origins[-1] if origins else None, ALWAYS)
+                verdict = _NetworkVerdict(True, origins[-1] if origins else None, ALWAYS)
             else:
                 may_pass = all(each.may_pass for each in verdicts)
                 when = all_of([each.when for each in verdicts]) if may_pass else NEVER
-                verdict = _Verdict(False, denied.origin, when)
+                verdict = _NetworkVerdict(False, denied.origin, when)
             self._verdicts[key] = verdict
         return verdict
 
@@ -454,11 +454,11 @@ class NetworkReach:
             return True
         return unlabelled_peer(self._engine, self._world, ends) is not None
 
-    def _outcome(self, program: Program, values: Values) -> _Verdict:
+    def _outcome(self, program: Program, values: Values) -> _NetworkVerdict:
         """Return what one end does, which is the same for all values that its rules do not tell apart."""
         asked = self._asked_by.get(id(program))
         if asked is None:
-            asked = self._asked_by[id(program)] = _Asked.of(program.layers)
+            asked = self._asked_by[id(program)] = _AskedOfNetwork.of(program.layers)
         known = (
             self._truths(asked, attribute, values[attribute]) if attribute in values else None
             for attribute in asked.atoms
@@ -468,12 +468,12 @@ class NetworkReach:
         if outcome is None:
             decided = program.outcome(program.finder.find(Request(values)))
             when = ALWAYS if decided.allowed else _passing(program, asked, values)
-            outcome = _Verdict(decided.allowed, decided.rule.origin if decided.rule is not None else None, when)
+            outcome = _NetworkVerdict(decided.allowed, decided.rule.origin if decided.rule is not None else None, when)
             self._outcomes[key] = outcome
         return outcome
 
 
-def _passing(program: Program, asked: _Asked, values: Values) -> Predicate:
+def _passing(program: Program, asked: _AskedOfNetwork, values: Values) -> Predicate:
     """Return which values of what is unknown let a connection pass that is denied since it is unknown."""
     unknown = [attribute for attribute in asked.atoms if attribute not in values]
     if not unknown:
@@ -489,7 +489,7 @@ def _passing(program: Program, asked: _Asked, values: Values) -> Predicate:
     )
 
 
-def _in_cell(asked: _Asked, attribute: Attribute, value: Known) -> Predicate:
+def _in_cell(asked: _AskedOfNetwork, attribute: Attribute, value: Known) -> Predicate:
     """Match the values of an attribute that rules do not tell from this one."""
     return all_of([atom if atom.accepts(value) else Not(atom) for atom in asked.atoms[attribute]])
 
@@ -523,7 +523,7 @@ def _step(who: Predicate, effect: Effect, origin: Origin | None) -> Step:
     return Step(Rule(who, origin if origin is not None else _ISOLATED if effect is Effect.DENY else _OPEN), effect)
 
 
-def _steps_of_some(who: Predicate, verdicts: Sequence[tuple[Sender, _Verdict]]) -> Iterator[Step]:
+def _steps_of_some(who: Predicate, verdicts: Sequence[tuple[Sender, _NetworkVerdict]]) -> Iterator[Step]:
     """Yield what lets some connections of pods pass: from one of several addresses, or depending on what is unknown."""
     pods: dict[Predicate, list[str]] = defaultdict(list)
     addresses = Counter(_key(sender) for sender, _ in verdicts)
