@@ -1,4 +1,4 @@
-"""On generated clusters np-guard and the oracle give the same answers about every pair of pods, and about outside."""
+"""On generated clusters np-guard, the oracle and Eastgate give the same answers about every pair of pods, and outside."""
 
 from __future__ import annotations
 
@@ -50,7 +50,6 @@ def by_oracle(manifests: list[Manifest], asks: list[Ask]) -> list[bool | None]:
 
 
 def by_eastgate(manifests: list[Manifest], asks: list[Ask]) -> list[bool | None]:
-    """For `test_np_guard_and_eastgate_agree`, which is to come with the dialect."""
     return [decision.allowed for decision in decide(manifests, asks)]
 
 
@@ -69,3 +68,9 @@ def differences(
 @given(clusters())
 def test_np_guard_and_the_oracle_agree(manifests: list[Manifest]) -> None:
     assert differences(manifests, by_oracle) == []
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(clusters())
+def test_np_guard_and_eastgate_agree(manifests: list[Manifest]) -> None:
+    assert differences(manifests, by_eastgate) == []
