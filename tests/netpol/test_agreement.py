@@ -1,4 +1,4 @@
-"""On generated clusters np-guard, the oracle and Eastgate give the same answers about every pair of pods, and outside."""
+"""On generated clusters np-guard, the oracle and Eastgate answer alike about every pair of pods, and about outside."""
 
 from __future__ import annotations
 
