@@ -71,7 +71,9 @@ def stance_of(workload: Workload, attached: Sequence[Attachment[IstioPolicy]], s
     return IstioStance(
         mesh,
         plane,
-        bindings_of(workload, world, mesh.trust_domain) if plane is ServingPlane.ZTUNNEL else (),
+        bindings_of(workload, world, mesh.trust_domain, by_labels=data_plane is IstioDataPlane.AUTO)
+        if plane is ServingPlane.ZTUNNEL
+        else (),
         is_gateway_pod(workload, world),
         workload.labels.get(GATEWAY_NAME_LABEL),
         is_waypoint_pod(workload, world),

@@ -9,7 +9,7 @@ from typing import Final
 from eastgate.cluster import GATEWAY_NAME_LABEL, Workload, World
 from eastgate.dialects.istio.settings import IstioDataPlane
 
-__all__ = ["ServingPlane", "is_assumed", "is_gateway_pod", "plane_of"]
+__all__ = ["ServingPlane", "injected_namespaces", "is_assumed", "is_gateway_pod", "plane_of"]
 
 _INJECTION: Final = "istio-injection"
 _INJECT: Final = "sidecar.istio.io/inject"
@@ -86,6 +86,15 @@ def _is_unlabelled(workload: Workload, world: World) -> bool:
     if _MESH_LABELS & (workload.labels.keys() | workload.annotations.keys()):
         return False
     return not any(_MESH_LABELS & known.labels.keys() for known in world.namespaces.values())
+
+
+def injected_namespaces(world: World) -> list[str]:
+    """Return the namespaces whose pods get a sidecar, unless they say otherwise."""
+    return [
+        name
+        for name, namespace in sorted(world.namespaces.items())
+        if _is_injected(Workload(f"{name}/-", name, "-"), namespace.labels)
+    ]
 
 
 def _is_injected(workload: Workload, namespace: Mapping[str, str]) -> bool:

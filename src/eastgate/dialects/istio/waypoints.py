@@ -7,6 +7,7 @@ then calls the workload itself, whose ztunnel sees the waypoint's identity and a
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from eastgate.cluster import (
@@ -24,8 +25,9 @@ from eastgate.cluster import (
 )
 from eastgate.dialects.istio.ingress import gateway_identities, is_led_through_waypoint
 from eastgate.dialects.istio.model import IstioPolicy
+from eastgate.dialects.istio.planes import injected_namespaces
 from eastgate.dialects.istio.targets import WAYPOINT_CLASS
-from eastgate.ir import And, InNetwork, Is, OneOf, Or, Predicate, rewrite
+from eastgate.ir import AccountsOf, And, InNetwork, Is, OneOf, Or, Predicate, rewrite
 from eastgate.ir.attributes import ADDRESS, DESTINATION_ADDRESS, IDENTITY, PORT, Attribute
 from eastgate.ir.matchers import Known, Matcher
 from eastgate.ir.predicates import ALWAYS, NEVER, Computed
@@ -61,18 +63,26 @@ class Binding:
     """The waypoint of traffic that is addressed to a Service, or where `service` is None, to the workload itself.
 
     `ports` are those of the Service, each with the ports of the workload that it leads to. `passing` are the identities
-    of gateways that go past the waypoint.
+    of gateways that go past the waypoint, and so do `sidecars`: all accounts of namespaces whose pods have them.
     """
 
     service: str | None
     waypoint: Waypoint
     ports: tuple[tuple[int, tuple[int, ...]], ...] = ()
     passing: frozenset[str] = frozenset()
+    sidecars: tuple[AccountsOf, ...] = ()
 
 
-def bindings_of(workload: Workload, world: World, trust_domain: str) -> tuple[Binding, ...]:
-    """Return the waypoints of traffic to a workload. What has none goes to the workload directly."""
-    return tuple(_bindings(workload, world, trust_domain))
+def bindings_of(workload: Workload, world: World, trust_domain: str, *, by_labels: bool = False) -> tuple[Binding, ...]:
+    """Return the waypoints of traffic to a workload. What has none goes to the workload directly.
+
+    `by_labels`: labels say which callers have sidecars; else none of them has one.
+    """
+    bindings = tuple(_bindings(workload, world, trust_domain))
+    if not bindings or not by_labels:
+        return bindings
+    sidecars = tuple(AccountsOf(trust_domain, namespace) for namespace in injected_namespaces(world))
+    return tuple(replace(binding, sidecars=sidecars) for binding in bindings)
 
 
 def _bindings(workload: Workload, world: World, trust_domain: str) -> Iterator[Binding]:

@@ -67,7 +67,8 @@ def _is_sent(policy: IstioAuthorizationPolicy) -> bool:
 
 def through_waypoint(binding: Binding) -> Predicate:
     """Return which requests go through a waypoint: of callers in the mesh, since nobody else is led there."""
-    past = (Not(Is(IDENTITY, OneOf(binding.passing))),) if binding.passing else ()
+    past = [Not(Is(IDENTITY, OneOf(binding.passing)))] if binding.passing else []
+    past += [Not(Is(IDENTITY, accounts)) for accounts in binding.sidecars]
     return all_of((addressed_to(binding), Is(IDENTITY, Present()), *past))
 
 
