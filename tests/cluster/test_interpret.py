@@ -60,7 +60,7 @@ GATEWAY = "gateway.networking.k8s.io/v1"
         ("discovery.k8s.io/v1", "EndpointSlice", True),
         ("v1", "Deployment", False),
         ("gateway.networking.k8s.io/v1beta1", "Gateway", True),
-        ("networking.istio.io/v1", "Gateway", False),
+        ("networking.istio.io/v1", "Gateway", True),
         ("policy.linkerd.io/v1beta3", "HTTPRoute", False),
         ("workload.linkerd.io/v1alpha1", "ExternalWorkload", True),
         ("workload.linkerd.io/v1beta1", "ExternalWorkload", True),

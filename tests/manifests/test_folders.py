@@ -36,13 +36,13 @@ ASIDE = {
     "drone.yml": "kind: pipeline\ntype: docker\nname: default\n",
     "kubeconfig.yaml": "apiVersion: v1\nkind: Config\nclusters: []\n",
     "kind.yaml": "kind: Cluster\napiVersion: kind.x-k8s.io/v1alpha4\nnodes: []\n",
-    "nameless.yaml": "apiVersion: v1\nkind: ConfigMap\ndata: {a: b}\n",
+    "nameless.yaml": "apiVersion: v1\nkind: LimitRange\ndata: {a: b}\n",
     "generated.yaml": "apiVersion: argoproj.io/v1alpha1\nkind: Workflow\nmetadata: {generateName: x-}\n",
     "other.yaml": "apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: 5}\nspec: {on: 1, a: 1, a: 2}\n",
     "machines.json": '{"kind": "compute#instanceList", "items": [{"id": 1}], "id": "x"}',
-    "two.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n---\n"
-    "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata: {a: b}\n",
-    "joined.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\napiVersion: v1\nkind: ConfigMap\n",
+    "two.yaml": "apiVersion: v1\nkind: LimitRange\nmetadata: {name: x}\n---\n"
+    "apiVersion: v1\nkind: LimitRange\nmetadata: {name: x}\ndata: {a: b}\n",
+    "joined.yaml": "apiVersion: v1\nkind: LimitRange\nmetadata: {name: x}\napiVersion: v1\nkind: LimitRange\n",
 }  # fmt: skip
 
 # Files that stop: they may hold a policy, or decide what exists.
@@ -287,9 +287,9 @@ def test_a_type_is_told_of_what_people_write(text: str) -> None:
 
 
 def test_what_is_skimmed_is_counted(tmp_path: Path) -> None:
-    folder = _folder(tmp_path, {"a.yaml": f"{POD}---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: c}}\n"})
+    folder = _folder(tmp_path, {"a.yaml": f"{POD}---\napiVersion: v1\nkind: LimitRange\nmetadata: {{name: c}}\n"})
     manifests = read_manifests([folder])
     assert (len(manifests.objects), manifests.unused) == (1, 1)
-    assert [one.kind for one in read_documents([folder], Settings()).documents] == ["Pod", "ConfigMap"]
+    assert [one.kind for one in read_documents([folder], Settings()).documents] == ["Pod", "LimitRange"]
     reading = read([folder], positioned=never, matters=lambda _version, kind: kind == "Pod", skim=True)
     assert (len(reading.documents), reading.unused) == (1, 1)
