@@ -225,7 +225,10 @@ class Decider:
         callers = self._resolver.callers(question)
         arrivals: list[tuple[_Crossing, Request]] = []
         for entry in self._resolver.entries(question, shared):
-            for crossing, caller in self._connections(question, entry, callers, with_network=with_network):
+            connections = (
+                self._connections(question, entry, callers) if with_network else [(entry, caller) for caller in callers]
+            )
+            for crossing, caller in connections:
                 values = {**shared, **caller, **crossing.values}
                 if crossing.hides_http:
                     crossing.complete(values, question)
@@ -244,12 +247,9 @@ class Decider:
         return arrivals
 
     def _connections(
-        self, question: Question, crossing: _Crossing, callers: Iterable[Values], *, with_network: bool
+        self, question: Question, crossing: _Crossing, callers: Iterable[Values]
     ) -> Iterator[tuple[_Crossing, Values]]:
-        """Yield every connection by which callers may come to a crossing."""
-        if not with_network:
-            yield from ((crossing, caller) for caller in callers)
-            return
+        """Yield every connection by which callers may come to a crossing, with both of its ends."""
         from eastgate.api.questions.network import (  # many have no such policies
             Receiver,
             Sender,

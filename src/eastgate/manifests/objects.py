@@ -215,8 +215,6 @@ class Collector:
         first = self._reading.seen.setdefault(identity, document)
         if first is document:
             self._reading.documents.append(document)
-        elif _is_ordinary_config(head_of):
-            return  # nobody reads it
         elif self._matters(head_of.api_version, head_of.kind) and not self._is_same(first, document):
             self._report_twice(first, document)
 
@@ -229,11 +227,6 @@ class Collector:
         message = f"{shown(second.kind)} `{shown(where)}` is written twice"
         self._reading.reporter.report(DUPLICATE_OBJECT, message, name_span, help=help_)
         self._reading.twice.append((second, self._reading.reporter.diagnostics[-1]))
-
-
-def _is_ordinary_config(head_of: Head) -> bool:
-    """Return whether it is a ConfigMap that no mesh reads its settings from."""
-    return (head_of.api_version, head_of.kind) == ("v1", "ConfigMap") and not head_of.name.startswith("istio")
 
 
 def _has_objects(node: Node) -> bool:
