@@ -12,11 +12,11 @@ import pytest
 
 from eastgate.api.decisions import Decision
 from eastgate.convert.authconfigs import auth_config
-from eastgate.dialects.kuadrant import meaning
 from eastgate.dialects.kuadrant.authorino import evaluate as evaluating
 from eastgate.dialects.kuadrant.authorino.facts import RequestFacts, Services
 from eastgate.dialects.kuadrant.authorino.judgement import Judgement
 from eastgate.dialects.kuadrant.authorino.model import Scheme
+from eastgate.dialects.kuadrant.proposal import meaning
 from eastgate.dialects.kuadrant.schemes import read_scheme
 from eastgate.manifests.node import Node
 from eastgate.reports.tables import Case, Table, read_tables, run_tables

@@ -18,12 +18,12 @@ from eastgate.convert.authorino_checks import lose_what_differs, reasons_to_keep
 from eastgate.convert.istio_rules import lose_paths
 from eastgate.convert.model import Assumption, Item, Job, Manifest, metadata_of
 from eastgate.diagnostics.spans import Span
-from eastgate.dialects.kuadrant import Policy
-from eastgate.dialects.kuadrant.assemble import in_force
 from eastgate.dialects.kuadrant.authorino.model import Scheme
 from eastgate.dialects.kuadrant.hosts import ANY, is_inside
-from eastgate.dialects.kuadrant.model import HttpRule
 from eastgate.dialects.kuadrant.nulls import without_nulls
+from eastgate.dialects.kuadrant.proposal import Policy
+from eastgate.dialects.kuadrant.proposal.assemble import in_force
+from eastgate.dialects.kuadrant.proposal.model import HttpRule
 from eastgate.manifests import Plain
 from eastgate.manifests.node import Node
 

@@ -15,10 +15,11 @@ from eastgate.convert.istio_reading import from_istio
 from eastgate.convert.linkerd_reading import from_linkerd
 from eastgate.convert.linkerd_writing import to_linkerd, write_linkerd
 from eastgate.convert.model import Item, Job, without_status
-from eastgate.dialects import accesspolicy, gep3779, istio, kuadrant, linkerd
+from eastgate.dialects import accesspolicy, gep3779, istio, linkerd
 from eastgate.dialects.accesspolicy.validation import NETWORKING_GROUP, PROTOTYPE_GROUP
 from eastgate.dialects.base import Dialect
 from eastgate.dialects.converting import Converter
+from eastgate.dialects.kuadrant import proposal
 from eastgate.records import dataclass
 
 __all__ = ["KINDS", "TargetKind", "converters_to"]
@@ -91,7 +92,7 @@ KINDS: dict[str, TargetKind] = {
     "authorizationpolicy-v1alpha2": _to_gep(gep_writing.v1alpha2, "v1alpha2", _AUTHORIZATION),
     "xauthorizationpolicy": _to_gep(gep_writing.x_v1alpha1, "v1alpha1", "XAuthorizationPolicy"),
     "istio": TargetKind(
-        ((gep3779.Policy, to_istio), (linkerd.Policy, _linkerd_to_istio), (kuadrant.Policy, to_authorino)),
+        ((gep3779.Policy, to_istio), (linkerd.Policy, _linkerd_to_istio), (proposal.Policy, to_authorino)),
         _kinds_of(istio.DIALECT),
     ),
     "linkerd": TargetKind(

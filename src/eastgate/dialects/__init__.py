@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 from eastgate.cluster import GATEWAY_GROUP, Backend, Manifest, Workload, World, WorldObject, uses, uses_kind
 from eastgate.cluster.points import Direction
 from eastgate.diagnostics import Diagnostic, Reporter, did_you_mean
-from eastgate.dialects import accesspolicy, codes, gep3779, istio, kuadrant, linkerd, network, rejected
+from eastgate.dialects import accesspolicy, codes, gep3779, istio, linkerd, network, rejected
 from eastgate.dialects.base import Condition, Dialect, NameUse, Policy, Scene
+from eastgate.dialects.kuadrant import proposal
 from eastgate.dialects.logs import LoggedDecision
 from eastgate.dialects.registry import Registry
 from eastgate.ir import Attachment, Layer, Stances
@@ -53,7 +54,7 @@ DIALECTS: tuple[Dialect[Any], ...] = (
     gep3779.DIALECT,
     accesspolicy.DIALECT,
     linkerd.DIALECT,
-    kuadrant.DIALECT,
+    proposal.DIALECT,
     istio.DIALECT,
     network.DIALECT,
 )

@@ -14,8 +14,8 @@ from eastgate.api.questions import Question
 from eastgate.api.reading import sort_documents
 from eastgate.cluster import GatewayNamed, Manifest, RouteNamed, WorldObject, interpret
 from eastgate.diagnostics import Reporter
-from eastgate.dialects.kuadrant import Policy
 from eastgate.dialects.kuadrant.authorino.model import AnonymousAccess
+from eastgate.dialects.kuadrant.proposal import Policy
 from eastgate.manifests import read_text
 from eastgate.settings import Settings
 

@@ -9,7 +9,7 @@ import pytest
 from eastgate.api.authority import Authority
 from eastgate.cluster import World
 from eastgate.dialects.base import Scene
-from eastgate.dialects.kuadrant.assemble import in_force, layers
+from eastgate.dialects.kuadrant.proposal.assemble import in_force, layers
 from eastgate.engine import reference
 from eastgate.ir import ALWAYS, AskAll, Attachment, Deny, Known, Layer, Observe, Refusal, Request
 from eastgate.ir.attributes import HOST, METHOD, PATH, SNI, Attribute

@@ -8,8 +8,8 @@ from eastgate import dialects
 from eastgate.api.reading import Manifests, sort_documents
 from eastgate.cluster import World
 from eastgate.dialects.base import Condition
-from eastgate.dialects.kuadrant import Policy
-from eastgate.dialects.kuadrant.status import conditions
+from eastgate.dialects.kuadrant.proposal import Policy
+from eastgate.dialects.kuadrant.proposal.status import conditions
 from eastgate.manifests import read_text
 from eastgate.settings import Settings
 from tests.dialects.kuadrant.test_authpolicy import (

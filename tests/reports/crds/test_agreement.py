@@ -10,7 +10,7 @@ import re
 import pytest
 
 from eastgate.diagnostics import Diagnostic
-from eastgate.dialects.kuadrant import GROUP as KUADRANT
+from eastgate.dialects.kuadrant.proposal import GROUP as KUADRANT
 from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import codes
 from eastgate.reports.crds import admission_policies, definitions

@@ -11,7 +11,7 @@ from eastgate.api.reading import read_manifests
 from eastgate.dialects import rejected
 from eastgate.dialects.accesspolicy import provenance as access
 from eastgate.dialects.gep3779 import provenance as gep3779
-from eastgate.dialects.kuadrant import provenance as kuadrant
+from eastgate.dialects.kuadrant.proposal import provenance as kuadrant
 from eastgate.dialects.linkerd import provenance as linkerd
 from eastgate.dialects.network import provenance as network
 from eastgate.ir import Placement

@@ -2,6 +2,7 @@
 
 from eastgate.diagnostics import Code
 
+HOST = Code("EG5005", "invalid host", "A host is a DNS name, `*.` and a DNS name, or `*`, without port and path.")
 MIXED_VERSIONS = Code(
     "EG5101",
     "names of two versions in one auth scheme",

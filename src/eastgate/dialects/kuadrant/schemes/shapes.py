@@ -13,8 +13,7 @@ from eastgate.dialects.kuadrant.schemes.metadata import metadata
 from eastgate.dialects.kuadrant.schemes.responses import denials, new_response, old_responses
 from eastgate.dialects.kuadrant.schemes.styles import Style, in_one_style
 from eastgate.dialects.kuadrant.schemes.unsupported import report_unsupported
-from eastgate.dialects.kuadrant.schemes.validation import NOT_EVALUATED, Checking, not_empty, record
-from eastgate.dialects.kuadrant.validation import host
+from eastgate.dialects.kuadrant.schemes.validation import NOT_EVALUATED, Checking, host, not_empty, record
 from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import Anything, Cel, Field, ListOf, Record, Text, check, constraint
 from eastgate.manifests.shapes.codes import MISSING_FIELD

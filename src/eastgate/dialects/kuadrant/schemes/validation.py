@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from eastgate.diagnostics import Code
+from eastgate.dialects.kuadrant.hosts import HOST_PATTERN, host_problem
 from eastgate.dialects.kuadrant.schemes import codes
 from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import Anything, Check, Field, Record, constraint, enumerated, quoted
+from eastgate.manifests.shapes.patterns import whole
 from eastgate.settings import Settings
 
 __all__ = [
@@ -16,6 +18,7 @@ __all__ = [
     "Demand",
     "entry_name",
     "exactly_one",
+    "host",
     "needs",
     "not_empty",
     "record",
@@ -116,3 +119,12 @@ def entry_name(node: Node, to: Checking) -> None:
     """Require a name that is not blank."""
     if not node.text.strip():
         to.report(codes.NAME, "the name is empty", node, help="write a name")
+
+
+@constraint(pattern=whole(rf"\*|{HOST_PATTERN}"))
+def host(node: Node, to: Checking) -> None:
+    """Require a host, perhaps with a wildcard."""
+    problem = host_problem(node.text)
+    if problem is not None:
+        reason, way_out = problem
+        to.report(codes.HOST, f"{quoted(node.text)} is not a host: {reason}", node, help=way_out)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from eastgate.cluster import GatewayNamed
-from eastgate.dialects.kuadrant.model import HttpRule, Policy
+from eastgate.dialects.kuadrant.proposal.model import HttpRule, Policy
 from eastgate.dialects.words import NOTHING_SELECTED, DescribedRule, Words
 
 __all__ = ["WORDS"]

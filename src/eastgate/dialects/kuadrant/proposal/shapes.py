@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from eastgate.cluster.resources import dns_subdomain, resource
-from eastgate.dialects.kuadrant import validation
+from eastgate.dialects.kuadrant.proposal import validation
 from eastgate.dialects.kuadrant.schemes import LONE_SCHEME, SCHEME
+from eastgate.dialects.kuadrant.schemes.validation import host
 from eastgate.manifests.shapes import Field, ListOf, Record, Text
 from eastgate.manifests.shapes.codes import UNKNOWN_FIELD
 from eastgate.settings import Settings
@@ -47,7 +48,7 @@ _rule: Record[Settings] = Record(
     "a rule",
     {
         "hosts": Field(
-            ListOf(Text("a host", validation.host), "a list of hosts", validation.not_empty("hosts")),
+            ListOf(Text("a host", host), "a list of hosts", validation.not_empty("hosts")),
             about="Hosts of requests, ANY of them: a DNS name, `*.` and a DNS name, or `*`. Without it, any host.",
         ),
         "methods": Field(

@@ -7,7 +7,7 @@ from dataclasses import replace
 from eastgate.cluster import moment
 from eastgate.cluster.resources import is_audit
 from eastgate.cluster.targets import GatewayNamed, RouteNamed
-from eastgate.dialects.kuadrant.model import HttpRule, Policy
+from eastgate.dialects.kuadrant.proposal.model import HttpRule, Policy
 from eastgate.dialects.kuadrant.schemes import read_scheme
 from eastgate.ir import PolicyRef
 from eastgate.manifests import Document

@@ -14,7 +14,6 @@ EMPTY_LIST = Code(
     "empty list in a rule",
     "Inner fields follow OR semantics, so an empty list would match nothing, and look like no restriction.",
 )
-HOST = Code("EG5005", "invalid host", "A host is a DNS name, `*.` and a DNS name, or `*`, without port and path.")
 METHOD = Code("EG5006", "invalid method", "A method is an HTTP method in capitals, such as DELETE.")
 PATH = Code("EG5007", "invalid path", "A path begins with `/`; it may end, or begin, with one `*`.")
 RULE_HOST = Code(

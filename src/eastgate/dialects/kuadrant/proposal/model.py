@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from eastgate.cluster.targets import GatewayNamed, RouteNamed
 from eastgate.diagnostics.spans import Span
-from eastgate.dialects.kuadrant.provenance import SchemeNumber
+from eastgate.dialects.kuadrant.proposal.provenance import SchemeNumber
 from eastgate.ir import Origin, PolicyRef
 from eastgate.records import dataclass
 

@@ -10,8 +10,7 @@ import re
 from eastgate.cluster import GATEWAY_GROUP
 from eastgate.cluster.names import dns_label_problem
 from eastgate.diagnostics import did_you_mean
-from eastgate.dialects.kuadrant import codes
-from eastgate.dialects.kuadrant.hosts import HOST_PATTERN, host_problem
+from eastgate.dialects.kuadrant.proposal import codes
 from eastgate.ir.paths import control_character, path_problem
 from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import Cel, Check, Constraint, constraint, quoted
@@ -72,15 +71,6 @@ def not_empty(field: str) -> Constraint:
             to.report(codes.EMPTY_LIST, message, node, help=f"leave `{field}` out to select any, or name some")
 
     return rule
-
-
-@constraint(pattern=whole(rf"\*|{HOST_PATTERN}"))
-def host(node: Node, to: Checking) -> None:
-    """Require a host, perhaps with a wildcard."""
-    problem = host_problem(node.text)
-    if problem is not None:
-        reason, way_out = problem
-        to.report(codes.HOST, f"{quoted(node.text)} is not a host: {reason}", node, help=way_out)
 
 
 _METHOD = regex(r"[A-Z0-9!#$%&'+.^_`|~-]+")

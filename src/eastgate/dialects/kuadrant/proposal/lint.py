@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from eastgate.cluster import RouteNamed
 from eastgate.cluster.question import Question
 from eastgate.diagnostics.spans import Span
-from eastgate.dialects.kuadrant import lint_codes as codes
-from eastgate.dialects.kuadrant.assemble import in_force
 from eastgate.dialects.kuadrant.authorino.guards import erring_guards, sets_apart
 from eastgate.dialects.kuadrant.authorino.model import CelPredicate, Pattern
 from eastgate.dialects.kuadrant.hosts import ANY, is_inside
-from eastgate.dialects.kuadrant.model import Policy
+from eastgate.dialects.kuadrant.proposal import lint_codes as codes
+from eastgate.dialects.kuadrant.proposal.assemble import in_force
+from eastgate.dialects.kuadrant.proposal.model import Policy
 from eastgate.dialects.kuadrant.settings import KuadrantSettings
 from eastgate.dialects.linting import Context, Finding, Linting, Statements, enumerated, subject_of
 

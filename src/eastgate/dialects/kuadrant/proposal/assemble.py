@@ -13,8 +13,8 @@ from collections.abc import Iterable, Sequence
 from eastgate.cluster.targets import GatewayNamed
 from eastgate.dialects.base import Scene
 from eastgate.dialects.kuadrant import hosts
-from eastgate.dialects.kuadrant.model import HttpRule, Policy
-from eastgate.dialects.kuadrant.provenance import AT_GATEWAY, AT_ROUTE, StageName, WithoutScheme
+from eastgate.dialects.kuadrant.proposal.model import HttpRule, Policy
+from eastgate.dialects.kuadrant.proposal.provenance import AT_GATEWAY, AT_ROUTE, StageName, WithoutScheme
 from eastgate.dialects.kuadrant.settings import KuadrantSettings
 from eastgate.ir import (
     ALWAYS,
