@@ -1,6 +1,6 @@
 """From the AuthPolicies on the way to a rule of a route to its layer: one effective policy, and one scheme to ask.
 
-    [Observe(audit), AskAll]
+[Observe(audit), AskAll]
 """
 
 from __future__ import annotations
@@ -44,9 +44,7 @@ def _ask(effective: Effective, scene: Scene) -> Ask:
     parts = {(key.section, key.name): policy.rules[key] for key, policy in effective.rules.items()}
     scheme = scheme_from(parts, settings.authorino_namespace, span=first.span, authorino_compat=compat)
     services = services_in(scene.world, scene.keys, authorino_compat=compat, live=scene.live)
-    origin = Origin(
-        first.ref, 0, first.span, derived=EffectiveRules(tuple(policy.ref for policy in effective.sources))
-    )
+    origin = Origin(first.ref, 0, first.span, derived=EffectiveRules(tuple(policy.ref for policy in effective.sources)))
     name = " over ".join(str(policy.ref) for policy in effective.policies)
     origins = {key: policy.origin(key) for key, policy in effective.rules.items()}
     return Ask(Rule(ALWAYS, origin), name, EffectiveAuthorizer(scheme, services, origins))

@@ -23,7 +23,7 @@ __all__ = ["Effective", "by_specificity", "fold"]
 
 @dataclass(frozen=True, slots=True)
 class Effective:
-    """The rules in force, each with the policy that it comes from, and all policies on the way, the most specific first."""
+    """The rules in force, each with its policy, and all policies on the way, the most specific first."""
 
     rules: Mapping[RuleKey, Policy] = field(hash=False)
     policies: tuple[Policy, ...]
