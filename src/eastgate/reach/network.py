@@ -20,7 +20,6 @@ from eastgate.api.questions.network import (
     Receiver,
     Sender,
     TooManyKinds,
-    external_identity,
     imagine_senders,
     receive,
     selectors_about,
@@ -29,7 +28,7 @@ from eastgate.api.questions.network import (
     unlabelled_peer,
     vicinity_of,
 )
-from eastgate.cluster import Workload, account_of, is_added_label, service_account_id
+from eastgate.cluster import Workload, account_of, is_added_label
 from eastgate.cluster.points import Direction, NetworkEnd
 from eastgate.dialects import Policy
 from eastgate.engine.compiled import Program
@@ -224,11 +223,8 @@ class NetworkReach:
         self._accounts: dict[str, list[Sender]] = defaultdict(list)
         domain = self._settings.trust_domain
         for workload in self._world.workloads.values():
-            external = external_identity(workload)
-            if external is not None and (account_of(external) or ("",))[0] == domain:
-                self._accounts[external] += send(workload, self._world)
-            elif workload.is_pod:
-                identity = service_account_id(domain, workload.namespace, workload.service_account)
+            identity = workload.identity_in(domain)
+            if identity is not None and (workload.is_pod or (account_of(identity) or ("",))[0] == domain):
                 self._accounts[identity] += send(workload, self._world)
         # Of all policies, since some may select only pods that no manifest has
         policies = self._engine.network_policies
