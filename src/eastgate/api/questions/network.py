@@ -285,30 +285,41 @@ def connections_of(
     """Yield every connection on the way of an entry, with the two ends of each: ALL must be let through.
 
     `senders` returns those who may open one to a receiver. A gateway opens one of its own to each of the pods behind
-    it; where its pods are unknown, so is what happens there.
+    it; where either pods are unknown, so is what happens there.
     """
     for receiver in receivers_of(entry, question, world):
-        onward: tuple[Point, ...] = ()
-        if receiver.workload is None and entry.onward is not None and isinstance(receiver.end, UnseenHop):
-            onward = (UnseenHop(receiver.end.end, f"Service {entry.onward[0]}"),)
+        behind: list[EntryPoint] = []
+        unseen: tuple[Point, ...] = ()
+        if entry.onward is not None and receiver.workload is not None:
+            behind = list(_behind_gateway(receiver.workload, *entry.onward, question, world))
+        if entry.onward is not None and not behind:
+            unseen = (UnseenHop(_hop_start(receiver, entry), f"Service {entry.onward[0]}"),)
         every = list(senders(receiver))
         for sender in [sender for sender in every if share_family(sender, receiver)] or every:
             crossed = cross_network(entry, sender, receiver)
-            yield EntryPoint(crossed.where, (*crossed.points, *onward), crossed.values, crossed.hides_http)
-        if receiver.workload is not None and entry.onward is not None:
-            yield from _behind_gateway(receiver.workload, *entry.onward, question, world)
+            yield EntryPoint(crossed.where, (*crossed.points, *unseen), crossed.values, crossed.hides_http)
+        yield from behind
+
+
+def _hop_start(receiver: Receiver, entry: EntryPoint) -> str:
+    if receiver.workload is not None:
+        return receiver.workload.key
+    return receiver.end.end if isinstance(receiver.end, UnseenHop) else entry.where
 
 
 def _behind_gateway(
     gateway: Workload, key: str, port: int | None, question: Question, world: World
 ) -> Iterator[EntryPoint]:
+    """Yield the connections from a pod of a gateway to the pods of a Service; none where no manifest has any."""
     service = world.services.get(key)
-    for pod in (world.workloads[pod] for pod in world.pods_of(key)) if service is not None else ():
-        for number in world.target_ports(service, port, pod) if service is not None else ():
+    if service is None:
+        return
+    for pod in (world.workloads[pod] for pod in world.pods_of(key)):
+        for number in world.target_ports(service, port, pod):
             at = EntryPoint(f"{gateway.key} -> {pod.key}", (), {PORT: number, SERVICE: key})
-            for sender, receiver in product(send(gateway, world), receive(pod, world, number, transport_of(question))):
-                if share_family(sender, receiver):
-                    yield cross_network(at, sender, receiver)
+            pairs = list(product(send(gateway, world), receive(pod, world, number, transport_of(question))))
+            for sender, receiver in [pair for pair in pairs if share_family(*pair)] or pairs:
+                yield cross_network(at, sender, receiver)
 
 
 def cross_network(entry: EntryPoint, sender: Sender, receiver: Receiver) -> EntryPoint:
