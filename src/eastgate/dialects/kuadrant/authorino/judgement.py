@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import field
 
 from eastgate.ir import RulingStep, StepVerdict
@@ -44,6 +44,8 @@ class Judgement:
     response_headers: Mapping[str, str] = field(default_factory=dict, hash=False)
     """Headers for the service behind, where it is allowed."""
     dynamic_metadata: Mapping[str, object] = field(default_factory=dict, hash=False)
+    follow_up: Callable[[], None] | None = field(default=None, repr=False, compare=False)
+    """Starts the callbacks of the scheme, where there are some and they can be made. It does not wait for them."""
 
     @property
     def is_undecided(self) -> bool:
