@@ -35,8 +35,8 @@ class SpiceDbClient:
         try:
             return read_answer(call(written_question(question), timeout=self._timeout, metadata=metadata))
         except grpc.RpcError as error:
-            code = error.code() if isinstance(error, grpc.Call) else None
-            raise Unavailable(f"{question.endpoint} answers {code.name if code else 'nothing'}") from None
+            code = getattr(error, "code", lambda: None)()
+            raise Unavailable(f"{question.endpoint} answers {getattr(code, 'name', 'nothing')}") from None
         except ValueError:
             raise Unavailable(f"the answer of {question.endpoint} cannot be read") from None
 

@@ -93,7 +93,8 @@ def _signed(claims: Mapping[str, object], key: SigningKey, private: RSAPrivateKe
 
     header = {"alg": key.algorithm, "kid": key.name, "typ": "JWT"}
     signed = ".".join(_encoded(json.dumps(part, separators=(",", ":")).encode()) for part in (header, claims))
-    algorithm = {"256": hashes.SHA256, "384": hashes.SHA384, "512": hashes.SHA512}[key.algorithm[2:]]()
+    algorithms = {"256": hashes.SHA256(), "384": hashes.SHA384(), "512": hashes.SHA512()}
+    algorithm = algorithms[key.algorithm[2:]]
     if isinstance(private, RSAPrivateKey):
         signature = private.sign(signed.encode(), PKCS1v15(), algorithm)
     else:

@@ -145,7 +145,7 @@ def _timeout(style: Style) -> dict[str, Field[Settings]]:
 
 def _user_info(style: Style) -> Record[Settings]:
     """Return the shape of a source that is asked about the bearer of a token."""
-    source = {"identitySource": Field(Text("the name of an authentication"))}
+    source: dict[str, Field[Settings]] = {"identitySource": Field(Text("the name of an authentication"))}
     if style is Style.OLD:
         rule = needs(codes.ISSUER, "userInfo", "identitySource", "<the name of an identity with oidc>")
         return record("userInfo", source, rule)
