@@ -163,6 +163,7 @@ CONSTANTS = {
     *("UmaResources.url", "UmaResources.credentials", "SigningKey.name", "SigningKey.algorithm"),
     *("PermissionCheck.endpoint", "PermissionCheck.insecure", "PermissionCheck.shared_secret"),
     *("Wristband.issuer", "Wristband.keys", "Wristband.seconds"),
+    "CelPredicate.at_gateway",
     *("MissingPatterns.name", "Callback.call", "Callback.when", "Scheme.callbacks", "Scheme.span"),
 }
 

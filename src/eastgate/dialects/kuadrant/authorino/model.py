@@ -174,14 +174,15 @@ class Pattern(Part):
 
 @dataclass(frozen=True, slots=True)
 class CelPredicate(Part):
-    """A CEL expression that must be true."""
+    """A CEL expression that must be true. `at_gateway`: on the attributes that the filter of a gateway has."""
 
     text: str
     span: Span | None = field(default=None, compare=False)
+    at_gateway: bool = False
 
     @property
     def looks_at_path(self) -> bool:
-        return _reach_path(cel_mentions(self.text))
+        return _reach_path(cel_mentions(self.text, at_gateway=self.at_gateway))
 
 
 @dataclass(frozen=True, slots=True)

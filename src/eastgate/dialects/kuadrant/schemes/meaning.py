@@ -52,6 +52,7 @@ from eastgate.dialects.kuadrant.schemes.identities import secrets_of
 from eastgate.dialects.kuadrant.schemes.meaning_values import (
     Patterns,
     all_of,
+    at_gateway,
     named_patterns,
     optional_value,
     properties,
@@ -136,7 +137,7 @@ def scheme_from(
             *(_response(name, entry, patterns, True) for name, entry in entries_of(Section.HEADERS)),
             *(_response(name, entry, patterns, False) for name, entry in entries_of(Section.DYNAMIC_METADATA)),
         ),
-        when=all_of(single(Section.CONDITIONS), patterns),
+        when=at_gateway(single(Section.CONDITIONS)),
         unauthenticated=_denial(single(Section.UNAUTHENTICATED)),
         unauthorized=_denial(single(Section.UNAUTHORIZED)),
         span=span,
