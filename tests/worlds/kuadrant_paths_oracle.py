@@ -210,7 +210,7 @@ class Topology:
         """Return which rules of a policy are in force on which path; and which are not, with a policy to blame."""
         in_force, overriding = set(), set()
         for path in self.paths():
-            if policy not in self.policies_on(path) or not self._is_accepted(path):
+            if policy not in self.policies_on(path) or not self._belongs(path) or not self._is_accepted(path):
                 continue
             effective = self.effective(path) or {}
             for key in rules_of(policy):
@@ -222,6 +222,19 @@ class Topology:
                 else:
                     overriding.update((path, key, other.source) for other in effective.values())
         return in_force, overriding
+
+    def _belongs(self, path: Path) -> bool:
+        """Whether upstream takes the route for one of the listener, and protects it there.
+
+        It does not where each hostname of the route has more hosts than the listener's: with a listener for
+        `api.toys.com` and a route for `*.toys.com` there are requests, and no policy is enforced on them.
+        """
+        route, gateway = self.find(path.kind, path.route), self.find("Gateway", path.gateway)
+        assert route is not None
+        assert gateway is not None
+        (listener,) = (held for held in gateway["spec"]["listeners"] if held["name"] == path.listener)
+        hostnames = route["spec"].get("hostnames")
+        return not hostnames or any(is_within(name, listener.get("hostname", "*")) for name in hostnames)
 
     def _is_accepted(self, path: Path) -> bool:
         """Whether the route says that the Gateway has accepted it.
@@ -285,3 +298,8 @@ def overlaps(left: str, right: str) -> bool:
     """Whether two hostnames have a host in common: a wildcard is tried with a label that nobody writes."""
     tried = [name.replace("*", "any", 1) for name in (left, right) if name != "*"] or ["any"]
     return any(takes(left, host) and takes(right, host) for host in tried)
+
+
+def is_within(inner: str, outer: str) -> bool:
+    """Whether every host of one hostname is one of the other."""
+    return outer == "*" or (inner != "*" and takes(outer, inner.replace("*", "any", 1)))
