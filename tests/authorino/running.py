@@ -139,6 +139,12 @@ class Authorino(ApiServer):
         for host in hosts:
             self.wait_until(partial(self._is_unknown, host))
 
+    def delete_secrets(self, namespaces: Iterable[str]) -> None:
+        """Delete the Secrets of some namespaces."""
+        for namespace in namespaces:
+            status, answer = self._call("DELETE", f"/api/v1/namespaces/{namespace}/secrets")
+            assert status == 200, answer
+
     def _call(self, method: str, path: str, body: Manifest | None = None) -> tuple[int, Manifest]:
         headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
         data = json.dumps(body).encode() if body is not None else None
