@@ -28,6 +28,8 @@ from eastgate.cluster import (
     PodsOfService,
     PodsOwnedBy,
     RouteNamed,
+    RulesOfGateway,
+    RulesOfRoute,
     Service,
     Target,
     WorldObject,
@@ -178,6 +180,8 @@ class NaiveWorld:
             case PodNamed(namespace, name):
                 return not facts.derived and (pod.namespace, pod.name) == (namespace, name)
             case ExternalsMatching() | GatewaysMatching() | GatewayNamed() | RouteNamed() | BackendNamed():
+                return False
+            case RulesOfGateway() | RulesOfRoute():
                 return False
 
     def find(self, namespace: str, name: str) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from eastgate.cluster import Listener, Route, World
+from eastgate.cluster.targets import GatewayNamed
 from eastgate.gateway.candidates import candidates_of
 from eastgate.ir import ALWAYS, Request
 from eastgate.symbolic.reaching import Effort, reachable
@@ -91,7 +92,7 @@ def test_headers_that_only_one_rule_looks_at_are_forgotten_after_it() -> None:
 
 def test_a_search_that_becomes_long_names_all_that_is_not_excluded() -> None:
     routes = [route("a", "/x"), route("b", "/x"), route("c", "/y"), route("d")]
-    candidates = [one for each in routes for one in candidates_of(World(), each, None)]
+    candidates = [one for each in routes for one in candidates_of(World(), GatewayNamed("ns", "gw"), "web", each, None)]
     entries = [Entry(one.when, one.routed.route.name) for one in sorted(candidates, key=lambda one: one.rank)]
     none = Entry(ALWAYS, "404")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from eastgate.api.questions import Arrival, Question
 from eastgate.api.trace_json import trace_to_json
@@ -18,9 +18,11 @@ from eastgate.ir import (
     REFUSED_SPELLING,
     UNOPPOSED,
     Layer,
+    Origin,
     Outcome,
     Refusal,
     Request,
+    Rule,
     Ruling,
     Unroutable,
 )
@@ -170,20 +172,35 @@ class Decision:
     @property
     def policy(self) -> str | None:
         """Return the policy that decided, as Kind/namespace/name; None where a default did."""
-        rule = self.outcome.rule
-        return str(rule.origin.policy) if rule and rule.origin.policy else None
+        origin = self._origin
+        return str(origin.policy) if origin is not None and origin.policy else None
 
     @property
     def rule(self) -> int | None:
         """Return the index of the rule that decided in its policy, from 0."""
-        rule = self.outcome.rule
-        return rule.origin.index if rule and rule.origin.policy else None
+        origin = self._origin
+        return origin.index if origin is not None and origin.policy else None
 
     @property
     def span(self) -> Span | None:
         """Return the span of the rule that decided; None where a default decided."""
+        origin = self._origin
+        return origin.span if origin is not None else None
+
+    @property
+    def _origin(self) -> Origin | None:
+        """Return the source of the rule that decided; where that asked an authorizer, of what decided there."""
         rule = self.outcome.rule
-        return rule.origin.span if rule else None
+        if rule is None:
+            return None
+        ruling = next(self._rulings(rule), None)
+        return rule.origin if ruling is None or ruling.origin is None else ruling.origin
+
+    def _rulings(self, rule: Rule) -> Iterator[Ruling]:
+        """Yield the rulings of authorizers that a rule asks, and that say the same as this decision."""
+        asks = (ask for layer in self.layers for ask in layer.asks if ask.rule is rule)
+        answers = (self._request.answers.get(ask.authorizer) for ask in asks)
+        return (each for each in answers if isinstance(each, Ruling) and each.allowed == self.allowed)
 
     @property
     def location(self) -> str:
@@ -205,9 +222,7 @@ class Decision:
     def ruling(self) -> Ruling | None:
         """Return the ruling that denied; None where no authorizer did, or one that gives no reasons."""
         rule = None if self.allowed else self.outcome.rule
-        asks = (ask for layer in self.layers for ask in layer.asks if ask.rule is rule) if rule is not None else ()
-        answers = (self._request.answers.get(ask.authorizer) for ask in asks)
-        return next((answer for answer in answers if isinstance(answer, Ruling) and not answer.allowed), None)
+        return next(self._rulings(rule), None) if rule is not None else None
 
     def trace(self, nearest: int = 3) -> Trace:
         """Evaluate again, step by step, and return what every layer and stage said."""

@@ -89,6 +89,8 @@ from eastgate.cluster.targets import (
     PodsOfService,
     PodsOwnedBy,
     RouteNamed,
+    RulesOfGateway,
+    RulesOfRoute,
     Target,
 )
 from eastgate.cluster.world import LiveWorld, World
@@ -156,6 +158,8 @@ __all__ = [
     "RouteNamed",
     "RouteRule",
     "RoutesFrom",
+    "RulesOfGateway",
+    "RulesOfRoute",
     "Secret",
     "Selector",
     "Service",

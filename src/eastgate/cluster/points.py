@@ -3,19 +3,57 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
-from eastgate.cluster.targets import BackendNamed, GatewayNamed, RouteNamed
+from eastgate.cluster.targets import BackendNamed, GatewayNamed, RouteNamed, RulesOfGateway, RulesOfRoute
 from eastgate.ir import Unroutable
 from eastgate.records import dataclass
 
-__all__ = ["DeadEnd", "Direction", "NamedPoint", "NetworkEnd", "Point", "UnseenHop", "WorkloadKey"]
+__all__ = [
+    "DeadEnd",
+    "Direction",
+    "NamedPoint",
+    "NetworkEnd",
+    "Point",
+    "RuleNamed",
+    "UnseenHop",
+    "WorkloadKey",
+    "is_rule_of",
+]
 
 WorkloadKey: TypeAlias = str
 """A workload by its key in the world, `namespace/name`."""
 
 NamedPoint: TypeAlias = GatewayNamed | RouteNamed | BackendNamed
 """A point that is no workload. It may be looked at whether it is declared or not."""
+
+
+class RuleNamed(NamedTuple):
+    """One rule of a route, for the requests that come to it by one listener of a Gateway.
+
+    Of a route that asks for no Gateway nothing is known of that.
+    """
+
+    gateway: GatewayNamed | None
+    listener: str | None
+    route: RouteNamed
+    rule: int
+    rule_name: str | None
+
+    def __str__(self) -> str:
+        rule = self.rule_name or str(self.rule + 1)
+        return f"rule {rule} of {self.route}"
+
+
+_OF_HTTP = frozenset({"HTTPRoute", "GRPCRoute"})
+
+
+def is_rule_of(rule: RuleNamed, target: RulesOfGateway | RulesOfRoute) -> bool:
+    """Return whether a target means a rule. A Gateway means only rules for HTTP: of other traffic none is seen."""
+    if isinstance(target, RulesOfRoute):
+        return rule.route == target.route and target.rule in (None, rule.rule_name)
+    is_behind = rule.gateway == target.gateway and target.listener in (None, rule.listener)
+    return is_behind and rule.route.kind in _OF_HTTP
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,4 +99,4 @@ class UnseenHop:
         return f"{self.start} to {self.end}"
 
 
-Point: TypeAlias = WorkloadKey | NamedPoint | NetworkEnd | UnseenHop | DeadEnd
+Point: TypeAlias = WorkloadKey | NamedPoint | RuleNamed | NetworkEnd | UnseenHop | DeadEnd

@@ -23,6 +23,8 @@ __all__ = [
     "PodsOfService",
     "PodsOwnedBy",
     "RouteNamed",
+    "RulesOfGateway",
+    "RulesOfRoute",
     "Target",
 ]
 
@@ -154,6 +156,41 @@ class BackendNamed(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class RulesOfGateway:
+    """The rules of the routes behind a Gateway, for what comes in by one listener or (None) by any."""
+
+    namespace: str
+    name: str
+    listener: str | None = None
+
+    @property
+    def gateway(self) -> GatewayNamed:
+        """Return the Gateway."""
+        return GatewayNamed(self.namespace, self.name)
+
+    def __str__(self) -> str:
+        return f"{self.gateway}" if self.listener is None else f"listener {self.listener} of {self.gateway}"
+
+
+@dataclass(frozen=True, slots=True)
+class RulesOfRoute:
+    """The rules of a route, or the one that has a name."""
+
+    namespace: str
+    name: str
+    kind: str = "HTTPRoute"
+    rule: str | None = None
+
+    @property
+    def route(self) -> RouteNamed:
+        """Return the route."""
+        return RouteNamed(self.namespace, self.name, self.kind)
+
+    def __str__(self) -> str:
+        return f"{self.route}" if self.rule is None else f"rule {self.rule} of {self.route}"
+
+
+@dataclass(frozen=True, slots=True)
 class Everything:
     """The whole of a namespace, or of the cluster: workloads, gateways, routes and backends."""
 
@@ -175,5 +212,7 @@ Target: TypeAlias = (
     | GatewayNamed
     | RouteNamed
     | BackendNamed
+    | RulesOfGateway
+    | RulesOfRoute
     | Everything
 )

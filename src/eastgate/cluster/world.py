@@ -35,6 +35,8 @@ from eastgate.cluster.targets import (
     PodsOfService,
     PodsOwnedBy,
     RouteNamed,
+    RulesOfGateway,
+    RulesOfRoute,
     Target,
 )
 from eastgate.ir.labels import Selector
@@ -182,7 +184,9 @@ class World:
                 return index.select_externals(namespace, selector)
             case Everything(everywhere):
                 return index.in_namespace(everywhere) if everywhere is not None else frozenset(index.workloads)
-            case GatewaysMatching() | GatewayNamed() | RouteNamed() | BackendNamed():
+            case (
+                GatewaysMatching() | GatewayNamed() | RouteNamed() | BackendNamed() | RulesOfGateway() | RulesOfRoute()
+            ):
                 return frozenset()
 
     def select_gateways(self, target: GatewaysMatching) -> frozenset[GatewayNamed]:
@@ -227,6 +231,8 @@ class World:
             case PodNamed(namespace, name):
                 return not workload.derived and (workload.namespace, workload.name) == (namespace, name)
             case ExternalsMatching() | GatewaysMatching() | GatewayNamed() | RouteNamed() | BackendNamed():
+                return False
+            case RulesOfGateway() | RulesOfRoute():
                 return False
 
     def _meant(self, target: Target, among: Iterable[Workload]) -> frozenset[str]:

@@ -13,7 +13,7 @@ from eastgate.cluster.points import Direction
 from eastgate.diagnostics import Diagnostic, Reporter, did_you_mean
 from eastgate.dialects import accesspolicy, codes, gep3779, istio, linkerd, network, rejected
 from eastgate.dialects.base import Condition, Dialect, NameUse, Policy, Scene
-from eastgate.dialects.kuadrant import proposal
+from eastgate.dialects.kuadrant import policies, proposal
 from eastgate.dialects.logs import LoggedDecision
 from eastgate.dialects.registry import Registry
 from eastgate.ir import Attachment, Layer, Stances
@@ -54,6 +54,7 @@ DIALECTS: tuple[Dialect[Any], ...] = (
     gep3779.DIALECT,
     accesspolicy.DIALECT,
     linkerd.DIALECT,
+    policies.DIALECT,
     proposal.DIALECT,
     istio.DIALECT,
     network.DIALECT,

@@ -19,12 +19,14 @@ from eastgate.cluster import (
     PodsOfService,
     PodsOwnedBy,
     RouteNamed,
+    RulesOfGateway,
+    RulesOfRoute,
     Target,
     Workload,
     World,
     is_added_label,
 )
-from eastgate.cluster.points import NamedPoint, Point
+from eastgate.cluster.points import NamedPoint, Point, RuleNamed, is_rule_of
 from eastgate.ir import Attachment, PolicyRef
 
 __all__ = ["Attachments", "Targeting"]
@@ -62,6 +64,7 @@ class Attachments(Generic[P]):
         self._shelves: dict[_ShelfKey, _Shelf[P]] = {}
         self._referring: dict[PolicyRef, set[PolicyRef]] = {}
         self._by_added_labels: dict[PolicyRef, P] = {}
+        self._about_rules: set[PolicyRef] = set()
         for policy in policies:
             self._file(policy)
 
@@ -100,6 +103,10 @@ class Attachments(Generic[P]):
             return (*self._world.select(target), *self._named_in(target.namespace))
         if isinstance(target, GatewaysMatching):
             return self._world.select_gateways(target)
+        if isinstance(target, RulesOfGateway):
+            return (target.gateway,)
+        if isinstance(target, RulesOfRoute):
+            return (target.route,)
         return (target,) if isinstance(target, NamedPoint) else self._world.select(target)
 
     def _named_in(self, namespace: str | None) -> set[NamedPoint]:
@@ -131,6 +138,25 @@ class Attachments(Generic[P]):
         if isinstance(point, GatewayNamed):
             attached |= self._at_gateway(point)
         return self._with_references(tuple(attached[order] for order in sorted(attached)))
+
+    def at_rule(self, point: RuleNamed) -> tuple[Attachment[P], ...]:
+        """Return the attachments of one rule of a route behind one listener, sorted by policy name."""
+        if not self._about_rules:
+            return ()
+        route, gateway = point.route, point.gateway
+        targets: list[RulesOfRoute | RulesOfGateway] = [RulesOfRoute(*route)]
+        if point.rule_name is not None:
+            targets.append(RulesOfRoute(*route, point.rule_name))
+        if gateway is not None:
+            targets.append(RulesOfGateway(gateway.namespace, gateway.name))
+            targets.append(RulesOfGateway(gateway.namespace, gateway.name, point.listener))
+        shelves = (self._shelves.get(target, _EMPTY).values() for target in targets if is_rule_of(point, target))
+        attached = {order: attachment for shelf in shelves for _, order, attachment in shelf}
+        return self._with_references(tuple(attached[order] for order in sorted(attached)))
+
+    def is_about_rules(self, ref: PolicyRef) -> bool:
+        """Return whether a policy targets rules of routes."""
+        return ref in self._about_rules
 
     def _at_gateway(self, point: GatewayNamed) -> dict[_Order, Attachment[P]]:
         """Return the attachments of a Gateway by the labels of its pods."""
@@ -171,11 +197,14 @@ class Attachments(Generic[P]):
             self._referring.setdefault(other, set()).add(ref)
         if any(is_added_label(key) for target in policy.targets for key in _labels(target)):
             self._by_added_labels[ref] = policy
+        if any(isinstance(target, RulesOfGateway | RulesOfRoute) for target in policy.targets):
+            self._about_rules.add(ref)
         return before
 
     def _unfile(self, ref: PolicyRef) -> P | None:
         policy = self.policies.pop(ref, None)
         self._by_added_labels.pop(ref, None)
+        self._about_rules.discard(ref)
         self.types[type(policy)] -= 1
         for number, target in enumerate(policy.targets if policy is not None else ()):
             key = _shelf_key(target)
@@ -191,7 +220,7 @@ class Attachments(Generic[P]):
 
 # A target is filed under its own name, under its Service, or under a label that all its pods have (None: they need
 # have none) in its namespace (None: it may mean pods of any).
-_ShelfKey: TypeAlias = str | NamedPoint | tuple[str | None, tuple[str, str] | None]
+_ShelfKey: TypeAlias = str | NamedPoint | RulesOfGateway | RulesOfRoute | tuple[str | None, tuple[str, str] | None]
 _Order: TypeAlias = tuple[str, str, str, str, str]  # the name of a policy, and of a Service, as they are sorted
 _Shelf: TypeAlias = dict[tuple[PolicyRef, int], tuple[Target, _Order, Attachment[P]]]
 _EMPTY: Mapping[tuple[PolicyRef, int], tuple[Target, _Order, Attachment[Never]]] = {}
@@ -209,7 +238,7 @@ def _shelf_key(target: Target) -> _ShelfKey:
             return namespace, None
         case Everything(namespace):
             return namespace, None
-        case GatewayNamed() | RouteNamed() | BackendNamed():
+        case GatewayNamed() | RouteNamed() | BackendNamed() | RulesOfGateway() | RulesOfRoute():
             return target
         case _:
             assert_never(target)
@@ -223,7 +252,7 @@ def _labels(target: Target) -> Iterable[str]:
             return ()
         case PodsOfService() | PodsOwnedBy() | PodsOfAccount() | PodNamed() | ExternalsMatching() | Everything():
             return ()
-        case GatewayNamed() | RouteNamed() | BackendNamed():
+        case GatewayNamed() | RouteNamed() | BackendNamed() | RulesOfGateway() | RulesOfRoute():
             return ()
         case _:
             assert_never(target)
@@ -238,7 +267,7 @@ def _may_select(target: Target, workload: Workload, world: World) -> bool:
             return namespaces.matches(labels) and pods.may_match(workload.labels)
         case PodsOfService() | PodsOwnedBy() | PodsOfAccount() | PodNamed() | ExternalsMatching() | Everything():
             return False  # they select by no label of a pod
-        case GatewaysMatching() | GatewayNamed() | RouteNamed() | BackendNamed():
+        case GatewaysMatching() | GatewayNamed() | RouteNamed() | BackendNamed() | RulesOfGateway() | RulesOfRoute():
             return False
         case _:
             assert_never(target)

@@ -25,7 +25,7 @@ from eastgate.cluster import (
     Workload,
     World,
 )
-from eastgate.cluster.points import DeadEnd, Direction, NamedPoint, NetworkEnd, Point, UnseenHop
+from eastgate.cluster.points import DeadEnd, Direction, NamedPoint, NetworkEnd, Point, RuleNamed, UnseenHop
 from eastgate.collection import no_collection
 from eastgate.engine.attachment import Attachments, Targeting
 from eastgate.engine.compiled import Finder, Program, VerdictNumber, compile_layers
@@ -111,6 +111,8 @@ class Engine(Generic[P]):
                     program = compile_layers([_refusing(why)])
                 case UnseenHop():
                     program = compile_layers([Layer(_AT_HOPS, Chain((), scope=UnseenScope(str(point))))])
+                case RuleNamed():
+                    program = self._with_same_policies(attached)
                 case _:
                     program = compile_layers(self._assemble(attached, ()))
             self._programs[point] = program
@@ -126,6 +128,14 @@ class Engine(Generic[P]):
             program = self._classes[same] = compile_layers(self._assemble(attached, stances))
         return program
 
+    def _with_same_policies(self, attached: Sequence[Attachment[P]]) -> Program:
+        """Return the program of a rule of a route, which all rules share that the same policies target."""
+        same = (RuleNamed, *(attachment.policy for attachment in attached))
+        program = self._classes.get(same)
+        if program is None:
+            program = self._classes[same] = compile_layers(self._assemble(attached, ()))
+        return program
+
     def _program_at(self, end: NetworkEnd) -> Program:
         """Return the program of an end, which all ends share that the same policies of the network target."""
         program = self._ends.get(end)
@@ -137,6 +147,10 @@ class Engine(Generic[P]):
                 program = self._classes[same] = compile_layers(self._assemble_end(attached, end.direction))
             self._ends[end] = program
         return program
+
+    def is_guarded(self, rule: RuleNamed) -> bool:
+        """Return whether policies target a rule of a route."""
+        return bool(self._attachments.at_rule(rule))
 
     @property
     def network_policies(self) -> list[P]:
@@ -197,6 +211,8 @@ class Engine(Generic[P]):
                 return tuple(each for each in attached if each.policy.ref in self._network)
             case DeadEnd() | UnseenHop():
                 return ()
+            case RuleNamed():
+                return self._attachments.at_rule(point)
             case _:
                 return self._attachments.at(point)
 
@@ -222,14 +238,16 @@ class Engine(Generic[P]):
         return self._forget(self._attachments.remove(ref) | anywhere)
 
     def _anywhere(self, ref: PolicyRef) -> set[Point]:
-        """Return the gateways, routes and backends that were looked at, declared or not, if a policy is about all."""
+        """Return the gateways, routes and backends that were looked at, declared or not, if a policy is about any."""
         policy = self._attachments.policies.get(ref)
+        if self._attachments.is_about_rules(ref):
+            return {point for point in self._programs if isinstance(point, RuleNamed)}
         if policy is None or not any(isinstance(target, Everything | GatewaysMatching) for target in policy.targets):
             return set()
         return self._named_points()
 
     def _named_points(self) -> set[Point]:
-        return {point for point in self._programs if isinstance(point, NamedPoint)}
+        return {point for point in self._programs if isinstance(point, NamedPoint | RuleNamed)}
 
     def world_changed(self, change: Change) -> frozenset[Point]:
         """Forget the programs that a change of the world touches; return their points. The world calls this itself."""

@@ -18,6 +18,7 @@ from eastgate.cluster import (
     World,
 )
 from eastgate.cluster.route_predicates import CANONICAL
+from eastgate.cluster.targets import GatewayNamed
 from eastgate.gateway.attachment import seniority
 from eastgate.gateway.calls import call_predicate
 from eastgate.gateway.hostnames import Host, specificity
@@ -52,10 +53,12 @@ class Candidate:
     routed: Routed
 
 
-def candidates_of(world: World, route: Route, hostname: Host) -> Iterator[Candidate]:
-    """Return the candidates of a route for the hosts that one of its hostnames means."""
+def candidates_of(
+    world: World, gateway: GatewayNamed, listener: str, route: Route, hostname: Host
+) -> Iterator[Candidate]:
+    """Return the candidates of a route behind a listener for the hosts that one of its hostnames means."""
     for number, rule in enumerate(rules_of(route)):
-        routed = Routed(route, number, _backends(world, route, rule), rule.redirects)
+        routed = Routed(route, number, _backends(world, route, rule), rule.redirects, gateway, listener)
         for position, (match_rank, when) in enumerate(_matches(rule)):
             kind, length = specificity(hostname)
             rank: Rank = ((-kind, -length), match_rank, seniority(route), (number, position))

@@ -8,6 +8,7 @@ route, and the server may take it for a path of another: every way to that serve
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 
 from eastgate.cluster import (
     GATEWAY_GROUP,
@@ -20,20 +21,32 @@ from eastgate.cluster import (
     World,
 )
 from eastgate.cluster.gateways import BACKEND_KINDS
-from eastgate.cluster.points import DeadEnd, NamedPoint, Point
+from eastgate.cluster.points import DeadEnd, NamedPoint, Point, RuleNamed
 from eastgate.cluster.targets import BackendNamed, GatewayNamed, RouteNamed
 from eastgate.gateway import BackendRef, Routed, RoutingTable
 from eastgate.gateway.hostnames import comparable, hostnames_of
+from eastgate.gateway.model import rules_of
 from eastgate.ir import Request, Unroutable
 from eastgate.ir.attributes import HOST, PATH, PORT, SNI, UNKNOWN
 from eastgate.ir.paths import is_refused
 from eastgate.records import dataclass
 
-__all__ = ["Way", "asks_for_gateway", "beyond", "through_gateway", "through_route", "undeclared_gateways"]
+__all__ = [
+    "IsGuarded",
+    "Way",
+    "alone",
+    "asks_for_gateway",
+    "beyond",
+    "points_of",
+    "through_gateway",
+    "through_route",
+    "undeclared_gateways",
+]
 
 
 ServicePortKey = tuple[str, int | None]
 TableOf = Callable[[Gateway], RoutingTable]
+IsGuarded = Callable[[RuleNamed], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,31 +79,39 @@ def through_gateway(
     any_host: bool = False,
     route: Route | None = None,
     table_of: TableOf | None = None,
+    is_guarded: IsGuarded = lambda _rule: False,
 ) -> Iterator[Way]:
     """Yield every way that the request may take, the likeliest first.
 
     `any_host`: the question is about whichever hosts there are, so that others lead nowhere is not held against it, nor
     that others lead to where no HTTP is seen.
     `route`: it is about the requests that take this route; where it cannot be taken, there is no way.
-    `table_of` returns the table of a gateway, for whoever keeps tables.
+    `table_of` returns the table of a gateway, for whoever keeps tables. `is_guarded` returns whether policies target a
+    rule of a route: such a rule is a point of enforcement of its own.
     """
     entrance = GatewayNamed(gateway.namespace, gateway.name)
     seen: set[tuple[tuple[Point, ...], str | None]] = set()
     table = RoutingTable.of(world, gateway) if table_of is None else table_of(gateway)
-    routes = table.possible(request)
+    routes = table.possible_by_listener(request)
     if any_host:
         somewhere = tuple(routed for routed in routes if routed is not None)
         routes = tuple(routed for routed in somewhere if not routed.is_stream) or somewhere or routes
     if route is not None:
         routes = tuple(routed for routed in routes if routed is not None and routed.route == route) or (None,)
     for routed in (*routes, *_misread(table, routes, request, world)):
-        taken = () if routed is None else (_named(routed.route),)
+        taken = () if routed is None else points_of(routed, is_guarded)
         hides_http = routed is not None and routed.is_stream
         for leads_to, point, backend, service in beyond(routed, world):
             points = (entrance, *taken, *(() if point is None else (point,)))
             if (points, backend) not in seen:
                 seen.add((points, backend))
                 yield Way(f"gateway {gateway.key}", points, backend, leads_to, hides_http, service)
+
+
+def points_of(routed: Routed, is_guarded: IsGuarded) -> tuple[Point, ...]:
+    """Return the points of enforcement that a rule of a route is: the route, and the rule where policies target it."""
+    route, rule = _named(routed.route), routed.point
+    return (route, rule) if is_guarded(rule) else (route,)
 
 
 def _misread(table: RoutingTable, routes: Iterable[Routed | None], request: Request, world: World) -> Iterator[Routed]:
@@ -103,7 +124,7 @@ def _misread(table: RoutingTable, routes: Iterable[Routed | None], request: Requ
         backends = tuple(ref for ref in routed.backends if server_of(ref, world) in servers)
         may_refuse = any(unsupported.may_refuse for unsupported in routed.unsupported)
         if backends and not routed.answered and not may_refuse:
-            yield Routed(routed.route, routed.rule, backends, answered=False)
+            yield replace(routed, backends=backends)
 
 
 def server_of(ref: BackendRef, world: World) -> tuple[str, ...] | None:
@@ -122,7 +143,14 @@ def server_of(ref: BackendRef, world: World) -> tuple[str, ...] | None:
     return "pods", ref.namespace, *(f"{label}={value}" for label, value in sorted(service.selector.items()))
 
 
-def through_route(route: Route, request: Request, world: World, *, table_of: TableOf | None = None) -> Iterator[Way]:
+def through_route(
+    route: Route,
+    request: Request,
+    world: World,
+    *,
+    table_of: TableOf | None = None,
+    is_guarded: IsGuarded = lambda _rule: False,
+) -> Iterator[Way]:
     """Yield every way on which the request may take a route: through each Gateway that the route is attached to.
 
     A Gateway that nobody declared is taken for one that lets everything in; of a route that asks for none, only the
@@ -131,10 +159,18 @@ def through_route(route: Route, request: Request, world: World, *, table_of: Tab
     parents = _gateways(route)
     for parent in parents:
         gateway = world.gateways.get(f"{parent.namespace}/{parent.name}") or _assumed(parent, route, request)
-        yield from through_gateway(gateway, request, world, route=route, table_of=table_of)
+        yield from through_gateway(gateway, request, world, route=route, table_of=table_of, is_guarded=is_guarded)
     if not parents:
-        guarded = _named(route) if _means(route, request) else DeadEnd(Unroutable.NO_ROUTE)
-        yield Way(f"route {route.namespace}/{route.name}", (guarded,), hides_http=_is_stream(route))
+        start = f"route {route.namespace}/{route.name}"
+        taken = alone(route, is_guarded) if _means(route, request) else [(DeadEnd(Unroutable.NO_ROUTE),)]
+        yield from (Way(start, points, hides_http=_is_stream(route)) for points in taken)
+
+
+def alone(route: Route, is_guarded: IsGuarded) -> list[tuple[Point, ...]]:
+    """Return the points of each way by a route that asks for no Gateway: any of its rules may be taken."""
+    rules = [Routed(route, number, (), answered=False) for number in range(len(rules_of(route)))]
+    ways = [points_of(routed, is_guarded) for routed in rules] or [(_named(route),)]
+    return list(dict.fromkeys(ways))
 
 
 def undeclared_gateways(route: Route, world: World) -> Iterator[Gateway]:

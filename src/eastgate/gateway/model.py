@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from eastgate.cluster import GrpcRule, Redirect, Route, RouteFilter, RouteRule, StreamRule, Unsupported
+from eastgate.cluster.points import RuleNamed
+from eastgate.cluster.targets import GatewayNamed, RouteNamed
 from eastgate.records import dataclass
 
 __all__ = ["BackendRef", "Routed", "rules_of"]
@@ -36,13 +38,21 @@ class Routed:
     """A rule that a request may take: rule number `rule` of `route`, counted from 0.
 
     The request goes to ANY of `backends`, by weight; where there is none the gateway answers with an error. `answered`:
-    a redirect answers it at the gateway, and it reaches no backend.
+    a redirect answers it at the gateway, and it reaches no backend. The request came in by `listener` of `gateway`.
     """
 
     route: Route
     rule: int
     backends: tuple[BackendRef, ...]
     answered: bool
+    gateway: GatewayNamed | None = None
+    listener: str | None = None
+
+    @property
+    def point(self) -> RuleNamed:
+        """Return the point of enforcement that the rule is, for what comes in by its listener."""
+        route = RouteNamed(self.route.namespace, self.route.name, self.route.kind)
+        return RuleNamed(self.gateway, self.listener, route, self.rule, self.spec.name)
 
     @property
     def spec(self) -> RouteRule | GrpcRule | StreamRule:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from eastgate.cluster import Gateway, Listener, World
+from eastgate.cluster.targets import GatewayNamed
 from eastgate.gateway.attachment import attached_routes, distinct_listeners, is_http, is_tls
 from eastgate.gateway.candidates import Candidate, Rank, candidates_of
 from eastgate.gateway.hostnames import Host, comparable, hostnames_of, sample_host, specificity
@@ -157,6 +158,13 @@ class RoutingTable:
 
     def possible(self, request: Request) -> tuple[Routed | None, ...]:
         """Return every rule that may be chosen for a request, in order; last None, where it may be that none is."""
+        once: dict[tuple[str, int] | None, Routed | None] = {}
+        for routed in self.possible_by_listener(request):
+            once.setdefault(None if routed is None else (routed.route.key, routed.rule), routed)
+        return tuple(once.values())
+
+    def possible_by_listener(self, request: Request) -> tuple[Routed | None, ...]:
+        """Return every rule that may be chosen, as `possible` does, once for each listener that leads to it."""
         return self._possible(_http(request))
 
     def possible_whatever_the_path(self, request: Request) -> tuple[Routed, ...]:
@@ -166,16 +174,17 @@ class RoutingTable:
 
     def _possible(self, request: Request) -> tuple[Routed | None, ...]:
         effort = Effort()
-        chosen: dict[Rank, Routed] = {}  # of one rank is at most one rule
+        chosen: dict[tuple[Rank, str | None], Routed] = {}  # of one rank is at most one rule for each listener
         nowhere = False
         for table, host in list(self._tables(request)) or [(None, None)]:
             for candidate in reachable(_entries(table, host), request, effort):
                 if candidate is None:
                     nowhere = True
                 else:
-                    chosen[candidate.rank] = candidate.routed
-        in_order = (chosen[rank] for rank in sorted(chosen))
-        rules = {(routed.route.key, routed.rule): routed for routed in in_order}  # a key stays where it came first
+                    chosen[candidate.rank, candidate.routed.listener] = candidate.routed
+        in_order = (chosen[place] for place in sorted(chosen, key=lambda place: (place[0], place[1] or "")))
+        # A key stays where it came first
+        rules = {(routed.route.key, routed.rule, routed.listener): routed for routed in in_order}
         return (*rules.values(), *([None] if nowhere else []))
 
     def _tables(self, request: Request) -> Iterator[tuple[_ListenerTable | None, Host]]:
@@ -206,9 +215,10 @@ def _entries(table: _ListenerTable | None, host: Host) -> list[Entry[Candidate |
 
 def _listener_table(world: World, gateway: Gateway, listener: Listener) -> _ListenerTable:
     by_hostname: dict[Host, list[Candidate]] = {}
+    named = GatewayNamed(gateway.namespace, gateway.name)
     for route in attached_routes(world, gateway, listener):
         for name in {comparable(name) for name in route.hostnames} or {None}:
-            by_hostname.setdefault(name, []).extend(candidates_of(world, route, name))
+            by_hostname.setdefault(name, []).extend(candidates_of(world, named, listener.name, route, name))
     ordered = {name: tuple(sorted(of, key=lambda candidate: candidate.rank)) for name, of in by_hostname.items()}
     return _ListenerTable(listener, ordered)
 

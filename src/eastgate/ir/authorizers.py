@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from eastgate.diagnostics.spans import Span
 from eastgate.ir.attributes import Unknown
 from eastgate.ir.fields import Headers
+from eastgate.ir.provenance import Origin
 from eastgate.records import dataclass
 
 if TYPE_CHECKING:
@@ -71,7 +72,8 @@ class Ruling:
 
     `steps` say how it came about, and `document` what the authorizer looked at, without secrets. `headers` are for the
     application where it allows and for the client where it denies; `removed` are those of the request that the
-    application must not see as the client sent them. A denied client gets `body`, and the proxy `metadata`.
+    application must not see as the client sent them. A denied client gets `body`, and the proxy `metadata`. `origin` is
+    the part of a policy that decided, where whoever asks has rules of several policies.
     """
 
     allowed: bool
@@ -83,6 +85,7 @@ class Ruling:
     removed: tuple[str, ...] = field(default=(), compare=False, repr=False)
     body: str = field(default="", compare=False, repr=False)
     metadata: Mapping[str, object] = field(default_factory=dict, compare=False, repr=False)
+    origin: Origin | None = field(default=None, compare=False, repr=False)
 
     @property
     def is_explained(self) -> bool:

@@ -10,10 +10,10 @@ from eastgate.api.questions.arrivals import ASKED_ROUTES
 from eastgate.cluster import Gateway, Route, World
 from eastgate.cluster.points import DeadEnd, Point
 from eastgate.cluster.targets import BackendNamed, GatewayNamed, RouteNamed
-from eastgate.gateway import ListenerGroup, RoutingTable, VirtualHost
+from eastgate.gateway import ListenerGroup, Routed, RoutingTable, VirtualHost
 from eastgate.gateway.attachment import is_http
 from eastgate.gateway.hostnames import Host, comparable, specificity
-from eastgate.gateway.journey import asks_for_gateway, beyond, server_of, undeclared_gateways
+from eastgate.gateway.journey import alone, asks_for_gateway, beyond, points_of, server_of, undeclared_gateways
 from eastgate.ir import ALWAYS, NEVER, Is, Not, OneOf, Predicate, Suffix, Unroutable, all_of, any_of
 from eastgate.ir.attributes import BACKEND, HOST, PORT, SNI, Attribute
 from eastgate.reach.destinations import Decides, Destination, DestinationKind, Entrance, Passage
@@ -74,13 +74,12 @@ def _alone(authority: Decides, route: Route) -> Entrance:
     is_stream = route.kind == "TLSRoute"
     by, port = (SNI, 443) if is_stream else (HOST, 80)
     named = any_of(_names(by, comparable(hostname)) for hostname in route.hostnames) if route.hostnames else ALWAYS
-    ends: Sequence[tuple[Predicate, Point]] = (
-        (named, RouteNamed(route.namespace, route.name, route.kind)),
-        (ALWAYS, DeadEnd(Unroutable.NO_ROUTE)),
+    ends: Sequence[tuple[Predicate, Sequence[tuple[Point, ...]]]] = (
+        (named, alone(route, authority.engine.is_guarded)),
+        (ALWAYS, [(DeadEnd(Unroutable.NO_ROUTE),)]),
     )
     passages = tuple(
-        Passage(when, (EnforcementPoint((str(end),), authority.engine.program(end).layers, Facts({BACKEND: None})),))
-        for when, end in ends
+        Passage(when, tuple(_point_of_all(authority, points, None) for points in ways)) for when, ways in ends
     )
     tls = True if is_stream else None
     return Entrance((port,), False, Facts({PORT: port}), passages, tls=tls, hides_http=is_stream)
@@ -131,7 +130,7 @@ def _passages(
                 yield Passage(when, nowhere)
                 continue
             ends = list(beyond(routed, authority.world))
-            points = (_points(authority, gateway, routed.route, end, backend) for _, end, backend, _ in ends)
+            points = (_points(authority, gateway, routed, end, backend) for _, end, backend, _ in ends)
             leads_to = (_leads_to(end, words) for words, end, _, _ in ends if words is not None)
             servers = frozenset(filter(None, (server_of(ref, authority.world) for ref in routed.backends)))
             yield Passage(when, tuple(chain.from_iterable(points)), tuple(leads_to), servers)
@@ -147,17 +146,22 @@ def _leads_to(point: Point | None, words: str) -> str:
 
 
 def _points(
-    authority: Decides, gateway: Gateway, route: Route | None, end: Point | None, backend: str | None = None
+    authority: Decides, gateway: Gateway, routed: Routed | None, end: Point | None, backend: str | None = None
 ) -> tuple[EnforcementPoint, ...]:
-    """Return what decides on the way from a gateway by a route to its end, as one point; no route: it ends there."""
+    """Return what decides on the way from a gateway by a rule to its end, as one point; no rule: it ends there."""
     way: list[Point] = [GatewayNamed(gateway.namespace, gateway.name)]
-    if route is None:
+    if routed is None:
         way.append(DeadEnd(Unroutable.NO_ROUTE))
     else:
-        way.append(RouteNamed(route.namespace, route.name, route.kind))
+        way += points_of(routed, authority.engine.is_guarded)
         way += [end] if end is not None else []
+    return (_point_of_all(authority, way, backend),)
+
+
+def _point_of_all(authority: Decides, way: Sequence[Point], backend: str | None) -> EnforcementPoint:
+    """Return what decides on a way as one point."""
     layers = tuple(layer for point in way for layer in authority.engine.program(point).layers)
-    return (EnforcementPoint((str(way[-1]),), layers, Facts({BACKEND: backend})),)
+    return EnforcementPoint((str(way[-1]),), layers, Facts({BACKEND: backend}))
 
 
 def _names(attribute: Attribute, hostname: Host) -> Predicate:

@@ -14,11 +14,19 @@ from typing import TypeVar, cast
 from eastgate.api.authority import Authority
 from eastgate.api.reading import sort_documents
 from eastgate.cluster import ObjectId
-from eastgate.cluster.points import Direction, NamedPoint, NetworkEnd, Point
-from eastgate.cluster.targets import BackendNamed, GatewayNamed, GatewaysMatching, RouteNamed
+from eastgate.cluster.points import Direction, NamedPoint, NetworkEnd, Point, RuleNamed, is_rule_of
+from eastgate.cluster.targets import (
+    BackendNamed,
+    GatewayNamed,
+    GatewaysMatching,
+    RouteNamed,
+    RulesOfGateway,
+    RulesOfRoute,
+)
 from eastgate.diagnostics import Diagnostic, Reporter
 from eastgate.dialects import Policy, dialect_of
 from eastgate.dialects.linting import Finding
+from eastgate.gateway.rules import every_rule
 from eastgate.ir import Layer, PolicyRef
 from eastgate.manifests import Document
 from eastgate.records import dataclass
@@ -165,11 +173,17 @@ class Cluster:
         for target in policy.targets:
             if isinstance(target, GatewaysMatching):
                 points |= self.authority.world.select_gateways(target)
+            elif isinstance(target, RulesOfGateway | RulesOfRoute):
+                points |= {rule for rule in self._rules if is_rule_of(rule, target)}
             elif not isinstance(target, NamedPoint):
                 points |= self.authority.world.select(target)
             elif self._exists(target):
                 points.add(target)
         return sorted(points, key=str)
+
+    @cached_property
+    def _rules(self) -> list[RuleNamed]:
+        return [routed.point for routed in every_rule(self.authority.world)]
 
     def _exists(self, point: NamedPoint) -> bool:
         world, key = self.authority.world, f"{point.namespace}/{point.name}"
@@ -236,8 +250,8 @@ class Cluster:
 
     def _every_point(self) -> Iterator[Point]:
         yield from self.authority.world.workloads
-        targeting = [
-            policy for policy in self.policies if any(isinstance(target, NamedPoint) for target in policy.targets)
-        ]
-        declared = {point for policy in targeting for point in self.points(policy) if isinstance(point, NamedPoint)}
+        named = NamedPoint | RulesOfGateway | RulesOfRoute
+        targeting = [policy for policy in self.policies if any(isinstance(target, named) for target in policy.targets)]
+        points = (point for policy in targeting for point in self.points(policy))
+        declared = {point for point in points if isinstance(point, NamedPoint | RuleNamed)}
         yield from sorted(declared, key=str)

@@ -19,7 +19,7 @@ from eastgate.cluster import (
     Workload,
     World,
 )
-from eastgate.cluster.points import DeadEnd, NamedPoint, NetworkEnd, Point, UnseenHop, WorkloadKey
+from eastgate.cluster.points import NamedPoint, Point, WorkloadKey
 from eastgate.diagnostics import Diagnostic
 from eastgate.records import dataclass
 from eastgate.unread import codes
@@ -81,7 +81,7 @@ class UnreadObjects:
         if not self.objects:
             return Unconsidered(rejected=rejected)
         self._file()
-        located = tuple(point for point in points if not isinstance(point, DeadEnd | NetworkEnd | UnseenHop))
+        located = tuple(point for point in points if isinstance(point, WorkloadKey | NamedPoint))
         near = self.objects if callers.anybody else self._near(located, callers, world)
         sides = ((unread, _side(unread, located, callers, world)) for unread in near)
         met = tuple(Met(unread, side) for unread, side in sides if side is not None)

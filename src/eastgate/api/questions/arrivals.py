@@ -54,7 +54,7 @@ from eastgate.unread import Callers
 
 if TYPE_CHECKING:
     from eastgate.gateway import RoutingTable
-    from eastgate.gateway.journey import TableOf, Way
+    from eastgate.gateway.journey import IsGuarded, TableOf, Way
 
 __all__ = [
     "ASKED_ROUTES",
@@ -133,13 +133,30 @@ def _same(entry: EntryPoint) -> EntryPoint:
 class Resolver(Generic[T]):
     """Finds what the ends of questions stand for, and remembers it for as long as the world stays as it is.
 
-    `make` says what is to be made, once, of each entry.
+    `make` says what is to be made, once, of each entry; `is_guarded` whether policies target a rule of a route.
     """
 
-    __slots__ = ("_callers", "_entries", "_make", "_routed", "_routed_by", "_settings", "_tables", "_world")
+    __slots__ = (
+        "_callers",
+        "_entries",
+        "_is_guarded",
+        "_make",
+        "_routed",
+        "_routed_by",
+        "_settings",
+        "_tables",
+        "_world",
+    )
 
-    def __init__(self, world: World, settings: Settings, make: Callable[[EntryPoint], T]) -> None:
+    def __init__(
+        self,
+        world: World,
+        settings: Settings,
+        make: Callable[[EntryPoint], T],
+        is_guarded: IsGuarded = lambda _rule: False,
+    ) -> None:
         self._make = make
+        self._is_guarded = is_guarded
         self._world = world
         self._settings = settings
         self._callers: dict[tuple[str, str | None, bool], tuple[Values, ...]] = {}
@@ -192,7 +209,7 @@ class Resolver(Generic[T]):
         return entries
 
     def _resolve(self, question: Question, to: ends.Destination, shared: Values) -> tuple[T, ...]:
-        return tuple(map(self._make, _entries(question, to, shared, self._world, self._table_of)))
+        return tuple(map(self._make, _entries(question, to, shared, self._world, self._table_of, self._is_guarded)))
 
     def _table_of(self, gateway: Gateway) -> RoutingTable:
         """Return the routes of a Gateway, arranged once."""
@@ -308,7 +325,12 @@ def account_named(source: ends.Source, settings: Settings) -> tuple[str, str] | 
 
 
 def _entries(
-    question: Question, to: ends.Destination, shared: Values, world: World, table_of: TableOf
+    question: Question,
+    to: ends.Destination,
+    shared: Values,
+    world: World,
+    table_of: TableOf,
+    is_guarded: IsGuarded,
 ) -> Iterator[EntryPoint]:
     if question.port is not None and not 1 <= question.port <= 65535:
         raise QuestionError(BAD_ATTRIBUTE, f"port {question.port} is not between 1 and 65535")
@@ -330,7 +352,14 @@ def _entries(
             from eastgate.gateway.journey import through_gateway  # most questions need no routes
 
             gateway = _declared("Gateway", to.key, world.gateways)
-            for way in through_gateway(gateway, asked, world, any_host=question.is_bare_message, table_of=table_of):
+            for way in through_gateway(
+                gateway,
+                asked,
+                world,
+                any_host=question.is_bare_message,
+                table_of=table_of,
+                is_guarded=is_guarded,
+            ):
                 yield _entry(way, {**port, **_handshake(question)})
         case ends.Backend():
             backend = _declared("Backend", to.key, world.backends)
@@ -339,7 +368,7 @@ def _entries(
         case ends.Route():
             from eastgate.gateway.journey import through_route
 
-            for way in through_route(_route(to, world), asked, world, table_of=table_of):
+            for way in through_route(_route(to, world), asked, world, table_of=table_of, is_guarded=is_guarded):
                 yield _entry(way, {**port, **_handshake(question)})
 
 

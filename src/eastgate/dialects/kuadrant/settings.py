@@ -10,6 +10,10 @@ __all__ = ["KuadrantSettings"]
 
 @dataclass(frozen=True, slots=True)
 class KuadrantSettings(Section):
-    """The choice where Authorino evaluates schemes otherwise than it documents."""
+    """The choice where Authorino evaluates schemes otherwise than it documents, and the namespace where it runs.
+
+    In that namespace are the Secrets that the AuthPolicies of today select.
+    """
 
     authorino_compat: bool = False
+    authorino_namespace: str = "kuadrant-system"

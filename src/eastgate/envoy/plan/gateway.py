@@ -16,8 +16,8 @@ from hashlib import blake2b
 from typing import TypeAlias
 
 from eastgate.cluster import Cors, PathType, Redirect, RouteFilter, RouteRule, UrlRewrite, World
-from eastgate.cluster.points import DeadEnd, Point
-from eastgate.cluster.targets import GatewayNamed, RouteNamed
+from eastgate.cluster.points import DeadEnd, Point, RuleNamed
+from eastgate.cluster.targets import GatewayNamed
 from eastgate.collection import no_collection
 from eastgate.envoy.plan.callers import ByCaller
 from eastgate.envoy.plan.combining import TooManyEnds, or_else, then, unread, without
@@ -29,7 +29,7 @@ from eastgate.envoy.plan.ports import CLOSED, UNOPPOSED, PortPlan, Requests
 from eastgate.envoy.plan.vantage import AT_GATEWAY
 from eastgate.gateway import BackendRef, Candidate, ListenerGroup, Routed
 from eastgate.gateway.hostnames import Host
-from eastgate.gateway.journey import beyond, server_of
+from eastgate.gateway.journey import beyond, points_of, server_of
 from eastgate.ir import (
     ALWAYS,
     AuthorizerName,
@@ -333,19 +333,23 @@ class _GatewayPlanner:
 
     def _rule(self, routed: Routed, prefix: str | None) -> str:
         """Name a rule after all that follows from it, and note its destinations."""
-        name = f"{routed.route.namespace}/{routed.route.name}#{routed.rule}~{_digest(routed, prefix)}"
+        guarded = routed.point if self._is_guarded(routed.point) else None
+        digest = _digest(routed, prefix, guarded)
+        name = f"{routed.route.namespace}/{routed.route.name}#{routed.rule}~{digest}"
         if name not in self._rules:
             self._rules[name] = tuple(self._destinations(name, routed, prefix))
         return name
 
     def _destinations(self, rule: str, routed: Routed, prefix: str | None) -> Iterator[GatewayDestination]:
-        route = RouteNamed(routed.route.namespace, routed.route.name, routed.route.kind)
         ends = list(beyond(routed, self._world))
         backends: Sequence[BackendRef | None] = routed.backends if len(ends) == len(routed.backends) else [None]
         for index, (backend, (_, point, key, _)) in enumerate(zip(backends, ends, strict=True)):
-            points = (self._gateway, route, *(() if point is None else (point,)))
+            points = (self._gateway, *points_of(routed, self._is_guarded), *(() if point is None else (point,)))
             weight = backend.weight if backend is not None else 1
             yield self._destination(f"{rule}.{index}", weight, points, routed, backend, key, prefix)
+
+    def _is_guarded(self, rule: RuleNamed) -> bool:
+        return bool(self._layers_at(rule))
 
     def _nowhere(self) -> GatewayDestination:
         return self._destination(NOWHERE, 1, (self._gateway, DeadEnd(Unroutable.NO_ROUTE)), None, None, None)
@@ -464,9 +468,10 @@ def _leads_to(destination: GatewayDestination) -> Predicate:
     return Is(DESTINATION, OneOf(frozenset({destination.id})))
 
 
-def _digest(routed: Routed, prefix: str | None) -> str:
-    """Return a digest of all that routing to the backends of a rule depends on."""
-    return blake2b(repr((routed.spec, routed.backends, prefix)).encode(), digest_size=4).hexdigest()
+def _digest(routed: Routed, prefix: str | None, guarded: RuleNamed | None) -> str:
+    """Return a digest of all that routing to the backends of a rule depends on, and of the rule if it is guarded."""
+    parts = (routed.spec, routed.backends, prefix, *(() if guarded is None else (guarded,)))
+    return blake2b(repr(parts).encode(), digest_size=4).hexdigest()
 
 
 def _replaced_prefix(candidate: Candidate) -> str | None:

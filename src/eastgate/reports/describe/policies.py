@@ -21,6 +21,8 @@ from eastgate.cluster.targets import (
     PodsOfService,
     PodsOwnedBy,
     RouteNamed,
+    RulesOfGateway,
+    RulesOfRoute,
     Target,
 )
 from eastgate.diagnostics.spans import Span
@@ -153,6 +155,9 @@ def _target(target: Target, order: _Order) -> TargetInWords:
             return TargetInWords("HTTPRoute", name, target)
         case BackendNamed(_, name):
             return TargetInWords("Backend", name, target)
+        case RulesOfGateway(_, name, section) | RulesOfRoute(_, name, _, section):
+            kind = target.kind if isinstance(target, RulesOfRoute) else "Gateway"
+            return TargetInWords(kind, name if section is None else f"{name}, section {section}", target)
 
 
 def _pods_across(target: PodsAcross, order: _Order) -> TargetInWords:
@@ -211,7 +216,7 @@ def matched_terms(target: Target, workload: Workload, namespace_labels: Mapping[
             return [f"it runs as {account}"]
         case Everything():
             return ["nobody can tell what it is about"]
-        case PodNamed() | GatewayNamed() | RouteNamed() | BackendNamed():
+        case PodNamed() | GatewayNamed() | RouteNamed() | BackendNamed() | RulesOfGateway() | RulesOfRoute():
             return ["it has that name"]
 
 

@@ -18,6 +18,8 @@ from eastgate.cluster import (
     PodsOfService,
     PodsOwnedBy,
     RouteNamed,
+    RulesOfGateway,
+    RulesOfRoute,
     Target,
 )
 from eastgate.diagnostics.spans import Span
@@ -71,7 +73,7 @@ def _target(field: _Field, target: Target, inventory: PolicyInventory) -> Iterat
                 yield from find_misspelt_labels(field.policy, target, inventory)
         case GatewayNamed() | BackendNamed() | PodsOwnedBy() | PodsOfAccount() | PodNamed():
             pass  # it exists
-        case RouteNamed() | Everything() | GatewaysMatching():
+        case RouteNamed() | Everything() | GatewaysMatching() | RulesOfGateway() | RulesOfRoute():
             pass  # dialects whose policies target routes check them
         case _:
             assert_never(target)

@@ -19,6 +19,7 @@ from eastgate.dialects.kuadrant.authorino.model import (
     ApiKeys,
     Authorization,
     Cache,
+    Callback,
     CelExpression,
     CelPredicate,
     Credentials,
@@ -30,6 +31,7 @@ from eastgate.dialects.kuadrant.authorino.model import (
     Jwt,
     LiteralValue,
     Metadata,
+    MissingPatterns,
     Part,
     Pattern,
     PatternOperator,
@@ -55,12 +57,13 @@ RULES = PatternRules(PATTERN)
 # Of each kind of part one that does not look at the path.
 PARTS: tuple[Part, ...] = (
     *(LiteralValue("path"), HOST, CelExpression("request.host")),
-    *(PATTERN, CelPredicate("true"), All(), AnyOf()),
+    *(PATTERN, CelPredicate("true"), MissingPatterns("a"), All(), AnyOf()),
     *(Credentials(), SecretRef("a", "b"), Jwt("https://a.example"), ApiKeys(Selector()), X509(Selector())),
     *(TokenReview(), Introspection("https://a.example"), Plain("request.host"), AnonymousAccess()),
     *(Property("a", HOST), Cache(HOST), Identity("a", AnonymousAccess()), CALL, Metadata("a", CALL)),
     *(RULES, Rego("allow = true"), SubjectAccess(HOST, resource={"verb": HOST}), Authorization("a", RULES)),
-    *(PlainResponse(HOST), Json(()), Response("a", PlainResponse(HOST), "a"), Denial(), Scheme("shop", ("*",))),
+    *(PlainResponse(HOST), Json(()), Response("a", PlainResponse(HOST), "a"), Denial(), Callback("a", CALL)),
+    Scheme("shop", ("*",)),
 )
 
 PATH = Selected("request.path")
@@ -126,11 +129,12 @@ CONSTANTS = {
     *("Response.key", "Response.in_header", "Denial.code", "Scheme.namespace", "Scheme.hosts"),
     *(
         f"{kind}.{name}"
-        for kind in ("Identity", "Metadata", "Authorization", "Response")
+        for kind in ("Identity", "Metadata", "Authorization", "Response", "Callback")
         for name in ("name", "priority")
     ),
-    *(f"{kind}.span" for kind in ("Pattern", "CelPredicate", "Identity", "Metadata", "Authorization", "Response")),
-    "Scheme.span",
+    *(f"{kind}.span" for kind in ("Pattern", "CelPredicate", "MissingPatterns")),
+    *(f"{kind}.span" for kind in ("Identity", "Metadata", "Authorization", "Response", "Callback")),
+    *("MissingPatterns.name", "Callback.call", "Callback.when", "Scheme.callbacks", "Scheme.span"),
 }
 
 

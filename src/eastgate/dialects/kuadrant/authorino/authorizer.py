@@ -22,7 +22,7 @@ from eastgate.dialects.kuadrant.authorino.model import (
     TokenReview,
     Where,
 )
-from eastgate.ir import RawRequest, Request, Ruling, WouldWait
+from eastgate.ir import Origin, RawRequest, Request, Ruling, WouldWait
 from eastgate.ir.attributes import ADDRESS, AUTHORITY, IDENTITY, METHOD, TARGET, UNKNOWN, Attribute, Unknown
 from eastgate.ir.fields import Headers, header_values, steers_proxy
 from eastgate.records import dataclass
@@ -81,7 +81,12 @@ class SchemeAuthorizer:
             _withheld(self.scheme, judged),
             judged.body,
             judged.dynamic_metadata,
+            self.origin_of(judged),
         )
+
+    def origin_of(self, _judged: Judgement) -> Origin | None:
+        """Return the part of a policy that decided; None where the whole scheme is of one."""
+        return None
 
 
 def _withheld(scheme: Scheme, judged: Judgement) -> tuple[str, ...]:

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 
 from eastgate.dialects.kuadrant.authorino.authorization_json import AuthorizationJson
 from eastgate.dialects.kuadrant.authorino.gjson import Selection, TooMuch, select
-from eastgate.dialects.kuadrant.authorino.model import All, AnyOf, CelPredicate, Condition, Pattern, PatternOperator
+from eastgate.dialects.kuadrant.authorino.model import (
+    All,
+    AnyOf,
+    CelPredicate,
+    Condition,
+    MissingPatterns,
+    Pattern,
+    PatternOperator,
+)
 from eastgate.dialects.kuadrant.authorino.outcomes import (
     ANYTHING,
     EITHER,
@@ -78,6 +86,9 @@ def _outcomes(condition: Condition, document: AuthorizationJson, seen: list[Seen
             text = f"{condition.selector} {condition.operator} {condition.value}"
         case CelPredicate(text):
             part_outcome = _predicate(condition, document)
+        case MissingPatterns(name):
+            part_outcome = _PartOutcome(ERRS, f"There are no patterns named {name!r}.")
+            text = f"patternRef {name}"
     seen.append(
         Seen(
             text,

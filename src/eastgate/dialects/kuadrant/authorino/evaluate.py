@@ -88,6 +88,7 @@ class _Run:
         self._steps: list[RulingStep] = []
         self._headers: dict[str, str] = {}
         self._metadata: dict[str, object] = {}
+        self._recognized_by: str | None = None
 
     def judgement(self) -> Judgement:
         try:
@@ -105,6 +106,7 @@ class _Run:
             document=self._shown(),
             response_headers=self._headers,
             dynamic_metadata=self._metadata,
+            recognized_by=self._recognized_by,
         )
 
     # When
@@ -163,6 +165,7 @@ class _Run:
             self._record_step(StepKind.IDENTITY, identity, finding, seen)
             match finding:
                 case Found():
+                    self._recognized_by = identity.name
                     if doubt:
                         self._document.forget("identity", None, f"who the caller is ({doubt})")
                     return

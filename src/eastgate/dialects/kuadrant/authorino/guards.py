@@ -6,6 +6,7 @@ Where one errs, Authorino skips what it guards, and Eastgate denies.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypeAlias
 
 from eastgate.diagnostics.spans import Span
 from eastgate.dialects.kuadrant.authorino.conditions import regex_problem
@@ -15,16 +16,20 @@ from eastgate.dialects.kuadrant.authorino.model import (
     AnyOf,
     CelPredicate,
     Condition,
+    MissingPatterns,
     Pattern,
     PatternOperator,
     PatternRules,
     Scheme,
 )
 
-__all__ = ["erring_guards", "sets_apart"]
+__all__ = ["SingleCondition", "erring_guards", "sets_apart"]
+
+SingleCondition: TypeAlias = Pattern | CelPredicate | MissingPatterns
+"""A condition that has no others in it."""
 
 
-def erring_guards(scheme: Scheme) -> Iterator[tuple[Pattern | CelPredicate, str]]:
+def erring_guards(scheme: Scheme) -> Iterator[tuple[SingleCondition, str]]:
     """Yield every condition of a `when` that may err, and why."""
     for when in _guards(scheme):
         for condition in _leaves(when):
@@ -59,7 +64,7 @@ def _guards(scheme: Scheme) -> Iterator[Condition]:
             yield when
 
 
-def _leaves(condition: Condition) -> Iterator[Pattern | CelPredicate]:
+def _leaves(condition: Condition) -> Iterator[SingleCondition]:
     match condition:
         case All(parts) | AnyOf(parts):
             for part in parts:
@@ -68,11 +73,13 @@ def _leaves(condition: Condition) -> Iterator[Pattern | CelPredicate]:
             yield condition
 
 
-def _may_err(condition: Pattern | CelPredicate) -> str | None:
+def _may_err(condition: SingleCondition) -> str | None:
     match condition:
         case Pattern(operator=PatternOperator.MATCHES, value=value) if regex_problem(value):
             return f"`{value}` is not a regular expression"
         case CelPredicate(text):
             return f"`{text}` fails where something that it looks at is missing"
+        case MissingPatterns(name):
+            return f"there are no patterns named `{name}`"
         case _:
             return None

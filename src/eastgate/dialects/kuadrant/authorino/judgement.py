@@ -44,6 +44,8 @@ class Judgement:
     response_headers: Mapping[str, str] = field(default_factory=dict, hash=False)
     """Headers for the service behind, where it is allowed."""
     dynamic_metadata: Mapping[str, object] = field(default_factory=dict, hash=False)
+    recognized_by: str | None = None
+    """The identity that recognized the caller."""
 
     @property
     def is_undecided(self) -> bool:

@@ -4,6 +4,7 @@
     metadata       more about the request, fetched from elsewhere
     authorization  ALL must agree
     response       headers and metadata about the caller, for the service behind
+    callbacks      requests to other servers once it is decided
 
 Everything that a scheme compares is in the authorization JSON: the request, and the findings of the steps before.
 """
@@ -37,6 +38,7 @@ __all__ = [
     "ApiKeys",
     "Authorization",
     "Cache",
+    "Callback",
     "CelExpression",
     "CelPredicate",
     "Condition",
@@ -49,6 +51,7 @@ __all__ = [
     "Jwt",
     "LiteralValue",
     "Metadata",
+    "MissingPatterns",
     "Part",
     "Pattern",
     "PatternOperator",
@@ -172,6 +175,14 @@ class CelPredicate(Part):
 
 
 @dataclass(frozen=True, slots=True)
+class MissingPatterns(Constant):
+    """A reference to a named set of patterns that no policy has. It errs."""
+
+    name: str
+    span: Span | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class All(Part):
     """ALL parts hold; without parts, it holds."""
 
@@ -194,7 +205,7 @@ class AnyOf(Part):
         return _look_at_path(*self.parts)
 
 
-Condition: TypeAlias = Pattern | CelPredicate | All | AnyOf
+Condition: TypeAlias = Pattern | CelPredicate | MissingPatterns | All | AnyOf
 
 
 # Identity
@@ -496,6 +507,24 @@ class Denial(Part):
         return _look_at_path(self.message, *self.headers, self.body)
 
 
+# Callbacks
+
+
+@dataclass(frozen=True, slots=True)
+class Callback(Part):
+    """A request that is sent after every decision. Its response changes nothing."""
+
+    name: str
+    call: HttpCall
+    priority: int = 0
+    when: Condition | None = None
+    span: Span | None = field(default=None, compare=False)
+
+    @property
+    def looks_at_path(self) -> bool:
+        return False  # whatever it looks at, it decides nothing
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Scheme(Part):
     """One auth scheme. `namespace` is where its Secrets are."""
@@ -510,6 +539,7 @@ class Scheme(Part):
     unauthenticated: Denial = Denial()
     unauthorized: Denial = Denial()
     span: Span | None = None
+    callbacks: tuple[Callback, ...] = ()
 
     @property
     def looks_at_path(self) -> bool:

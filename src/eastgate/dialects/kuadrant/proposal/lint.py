@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from eastgate.cluster import RouteNamed
 from eastgate.cluster.question import Question
 from eastgate.diagnostics.spans import Span
-from eastgate.dialects.kuadrant.authorino.guards import erring_guards, sets_apart
-from eastgate.dialects.kuadrant.authorino.model import CelPredicate, Pattern
+from eastgate.dialects.kuadrant.authorino.guards import SingleCondition, erring_guards, sets_apart
 from eastgate.dialects.kuadrant.hosts import ANY, is_inside
 from eastgate.dialects.kuadrant.proposal import lint_codes as codes
 from eastgate.dialects.kuadrant.proposal.assemble import in_force
@@ -47,7 +46,7 @@ def _check_erring_conditions(context: Context) -> Iterator[Finding]:
                 yield _erring(policy, condition, why, compat=compat)
 
 
-def _erring(policy: Policy, condition: Pattern | CelPredicate, why: str, *, compat: bool) -> Finding:
+def _erring(policy: Policy, condition: SingleCondition, why: str, *, compat: bool) -> Finding:
     now, then = ("skips", "denies") if compat else ("denies", "skips")
     other = str(not compat).lower()
     message = f"{why}: that {now} what it guards, and {then} it with authorinoCompat: {other}"

@@ -18,7 +18,16 @@ from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import Choice, Field, ListOf, MapOf, Record, Text, quoted
 from eastgate.settings import Settings
 
-__all__ = ["NAMED_PATTERNS", "RULES", "WHEN", "no_dangling_references"]
+__all__ = [
+    "NAMED_PATTERNS",
+    "NAMED_PATTERNS_ALL_OF",
+    "PATTERN_SETS",
+    "RULES",
+    "WHEN",
+    "WHEN_PREDICATES",
+    "no_dangling_references",
+    "pattern_references",
+]
 
 _EXAMPLE = "write {selector: .., operator: .., value: ..}"
 _FORMS = ("patternRef", "predicate", "all", "any")
@@ -133,6 +142,45 @@ NAMED_PATTERNS: MapOf[Settings] = MapOf(
     ListOf(_named_condition, "a list of patterns", _SOME), "a mapping of sets of patterns", served=32
 )
 
+_NOT_IN_SETS = dict.fromkeys(("patternRef", "all", "any"), "write the patterns out: a set of patterns is all of them")
+_PREDICATE_IN_SET = {"predicate": "write the predicate beside the `patternRef`: a set has patterns only"}
+_patterns_only: ListOf[Settings] = ListOf(
+    Record(
+        "a named pattern",
+        _PATTERN_FIELDS,
+        rules=(_pattern,),
+        misspelt={name: near for name, near in _MISSPELT.items() if near in _OF_A_PATTERN},
+        advice=_ADVICE | _NOT_IN_SETS | _PREDICATE_IN_SET,
+    ),
+    "a list of patterns",
+    _SOME,
+)
+PATTERN_SETS: MapOf[Settings] = MapOf(_patterns_only, "a mapping of sets of patterns")
+"""The `patterns` of an AuthConfig."""
+NAMED_PATTERNS_ALL_OF: MapOf[Settings] = MapOf(
+    Record(
+        "a set of patterns",
+        {"allOf": Field(_patterns_only, required=True, help="write allOf: [{selector: .., operator: .., value: ..}]")},
+        misspelt={"all": "allOf", "patterns": "allOf", "any": "allOf", "anyOf": "allOf"},
+    ),
+    "a mapping of sets of patterns, each under `allOf`",
+)
+"""The `patterns` of an AuthPolicy."""
+
+_PREDICATE_ALONE = "write {predicate: ..}: here are CEL expressions only"
+WHEN_PREDICATES: Field[Settings] = Field(
+    ListOf(
+        Record(
+            "a condition",
+            {"predicate": Field(_PREDICATE.shape, required=True, help="write predicate: <a CEL expression>")},
+            misspelt={"expression": "predicate", "cel": "predicate"},
+            advice=dict.fromkeys((*_OF_A_PATTERN, "patternRef", "all", "any"), _PREDICATE_ALONE),
+        ),
+        "a list of conditions",
+    )
+)
+"""The `when` of an AuthPolicy, which the filter of its gateway evaluates."""
+
 
 # References
 
@@ -141,7 +189,7 @@ def no_dangling_references(scheme: Node, to: Checking) -> None:
     """Require that each patternRef names a set of patterns of the same scheme."""
     patterns = scheme.get("patterns")
     names = [name for name, _ in patterns.items()] if patterns is not None else []
-    refs = (ref for key, section in scheme.items() if key != "patterns" for ref in _references(section))
+    refs = (ref for key, section in scheme.items() if key != "patterns" for ref in pattern_references(section))
     for ref in refs:
         if ref.text in names:
             continue
@@ -152,12 +200,12 @@ def no_dangling_references(scheme: Node, to: Checking) -> None:
         to.report(codes.NO_SUCH_PATTERN, f"there are no patterns named {quoted(ref.text)}", ref, help=way_out)
 
 
-def _references(node: Node) -> Iterator[Node]:
-    """Yield every patternRef of a condition; a literal value has none in it, whatever it looks like."""
+def pattern_references(node: Node) -> Iterator[Node]:
+    """Yield every patternRef in a node; a literal value has none in it, whatever it looks like."""
     for item in node:
-        yield from _references(item)
+        yield from pattern_references(item)
     for key, value in node.items():
         if key == "patternRef" and isinstance(value.value, str):
             yield value
         elif key != "value":
-            yield from _references(value)
+            yield from pattern_references(value)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import enum
+from collections.abc import Iterable, Iterator, Mapping
 
+from eastgate.diagnostics.spans import Span
 from eastgate.dialects.kuadrant.authorino.model import (
     X509,
     AnonymousAccess,
@@ -11,6 +13,7 @@ from eastgate.dialects.kuadrant.authorino.model import (
     Authorization,
     AuthorizationRule,
     Cache,
+    Callback,
     Condition,
     Denial,
     HttpCall,
@@ -48,25 +51,85 @@ from eastgate.dialects.kuadrant.schemes.responses import HEADER_WRAPPER, METADAT
 from eastgate.dialects.kuadrant.schemes.styles import entries
 from eastgate.manifests.node import Node
 
-__all__ = ["read_scheme"]
+__all__ = ["Section", "read_scheme", "scheme_from"]
 
 
 def read_scheme(node: Node, namespace: str) -> Scheme:
     """Read the scheme of a checked node. Its Secrets are in `namespace`: that of the policy."""
-    patterns = named_patterns(node.get("patterns"))
+    named = node.get("patterns")
+    patterns = named_patterns(named.items() if named is not None else ())
     deny_with, response = node.get("denyWith"), node.get("response")
     denials = response if response is not None and isinstance(response.value, dict) else deny_with
     return Scheme(
         namespace=namespace,
         hosts=texts(node.get("hosts")) or (ANY,),
-        identities=tuple(_identities(_first(node, "identity", "authentication"), patterns)),
-        metadata=tuple(_metadata(node.get("metadata"), patterns)),
-        authorizations=tuple(_authorizations(node.get("authorization"), patterns)),
+        identities=tuple(
+            _identity(name, entry, patterns) for name, entry in entries(_first(node, "identity", "authentication"))
+        ),
+        metadata=tuple(_metadata(name, entry, patterns) for name, entry in entries(node.get("metadata"))),
+        authorizations=tuple(
+            _authorization(name, entry, patterns) for name, entry in entries(node.get("authorization"))
+        ),
         responses=tuple(_responses(response, patterns)),
+        callbacks=tuple(_callback(name, entry, patterns) for name, entry in entries(node.get("callbacks"))),
         when=all_of(node.get("when"), patterns),
         unauthenticated=_denial(denials.get("unauthenticated") if denials is not None else None),
         unauthorized=_denial(denials.get("unauthorized") if denials is not None else None),
         span=node.span,
+    )
+
+
+class Section(enum.StrEnum):
+    """A section of a scheme whose entries are given one by one; the last three are single entries without a name."""
+
+    AUTHENTICATION = "authentication"
+    METADATA = "metadata"
+    AUTHORIZATION = "authorization"
+    HEADERS = "response.success.headers"
+    DYNAMIC_METADATA = "response.success.metadata"
+    CALLBACKS = "callbacks"
+    PATTERNS = "patterns"
+    CONDITIONS = "conditions"
+    UNAUTHENTICATED = "response.unauthenticated"
+    UNAUTHORIZED = "response.unauthorized"
+
+
+def scheme_from(
+    parts: Mapping[tuple[str, str], Node], namespace: str, *, span: Span | None = None, authorino_compat: bool = False
+) -> Scheme:
+    """Build a scheme for all hosts from checked entries by section and name, which may come from several policies.
+
+    A `patternRef` means the set of patterns of that name wherever it comes from. One that means none errs, or with
+    `authorino_compat` is left out, as Authorino does.
+    """
+    given: dict[str, dict[str, Node]] = {}
+    for (section, name), node in parts.items():
+        given.setdefault(section, {})[name] = node
+
+    def entries_of(section: Section) -> Iterable[tuple[str, Node]]:
+        return given.get(section, {}).items()
+
+    def single(section: Section) -> Node | None:
+        return given.get(section, {}).get("")
+
+    patterns = named_patterns(entries_of(Section.PATTERNS), drop_missing=authorino_compat)
+    return Scheme(
+        namespace=namespace,
+        hosts=(ANY,),
+        identities=tuple(_identity(name, entry, patterns) for name, entry in entries_of(Section.AUTHENTICATION)),
+        metadata=tuple(_metadata(name, entry, patterns) for name, entry in entries_of(Section.METADATA)),
+        authorizations=tuple(
+            _authorization(name, entry, patterns) for name, entry in entries_of(Section.AUTHORIZATION)
+        ),
+        responses=(
+            *(_response(name, entry, patterns, True) for name, entry in entries_of(Section.HEADERS)),
+            *(_response(name, entry, patterns, False) for name, entry in entries_of(Section.DYNAMIC_METADATA)),
+        ),
+        when=all_of(single(Section.CONDITIONS), patterns),
+        unauthenticated=_denial(single(Section.UNAUTHENTICATED)),
+        unauthorized=_denial(single(Section.UNAUTHORIZED)),
+        span=span,
+        callbacks=tuple(_callback(name, entry, patterns) for name, entry in entries_of(Section.CALLBACKS)),
     )
 
 
@@ -102,22 +165,21 @@ def _cache(entry: Node) -> Cache | None:
 # Identity
 
 
-def _identities(section: Node | None, patterns: Patterns) -> Iterator[Identity]:
-    for name, entry in entries(section):
-        yield Identity(
-            name,
-            _method(entry),
-            read_credentials(entry.get("credentials")),
-            _priority(entry),
-            all_of(entry.get("when"), patterns),
-            (
-                *properties(entry.get("extendedProperties")),
-                *properties(entry.get("defaults")),
-                *properties(entry.get("overrides"), overwrite=True),
-            ),
-            _cache(entry),
-            entry.span,
-        )
+def _identity(name: str, entry: Node, patterns: Patterns) -> Identity:
+    return Identity(
+        name,
+        _method(entry),
+        read_credentials(entry.get("credentials")),
+        _priority(entry),
+        all_of(entry.get("when"), patterns),
+        (
+            *properties(entry.get("extendedProperties")),
+            *properties(entry.get("defaults")),
+            *properties(entry.get("overrides"), overwrite=True),
+        ),
+        _cache(entry),
+        entry.span,
+    )
 
 
 def _method(entry: Node) -> Method:
@@ -162,10 +224,14 @@ _METHODS = {
 # Metadata
 
 
-def _metadata(section: Node | None, patterns: Patterns) -> Iterator[Metadata]:
-    for name, entry in entries(section):
-        when = all_of(entry.get("when"), patterns)
-        yield Metadata(name, _http(entry["http"]), _priority(entry), when, _cache(entry), entry.span)
+def _metadata(name: str, entry: Node, patterns: Patterns) -> Metadata:
+    when = all_of(entry.get("when"), patterns)
+    return Metadata(name, _http(entry["http"]), _priority(entry), when, _cache(entry), entry.span)
+
+
+def _callback(name: str, entry: Node, patterns: Patterns) -> Callback:
+    when = all_of(entry.get("when"), patterns)
+    return Callback(name, _http(entry["http"]), _priority(entry), when, entry.span)
 
 
 def _http(node: Node) -> HttpCall:
@@ -185,10 +251,9 @@ def _http(node: Node) -> HttpCall:
 # Authorization
 
 
-def _authorizations(section: Node | None, patterns: Patterns) -> Iterator[Authorization]:
-    for name, entry in entries(section):
-        when = all_of(entry.get("when"), patterns)
-        yield Authorization(name, _rule(entry, patterns), _priority(entry), when, _cache(entry), entry.span)
+def _authorization(name: str, entry: Node, patterns: Patterns) -> Authorization:
+    when = all_of(entry.get("when"), patterns)
+    return Authorization(name, _rule(entry, patterns), _priority(entry), when, _cache(entry), entry.span)
 
 
 def _rule(entry: Node, patterns: Patterns) -> AuthorizationRule:

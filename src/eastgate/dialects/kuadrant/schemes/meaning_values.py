@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TypeAlias
+from collections.abc import Iterable, Mapping
+from dataclasses import field
 
 from eastgate.dialects.kuadrant.authorino.model import (
     All,
@@ -12,6 +12,7 @@ from eastgate.dialects.kuadrant.authorino.model import (
     CelPredicate,
     Condition,
     LiteralValue,
+    MissingPatterns,
     Pattern,
     PatternOperator,
     Property,
@@ -20,11 +21,25 @@ from eastgate.dialects.kuadrant.authorino.model import (
 )
 from eastgate.dialects.kuadrant.schemes.styles import entries
 from eastgate.manifests.node import Node
+from eastgate.records import dataclass
 
 __all__ = ["Patterns", "all_of", "named_patterns", "optional_value", "properties", "texts", "value_of"]
 
-Patterns: TypeAlias = Mapping[str, All]
-"""The named sets of patterns of a scheme, which conditions refer to."""
+
+@dataclass(frozen=True, slots=True)
+class Patterns:
+    """The named sets of patterns that conditions refer to."""
+
+    sets: Mapping[str, All] = field(default_factory=dict)
+    drop_missing: bool = False
+    """A reference to a set that does not exist is left out, as Authorino does. Otherwise it errs."""
+
+    def resolve(self, reference: Node) -> tuple[Condition, ...]:
+        """Return the patterns of the set with this name."""
+        named = self.sets.get(reference.text)
+        if named is not None:
+            return named.parts
+        return () if self.drop_missing else (MissingPatterns(reference.text, reference.span),)
 
 
 def texts(node: Node | None) -> tuple[str, ...]:
@@ -63,11 +78,14 @@ def _overwrites(entry: Node) -> bool:
 # Conditions
 
 
-def named_patterns(node: Node | None) -> Patterns:
-    """Read the sets of patterns by their names."""
-    if node is None:
-        return {}
-    return {name: All(tuple(_condition(pattern, {}) for pattern in patterns)) for name, patterns in node.items()}
+def named_patterns(entries: Iterable[tuple[str, Node]], *, drop_missing: bool = False) -> Patterns:
+    """Read sets of patterns: a list, or a mapping with the list under `allOf`."""
+    sets = {name: All(tuple(_condition(pattern, Patterns()) for pattern in _listed(node))) for name, node in entries}
+    return Patterns(sets, drop_missing)
+
+
+def _listed(patterns: Node) -> Node:
+    return patterns["allOf"] if isinstance(patterns.value, dict) else patterns
 
 
 def all_of(conditions: Node | None, patterns: Patterns) -> All | None:
@@ -79,12 +97,12 @@ def all_of(conditions: Node | None, patterns: Patterns) -> All | None:
 
 def _alternatives(node: Node, patterns: Patterns) -> tuple[Condition, ...]:
     """Read a member of `any`. A named set becomes its patterns one by one, as Authorino flattens it."""
-    return patterns[node["patternRef"].text].parts if "patternRef" in node else (_condition(node, patterns),)
+    return patterns.resolve(node["patternRef"]) if "patternRef" in node else (_condition(node, patterns),)
 
 
 def _condition(node: Node, patterns: Patterns) -> Condition:
     if "patternRef" in node:
-        return patterns[node["patternRef"].text]
+        return All(patterns.resolve(node["patternRef"]))
     if "predicate" in node:
         return CelPredicate(node["predicate"].text, node["predicate"].span)
     if "all" in node:

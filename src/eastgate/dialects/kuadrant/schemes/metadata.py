@@ -1,4 +1,4 @@
-"""The section `metadata`: JSON that is fetched with HTTP requests."""
+"""The sections `metadata`, JSON that is fetched with HTTP requests, and `callbacks`, requests after a decision."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import Choice, Field, Record, Text, quoted
 from eastgate.settings import Settings
 
-__all__ = ["metadata"]
+__all__ = ["callbacks", "metadata"]
 
 _OTHER_METHODS = ("PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "CONNECT", "TRACE")
 _METHOD = Choice(
@@ -89,3 +89,9 @@ def metadata(style: Style) -> Field[Settings]:
     return section(
         style, "sources of metadata", entry(style, "a source of metadata", method, unsupported=("userInfo", "uma"))
     )
+
+
+def callbacks(style: Style) -> Field[Settings]:
+    """Return the shape of the section."""
+    method = {"http": Field(_http(style), help=f"write http: {{{style.pick('endpoint', 'url')}: ..}}")}
+    return section(style, "callbacks", entry(style, "a callback", method))

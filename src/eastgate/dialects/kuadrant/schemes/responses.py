@@ -90,8 +90,13 @@ def _header_keys(items: Node, to: Checking) -> None:
             header_name(items.keys[name], to)
 
 
-def new_response() -> Field[Settings]:
-    """Return the shape of a mapping of responses, to admitted callers and to denied ones."""
+def new_response(*metadata_fields: str) -> Field[Settings]:
+    """Return the shape of a mapping of responses, to admitted callers and to denied ones.
+
+    `metadata_fields` are the names under which metadata of the proxy may stand; without any, ANY of those known.
+    """
+    names = metadata_fields or METADATA_FIELDS
+    others = [name for name in METADATA_FIELDS if name not in names]
     item = entry(
         Style.NEW,
         "a response",
@@ -100,17 +105,18 @@ def new_response() -> Field[Settings]:
         unsupported=("wristband",),
         moved={
             "wrapperKey": "write key: ..",
-            "wrapper": "write it in headers: {..} or in dynamicMetadata: {..}",
+            "wrapper": f"write it in headers: {{..}} or in {names[0]}: {{..}}",
         },
     )
     success: Record[Settings] = record(
         "success",
         {
             "headers": section(Style.NEW, "responses", item, _header_keys),
-            **{name: section(Style.NEW, "responses", item) for name in METADATA_FIELDS},
+            **{name: section(Style.NEW, "responses", item) for name in names},
         },
-        _one_word_for_metadata,
-        misspelt={"metadata": "dynamicMetadata"},
+        *((_one_word_for_metadata,) if len(names) > 1 else ()),
+        renamed=dict.fromkeys(others, f"write {names[0]}: .."),
+        misspelt={"metadata": names[0]},
     )
     return Field(
         record(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from eastgate.diagnostics import Code
 from eastgate.dialects.kuadrant.schemes import codes
@@ -12,7 +12,7 @@ from eastgate.dialects.kuadrant.schemes.validation import Checking
 from eastgate.manifests.node import Node
 from eastgate.records import dataclass
 
-__all__ = ["FEATURES", "Feature", "report_unsupported"]
+__all__ = ["FEATURES", "Feature", "report_gone", "report_unsupported"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,9 +142,18 @@ FEATURES: dict[str, tuple[Feature, ...]] = {
 }
 
 
+def report_gone(scheme: Node, to: Checking) -> None:
+    """Report what is not evaluated in a scheme of today's kinds."""
+    _report_in(scheme, {section: features for section, features in FEATURES.items() if section}, to)
+
+
 def report_unsupported(scheme: Node, to: Checking) -> None:
     """Report each feature where it is asked for."""
-    for section, features in FEATURES.items():
+    _report_in(scheme, FEATURES, to)
+
+
+def _report_in(scheme: Node, features_by_section: Mapping[str, tuple[Feature, ...]], to: Checking) -> None:
+    for section, features in features_by_section.items():
         for entry in _entries(scheme, section):
             for feature in features:
                 _report(feature, entry, to)

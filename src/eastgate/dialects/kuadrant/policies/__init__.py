@@ -1,0 +1,70 @@
+"""Kuadrant's AuthPolicy: an auth scheme for requests to a Gateway, a listener, a route, or a rule of a route.
+
+Of all policies on the way to a rule one effective policy is left (`effective`), which is enforced there.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from eastgate.diagnostics import Reporter
+from eastgate.dialects.base import Dialect, Kind, reader
+from eastgate.dialects.kuadrant.nulls import without_nulls
+from eastgate.dialects.kuadrant.policies.assemble import layers
+from eastgate.dialects.kuadrant.policies.model import Policy
+from eastgate.dialects.kuadrant.policies.status import conditions, examine
+from eastgate.dialects.kuadrant.policies.words import WORDS
+from eastgate.manifests import Document
+from eastgate.manifests.node import Node
+from eastgate.manifests.shapes import Record
+from eastgate.settings import Settings
+
+if TYPE_CHECKING:
+    from eastgate.dialects.linting import Linting
+
+__all__ = ["DIALECT", "GROUP", "Policy"]
+
+GROUP = "kuadrant.io"
+VERSIONS = ("v1", "v1beta3")
+_BYSTANDERS = ("RateLimitPolicy", "TLSPolicy", "DNSPolicy", "OIDCPolicy", "TokenRateLimitPolicy", "TelemetryPolicy")
+
+
+def _read(document: Document, root: Node, settings: Settings, reporter: Reporter) -> Policy | None:
+    from eastgate.dialects.kuadrant.policies import meaning, shapes  # auth schemes are a large model, and few have any
+
+    read = reader(shapes.AUTH_POLICY, meaning.auth_policy)
+    return read(document, without_nulls(root), settings, reporter)
+
+
+def _shapes() -> tuple[Record[Any], ...]:
+    from eastgate.dialects.kuadrant.policies.shapes import AUTH_POLICY
+
+    return (AUTH_POLICY,)
+
+
+def _codes() -> tuple[ModuleType, ...]:
+    from eastgate.dialects.kuadrant.policies import codes
+
+    return (codes,)
+
+
+def _lint() -> Linting[Policy]:
+    from eastgate.dialects.kuadrant.policies.lint import LINTING
+
+    return LINTING
+
+
+DIALECT: Dialect[Policy] = Dialect(
+    name="Kuadrant",
+    model=Policy,
+    kinds=tuple(Kind(GROUP, version, "AuthPolicy", _read, _shapes) for version in VERSIONS),
+    layers=layers,
+    words=WORDS,
+    codes=_codes,
+    closes=lambda _policy: False,
+    lint=_lint,
+    examine=examine,
+    status=conditions,
+    bystanders=frozenset((GROUP, kind) for kind in _BYSTANDERS),
+)

@@ -1,0 +1,50 @@
+"""From the AuthPolicies on the way to a rule of a route to its layer: one effective policy, and one scheme to ask.
+
+[Observe(audit), AskAll]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from eastgate.dialects.base import Scene
+from eastgate.dialects.kuadrant.policies.effective import Effective, fold
+from eastgate.dialects.kuadrant.policies.model import Policy
+from eastgate.dialects.kuadrant.policies.provenance import AT_RULE, EffectiveRules, EffectiveScope, StageName
+from eastgate.dialects.kuadrant.settings import KuadrantSettings
+from eastgate.ir import ALWAYS, Ask, AskAll, Attachment, Chain, Layer, Observe, Origin, Rule, Stage
+
+__all__ = ["layers"]
+
+
+def layers(attached: Sequence[Attachment[Policy]], scene: Scene) -> list[Layer]:
+    """Return the layer of a rule of a route."""
+    policies = [attachment.policy for attachment in attached]
+    stages: list[Stage] = []
+    if audited := [policy for policy in policies if policy.audit]:
+        observed = tuple(Rule(ALWAYS, Origin(policy.ref, 0, policy.span)) for policy in audited)
+        stages.append(Observe(StageName.AUDIT, observed, ("ask",) * len(observed)))
+    effective = fold(policy for policy in policies if not policy.audit)
+    if not effective.rules:
+        return [Layer(AT_RULE, Chain(tuple(stages)))]
+    stages.append(AskAll(StageName.AUTH, (_ask(effective, scene),)))
+    refs = tuple(policy.ref for policy in effective.sources)
+    scope = EffectiveScope(refs, tuple(policy.ref for policy in effective.overridden))
+    return [Layer(AT_RULE, Chain(tuple(stages), scope=scope))]
+
+
+def _ask(effective: Effective, scene: Scene) -> Ask:
+    from eastgate.dialects.kuadrant.authorino.authorizer import services_in  # only where there is an AuthPolicy
+    from eastgate.dialects.kuadrant.policies.authorizer import EffectiveAuthorizer
+    from eastgate.dialects.kuadrant.schemes import scheme_from
+
+    settings = scene.settings.section(KuadrantSettings)
+    compat = settings.authorino_compat
+    first = effective.sources[0]
+    parts = {(key.section, key.name): policy.rules[key] for key, policy in effective.rules.items()}
+    scheme = scheme_from(parts, settings.authorino_namespace, span=first.span, authorino_compat=compat)
+    services = services_in(scene.world, scene.keys, authorino_compat=compat, live=scene.live)
+    origin = Origin(first.ref, 0, first.span, derived=EffectiveRules(tuple(policy.ref for policy in effective.sources)))
+    name = " over ".join(str(policy.ref) for policy in effective.policies)
+    origins = {key: policy.origin(key) for key, policy in effective.rules.items()}
+    return Ask(Rule(ALWAYS, origin), name, EffectiveAuthorizer(scheme, services, origins))

@@ -1,0 +1,74 @@
+"""The effective policy: what is left of all policies on the way to a rule of a route.
+
+From the most specific policy to the least (a rule of a route, the route, the listener, the Gateway; of two on one
+target the newer is the more specific), each is merged in by its own strategy:
+
+    atomic defaults    they count only where there are no more specific rules at all
+    atomic overrides   nothing else counts
+    merged defaults    those of its rules that the more specific policies have none of that name for
+    merged overrides   its rules, and those of more specific policies of other names
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import field
+
+from eastgate.cluster.targets import RulesOfGateway
+from eastgate.dialects.kuadrant.policies.model import Block, Policy, RuleKey, Strategy
+from eastgate.records import dataclass
+
+__all__ = ["Effective", "by_specificity", "fold"]
+
+
+@dataclass(frozen=True, slots=True)
+class Effective:
+    """The rules in force, each with its policy, and all policies on the way, the most specific first."""
+
+    rules: Mapping[RuleKey, Policy] = field(hash=False)
+    policies: tuple[Policy, ...]
+
+    @property
+    def sources(self) -> tuple[Policy, ...]:
+        """Return the policies that rules in force come from, the most specific first."""
+        contributing = {id(policy) for policy in self.rules.values()}
+        return tuple(policy for policy in self.policies if id(policy) in contributing)
+
+    @property
+    def overridden(self) -> tuple[Policy, ...]:
+        """Return the policies of which no rule is in force, the most specific first."""
+        contributing = {id(policy) for policy in self.rules.values()}
+        return tuple(policy for policy in self.policies if id(policy) not in contributing)
+
+
+def by_specificity(policies: Iterable[Policy]) -> list[Policy]:
+    """Sort policies on one way, the most specific first."""
+    return sorted(policies, key=_rank, reverse=True)
+
+
+def _rank(policy: Policy) -> tuple[int, bool, str, str, str]:
+    """Rank a policy by its target and its age. One that has no age is yet to be created, and the newest."""
+    target = policy.target
+    if isinstance(target, RulesOfGateway):
+        depth = 0 if target.listener is None else 1
+    else:
+        depth = 2 if target.rule is None else 3
+    return depth, policy.created is None, policy.created or "", policy.ref.namespace or "", policy.ref.name
+
+
+def fold(policies: Iterable[Policy]) -> Effective:
+    """Return what is left of the policies on one way."""
+    in_order = tuple(by_specificity(policies))
+    rules: dict[RuleKey, Policy] = {}
+    for policy in in_order:
+        own = dict.fromkeys(policy.rules, policy)
+        match policy.block, policy.strategy:
+            case Block.OVERRIDES, Strategy.ATOMIC:
+                rules = own
+            case Block.OVERRIDES, Strategy.MERGE:
+                rules = {**rules, **own}
+            case Block.DEFAULTS, Strategy.MERGE:
+                rules = {**own, **rules}
+            case _:
+                rules = rules or own
+    return Effective(rules, in_order)

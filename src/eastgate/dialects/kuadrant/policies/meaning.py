@@ -1,0 +1,87 @@
+"""From a checked document to its meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from eastgate.cluster import moment
+from eastgate.cluster.resources import is_audit
+from eastgate.cluster.targets import RulesOfGateway, RulesOfRoute
+from eastgate.dialects.kuadrant.policies.model import Block, Policy, RuleKey, Strategy
+from eastgate.dialects.kuadrant.schemes import Section
+from eastgate.ir import PolicyRef
+from eastgate.manifests import Document
+from eastgate.manifests.node import Node
+from eastgate.settings import Settings
+
+__all__ = ["auth_policy"]
+
+_BY_NAME: tuple[tuple[Section, tuple[str, ...]], ...] = (
+    (Section.AUTHENTICATION, ("authentication",)),
+    (Section.METADATA, ("metadata",)),
+    (Section.AUTHORIZATION, ("authorization",)),
+    (Section.HEADERS, ("response", "success", "headers")),
+    (Section.DYNAMIC_METADATA, ("response", "success", "filters")),
+    (Section.CALLBACKS, ("callbacks",)),
+)
+_ALONE: tuple[tuple[Section, tuple[str, ...]], ...] = (
+    (Section.UNAUTHENTICATED, ("response", "unauthenticated")),
+    (Section.UNAUTHORIZED, ("response", "unauthorized")),
+)
+
+
+def auth_policy(document: Document, root: Node, _settings: Settings) -> Policy:
+    """Read an AuthPolicy."""
+    spec = root["spec"]
+    written = next((block for block in Block if block in spec), None)
+    proper = spec if written is None else spec[written]
+    strategy = proper.get("strategy") if written is not None else None
+    created = root["metadata"].get("creationTimestamp")
+    return Policy(
+        ref=PolicyRef(document.kind, document.home, document.name, document.group),
+        span=document.span,
+        name_span=root["metadata"]["name"].span,
+        target=_target(spec["targetRef"], document.home),
+        target_span=(spec["targetRef"].get("sectionName") or spec["targetRef"]["name"]).span,
+        written=written,
+        strategy=Strategy(strategy.text) if strategy is not None else Strategy.ATOMIC,
+        rules=dict(_rules(proper)),
+        created=moment(created.value) if created is not None else None,
+        audit=is_audit(root),
+    )
+
+
+def _target(ref: Node, namespace: str) -> RulesOfGateway | RulesOfRoute:
+    section = ref.get("sectionName")
+    part = section.text if section is not None else None
+    if ref["kind"].text == "Gateway":
+        return RulesOfGateway(namespace, ref["name"].text, part)
+    return RulesOfRoute(namespace, ref["name"].text, ref["kind"].text, part)
+
+
+def _rules(proper: Node) -> Iterator[tuple[RuleKey, Node]]:
+    """Yield the rules of a block, each with its key. Conditions are one rule, and none where there are none."""
+    patterns = proper.get("patterns")
+    for name, node in patterns.items() if patterns is not None else ():
+        yield RuleKey(Section.PATTERNS, name), node
+    when = proper.get("when")
+    if when is not None and list(when):
+        yield RuleKey(Section.CONDITIONS, ""), when
+    rules = proper.get("rules")
+    if rules is None:
+        return
+    for section, path in _BY_NAME:
+        entries = _at(rules, path)
+        for name, node in entries.items() if entries is not None else ():
+            yield RuleKey(section, name), node
+    for section, path in _ALONE:
+        single = _at(rules, path)
+        if single is not None:
+            yield RuleKey(section, ""), single
+
+
+def _at(node: Node, path: tuple[str, ...]) -> Node | None:
+    found: Node | None = node
+    for step in path:
+        found = found.get(step) if found is not None else None
+    return found

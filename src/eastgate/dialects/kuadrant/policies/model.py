@@ -1,0 +1,80 @@
+"""Today's AuthPolicy: rules of an auth scheme for a Gateway, a listener, a route, or a rule of a route."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator, Mapping
+from dataclasses import field
+from typing import ClassVar, NamedTuple
+
+from eastgate.cluster.targets import RulesOfGateway, RulesOfRoute
+from eastgate.diagnostics.spans import Span
+from eastgate.dialects.kuadrant.policies.provenance import RuleOfPolicy
+from eastgate.ir import Origin, PolicyRef
+from eastgate.manifests.node import Node
+from eastgate.records import dataclass
+
+__all__ = ["Block", "Policy", "RuleKey", "Strategy"]
+
+
+class Block(enum.StrEnum):
+    """The standing of a policy's rules beside those of more specific policies."""
+
+    DEFAULTS = "defaults"
+    OVERRIDES = "overrides"
+
+
+class Strategy(enum.StrEnum):
+    """The way in which rules of two policies become those of one."""
+
+    ATOMIC = "atomic"
+    MERGE = "merge"
+
+
+class RuleKey(NamedTuple):
+    """The name by which rules of several policies replace each other. A section with one rule has no names."""
+
+    section: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.section}#{self.name}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Policy:
+    """A policy. Two are equal only if they are the same object: a changed policy is another.
+
+    `written`: the field that has the rules, None where they are in the spec itself, which makes them defaults.
+    """
+
+    ref: PolicyRef
+    span: Span
+    name_span: Span
+    target: RulesOfGateway | RulesOfRoute
+    target_span: Span
+    written: Block | None
+    strategy: Strategy
+    rules: Mapping[RuleKey, Node] = field(hash=False, repr=False)
+    created: str | None = None
+    audit: bool = False
+
+    references: ClassVar[tuple[PolicyRef, ...]] = ()
+
+    @property
+    def block(self) -> Block:
+        """Return the standing of its rules."""
+        return self.written or Block.DEFAULTS
+
+    @property
+    def targets(self) -> tuple[RulesOfGateway | RulesOfRoute, ...]:
+        return (self.target,)
+
+    @property
+    def origins(self) -> Iterator[Origin]:
+        """Return the origins of its rules, in the order of the manifest."""
+        return (self.origin(key) for key in self.rules)
+
+    def origin(self, key: RuleKey) -> Origin:
+        """Return the origin of one of its rules."""
+        return Origin(self.ref, list(self.rules).index(key), self.rules[key].span, derived=RuleOfPolicy(str(key)))

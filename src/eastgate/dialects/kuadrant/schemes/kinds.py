@@ -1,0 +1,106 @@
+"""Auth schemes as today's kinds embed them: the whole `spec` of an AuthConfig, and the `rules` of an AuthPolicy."""
+
+from __future__ import annotations
+
+from eastgate.dialects.kuadrant.hosts import host_problem
+from eastgate.dialects.kuadrant.schemes import codes
+from eastgate.dialects.kuadrant.schemes.authorizations import authorizations
+from eastgate.dialects.kuadrant.schemes.conditions import PATTERN_SETS, WHEN, no_dangling_references
+from eastgate.dialects.kuadrant.schemes.identities import identities
+from eastgate.dialects.kuadrant.schemes.metadata import callbacks, metadata
+from eastgate.dialects.kuadrant.schemes.responses import denials, new_response, old_responses
+from eastgate.dialects.kuadrant.schemes.styles import Style
+from eastgate.dialects.kuadrant.schemes.unsupported import report_gone
+from eastgate.dialects.kuadrant.schemes.validation import Checking, not_empty, record
+from eastgate.manifests.node import Node
+from eastgate.manifests.shapes import Field, ListOf, Record, Text, quoted
+from eastgate.regexes import regex
+from eastgate.settings import Settings
+
+__all__ = ["AUTH_CONFIG_SPEC", "AUTH_CONFIG_SPEC_V1BETA1", "RULES"]
+
+_PORT = regex(r":[0-9]{1,5}$")
+_HOSTS_HELP = "write hosts: [<a host>]"
+
+
+def _host(node: Node, to: Checking) -> None:
+    """Require a host, perhaps with a wildcard, perhaps with a port."""
+    problem = host_problem(_PORT.sub("", node.text))
+    if problem is not None:
+        reason, way_out = problem
+        to.report(codes.HOST, f"{quoted(node.text)} is not a host: {reason}", node, help=way_out)
+
+
+_AROUND: dict[str, Field[Settings]] = {
+    "hosts": Field(
+        ListOf(
+            Text("a host", _host),
+            "a list of hosts",
+            not_empty(codes.NO_HOST, "an AuthConfig is for at least one host", _HOSTS_HELP),
+        ),
+        required=True,
+        help=_HOSTS_HELP,
+        about="The hosts that the AuthConfig is for: a DNS name, `*.` and a DNS name, or `*`; perhaps with a port.",
+    ),
+    "patterns": Field(PATTERN_SETS, about="Sets of patterns by name, for `patternRef` elsewhere."),
+    "when": WHEN,
+}
+_MISSPELT = {"host": "hosts", "conditions": "when", "pattern": "patterns", "namedPatterns": "patterns"}
+_SYNONYMS = {"authn": "authentication", "authz": "authorization", "callback": "callbacks"}
+_BETA1_WORDS = {
+    "identity": "write it as a mapping: authentication: {<name>: {..}}",
+    "denyWith": "write response: {unauthenticated: {..}, unauthorized: {..}}",
+}
+
+
+def _sections(metadata_field: str) -> dict[str, Field[Settings]]:
+    return {
+        "authentication": identities(Style.NEW),
+        "metadata": metadata(Style.NEW),
+        "authorization": authorizations(Style.NEW),
+        "response": new_response(metadata_field),
+        "callbacks": callbacks(Style.NEW),
+    }
+
+
+AUTH_CONFIG_SPEC: Record[Settings] = record(
+    "spec",
+    {**_AROUND, **_sections("dynamicMetadata")},
+    report_gone,
+    no_dangling_references,
+    renamed=_BETA1_WORDS,
+    misspelt={**_MISSPELT, **_SYNONYMS},
+)
+"""The `spec` of an AuthConfig v1beta2 or v1beta3."""
+
+AUTH_CONFIG_SPEC_V1BETA1: Record[Settings] = record(
+    "spec",
+    {
+        **_AROUND,
+        "identity": identities(Style.OLD),
+        "metadata": metadata(Style.OLD),
+        "authorization": authorizations(Style.OLD),
+        "response": old_responses(),
+        "denyWith": Field(record("denyWith", denials(Style.OLD))),
+        "callbacks": callbacks(Style.OLD),
+    },
+    report_gone,
+    no_dangling_references,
+    renamed={"authentication": "write it as a list: identity: [{name: .., ..}]"},
+    misspelt={**_MISSPELT, "identities": "identity", "authn": "identity", "authz": "authorization"},
+)
+"""The `spec` of an AuthConfig v1beta1."""
+
+RULES: Record[Settings] = record(
+    "rules",
+    _sections("filters"),
+    report_gone,
+    renamed={
+        **_BETA1_WORDS,
+        "hosts": "remove it: the hosts are those of the target",
+        "patterns": "write it beside `rules`",
+        "when": "write it beside `rules`",
+    },
+    misspelt=_SYNONYMS,
+)
+"""The `rules` of an AuthPolicy. The sets that a `patternRef` in them means may be in another policy."""

@@ -1,0 +1,37 @@
+"""Schemes of today's kinds for tests, read from text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from eastgate.diagnostics import Diagnostic, Reporter
+from eastgate.dialects.kuadrant.authorino.model import Scheme
+from eastgate.dialects.kuadrant.schemes import AUTH_CONFIG_SPEC, read_scheme
+from eastgate.manifests.node import Node
+from eastgate.manifests.shapes import Check, Shape, check
+from eastgate.settings import Settings
+from tests.dialects.kuadrant.scheme_texts import node
+
+HOSTS = "hosts: [a.example]\n"
+
+
+def problems(shape: Shape[Settings], text: str | Node) -> list[Diagnostic]:
+    reporter = Reporter()
+    check(shape, node(text) if isinstance(text, str) else text, Check(reporter, Settings()))
+    return reporter.diagnostics
+
+
+def ids(diagnostics: list[Diagnostic]) -> list[str]:
+    return [diagnostic.code.id for diagnostic in diagnostics]
+
+
+def config(text: str, shape: Shape[Settings] = AUTH_CONFIG_SPEC) -> Scheme:
+    """The scheme of an AuthConfig with which nothing is wrong; hosts are added."""
+    written = node(HOSTS + text)
+    assert problems(shape, written) == []
+    return read_scheme(written, "shop")
+
+
+def parts_of(**sections: Mapping[str, Node]) -> dict[tuple[str, str], Node]:
+    """Entries by section and name; a dot in the name of a section is written as two underscores."""
+    return {(section.replace("__", "."), name): entry for section, by in sections.items() for name, entry in by.items()}
