@@ -40,6 +40,7 @@ class Issuers:
             "jwks_uri": f"{here}/keys",
             "authorization_endpoint": f"{here}/authorize",
             "token_endpoint": f"{here}/token",
+            "userinfo_endpoint": f"{here}/userinfo",  # Authorino dies where it is asked for, and there is none
             "id_token_signing_alg_values_supported": _ALGORITHMS,
         }
         return here
