@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import field
+
 from eastgate.cluster import GrpcRule, Redirect, Route, RouteFilter, RouteRule, StreamRule, Unsupported
 from eastgate.cluster.points import RuleNamed
 from eastgate.cluster.targets import GatewayNamed, RouteNamed
@@ -45,8 +47,8 @@ class Routed:
     rule: int
     backends: tuple[BackendRef, ...]
     answered: bool
-    gateway: GatewayNamed | None = None
-    listener: str | None = None
+    gateway: GatewayNamed | None = field(default=None, compare=False)
+    listener: str | None = field(default=None, compare=False)
 
     @property
     def point(self) -> RuleNamed:
