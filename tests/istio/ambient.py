@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping
+from dataclasses import replace
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -47,7 +48,7 @@ class AmbientPlacement:
         caller = caller_of(case, self._cluster)
         waypoint, has_identity = self._next(case, destination) if caller.identity is not None else (None, False)
         if waypoint is not None:
-            steps.calls.append(self._call(placed, case, caller, destination, waypoint))
+            steps.calls.append(self._call(placed, case, caller, self._addressed(destination), waypoint))
             caller = Caller(self._cluster.identity(waypoint), address_of(self._cluster.pods[waypoint]))
         elif not has_identity:
             caller = Caller(None, caller.address)
@@ -63,7 +64,7 @@ class AmbientPlacement:
         """Return the waypoint that a caller is led to, and whether its identity is seen there, or else at the pod."""
         proxy = proxy_of_caller(case, self._cluster)
         if proxy is None:
-            return self._waypoint_of(destination), True
+            return self._waypoint_of(self._addressed(destination)), True
         if destination.service is None:  # which only a ztunnel leads to a waypoint
             return None, True
         hops = self._callers[f"{proxy['namespace']}/{proxy['name']}"].get(cluster_of(*destination.service))
@@ -72,6 +73,12 @@ class AmbientPlacement:
         addresses = {hop["address"] for hop in hops}
         to_waypoint = [pod for pod in waypoints(self._cluster) if address_of(self._cluster.pods[pod]) in addresses]
         return next(iter(to_waypoint), None), all(hop["isTunnel"] for hop in hops)
+
+    def _addressed(self, destination: Destination) -> Destination:
+        """Return what a connection is addressed to: where a Service has no address, its pods."""
+        service = self._cluster.service(destination.service[0]) if destination.service is not None else None
+        is_headless = service is not None and service["spec"]["clusterIP"] == "None"
+        return replace(destination, service=None) if is_headless else destination
 
     def _waypoint_of(self, destination: Destination) -> str | None:
         """Return the pod of the waypoint that istiod has bound to what is called."""
