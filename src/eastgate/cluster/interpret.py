@@ -73,7 +73,7 @@ _SERVICE_PORT = each(
 _SERVICE = record(
     {
         "metadata": record({"labels": STRINGS}),
-        "spec": record({"selector": STRINGS, "ports": _SERVICE_PORT, "type": TEXT}),
+        "spec": record({"selector": STRINGS, "ports": _SERVICE_PORT, "type": TEXT, "clusterIP": TEXT}),
     }
 )
 _NODE = record({"metadata": _METADATA, "status": record({"addresses": each({"type": TEXT, "address": TEXT})})})
@@ -151,6 +151,7 @@ def _service(root: Data, namespace: str, name: str, span: Span | None) -> Servic
         ports=tuple(_service_port(port) for port in entries(spec, "ports")),
         type=text(spec, "type") or "ClusterIP",
         labels=strings(mapping(root, "metadata"), "labels"),
+        is_headless=text(spec, "clusterIP") == "None",
         span=span,
     )
 
