@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 import pytest
 from hypothesis import settings
 
-from tests import quick
+from tests import quick, tracing
 from tests.programs import ApiServer
 
 _PROGRAMS = {"apiserver", "authorino", "expressions", "istio", "netpol", "real", "spire"}
@@ -50,7 +50,7 @@ def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    with _guarded(item):
+    with _guarded(item), tracing.trace_some_examples(getattr(item, "obj", None)):
         return (yield)
 
 
