@@ -5,6 +5,9 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS ?= auto
 
+# Tests start hundreds of commands: each would compile its modules anew where the environment forbids writing them.
+export PYTHONDONTWRITEBYTECODE =
+
 .PHONY: demo test quick mutants fuzz spire apiserver authorino istio expressions netpol bench lint fmt docs clean
 
 $(READY): pyproject.toml src/eastgate/_version.py
