@@ -50,13 +50,19 @@ def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    with _guarded(item), tracing.trace_some_examples(getattr(item, "obj", None)):
+    with _guarded(item), _traced(item):
         return (yield)
 
 
 def _guarded(item: pytest.Item) -> AbstractContextManager[None]:
     may_start = _PROGRAMS & {marker.name for marker in item.iter_markers()}
     return nullcontext() if may_start else quick.without_processes()
+
+
+def _traced(item: pytest.Item) -> AbstractContextManager[None]:
+    if item.get_closest_marker("untraced") is not None:
+        return tracing.without_tracing()
+    return tracing.trace_some_examples(getattr(item, "obj", None))
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,8 @@
-"""How much of a generated test coverage looks at: its first examples, and then some.
+"""What coverage looks at: of a generated test some examples, of a test with the marker `untraced` nothing.
 
-Tracing makes an example take about three times as long, and most go through lines that others went through: half of a
-run was the tracing of them. What is not traced does not count as covered, so this can only lower what coverage reports.
+Tracing makes code take about three times as long, and most of these go through lines that other tests go through: half
+of a run was the tracing of them. What is not traced does not count as covered, so this can only lower what coverage
+reports.
 """
 
 from __future__ import annotations
@@ -9,48 +10,70 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import wraps
+from typing import Any
 
 from coverage import Coverage
 
-__all__ = ["trace_some_examples"]
+__all__ = ["EVERY", "FIRST", "trace_some_examples", "without_tracing"]
 
 FIRST = 10
 """How many examples of a generated test are traced at first."""
 
 EVERY = 8
-"""Which of the examples after them is traced: later ones are larger."""
+"""Which of the examples after them are traced: every eighth, as later ones are larger."""
+
+
+class _Tracing:
+    """Tracing, which can be switched off: all of it, as a worker of xdist has two instances, one on top of the other."""
+
+    def __init__(self) -> None:
+        self._stopped: list[Coverage] = []
+
+    def stop(self) -> None:
+        while (coverage := Coverage.current()) is not None:
+            coverage.stop()
+            self._stopped.append(coverage)
+
+    def resume(self) -> None:
+        while self._stopped:
+            self._stopped.pop().start()
+
+
+@contextmanager
+def without_tracing() -> Iterator[None]:
+    """Have coverage look at nothing."""
+    tracing = _Tracing()
+    tracing.stop()
+    try:
+        yield
+    finally:
+        tracing.resume()
 
 
 @contextmanager
 def trace_some_examples(test: object) -> Iterator[None]:
-    """Trace only some examples of a generated test. Other tests are traced as ever."""
+    """Have coverage look at some examples of a generated test; at all of any other test."""
     handle = getattr(test, "hypothesis", None)
-    coverage = Coverage.current()
-    if handle is None or coverage is None:
+    if handle is None or Coverage.current() is None:
         yield
         return
     body = handle.inner_test
+    tracing = _Tracing()
     begun = 0
-    tracing = True
 
     @wraps(body)
-    def counted(*arguments: object, **named: object) -> object:
+    def counted(*arguments: Any, **named: Any) -> object:
         nonlocal begun
         begun += 1
-        trace(begun <= FIRST or begun % EVERY == 0)
+        if begun <= FIRST or begun % EVERY == 0:
+            tracing.resume()
+        else:
+            tracing.stop()
         return body(*arguments, **named)
-
-    def trace(wanted: bool) -> None:
-        nonlocal tracing
-        if wanted and not tracing:
-            coverage.start()
-        elif tracing and not wanted:
-            coverage.stop()
-        tracing = wanted
 
     handle.inner_test = counted
     try:
         yield
     finally:
         handle.inner_test = body
-        trace(True)
+        tracing.resume()

@@ -1,0 +1,79 @@
+"""Coverage looks at the first examples of a generated test and at some of the others, and at everything else as ever."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests import tracing
+
+
+class Tracer:
+    """Stands in for coverage: two instances, one on top of the other."""
+
+    def __init__(self) -> None:
+        self.instances = [Instance(self), Instance(self)]
+        self.running = list(self.instances)
+
+    @property
+    def on(self) -> bool:
+        assert self.running in ([], self.instances)
+        return bool(self.running)
+
+
+class Instance:
+    def __init__(self, tracer: Tracer) -> None:
+        self._tracer = tracer
+
+    def start(self) -> None:
+        self._tracer.running.append(self)
+
+    def stop(self) -> None:
+        assert self._tracer.running.pop() is self
+
+
+@pytest.fixture
+def tracer(monkeypatch: pytest.MonkeyPatch) -> Tracer:
+    standing_in = Tracer()
+    monkeypatch.setattr(tracing.Coverage, "current", lambda: standing_in.running[-1] if standing_in.running else None)
+    return standing_in
+
+
+def test_some_examples_of_a_generated_test_are_traced(tracer: Tracer) -> None:
+    traced: list[bool] = []
+
+    @settings(max_examples=100, database=None)
+    @given(st.integers())
+    def generated(number: int) -> None:
+        traced.append(tracer.on)
+
+    with tracing.trace_some_examples(generated):
+        generated()
+    assert len(traced) == 100
+    assert all(traced[: tracing.FIRST])
+    later = range(tracing.FIRST + 1, len(traced) + 1)
+    assert [number for number in later if traced[number - 1]] == [n for n in later if n % tracing.EVERY == 0]
+    assert tracer.on
+
+
+def test_what_comes_after_a_generated_test_that_fails_is_traced(tracer: Tracer) -> None:
+    @settings(max_examples=100, database=None)
+    @given(st.integers())
+    def generated(number: int) -> None:
+        assert tracer.on
+
+    with pytest.raises(AssertionError), tracing.trace_some_examples(generated):
+        generated()
+    assert tracer.on
+
+
+def test_a_test_may_ask_not_to_be_traced(tracer: Tracer) -> None:
+    with tracing.without_tracing():
+        assert not tracer.on
+    assert tracer.on
+
+
+def test_other_tests_are_traced(tracer: Tracer) -> None:
+    with tracing.trace_some_examples(lambda: None):
+        assert tracer.on
