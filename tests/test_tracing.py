@@ -1,4 +1,4 @@
-"""Coverage looks at the first examples of a generated test and at some of the others, and at everything else as ever."""
+"""Coverage looks at the first examples of a generated test and at some of the others, and at all of any other test."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ EVERY = 8
 
 
 class _Tracing:
-    """Tracing, which can be switched off: all of it, as a worker of xdist has two instances, one on top of the other."""
+    """Tracing, which can be switched off as a whole: a worker of xdist has two instances, one on top of the other."""
 
     def __init__(self) -> None:
         self._stopped: list[Coverage] = []
