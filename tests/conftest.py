@@ -1,5 +1,5 @@
-"""How tests run: generated ones anew each time on a developer's machine, the same each time in CI; which are quick; what
-coverage looks at; and real servers.
+"""How tests run: generated ones anew each time on a developer's machine, the same each time in CI; which are quick;
+what coverage looks at; and real servers.
 """
 
 from __future__ import annotations

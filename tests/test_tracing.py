@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from coverage import Coverage
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -36,7 +37,7 @@ class Instance:
 @pytest.fixture
 def tracer(monkeypatch: pytest.MonkeyPatch) -> Tracer:
     standing_in = Tracer()
-    monkeypatch.setattr(tracing.Coverage, "current", lambda: standing_in.running[-1] if standing_in.running else None)
+    monkeypatch.setattr(Coverage, "current", lambda: standing_in.running[-1] if standing_in.running else None)
     return standing_in
 
 
