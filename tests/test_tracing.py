@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from tests import tracing
 
+EXPECTED = [number <= tracing.FIRST or number % tracing.EVERY == 0 for number in range(1, 101)]
+
 
 class Tracer:
     """Stands in for coverage: two instances, one on top of the other."""
@@ -51,10 +53,12 @@ def test_some_examples_of_a_generated_test_are_traced(tracer: Tracer) -> None:
 
     with tracing.trace_some_examples(generated):
         generated()
-    assert len(traced) == 100
-    assert all(traced[: tracing.FIRST])
-    later = range(tracing.FIRST + 1, len(traced) + 1)
-    assert [number for number in later if traced[number - 1]] == [n for n in later if n % tracing.EVERY == 0]
+    assert traced == EXPECTED
+    assert tracer.on
+
+
+def test_some_cases_of_a_loop_are_traced(tracer: Tracer) -> None:
+    assert [tracer.on for _ in tracing.trace_some(range(100))] == EXPECTED
     assert tracer.on
 
 

@@ -1,4 +1,4 @@
-"""What coverage looks at: of a generated test some examples, of a test with the marker `untraced` nothing.
+"""What coverage looks at: of a generated test, or a loop over many cases, some; of a test marked `untraced` nothing.
 
 Tracing makes code take about three times as long, and most of these go through lines that other tests go through: half
 of a run was the tracing of them. What is not traced does not count as covered, so this can only lower what coverage
@@ -7,20 +7,22 @@ reports.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import wraps
-from typing import Any
+from typing import Any, TypeVar
 
 from coverage import Coverage
 
-__all__ = ["EVERY", "FIRST", "trace_some_examples", "without_tracing"]
+__all__ = ["EVERY", "FIRST", "trace_some", "trace_some_examples", "without_tracing"]
 
 FIRST = 10
-"""How many examples of a generated test are traced at first."""
+"""How many examples are traced at first."""
 
-EVERY = 8
-"""Which of the examples after them are traced: every eighth, as later ones are larger."""
+EVERY = 7
+"""Which of the examples after them are traced: every seventh, as later ones are larger."""
+
+_Case = TypeVar("_Case")
 
 
 class _Tracing:
@@ -28,6 +30,14 @@ class _Tracing:
 
     def __init__(self) -> None:
         self._stopped: list[Coverage] = []
+        self._begun = 0
+
+    def begin_example(self) -> None:
+        self._begun += 1
+        if self._begun <= FIRST or self._begun % EVERY == 0:
+            self.resume()
+        else:
+            self.stop()
 
     def stop(self) -> None:
         while (coverage := Coverage.current()) is not None:
@@ -59,16 +69,10 @@ def trace_some_examples(test: object) -> Iterator[None]:
         return
     body = handle.inner_test
     tracing = _Tracing()
-    begun = 0
 
     @wraps(body)
     def counted(*arguments: Any, **named: Any) -> object:
-        nonlocal begun
-        begun += 1
-        if begun <= FIRST or begun % EVERY == 0:
-            tracing.resume()
-        else:
-            tracing.stop()
+        tracing.begin_example()
         return body(*arguments, **named)
 
     handle.inner_test = counted
@@ -76,4 +80,15 @@ def trace_some_examples(test: object) -> Iterator[None]:
         yield
     finally:
         handle.inner_test = body
+        tracing.resume()
+
+
+def trace_some(cases: Iterable[_Case]) -> Iterator[_Case]:
+    """Yield all cases, and have coverage look at what is done with some of them."""
+    tracing = _Tracing()
+    try:
+        for case in cases:
+            tracing.begin_example()
+            yield case
+    finally:
         tracing.resume()
