@@ -26,7 +26,7 @@ from tests.dialects.kuadrant.authorino.schemes import holding, request, scheme, 
 
 HAS, HAS_NOT, CONDITIONAL = b"\x10\x02", b"\x10\x01", b"\x10\x03"
 TOKEN = b"\x0a\x05\x0a\x03abc"
-SECRET = secret("spicedb", None, token="s3cret")
+SECRET = secret("spicedb", None, word="s3cret")
 QUESTION = (
     b"\x12\x0c\x0a\x04post\x12\x041234"  # the resource: 1234, a post
     b"\x1a\x04read"
@@ -69,7 +69,7 @@ def asked(endpoint: str, services: Services, subject: Value | None = None, **mor
         endpoint,
         subject or LiteralValue("anna"),
         *(LiteralValue("user"), LiteralValue("1234"), LiteralValue("post"), LiteralValue("read")),
-        **{"insecure": True, "shared_secret": SecretRef("spicedb", "token"), **more},
+        **{"insecure": True, "shared_secret": SecretRef("spicedb", "word"), **more},
     )
     return evaluate(scheme(Authorization("db", check)), request(), services)
 

@@ -98,6 +98,12 @@ NAME = Code(
     "What an entry finds out is known by its name, and so are audiences, keys of a Secret and keys of a response. "
     "Nothing can refer to an empty one.",
 )
+NO_SUCH_IDENTITY = Code(
+    "EG5123",
+    "identitySource leads nowhere",
+    "`identitySource` names an entry of `authentication` that recognizes callers by tokens of an issuer (`issuerUrl`), "
+    "which is asked about the bearer.",
+)
 ALL_NAMESPACES = Code(
     "EG5131",
     "Secrets of all namespaces",
