@@ -12,6 +12,7 @@ from eastgate.cluster import (
     ExternalsMatching,
     GatewayNamed,
     GatewaysMatching,
+    HostNamed,
     PodNamed,
     PodsAcross,
     PodsMatching,
@@ -26,6 +27,7 @@ from eastgate.cluster import (
     World,
     is_added_label,
 )
+from eastgate.cluster.hosts import find_host, hosts_meaning
 from eastgate.cluster.points import NamedPoint, Point, RuleNamed, is_rule_of
 from eastgate.ir import Attachment, PolicyRef
 
@@ -107,7 +109,7 @@ class Attachments(Generic[P]):
             return (target.gateway,)
         if isinstance(target, RulesOfRoute):
             return (target.route,)
-        return (target,) if isinstance(target, NamedPoint) else self._world.select(target)
+        return (target,) if isinstance(target, NamedPoint | HostNamed) else self._world.select(target)
 
     def _named_in(self, namespace: str | None) -> set[NamedPoint]:
         """Return the gateways, routes and backends of a namespace; None: of all."""
@@ -153,6 +155,24 @@ class Attachments(Generic[P]):
         shelves = (self._shelves.get(target, _EMPTY).values() for target in targets if is_rule_of(point, target))
         attached = {order: attachment for shelf in shelves for _, order, attachment in shelf}
         return self._with_references(tuple(attached[order] for order in sorted(attached)))
+
+    def at_host(self, point: HostNamed) -> tuple[Attachment[P], ...]:
+        """Return the attachments of all policies for a host, or for a wildcard that means it, sorted by policy name."""
+        shelves = (self._shelves.get(HostNamed(host), _EMPTY).values() for host in hosts_meaning(point.host))
+        attached = {order: attachment for shelf in shelves for _, order, attachment in shelf}
+        anywhere = self._shelves.get((None, None), _EMPTY).values()
+        attached |= {order: attachment for target, order, attachment in anywhere if isinstance(target, Everything)}
+        return tuple(Attachment(attached[order].policy, host=point.host) for order in sorted(attached))
+
+    def host_point(self, host: str) -> HostNamed | None:
+        """Return the point where requests to a host are decided; None where no policy is for it."""
+        closest = find_host(host, lambda known: HostNamed(known) in self._shelves)
+        return HostNamed(closest) if closest is not None else None
+
+    def is_about_hosts(self, ref: PolicyRef) -> bool:
+        """Return whether a policy targets hosts."""
+        policy = self.policies.get(ref)
+        return policy is not None and any(isinstance(target, HostNamed) for target in policy.targets)
 
     def is_about_rules(self, ref: PolicyRef) -> bool:
         """Return whether a policy targets rules of routes."""
@@ -220,7 +240,9 @@ class Attachments(Generic[P]):
 
 # A target is filed under its own name, under its Service, or under a label that all its pods have (None: they need
 # have none) in its namespace (None: it may mean pods of any).
-_ShelfKey: TypeAlias = str | NamedPoint | RulesOfGateway | RulesOfRoute | tuple[str | None, tuple[str, str] | None]
+_ShelfKey: TypeAlias = (
+    str | NamedPoint | RulesOfGateway | RulesOfRoute | HostNamed | tuple[str | None, tuple[str, str] | None]
+)
 _Order: TypeAlias = tuple[str, str, str, str, str]  # the name of a policy, and of a Service, as they are sorted
 _Shelf: TypeAlias = dict[tuple[PolicyRef, int], tuple[Target, _Order, Attachment[P]]]
 _EMPTY: Mapping[tuple[PolicyRef, int], tuple[Target, _Order, Attachment[Never]]] = {}
@@ -238,7 +260,7 @@ def _shelf_key(target: Target) -> _ShelfKey:
             return namespace, None
         case Everything(namespace):
             return namespace, None
-        case GatewayNamed() | RouteNamed() | BackendNamed() | RulesOfGateway() | RulesOfRoute():
+        case GatewayNamed() | RouteNamed() | BackendNamed() | RulesOfGateway() | RulesOfRoute() | HostNamed():
             return target
         case _:
             assert_never(target)
@@ -252,7 +274,7 @@ def _labels(target: Target) -> Iterable[str]:
             return ()
         case PodsOfService() | PodsOwnedBy() | PodsOfAccount() | PodNamed() | ExternalsMatching() | Everything():
             return ()
-        case GatewayNamed() | RouteNamed() | BackendNamed() | RulesOfGateway() | RulesOfRoute():
+        case GatewayNamed() | RouteNamed() | BackendNamed() | RulesOfGateway() | RulesOfRoute() | HostNamed():
             return ()
         case _:
             assert_never(target)
@@ -267,7 +289,9 @@ def _may_select(target: Target, workload: Workload, world: World) -> bool:
             return namespaces.matches(labels) and pods.may_match(workload.labels)
         case PodsOfService() | PodsOwnedBy() | PodsOfAccount() | PodNamed() | ExternalsMatching() | Everything():
             return False  # they select by no label of a pod
-        case GatewaysMatching() | GatewayNamed() | RouteNamed() | BackendNamed() | RulesOfGateway() | RulesOfRoute():
+        case GatewaysMatching() | GatewayNamed() | RouteNamed() | BackendNamed() | HostNamed():
+            return False
+        case RulesOfGateway() | RulesOfRoute():
             return False
         case _:
             assert_never(target)
