@@ -67,6 +67,7 @@ class Attachments(Generic[P]):
         self._referring: dict[PolicyRef, set[PolicyRef]] = {}
         self._by_added_labels: dict[PolicyRef, P] = {}
         self._about_rules: set[PolicyRef] = set()
+        self._about_hosts: set[PolicyRef] = set()
         for policy in policies:
             self._file(policy)
 
@@ -171,8 +172,12 @@ class Attachments(Generic[P]):
 
     def is_about_hosts(self, ref: PolicyRef) -> bool:
         """Return whether a policy targets hosts."""
-        policy = self.policies.get(ref)
-        return policy is not None and any(isinstance(target, HostNamed) for target in policy.targets)
+        return ref in self._about_hosts
+
+    @property
+    def has_hosts(self) -> bool:
+        """Return whether any policy targets hosts."""
+        return bool(self._about_hosts)
 
     def is_about_rules(self, ref: PolicyRef) -> bool:
         """Return whether a policy targets rules of routes."""
@@ -219,12 +224,15 @@ class Attachments(Generic[P]):
             self._by_added_labels[ref] = policy
         if any(isinstance(target, RulesOfGateway | RulesOfRoute) for target in policy.targets):
             self._about_rules.add(ref)
+        if any(isinstance(target, HostNamed) for target in policy.targets):
+            self._about_hosts.add(ref)
         return before
 
     def _unfile(self, ref: PolicyRef) -> P | None:
         policy = self.policies.pop(ref, None)
         self._by_added_labels.pop(ref, None)
         self._about_rules.discard(ref)
+        self._about_hosts.discard(ref)
         self.types[type(policy)] -= 1
         for number, target in enumerate(policy.targets if policy is not None else ()):
             key = _shelf_key(target)

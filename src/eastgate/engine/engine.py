@@ -157,6 +157,11 @@ class Engine(Generic[P]):
         """Return the point where an authorizer that finds policies by host decides; None where it finds none."""
         return self._attachments.host_point(host)
 
+    @property
+    def has_hosts(self) -> bool:
+        """Return whether any policy is for hosts."""
+        return self._attachments.has_hosts
+
     def hosts_of(self, ref: PolicyRef) -> tuple[str, ...] | None:
         """Return the hosts that a policy is for; None where there is no such policy."""
         policy = self._attachments.policies.get(ref)

@@ -23,7 +23,7 @@ def locate(document: Document) -> tuple[Target, ...]:
 
 
 def _is_host(host: object) -> bool:
-    return isinstance(host, str) and host_problem(host.partition(":")[0]) is None
+    return isinstance(host, str) and host_problem(host.partition(":")[0].lower()) is None
 
 
 def widen(targets: tuple[Target, ...], document: Document, _settings: Settings) -> tuple[Target, ...]:
