@@ -24,8 +24,8 @@ _HOSTS_HELP = "write hosts: [<a host>]"
 
 
 def _host(node: Node, to: Checking) -> None:
-    """Require a host, perhaps with a wildcard, perhaps with a port."""
-    problem = host_problem(_PORT.sub("", node.text))
+    """Require a host, perhaps with a wildcard, perhaps with a port; letter case counts, and may be either."""
+    problem = host_problem(_PORT.sub("", node.text).lower())
     if problem is not None:
         reason, way_out = problem
         to.report(codes.HOST, f"{quoted(node.text)} is not a host: {reason}", node, help=way_out)
