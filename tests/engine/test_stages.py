@@ -36,6 +36,7 @@ from eastgate.ir import (
     SelectorCase,
     Stage,
     Step,
+    rewrite_stage,
 )
 from eastgate.ir.attributes import BAD_HOST, HOST, IDENTITY, METHOD, PORT, Attribute
 
@@ -219,3 +220,23 @@ def test_a_host_that_is_none_is_refused_where_http_is_read(made: Layer, allowed:
     outcome = program.outcome(program.decide(request))
     assert outcome.allowed is allowed
     assert reference.decide([made], request) == outcome
+
+
+@pytest.mark.parametrize(
+    ("stage", "rewritten"),
+    [
+        (Deny("d", (A, B), Refusal.CLOSED), Deny("d", (NOBODY,), Refusal.CLOSED)),
+        (AllowAny("a", (A, B), Refusal.CLOSED), AllowAny("a", (NOBODY,), Refusal.CLOSED)),
+        (Observe("o", (A, B), ("DENY", "ALLOW")), Observe("o", (NOBODY,), ("ALLOW",))),
+        (
+            FirstMatch("f", (Step(A, Effect.DENY), Step(B, Effect.ACCEPT)), Effect.DENY, Refusal.CLOSED),
+            FirstMatch("f", (Step(NOBODY, Effect.ACCEPT),), Effect.DENY, Refusal.CLOSED),
+        ),
+        (
+            AskAll("x", (Ask(A, "a"), Ask(B, "b", fail_open=True)), Refusal.CLOSED),
+            AskAll("x", (Ask(NOBODY, "b", fail_open=True),), Refusal.CLOSED),
+        ),
+    ],
+)
+def test_a_stage_is_rewritten_rule_by_rule_and_keeps_everything_else(stage: Stage, rewritten: Stage) -> None:
+    assert rewrite_stage(stage, {A: None, B: NOBODY}.get) == rewritten

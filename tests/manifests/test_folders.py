@@ -54,6 +54,7 @@ STOPPING: dict[str, tuple[str | bytes, str]] = {
     "kind.yaml": (POLICY.replace("kind: AuthorizationPolicy\n", ""), "EG1031"),
     "unknown.yaml": (POLICY.replace("AuthorizationPolicy", "AuthorizationPolcy"), "EG1301"),
     "pod.yaml": (POD.replace("{name: a}", "{labels: {a: b}}"), "EG1034"),
+    "config.yaml": ("apiVersion: v1\nkind: ConfigMap\nmetadata: {labels: {a: b}}\n", "EG1034"),
     "service.yaml": ("kind: Service\nmetadata: {name: x}\n", "EG1031"),
     "list.yaml": (f"- {POLICY}".replace("\n", "\n  "), "EG1030"),
     "broken.yaml": (POLICY + "spec: [\n", "EG1009"),
@@ -137,6 +138,25 @@ def test_an_object_may_be_written_twice_if_what_is_read_of_it_is_the_same(
     second: str, codes: list[str], tmp_path: Path
 ) -> None:
     assert _codes(_folder(tmp_path, {"a.yaml": POD, "b.yaml": second})) == codes
+
+
+def _config_map(name: str, data: str) -> str:
+    return f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}, namespace: istio-system}}\ndata: {data}\n"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "codes"),
+    [
+        (_config_map("app", "{a: b}"), _config_map("app", "{a: c}"), []),
+        (_config_map("istio", "{mesh: 'a: b'}"), _config_map("istio", "{mesh: 'a: b', other: x}"), []),
+        (_config_map("istio", "{mesh: 'a: b'}"), _config_map("istio", "{mesh: 'a: c'}"), ["EG1036"]),
+        (_config_map("istio", "{mesh: 'a: b'}"), _config_map("istio", "{}"), ["EG1036"]),
+    ],
+)
+def test_of_config_maps_only_the_settings_of_a_mesh_are_compared(
+    first: str, second: str, codes: list[str], tmp_path: Path
+) -> None:
+    assert _codes(_folder(tmp_path, {"a.yaml": first, "b.yaml": second})) == codes
 
 
 def test_a_policy_is_written_once(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ from eastgate.ir import (
     ask_authorizers,
     authorizers_in,
 )
-from eastgate.ir.attributes import APPLICATION, IDENTITY, PORT, Attribute, header, query
+from eastgate.ir.attributes import IDENTITY, PORT, Attribute, header, query
 from eastgate.records import dataclass
 from eastgate.settings import Settings
 from eastgate.unread import (
@@ -70,7 +70,8 @@ _MOST_POINTS = 65_536  # sequences of points, that are remembered
 class _Crossing(Stop):
     """A point that a question leads to, with the request and the layers there. `uncertain` may target it, or may not.
 
-    `asks`: the answer of an authorizer has a say, be it one that we run or not.
+    `asks`: the answer of an authorizer has a say, be it one that we run or not. `is_plain`: what the question says is
+    all that is known of a request.
     """
 
     values: Values
@@ -84,6 +85,7 @@ class _Crossing(Stop):
     looked_at: frozenset[Attribute]
     derived: tuple[Attribute, ...]
     derivations: tuple[Derivation, ...]
+    is_plain: bool
     entry: EntryPoint
 
     def complete(self, values: dict[Attribute, Known], question: Question) -> None:
@@ -92,6 +94,16 @@ class _Crossing(Stop):
             values.update(derive_values(question, self.derived))
         for derivation in self.derivations:
             values.update(derivation.derive(values, question.raw))
+
+    def make_request(self, values: dict[Attribute, Known], question: Question) -> Request:
+        """Return the request of which these values are known, with all that follows from them here."""
+        if self.hides_http:
+            self.complete(values, question)
+            return without_http(values)
+        _leave_out_others(values, question, self.repeatable)
+        self.complete(values, question)
+        request = Request(values, question.external_auth)
+        return ask_authorizers(request, question.raw, self.authorizers) if self.authorizers else request
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +143,7 @@ class Decider:
     def _forget(self) -> None:
         """Begin to remember anew what questions lead to."""
         self._version = self.engine.version
+        self._has_network_policies = self.engine.has_network_policies
         self._rejections = self.engine.count(rejection.RejectedPolicy)
         self._unconsidered = Unconsidered(rejected=self._rejections)
         self._resolver = Resolver(self._world, self._settings, self._cross, self.engine.is_guarded)
@@ -157,7 +170,7 @@ class Decider:
 
         It cannot where a policy with errors has a say in it, and where `unread` says so of what is not read.
         """
-        return self.judge(question, self._decide(question, self.engine.has_network_policies))
+        return self.judge(question, self._decide(question, with_network=True))
 
     def enforced(self, question: Question, along: tuple[Point, ...] | None = None) -> Decision:
         """Return what proxies do that enforce the policies: what a policy with errors targets is closed.
@@ -210,10 +223,12 @@ class Decider:
             {policy.ref: policy for policy in attached if isinstance(policy, rejection.RejectedPolicy)}.values()
         )
 
-    def _decide(self, question: Question, with_network: bool = False) -> list[_Decided]:
+    def _decide(self, question: Question, *, with_network: bool = False) -> list[_Decided]:
         """Decide every request that a question stands for."""
-        arrivals = self.arrivals(question, with_network=with_network)
-        return [(crossing, request, crossing.decide(request)) for crossing, request in arrivals]
+        decided: list[_Decided] = []
+        for crossing, request in self.arrivals(question, with_network=with_network):
+            decided.append((crossing, request, crossing.decide(request)))
+        return decided
 
     def arrivals(self, question: Question, *, with_network: bool = False) -> list[tuple[_Crossing, Request]]:
         """Return the requests that a question stands for, each with where it arrives.
@@ -224,32 +239,23 @@ class Decider:
         shared = request_values(question)
         callers = self._resolver.callers(question)
         arrivals: list[tuple[_Crossing, Request]] = []
-        for entry in self._resolver.entries(question, shared):
-            connections = (
-                self._connections(question, entry, callers) if with_network else [(entry, caller) for caller in callers]
-            )
-            for crossing, caller in connections:
+        for crossing in self._resolver.entries(question, shared):
+            if with_network and self._has_network_policies:
+                arrivals += self._connections(question, crossing, shared, callers)
+                continue
+            for caller in callers:
                 values = {**shared, **caller, **crossing.values}
-                if crossing.hides_http:
-                    crossing.complete(values, question)
-                    if APPLICATION in values:
-                        values[APPLICATION] = "bytes"
-                    arrivals.append((crossing, without_http(values)))
-                    continue
-                if crossing.repeatable:
-                    _leave_out_others(values, question, crossing.repeatable)
-                if crossing.derived or crossing.derivations:
-                    crossing.complete(values, question)
-                request = Request(values, question.external_auth)
-                if crossing.authorizers:
-                    request = ask_authorizers(request, question.raw, crossing.authorizers)
+                if crossing.is_plain:
+                    request = Request(values, question.external_auth)
+                else:
+                    request = crossing.make_request(values, question)
                 arrivals.append((crossing, request))
         return arrivals
 
     def _connections(
-        self, question: Question, crossing: _Crossing, callers: Iterable[Values]
-    ) -> Iterator[tuple[_Crossing, Values]]:
-        """Yield every connection by which callers may come to a crossing, with both of its ends."""
+        self, question: Question, crossing: _Crossing, shared: Values, callers: Iterable[Values]
+    ) -> Iterator[tuple[_Crossing, Request]]:
+        """Yield the request of every connection by which callers may come to a crossing, with both of its ends."""
         from eastgate.api.questions.network import (  # many have no such policies
             Receiver,
             Sender,
@@ -268,7 +274,8 @@ class Decider:
             for entry in connections_of(crossing.entry, senders, question, self._world):
                 connection = self._cross(entry)
                 for ports in name_ports(entry, connection.layers, question, self._world):
-                    yield connection, {**caller, **ports}
+                    values = {**shared, **caller, **ports, **connection.values}
+                    yield connection, connection.make_request(values, question)
 
     def _cross(self, entry: EntryPoint) -> _Crossing:
         """Find what decides where a question leads."""
@@ -294,6 +301,7 @@ class Decider:
             looked_at,
             derived,
             derivations,
+            not (entry.hides_http or authorizers or repeatable or derived or derivations),
             entry,
         )
 
@@ -453,7 +461,7 @@ class Prepared:
         self._resolved = (self._engine.version, self._arrivals())
 
     def _arrivals(self) -> list[tuple[_Crossing, Request]]:
-        return self._decider.arrivals(self.question, with_network=self._engine.has_network_policies)
+        return self._decider.arrivals(self.question, with_network=True)
 
     def decide(self) -> Decision:
         """Answer the question as things are now. Raises QuestionError where it cannot be decided."""

@@ -14,6 +14,8 @@ from typing import NamedTuple
 
 from eastgate.cluster.objects import ObjectId
 from eastgate.diagnostics.spans import Span
+from eastgate.ir.service_accounts import service_account_id
+from eastgate.ir.spiffe import SCHEME
 from eastgate.records import dataclass
 
 __all__ = ["API_KINDS", "CONTROLLER_KINDS", "ContainerPort", "Controller", "HttpProbe", "Owner", "Pod", "Workload"]
@@ -165,6 +167,12 @@ class Workload:
     def is_pod(self) -> bool:
         """Return whether it is a pod, real or derived: nothing else is meant by a selector of pods."""
         return self.kind == "Pod"
+
+    def identity_in(self, trust_domain: str) -> str | None:
+        """Return its SPIFFE ID; None for something outside of the cluster whose certificate has none."""
+        if self.is_pod:
+            return service_account_id(trust_domain, self.namespace, self.service_account)
+        return self.mesh_name if self.mesh_name is not None and self.mesh_name.startswith(SCHEME) else None
 
     def port_named(self, name: str, protocol: str = "TCP") -> int | None:
         """Return the number of the first declared port of that name and protocol, as Kubernetes resolves it."""

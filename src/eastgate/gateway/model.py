@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import field
+
 from eastgate.cluster import GrpcRule, Redirect, Route, RouteFilter, RouteRule, StreamRule, Unsupported
 from eastgate.cluster.points import RuleNamed
 from eastgate.cluster.targets import GatewayNamed, RouteNamed
 from eastgate.records import dataclass
 
-__all__ = ["BackendRef", "Routed", "rules_of"]
+__all__ = ["BackendRef", "Routed", "name_of_rule", "rules_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +47,14 @@ class Routed:
     rule: int
     backends: tuple[BackendRef, ...]
     answered: bool
-    gateway: GatewayNamed | None = None
-    listener: str | None = None
+    gateway: GatewayNamed | None = field(default=None, compare=False)
+    listener: str | None = field(default=None, compare=False)
 
     @property
     def point(self) -> RuleNamed:
         """Return the point of enforcement that the rule is, for what comes in by its listener."""
         route = RouteNamed(self.route.namespace, self.route.name, self.route.kind)
-        return RuleNamed(self.gateway, self.listener, route, self.rule, self.spec.name)
+        return RuleNamed(self.gateway, self.listener, route, self.rule, name_of_rule(self.spec, self.rule))
 
     @property
     def spec(self) -> RouteRule | GrpcRule | StreamRule:
@@ -84,3 +86,8 @@ def rules_of(route: Route) -> tuple[RouteRule | GrpcRule | StreamRule, ...]:
             return route.grpc_rules
         case _:
             return route.stream_rules
+
+
+def name_of_rule(rule: RouteRule | GrpcRule | StreamRule, number: int) -> str:
+    """Return the name that a `sectionName` means a rule by: its own, else `rule-N`, counted from 1."""
+    return rule.name or f"rule-{number + 1}"

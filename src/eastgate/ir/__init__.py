@@ -79,6 +79,7 @@ from eastgate.ir.rules import (
     Stage,
     Step,
     asks_of,
+    rewrite_stage,
     rules_of,
 )
 from eastgate.ir.service_accounts import AccountsOf
@@ -170,6 +171,7 @@ __all__ = [
     "mentions",
     "needs_http",
     "rewrite",
+    "rewrite_stage",
     "rules_of",
     "values_of",
 ]

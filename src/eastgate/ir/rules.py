@@ -18,8 +18,8 @@ These five stages are all that any dialect needs:
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
-from dataclasses import field
+from collections.abc import Callable, Iterator
+from dataclasses import field, replace
 
 from eastgate.ir.attributes import Attribute
 from eastgate.ir.authorizers import Answer, Authorizer, Reply, consents
@@ -44,6 +44,7 @@ __all__ = [
     "SelectorCase",
     "Stage",
     "Step",
+    "rewrite_stage",
     "rules_of",
 ]
 
@@ -158,6 +159,22 @@ def rules_of(stage: Stage) -> Iterator[Rule]:
             yield from (step.rule for step in steps)
         case AskAll(asks=asks):
             yield from (ask.rule for ask in asks)
+
+
+def rewrite_stage(stage: Stage, change: Callable[[Rule], Rule | None]) -> Stage:
+    """Return a stage whose rules are changed, each to another one, or to None: then it is left out."""
+    match stage:
+        case Deny(rules=rules) | AllowAny(rules=rules):
+            return replace(stage, rules=tuple(rule for rule in map(change, rules) if rule is not None))
+        case Observe(rules=rules, would=would):
+            observed = [(rule, word) for rule, word in zip(map(change, rules), would, strict=True) if rule is not None]
+            return Observe(stage.name, tuple(rule for rule, _ in observed), tuple(word for _, word in observed))
+        case FirstMatch(steps=steps):
+            changed = ((change(step.rule), step.effect) for step in steps)
+            return replace(stage, steps=tuple(Step(rule, effect) for rule, effect in changed if rule is not None))
+        case AskAll(asks=asks):
+            asked = ((ask, change(ask.rule)) for ask in asks)
+            return replace(stage, asks=tuple(replace(ask, rule=rule) for ask, rule in asked if rule is not None))
 
 
 def asks_of(stage: Stage) -> tuple[Ask, ...]:

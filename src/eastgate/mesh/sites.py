@@ -29,9 +29,7 @@ class ProxySite:
 
 def identity_of(workload: Workload, settings: Settings) -> str | None:
     """Return the SPIFFE ID of a workload; None for one outside of the cluster that has none."""
-    if workload.kind == "ExternalWorkload":
-        return workload.mesh_name if (workload.mesh_name or "").startswith("spiffe://") else None
-    return service_account_id(settings.trust_domain, workload.namespace, workload.service_account)
+    return workload.identity_in(settings.trust_domain)
 
 
 def known_identities(world: World, settings: Settings) -> frozenset[str]:

@@ -7,7 +7,7 @@ of each account is decided once for each class of workloads, and becomes a layer
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from ipaddress import ip_network
 from itertools import product
 from math import prod
@@ -20,7 +20,6 @@ from eastgate.api.questions.network import (
     Receiver,
     Sender,
     TooManyKinds,
-    external_identity,
     imagine_senders,
     receive,
     selectors_about,
@@ -29,7 +28,7 @@ from eastgate.api.questions.network import (
     unlabelled_peer,
     vicinity_of,
 )
-from eastgate.cluster import Workload, account_of, is_added_label, service_account_id
+from eastgate.cluster import Workload, account_of, is_added_label
 from eastgate.cluster.points import Direction, NetworkEnd
 from eastgate.dialects import Policy
 from eastgate.engine.compiled import Program
@@ -38,10 +37,8 @@ from eastgate.ir import (
     ALWAYS,
     NEVER,
     AccountsOf,
-    AllowAny,
     Chain,
     Computed,
-    Deny,
     Effect,
     FirstMatch,
     InNetwork,
@@ -66,7 +63,9 @@ from eastgate.ir import (
     Step,
     all_of,
     any_of,
+    mentions,
     rewrite,
+    rewrite_stage,
     values_of,
 )
 from eastgate.ir.attributes import (
@@ -110,7 +109,7 @@ class _NetworkVerdict:
     @property
     def may_pass(self) -> bool:
         """Return whether there is a connection of this kind that passes."""
-        return self.when is not NEVER and self.when != NEVER
+        return self.when != NEVER
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,17 +223,14 @@ class NetworkReach:
         self._accounts: dict[str, list[Sender]] = defaultdict(list)
         domain = self._settings.trust_domain
         for workload in self._world.workloads.values():
-            external = external_identity(workload)
-            if external is not None and (account_of(external) or ("",))[0] == domain:
-                self._accounts[external] += send(workload, self._world)
-            elif workload.is_pod:
-                identity = service_account_id(domain, workload.namespace, workload.service_account)
+            identity = workload.identity_in(domain)
+            if identity is not None and (workload.is_pod or (account_of(identity) or ("",))[0] == domain):
                 self._accounts[identity] += send(workload, self._world)
         # Of all policies, since some may select only pods that no manifest has
         policies = self._engine.network_policies
         self._egress = [layer for each in policies for layer in self._engine.layers_of(each, Direction.EGRESS)]
         atoms = (atom for layer in self._egress for atom in layer.atoms(observed=False))
-        self._asked_of_ports = tuple(dict.fromkeys(atom for atom in atoms if PORT in _attributes(atom)))
+        self._asked_of_ports = tuple(dict.fromkeys(atom for atom in atoms if PORT in mentions(atom)))
         arriving = (layer for each in policies for layer in self._engine.layers_of(each, Direction.INGRESS))
         self._asked = _AskedOfNetwork.of([*self._egress, *arriving])
         self._has_added_labels = self._asked.has_added_labels or any(
@@ -278,11 +274,10 @@ class NetworkReach:
         return any(VICINITY in layer.looks_at for layer in (*layers, *sending))
 
     def _compute(self, workload: Workload, layers: Sequence[Layer]) -> Layer:
-        own = [atom for layer in layers for atom in layer.atoms(observed=False) if PORT in _attributes(atom)]
+        own = [atom for layer in layers for atom in layer.atoms(observed=False) if PORT in mentions(atom)]
         asked: dict[Is | Computed, None] = dict.fromkeys((*own, *self._asked_of_ports))
-        if PORT_NAME in self._telling or any(
-            PORT_NAME in layer.looks_at for layer in layers
-        ):  # whose names policies may ask for
+        if PORT_NAME in self._telling.union(*(layer.looks_at for layer in layers)):
+            # Each port with a name is a class of its own
             asked |= {Is(PORT, OneOf(frozenset({port.number}))): None for port in workload.ports if port.name}
         cases: dict[Chain, list[Predicate]] = {}
         for ports in port_classes(asked, sorted({port.number for port in workload.ports})):
@@ -376,9 +371,12 @@ class NetworkReach:
                 return ALWAYS if atom.accepts(known[atom.attribute]) else any_of(())
             return Is(ADDRESS, atom.matcher) if atom.attribute == PACKET_SOURCE else atom
 
+        def settle_rule(rule: Rule) -> Rule:
+            return Rule(rewrite(rule.when, settle), rule.origin)
+
         for layer in layers:
             chain = next((case.chain for case in layer.cases if rewrite(case.when, settle) == ALWAYS), layer.otherwise)
-            yield from (_rewritten(stage, settle) for stage in chain.stages)
+            yield from (rewrite_stage(stage, settle_rule) for stage in chain.stages)
 
     def _arrivals(self, receivers: Iterable[Receiver], port: int, transport: str = "TCP") -> list[_Arrival]:
         return [
@@ -502,23 +500,6 @@ _ELSEWHERE: dict[Attribute, Known] = {**OUTSIDE, TRANSPORT: "TCP", VICINITY: Non
 """What is known of callers who are no pods."""
 
 
-def _rewritten(stage: Stage, settle: Callable[[Is | Computed], Predicate]) -> Stage:
-    def rewritten(rule: Rule) -> Rule:
-        return Rule(rewrite(rule.when, settle), rule.origin)
-
-    match stage:
-        case Deny(name, rules, refusal):
-            return Deny(name, tuple(map(rewritten, rules)), refusal)
-        case AllowAny(name, rules, refusal):
-            return AllowAny(name, tuple(map(rewritten, rules)), refusal)
-        case FirstMatch(name, steps, otherwise, refusal):
-            return FirstMatch(
-                name, tuple(Step(rewritten(step.rule), step.effect) for step in steps), otherwise, refusal
-            )
-        case _:
-            return stage
-
-
 def _step(who: Predicate, effect: Effect, origin: Origin | None) -> Step:
     return Step(Rule(who, origin if origin is not None else _ISOLATED if effect is Effect.DENY else _OPEN), effect)
 
@@ -546,7 +527,3 @@ def _key(sender: Sender) -> str:
 
 def _named(identities: Iterable[str]) -> Predicate:
     return Is(IDENTITY, OneOf(frozenset(identities)))
-
-
-def _attributes(atom: Is | Computed) -> frozenset[Attribute]:
-    return frozenset({atom.attribute}) if isinstance(atom, Is) else atom.attributes

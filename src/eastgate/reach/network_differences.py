@@ -7,7 +7,7 @@ compared here, connection by connection, between ends that policies tell apart.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import product
+from itertools import chain, product
 
 from eastgate.api.authority import Authority
 from eastgate.api.questions.network import (
@@ -102,7 +102,7 @@ def _connections(old: Authority, new: Authority, sides: Iterable[NetworkReach]) 
     number = len(ports) * (2 * len(pods) * (len(everybody) + len(callers)) + 3 * len(everybody) * len(outside))
     if number > _MOST_CONNECTIONS:
         raise TooManyConnections
-    yield from (_ComparedConnection(*ends) for ends in (*arriving, *leaving))
+    yield from (_ComparedConnection(*ends) for ends in chain(arriving, leaving))
 
 
 def _matchers(atoms: Iterable[Is], attribute: Attribute) -> list[Matcher]:

@@ -93,6 +93,48 @@ def test_one_that_is_audited_isolates_nothing_and_is_observed(run: Run) -> None:
     assert "audit" in explained.output
 
 
+GATEWAY = """
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: gw, namespace: shop}
+spec: {gatewayClassName: any, listeners: [{name: http, port: 80, protocol: HTTP}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {namespace: shop, name: gw-0, labels: {gateway.networking.k8s.io/gateway-name: gw}}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: db, namespace: shop}
+spec: {parentRefs: [{name: gw}], rules: [{backendRefs: [{name: db, port: 80}]}]}
+---
+"""
+SERVICE = """
+apiVersion: v1
+kind: Service
+metadata: {namespace: shop, name: db}
+spec: {selector: {app: db}, ports: [{port: 80, targetPort: 80}]}
+---
+"""
+
+
+@pytest.mark.parametrize(
+    ("service", "is_unseen"),
+    [
+        (SERVICE, False),
+        ("", True),
+        (SERVICE.replace("app: db", "app: nothing"), True),
+        (SERVICE.replace("targetPort: 80", "targetPort: http"), True),
+    ],
+    ids=["known", "no Service", "no pods", "no port"],
+)
+def test_a_trace_tells_that_nobody_knows_the_pods_behind_a_gateway(service: str, is_unseen: bool, run: Run) -> None:
+    words = ("--from", "ip:192.0.2.1", "--to", "gateway:shop/gw", "--port", "80", "--method", "GET", "--path", "/")
+    explained = run(PODS + GATEWAY + service + POLICY, "explain", *words, "--host", "db.example.com")
+    assert explained.exit_code == (0 if is_unseen else 1)
+    assert ("from shop/gw-0 to Service shop/db: no manifest has these pods" in explained.output) == is_unseen
+
+
 @pytest.mark.parametrize(
     ("manifest", "closed"),
     [

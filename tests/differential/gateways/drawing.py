@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from eastgate import Settings
 from eastgate.dialects.accesspolicy.settings import AccessSettings, UnlistedCaller
+from eastgate.dialects.kuadrant.settings import KuadrantSettings
+from tests.differential.gateways.auth_policies import policies_of_today
 from tests.differential.gateways.world import HTTPS, PASSED, PLAIN, SETTINGS
 from tests.differential.world import Manifest
 from tests.worlds import access_generate, kuadrant_generate
@@ -258,7 +260,8 @@ def _auth_policies(draw: st.DrawFn, routes: list[Manifest]) -> list[Manifest]:
 @st.composite
 def worlds(draw: st.DrawFn) -> list[Manifest]:
     """A Gateway with its routes, and policies of one of the dialects, or of both."""
-    spec = {"gatewayClassName": "any", "listeners": draw(_listeners())}
+    listeners = draw(_listeners())
+    spec = {"gatewayClassName": "any", "listeners": listeners}
     gateway = {"apiVersion": API, "kind": "Gateway", "metadata": {"name": "g", "namespace": "n"}, "spec": spec}
     routes = [draw(_route("HTTPRoute", "one", "n")), draw(_route("HTTPRoute", "two", "n"))]
     if draw(st.integers(0, 2)) == 0:
@@ -268,15 +271,17 @@ def worlds(draw: st.DrawFn) -> list[Manifest]:
     streams = [draw(_tls_route("stream", "n"))]
     if draw(st.integers(0, 2)) == 0:
         streams.append(draw(_tls_route("other-stream", "m")))
-    which = draw(st.sampled_from(["access", "access", "access", "auth", "both"]))
+    which = draw(st.sampled_from(["access", "access", "access", "auth", "both", "today", "today", "all"]))
+    today = draw(policies_of_today(listeners, routes)) if which in ("today", "all") else []
     manifests = [gateway, *routes, *streams, *draw(_grants())]
-    if which != "auth":
+    if which in ("access", "both", "all"):
         manifests += draw(_access_policies())
-    if which != "access":
+    if which in ("auth", "both"):
         manifests += draw(_auth_policies(routes))
-    return accepted(manifests)
+    return [*accepted(manifests), *today]
 
 
 @st.composite
 def chosen_settings(draw: st.DrawFn) -> Settings:
-    return replace(SETTINGS, sections=(AccessSettings(draw(st.sampled_from(UnlistedCaller))),))
+    access = AccessSettings(draw(st.sampled_from(UnlistedCaller)))
+    return replace(SETTINGS, sections=(access, KuadrantSettings(authorino_namespace="n")))

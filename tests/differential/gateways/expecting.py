@@ -9,10 +9,10 @@ from eastgate import Authority, Decision, Question
 from eastgate.api.deciding import LiveQuestion
 from eastgate.api.questions import EntryPoint, request_values
 from eastgate.cluster.points import DeadEnd
-from eastgate.cluster.targets import GatewayNamed, RouteNamed
+from eastgate.cluster.targets import GatewayNamed
 from eastgate.envoy.plan.gateway import GatewayDestination
 from eastgate.gateway import Routed, RoutingTable, possible_routes
-from eastgate.gateway.journey import beyond, server_of
+from eastgate.gateway.journey import beyond, points_of, server_of
 from eastgate.ir import AssumedConsent, GatheredAnswers, Known, Pending, Request, Unroutable
 from eastgate.ir.attributes import BACKEND, PORT, SNI, Attribute, header, query
 from eastgate.ir.hosts import comparable_host
@@ -98,9 +98,9 @@ def _entries(authority: Authority, routed: Routed | None, ask: GatewayAsk) -> li
         values[SNI] = comparable_host(ask.http.hosts)
     if routed is None:
         return [(EntryPoint(GATEWAY, (_POINT, DeadEnd(Unroutable.NO_ROUTE)), {**values, BACKEND: None}), 0)]
-    route = RouteNamed(routed.route.namespace, routed.route.name, routed.route.kind)
+    taken = points_of(routed, authority.engine.is_guarded)
     return [
-        (EntryPoint(GATEWAY, (_POINT, route, *([] if point is None else [point])), {**values, BACKEND: key}), index)
+        (EntryPoint(GATEWAY, (_POINT, *taken, *([] if point is None else [point])), {**values, BACKEND: key}), index)
         for index, (_, point, key, _) in enumerate(beyond(routed, authority.world))
     ]
 

@@ -277,10 +277,9 @@ def _account(namespace: str, name: str, settings: Settings) -> Values:
 
 
 def _workload_identity(workload: Workload, settings: Settings) -> Values:
-    if workload.kind == "ExternalWorkload":  # it has no service account, but may have a certificate
-        spiffe = workload.mesh_name if (workload.mesh_name or "").startswith("spiffe://") else None
-        return {IDENTITY: spiffe, MESH_NAME: workload.mesh_name}
-    return _account(workload.namespace, workload.service_account, settings)
+    if workload.is_pod:
+        return _account(workload.namespace, workload.service_account, settings)
+    return {IDENTITY: workload.identity_in(settings.trust_domain), MESH_NAME: workload.mesh_name}
 
 
 def callers_of(question: Question, world: World, settings: Settings) -> Callers:

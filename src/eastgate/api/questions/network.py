@@ -14,7 +14,16 @@ from eastgate.api.questions.arrivals import EntryPoint, Values, account_named
 from eastgate.api.questions.codes import BAD_SOURCE, QuestionError
 from eastgate.api.questions.derived import address_of, transport_of
 from eastgate.api.questions.ends import source_of
-from eastgate.cluster import PodsAcross, PodsMatching, PodsOfAccount, Target, Workload, World, service_account_id
+from eastgate.cluster import (
+    GATEWAY_NAME_LABEL,
+    PodsAcross,
+    PodsMatching,
+    PodsOfAccount,
+    Target,
+    Workload,
+    World,
+    service_account_id,
+)
 from eastgate.cluster.points import Direction, NetworkEnd, Point, UnseenHop
 from eastgate.cluster.question import Question
 from eastgate.cluster.targets import GatewayNamed
@@ -32,6 +41,7 @@ from eastgate.ir import (
     OneOf,
     Predicate,
     atoms,
+    known,
     labels_text,
     rewrite,
 )
@@ -63,7 +73,6 @@ __all__ = [
     "TooManyKinds",
     "connections_of",
     "cross_network",
-    "external_identity",
     "imagine_pod",
     "imagine_senders",
     "name_ports",
@@ -80,7 +89,6 @@ __all__ = [
 ]
 
 _MOST_KINDS = 4096  # of pods that no manifest has
-_GATEWAY_LABEL = "gateway.networking.k8s.io/gateway-name"
 OUTSIDE: Values = {SOURCE_NAMESPACE: None, SOURCE_LABELS: None}
 """What the network sees of a sender that is no pod, beside its address."""
 
@@ -129,8 +137,10 @@ def senders_of(
     account = account_named(source, settings)
     if account is not None:
         pods = [world.workloads[key] for key in sorted(world.select(PodsOfAccount(*account)))]
-        identity = service_account_id(settings.trust_domain, *account)
-        pods += [each for each in world.workloads.values() if external_identity(each) == identity]
+        domain = settings.trust_domain
+        identity = service_account_id(domain, *account)
+        outside = (each for each in world.workloads.values() if not each.is_pod)
+        pods += [each for each in outside if each.identity_in(domain) == identity]
         if given is not None:
             pods = [pod for pod in pods if given in _addresses(pod, world)] or pods
         if pods:
@@ -145,12 +155,6 @@ def senders_of(
         return (Sender({}), *(sender for pod in pods for sender in send(pod, world, given)))
     address = given if given is not None else address_of(source.value) if isinstance(source, ends.Address) else None
     return send_from_outside(address, world)
-
-
-def external_identity(workload: Workload) -> str | None:
-    """Return the SPIFFE ID that is in the certificate of an ExternalWorkload; None of what is none, or has none."""
-    name = workload.mesh_name or ""
-    return name if workload.kind == "ExternalWorkload" and name.startswith("spiffe://") else None
 
 
 def send_from_outside(address: str | None, world: World) -> tuple[Sender, ...]:
@@ -237,7 +241,7 @@ def receive_outside(address: str, world: World) -> Receiver:
 
 
 def _pods_of(gateway: GatewayNamed) -> Target:
-    return PodsMatching(gateway.namespace, Selector.of({_GATEWAY_LABEL: gateway.name}))
+    return PodsMatching(gateway.namespace, Selector.of({GATEWAY_NAME_LABEL: gateway.name}))
 
 
 def receive(workload: Workload, world: World, port: Known = None, transport: str = "TCP") -> tuple[Receiver, ...]:
@@ -269,8 +273,7 @@ def _node_at(address: str, world: World) -> str | None:
 
 def _port_names(workload: Workload, port: int, transport: str) -> Known:
     names = {declared.name for declared in workload.ports if (declared.number, declared.protocol) == (port, transport)}
-    texts = tuple(sorted(name for name in names if name))
-    return texts if len(texts) > 1 else texts[0] if texts else None
+    return known(sorted(name for name in names if name))
 
 
 # Both
@@ -282,30 +285,41 @@ def connections_of(
     """Yield every connection on the way of an entry, with the two ends of each: ALL must be let through.
 
     `senders` returns those who may open one to a receiver. A gateway opens one of its own to each of the pods behind
-    it; where its pods are unknown, so is what happens there.
+    it; where either pods are unknown, so is what happens there.
     """
     for receiver in receivers_of(entry, question, world):
-        onward: tuple[Point, ...] = ()
-        if receiver.workload is None and entry.onward is not None and isinstance(receiver.end, UnseenHop):
-            onward = (UnseenHop(receiver.end.end, f"Service {entry.onward[0]}"),)
+        behind: list[EntryPoint] = []
+        unseen: tuple[Point, ...] = ()
+        if entry.onward is not None and receiver.workload is not None:
+            behind = list(_behind_gateway(receiver.workload, *entry.onward, question, world))
+        if entry.onward is not None and not behind:
+            unseen = (UnseenHop(_hop_start(receiver, entry), f"Service {entry.onward[0]}"),)
         every = list(senders(receiver))
         for sender in [sender for sender in every if share_family(sender, receiver)] or every:
             crossed = cross_network(entry, sender, receiver)
-            yield EntryPoint(crossed.where, (*crossed.points, *onward), crossed.values, crossed.hides_http)
-        if receiver.workload is not None and entry.onward is not None:
-            yield from _behind_gateway(receiver.workload, *entry.onward, question, world)
+            yield EntryPoint(crossed.where, (*crossed.points, *unseen), crossed.values, crossed.hides_http)
+        yield from behind
+
+
+def _hop_start(receiver: Receiver, entry: EntryPoint) -> str:
+    if receiver.workload is not None:
+        return receiver.workload.key
+    return receiver.end.end if isinstance(receiver.end, UnseenHop) else entry.where
 
 
 def _behind_gateway(
     gateway: Workload, key: str, port: int | None, question: Question, world: World
 ) -> Iterator[EntryPoint]:
+    """Yield the connections from a pod of a gateway to the pods of a Service; none where no manifest has any."""
     service = world.services.get(key)
-    for pod in (world.workloads[pod] for pod in world.pods_of(key)) if service is not None else ():
-        for number in world.target_ports(service, port, pod) if service is not None else ():
+    if service is None:
+        return
+    for pod in (world.workloads[pod] for pod in world.pods_of(key)):
+        for number in world.target_ports(service, port, pod):
             at = EntryPoint(f"{gateway.key} -> {pod.key}", (), {PORT: number, SERVICE: key})
-            for sender, receiver in product(send(gateway, world), receive(pod, world, number, transport_of(question))):
-                if share_family(sender, receiver):
-                    yield cross_network(at, sender, receiver)
+            pairs = list(product(send(gateway, world), receive(pod, world, number, transport_of(question))))
+            for sender, receiver in [pair for pair in pairs if share_family(*pair)] or pairs:
+                yield cross_network(at, sender, receiver)
 
 
 def cross_network(entry: EntryPoint, sender: Sender, receiver: Receiver) -> EntryPoint:

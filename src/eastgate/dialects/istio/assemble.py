@@ -60,10 +60,8 @@ class IstioStance:
     is_assumed: bool = False
 
 
-def stance_of(workload: Workload, attached: Sequence[Attachment[IstioPolicy]], scene: Scene) -> IstioStance | None:
-    """Return the stance of a workload; None where no policy is about it."""
-    if not attached:
-        return None
+def stance_of(workload: Workload, attached: Sequence[Attachment[IstioPolicy]], scene: Scene) -> IstioStance:
+    """Return the stance of a workload that these policies are about."""
     mesh, world = mesh_settings(scene.settings, scene.world), scene.world
     data_plane = scene.settings.section(IstioSettings).istio_data_plane
     plane = plane_of(workload, world, data_plane)

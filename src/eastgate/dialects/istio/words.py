@@ -7,8 +7,6 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from eastgate.cluster import GATEWAY_GROUP
 from eastgate.dialects.istio.authentication_words import describe_modes, describe_tokens
 from eastgate.dialects.istio.authentications import PeerAuthentication, RequestAuthentication
-from eastgate.dialects.istio.lowering import View, lower_policy
-from eastgate.dialects.istio.mesh_config import MeshConfig
 from eastgate.dialects.istio.model import Action, IstioAuthorizationPolicy, IstioPolicy
 from eastgate.dialects.istio.provenance import AT_WAYPOINT, AT_ZTUNNEL, Surface
 from eastgate.dialects.istio.settings import PathNormalization
@@ -25,15 +23,18 @@ from eastgate.dialects.words import (
 from eastgate.ir import Layer, Rule
 from eastgate.settings import Settings
 
-__all__ = ["AS_WRITTEN", "WORDS", "rules_as_written"]
-
-# Policies as they are written, in no mesh in particular
-AS_WRITTEN = View(Surface.ANY, MeshConfig((Settings().trust_domain,), PathNormalization.BASE))
+__all__ = ["WORDS", "rules_as_written"]
 
 
 def rules_as_written(policy: IstioPolicy) -> tuple[Rule, ...]:
     """Return the rules of a policy in terms of requests, whatever proxy enforces them."""
-    return lower_policy(policy, AS_WRITTEN) if isinstance(policy, IstioAuthorizationPolicy) else ()
+    if not isinstance(policy, IstioAuthorizationPolicy):
+        return ()
+    from eastgate.dialects.istio.lowering import View, lower_policy  # many commands describe no such policy
+    from eastgate.dialects.istio.mesh_config import MeshConfig
+
+    in_no_mesh = MeshConfig((Settings().trust_domain,), PathNormalization.BASE)
+    return lower_policy(policy, View(Surface.ANY, in_no_mesh))
 
 
 def _action(policy: IstioPolicy) -> str:

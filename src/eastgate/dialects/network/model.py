@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from eastgate.cluster.points import Direction
 from eastgate.cluster.targets import Target
 from eastgate.diagnostics.spans import Span
-from eastgate.dialects.network.lowering import PortItem
 from eastgate.ir import Origin, PolicyRef, Predicate, Rule, Step
 from eastgate.records import dataclass
+
+if TYPE_CHECKING:
+    from eastgate.dialects.network.lowering import PortItem
 
 __all__ = ["CLUSTER_GROUP", "GROUP", "NetworkPolicy", "NetworkRule", "NetworkTier", "Peer"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TypeAlias
 
-from eastgate.ir import AllowAny, AskAll, Chain, Deny, Derived, FirstMatch, Layer, Observe, Origin, PolicyRef, Stage
+from eastgate.ir import Chain, Derived, Layer, Observe, Origin, PolicyRef, Rule, rewrite_stage
 
 __all__ = ["RuleKey", "key_of", "leave_out"]
 
@@ -27,16 +27,8 @@ def leave_out(layer: Layer, keys: frozenset[RuleKey]) -> Layer:
 
 
 def _chain(chain: Chain, keys: frozenset[RuleKey]) -> Chain:
-    return replace(chain, stages=tuple(_stage(stage, keys) for stage in chain.stages))
+    def leave(rule: Rule) -> Rule | None:
+        return None if key_of(rule.origin) in keys else rule
 
-
-def _stage(stage: Stage, keys: frozenset[RuleKey]) -> Stage:
-    match stage:
-        case Observe():
-            return stage
-        case Deny(rules=rules) | AllowAny(rules=rules):
-            return replace(stage, rules=tuple(rule for rule in rules if key_of(rule.origin) not in keys))
-        case FirstMatch(steps=steps):
-            return replace(stage, steps=tuple(step for step in steps if key_of(step.rule.origin) not in keys))
-        case AskAll(asks=asks):
-            return replace(stage, asks=tuple(ask for ask in asks if key_of(ask.rule.origin) not in keys))
+    stages = (stage if isinstance(stage, Observe) else rewrite_stage(stage, leave) for stage in chain.stages)
+    return replace(chain, stages=tuple(stages))
