@@ -220,7 +220,7 @@ _response = st.one_of(
 )
 _callbacks = _named(st.just({"http": {"url": "http://callback.example", "method": "POST"}}), ["log"])
 _filters = _named(_headers, ["one", "two"])
-_metadata = _named(st.just({"userInfo": {"identitySource": "keys"}}), ["who"])
+_metadata = _named(st.just({"http": {"url": "http://metadata.example", "method": "GET"}}), ["who"])
 
 
 @st.composite
