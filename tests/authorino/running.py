@@ -33,11 +33,16 @@ Manifest = dict[str, Any]
 
 def definition() -> Path:
     """Return the CustomResourceDefinition of the Authorino that the modules pin."""
+    return module_folder() / "install" / "crd" / "authorino.kuadrant.io_authconfigs.yaml"
+
+
+def module_folder() -> Path:
+    """Return the folder with the sources of the Authorino that the modules pin."""
     lists = Path(__file__).parents[1] / "programs" / "go" / "authorino"
     command = ["go", "mod", "download", "-json", _module_version(lists)]
     environment = {**os.environ, "GOFLAGS": "-mod=mod", "GOTOOLCHAIN": "local"}
     done = subprocess.run(command, cwd=lists, env=environment, capture_output=True, text=True, check=True, timeout=600)
-    return Path(json.loads(done.stdout)["Dir"]) / "install" / "crd" / "authorino.kuadrant.io_authconfigs.yaml"
+    return Path(json.loads(done.stdout)["Dir"])
 
 
 def _module_version(lists: Path) -> str:
@@ -138,6 +143,12 @@ class Authorino(ApiServer):
             assert status == 200, answer
         for host in hosts:
             self.wait_until(partial(self._is_unknown, host))
+
+    def delete_secrets(self, namespaces: Iterable[str]) -> None:
+        """Delete the Secrets of some namespaces."""
+        for namespace in namespaces:
+            status, answer = self._call("DELETE", f"/api/v1/namespaces/{namespace}/secrets")
+            assert status == 200, answer
 
     def _call(self, method: str, path: str, body: Manifest | None = None) -> tuple[int, Manifest]:
         headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}

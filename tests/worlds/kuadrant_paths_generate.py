@@ -186,7 +186,7 @@ _credentials = st.sampled_from(
 def _api_key(draw: st.DrawFn) -> Manifest:
     api_key: Manifest = {"selector": {"matchLabels": {"group": draw(st.sampled_from(["friends", "others"]))}}}
     if draw(st.booleans()):
-        api_key["allNamespaces"] = False
+        api_key["allNamespaces"] = draw(st.booleans())
     return {"apiKey": api_key, "credentials": draw(_credentials)}
 
 

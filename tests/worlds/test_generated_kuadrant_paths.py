@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from eastgate import Decision, Question, Settings
 from eastgate.api.authority import Authority

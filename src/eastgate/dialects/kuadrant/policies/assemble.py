@@ -19,7 +19,7 @@ __all__ = ["layers"]
 
 def layers(attached: Sequence[Attachment[Policy]], scene: Scene) -> list[Layer]:
     """Return the layer of a rule of a route."""
-    policies = [attachment.policy for attachment in attached]
+    policies = [attachment.policy for attachment in attached if not attachment.policy.deleted]
     stages: list[Stage] = []
     if audited := [policy for policy in policies if policy.audit]:
         observed = tuple(Rule(ALWAYS, Origin(policy.ref, 0, policy.span)) for policy in audited)
