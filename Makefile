@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS ?= auto
 
-.PHONY: demo test quick mutants fuzz spire apiserver authorino istio expressions netpol bench lint fmt docs clean
+.PHONY: demo test quick mutants fuzz spire apiserver authorino kuadrant istio expressions netpol bench lint fmt docs clean
 
 $(READY): pyproject.toml src/eastgate/_version.py
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -49,6 +49,9 @@ apiserver: $(READY)  ## the definitions on a real Kubernetes API server, which i
 
 authorino: $(READY)  ## every AuthPolicy row and what is converted, on a real Authorino, which is built first; needs go
 	@$(BIN)/python -m tests.authorino
+
+kuadrant: $(READY)  ## effective AuthPolicies and their status on generated clusters, beside kuadrant-operator's own code, built first; needs go
+	@$(BIN)/python -m pytest -m kuadrant tests/kuadrant
 
 istio: $(READY)  ## every Istio row and generated policies, asked of istiod's own code and real Envoys, built first; needs go
 	@$(BIN)/python -m tests.istio

@@ -14,7 +14,7 @@ from hypothesis import settings
 from tests import quick
 from tests.programs import ApiServer
 
-_PROGRAMS = {"apiserver", "authorino", "expressions", "istio", "netpol", "real", "spire"}
+_PROGRAMS = {"apiserver", "authorino", "expressions", "istio", "kuadrant", "netpol", "real", "spire"}
 
 # A shared machine may stand still for a while, so no single example is held to a deadline.
 settings.register_profile("explore", deadline=None)

@@ -21,6 +21,7 @@ SUITE = ROOT / "conformance"
 FEATURES = (
     "AccessPolicy",
     "AuthPolicy",
+    "Kuadrant",
     "Istio",
     "Linkerd",
     "AuthorizationPolicyCoreFeatures",

@@ -31,7 +31,7 @@ NamedPoint: TypeAlias = GatewayNamed | RouteNamed | BackendNamed
 class RuleNamed(NamedTuple):
     """One rule of a route, for the requests that come to it by one listener of a Gateway.
 
-    Of a route that asks for no Gateway nothing is known of that.
+    Of a route that asks for no Gateway nothing is known of that. A rule without a name is called `rule-N`.
     """
 
     gateway: GatewayNamed | None
@@ -41,8 +41,9 @@ class RuleNamed(NamedTuple):
     rule_name: str | None
 
     def __str__(self) -> str:
-        rule = self.rule_name or str(self.rule + 1)
-        return f"rule {rule} of {self.route}"
+        number = str(self.rule + 1)
+        is_unnamed = self.rule_name in (None, f"rule-{number}")
+        return f"rule {number if is_unnamed else self.rule_name} of {self.route}"
 
 
 _OF_HTTP = frozenset({"HTTPRoute", "GRPCRoute"})

@@ -9,7 +9,7 @@ from eastgate.cluster.points import RuleNamed
 from eastgate.cluster.targets import GatewayNamed, RouteNamed
 from eastgate.records import dataclass
 
-__all__ = ["BackendRef", "Routed", "rules_of"]
+__all__ = ["BackendRef", "Routed", "name_of_rule", "rules_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Routed:
     def point(self) -> RuleNamed:
         """Return the point of enforcement that the rule is, for what comes in by its listener."""
         route = RouteNamed(self.route.namespace, self.route.name, self.route.kind)
-        return RuleNamed(self.gateway, self.listener, route, self.rule, self.spec.name)
+        return RuleNamed(self.gateway, self.listener, route, self.rule, name_of_rule(self.spec, self.rule))
 
     @property
     def spec(self) -> RouteRule | GrpcRule | StreamRule:
@@ -86,3 +86,8 @@ def rules_of(route: Route) -> tuple[RouteRule | GrpcRule | StreamRule, ...]:
             return route.grpc_rules
         case _:
             return route.stream_rules
+
+
+def name_of_rule(rule: RouteRule | GrpcRule | StreamRule, number: int) -> str:
+    """Return the name that a `sectionName` means a rule by: its own, else `rule-N`, counted from 1."""
+    return rule.name or f"rule-{number + 1}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from eastgate.dialects.kuadrant.authorino.evaluate import evaluate
@@ -59,12 +61,12 @@ def _rules(rules: Node) -> dict[Section, Node | None]:
         Section.AUTHENTICATION: rules.get("authentication"),
         Section.AUTHORIZATION: rules.get("authorization"),
         Section.CALLBACKS: rules.get("callbacks"),
-        Section.HEADERS: success.get("headers") if success else None,
-        Section.DYNAMIC_METADATA: success.get("filters") if success else None,
+        Section.HEADERS: success.get("headers") if success is not None else None,
+        Section.DYNAMIC_METADATA: success.get("filters") if success is not None else None,
     }
 
 
-def allowed(scheme: Scheme, *, compat: bool = False, **facts: str) -> bool:
+def allowed(scheme: Scheme, *, compat: bool = False, **facts: Any) -> bool:
     return evaluate(scheme, request(**facts), Services(authorino_compat=compat)).allowed
 
 

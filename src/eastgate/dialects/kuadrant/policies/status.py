@@ -30,10 +30,12 @@ def _target_exists(policy: Policy, world: World) -> bool:
     if isinstance(target, RulesOfGateway):
         gateway = world.gateways.get(key)
         return gateway is not None and target.listener in (None, *(each.name for each in gateway.listeners))
-    from eastgate.gateway.model import rules_of
+    from eastgate.gateway.model import name_of_rule, rules_of
 
     route = world.routes.get(f"{target.kind}/{key}")
-    return route is not None and target.rule in (None, *(rule.name for rule in rules_of(route)))
+    if route is None:
+        return False
+    return target.rule in (None, *(name_of_rule(rule, number) for number, rule in enumerate(rules_of(route))))
 
 
 def conditions(policy: Policy, policies: Sequence[Policy], _settings: Settings, world: World) -> list[Condition]:

@@ -55,10 +55,10 @@ _BETA1_WORDS = {
 
 def _sections(metadata_field: str) -> dict[str, Field[Settings]]:
     return {
-        "authentication": identities(Style.NEW),
-        "metadata": metadata(Style.NEW),
-        "authorization": authorizations(Style.NEW),
-        "response": new_response(metadata_field),
+        "authentication": identities(Style.NEW, complete=True),
+        "metadata": metadata(Style.NEW, complete=True),
+        "authorization": authorizations(Style.NEW, complete=True),
+        "response": new_response(metadata_field, complete=True),
         "callbacks": callbacks(Style.NEW),
     }
 
@@ -77,10 +77,10 @@ AUTH_CONFIG_SPEC_V1BETA1: Record[Settings] = record(
     "spec",
     {
         **_AROUND,
-        "identity": identities(Style.OLD),
-        "metadata": metadata(Style.OLD),
-        "authorization": authorizations(Style.OLD),
-        "response": old_responses(),
+        "identity": identities(Style.OLD, complete=True),
+        "metadata": metadata(Style.OLD, complete=True),
+        "authorization": authorizations(Style.OLD, complete=True),
+        "response": old_responses(complete=True),
         "denyWith": Field(record("denyWith", denials(Style.OLD))),
         "callbacks": callbacks(Style.OLD),
     },
