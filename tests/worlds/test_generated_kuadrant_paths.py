@@ -6,13 +6,12 @@
 from __future__ import annotations
 
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from eastgate import Decision, Question, Settings
 from eastgate.api.authority import Authority
 from eastgate.engine import reference
 from tests.worlds import kuadrant_paths_generate as generate
-from tests.worlds.kuadrant_paths_oracle import Manifest, Topology, key_of
+from tests.worlds.kuadrant_paths_oracle import Manifest, Topology
 from tests.worlds.kuadrant_requests_oracle import Call, statuses
 from tests.worlds.test_generated_clusters import authority_of
 
