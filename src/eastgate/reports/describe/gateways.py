@@ -184,9 +184,7 @@ def _attached(cluster: Cluster, points: Iterable[NamedPoint | RuleNamed]) -> lis
     return list({policy.ref: policy for point in points for policy in cluster.attached(point)}.values())
 
 
-def _policies(
-    cluster: Cluster, points: Iterable[NamedPoint], rules: Iterable[RuleNamed] = ()
-) -> DescribedField:
+def _policies(cluster: Cluster, points: Iterable[NamedPoint], rules: Iterable[RuleNamed] = ()) -> DescribedField:
     """List the policies at each point, and at those rules of routes that some target."""
     at_rules = {rule: attached for rule in rules if (attached := cluster.attached(rule))}
     return points_field(cluster, {point: cluster.attached(point) for point in dict.fromkeys(points)} | at_rules)
