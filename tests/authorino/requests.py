@@ -40,6 +40,7 @@ class Issuers:
             "jwks_uri": f"{here}/keys",
             "authorization_endpoint": f"{here}/authorize",
             "token_endpoint": f"{here}/token",
+            "userinfo_endpoint": f"{here}/userinfo",  # Authorino dies where it is asked for, and there is none
             "id_token_signing_alg_values_supported": _ALGORITHMS,
         }
         return here
@@ -47,7 +48,8 @@ class Issuers:
     def in_place(self, spec: Mapping[str, Any], files: Mapping[str, Path]) -> dict[str, Any]:
         """The AuthConfig with these issuers in place of those that it names."""
         copied: dict[str, Any] = json.loads(json.dumps(spec))
-        for entry in copied.get("authentication", {}).values():
+        identities = copied.get("authentication")
+        for entry in identities.values() if isinstance(identities, dict) else ():
             jwt = entry.get("jwt", {})
             if "issuerUrl" in jwt:
                 jwt["issuerUrl"] = self.stand_in(jwt["issuerUrl"], files.get(jwt["issuerUrl"]))

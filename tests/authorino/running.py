@@ -25,6 +25,8 @@ from tests.programs.processes import START_SECONDS
 
 PROGRAMS = ("authorino", "etcd", "kube-apiserver", "kubectl")
 _MODULE = "github.com/kuadrant/authorino"
+SUPERSEDING = "--allow-superseding-host-subsets"
+"""The flag with which a host that another AuthConfig's wildcard means is not taken."""
 _NOT_FOUND = 5  # of gRPC
 _API = "/apis/authorino.kuadrant.io/v1beta3"
 
@@ -33,11 +35,16 @@ Manifest = dict[str, Any]
 
 def definition() -> Path:
     """Return the CustomResourceDefinition of the Authorino that the modules pin."""
+    return module_folder() / "install" / "crd" / "authorino.kuadrant.io_authconfigs.yaml"
+
+
+def module_folder() -> Path:
+    """Return the folder with the sources of the Authorino that the modules pin."""
     lists = Path(__file__).parents[1] / "programs" / "go" / "authorino"
     command = ["go", "mod", "download", "-json", _module_version(lists)]
     environment = {**os.environ, "GOFLAGS": "-mod=mod", "GOTOOLCHAIN": "local"}
     done = subprocess.run(command, cwd=lists, env=environment, capture_output=True, text=True, check=True, timeout=600)
-    return Path(json.loads(done.stdout)["Dir"]) / "install" / "crd" / "authorino.kuadrant.io_authconfigs.yaml"
+    return Path(json.loads(done.stdout)["Dir"])
 
 
 def _module_version(lists: Path) -> str:
@@ -49,6 +56,10 @@ def _module_version(lists: Path) -> str:
 
 class Authorino(ApiServer):
     """An Authorino that watches all namespaces of an API server of its own."""
+
+    def __init__(self, folder: Path, *flags: str) -> None:
+        super().__init__(folder)
+        self.flags = flags
 
     def start(self) -> None:
         if {name for _, name in socket.if_nameindex()} != {"lo"}:
@@ -66,7 +77,8 @@ class Authorino(ApiServer):
             self._channel.close()
 
     def _run_authorino(self) -> None:
-        self.run([find("authorino"), "server", "--log-level", "error"], {"KUBECONFIG": str(self.kubeconfig)})
+        command = [find("authorino"), "server", "--log-level", "error", *self.flags]
+        self.run(command, {"KUBECONFIG": str(self.kubeconfig)})
         self.wait_until(lambda: self._answer(CheckRequest()) is not None)
 
     def _answer(self, request: CheckRequest) -> CheckResponse | None:
@@ -138,6 +150,12 @@ class Authorino(ApiServer):
             assert status == 200, answer
         for host in hosts:
             self.wait_until(partial(self._is_unknown, host))
+
+    def delete_secrets(self, namespaces: Iterable[str]) -> None:
+        """Delete the Secrets of some namespaces."""
+        for namespace in namespaces:
+            status, answer = self._call("DELETE", f"/api/v1/namespaces/{namespace}/secrets")
+            assert status == 200, answer
 
     def _call(self, method: str, path: str, body: Manifest | None = None) -> tuple[int, Manifest]:
         headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}

@@ -40,6 +40,7 @@ PROGRAMS: Mapping[str, Program] = {
     "authorino": Program("authorino", "github.com/kuadrant/authorino"),
     "expressions": Program("expressions", "."),
     "istio": Program("istio", "."),
+    "kuadrant": Program("kuadrant", "."),
     "etcd": Program("etcd", "go.etcd.io/etcd/server/v3", any_version=True),
     "kube-apiserver": _kubernetes("kube-apiserver"),
     "kubectl": _kubernetes("kubectl"),

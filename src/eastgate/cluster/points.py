@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import NamedTuple, TypeAlias
 
-from eastgate.cluster.targets import BackendNamed, GatewayNamed, RouteNamed, RulesOfGateway, RulesOfRoute
+from eastgate.cluster.targets import BackendNamed, GatewayNamed, HostNamed, RouteNamed, RulesOfGateway, RulesOfRoute
 from eastgate.ir import Unroutable
 from eastgate.records import dataclass
 
@@ -105,4 +105,4 @@ class UnseenHop:
         return f"{self.start} to {self.end}"
 
 
-Point: TypeAlias = WorkloadKey | NamedPoint | RuleNamed | NetworkEnd | UnseenHop | DeadEnd
+Point: TypeAlias = WorkloadKey | NamedPoint | RuleNamed | HostNamed | NetworkEnd | UnseenHop | DeadEnd

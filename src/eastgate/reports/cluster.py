@@ -19,6 +19,7 @@ from eastgate.cluster.targets import (
     BackendNamed,
     GatewayNamed,
     GatewaysMatching,
+    HostNamed,
     RouteNamed,
     RulesOfGateway,
     RulesOfRoute,
@@ -175,6 +176,8 @@ class Cluster:
                 points |= self.authority.world.select_gateways(target)
             elif isinstance(target, RulesOfGateway | RulesOfRoute):
                 points |= {rule for rule in self.rules if is_rule_of(rule, target)}
+            elif isinstance(target, HostNamed):
+                points.add(target)
             elif not isinstance(target, NamedPoint):
                 points |= self.authority.world.select(target)
             elif self._exists(target):
@@ -214,11 +217,12 @@ class Cluster:
     def beside(self, policy: Policy) -> list[Policy]:
         """Return the policies that one may conflict with: those of its API and namespace, and those it refers to.
 
-        Those that target rules of routes meet in any namespaces: a route and its Gateway may be in two.
+        Those that target rules of routes meet in any namespaces, since a route and its Gateway may be in two, and so do
+        those for hosts.
         """
-        if any(isinstance(target, RulesOfGateway | RulesOfRoute) for target in policy.targets):
-            return [other for other in self.policies if other.ref.group == policy.ref.group]
         ours = self._by_home.get((policy.ref.group, policy.ref.namespace), [])
+        if any(isinstance(target, HostNamed | RulesOfGateway | RulesOfRoute) for target in policy.targets):
+            ours = [other for other in self.policies if other.ref.group == policy.ref.group]
         return [*ours, *(self._by_ref[ref] for ref in policy.references if ref in self._by_ref)]
 
     @cached_property
@@ -257,8 +261,8 @@ class Cluster:
 
     def _every_point(self) -> Iterator[Point]:
         yield from self.authority.world.workloads
-        named = NamedPoint | RulesOfGateway | RulesOfRoute
+        named = NamedPoint | RulesOfGateway | RulesOfRoute | HostNamed
         targeting = [policy for policy in self.policies if any(isinstance(target, named) for target in policy.targets)]
         points = (point for policy in targeting for point in self.points(policy))
-        declared = {point for point in points if isinstance(point, NamedPoint | RuleNamed)}
+        declared = {point for point in points if isinstance(point, NamedPoint | RuleNamed | HostNamed)}
         yield from sorted(declared, key=str)

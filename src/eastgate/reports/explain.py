@@ -122,9 +122,10 @@ class _Explanation:
                 yield self.paint(f"          {part}: {text}", _DIM)
 
     def deciding_rule(self, rule: Rule) -> Iterator[str]:
-        span = rule.origin.span
+        origin = self.decision.origin or rule.origin
+        span = origin.span
         does = "allows" if self.decision.allowed else "denies"
-        yield printable(f"{rule.origin} {does}:")
+        yield printable(f"{origin} {does}:")
         if span is None:
             return
         yield f"  --> {span}"

@@ -106,6 +106,8 @@ class TestTheWholeOfIt:
 
     def test_metadata(self, text: str) -> None:
         geo, orders, raw = scheme(text).metadata
+        assert isinstance(geo.source, HttpCall)
+        assert isinstance(raw.source, HttpCall)
         assert geo.source.shared_secret == SecretRef("geo", "token")
         assert geo.source.credentials == Credentials(Where.CUSTOM_HEADER, "X-Key")
         assert geo.source.headers == (Property("Accept", LiteralValue("application/json")),)
@@ -259,7 +261,9 @@ response:
         Jwt("https://idp.example", None),
     ]
     assert read.authorizations[0].rule == SubjectAccess(None, ("admins",))
-    assert read.metadata[0].source.body == CelExpression("{'id': auth.identity.sub}")
+    source = read.metadata[0].source
+    assert isinstance(source, HttpCall)
+    assert source.body == CelExpression("{'id': auth.identity.sub}")
     assert read.responses[0].content == PlainResponse(CelExpression("auth.identity.sub"))
 
 

@@ -11,13 +11,14 @@ without erring. So an expression has three outcomes, and a rule must say what th
 - a deny rule uses `Expression.lowered_or_error`, which holds where it is true or errs.
 """
 
-from eastgate.languages.cel.documents import DocumentExpression, compile_document_cel
+from eastgate.languages.cel.documents import GATEWAY_ROOTS, DocumentExpression, compile_document_cel
 from eastgate.languages.cel.expression import Expression, compile_cel
 from eastgate.languages.cel.problems import CelProblem
 from eastgate.languages.cel.runtime import CelEvaluationError
 from eastgate.languages.cel.variables import Variables
 
 __all__ = [
+    "GATEWAY_ROOTS",
     "CelEvaluationError",
     "CelProblem",
     "DocumentExpression",

@@ -18,6 +18,7 @@ from typing import Any, Final, TypeAlias
 
 from eastgate.languages.cel import upstream
 from eastgate.languages.cel.as_go import declarations, rewrite
+from eastgate.languages.cel.bodies import BODY, REQUEST_BODY_JSON, body_declarations, reading_body
 from eastgate.languages.cel.cost import MAX_STEPS, _measure, _Size
 from eastgate.languages.cel.expression import _unreadable
 from eastgate.languages.cel.problems import CelProblem, translate
@@ -37,11 +38,13 @@ from eastgate.languages.cel.syntax import (
 from eastgate.languages.cel.variables import Variables
 from eastgate.records import dataclass
 
-__all__ = ["DocumentExpression", "Path", "compile_document_cel"]
+__all__ = ["GATEWAY_ROOTS", "DocumentExpression", "Path", "compile_document_cel"]
 
 Path: TypeAlias = tuple[str, ...]
 
 ROOTS: Final = ("request", "source", "destination", "metadata", "auth")
+GATEWAY_ROOTS: Final = ("request", "source", "destination", "connection")
+"""The variables of expressions that a filter of a gateway evaluates. They also have `requestBodyJSON`."""
 MAX_TEXT: Final = 4 << 20
 """Characters that an expression may put together: `replace` in `replace` grows faster than anything can count."""
 MAX_VALUE: Final = 1 << 16
@@ -72,7 +75,8 @@ class DocumentExpression:
         for path in sorted(self.mentions):
             _copy(document, data, path)
         try:
-            result = self._compiled.eval(data=data)
+            with reading_body(_body(document)):
+                result = self._compiled.eval(data=data)
             kind, answer = result.type().name(), result.plain_value()
         except Exception as error:  # bare RuntimeErrors of the core; a TypeError for an optional as the answer
             raise CelEvaluationError(in_plain_words(str(error).partition("\n")[0])) from error
@@ -102,7 +106,17 @@ def compile_document_cel(text: str, roots: tuple[str, ...] = ROOTS) -> DocumentE
         return CelProblem(message, 0, len(text), "shorten its lists or patterns, or put fewer loops into loops")
     if _most_text(tree, {}) > MAX_TEXT:
         return CelProblem(f"the expression can make a text of more than {MAX_TEXT:,} characters", 0, len(text))
-    return DocumentExpression(text, frozenset(_mentions(tree, roots)), compiled.return_type().name(), compiled)
+    mentions = {*_mentions(tree, roots), *((BODY,) if any(map(_reads_body, walk(tree))) else ())}
+    return DocumentExpression(text, frozenset(mentions), compiled.return_type().name(), compiled)
+
+
+def _reads_body(node: Node) -> bool:
+    return isinstance(node, Call) and node.function == REQUEST_BODY_JSON
+
+
+def _body(document: Mapping[str, object]) -> object:
+    request = document.get("request")
+    return request.get("body") if isinstance(request, Mapping) else None
 
 
 def _is_unclear_format(node: Node) -> bool:
@@ -138,7 +152,8 @@ def _environment(roots: tuple[str, ...]) -> Any:
     from cel_expr_python import cel  # type: ignore[import-untyped]
     from cel_expr_python.ext import ext_optional, ext_strings  # type: ignore[import-untyped]
 
-    extensions = [ext_strings.ExtStrings(), ext_optional.ExtOptional(), cel.CelExtension("go", declarations(cel))]
+    functions = [*declarations(cel), *(body_declarations(cel) if roots == GATEWAY_ROOTS else ())]
+    extensions = [ext_strings.ExtStrings(), ext_optional.ExtOptional(), cel.CelExtension("go", functions)]
     return cel.NewEnv(variables=dict.fromkeys(roots, cel.Type.DYN), extensions=extensions)
 
 

@@ -13,7 +13,7 @@ from typing import NoReturn, TypeAlias
 
 from eastgate.regexes import regex
 
-__all__ = ["MAX_DEPTH", "Json", "JsonProblem", "read_object"]
+__all__ = ["MAX_DEPTH", "Json", "JsonProblem", "read_json", "read_object"]
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
@@ -31,19 +31,25 @@ class JsonProblem(ValueError):  # noqa: N818 - what is wrong with their text, no
 
 def read_object(data: bytes) -> dict[str, Json]:
     """Read the JSON object that these bytes are. Raises JsonProblem."""
+    value = read_json(data)
+    if not isinstance(value, dict):
+        raise JsonProblem("is not a JSON object")
+    return value
+
+
+def read_json(data: bytes) -> Json:
+    """Read the JSON that these bytes are. Raises JsonProblem."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
         raise JsonProblem("is not UTF-8") from None
     _check_depth(text)
     try:
-        value = _DECODER.decode(text)
+        value: Json = _DECODER.decode(text)
     except JsonProblem:
         raise
     except (ValueError, RecursionError):
         raise JsonProblem("is not JSON") from None
-    if not isinstance(value, dict):
-        raise JsonProblem("is not a JSON object")
     if "\\u" in text:
         _check_characters(value)
     return value
@@ -59,7 +65,7 @@ def _check_depth(text: str) -> None:
             raise JsonProblem(f"is nested more than {MAX_DEPTH} deep")
 
 
-def _check_characters(value: dict[str, Json]) -> None:
+def _check_characters(value: Json) -> None:
     """Refuse an escape that spells half of a surrogate pair, which is no character and cannot be written out again."""
     try:
         json.dumps(value, ensure_ascii=False).encode("utf-8")

@@ -41,12 +41,12 @@ def rules_in_force_field(cluster: Cluster, policy: Policy) -> DescribedField:
     """List where each rule of a policy is in force, and what shadows it elsewhere."""
     rows: list[list[Lines]] = []
     data: list[dict[str, object]] = []
-    for point in cluster.points(policy):
-        for effective in _effective(cluster, point) if isinstance(point, RuleNamed) else ():
+    for rule in (point for point in cluster.points(policy) if isinstance(point, RuleNamed)):
+        for effective in _effective(cluster, rule):
             for key, status, by in _statuses(effective, policy):
-                rows.append([[key], [str(point)], [status]])
+                rows.append([[key], [str(rule)], [status]])
                 in_force = by is None
-                data.append({"key": key, **_rule_to_json(point), "inForce": in_force, "by": list(by or ())})
+                data.append({"key": key, **_rule_to_json(rule), "inForce": in_force, "by": list(by or ())})
     if not rows:
         return DescribedField("inForce", "In force", [], ())
     more = [f"... and {len(rows) - _MOST} more"] if len(rows) > _MOST else []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from eastgate.cluster import Backend, Gateway, GrpcMatch, Route, RouteMatch, StreamRule
 from eastgate.cluster.points import NamedPoint, RuleNamed
@@ -184,9 +184,8 @@ def _attached(cluster: Cluster, points: Iterable[NamedPoint | RuleNamed]) -> lis
     return list({policy.ref: policy for point in points for policy in cluster.attached(point)}.values())
 
 
-def _policies(
-    cluster: Cluster, points: Iterable[NamedPoint], rules: Iterable[RuleNamed] = ()
-) -> DescribedField:
+def _policies(cluster: Cluster, points: Iterable[NamedPoint], rules: Iterable[RuleNamed] = ()) -> DescribedField:
     """List the policies at each point, and at those rules of routes that some target."""
-    at_rules = {rule: attached for rule in rules if (attached := cluster.attached(rule))}
-    return points_field(cluster, {point: cluster.attached(point) for point in dict.fromkeys(points)} | at_rules)
+    policies: dict[NamedPoint | RuleNamed, Sequence[Policy]] = {point: cluster.attached(point) for point in points}
+    policies |= {rule: attached for rule in rules if (attached := cluster.attached(rule))}
+    return points_field(cluster, policies)

@@ -101,8 +101,8 @@ def secret(name: str, key: str | None, labels: Mapping[str, str] | None = None, 
 def holding(*secrets: Secret, **more: Any) -> Services:
     """Services that have these Secrets."""
 
-    def selected(namespace: str, selector: Selector) -> Iterable[Secret]:
-        return [each for each in secrets if each.namespace == namespace and selector.matches(each.labels)]
+    def selected(namespace: str | None, selector: Selector) -> Iterable[Secret]:
+        return [each for each in secrets if namespace in (None, each.namespace) and selector.matches(each.labels)]
 
     def named(namespace: str, name: str) -> Secret | None:
         return next((each for each in secrets if (each.namespace, each.name) == (namespace, name)), None)

@@ -66,7 +66,7 @@ def test_of_two_secrets_with_one_key_the_first_by_name_counts() -> None:
 
 
 def test_secrets_that_cannot_be_read_deny() -> None:
-    def failing(namespace: str, selector: Selector) -> list[Secret]:
+    def failing(namespace: str | None, selector: Selector) -> list[Secret]:
         raise Unavailable("the API server is away")
 
     found = evaluate(

@@ -22,8 +22,12 @@ from eastgate.dialects.kuadrant.authorino.model import (
     Callback,
     CelExpression,
     CelPredicate,
+    CertificateFormat,
+    CertificateHeader,
+    ClientCredentials,
     Credentials,
     Denial,
+    FetchedModule,
     HttpCall,
     Identity,
     Introspection,
@@ -36,6 +40,7 @@ from eastgate.dialects.kuadrant.authorino.model import (
     Pattern,
     PatternOperator,
     PatternRules,
+    PermissionCheck,
     Plain,
     PlainResponse,
     Property,
@@ -44,8 +49,12 @@ from eastgate.dialects.kuadrant.authorino.model import (
     Scheme,
     SecretRef,
     Selected,
+    SigningKey,
     SubjectAccess,
     TokenReview,
+    UmaResources,
+    UserInfo,
+    Wristband,
 )
 from eastgate.dialects.kuadrant.authorino.paths import PATH_OF_REQUEST
 from eastgate.ir.attributes import UNKNOWN
@@ -63,11 +72,15 @@ PARTS: tuple[Part, ...] = (
     *(Property("a", HOST), Cache(HOST), Identity("a", AnonymousAccess()), CALL, Metadata("a", CALL)),
     *(RULES, Rego("allow = true"), SubjectAccess(HOST, resource={"verb": HOST}), Authorization("a", RULES)),
     *(PlainResponse(HOST), Json(()), Response("a", PlainResponse(HOST), "a"), Denial(), Callback("a", CALL)),
+    *(CertificateHeader("a", CertificateFormat.XFCC), ClientCredentials("https://a", "a", SecretRef("a", "b"))),
+    *(FetchedModule(CALL), UserInfo("a"), PermissionCheck("a:1", HOST, HOST, HOST, HOST, HOST)),
+    *(SigningKey("a", "ES256"), Wristband("a", (SigningKey("a", "ES256"),))),
     Scheme("shop", ("*",)),
 )
 
 PATH = Selected("request.path")
 LOOKS = Pattern("request.path", PatternOperator.EQ, "/")
+LOOKS_UP = UmaResources("https://a.example", "a")  # by the path, whatever is written
 NAMED = (Property("a", HOST), Property("a", PATH))
 # Of each field with expressions a value that looks at the path.
 LOOKING: dict[str, object] = {
@@ -78,6 +91,8 @@ LOOKING: dict[str, object] = {
     "All.parts": (PATTERN, LOOKS),
     "AnyOf.parts": (PATTERN, LOOKS),
     "Plain.selector": "request.path",
+    "Plain.expression": "request.path",
+    "X509.source": CelExpression("request.path"),
     "Property.value": PATH,
     "Cache.key": PATH,
     "Identity.method": Plain("request.path"),
@@ -85,6 +100,7 @@ LOOKING: dict[str, object] = {
     "Identity.properties": NAMED,
     "Identity.cache": Cache(PATH),
     "HttpCall.url": "https://a.example/{request.path}",
+    "HttpCall.url_expression": CelExpression("request.path"),
     "HttpCall.headers": NAMED,
     "HttpCall.body": PATH,
     "HttpCall.body_parameters": NAMED,
@@ -93,7 +109,14 @@ LOOKING: dict[str, object] = {
     "Metadata.cache": Cache(PATH),
     "PatternRules.condition": LOOKS,
     "Rego.module": "allow { input.request.path }",
+    "Rego.fetched": FetchedModule(CALL),
+    "SubjectAccess.selected_groups": PATH,
     "SubjectAccess.user": PATH,
+    **{
+        f"PermissionCheck.{name}": PATH
+        for name in ("subject", "subject_kind", "resource", "resource_kind", "permission")
+    },
+    "Wristband.claims": NAMED,
     "SubjectAccess.resource": None,
     "Authorization.rule": Rego("allow { input.request.path }"),
     "Authorization.when": LOOKS,
@@ -134,6 +157,13 @@ CONSTANTS = {
     ),
     *(f"{kind}.span" for kind in ("Pattern", "CelPredicate", "MissingPatterns")),
     *(f"{kind}.span" for kind in ("Identity", "Metadata", "Authorization", "Response", "Callback")),
+    *("ApiKeys.all_namespaces", "X509.all_namespaces", "CertificateHeader.name", "CertificateHeader.format"),
+    *("HttpCall.client", "FetchedModule.call", "FetchedModule.seconds", "UserInfo.identity", "UserInfo.url"),
+    *(f"ClientCredentials.{name}" for name in ("token_url", "client", "secret", "scopes", "parameters", "cached")),
+    *("UmaResources.url", "UmaResources.credentials", "SigningKey.name", "SigningKey.algorithm"),
+    *("PermissionCheck.endpoint", "PermissionCheck.insecure", "PermissionCheck.shared_secret"),
+    *("Wristband.issuer", "Wristband.keys", "Wristband.seconds"),
+    "CelPredicate.at_gateway",
     *("MissingPatterns.name", "Callback.call", "Callback.when", "Scheme.callbacks", "Scheme.span"),
 }
 
@@ -141,7 +171,7 @@ CONSTANTS = {
 def test_every_kind_of_part_and_every_field_is_tried() -> None:
     kinds = [kind for kind in vars(model).values() if isinstance(kind, type) and kind.__module__ == model.__name__]
     parts: list[Any] = [kind for kind in kinds if is_dataclass(kind)]
-    assert set(parts) == {type(part) for part in PARTS}
+    assert set(parts) == {type(part) for part in (*PARTS, LOOKS_UP)}
     assert all(issubclass(kind, Part) for kind in parts)
     every_field = {f"{kind.__name__}.{field.name}" for kind in parts for field in fields(kind)}
     assert every_field == LOOKING.keys() | CONSTANTS
@@ -155,6 +185,11 @@ def test_a_part_looks_at_the_path_if_a_field_of_it_does(part: Any) -> None:
         name = f"{type(part).__name__}.{field.name}"
         if name in LOOKING:
             assert replace(part, **{field.name: LOOKING[name]}).looks_at_path, name
+
+
+def test_resources_are_looked_up_by_the_path() -> None:
+    assert LOOKS_UP.looks_at_path
+    assert Metadata("a", LOOKS_UP).looks_at_path
 
 
 REACHING = (

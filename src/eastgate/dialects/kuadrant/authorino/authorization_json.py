@@ -14,6 +14,7 @@ from urllib.parse import unquote_to_bytes
 
 from eastgate.dialects.kuadrant.authorino.credentials import masked_headers, masked_path, secret_headers
 from eastgate.dialects.kuadrant.authorino.facts import RequestFacts
+from eastgate.dialects.kuadrant.authorino.gateway_attributes import gateway_attributes
 from eastgate.dialects.kuadrant.authorino.model import Credentials
 from eastgate.dialects.kuadrant.authorino.paths import NAMES, Path, touched
 from eastgate.dialects.kuadrant.authorino.secrecy import MASK
@@ -72,11 +73,14 @@ class AuthorizationJson:
     All of it is made once somebody looks at it: many schemes look at the identity alone.
     """
 
-    __slots__ = ("_auth", "_hidden", "_learned", "_masked_auth", "_request", "_unknown")
+    __slots__ = ("_auth", "_gateway", "_hidden", "_learned", "_masked_auth", "_request", "_unknown")
 
-    def __init__(self, request: Callable[[], RequestPart]) -> None:
-        """`request` makes what is said of the request, and returns the same each time."""
+    def __init__(self, request: Callable[[], RequestPart], gateway: Callable[[], RequestPart] | None = None) -> None:
+        """`request` makes what is said of the request, and returns the same each time; `gateway` what the filter of a
+        gateway says of it.
+        """
         self._request = request
+        self._gateway = gateway or request
         self._learned: tuple[_Learned, ...] = ()
         self._auth = self._masked_auth = _NOTHING_LEARNED
         self._unknown: dict[Path, str] = {}
@@ -121,11 +125,15 @@ class AuthorizationJson:
         """Return as much of the document as a selector can look at, or more."""
         return {"auth": self._findings()} if _are_in_auth(mentions) else self.plain
 
+    def at_gateway(self) -> AuthorizationJson:
+        """Return the attributes that the filter of a gateway has, before the first step."""
+        return AuthorizationJson(self._gateway)
+
     # Steps
 
     def copied(self) -> AuthorizationJson:
         """Return a copy that learns on its own."""
-        copy = AuthorizationJson(self._request)
+        copy = AuthorizationJson(self._request, self._gateway)
         copy._auth, copy._masked_auth, copy._learned = self._auth, self._masked_auth, self._learned
         copy._unknown, copy._hidden = dict(self._unknown), dict(self._hidden)
         return copy
@@ -235,7 +243,16 @@ def authorization_json_of(request: RequestFacts, credentials: tuple[Credentials,
             made.append(_request_part(request, credentials))
         return made[0]
 
-    return AuthorizationJson(part)
+    return AuthorizationJson(part, lambda: _part_at_gateway(request, part()))
+
+
+def _part_at_gateway(request: RequestFacts, part: RequestPart) -> RequestPart:
+    plain, unknown = gateway_attributes(request, part.plain, part.unknown)
+
+    def masked() -> Object:
+        return gateway_attributes(request, part.masked, part.unknown)[0]
+
+    return RequestPart(plain, masked, unknown, part.hidden)
 
 
 def _request_part(request: RequestFacts, credentials: tuple[Credentials, ...]) -> RequestPart:

@@ -71,6 +71,8 @@ class SchemeAuthorizer:
             schemes = (replace(facts, scheme=url) for url in ("http", "https"))
             completed = [evaluate(self.scheme, known, services, explain=raw.explain) for known in schemes]
             judged = next((judgement for judgement in completed if not judgement.allowed), completed[0])
+        if judged.follow_up is not None:
+            judged.follow_up()
         return Ruling(
             judged.allowed,
             judged.status,
@@ -188,9 +190,12 @@ def services_in(world: World, keys: KeySource | None, *, authorino_compat: bool,
     if not live:
         return services
     from eastgate.dialects.kuadrant.authorino.caching import AnswerCache
+    from eastgate.dialects.kuadrant.authorino.callbacks import CallbackThreads
     from eastgate.dialects.kuadrant.authorino.fetching import HttpFetcher
+    from eastgate.dialects.kuadrant.authorino.spicedb import SpiceDbClient
 
-    at_once = services
+    fetcher = HttpFetcher()
+    services = at_once = replace(services, background=CallbackThreads(fetcher))
     if keys is not None:
         at_once = replace(services, keys=keys_at_hand(keys), key_sets=keys_at_hand(key_sets_of(keys)))
-    return replace(services, fetcher=HttpFetcher(), cache=AnswerCache(), at_once=at_once)
+    return replace(services, fetcher=fetcher, cache=AnswerCache(), permissions=SpiceDbClient(), at_once=at_once)

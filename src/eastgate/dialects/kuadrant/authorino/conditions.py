@@ -29,7 +29,7 @@ from eastgate.dialects.kuadrant.authorino.outcomes import (
 from eastgate.dialects.kuadrant.authorino.paths import is_plain, lead
 from eastgate.dialects.kuadrant.authorino.secrecy import MASK
 from eastgate.ir import Seen, StepVerdict
-from eastgate.languages.cel import CelEvaluationError, CelProblem, compile_document_cel
+from eastgate.languages.cel import GATEWAY_ROOTS, CelEvaluationError, CelProblem, compile_document_cel
 from eastgate.records import dataclass
 
 if TYPE_CHECKING:
@@ -182,7 +182,10 @@ def _bytes(text: str) -> bytes:
 
 
 def _predicate(predicate: CelPredicate, document: AuthorizationJson) -> _PartOutcome:
-    expression = compile_document_cel(predicate.text)
+    if predicate.at_gateway:
+        expression, document = compile_document_cel(predicate.text, GATEWAY_ROOTS), document.at_gateway()
+    else:
+        expression = compile_document_cel(predicate.text)
     if isinstance(expression, CelProblem):
         return _PartOutcome(ERRS, f"The expression cannot be understood: {expression.message}.")
     if unknown := document.unknown_to(expression.mentions):

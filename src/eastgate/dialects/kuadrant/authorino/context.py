@@ -6,12 +6,19 @@ from dataclasses import field
 
 from eastgate.dialects.kuadrant.authorino.authorization_json import AuthorizationJson
 from eastgate.dialects.kuadrant.authorino.facts import RequestFacts, Services
-from eastgate.dialects.kuadrant.authorino.model import Scheme
+from eastgate.dialects.kuadrant.authorino.model import Identity, Scheme
 from eastgate.dialects.kuadrant.authorino.secrecy import Secrets
 from eastgate.languages.rego import StepBudget
 from eastgate.records import dataclass
 
-__all__ = ["Evaluation"]
+__all__ = ["Evaluation", "Recognized"]
+
+
+@dataclass(slots=True)
+class Recognized:
+    """The identity that has recognized the caller, once one has."""
+
+    identity: Identity | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,3 +32,4 @@ class Evaluation:
     secrets: Secrets
     patience: StepBudget = field(default_factory=StepBudget)
     """The steps that all Rego of the scheme may take together."""
+    recognized: Recognized = field(default_factory=Recognized)

@@ -5,6 +5,7 @@
     metadata        each is asked; one that fails is left out
     authorization   ALL agree, in the order of their priorities; the first that does not decides
     response        each is made; one that fails is left out
+    callbacks       each is made afterwards, whatever the answer; what comes of it changes nothing
 
 The answer is allow only if it would be for every value of what is unknown. Where the condition of a step is unknown,
 the step may take place or be skipped: an identity like that recognizes nobody, an authorization must agree anyway,
@@ -15,12 +16,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import TypeVar
 
 from eastgate.diagnostics.spans import Span
 from eastgate.dialects.kuadrant.authorino.authorization import authorize
 from eastgate.dialects.kuadrant.authorino.authorization_json import authorization_json_of
+from eastgate.dialects.kuadrant.authorino.callbacks import make_callbacks
 from eastgate.dialects.kuadrant.authorino.context import Evaluation
 from eastgate.dialects.kuadrant.authorino.credentials import all_credentials
 from eastgate.dialects.kuadrant.authorino.explaining import mask_document, mask_steps
@@ -88,7 +91,7 @@ class _Run:
         self._steps: list[RulingStep] = []
         self._headers: dict[str, str] = {}
         self._metadata: dict[str, object] = {}
-        self._recognized_by: str | None = None
+        self._is_concerned = False
 
     def judgement(self) -> Judgement:
         try:
@@ -98,7 +101,11 @@ class _Run:
                 self._authorization()
                 self._responses()
         except _Denied as denied:
-            return self._denied(denied)
+            return self._with_callbacks(self._denied(denied))
+        return self._with_callbacks(self._allowed())
+
+    def _allowed(self) -> Judgement:
+        recognized = self._evaluation.recognized.identity
         return Judgement(
             True,
             200,
@@ -106,13 +113,22 @@ class _Run:
             document=self._shown(),
             response_headers=self._headers,
             dynamic_metadata=self._metadata,
-            recognized_by=self._recognized_by,
+            recognized_by=recognized.name if recognized is not None else None,
         )
+
+    def _with_callbacks(self, judgement: Judgement) -> Judgement:
+        """Return the judgement with the callbacks that are to be made. A scheme that was skipped makes none."""
+        background = self._evaluation.services.background
+        if background is None or not self._scheme.callbacks or not self._is_concerned:
+            return judgement
+        evaluation = self._evaluation
+        return replace(judgement, follow_up=lambda: background.submit(lambda: make_callbacks(evaluation, background)))
 
     # When
 
     def _concerned(self) -> bool:
         gate, result = gate_of(self._scheme.when, self._evaluation)
+        self._is_concerned = gate in (Gate.OPEN, Gate.MAYBE)
         if result is None:
             return True
         verdict, reason = _CONCERNED[gate]
@@ -165,7 +181,7 @@ class _Run:
             self._record_step(StepKind.IDENTITY, identity, finding, seen)
             match finding:
                 case Found():
-                    self._recognized_by = identity.name
+                    self._evaluation.recognized.identity = identity
                     if doubt:
                         self._document.forget("identity", None, f"who the caller is ({doubt})")
                     return

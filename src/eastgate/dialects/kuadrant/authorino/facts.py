@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from eastgate.cluster import Secret, Selector
 from eastgate.ir.attributes import UNKNOWN, Unknown
@@ -15,7 +15,19 @@ if TYPE_CHECKING:
     from eastgate.dialects.kuadrant.authorino.model import Credentials
     from eastgate.languages.jwt import KeySource, VerifiedTokens
 
-__all__ = ["Fetcher", "RequestFacts", "Review", "Reviewer", "ServerResponse", "Services", "Unavailable"]
+__all__ = [
+    "Background",
+    "Fetcher",
+    "PermissionAnswer",
+    "PermissionChecker",
+    "PermissionQuestion",
+    "RequestFacts",
+    "Review",
+    "Reviewer",
+    "ServerResponse",
+    "Services",
+    "Unavailable",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +100,48 @@ class ServerResponse:
     content_type: str = ""
 
 
+class PermissionChecker(Protocol):
+    """Asks SpiceDB servers. Raises `Unavailable`."""
+
+    def check(self, question: PermissionQuestion) -> PermissionAnswer:
+        """Return whether the subject has the permission."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PermissionQuestion:
+    """A question to a SpiceDB server: kind and name of the resource and of the subject, and the permission."""
+
+    endpoint: str
+    resource: tuple[str, str]
+    permission: str
+    subject: tuple[str, str]
+    insecure: bool = False
+    token: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class PermissionAnswer:
+    """The answer of a SpiceDB server; `checked_at` names the state of its data that it rests on."""
+
+    permissionship: int
+    checked_at: str = ""
+
+    HAS_PERMISSION: ClassVar[int] = 2
+
+
+class Background(Protocol):
+    """Does what nobody waits for, in threads of its own."""
+
+    @property
+    def fetcher(self) -> Fetcher:
+        """Return what such tasks may ask servers with."""
+
+    def submit(self, task: Callable[[], None]) -> None:
+        """Have a task done, unless there are too many already."""
+        ...
+
+
 class Fetcher(Protocol):
     """Asks servers over HTTP. Raises `Unavailable`."""
 
@@ -96,7 +150,7 @@ class Fetcher(Protocol):
         ...
 
 
-def _no_secrets(namespace: str, selector: Selector) -> Iterable[Secret]:  # noqa: ARG001 - there are none
+def _no_secrets(namespace: str | None, selector: Selector) -> Iterable[Secret]:  # noqa: ARG001 - there are none
     return ()
 
 
@@ -108,11 +162,11 @@ def _no_secret(namespace: str, name: str) -> Secret | None:  # noqa: ARG001 - th
 class Services:
     """The services that an evaluation may ask, and how strict it is. A missing one cannot be asked, which denies."""
 
-    secrets: Callable[[str, Selector], Iterable[Secret]] = _no_secrets
-    """The Secrets of a namespace that a selector selects."""
+    secrets: Callable[[str | None, Selector], Iterable[Secret]] = _no_secrets
+    """The Secrets of a namespace, or of all, that a selector selects."""
     secret: Callable[[str, str], Secret | None] = _no_secret
     """The Secret of a namespace and a name."""
-    api_key_owner: Callable[[str, Selector, bytes], Secret | None] | None = None
+    api_key_owner: Callable[[str | None, Selector, bytes], Secret | None] | None = None
     """Finds the Secret with an API key among those of `secrets`; without it, each of them is looked at."""
     keys: KeySource | None = None
     """The keys of issuers, by the issuer's URL."""
@@ -122,6 +176,9 @@ class Services:
     """The tokens that were verified, so that each is once."""
     reviewer: Reviewer | None = None
     fetcher: Fetcher | None = None
+    permissions: PermissionChecker | None = None
+    background: Background | None = None
+    """Makes callbacks; without it, none are made."""
     cache: AnswerCache | None = None
     leeway: float = 30
     """Seconds by which the clocks of token issuers may be ahead. A token ends at the second that it says."""

@@ -8,7 +8,7 @@ from typing import Protocol
 from eastgate.diagnostics.spans import Span
 from eastgate.dialects.kuadrant.authorino.conditions import ConditionResult, evaluate_condition
 from eastgate.dialects.kuadrant.authorino.context import Evaluation
-from eastgate.dialects.kuadrant.authorino.model import Condition
+from eastgate.dialects.kuadrant.authorino.model import All, CelPredicate, Condition
 from eastgate.dialects.kuadrant.authorino.outcomes import ERRS, FAILS, HOLDS
 
 __all__ = ["Gate", "Guarded", "gate_of"]
@@ -46,13 +46,18 @@ class Guarded(Protocol):
         """Return its span in the manifest."""
 
 
+def _is_at_gateway(when: Condition) -> bool:
+    """Return whether the filter of a gateway evaluates a condition: there an error refuses the request."""
+    return isinstance(when, All) and any(isinstance(part, CelPredicate) and part.at_gateway for part in when.parts)
+
+
 def gate_of(when: Condition | None, evaluation: Evaluation) -> tuple[Gate, ConditionResult | None]:
     """Return whether the guarded step takes place, and the result of its condition."""
     if when is None:
         return Gate.OPEN, None
     result = evaluate_condition(when, evaluation.document)
     outcomes = result.outcomes
-    if evaluation.services.authorino_compat and ERRS in outcomes:
+    if evaluation.services.authorino_compat and ERRS in outcomes and not _is_at_gateway(when):
         outcomes = (outcomes & ~ERRS) | FAILS
     if outcomes == HOLDS:
         return Gate.OPEN, result

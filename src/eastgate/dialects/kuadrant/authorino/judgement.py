@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import field
 
 from eastgate.ir import RulingStep, StepVerdict
@@ -46,6 +46,8 @@ class Judgement:
     dynamic_metadata: Mapping[str, object] = field(default_factory=dict, hash=False)
     recognized_by: str | None = None
     """The identity that recognized the caller."""
+    follow_up: Callable[[], None] | None = field(default=None, repr=False, compare=False)
+    """Starts the callbacks of the scheme, where there are some and they can be made. It does not wait for them."""
 
     @property
     def is_undecided(self) -> bool:

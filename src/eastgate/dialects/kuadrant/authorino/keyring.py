@@ -28,13 +28,13 @@ class Keyring:
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._selected: dict[tuple[str, int], _Selected] = {}
+        self._selected: dict[tuple[str | None, int], _Selected] = {}
 
-    def secrets(self, namespace: str, selector: Selector) -> tuple[Secret, ...]:
-        """Return the Secrets of a namespace that a selector selects now, in the order of their names."""
+    def secrets(self, namespace: str | None, selector: Selector) -> tuple[Secret, ...]:
+        """Return the Secrets of a namespace, or of all, that a selector selects now, in the order of their names."""
         return self._of(namespace, selector).secrets
 
-    def owner(self, namespace: str, selector: Selector, key: bytes) -> Secret | None:
+    def owner(self, namespace: str | None, selector: Selector, key: bytes) -> Secret | None:
         """Return the first of these Secrets that has the API key."""
         return self._of(namespace, selector).by_key.get(digest_of(key))
 
@@ -42,7 +42,7 @@ class Keyring:
         """Return the Secret of a namespace and a name."""
         return self._world.secrets.get(f"{namespace}/{name}")
 
-    def _of(self, namespace: str, selector: Selector) -> _Selected:
+    def _of(self, namespace: str | None, selector: Selector) -> _Selected:
         name = (namespace, id(selector))
         version = self._world.secrets_version
         selected = self._selected.get(name)
@@ -50,9 +50,9 @@ class Keyring:
             selected = self._selected[name] = self._select(namespace, selector, version)
         return selected
 
-    def _select(self, namespace: str, selector: Selector, version: int) -> _Selected:
+    def _select(self, namespace: str | None, selector: Selector, version: int) -> _Selected:
         """Select anew. A change meanwhile makes it be selected once more, since `version` was read before."""
-        declared = [secret for secret in list(self._world.secrets.values()) if secret.namespace == namespace]
+        declared = [secret for secret in list(self._world.secrets.values()) if namespace in (None, secret.namespace)]
         secrets = tuple(sorted((each for each in declared if selector.matches(each.labels)), key=_name))
         by_key: dict[bytes, Secret] = {}
         for secret in secrets:
@@ -66,5 +66,5 @@ def digest_of(key: bytes) -> bytes:
     return hashlib.sha256(key).digest()
 
 
-def _name(secret: Secret) -> str:
-    return secret.name
+def _name(secret: Secret) -> tuple[str, str]:
+    return secret.namespace, secret.name

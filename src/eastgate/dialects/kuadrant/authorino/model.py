@@ -41,9 +41,13 @@ __all__ = [
     "Callback",
     "CelExpression",
     "CelPredicate",
+    "CertificateFormat",
+    "CertificateHeader",
+    "ClientCredentials",
     "Condition",
     "Credentials",
     "Denial",
+    "FetchedModule",
     "HttpCall",
     "Identity",
     "Introspection",
@@ -51,11 +55,13 @@ __all__ = [
     "Jwt",
     "LiteralValue",
     "Metadata",
+    "MetadataSource",
     "MissingPatterns",
     "Part",
     "Pattern",
     "PatternOperator",
     "PatternRules",
+    "PermissionCheck",
     "Plain",
     "PlainResponse",
     "Property",
@@ -64,10 +70,14 @@ __all__ = [
     "Scheme",
     "SecretRef",
     "Selected",
+    "SigningKey",
     "SubjectAccess",
     "TokenReview",
+    "UmaResources",
+    "UserInfo",
     "Value",
     "Where",
+    "Wristband",
 ]
 
 
@@ -164,14 +174,15 @@ class Pattern(Part):
 
 @dataclass(frozen=True, slots=True)
 class CelPredicate(Part):
-    """A CEL expression that must be true."""
+    """A CEL expression that must be true. `at_gateway`: on the attributes that the filter of a gateway has."""
 
     text: str
     span: Span | None = field(default=None, compare=False)
+    at_gateway: bool = False
 
     @property
     def looks_at_path(self) -> bool:
-        return _reach_path(cel_mentions(self.text))
+        return _reach_path(cel_mentions(self.text, at_gateway=self.at_gateway))
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,16 +258,38 @@ class Jwt(Constant):
 
 @dataclass(frozen=True, slots=True)
 class ApiKeys(Constant):
-    """A key that one of these Secrets holds under `api_key`."""
+    """A key that one of these Secrets holds under `api_key`, of the scheme's namespace or of all."""
 
     secrets: Selector
+    all_namespaces: bool = False
+
+
+class CertificateFormat(enum.Enum):
+    """The way in which a header carries a certificate."""
+
+    XFCC = enum.auto()
+    RFC_9440 = enum.auto()
 
 
 @dataclass(frozen=True, slots=True)
-class X509(Constant):
-    """A client certificate that one of these Secrets' authorities signed."""
+class CertificateHeader(Constant):
+    """A header with the client certificate: as Envoy writes it (XFCC), or as RFC 9440 does."""
+
+    name: str
+    format: CertificateFormat
+
+
+@dataclass(frozen=True, slots=True)
+class X509(Part):
+    """A client certificate that one of these Secrets' authorities signed. Without a source, that of the connection."""
 
     secrets: Selector
+    all_namespaces: bool = False
+    source: CertificateHeader | CelExpression | None = None
+
+    @property
+    def looks_at_path(self) -> bool:
+        return _look_at_path(self.source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,13 +310,19 @@ class Introspection(Constant):
 
 @dataclass(frozen=True, slots=True)
 class Plain(Part):
-    """A selected value, which must exist."""
+    """A selected value, or that of an expression. It must exist."""
 
-    selector: str
+    selector: str = ""
+    expression: str = ""
+
+    @property
+    def value(self) -> Selected | CelExpression:
+        """Return the value that is the identity."""
+        return CelExpression(self.expression) if self.expression else Selected(self.selector)
 
     @property
     def looks_at_path(self) -> bool:
-        return _reach_path(selected_mentions(self.selector))
+        return self.value.looks_at_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,6 +391,18 @@ class Identity(Part):
 
 
 @dataclass(frozen=True, slots=True)
+class ClientCredentials(Constant):
+    """The credentials with which a token is asked for (RFC 6749, section 4.4)."""
+
+    token_url: str
+    client: str
+    secret: SecretRef
+    scopes: tuple[str, ...] = ()
+    parameters: tuple[tuple[str, str], ...] = ()
+    cached: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class HttpCall(Part):
     """A request to another server, whose JSON answer is kept."""
 
@@ -363,22 +414,45 @@ class HttpCall(Part):
     content_type: str = "application/x-www-form-urlencoded"
     shared_secret: SecretRef | None = None
     credentials: Credentials = Credentials()
+    url_expression: CelExpression | None = None
+    """The address, in place of `url`."""
+    client: ClientCredentials | None = None
+    """The credentials for a token that is sent in place of the shared secret."""
 
     @property
     def looks_at_path(self) -> bool:
         return (
             ("{" in self.url and _reach_path(selected_mentions(self.url)))
             or _look_at_path(*self.headers, self.body, *self.body_parameters)
-            or _look_at_path(self.shared_secret, self.credentials)
+            or _look_at_path(self.shared_secret, self.credentials, self.url_expression, self.client)
         )
 
 
 @dataclass(frozen=True, slots=True)
+class UserInfo(Constant):
+    """Claims about the bearer of a token (OpenID Connect): from its issuer, by the name of an identity, or a URL."""
+
+    identity: str = ""
+    url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class UmaResources(Part):
+    """The resources of a server (User-Managed Access) that have the path of the request."""
+
+    url: str
+    credentials: str  # the name of a Secret with clientID and clientSecret
+
+
+MetadataSource: TypeAlias = HttpCall | UserInfo | UmaResources
+
+
+@dataclass(frozen=True, slots=True)
 class Metadata(Part):
-    """More about the request, from an HTTP call."""
+    """More about the request, from another server."""
 
     name: str
-    source: HttpCall
+    source: MetadataSource
     priority: int = 0
     when: Condition | None = None
     cache: Cache | None = None
@@ -404,16 +478,26 @@ class PatternRules(Part):
 
 
 @dataclass(frozen=True, slots=True)
+class FetchedModule(Constant):
+    """A Rego module at a URL, which is fetched again after so many seconds; after 0, not again."""
+
+    call: HttpCall
+    seconds: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Rego(Part):
     """A Rego module whose `allow` must be true. `all_values`: its other rules are kept as well."""
 
     module: str
     all_values: bool = False
     version: int = 0
+    fetched: FetchedModule | None = None
+    """The location of the module, in place of `module`."""
 
     @property
     def looks_at_path(self) -> bool:
-        return _reach_path(rego_mentions(self.module))
+        return self.fetched is not None or _reach_path(rego_mentions(self.module))
 
 
 @dataclass(frozen=True, slots=True)
@@ -425,13 +509,34 @@ class SubjectAccess(Part):
     user: Value | None
     groups: tuple[str, ...] = ()
     resource: Mapping[str, Value] | None = field(default=None, hash=False)
+    selected_groups: Value | None = None
+    """A list of groups, in place of `groups`."""
 
     @property
     def looks_at_path(self) -> bool:
-        return self.resource is None or _look_at_path(self.user, *self.resource.values())
+        return self.resource is None or _look_at_path(self.user, *self.resource.values(), self.selected_groups)
 
 
-AuthorizationRule: TypeAlias = PatternRules | Rego | SubjectAccess
+@dataclass(frozen=True, slots=True)
+class PermissionCheck(Part):
+    """A permission of a subject on a resource, which a SpiceDB server knows."""
+
+    endpoint: str
+    subject: Value
+    subject_kind: Value
+    resource: Value
+    resource_kind: Value
+    permission: Value
+    insecure: bool = False
+    shared_secret: SecretRef | None = None
+
+    @property
+    def looks_at_path(self) -> bool:
+        names = (self.subject, self.subject_kind, self.resource, self.resource_kind, self.permission)
+        return _look_at_path(*names, self.shared_secret)
+
+
+AuthorizationRule: TypeAlias = PatternRules | Rego | SubjectAccess | PermissionCheck
 
 
 @dataclass(frozen=True, slots=True)
@@ -476,11 +581,33 @@ class Json(Part):
 
 
 @dataclass(frozen=True, slots=True)
+class SigningKey(Constant):
+    """The name of a Secret with a private key under `key.pem`, and the algorithm to sign with."""
+
+    name: str
+    algorithm: str
+
+
+@dataclass(frozen=True, slots=True)
+class Wristband(Part):
+    """A token about the caller that is issued for the service behind, signed with the first key."""
+
+    issuer: str
+    keys: tuple[SigningKey, ...]
+    claims: tuple[Property, ...] = ()
+    seconds: int = 300
+
+    @property
+    def looks_at_path(self) -> bool:
+        return _look_at_path(*self.claims)
+
+
+@dataclass(frozen=True, slots=True)
 class Response(Part):
     """A header, or metadata of the proxy, for the service behind."""
 
     name: str
-    content: PlainResponse | Json
+    content: PlainResponse | Json | Wristband
     key: str
     in_header: bool = True
     priority: int = 0
@@ -560,6 +687,7 @@ class Scheme(Part):
             not self.metadata
             and all(isinstance(identity.method, _QUICK_METHODS) for identity in self.identities)
             and all(isinstance(authorization.rule, PatternRules) for authorization in self.authorizations)
+            and not any(isinstance(response.content, Wristband) for response in self.responses)
         )
 
 

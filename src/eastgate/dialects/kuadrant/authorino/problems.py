@@ -7,7 +7,7 @@ message.
 from __future__ import annotations
 
 from eastgate.dialects.kuadrant.authorino.authorization.rego import rego_problem
-from eastgate.languages.cel import CelProblem, compile_document_cel
+from eastgate.languages.cel import GATEWAY_ROOTS, CelProblem, compile_document_cel
 
 __all__ = ["cel_problem", "predicate_problem", "rego_problem"]
 
@@ -18,9 +18,9 @@ def cel_problem(text: str) -> CelProblem | None:
     return compiled if isinstance(compiled, CelProblem) else None
 
 
-def predicate_problem(text: str) -> CelProblem | None:
+def predicate_problem(text: str, *, at_gateway: bool = False) -> CelProblem | None:
     """Return what is wrong with a CEL expression that must be true or false."""
-    compiled = compile_document_cel(text)
+    compiled = compile_document_cel(text, GATEWAY_ROOTS) if at_gateway else compile_document_cel(text)
     if isinstance(compiled, CelProblem):
         return compiled
     if compiled.type not in ("BOOL", "DYN"):

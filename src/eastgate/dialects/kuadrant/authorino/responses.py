@@ -17,8 +17,10 @@ from eastgate.dialects.kuadrant.authorino.model import (
     PlainResponse,
     Response,
     Value,
+    Wristband,
 )
 from eastgate.dialects.kuadrant.authorino.values import properties, resolve, stringified
+from eastgate.dialects.kuadrant.authorino.wristbands import issue_wristband
 from eastgate.ir.fields import steers_proxy
 
 __all__ = ["REASON_HEADER", "build_response", "challenges", "customize_denial"]
@@ -37,6 +39,8 @@ def build_response(response: Response, evaluation: Evaluation) -> Finding:
         evaluation.document,
         lambda: _build_content(response, evaluation),
     )
+    if isinstance(finding, Found) and isinstance(response.content, Wristband):
+        evaluation.secrets.add_issued(stringified(finding.value))
     if isinstance(finding, Found) and response.in_header and not is_header_value(stringified(finding.masked)):
         return Broken("It has characters that no header can have.")
     return finding
@@ -48,6 +52,8 @@ def _build_content(response: Response, evaluation: Evaluation) -> Finding:
             finding = resolve(value, evaluation.document)
         case Json(listed):
             finding = properties(listed, evaluation.document)
+        case Wristband() as wristband:
+            return issue_wristband(wristband, evaluation)
     if isinstance(finding, Found):
         return Found(finding.value, evaluation.secrets.mask_answer(finding.masked))
     return finding
@@ -67,8 +73,8 @@ def _scheme(identity: Identity) -> str:
     match identity.method:
         case X509():
             return "Certificate"  # as Authorino has it
-        case Plain(selector):
-            return selector
+        case Plain(selector, expression):
+            return _one_line(expression or selector)
         case _:
             return identity.credentials.key
 

@@ -30,23 +30,28 @@ class Secrets:
     `claimed` are what the caller sent as credentials, valid or not, which are looked for where something is shown.
     """
 
-    __slots__ = ("_claimed", "_proven")
+    __slots__ = ("_claimed", "_issued", "_proven")
 
     def __init__(self, claimed: Callable[[], Iterable[str]] = tuple) -> None:
         self._claimed = claimed
         self._proven: list[str] = []
+        self._issued: list[str] = []
 
     def add_proven(self, *texts: str) -> None:
         """Add texts that are secrets for sure: no caller chooses them."""
         self._proven += texts
 
+    def add_issued(self, token: str) -> None:
+        """Add a token that is made for the service behind: its answer has it, and no explanation shows it."""
+        self._issued.append(token)
+
     def mask_explanation(self, value: object) -> object:
         """Return a value for an explanation, without secrets."""
-        return _masked(value, _spelled(*self._claimed(), *self._proven))
+        return _masked(value, _spelled(*self._claimed(), *self._proven, *self._issued))
 
     def mask_text(self, text: str) -> str:
         """Return a text for an explanation, without secrets."""
-        return _masked_text(text, _spelled(*self._claimed(), *self._proven)) if text else text
+        return _masked_text(text, _spelled(*self._claimed(), *self._proven, *self._issued)) if text else text
 
     def mask_answer(self, value: object) -> object:
         """Return a value for an answer, without proven secrets."""

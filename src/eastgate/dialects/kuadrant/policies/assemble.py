@@ -33,7 +33,7 @@ __all__ = ["layers"]
 
 def layers(attached: Sequence[Attachment[Policy]], scene: Scene) -> list[Layer]:
     """Return the layer of a rule of a route."""
-    policies = [attachment.policy for attachment in attached]
+    policies = [attachment.policy for attachment in attached if not attachment.policy.deleted]
     stages: list[Stage] = []
     if audited := [policy for policy in policies if policy.audit]:
         observed = tuple(Rule(ALWAYS, Origin(policy.ref, 0, policy.span)) for policy in audited)
@@ -49,9 +49,9 @@ def layers(attached: Sequence[Attachment[Policy]], scene: Scene) -> list[Layer]:
 
 def _described(effective: Effective) -> EffectivePolicy:
     """Return the effective policy as data for reports, in the order in which its sections are evaluated."""
-    from eastgate.dialects.kuadrant.schemes import Section  # only where there is an AuthPolicy
+    from eastgate.dialects.kuadrant.schemes import SchemeSection  # only where there is an AuthPolicy
 
-    order = [str(section) for section in (Section.PATTERNS, Section.CONDITIONS, *Section)]
+    order = [str(section) for section in (SchemeSection.PATTERNS, SchemeSection.CONDITIONS, *SchemeSection)]
     in_force = sorted(effective.rules.items(), key=lambda rule: order.index(rule[0].section))
     shadowed = (
         ShadowedRule(str(rule.key), rule.policy.origin(rule.key), rule.why, tuple(policy.ref for policy in rule.by))

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from eastgate.dialects.kuadrant.schemes import codes
 from eastgate.dialects.kuadrant.schemes.conditions import RULES
+from eastgate.dialects.kuadrant.schemes.credentials import credentials
 from eastgate.dialects.kuadrant.schemes.entries import entry, section
 from eastgate.dialects.kuadrant.schemes.expressions import rego_module
+from eastgate.dialects.kuadrant.schemes.metadata import FORM, secret_reference
 from eastgate.dialects.kuadrant.schemes.styles import Style
-from eastgate.dialects.kuadrant.schemes.validation import Checking, needs, record
-from eastgate.dialects.kuadrant.schemes.values import TIMEOUT, value
+from eastgate.dialects.kuadrant.schemes.validation import Checking, exactly_one, needs, record
+from eastgate.dialects.kuadrant.schemes.values import LONGEST_KEPT, TIMEOUT, URL, value
 from eastgate.manifests.node import Node
-from eastgate.manifests.shapes import Choice, Field, Flag, ListOf, Record, Text, quoted
+from eastgate.manifests.shapes import Choice, Field, Flag, ListOf, Record, Text, Whole, quoted
 from eastgate.settings import Settings
 
 __all__ = ["ATTRIBUTES", "authorizations"]
@@ -33,9 +35,15 @@ def _patterns(style: Style) -> Field[Settings]:
     )
 
 
-def _opa(style: Style) -> Field[Settings]:
+def _opa(style: Style, complete: bool) -> Field[Settings]:
     mine, other = ("inlineRego", "rego") if style is Style.OLD else ("rego", "inlineRego")
     elsewhere = style.pick("externalRegistry", "externalPolicy")
+    fetched = {elsewhere: Field(_external_policy(style, elsewhere))} if complete else {}
+    demand = (
+        exactly_one(codes.REGO, "opa", (mine, elsewhere), (other,))
+        if complete
+        else needs(codes.REGO, "opa", mine, "<a Rego policy>", other, elsewhere)
+    )
     return Field(
         record(
             "opa",
@@ -43,14 +51,64 @@ def _opa(style: Style) -> Field[Settings]:
                 mine: Field(Text("a Rego policy")),
                 "allValues": Field(Flag()),
                 "version": Field(Choice(("v0", "v1"))),
+                **fetched,
             },
-            needs(codes.REGO, "opa", mine, "<a Rego policy>", other, elsewhere),
+            demand,
             rego_module(mine),
-            unsupported=(elsewhere,),
+            unsupported=() if complete else (elsewhere,),
             renamed={other: f"write {mine}: .."},
             misspelt={"regoVersion": "version"},
         ),
         help=f"write opa: {{{mine}: ..}}",
+    )
+
+
+def _external_policy(style: Style, what: str) -> Record[Settings]:
+    """Return the shape of a Rego policy that is fetched; the other fields of an HTTP request have no effect on it."""
+    mine, other = ("endpoint", "url") if style is Style.OLD else ("url", "endpoint")
+    defaults: dict[str, Field[Settings]] = {"method": Field(Choice(("GET",))), "contentType": Field(Choice((FORM,)))}
+    return record(
+        what,
+        {
+            mine: Field(URL, required=True, help=f"write {mine}: <a URL>"),
+            "sharedSecretRef": Field(secret_reference("sharedSecretRef")),
+            "credentials": Field(credentials(style)),
+            "ttl": Field(Whole(0, LONGEST_KEPT, codes.TTL, "a number of seconds")),
+            **({} if style is Style.OLD else {**defaults, "timeout": TIMEOUT}),
+        },
+        renamed={other: f"write {mine}: .."},
+    )
+
+
+# SpiceDB
+
+
+def _endpoint(node: Node, to: Checking) -> None:
+    host, _, port = node.text.rpartition(":")
+    if not host or not port.isdigit() or "/" in host:
+        message = f"{quoted(node.text)} is not a host with a port"
+        to.report(codes.URL, message, node, help="write the host and the port of its gRPC API: spicedb:50051")
+
+
+def _spicedb(style: Style) -> Field[Settings]:
+    def named_object(what: str) -> Field[Settings]:
+        parts = {
+            name: Field(value(style, name), required=True, help=f"write {name}: {{..}}") for name in ("name", "kind")
+        }
+        return Field(record(what, parts), required=True, help=f"write {what}: {{name: {{..}}, kind: {{..}}}}")
+
+    return Field(
+        record(
+            style.pick("authzed", "spicedb"),
+            {
+                "endpoint": Field(Text("a host with a port", _endpoint), required=True, help="write endpoint: .."),
+                "insecure": Field(Flag()),
+                "sharedSecretRef": Field(secret_reference("sharedSecretRef")),
+                "subject": named_object("subject"),
+                "resource": named_object("resource"),
+                "permission": Field(value(style, "permission"), required=True, help="write permission: {..}"),
+            },
+        )
     )
 
 
@@ -59,7 +117,7 @@ def _group(node: Node, to: Checking) -> None:
         to.report(codes.SUBJECT, f"{quoted(node.text)} is not a group", node, help="write the name of a group")
 
 
-def _review(style: Style) -> Field[Settings]:
+def _review(style: Style, complete: bool) -> Field[Settings]:
     what = style.pick("kubernetes", "kubernetesSubjectAccessReview")
     selected = style.pick("{valueFrom: {authJSON: ..}}", "{selector: ..}")
 
@@ -72,9 +130,13 @@ def _review(style: Style) -> Field[Settings]:
             message = f"{what} needs `user` or `groups`"
             to.report(codes.SUBJECT, message, node, help=f"write user: {selected}")
 
+    groups_selected = complete and style is Style.NEW
     attributes: Record[Settings] = record(
         "resourceAttributes",
-        {name: Field(value(style, name), help=f"write {name}: {{value: ..}}") for name in ATTRIBUTES},
+        {
+            name: Field(value(style, name, may_lack=groups_selected), help=f"write {name}: {{value: ..}}")
+            for name in ATTRIBUTES
+        },
         misspelt={"apiGroup": "group", "kind": "resource", "subResource": "subresource", "verbs": "verb"},
     )
     return Field(
@@ -85,30 +147,34 @@ def _review(style: Style) -> Field[Settings]:
                 "groups": Field(ListOf(Text("a group", _group), "a list of groups")),
                 "resourceAttributes": Field(attributes),
                 **({} if style is Style.OLD else {"timeout": TIMEOUT}),
+                **({"authorizationGroups": Field(value(style, "authorizationGroups"))} if groups_selected else {}),
             },
             subject,
-            unsupported=("authorizationGroups",),
+            unsupported=() if complete else ("authorizationGroups",),
         )
     )
 
 
-def authorizations(style: Style) -> Field[Settings]:
-    """Return the shape of the section."""
+def authorizations(style: Style, *, complete: bool = False) -> Field[Settings]:
+    """Return the shape of the section; `complete` has all that Authorino has, which the kind of 2022 refuses."""
+    patterns, opa, review = _patterns(style), _opa(style, complete), _review(style, complete)
     if style is Style.OLD:
-        methods = {"json": _patterns(style), "opa": _opa(style), "kubernetes": _review(style)}
+        methods = {"json": patterns, "opa": opa, "kubernetes": review}
         renamed = {
             "patternMatching": "write json: {rules: [..]}",
             "kubernetesSubjectAccessReview": "write kubernetes: {user: {..}}",
         }
     else:
-        methods = {
-            "patternMatching": _patterns(style),
-            "opa": _opa(style),
-            "kubernetesSubjectAccessReview": _review(style),
-        }
+        methods = {"patternMatching": patterns, "opa": opa, "kubernetesSubjectAccessReview": review}
         renamed = {
             "json": "write patternMatching: {patterns: [..]}",
             "kubernetes": "write kubernetesSubjectAccessReview: {user: {..}}",
         }
-    item = entry(style, "an authorization", methods, unsupported=("authzed", "spicedb"), renamed=renamed)
+    unsupported: tuple[str, ...] = ("authzed", "spicedb")
+    if complete:
+        mine, other = style.pick("authzed", "spicedb"), style.pick("spicedb", "authzed")
+        methods[mine] = _spicedb(style)
+        renamed[other] = f"write {mine}: {{..}}"
+        unsupported = ()
+    item = entry(style, "an authorization", methods, unsupported=unsupported, renamed=renamed)
     return section(style, "authorizations", item)

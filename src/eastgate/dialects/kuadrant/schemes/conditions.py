@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from eastgate.diagnostics import did_you_mean
 from eastgate.dialects.kuadrant.authorino.model import PatternOperator
 from eastgate.dialects.kuadrant.schemes import codes
-from eastgate.dialects.kuadrant.schemes.expressions import cel_condition, regular_expression
+from eastgate.dialects.kuadrant.schemes.expressions import cel_condition, gateway_condition, regular_expression
 from eastgate.dialects.kuadrant.schemes.validation import Checking, not_empty
 from eastgate.dialects.kuadrant.schemes.values import PATH
 from eastgate.manifests.node import Node
@@ -172,7 +172,13 @@ WHEN_PREDICATES: Field[Settings] = Field(
     ListOf(
         Record(
             "a condition",
-            {"predicate": Field(_PREDICATE.shape, required=True, help="write predicate: <a CEL expression>")},
+            {
+                "predicate": Field(
+                    Text("a CEL expression", gateway_condition),
+                    required=True,
+                    help="write predicate: <a CEL expression>",
+                )
+            },
             misspelt={"expression": "predicate", "cel": "predicate"},
             advice=dict.fromkeys((*_OF_A_PATTERN, "patternRef", "all", "any"), _PREDICATE_ALONE),
         ),

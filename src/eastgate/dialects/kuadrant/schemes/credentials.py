@@ -1,9 +1,10 @@
-"""`credentials`: the part of a request that carries a credential."""
+"""`credentials`: the part of a request that carries a credential; `credentialsRef`: a Secret with those of a client."""
 
 from __future__ import annotations
 
 import re
 
+from eastgate.cluster.resources import dns_subdomain
 from eastgate.dialects.kuadrant.authorino.model import Credentials, Where
 from eastgate.dialects.kuadrant.schemes import codes
 from eastgate.dialects.kuadrant.schemes.styles import Style
@@ -14,7 +15,7 @@ from eastgate.manifests.shapes import Choice, Field, Record, Text, quoted
 from eastgate.regexes import regex
 from eastgate.settings import Settings
 
-__all__ = ["credentials", "read_credentials"]
+__all__ = ["CLIENT_CREDENTIALS", "credentials", "read_credentials"]
 
 _LOCATIONS = {
     "authorizationHeader": Where.AUTHORIZATION_HEADER,
@@ -130,4 +131,13 @@ _NEW: Record[Settings] = record(
         "in": "write authorizationHeader, customHeader, queryString or cookie",
         "keySelector": "write authorizationHeader: {prefix: ..}, or the name: in customHeader, queryString or cookie",
     },
+)
+
+
+# Credentials of a client
+
+CLIENT_CREDENTIALS: Field[Settings] = Field(
+    record("credentialsRef", {"name": Field(dns_subdomain("a name"), required=True, help="write name: <a Secret>")}),
+    required=True,
+    help="write credentialsRef: {name: <a Secret with clientID and clientSecret>}",
 )

@@ -13,7 +13,7 @@ from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import quoted
 from eastgate.regexes import regex
 
-__all__ = ["cel_condition", "cel_value", "rego_module", "regular_expression"]
+__all__ = ["cel_condition", "cel_value", "gateway_condition", "rego_module", "regular_expression"]
 
 _ALLOW = regex(r"\ballow\b")
 
@@ -33,6 +33,14 @@ def cel_condition(node: Node, to: Checking) -> None:
     from eastgate.dialects.kuadrant.authorino.problems import predicate_problem
 
     _cel(predicate_problem(node.text), node, "write a condition such as auth.identity.group == 'staff'", to)
+
+
+def gateway_condition(node: Node, to: Checking) -> None:
+    """Require an expression that is, or may be, true or false on the attributes that the filter of a gateway has."""
+    from eastgate.dialects.kuadrant.authorino.problems import predicate_problem
+
+    example = "write a condition such as request.path.startsWith('/admin')"
+    _cel(predicate_problem(node.text, at_gateway=True), node, example, to)
 
 
 def cel_value(node: Node, to: Checking) -> None:

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-from eastgate.cluster.resources import dns_subdomain, label_selector, selector_of
+from eastgate.cluster.resources import label_selector, selector_of
 from eastgate.dialects.kuadrant.schemes import codes
-from eastgate.dialects.kuadrant.schemes.credentials import credentials
+from eastgate.dialects.kuadrant.schemes.credentials import CLIENT_CREDENTIALS, credentials
 from eastgate.dialects.kuadrant.schemes.entries import entry, section
 from eastgate.dialects.kuadrant.schemes.styles import Style
 from eastgate.dialects.kuadrant.schemes.validation import Checking, exactly_one, needs, not_empty, record
-from eastgate.dialects.kuadrant.schemes.values import LONGEST_KEPT, SELECTED, TIMEOUT, URL, named_values
+from eastgate.dialects.kuadrant.schemes.values import (
+    EXPRESSION,
+    LONGEST_KEPT,
+    SELECTED,
+    TIMEOUT,
+    URL,
+    header_name,
+    named_values,
+)
 from eastgate.ir.labels import Selector
 from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import Cel, Field, Flag, ListOf, Record, Text, Whole, constraint, quoted
@@ -55,7 +63,9 @@ def _some_label(fields: Iterable[str]) -> Cel:
     return Cel(f"({by_labels}){plain}", "every Secret of the namespace would be selected")
 
 
-def _secrets(style: Style, what: str, unsupported: tuple[str, ...] = ()) -> Field[Settings]:
+def _secrets(
+    style: Style, what: str, extra: Mapping[str, Field[Settings]] | None = None, unsupported: tuple[str, ...] = ()
+) -> Field[Settings]:
     fields: dict[str, Field[Settings]] = {"selector": Field(_SELECTOR, help=_EXAMPLE)}
     renamed: dict[str, str] = {}
     if what == "apiKey" and style is Style.OLD:
@@ -68,7 +78,7 @@ def _secrets(style: Style, what: str, unsupported: tuple[str, ...] = ()) -> Fiel
     return Field(
         record(
             what,
-            {**fields, "allNamespaces": Field(Flag())},
+            {**fields, "allNamespaces": Field(Flag()), **(extra or {})},
             one_selector,
             _selects_some,
             unsupported=unsupported,
@@ -78,13 +88,6 @@ def _secrets(style: Style, what: str, unsupported: tuple[str, ...] = ()) -> Fiel
         ),
         help=f"write {what}: {{selector: {{matchLabels: {{..}}}}}}",
     )
-
-
-_CLIENT_CREDENTIALS: Field[Settings] = Field(
-    record("credentialsRef", {"name": Field(dns_subdomain("a name"), required=True, help="write name: <a Secret>")}),
-    required=True,
-    help="write credentialsRef: {name: <a Secret with clientID and clientSecret>}",
-)
 
 
 # Tokens
@@ -142,7 +145,7 @@ def _introspection(style: Style) -> Field[Settings]:
             {
                 mine: Field(URL),
                 "tokenTypeHint": Field(Text("a hint")),
-                "credentialsRef": _CLIENT_CREDENTIALS,
+                "credentialsRef": CLIENT_CREDENTIALS,
                 **timeout,
             },
             needs(codes.URL, what, mine, "<the URL of the introspection endpoint>", other),
@@ -159,17 +162,43 @@ def _review(**more: Field[Settings]) -> Shape:
 _NOTHING: Field[Settings] = Field(record("anonymous", {}), help="write anonymous: {}")
 
 
-def _plain(style: Style) -> Field[Settings]:
+def _plain(style: Style, complete: bool) -> Field[Settings]:
     mine, other = ("authJSON", "selector") if style is Style.OLD else ("selector", "authJSON")
+    renamed = {other: f"write {mine}: .."}
+    if complete and style is Style.NEW:
+        rule = exactly_one(codes.VALUE, "plain", (mine, "expression"), (other,))
+        return Field(record("plain", {mine: Field(SELECTED), "expression": EXPRESSION}, rule, renamed=renamed))
     return Field(
         record(
             "plain",
             {mine: Field(SELECTED)},
             needs(codes.VALUE, "plain", mine, "<a selector>", other, "expression"),
-            unsupported=("expression",),
-            renamed={other: f"write {mine}: .."},
+            unsupported=() if complete else ("expression",),
+            renamed=renamed,
         )
     )
+
+
+# Certificates
+
+_SOURCES = ("xfccHeader", "clientCertHeader", "expression")
+
+
+def _at_most_one_source(node: Node, to: Checking) -> None:
+    sources = [name for name in _SOURCES if name in node]
+    if len(sources) > 1:
+        message = f"a certificate has one of `{sources[0]}` and `{sources[1]}`, not both"
+        to.report(codes.VALUE, message, node.key_span(sources[1]), help="remove one of them")
+
+
+_HEADER: Field[Settings] = Field(Text("the name of a header", header_name))
+_CERTIFICATE_SOURCE: Field[Settings] = Field(
+    record(
+        "source",
+        {"xfccHeader": _HEADER, "clientCertHeader": _HEADER, "expression": EXPRESSION},
+        _at_most_one_source,
+    )
+)
 
 
 # Entries
@@ -178,73 +207,82 @@ def _plain(style: Style) -> Field[Settings]:
 def _no_idle_credentials(node: Node, to: Checking) -> None:
     """Reject credentials of a method that looks at none: they would have no effect."""
     idle = [name for name in ("mtls", "x509", "plain", "anonymous") if name in node]
-    if idle and "credentials" in node:
+    if idle and "credentials" in node and node["credentials"].value != {}:
         message = f"`{idle[0]}` does not look at credentials"
         to.report(codes.CREDENTIALS, message, node.key_span("credentials"), help="remove `credentials`")
 
 
-_OLD: Shape = entry(
-    Style.OLD,
-    "an identity",
-    {
-        "oidc": Field(_OIDC, help="write oidc: {endpoint: ..}"),
-        "apiKey": _secrets(Style.OLD, "apiKey"),
-        "mtls": _secrets(Style.OLD, "mtls"),
-        "kubernetes": Field(_review(), help="write kubernetes: {}"),
-        "oauth2": _introspection(Style.OLD),
-        "plain": _plain(Style.OLD),
-        "anonymous": _NOTHING,
-    },
-    _no_idle_credentials,
-    extra={
-        "credentials": Field(credentials(Style.OLD)),
-        "extendedProperties": Field(named_values(Style.OLD, "a mapping of properties", overwrite=True)),
-    },
-    unsupported=("hmac", "openshift"),
-    renamed={
-        "jwt": "write oidc: {endpoint: ..}",
-        "x509": "write mtls: {selector: {..}}",
-        "kubernetesTokenReview": "write kubernetes: {audiences: [..]}",
-        "oauth2Introspection": "write oauth2: {tokenIntrospectionUrl: .., credentialsRef: {..}}",
-    },
-    moved={
-        "defaults": "write extendedProperties: [{name: .., value: ..}]",
-        "overrides": "write extendedProperties: [{name: .., value: .., overwrite: true}]",
-    },
-)
-_NEW: Shape = entry(
-    Style.NEW,
-    "an authentication",
-    {
-        "jwt": Field(_JWT, help="write jwt: {issuerUrl: ..}"),
-        "apiKey": _secrets(Style.NEW, "apiKey", unsupported=("keySelector",)),
-        "x509": _secrets(Style.NEW, "x509", unsupported=("source",)),
-        "kubernetesTokenReview": Field(_review(timeout=TIMEOUT), help="write kubernetesTokenReview: {}"),
-        "oauth2Introspection": _introspection(Style.NEW),
-        "plain": _plain(Style.NEW),
-        "anonymous": _NOTHING,
-    },
-    _no_idle_credentials,
-    extra={
-        "credentials": Field(credentials(Style.NEW)),
-        "defaults": Field(named_values(Style.NEW, "a mapping of properties")),
-        "overrides": Field(named_values(Style.NEW, "a mapping of properties")),
-    },
-    unsupported=("hmac", "openshift"),
-    renamed={
-        "oidc": "write jwt: {issuerUrl: ..}",
-        "mtls": "write x509: {selector: {..}}",
-        "kubernetes": "write kubernetesTokenReview: {audiences: [..]}",
-        "oauth2": "write oauth2Introspection: {endpoint: .., credentialsRef: {..}}",
-    },
-    moved={
-        "extendedProperties": "write defaults: {<name>: {value: ..}}, or overrides: {..}",
-    },
-)
+def _old(complete: bool) -> Shape:
+    return entry(
+        Style.OLD,
+        "an identity",
+        {
+            "oidc": Field(_OIDC, help="write oidc: {endpoint: ..}"),
+            "apiKey": _secrets(Style.OLD, "apiKey"),
+            "mtls": _secrets(Style.OLD, "mtls"),
+            "kubernetes": Field(_review(), help="write kubernetes: {}"),
+            "oauth2": _introspection(Style.OLD),
+            "plain": _plain(Style.OLD, complete),
+            "anonymous": _NOTHING,
+        },
+        _no_idle_credentials,
+        extra={
+            "credentials": Field(credentials(Style.OLD)),
+            "extendedProperties": Field(named_values(Style.OLD, "a mapping of properties", overwrite=True)),
+        },
+        unsupported=("hmac", "openshift"),
+        renamed={
+            "jwt": "write oidc: {endpoint: ..}",
+            "x509": "write mtls: {selector: {..}}",
+            "kubernetesTokenReview": "write kubernetes: {audiences: [..]}",
+            "oauth2Introspection": "write oauth2: {tokenIntrospectionUrl: .., credentialsRef: {..}}",
+        },
+        moved={
+            "defaults": "write extendedProperties: [{name: .., value: ..}]",
+            "overrides": "write extendedProperties: [{name: .., value: .., overwrite: true}]",
+        },
+    )
 
 
-def identities(style: Style) -> Field[Settings]:
-    """Return the shape of the section."""
+def _new(complete: bool) -> Shape:
+    certificates = (
+        _secrets(Style.NEW, "x509", {"source": _CERTIFICATE_SOURCE})
+        if complete
+        else _secrets(Style.NEW, "x509", unsupported=("source",))
+    )
+    return entry(
+        Style.NEW,
+        "an authentication",
+        {
+            "jwt": Field(_JWT, help="write jwt: {issuerUrl: ..}"),
+            "apiKey": _secrets(Style.NEW, "apiKey", unsupported=("keySelector",)),
+            "x509": certificates,
+            "kubernetesTokenReview": Field(_review(timeout=TIMEOUT), help="write kubernetesTokenReview: {}"),
+            "oauth2Introspection": _introspection(Style.NEW),
+            "plain": _plain(Style.NEW, complete),
+            "anonymous": _NOTHING,
+        },
+        _no_idle_credentials,
+        extra={
+            "credentials": Field(credentials(Style.NEW)),
+            "defaults": Field(named_values(Style.NEW, "a mapping of properties")),
+            "overrides": Field(named_values(Style.NEW, "a mapping of properties")),
+        },
+        unsupported=("hmac", "openshift"),
+        renamed={
+            "oidc": "write jwt: {issuerUrl: ..}",
+            "mtls": "write x509: {selector: {..}}",
+            "kubernetes": "write kubernetesTokenReview: {audiences: [..]}",
+            "oauth2": "write oauth2Introspection: {endpoint: .., credentialsRef: {..}}",
+        },
+        moved={
+            "extendedProperties": "write defaults: {<name>: {value: ..}}, or overrides: {..}",
+        },
+    )
+
+
+def identities(style: Style, *, complete: bool = False) -> Field[Settings]:
+    """Return the shape of the section; `complete` has all that Authorino has, which the kind of 2022 refuses."""
     if style is Style.OLD:
-        return section(style, "identities", _OLD)
-    return section(style, "authentications", _NEW)
+        return section(style, "identities", _old(complete))
+    return section(style, "authentications", _new(complete))

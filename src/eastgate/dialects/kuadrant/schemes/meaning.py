@@ -14,16 +14,23 @@ from eastgate.dialects.kuadrant.authorino.model import (
     AuthorizationRule,
     Cache,
     Callback,
+    CelExpression,
+    CertificateFormat,
+    CertificateHeader,
+    ClientCredentials,
     Condition,
     Denial,
+    FetchedModule,
     HttpCall,
     Identity,
     Introspection,
     Json,
     Jwt,
     Metadata,
+    MetadataSource,
     Method,
     PatternRules,
+    PermissionCheck,
     Plain,
     PlainResponse,
     Property,
@@ -31,8 +38,12 @@ from eastgate.dialects.kuadrant.authorino.model import (
     Response,
     Scheme,
     SecretRef,
+    SigningKey,
     SubjectAccess,
     TokenReview,
+    UmaResources,
+    UserInfo,
+    Wristband,
 )
 from eastgate.dialects.kuadrant.hosts import ANY
 from eastgate.dialects.kuadrant.schemes.authorizations import ATTRIBUTES
@@ -41,6 +52,7 @@ from eastgate.dialects.kuadrant.schemes.identities import secrets_of
 from eastgate.dialects.kuadrant.schemes.meaning_values import (
     Patterns,
     all_of,
+    at_gateway,
     named_patterns,
     optional_value,
     properties,
@@ -51,7 +63,7 @@ from eastgate.dialects.kuadrant.schemes.responses import HEADER_WRAPPER, METADAT
 from eastgate.dialects.kuadrant.schemes.styles import entries
 from eastgate.manifests.node import Node
 
-__all__ = ["Section", "read_scheme", "scheme_from"]
+__all__ = ["SchemeSection", "read_scheme", "scheme_from"]
 
 
 def read_scheme(node: Node, namespace: str) -> Scheme:
@@ -79,7 +91,7 @@ def read_scheme(node: Node, namespace: str) -> Scheme:
     )
 
 
-class Section(enum.StrEnum):
+class SchemeSection(enum.StrEnum):
     """A section of a scheme whose entries are given one by one; the last three are single entries without a name."""
 
     AUTHENTICATION = "authentication"
@@ -106,30 +118,30 @@ def scheme_from(
     for (section, name), node in parts.items():
         given.setdefault(section, {})[name] = node
 
-    def entries_of(section: Section) -> Iterable[tuple[str, Node]]:
+    def entries_of(section: SchemeSection) -> Iterable[tuple[str, Node]]:
         return given.get(section, {}).items()
 
-    def single(section: Section) -> Node | None:
+    def single(section: SchemeSection) -> Node | None:
         return given.get(section, {}).get("")
 
-    patterns = named_patterns(entries_of(Section.PATTERNS), drop_missing=authorino_compat)
+    patterns = named_patterns(entries_of(SchemeSection.PATTERNS), drop_missing=authorino_compat)
     return Scheme(
         namespace=namespace,
         hosts=(ANY,),
-        identities=tuple(_identity(name, entry, patterns) for name, entry in entries_of(Section.AUTHENTICATION)),
-        metadata=tuple(_metadata(name, entry, patterns) for name, entry in entries_of(Section.METADATA)),
+        identities=tuple(_identity(name, entry, patterns) for name, entry in entries_of(SchemeSection.AUTHENTICATION)),
+        metadata=tuple(_metadata(name, entry, patterns) for name, entry in entries_of(SchemeSection.METADATA)),
         authorizations=tuple(
-            _authorization(name, entry, patterns) for name, entry in entries_of(Section.AUTHORIZATION)
+            _authorization(name, entry, patterns) for name, entry in entries_of(SchemeSection.AUTHORIZATION)
         ),
         responses=(
-            *(_response(name, entry, patterns, True) for name, entry in entries_of(Section.HEADERS)),
-            *(_response(name, entry, patterns, False) for name, entry in entries_of(Section.DYNAMIC_METADATA)),
+            *(_response(name, entry, patterns, True) for name, entry in entries_of(SchemeSection.HEADERS)),
+            *(_response(name, entry, patterns, False) for name, entry in entries_of(SchemeSection.DYNAMIC_METADATA)),
         ),
-        when=all_of(single(Section.CONDITIONS), patterns),
-        unauthenticated=_denial(single(Section.UNAUTHENTICATED)),
-        unauthorized=_denial(single(Section.UNAUTHORIZED)),
+        when=at_gateway(single(SchemeSection.CONDITIONS)),
+        unauthenticated=_denial(single(SchemeSection.UNAUTHENTICATED)),
+        unauthorized=_denial(single(SchemeSection.UNAUTHORIZED)),
         span=span,
-        callbacks=tuple(_callback(name, entry, patterns) for name, entry in entries_of(Section.CALLBACKS)),
+        callbacks=tuple(_callback(name, entry, patterns) for name, entry in entries_of(SchemeSection.CALLBACKS)),
     )
 
 
@@ -144,6 +156,11 @@ def _text(node: Node | None, otherwise: str = "") -> str:
 
 def _is_set(node: Node | None) -> bool:
     return node is not None and node.value is True
+
+
+def _seconds(node: Node, name: str, otherwise: int = 0) -> int:
+    seconds = node.get(name)
+    return seconds.number if seconds is not None else otherwise
 
 
 # Fields of all entries
@@ -195,9 +212,11 @@ def _method(entry: Node) -> Method:
                 frozenset(texts(method.get("audiences"))),
             )
         case "apiKey":
-            return ApiKeys(secrets_of(method))
+            return ApiKeys(secrets_of(method), _is_set(method.get("allNamespaces")))
         case "x509":
-            return X509(secrets_of(method))
+            return X509(
+                secrets_of(method), _is_set(method.get("allNamespaces")), _certificate_source(method.get("source"))
+            )
         case "review":
             return TokenReview(texts(method.get("audiences")))
         case "introspection":
@@ -207,7 +226,7 @@ def _method(entry: Node) -> Method:
                 method["credentialsRef"]["name"].text,
             )
         case "plain":
-            return Plain(_text(_first(method, "authJSON", "selector")))
+            return Plain(_text(_first(method, "authJSON", "selector")), _text(method.get("expression")))
         case _:
             return AnonymousAccess()
 
@@ -221,12 +240,30 @@ _METHODS = {
 }
 
 
+def _certificate_source(node: Node | None) -> CertificateHeader | CelExpression | None:
+    if node is None:
+        return None
+    for name, format_ in (("xfccHeader", CertificateFormat.XFCC), ("clientCertHeader", CertificateFormat.RFC_9440)):
+        if name in node:
+            return CertificateHeader(node[name].text.lower(), format_)
+    return CelExpression(node["expression"].text) if "expression" in node else None
+
+
 # Metadata
 
 
 def _metadata(name: str, entry: Node, patterns: Patterns) -> Metadata:
     when = all_of(entry.get("when"), patterns)
-    return Metadata(name, _http(entry["http"]), _priority(entry), when, _cache(entry), entry.span)
+    return Metadata(name, _source(entry), _priority(entry), when, _cache(entry), entry.span)
+
+
+def _source(entry: Node) -> MetadataSource:
+    if "userInfo" in entry:
+        node = entry["userInfo"]
+        return UserInfo(_text(node.get("identitySource")), _text(node.get("userInfoUrl")))
+    if "uma" in entry:
+        return UmaResources(entry["uma"]["endpoint"].text, entry["uma"]["credentialsRef"]["name"].text)
+    return _http(entry["http"])
 
 
 def _callback(name: str, entry: Node, patterns: Patterns) -> Callback:
@@ -234,8 +271,27 @@ def _callback(name: str, entry: Node, patterns: Patterns) -> Callback:
     return Callback(name, _http(entry["http"]), _priority(entry), when, entry.span)
 
 
+def _secret(node: Node | None) -> SecretRef | None:
+    return SecretRef(node["name"].text, node["key"].text) if node is not None else None
+
+
+def _client(node: Node | None) -> ClientCredentials | None:
+    if node is None:
+        return None
+    cache, parameters = node.get("cache"), node.get("extraParams")
+    secret = node["clientSecretRef"]
+    return ClientCredentials(
+        node["tokenUrl"].text,
+        node["clientId"].text,
+        SecretRef(secret["name"].text, secret["key"].text),
+        texts(node.get("scopes")),
+        tuple((name, value.text) for name, value in (parameters.items() if parameters is not None else ())),
+        cache is None or cache.value is True,
+    )
+
+
 def _http(node: Node) -> HttpCall:
-    secret = node.get("sharedSecretRef")
+    expression = node.get("urlExpression")
     return HttpCall(
         url=_text(_first(node, "endpoint", "url")),
         method=_text(node.get("method"), "GET"),
@@ -243,8 +299,10 @@ def _http(node: Node) -> HttpCall:
         body=optional_value(node.get("body")),
         body_parameters=properties(node.get("bodyParameters")),
         content_type=_text(node.get("contentType"), "application/x-www-form-urlencoded"),
-        shared_secret=SecretRef(secret["name"].text, secret["key"].text) if secret is not None else None,
+        shared_secret=_secret(node.get("sharedSecretRef")),
         credentials=read_credentials(node.get("credentials")),
+        url_expression=CelExpression(expression.text) if expression is not None else None,
+        client=_client(node.get("oauth2")),
     )
 
 
@@ -265,16 +323,35 @@ def _rule(entry: Node, patterns: Patterns) -> AuthorizationRule:
     opa = entry.get("opa")
     if opa is not None:
         version = 1 if _text(opa.get("version")) == "v1" else 0
-        return Rego(_text(_first(opa, "inlineRego", "rego")), _is_set(opa.get("allValues")), version)
+        external = _first(opa, "externalRegistry", "externalPolicy")
+        fetched = FetchedModule(_http(external), _seconds(external, "ttl")) if external is not None else None
+        return Rego(_text(_first(opa, "inlineRego", "rego")), _is_set(opa.get("allValues")), version, fetched)
+    if (check := _first(entry, "authzed", "spicedb")) is not None:
+        return _permission_check(check)
     review = _first(entry, "kubernetes", "kubernetesSubjectAccessReview")
     assert review is not None  # noqa: S101 - every entry has a method
     attributes = review.get("resourceAttributes")
     resource = (
-        {name: value_of(attributes[name]) for name in ATTRIBUTES if name in attributes}
+        {name: value_of(attributes[name]) for name in ATTRIBUTES if name in attributes and attributes[name].value}
         if attributes is not None
         else None
     )
-    return SubjectAccess(optional_value(review.get("user")), texts(review.get("groups")), resource)
+    user, groups = optional_value(review.get("user")), texts(review.get("groups"))
+    return SubjectAccess(user, groups, resource, optional_value(review.get("authorizationGroups")))
+
+
+def _permission_check(node: Node) -> PermissionCheck:
+    subject, resource = node["subject"], node["resource"]
+    return PermissionCheck(
+        endpoint=node["endpoint"].text,
+        subject=value_of(subject["name"]),
+        subject_kind=value_of(subject["kind"]),
+        resource=value_of(resource["name"]),
+        resource_kind=value_of(resource["kind"]),
+        permission=value_of(node["permission"]),
+        insecure=_is_set(node.get("insecure")),
+        shared_secret=_secret(node.get("sharedSecretRef")),
+    )
 
 
 # Response
@@ -293,10 +370,9 @@ def _responses(section: Node | None, patterns: Patterns) -> Iterator[Response]:
 
 
 def _response(name: str, entry: Node, patterns: Patterns, in_header: bool) -> Response:
-    plain = entry.get("plain")
     return Response(
         name,
-        PlainResponse(value_of(plain)) if plain is not None else Json(properties(entry["json"]["properties"])),
+        _content(entry),
         _text(_first(entry, "wrapperKey", "key"), name),
         in_header,
         _priority(entry),
@@ -304,6 +380,17 @@ def _response(name: str, entry: Node, patterns: Patterns, in_header: bool) -> Re
         _cache(entry),
         entry.span,
     )
+
+
+def _content(entry: Node) -> PlainResponse | Json | Wristband:
+    if "plain" in entry:
+        return PlainResponse(value_of(entry["plain"]))
+    if "json" in entry:
+        return Json(properties(entry["json"]["properties"]))
+    wristband = entry["wristband"]
+    keys = tuple(SigningKey(key["name"].text, key["algorithm"].text) for key in wristband["signingKeyRefs"])
+    claims = properties(wristband.get("customClaims"))
+    return Wristband(wristband["issuer"].text, keys, claims, _seconds(wristband, "tokenDuration", 300))
 
 
 def _denial(node: Node | None) -> Denial:

@@ -23,7 +23,7 @@ from eastgate.dialects.kuadrant.schemes.styles import entries
 from eastgate.manifests.node import Node
 from eastgate.records import dataclass
 
-__all__ = ["Patterns", "all_of", "named_patterns", "optional_value", "properties", "texts", "value_of"]
+__all__ = ["Patterns", "all_of", "at_gateway", "named_patterns", "optional_value", "properties", "texts", "value_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +93,14 @@ def all_of(conditions: Node | None, patterns: Patterns) -> All | None:
     if conditions is None or not list(conditions):
         return None
     return All(tuple(_condition(condition, patterns) for condition in conditions))
+
+
+def at_gateway(predicates: Node | None) -> All | None:
+    """Read the `when` of an AuthPolicy: predicates that the filter of a gateway evaluates, ALL of which must hold."""
+    if predicates is None or not list(predicates):
+        return None
+    nodes = (condition["predicate"] for condition in predicates)
+    return All(tuple(CelPredicate(node.text, node.span, at_gateway=True) for node in nodes))
 
 
 def _alternatives(node: Node, patterns: Patterns) -> tuple[Condition, ...]:

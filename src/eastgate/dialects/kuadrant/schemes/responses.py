@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from eastgate.cluster.resources import dns_subdomain
 from eastgate.dialects.kuadrant.schemes import codes
 from eastgate.dialects.kuadrant.schemes.entries import entry, section
 from eastgate.dialects.kuadrant.schemes.styles import Style
-from eastgate.dialects.kuadrant.schemes.validation import Checking, exactly_one, record
-from eastgate.dialects.kuadrant.schemes.values import header_name, named_values, value
+from eastgate.dialects.kuadrant.schemes.validation import Checking, exactly_one, not_empty, record
+from eastgate.dialects.kuadrant.schemes.values import LONGEST_KEPT, header_name, named_values, value
 from eastgate.manifests.node import Node
-from eastgate.manifests.shapes import Choice, Field, Record, Text, Whole
+from eastgate.manifests.shapes import Choice, Field, ListOf, Record, Text, Whole
 from eastgate.settings import Settings
 
 __all__ = ["HEADER_WRAPPER", "METADATA_FIELDS", "denials", "new_response", "old_responses"]
@@ -28,8 +29,41 @@ def _json(style: Style) -> Field[Settings]:
     return Field(record("json", {"properties": Field(properties, required=True, help=f"write properties: {example}")}))
 
 
-def _methods(style: Style) -> dict[str, Field[Settings]]:
-    return {"plain": Field(value(style, "plain")), "json": _json(style)}
+def _methods(style: Style, complete: bool) -> dict[str, Field[Settings]]:
+    methods = {"plain": Field(value(style, "plain")), "json": _json(style)}
+    return {**methods, "wristband": _wristband(style)} if complete else methods
+
+
+def _unsupported(complete: bool) -> tuple[str, ...]:
+    return () if complete else ("wristband",)
+
+
+# Tokens that are issued
+
+_ALGORITHMS = ("ES256", "ES384", "ES512", "RS256", "RS384", "RS512")
+_KEYS_HELP = "write signingKeyRefs: [{name: <a Secret with key.pem>, algorithm: ES256}]"
+
+
+def _wristband(style: Style) -> Field[Settings]:
+    key: Record[Settings] = record(
+        "a signing key",
+        {
+            "name": Field(dns_subdomain("a name"), required=True, help="write name: <a Secret with key.pem>"),
+            "algorithm": Field(Choice(_ALGORITHMS), required=True, help="write algorithm: ES256"),
+        },
+    )
+    keys = ListOf(key, "a list of signing keys", not_empty(codes.NAME, "there is no signing key", _KEYS_HELP))
+    return Field(
+        record(
+            "wristband",
+            {
+                "issuer": Field(Text("a URL", _key), required=True, help="write issuer: <the URL of the issuer>"),
+                "customClaims": Field(named_values(style, "a mapping of claims")),
+                "tokenDuration": Field(Whole(1, LONGEST_KEPT, codes.TTL, "a number of seconds")),
+                "signingKeyRefs": Field(keys, required=True, help=_KEYS_HELP),
+            },
+        )
+    )
 
 
 # Denials
@@ -59,18 +93,18 @@ def _wrapped_in_a_header(node: Node, to: Checking) -> None:
         header_name(key, to)
 
 
-def old_responses() -> Field[Settings]:
+def old_responses(*, complete: bool = False) -> Field[Settings]:
     """Return the shape of a list of responses, in headers or in metadata."""
     item = entry(
         Style.OLD,
         "a response",
-        _methods(Style.OLD),
+        _methods(Style.OLD, complete),
         _wrapped_in_a_header,
         extra={
             "wrapper": Field(Choice((HEADER_WRAPPER, "envoyDynamicMetadata"))),
             "wrapperKey": Field(Text("a key", _key)),
         },
-        unsupported=("wristband",),
+        unsupported=_unsupported(complete),
         moved={"key": "write wrapperKey: .."},
     )
     return section(Style.OLD, "responses", item)
@@ -90,7 +124,7 @@ def _header_keys(items: Node, to: Checking) -> None:
             header_name(items.keys[name], to)
 
 
-def new_response(*metadata_fields: str) -> Field[Settings]:
+def new_response(*metadata_fields: str, complete: bool = False) -> Field[Settings]:
     """Return the shape of a mapping of responses, to admitted callers and to denied ones.
 
     `metadata_fields` are the names under which metadata of the proxy may stand; without any, ANY of those known.
@@ -100,9 +134,9 @@ def new_response(*metadata_fields: str) -> Field[Settings]:
     item = entry(
         Style.NEW,
         "a response",
-        _methods(Style.NEW),
+        _methods(Style.NEW, complete),
         extra={"key": Field(Text("a key", _key))},
-        unsupported=("wristband",),
+        unsupported=_unsupported(complete),
         moved={
             "wrapperKey": "write key: ..",
             "wrapper": f"write it in headers: {{..}} or in {names[0]}: {{..}}",

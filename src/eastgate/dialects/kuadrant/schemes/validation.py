@@ -23,6 +23,7 @@ __all__ = [
     "not_empty",
     "record",
     "unique_names",
+    "unless_empty",
 ]
 
 Checking = Check[Settings]
@@ -69,6 +70,16 @@ def exactly_one(code: Code, what: str, names: tuple[str, ...], reported: tuple[s
         elif not present and not others:
             words = enumerated([f"`{name}`" for name in names], "or")
             to.report(code, f"{what} needs {words}", node, help="write one of them")
+
+    return rule
+
+
+def unless_empty(demand: Demand) -> Demand:
+    """Make a demand on a mapping that has something in it."""
+
+    def rule(node: Node, to: Checking) -> None:
+        if node.value:
+            demand(node, to)
 
     return rule
 

@@ -10,13 +10,21 @@ from eastgate.dialects.kuadrant.authorino.gjson import is_template, path_problem
 from eastgate.dialects.kuadrant.schemes import codes
 from eastgate.dialects.kuadrant.schemes.expressions import cel_value
 from eastgate.dialects.kuadrant.schemes.styles import Style
-from eastgate.dialects.kuadrant.schemes.validation import Checking, entry_name, exactly_one, record, unique_names
+from eastgate.dialects.kuadrant.schemes.validation import (
+    Checking,
+    entry_name,
+    exactly_one,
+    record,
+    unique_names,
+    unless_empty,
+)
 from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import Anything, Field, Flag, ListOf, MapOf, Record, Text, Whole, constraint, quoted
 from eastgate.regexes import regex
 from eastgate.settings import Settings
 
 __all__ = [
+    "EXPRESSION",
     "KEPT_SECONDS",
     "LONGEST_KEPT",
     "PATH",
@@ -115,11 +123,17 @@ _VALUE_FROM: Record[Settings] = record(
 )
 
 
+EXPRESSION: Field[Settings] = Field(Text("a CEL expression", cel_value))
 _LITERAL: Field[Settings] = Field(Anything(), about="The value, written out: of any type.")
 
 
-def value(style: Style, what: str, extra: dict[str, Field[Settings]] | None = None) -> Record[Settings]:
-    """Return the shape of a value: a literal, a selector, or (in the new style) an expression."""
+def value(
+    style: Style, what: str, extra: dict[str, Field[Settings]] | None = None, *, may_lack: bool = False
+) -> Record[Settings]:
+    """Return the shape of a value: a literal, a selector, or (in the new style) an expression.
+
+    `may_lack`: it may be an empty mapping, as objects from a cluster have where there is no value.
+    """
     if style is Style.OLD:
         renamed = {
             "selector": "write valueFrom: {authJSON: ..}",
@@ -133,10 +147,10 @@ def value(style: Style, what: str, extra: dict[str, Field[Settings]] | None = No
         **(extra or {}),
         "value": _LITERAL,
         "selector": Field(SELECTED),
-        "expression": Field(Text("a CEL expression", cel_value)),
+        "expression": EXPRESSION,
     }
-    rule = exactly_one(codes.VALUE, "a value", ("value", "selector", "expression"), tuple(renamed))
-    return record(what, fields, rule, renamed=renamed)
+    demand = exactly_one(codes.VALUE, "a value", ("value", "selector", "expression"), tuple(renamed))
+    return record(what, fields, unless_empty(demand) if may_lack else demand, renamed=renamed)
 
 
 def named_values(

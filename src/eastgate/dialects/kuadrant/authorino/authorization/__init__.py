@@ -1,4 +1,4 @@
-"""Authorization evaluators: patterns, CEL, Rego, SubjectAccessReview."""
+"""Authorization evaluators: patterns, CEL, Rego, SubjectAccessReview, SpiceDB."""
 
 from eastgate.dialects.kuadrant.authorino.authorization.agreement import authorize
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from eastgate.dialects.kuadrant.authorino.context import Evaluation
 from eastgate.dialects.kuadrant.authorino.facts import Unavailable
 from eastgate.dialects.kuadrant.authorino.findings import Broken, Finding, Found, NotKnown, Refused
@@ -32,11 +34,14 @@ def _spec(access: SubjectAccess, evaluation: Evaluation) -> dict[str, object] | 
     user = _text(access.user, evaluation)
     if not isinstance(user, str):
         return user
-    if not user and not access.groups:
+    groups = _groups(access, evaluation)
+    if not isinstance(groups, list):
+        return groups
+    if not user and not groups:
         return Broken("There is no user to ask the API server about.")
     spec: dict[str, object] = {"user": user}
-    if access.groups:
-        spec["groups"] = list(access.groups)
+    if groups:
+        spec["groups"] = groups
     if access.resource is None:
         request = evaluation.request
         if request.path is UNKNOWN:
@@ -53,6 +58,22 @@ def _spec(access: SubjectAccess, evaluation: Evaluation) -> dict[str, object] | 
         attributes[name] = text
     spec["resourceAttributes"] = attributes
     return spec
+
+
+def _groups(access: SubjectAccess, evaluation: Evaluation) -> list[str] | NotKnown | Broken:
+    """Return the groups. Those that are selected are a list of texts, or a text that is one in JSON."""
+    text = _text(access.selected_groups, evaluation) if access.selected_groups is not None else None
+    if text is None:
+        return list(access.groups)
+    if not isinstance(text, str):
+        return text
+    try:
+        groups = json.loads(text)
+    except ValueError:
+        groups = None
+    if isinstance(groups, list) and all(isinstance(group, str) for group in groups):
+        return groups
+    return Broken("The groups to ask the API server about are not a list of texts.")
 
 
 def _text(value: Value | None, evaluation: Evaluation) -> str | NotKnown | Broken:

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from eastgate.dialects.kuadrant.authorino.authorization.access import by_access_review
+from eastgate.dialects.kuadrant.authorino.authorization.permissions import by_permission
 from eastgate.dialects.kuadrant.authorino.authorization.rego import by_rego
 from eastgate.dialects.kuadrant.authorino.caching import ask_cached
 from eastgate.dialects.kuadrant.authorino.conditions import ConditionResult, evaluate_condition
 from eastgate.dialects.kuadrant.authorino.context import Evaluation
 from eastgate.dialects.kuadrant.authorino.findings import Broken, Finding, Found, NotKnown, Refused
-from eastgate.dialects.kuadrant.authorino.model import Authorization, PatternRules, Rego, SubjectAccess
+from eastgate.dialects.kuadrant.authorino.model import (
+    Authorization,
+    PatternRules,
+    PermissionCheck,
+    Rego,
+    SubjectAccess,
+)
 from eastgate.dialects.kuadrant.authorino.outcomes import ERRS, FAILS, HOLDS
 from eastgate.ir import Seen
 
@@ -38,6 +45,8 @@ def _authorize(authorization: Authorization, evaluation: Evaluation, seen: list[
             return by_rego(rego, evaluation)
         case SubjectAccess() as access:
             return by_access_review(access, evaluation)
+        case PermissionCheck() as check:
+            return by_permission(check, evaluation)
 
 
 def _by_patterns(result: ConditionResult) -> Finding:

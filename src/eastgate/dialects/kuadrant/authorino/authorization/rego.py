@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
+from eastgate.dialects.kuadrant.authorino.authorization.modules import fetched_module
 from eastgate.dialects.kuadrant.authorino.context import Evaluation
 from eastgate.dialects.kuadrant.authorino.findings import Broken, Finding, Found, NotKnown, Refused
 from eastgate.dialects.kuadrant.authorino.model import Rego
@@ -21,10 +22,13 @@ _PACKAGE: Final = regex(r"\A[\t\n\f\r ]*package[ \t]+[\w.\[\]\"-]+[ \t\r]*(?:#[^
 
 def by_rego(rego: Rego, evaluation: Evaluation) -> Finding:
     """Return whether the module allows. Whatever goes wrong in it, it does not."""
-    program = _program(rego.module, rego.version)
+    module = fetched_module(rego.fetched, evaluation) if rego.fetched is not None else rego.module
+    if not isinstance(module, str):
+        return module
+    program = _program(module, rego.version)
     if isinstance(program, UnsupportedModule):
         return Broken(f"The Rego module cannot be understood: {program}.")
-    mentions = rego_mentions(rego.module)
+    mentions = rego_mentions(module)
     if unknown := evaluation.document.unknown_to(mentions):
         return NotKnown(unknown)
     input_ = prune(evaluation.document.plain_for(mentions), mentions)

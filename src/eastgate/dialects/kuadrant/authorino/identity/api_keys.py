@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hmac
 
-from eastgate.cluster import Secret, Selector
+from eastgate.cluster import Secret
 from eastgate.dialects.kuadrant.authorino.context import Evaluation
 from eastgate.dialects.kuadrant.authorino.credentials import credential
 from eastgate.dialects.kuadrant.authorino.facts import Unavailable
@@ -26,7 +26,7 @@ def by_api_key(keys: ApiKeys, credentials: Credentials, evaluation: Evaluation) 
         return given
     offered = given.encode("utf-8", "surrogatepass")
     try:
-        owner = _owner(keys.secrets, offered, evaluation)
+        owner = _owner(keys, offered, evaluation)
     except Unavailable as problem:
         return Broken(f"The Secrets with the keys cannot be read: {problem}.")
     if owner is None:
@@ -36,8 +36,9 @@ def by_api_key(keys: ApiKeys, credentials: Credentials, evaluation: Evaluation) 
     return Found(_as_object(owner), _as_object(owner, masked=True), reason)
 
 
-def _owner(selector: Selector, offered: bytes, evaluation: Evaluation) -> Secret | None:
-    services, namespace = evaluation.services, evaluation.scheme.namespace
+def _owner(keys: ApiKeys, offered: bytes, evaluation: Evaluation) -> Secret | None:
+    services, selector = evaluation.services, keys.secrets
+    namespace = None if keys.all_namespaces else evaluation.scheme.namespace
     if services.api_key_owner is not None:
         return services.api_key_owner(namespace, selector, offered)
     owner: Secret | None = None

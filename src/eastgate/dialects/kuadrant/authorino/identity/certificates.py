@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
-from urllib.parse import unquote
 
 from eastgate.cluster import Secret
 from eastgate.dialects.kuadrant.authorino.context import Evaluation
 from eastgate.dialects.kuadrant.authorino.facts import Unavailable
-from eastgate.dialects.kuadrant.authorino.findings import Broken, Finding, Found, NotKnown, Refused
+from eastgate.dialects.kuadrant.authorino.findings import Broken, Finding, Found, Refused
+from eastgate.dialects.kuadrant.authorino.identity.presented_certificates import presented_certificate
 from eastgate.dialects.kuadrant.authorino.model import X509
-from eastgate.ir.attributes import UNKNOWN
 
 if TYPE_CHECKING:
     from cryptography.x509 import BasicConstraints, Certificate, ExtendedKeyUsage, KeyUsage, Name
@@ -26,16 +25,15 @@ _PEM_BEGIN, _PEM_END = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----
 
 def by_certificate(authorities: X509, evaluation: Evaluation) -> Finding:
     """Return the subject of the certificate, if one of the authorities vouches for it now, for a client."""
-    pem = evaluation.request.certificate
-    if pem is UNKNOWN:
-        return NotKnown("the client certificate")
-    if not pem:
-        return Refused("The client has no certificate.")
+    pem = presented_certificate(authorities.source, evaluation)
+    if not isinstance(pem, str):
+        return pem
+    namespace = None if authorities.all_namespaces else evaluation.scheme.namespace
     try:
-        secrets = list(evaluation.services.secrets(evaluation.scheme.namespace, authorities.secrets))
+        secrets = list(evaluation.services.secrets(namespace, authorities.secrets))
     except Unavailable as problem:
         return Broken(f"The Secrets with the authorities cannot be read: {problem}.")
-    client = _certificate(pem if "-----BEGIN CERTIFICATE" in pem else unquote(pem))
+    client = _certificate(pem)
     if client is None:
         return Refused("The client certificate cannot be read.")
     trusted = [authority for authority in map(_authority, secrets) if authority is not None]

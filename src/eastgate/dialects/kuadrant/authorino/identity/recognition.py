@@ -20,7 +20,6 @@ from eastgate.dialects.kuadrant.authorino.model import (
     Introspection,
     Jwt,
     Plain,
-    Selected,
     TokenReview,
 )
 from eastgate.dialects.kuadrant.authorino.values import resolve
@@ -56,16 +55,16 @@ def _recognize(identity: Identity, evaluation: Evaluation) -> Finding:
             return by_review(review, identity.credentials, evaluation)
         case Introspection() as introspection:
             return by_introspection(introspection, identity.credentials, evaluation)
-        case Plain(selector):
-            return _plain(selector, evaluation)
+        case Plain() as plain:
+            return _plain(plain, evaluation)
         case AnonymousAccess():
             return Found({"anonymous": True}, {"anonymous": True}, "Everybody is accepted.")
 
 
-def _plain(selector: str, evaluation: Evaluation) -> Finding:
-    finding = resolve(Selected(selector), evaluation.document)
+def _plain(plain: Plain, evaluation: Evaluation) -> Finding:
+    finding = resolve(plain.value, evaluation.document)
     if isinstance(finding, Found) and finding.value is None:
-        return Refused(f"{selector} selects nothing.")
+        return Refused(f"{plain.expression} is null." if plain.expression else f"{plain.selector} selects nothing.")
     return finding
 
 

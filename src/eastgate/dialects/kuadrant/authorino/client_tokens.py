@@ -1,0 +1,92 @@
+"""Gets tokens with the credentials of a client (RFC 6749, section 4.4), and keeps each until it expires."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping
+from typing import Final
+from urllib.parse import quote_plus, urlencode
+
+from eastgate.dialects.kuadrant.authorino.context import Evaluation
+from eastgate.dialects.kuadrant.authorino.facts import Fetcher, ServerResponse, Unavailable
+from eastgate.dialects.kuadrant.authorino.findings import Broken, Found, NotKnown
+from eastgate.dialects.kuadrant.authorino.model import ClientCredentials
+from eastgate.languages.jwt.strict_json import Json, JsonProblem, read_object
+
+__all__ = ["client_token", "request_token"]
+
+_EARLY: Final = 10  # seconds before its end at which a token is no longer sent
+_UNLIMITED: Final = 300  # seconds for which a token is kept that does not say when it ends
+
+
+def client_token(client: ClientCredentials, evaluation: Evaluation, server: str) -> str | NotKnown | Broken:
+    """Return a token for requests to a server, which is called `server`."""
+    secret = evaluation.services.secret(evaluation.scheme.namespace, client.secret.name)
+    password = secret.data.get(client.secret.key) if secret is not None else None
+    if not password:
+        return Broken(f"There is no {client.secret.key} in a Secret {client.secret.name} to ask for a token with.")
+    parameters = dict(client.parameters)
+    if client.scopes:
+        parameters["scope"] = " ".join(client.scopes)
+    return request_token(
+        client.token_url, client.client, password, evaluation, server, parameters=parameters, cached=client.cached
+    )
+
+
+def request_token(
+    url: str,
+    client: str,
+    password: bytes,
+    evaluation: Evaluation,
+    server: str,
+    *,
+    parameters: Mapping[str, str],
+    cached: bool = True,
+) -> str | NotKnown | Broken:
+    """Return a token of this client: one that is kept, or one that the server at `url` issues now."""
+    fetcher, cache = evaluation.services.fetcher, evaluation.services.cache
+    if fetcher is None:
+        return NotKnown(f"what {server} would say")
+    key = ("client token", url, client, hashlib.sha256(password).digest(), tuple(sorted(parameters.items())))
+    held = cache.get(key) if cache is not None and cached else None
+    if held is not None:
+        return str(held.value)
+    text = password.decode("utf-8", "replace")
+    evaluation.secrets.add_proven(text)
+    try:
+        claims = _ask(fetcher, url, client, text, {"grant_type": "client_credentials", **parameters})
+    except Unavailable as problem:
+        return Broken(f"No token can be asked for: {problem}.")
+    token = claims.get("access_token")
+    if not isinstance(token, str) or not token:
+        return Broken("The answer of the token endpoint has no token.")
+    evaluation.secrets.add_proven(token)
+    if cache is not None and cached:
+        cache.put(key, Found(token, None), _lifetime(claims.get("expires_in")))
+    return token
+
+
+def _ask(fetcher: Fetcher, url: str, client: str, password: str, form: Mapping[str, str]) -> Mapping[str, Json]:
+    """Ask with the credentials in a header, and where that is refused, in the body."""
+    pair = base64.b64encode(f"{quote_plus(client)}:{quote_plus(password)}".encode()).decode()
+    answer = _post(fetcher, url, {"Authorization": f"Basic {pair}"}, form)
+    if answer.status in (400, 401):
+        answer = _post(fetcher, url, {}, {**form, "client_id": client, "client_secret": password})
+    if not 200 <= answer.status < 300:
+        raise Unavailable(f"the token endpoint answers {answer.status}")
+    try:
+        return read_object(answer.body)
+    except JsonProblem as problem:
+        raise Unavailable(f"the answer of the token endpoint {problem}") from None
+
+
+def _post(fetcher: Fetcher, url: str, headers: Mapping[str, str], form: Mapping[str, str]) -> ServerResponse:
+    plain = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
+    return fetcher.fetch("POST", url, {**plain, **headers}, urlencode(form).encode())
+
+
+def _lifetime(seconds: object) -> float:
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds <= 0:
+        return _UNLIMITED
+    return seconds - _EARLY

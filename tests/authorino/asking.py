@@ -1,0 +1,87 @@
+"""Asks a real Authorino what a row of a decision table asks."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import quote
+
+import grpc
+
+from eastgate.api.questions import Question
+from eastgate.dialects.kuadrant.authorino.facts import RequestFacts
+from eastgate.ir.fields import header_values
+from tests.authorino.requests import FAR, answered, check_request, signer
+from tests.authorino.running import Authorino, Manifest
+from tests.authorino.serving import Served, spec_of
+from tests.languages.jwt.mint import token
+
+SERVED_BY = "x-authconfig"
+"""The header in which AuthConfigs of tables say that it is they who answer."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What Authorino answered; `status` is None where it cannot be asked, and `detail` says why."""
+
+    status: int | None
+    served_by: str | None = None
+    detail: str = ""
+
+
+def ask(question: Question, served: Served, authorino: Authorino) -> Answer:
+    """Return the answer to a row. What a row leaves out cannot be sent."""
+    config = _asked_config(question, served)
+    host = question.host or _only_host(config)
+    if None in (host, question.method, question.path, question.headers) or question.source != "anonymous":
+        return Answer(None, detail="the row leaves out a part of the request, or has a caller with an identity")
+    facts = RequestFacts(
+        time=time.time(),
+        host=host or "",
+        method=question.method or "",
+        path=question.path or "",
+        headers={name: ",".join(values) for name, values in header_values(question.headers or {}).items()},
+        protocol=question.http_protocol or "HTTP/1.1",
+    )
+    if question.claims is not None:
+        facts = _with_token(facts, dict(question.claims), spec_of(config) if config is not None else {})
+    try:
+        response = answered(authorino.check(check_request(facts)))
+    except grpc.RpcError as error:
+        return Answer(None, detail=f"Authorino does not answer: {error}")
+    headers = dict(response.headers)
+    return Answer(response.status, headers.get(SERVED_BY), headers.get("X-Ext-Auth-Reason", ""))
+
+
+def _asked_config(question: Question, served: Served) -> Manifest | None:
+    kind, _, name = question.to.partition(":")
+    return served.configs.get(name) if kind == "authconfig" else None
+
+
+def _only_host(config: Manifest | None) -> str | None:
+    hosts = [host for host in (config or {}).get("spec", {}).get("hosts") or () if "*" not in host]
+    return hosts[0] if len(hosts) == 1 else None
+
+
+def _with_token(facts: RequestFacts, claims: dict[str, Any], spec: Manifest) -> RequestFacts:
+    """Put a token with these claims where the identity of its issuer, or else the first one, looks for it."""
+    identities = [entry for entry in (spec.get("authentication") or {}).values() if "jwt" in entry]
+    if not identities:
+        return facts
+    urls = [entry["jwt"].get("issuerUrl") or entry["jwt"]["jwksUrl"] for entry in identities]
+    index = urls.index(claims["iss"]) if claims.get("iss") in urls else 0
+    signed = token({"exp": FAR, **claims}, signer(urls[index]))
+    headers = dict(facts.headers) if isinstance(facts.headers, dict) else {}
+    match identities[index].get("credentials") or {}:
+        case {"customHeader": {"name": name}}:
+            return replace(facts, headers={**headers, name.lower(): signed})
+        case {"cookie": {"name": name}}:
+            return replace(facts, headers={**headers, "cookie": f"{name}={signed}"})
+        case {"queryString": {"name": name}}:
+            path = str(facts.path)
+            return replace(facts, path=f"{path}{'&' if '?' in path else '?'}{quote(name)}={signed}")
+        case {"authorizationHeader": {"prefix": prefix}}:
+            return replace(facts, headers={**headers, "authorization": f"{prefix} {signed}"})
+        case _:
+            return replace(facts, headers={**headers, "authorization": f"Bearer {signed}"})

@@ -1,0 +1,41 @@
+"""Every row about AuthConfigs, asked of a real Authorino: the same verdict and status, or it is explained."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from eastgate.reports.tables import read_tables
+from eastgate.settings import Settings
+from tests.authorino.asking import ask
+from tests.authorino.differences import Comparison, read_explanations
+from tests.authorino.requests import Issuers
+from tests.authorino.running import Authorino
+from tests.authorino.serving import serving
+
+pytestmark = pytest.mark.authorino
+
+SUITE = Path(__file__).parents[2] / "conformance" / "AuthConfig"
+
+
+def test_every_row_is_as_authorino_answers_or_explained(authorino: Authorino, issuers: Issuers) -> None:
+    tables, reporter = read_tables([SUITE], Settings())
+    assert reporter.errors == []
+    comparison = Comparison(read_explanations())
+    for table in tables:
+        with serving(table, authorino, issuers) as served:
+            comparison.add_rejections(table, served)
+            for case in table.cases:
+                comparison.add(table, case, ask(case.question, served, authorino))
+    comparison.finish()
+    print("".join(f"\n{number:6} {what}" for what, number in comparison.counts.items()))
+    assert comparison.counts["equal"]
+    assert comparison.problems == [], "\n".join(comparison.problems)
+
+
+def test_every_explanation_is_about_a_row() -> None:
+    tables = {table.name: table for table in read_tables([SUITE], Settings())[0]}
+    for name, row in read_explanations().rows:
+        cases = {case.name for case in tables[name].cases}
+        assert row in cases or row.endswith((" is rejected", " is accepted")), (name, row)
