@@ -61,8 +61,8 @@ def _rules(rules: Node) -> dict[Section, Node | None]:
         Section.AUTHENTICATION: rules.get("authentication"),
         Section.AUTHORIZATION: rules.get("authorization"),
         Section.CALLBACKS: rules.get("callbacks"),
-        Section.HEADERS: success.get("headers") if success is not None else None,
-        Section.DYNAMIC_METADATA: success.get("filters") if success is not None else None,
+        Section.HEADERS: success.get("headers"),
+        Section.DYNAMIC_METADATA: success.get("filters"),
     }
 
 
