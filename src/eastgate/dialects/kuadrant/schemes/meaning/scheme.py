@@ -30,10 +30,7 @@ def read_scheme(node: Node, namespace: str) -> Scheme:
     return Scheme(
         namespace=namespace,
         hosts=texts(node.get("hosts")) or (ANY,),
-        identities=tuple(
-            read_identity(name, entry, patterns)
-            for name, entry in entries(first_of(node, "identity", "authentication"))
-        ),
+        identities=tuple(read_identity(name, entry, patterns) for name, entry in entries(identities)),
         metadata=tuple(read_metadata(name, entry, patterns) for name, entry in entries(node.get("metadata"))),
         authorizations=tuple(
             read_authorization(name, entry, patterns) for name, entry in entries(node.get("authorization"))
