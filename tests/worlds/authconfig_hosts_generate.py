@@ -6,7 +6,9 @@ from hypothesis import strategies as st
 
 from tests.worlds.authconfig_hosts_oracle import Manifest
 
-_NAMES = st.lists(st.sampled_from(["a", "b", "A"]), min_size=1, max_size=3).map(lambda labels: ".".join([*labels, "io"]))
+_NAMES = st.lists(st.sampled_from(["a", "b", "A"]), min_size=1, max_size=3).map(
+    lambda labels: ".".join([*labels, "io"])
+)
 _PORTS = st.sampled_from(["", "", "", ":80", ":8080"])
 _EXACT = st.tuples(st.one_of(_NAMES, st.sampled_from(["io", "a"])), _PORTS).map("".join)
 _WILDCARDS = st.one_of(st.just("*"), _EXACT.map(lambda name: f"*.{name}"))
@@ -20,7 +22,10 @@ def configs(draw: st.DrawFn) -> list[Manifest]:
     """Draw AuthConfigs that let everybody in, each with a name of its own."""
     names = draw(
         st.lists(
-            st.tuples(st.sampled_from(["n", "m"]), st.sampled_from(["x", "y", "z"])), min_size=1, max_size=5, unique=True
+            st.tuples(st.sampled_from(["n", "m"]), st.sampled_from(["x", "y", "z"])),
+            min_size=1,
+            max_size=5,
+            unique=True,
         )
     )
     return [

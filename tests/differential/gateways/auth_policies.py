@@ -30,7 +30,7 @@ _credentials = st.sampled_from(
         {"cookie": {"name": "KEY"}},
     ]
 )
-_patterns = st.sampled_from(
+_patterns: st.SearchStrategy[Manifest] = st.sampled_from(
     [
         {"selector": "request.method", "operator": "eq", "value": "POST"},
         {"selector": "request.headers.x-a", "operator": "neq", "value": "1"},
@@ -43,7 +43,7 @@ _patterns = st.sampled_from(
 _entry_when = st.lists(st.sampled_from(_PREDICATES), max_size=1).map(
     lambda texts: {"when": [{"predicate": text} for text in texts]} if texts else {}
 )
-_authentication = st.one_of(
+_authentication: st.SearchStrategy[Manifest] = st.one_of(
     st.just({"anonymous": {}}),
     st.tuples(st.sampled_from(["friends", "others"]), _credentials).map(
         lambda drawn: {"apiKey": {"selector": {"matchLabels": {"group": drawn[0]}}}, "credentials": drawn[1]}
@@ -76,9 +76,9 @@ def _proper(draw: st.DrawFn) -> Manifest:
     if draw(st.integers(0, 2)) == 0:
         texts = draw(st.lists(st.sampled_from(_PREDICATES), min_size=1, max_size=2, unique=True))
         proper["when"] = [{"predicate": text} for text in texts]
-    plain = [pattern for pattern in draw(st.lists(_patterns, max_size=2)) if "patternRef" not in pattern]
-    if plain or draw(st.integers(0, 3)):
-        proper["patterns"] = {"a": {"allOf": plain}}
+    if draw(st.integers(0, 3)):
+        drawn = draw(st.lists(_patterns, max_size=2))
+        proper["patterns"] = {"a": {"allOf": [pattern for pattern in drawn if "patternRef" not in pattern]}}
     return proper
 
 

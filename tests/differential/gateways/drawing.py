@@ -260,7 +260,8 @@ def _auth_policies(draw: st.DrawFn, routes: list[Manifest]) -> list[Manifest]:
 @st.composite
 def worlds(draw: st.DrawFn) -> list[Manifest]:
     """A Gateway with its routes, and policies of one of the dialects, or of both."""
-    spec = {"gatewayClassName": "any", "listeners": draw(_listeners())}
+    listeners = draw(_listeners())
+    spec = {"gatewayClassName": "any", "listeners": listeners}
     gateway = {"apiVersion": API, "kind": "Gateway", "metadata": {"name": "g", "namespace": "n"}, "spec": spec}
     routes = [draw(_route("HTTPRoute", "one", "n")), draw(_route("HTTPRoute", "two", "n"))]
     if draw(st.integers(0, 2)) == 0:
@@ -271,7 +272,7 @@ def worlds(draw: st.DrawFn) -> list[Manifest]:
     if draw(st.integers(0, 2)) == 0:
         streams.append(draw(_tls_route("other-stream", "m")))
     which = draw(st.sampled_from(["access", "access", "access", "auth", "both", "today", "today", "all"]))
-    today = draw(policies_of_today(spec["listeners"], routes)) if which in ("today", "all") else []
+    today = draw(policies_of_today(listeners, routes)) if which in ("today", "all") else []
     manifests = [gateway, *routes, *streams, *draw(_grants())]
     if which in ("access", "both", "all"):
         manifests += draw(_access_policies())

@@ -9,7 +9,7 @@ import pytest
 from eastgate.dialects.kuadrant.authorino.evaluate import evaluate
 from eastgate.dialects.kuadrant.authorino.facts import Services
 from eastgate.dialects.kuadrant.authorino.model import Denial, LiteralValue, Scheme
-from eastgate.dialects.kuadrant.schemes import Section, pattern_references, scheme_from
+from eastgate.dialects.kuadrant.schemes import SchemeSection, pattern_references, scheme_from
 from eastgate.manifests.node import Node
 from tests.dialects.kuadrant.authorino.schemes import request
 from tests.dialects.kuadrant.scheme_texts import node
@@ -45,24 +45,24 @@ rules:
 def parts(*policies: Node) -> dict[tuple[str, str], Node]:
     given: dict[tuple[str, str], Node] = {}
     for policy in policies:
-        sections = {Section.PATTERNS: policy.get("patterns"), **_rules(policy["rules"])}
+        sections = {SchemeSection.PATTERNS: policy.get("patterns"), **_rules(policy["rules"])}
         for section, entries in sections.items():
             given.update(((section, name), entry) for name, entry in (entries.items() if entries else ()))
         if "when" in policy:
-            given[Section.CONDITIONS, ""] = policy["when"]
+            given[SchemeSection.CONDITIONS, ""] = policy["when"]
         if (response := policy["rules"].get("response")) is not None:
-            given[Section.UNAUTHORIZED, ""] = response["unauthorized"]
+            given[SchemeSection.UNAUTHORIZED, ""] = response["unauthorized"]
     return given
 
 
-def _rules(rules: Node) -> dict[Section, Node | None]:
+def _rules(rules: Node) -> dict[SchemeSection, Node | None]:
     success = rules.nearest("response", "success")
     return {
-        Section.AUTHENTICATION: rules.get("authentication"),
-        Section.AUTHORIZATION: rules.get("authorization"),
-        Section.CALLBACKS: rules.get("callbacks"),
-        Section.HEADERS: success.get("headers") if success is not None else None,
-        Section.DYNAMIC_METADATA: success.get("filters") if success is not None else None,
+        SchemeSection.AUTHENTICATION: rules.get("authentication"),
+        SchemeSection.AUTHORIZATION: rules.get("authorization"),
+        SchemeSection.CALLBACKS: rules.get("callbacks"),
+        SchemeSection.HEADERS: success.get("headers"),
+        SchemeSection.DYNAMIC_METADATA: success.get("filters"),
     }
 
 
@@ -98,7 +98,7 @@ def test_a_reference_means_the_patterns_of_whichever_policy_has_them() -> None:
 @pytest.mark.parametrize(("compat", "expected"), [(False, False), (True, True)])
 def test_a_reference_to_nothing_denies_unless_it_is_dropped_as_authorino_does(compat: bool, expected: bool) -> None:
     given = parts(ROUTE, GATEWAY)
-    del given[Section.PATTERNS, "reads"]
+    del given[SchemeSection.PATTERNS, "reads"]
     scheme = scheme_from(given, "shop", authorino_compat=compat)
     assert allowed(scheme, compat=compat, method="POST") is expected
 

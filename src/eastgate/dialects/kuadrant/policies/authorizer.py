@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from eastgate.dialects.kuadrant.authorino.authorizer import SchemeAuthorizer
 from eastgate.dialects.kuadrant.authorino.judgement import DECISIVE, StepKind
 from eastgate.dialects.kuadrant.policies.model import RuleKey
-from eastgate.dialects.kuadrant.schemes import Section
+from eastgate.dialects.kuadrant.schemes import SchemeSection
 from eastgate.ir import Origin, RulingStep
 from eastgate.records import dataclass
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 __all__ = ["EffectiveAuthorizer"]
 
 _SECTIONS = {
-    StepKind.WHEN: Section.CONDITIONS,
-    StepKind.IDENTITY: Section.AUTHENTICATION,
-    StepKind.METADATA: Section.METADATA,
-    StepKind.AUTHORIZATION: Section.AUTHORIZATION,
+    StepKind.WHEN: SchemeSection.CONDITIONS,
+    StepKind.IDENTITY: SchemeSection.AUTHENTICATION,
+    StepKind.METADATA: SchemeSection.METADATA,
+    StepKind.AUTHORIZATION: SchemeSection.AUTHORIZATION,
 }
 
 
@@ -35,10 +35,10 @@ class EffectiveAuthorizer(SchemeAuthorizer):
     def origin_of(self, judged: Judgement) -> Origin | None:
         """Return the origin of the rule that refused; of an allowed request, of what recognized the caller."""
         if judged.allowed:
-            return self.origins.get(RuleKey(Section.AUTHENTICATION, judged.recognized_by or ""))
+            return self.origins.get(RuleKey(SchemeSection.AUTHENTICATION, judged.recognized_by or ""))
         return next((self._origin(step) for step in reversed(judged.steps) if step.verdict in DECISIVE), None)
 
     def _origin(self, step: RulingStep) -> Origin | None:
         section = _SECTIONS.get(StepKind(step.kind))
-        name = "" if section is Section.CONDITIONS else step.name
+        name = "" if section is SchemeSection.CONDITIONS else step.name
         return None if section is None else self.origins.get(RuleKey(section, name))

@@ -8,7 +8,7 @@ from eastgate.cluster import moment
 from eastgate.cluster.resources import is_audit
 from eastgate.cluster.targets import RulesOfGateway, RulesOfRoute
 from eastgate.dialects.kuadrant.policies.model import Block, Policy, RuleKey, Strategy
-from eastgate.dialects.kuadrant.schemes import Section
+from eastgate.dialects.kuadrant.schemes import SchemeSection
 from eastgate.ir import PolicyRef
 from eastgate.manifests import Document
 from eastgate.manifests.node import Node
@@ -16,17 +16,17 @@ from eastgate.settings import Settings
 
 __all__ = ["auth_policy"]
 
-_BY_NAME: tuple[tuple[Section, tuple[str, ...]], ...] = (
-    (Section.AUTHENTICATION, ("authentication",)),
-    (Section.METADATA, ("metadata",)),
-    (Section.AUTHORIZATION, ("authorization",)),
-    (Section.HEADERS, ("response", "success", "headers")),
-    (Section.DYNAMIC_METADATA, ("response", "success", "filters")),
-    (Section.CALLBACKS, ("callbacks",)),
+_BY_NAME: tuple[tuple[SchemeSection, tuple[str, ...]], ...] = (
+    (SchemeSection.AUTHENTICATION, ("authentication",)),
+    (SchemeSection.METADATA, ("metadata",)),
+    (SchemeSection.AUTHORIZATION, ("authorization",)),
+    (SchemeSection.HEADERS, ("response", "success", "headers")),
+    (SchemeSection.DYNAMIC_METADATA, ("response", "success", "filters")),
+    (SchemeSection.CALLBACKS, ("callbacks",)),
 )
-_ALONE: tuple[tuple[Section, tuple[str, ...]], ...] = (
-    (Section.UNAUTHENTICATED, ("response", "unauthenticated")),
-    (Section.UNAUTHORIZED, ("response", "unauthorized")),
+_ALONE: tuple[tuple[SchemeSection, tuple[str, ...]], ...] = (
+    (SchemeSection.UNAUTHENTICATED, ("response", "unauthenticated")),
+    (SchemeSection.UNAUTHORIZED, ("response", "unauthorized")),
 )
 
 
@@ -48,6 +48,7 @@ def auth_policy(document: Document, root: Node, _settings: Settings) -> Policy:
         rules=dict(_rules(proper)),
         created=moment(created.value) if created is not None else None,
         audit=is_audit(root),
+        deleted="deletionTimestamp" in root["metadata"],
     )
 
 
@@ -63,10 +64,10 @@ def _rules(proper: Node) -> Iterator[tuple[RuleKey, Node]]:
     """Yield the rules of a block, each with its key. Conditions are one rule, and none where there are none."""
     patterns = proper.get("patterns")
     for name, node in patterns.items() if patterns is not None else ():
-        yield RuleKey(Section.PATTERNS, name), node
+        yield RuleKey(SchemeSection.PATTERNS, name), node
     when = proper.get("when")
     if when is not None and list(when):
-        yield RuleKey(Section.CONDITIONS, ""), when
+        yield RuleKey(SchemeSection.CONDITIONS, ""), when
     rules = proper.get("rules")
     if rules is None:
         return

@@ -28,9 +28,7 @@ def target(ref: Node, to: Checking) -> None:
     if kind.text not in KINDS:
         near = did_you_mean(kind.text, KINDS)
         way_out = f"did you mean `{near}`?" if near else "write kind: HTTPRoute, GRPCRoute or Gateway"
-        message = (
-            f"invalid targetRef.kind {quoted(kind.text)}: it may be HTTPRoute, GRPCRoute or Gateway"
-        )
+        message = f"invalid targetRef.kind {quoted(kind.text)}: it may be HTTPRoute, GRPCRoute or Gateway"
         to.report(codes.SECTION_TARGET_KIND, message, kind, help=way_out)
 
 

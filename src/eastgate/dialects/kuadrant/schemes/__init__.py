@@ -11,7 +11,7 @@ error: a check that is silently left out lets somebody in.
 
 from eastgate.dialects.kuadrant.schemes.conditions import NAMED_PATTERNS_ALL_OF, WHEN_PREDICATES, pattern_references
 from eastgate.dialects.kuadrant.schemes.kinds import AUTH_CONFIG_SPEC, AUTH_CONFIG_SPEC_V1BETA1, RULES
-from eastgate.dialects.kuadrant.schemes.meaning import Section, read_scheme, scheme_from
+from eastgate.dialects.kuadrant.schemes.meaning import SchemeSection, read_scheme, scheme_from
 from eastgate.dialects.kuadrant.schemes.shapes import LONE_SCHEME, SCHEME
 
 __all__ = [
@@ -22,7 +22,7 @@ __all__ = [
     "RULES",
     "SCHEME",
     "WHEN_PREDICATES",
-    "Section",
+    "SchemeSection",
     "pattern_references",
     "read_scheme",
     "scheme_from",

@@ -63,7 +63,7 @@ from eastgate.dialects.kuadrant.schemes.responses import HEADER_WRAPPER, METADAT
 from eastgate.dialects.kuadrant.schemes.styles import entries
 from eastgate.manifests.node import Node
 
-__all__ = ["Section", "read_scheme", "scheme_from"]
+__all__ = ["SchemeSection", "read_scheme", "scheme_from"]
 
 
 def read_scheme(node: Node, namespace: str) -> Scheme:
@@ -91,7 +91,7 @@ def read_scheme(node: Node, namespace: str) -> Scheme:
     )
 
 
-class Section(enum.StrEnum):
+class SchemeSection(enum.StrEnum):
     """A section of a scheme whose entries are given one by one; the last three are single entries without a name."""
 
     AUTHENTICATION = "authentication"
@@ -118,30 +118,30 @@ def scheme_from(
     for (section, name), node in parts.items():
         given.setdefault(section, {})[name] = node
 
-    def entries_of(section: Section) -> Iterable[tuple[str, Node]]:
+    def entries_of(section: SchemeSection) -> Iterable[tuple[str, Node]]:
         return given.get(section, {}).items()
 
-    def single(section: Section) -> Node | None:
+    def single(section: SchemeSection) -> Node | None:
         return given.get(section, {}).get("")
 
-    patterns = named_patterns(entries_of(Section.PATTERNS), drop_missing=authorino_compat)
+    patterns = named_patterns(entries_of(SchemeSection.PATTERNS), drop_missing=authorino_compat)
     return Scheme(
         namespace=namespace,
         hosts=(ANY,),
-        identities=tuple(_identity(name, entry, patterns) for name, entry in entries_of(Section.AUTHENTICATION)),
-        metadata=tuple(_metadata(name, entry, patterns) for name, entry in entries_of(Section.METADATA)),
+        identities=tuple(_identity(name, entry, patterns) for name, entry in entries_of(SchemeSection.AUTHENTICATION)),
+        metadata=tuple(_metadata(name, entry, patterns) for name, entry in entries_of(SchemeSection.METADATA)),
         authorizations=tuple(
-            _authorization(name, entry, patterns) for name, entry in entries_of(Section.AUTHORIZATION)
+            _authorization(name, entry, patterns) for name, entry in entries_of(SchemeSection.AUTHORIZATION)
         ),
         responses=(
-            *(_response(name, entry, patterns, True) for name, entry in entries_of(Section.HEADERS)),
-            *(_response(name, entry, patterns, False) for name, entry in entries_of(Section.DYNAMIC_METADATA)),
+            *(_response(name, entry, patterns, True) for name, entry in entries_of(SchemeSection.HEADERS)),
+            *(_response(name, entry, patterns, False) for name, entry in entries_of(SchemeSection.DYNAMIC_METADATA)),
         ),
-        when=at_gateway(single(Section.CONDITIONS)),
-        unauthenticated=_denial(single(Section.UNAUTHENTICATED)),
-        unauthorized=_denial(single(Section.UNAUTHORIZED)),
+        when=at_gateway(single(SchemeSection.CONDITIONS)),
+        unauthenticated=_denial(single(SchemeSection.UNAUTHENTICATED)),
+        unauthorized=_denial(single(SchemeSection.UNAUTHORIZED)),
         span=span,
-        callbacks=tuple(_callback(name, entry, patterns) for name, entry in entries_of(Section.CALLBACKS)),
+        callbacks=tuple(_callback(name, entry, patterns) for name, entry in entries_of(SchemeSection.CALLBACKS)),
     )
 
 
