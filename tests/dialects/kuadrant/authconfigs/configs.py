@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from eastgate.api.authority import Authority
 from eastgate.api.decisions import Decision
@@ -11,7 +12,7 @@ from eastgate.cluster.question import Question
 from eastgate.settings import Settings
 
 GROUP = "authorino.kuadrant.io"
-Manifest = dict[str, object]
+Manifest = dict[str, Any]
 
 
 def config(name: str, *hosts: str, day: int | None = None, spec: Manifest | None = None) -> Manifest:

@@ -78,7 +78,7 @@ def test_secrets_are_those_of_its_own_namespace() -> None:
 
 def test_audit_lets_everything_pass_and_has_its_hosts() -> None:
     audited = config("n/a", "x.io", day=1, spec=NOBODY)
-    audited["metadata"] = {**audited["metadata"], "annotations": {"eastgate.dev/mode": "audit"}}  # type: ignore[dict-item]
+    audited["metadata"]["annotations"] = {"eastgate.dev/mode": "audit"}
     of = authority(audited, config("n/b", "x.io", day=2))
     decision = ask(of, "host:x.io")
     assert (decision.allowed, decision.policy) == (True, None)

@@ -24,7 +24,7 @@ STATUS = [
 @pytest.mark.parametrize(("configs", "expected"), STATUS)
 def test_conditions_say_which_hosts_are_linked(configs: list[Manifest], expected: list[tuple[str, str, str]]) -> None:
     of = authority(*configs)
-    policy = next(each for each in of.policies if each.ref.name == configs[-1]["metadata"]["name"])  # type: ignore[index]
+    policy = next(each for each in of.policies if each.ref.name == configs[-1]["metadata"]["name"])
     shown = dialects.conditions(policy, of.policies, of.settings, of.world)
     assert [(each.type, each.status, each.reason) for each in shown] == expected
 
