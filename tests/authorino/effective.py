@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from eastgate.dialects.kuadrant.schemes import Section
+from eastgate.dialects.kuadrant.schemes import SchemeSection
 from eastgate.manifests.node import Node
 
 _PATHS: Mapping[str, tuple[str, ...]] = {
-    Section.AUTHENTICATION: ("authentication",),
-    Section.METADATA: ("metadata",),
-    Section.AUTHORIZATION: ("authorization",),
-    Section.HEADERS: ("response", "success", "headers"),
-    Section.DYNAMIC_METADATA: ("response", "success", "dynamicMetadata"),
-    Section.CALLBACKS: ("callbacks",),
-    Section.PATTERNS: ("patterns",),
-    Section.CONDITIONS: ("when",),
-    Section.UNAUTHENTICATED: ("response", "unauthenticated"),
-    Section.UNAUTHORIZED: ("response", "unauthorized"),
+    SchemeSection.AUTHENTICATION: ("authentication",),
+    SchemeSection.METADATA: ("metadata",),
+    SchemeSection.AUTHORIZATION: ("authorization",),
+    SchemeSection.HEADERS: ("response", "success", "headers"),
+    SchemeSection.DYNAMIC_METADATA: ("response", "success", "dynamicMetadata"),
+    SchemeSection.CALLBACKS: ("callbacks",),
+    SchemeSection.PATTERNS: ("patterns",),
+    SchemeSection.CONDITIONS: ("when",),
+    SchemeSection.UNAUTHENTICATED: ("response", "unauthenticated"),
+    SchemeSection.UNAUTHORIZED: ("response", "unauthorized"),
 }
 
 
@@ -31,5 +31,5 @@ def effective_config(parts: Mapping[tuple[str, str], Node]) -> dict[str, Any]:
         for step in way:
             mapping = mapping.setdefault(step, {})
         plain: Any = node.plain()
-        mapping[last] = plain["allOf"] if section == Section.PATTERNS else plain
+        mapping[last] = plain["allOf"] if section == SchemeSection.PATTERNS else plain
     return spec
