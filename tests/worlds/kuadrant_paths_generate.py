@@ -186,7 +186,7 @@ _credentials = st.sampled_from(
 def _api_key(draw: st.DrawFn) -> Manifest:
     api_key: Manifest = {"selector": {"matchLabels": {"group": draw(st.sampled_from(["friends", "others"]))}}}
     if draw(st.booleans()):
-        api_key["allNamespaces"] = False
+        api_key["allNamespaces"] = draw(st.booleans())
     return {"apiKey": api_key, "credentials": draw(_credentials)}
 
 
@@ -220,7 +220,7 @@ _response = st.one_of(
 )
 _callbacks = _named(st.just({"http": {"url": "http://callback.example", "method": "POST"}}), ["log"])
 _filters = _named(_headers, ["one", "two"])
-_metadata = _named(st.just({"userInfo": {"identitySource": "keys"}}), ["who"])
+_metadata = _named(st.just({"http": {"url": "http://metadata.example", "method": "GET"}}), ["who"])
 
 
 @st.composite

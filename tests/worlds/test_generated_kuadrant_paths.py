@@ -5,13 +5,22 @@
 
 from __future__ import annotations
 
+from random import Random
+
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from eastgate import Decision, Question, Settings
 from eastgate.api.authority import Authority
+from eastgate.cluster.points import is_rule_of
+from eastgate.dialects.kuadrant.policies.effective import fold
+from eastgate.dialects.kuadrant.policies.model import Policy
 from eastgate.engine import reference
+from eastgate.gateway.rules import every_rule
+from eastgate.reports.cluster import Cluster
+from eastgate.reports.describe.policy import conditions_of
 from tests.worlds import kuadrant_paths_generate as generate
-from tests.worlds.kuadrant_paths_oracle import Manifest, Topology
+from tests.worlds.kuadrant_paths_oracle import Condition, Manifest, Rule, Topology, key_of
 from tests.worlds.kuadrant_requests_oracle import Call, statuses
 from tests.worlds.test_generated_clusters import authority_of
 
@@ -35,3 +44,52 @@ def test_engine_reference_and_oracle_agree(manifests: list[Manifest], calls: lis
         assert decision.allowed == (decision.status == 200)
         assert decision.outcome == reference.decide(decision.layers, decision.arrival.request)
         assert decision.trace().outcome == decision.outcome
+
+
+@settings(max_examples=150, deadline=None)
+@given(generate.clusters(whole=True))
+def test_effective_rules_are_those_of_the_oracle(manifests: list[Manifest]) -> None:
+    authority, topology = authority_of(manifests, Settings()), Topology(manifests)
+    paths = {path: topology.effective(path) or {} for path in topology.paths()}
+    policies = [policy for policy in authority.policies if isinstance(policy, Policy)]
+    for routed in every_rule(authority.world):
+        point = routed.point
+        assert point.gateway is not None
+        route = f"{point.route.namespace}/{point.route.name}"
+        gateway = f"{point.gateway.namespace}/{point.gateway.name}"
+        (path,) = (
+            path
+            for path in paths
+            if (path.gateway, path.listener, path.kind, path.route)
+            == (gateway, point.listener, point.route.kind, route)
+            and path.rule == (point.rule_name or f"rule-{point.rule + 1}")
+        )
+        effective = fold(policy for policy in policies if is_rule_of(point, policy.target))
+        rules = {
+            str(key): Rule(policy.rules[key].plain(), f"{policy.ref.namespace}/{policy.ref.name}")
+            for key, policy in effective.rules.items()
+        }
+        assert rules == paths[path], path
+
+
+@settings(max_examples=150, deadline=None)
+@given(generate.clusters(whole=True))
+def test_conditions_are_those_of_the_oracle(manifests: list[Manifest]) -> None:
+    authority, topology = authority_of(manifests, Settings()), Topology(manifests)
+    cluster = Cluster(authority)
+    policies = {f"{policy.ref.namespace}/{policy.ref.name}": policy for policy in authority.policies}
+    for policy in topology.policies:
+        conditions = conditions_of(cluster, policies[key_of(policy)])
+        shown = [Condition(each.type, each.status, each.reason, each.message) for each in conditions]
+        assert shown == topology.conditions(policy), key_of(policy)
+
+
+@settings(max_examples=60, deadline=None)
+@given(generate.clusters(), generate.calls, st.randoms(use_true_random=False))
+def test_the_order_of_manifests_changes_nothing(manifests: list[Manifest], calls: list[Call], random: Random) -> None:
+    shuffled = list(manifests)
+    random.shuffle(shuffled)
+    authorities = [authority_of(some, Settings()) for some in (manifests, shuffled)]
+    for call in calls:
+        decisions = [decide(authority, call) for authority in authorities]
+        assert len({(decision.status, decision.policy, decision.rule) for decision in decisions}) == 1, call

@@ -172,23 +172,23 @@ class Decision:
     @property
     def policy(self) -> str | None:
         """Return the policy that decided, as Kind/namespace/name; None where a default did."""
-        origin = self._origin
+        origin = self.origin
         return str(origin.policy) if origin is not None and origin.policy else None
 
     @property
     def rule(self) -> int | None:
         """Return the index of the rule that decided in its policy, from 0."""
-        origin = self._origin
+        origin = self.origin
         return origin.index if origin is not None and origin.policy else None
 
     @property
     def span(self) -> Span | None:
         """Return the span of the rule that decided; None where a default decided."""
-        origin = self._origin
+        origin = self.origin
         return origin.span if origin is not None else None
 
     @property
-    def _origin(self) -> Origin | None:
+    def origin(self) -> Origin | None:
         """Return the source of the rule that decided; where that asked an authorizer, of what decided there."""
         rule = self.outcome.rule
         if rule is None:
@@ -281,6 +281,7 @@ DEAD_ENDS: dict[str | None, str] = {
     ),
     Unroutable.BACKEND_NOT_DECLARED: "the route refers to a backend that no manifest declares",
     Unroutable.UNSUPPORTED_FILTER: "the route has a filter that Eastgate does not know, and that may refuse requests",
+    Unroutable.NO_AUTH_CONFIG: "no AuthConfig is for the host",
 }
 
 UNASKED: dict[str | None, str] = {
@@ -295,7 +296,7 @@ def _reason(decision: Decision) -> str:
     if outcome.rule is not None:
         does = "allows" if outcome.allowed else "denies"
         ruling = decision.ruling
-        text = f"{outcome.rule.origin} {does} it" + (f": {ruling.text}" if ruling is not None else "")
+        text = f"{decision.origin} {does} it" + (f": {ruling.text}" if ruling is not None else "")
     elif outcome.allowed:
         text = f"nothing denies it at {where}" if decision.layers else f"no policy targets {where}"
     elif _is_exhausted(decision):

@@ -30,7 +30,7 @@ _credentials = st.sampled_from(
         {"cookie": {"name": "KEY"}},
     ]
 )
-_patterns = st.sampled_from(
+_patterns: st.SearchStrategy[Manifest] = st.sampled_from(
     [
         {"selector": "request.method", "operator": "eq", "value": "POST"},
         {"selector": "request.headers.x-a", "operator": "neq", "value": "1"},
@@ -76,10 +76,9 @@ def _proper(draw: st.DrawFn) -> Manifest:
     if draw(st.integers(0, 2)) == 0:
         texts = draw(st.lists(st.sampled_from(_PREDICATES), min_size=1, max_size=2, unique=True))
         proper["when"] = [{"predicate": text} for text in texts]
-    drawn = draw(st.lists(_patterns, max_size=2))
-    plain = [pattern for pattern in drawn if "patternRef" not in pattern]
-    if plain or draw(st.integers(0, 3)):
-        proper["patterns"] = {"a": {"allOf": plain}}
+    if draw(st.integers(0, 3)):
+        drawn = draw(st.lists(_patterns, max_size=2))
+        proper["patterns"] = {"a": {"allOf": [pattern for pattern in drawn if "patternRef" not in pattern]}}
     return proper
 
 

@@ -249,8 +249,7 @@ def _why_different(case: Case, decision: Decision) -> str | None:
 
 def _names(decision: Decision) -> tuple[str, ...]:
     """Return the names that `by` may give the policy that decided."""
-    rule = decision.outcome.rule
-    policy = rule.origin.policy if rule is not None else None
+    policy = decision.origin.policy if decision.origin is not None else None
     if policy is None:
         return ("none",)
     return str(policy), str(policy).replace(policy.kind, f"{policy.kind}.{policy.group}", 1)

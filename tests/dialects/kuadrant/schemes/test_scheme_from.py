@@ -61,8 +61,8 @@ def _rules(rules: Node) -> dict[SchemeSection, Node | None]:
         SchemeSection.AUTHENTICATION: rules.get("authentication"),
         SchemeSection.AUTHORIZATION: rules.get("authorization"),
         SchemeSection.CALLBACKS: rules.get("callbacks"),
-        SchemeSection.HEADERS: success.get("headers") if success is not None else None,
-        SchemeSection.DYNAMIC_METADATA: success.get("filters") if success is not None else None,
+        SchemeSection.HEADERS: success.get("headers"),
+        SchemeSection.DYNAMIC_METADATA: success.get("filters"),
     }
 
 

@@ -48,6 +48,7 @@ def auth_policy(document: Document, root: Node, _settings: Settings) -> Policy:
         rules=dict(_rules(proper)),
         created=moment(created.value) if created is not None else None,
         audit=is_audit(root),
+        deleted="deletionTimestamp" in root["metadata"],
     )
 
 

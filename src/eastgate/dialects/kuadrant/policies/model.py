@@ -45,7 +45,8 @@ class RuleKey(NamedTuple):
 class Policy:
     """A policy. Two are equal only if they are the same object: a changed policy is another.
 
-    `written`: the field that has the rules, None where they are in the spec itself, which makes them defaults.
+    `written`: the field that has the rules, None where they are in the spec itself, which makes them defaults. One that
+    is being `deleted` no longer counts.
     """
 
     ref: PolicyRef
@@ -58,6 +59,7 @@ class Policy:
     rules: Mapping[RuleKey, Node] = field(hash=False, repr=False)
     created: str | None = None
     audit: bool = False
+    deleted: bool = False
 
     references: ClassVar[tuple[PolicyRef, ...]] = ()
 
