@@ -89,10 +89,11 @@ class _Way:
     def example(self, facts: RequestFacts) -> str:
         """Return the command that asks about a request."""
         route = self.rule.route
-        known = {
-            name: str(value) for name in ("host", "method", "path") if isinstance(value := getattr(facts, name), str)
-        }
-        question = Question("anonymous", f"route:{route.namespace}/{route.name}", headers={}, **known)
+        host, method, path = (
+            each if isinstance(each, str) else None for each in (facts.host, facts.method, facts.path)
+        )
+        to = f"route:{route.namespace}/{route.name}"
+        question = Question("anonymous", to, host=host, method=method, path=path, headers={})
         return self.context.command(question)
 
     def subjects(self, *policies: Policy) -> tuple[str, ...]:
