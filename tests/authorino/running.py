@@ -26,7 +26,6 @@ from tests.programs.processes import START_SECONDS
 PROGRAMS = ("authorino", "etcd", "kube-apiserver", "kubectl")
 _MODULE = "github.com/kuadrant/authorino"
 SUPERSEDING = "--allow-superseding-host-subsets"
-"""The flag with which a host that another AuthConfig's wildcard means is not taken."""
 _NOT_FOUND = 5  # of gRPC
 _API = "/apis/authorino.kuadrant.io/v1beta3"
 
@@ -60,6 +59,11 @@ class Authorino(ApiServer):
     def __init__(self, folder: Path, *flags: str) -> None:
         super().__init__(folder)
         self.flags = flags
+
+    @property
+    def supersedes(self) -> bool:
+        """Whether a host that another AuthConfig's wildcard means is not taken."""
+        return SUPERSEDING in self.flags
 
     def start(self) -> None:
         if {name for _, name in socket.if_nameindex()} != {"lo"}:
