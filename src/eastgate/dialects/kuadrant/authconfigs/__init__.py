@@ -48,7 +48,7 @@ def _read(document: Document, root: Node, settings: Settings, reporter: Reporter
 
 
 def _codes() -> tuple[ModuleType, ...]:
-    from eastgate.dialects.kuadrant.authconfigs import codes
+    from eastgate.dialects.kuadrant.schemes import codes
 
     return (codes,)
 
