@@ -39,7 +39,9 @@ def _target_exists(policy: Policy, world: World) -> bool:
 
 
 def conditions(policy: Policy, policies: Sequence[Policy], _settings: Settings, world: World) -> list[Condition]:
-    """Return the conditions `Accepted` and `Enforced` of a policy."""
+    """Return the conditions `Accepted` and `Enforced` of a policy. One that is being deleted gets none."""
+    if policy.deleted:
+        return []
     if not _target_exists(policy, world):
         message = f"AuthPolicy target {_target_name(policy.target)} was not found"
         return [Condition("Accepted", "False", "TargetNotFound", message)]
@@ -86,7 +88,7 @@ def _ways(policy: Policy, policies: Sequence[Policy], world: World) -> Iterator[
     from eastgate.cluster.points import is_rule_of
     from eastgate.gateway.rules import every_rule
 
-    accepted = [each for each in policies if not each.audit and _target_exists(each, world)]
+    accepted = [each for each in policies if not (each.audit or each.deleted) and _target_exists(each, world)]
     for routed in every_rule(world):
         rule = routed.point
         if rule.gateway is not None and is_rule_of(rule, policy.target):
