@@ -3,7 +3,11 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-WORKERS ?= auto
+# Many tests wait for proxies: with one worker more than there are processors, others run meanwhile.
+WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+
+# Tests start hundreds of commands: each would compile its modules anew where the environment forbids writing them.
+export PYTHONDONTWRITEBYTECODE =
 
 .PHONY: demo test quick mutants fuzz spire apiserver authorino kuadrant istio expressions netpol bench lint fmt docs clean
 
@@ -20,10 +24,10 @@ demo: $(READY)  ## a tour of a small shop and one of agents and their tools, thr
 
 test: lint  ## everything that CI runs
 	@$(BIN)/eastgate test conformance examples
-	@$(BIN)/python -m pytest -n $(WORKERS) --cov --cov-report=term:skip-covered
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --cov --cov-report=term:skip-covered
 
 quick: $(READY)  ## the inner loop: decision tables and the tests that start no process, with few examples each
-	@$(BIN)/python -m pytest --quick -n $(WORKERS)
+	@$(BIN)/python -m pytest --quick -n auto
 
 lint: $(READY)  ## style, types, layers
 	@$(BIN)/ruff check .

@@ -19,7 +19,7 @@ _NOT_FOUND = 404
 
 @dataclass(frozen=True)
 class Explanations:
-    """The rulings that rows may cite: where Eastgate denies, and where it allows. And single rows, by table and case."""
+    """The rulings that rows may cite where Eastgate denies, and where it allows; and single rows, by table and case."""
 
     stricter: frozenset[str]
     wider: frozenset[str]

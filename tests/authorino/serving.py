@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from eastgate.convert.authconfigs import auth_config
 from eastgate.reports.tables import Table
@@ -48,10 +49,16 @@ def _age(config: Manifest) -> tuple[str, str]:
     return str(config["metadata"].get("creationTimestamp", "")), name_of(config)
 
 
+def serving(table: Table, authorino: Authorino, issuers: Issuers) -> AbstractContextManager[Served]:
+    """Serve the AuthConfigs of a table."""
+    return serving_objects(manifests(table), table.jwks, authorino, issuers)
+
+
 @contextmanager
-def serving(table: Table, authorino: Authorino, issuers: Issuers) -> Iterator[Served]:
-    """Serve the AuthConfigs of a table, the oldest first, with issuers of ours in place of those that they name."""
-    objects = manifests(table)
+def serving_objects(
+    objects: list[Manifest], jwks: Mapping[str, Path], authorino: Authorino, issuers: Issuers
+) -> Iterator[Served]:
+    """Serve AuthConfigs, the oldest first, with issuers of ours in place of those that they name."""
     configs = {name_of(each): each for each in sorted(filter(is_config, objects), key=_age)}
     secrets = [each for each in objects if each["kind"] == "Secret"]
     namespaces = {name.partition("/")[0] for name in (*configs, *map(name_of, secrets))}
@@ -61,7 +68,7 @@ def serving(table: Table, authorino: Authorino, issuers: Issuers) -> Iterator[Se
     problems: dict[str, str] = {}
     for name, config in configs.items():
         namespace, _, own = name.partition("/")
-        problem = authorino.create_config(namespace, own, issuers.in_place(spec_of(config), table.jwks))
+        problem = authorino.create_config(namespace, own, issuers.in_place(spec_of(config), jwks))
         if problem is not None:
             problems[name] = problem
         problems |= authorino.wait_for_configs()  # the next is younger

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -11,12 +13,28 @@ from hypothesis import HealthCheck, Phase, given, settings
 from tests.authorino.asking import SERVED_BY, ask
 from tests.authorino.deciding import table_of
 from tests.authorino.requests import Issuers
-from tests.authorino.running import Authorino
+from tests.authorino.running import SUPERSEDING, Authorino
 from tests.authorino.serving import serving
 from tests.worlds import authconfig_hosts_generate as generate
 from tests.worlds.authconfig_hosts_oracle import Links, Manifest, name_of
 
 pytestmark = pytest.mark.authorino
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["", "superseding"])
+def authorino(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Authorino]:
+    flags = (SUPERSEDING,) if request.param else ()
+    with Authorino(tmp_path_factory.mktemp("authorino"), *flags) as started:
+        yield started
+
+
+_examples = count()
+
+
+def renamed(config: Manifest, number: int) -> Manifest:
+    """Return an AuthConfig of another namespace. Authorino remembers the hosts of those that are gone, by name."""
+    metadata = config["metadata"]
+    return {**config, "metadata": {**metadata, "namespace": f"{metadata['namespace']}-{number}"}}
 
 
 def saying_its_name(config: Manifest) -> Manifest:
@@ -41,7 +59,9 @@ def case(host: str) -> Manifest:
 def test_authorino_and_oracle_agree_who_serves_a_host(
     authorino: Authorino, issuers: Issuers, tmp_path: Path, configs: list[Manifest], hosts: list[str]
 ) -> None:
-    links = Links(configs)
+    number = next(_examples)
+    configs = [renamed(each, number) for each in configs]
+    links = Links(configs, superseding=SUPERSEDING in authorino.flags)
     table = table_of("hosts", [saying_its_name(each) for each in configs], [case(host) for host in hosts], tmp_path)
     with serving(table, authorino, issuers) as served:
         loose = {name for name, hosts in links.loose.items() if hosts}

@@ -18,6 +18,7 @@ from eastgate.cluster import (
     ExternalWorkload,
     GatewayNamed,
     GatewaysMatching,
+    HostNamed,
     Namespace,
     Owner,
     Pod,
@@ -181,7 +182,7 @@ class NaiveWorld:
                 return not facts.derived and (pod.namespace, pod.name) == (namespace, name)
             case ExternalsMatching() | GatewaysMatching() | GatewayNamed() | RouteNamed() | BackendNamed():
                 return False
-            case RulesOfGateway() | RulesOfRoute():
+            case RulesOfGateway() | RulesOfRoute() | HostNamed():
                 return False
 
     def find(self, namespace: str, name: str) -> list[str]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping
+from dataclasses import replace
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
+from tests.istio.callers import cluster_of, proxy_of_caller
 from tests.istio.client import Call
 from tests.istio.cluster import Cluster, address_of
 from tests.istio.envoy import access_log
@@ -36,6 +38,7 @@ class AmbientPlacement:
     def __init__(self, cluster: Cluster, configured: Mapping[str, Any], ca: TestCa, folder: Path) -> None:
         self._cluster, self._ca = cluster, ca
         self._proxies: Any = configured["proxies"]
+        self._callers: Any = configured.get("callers")
         self._state: Any = configured.get("ambient")
         self._log = access_log(folder)
 
@@ -43,10 +46,12 @@ class AmbientPlacement:
         """Return the call to a waypoint, which callers in plaintext pass by, and what ztunnels decide."""
         steps = Steps()
         caller = caller_of(case, self._cluster)
-        waypoint = self._waypoint_of(destination) if caller.identity is not None else None
+        waypoint, has_identity = self._next(case, destination) if caller.identity is not None else (None, False)
         if waypoint is not None:
-            steps.calls.append(self._call(placed, case, caller, destination, waypoint))
+            steps.calls.append(self._call(placed, case, caller, self._addressed(destination), waypoint))
             caller = Caller(self._cluster.identity(waypoint), address_of(self._cluster.pods[waypoint]))
+        elif not has_identity:
+            caller = Caller(None, caller.address)
         for pod in destination.pods:
             address = address_of(self._cluster.pods[pod])
             connection = Connection(caller.address, address, destination.port, caller.identity)
@@ -54,6 +59,26 @@ class AmbientPlacement:
             verdict = decide(self._state["policies"] or (), pod.partition("/")[0], selecting, connection)
             steps.answers.append(judge_ztunnel(verdict))
         return steps
+
+    def _next(self, case: Manifest, destination: Destination) -> tuple[str | None, bool]:
+        """Return the waypoint that a caller is led to, and whether its identity is seen there, or else at the pod."""
+        proxy = proxy_of_caller(case, self._cluster)
+        if proxy is None:
+            return self._waypoint_of(self._addressed(destination)), True
+        if destination.service is None:  # which only a ztunnel leads to a waypoint
+            return None, True
+        hops = self._callers[f"{proxy['namespace']}/{proxy['name']}"].get(cluster_of(*destination.service))
+        if not hops:
+            raise Unanswerable("the proxy of the caller leads it nowhere")
+        addresses = {hop["address"] for hop in hops}
+        to_waypoint = [pod for pod in waypoints(self._cluster) if address_of(self._cluster.pods[pod]) in addresses]
+        return next(iter(to_waypoint), None), all(hop["isTunnel"] for hop in hops)
+
+    def _addressed(self, destination: Destination) -> Destination:
+        """Return what a connection is addressed to: where a Service has no address, its pods."""
+        service = self._cluster.service(destination.service[0]) if destination.service is not None else None
+        is_headless = service is not None and service["spec"]["clusterIP"] == "None"
+        return replace(destination, service=None) if is_headless else destination
 
     def _waypoint_of(self, destination: Destination) -> str | None:
         """Return the pod of the waypoint that istiod has bound to what is called."""

@@ -37,7 +37,10 @@ class HttpRequest:
 
 @dataclass(frozen=True)
 class Call:
-    """What is sent to a listener: over mutual TLS with an identity, over plain TLS (`is_tls`), or over neither."""
+    """What is sent to a listener: over mutual TLS with an identity, over plain TLS (`is_tls`), or over neither.
+
+    `carries_tls`: the bytes are those of a TLS handshake that is not for the listener.
+    """
 
     source: str
     address: str
@@ -46,6 +49,7 @@ class Call:
     http: HttpRequest | None
     sni: str | None = None
     is_tls: bool = False
+    carries_tls: bool = False
 
 
 @dataclass(frozen=True)
@@ -107,12 +111,22 @@ def _protocols(call: Call) -> tuple[str, ...]:
 def _converse(connection: socket.socket, call: Call) -> tuple[int, str]:
     """Return the status, which is 0 where the connection is closed, and what shows it."""
     if call.http is None:
-        connection.sendall(_BYTES)
-        echoed = connection.recv(len(_BYTES))
-        return (REACHED, "echo") if echoed and echoed in _BYTES else (0, f"bytes: {echoed!r}")
+        sent = _client_hello(call.sni) if call.carries_tls else _BYTES
+        connection.sendall(sent)
+        echoed = connection.recv(len(sent))
+        return (REACHED, "echo") if echoed and echoed in sent else (0, f"bytes: {echoed!r}")
     if call.http.needs_http2:
         return _http2(connection, call.http, secure=call.identity is not None)
     return _http1(connection, call.http)
+
+
+def _client_hello(name: str | None) -> bytes:
+    """Return the first message of a TLS handshake with a server of some name."""
+    sent = ssl.MemoryBIO()
+    context = ssl.create_default_context()
+    with contextlib.suppress(ssl.SSLWantReadError):
+        context.wrap_bio(ssl.MemoryBIO(), sent, server_hostname=name).do_handshake()
+    return sent.read()
 
 
 def _http1(connection: socket.socket, http: HttpRequest) -> tuple[int, str]:

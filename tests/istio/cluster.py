@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address
 from typing import Any
 
 import yaml
 
-from tests.istio.gateways import GATEWAY_NAME, gateway_classes, gateway_pod, gateway_service
+from tests.istio.gateways import (
+    GATEWAY_NAME,
+    complete_mesh_gateways,
+    gateway_classes,
+    gateway_pod,
+    gateway_service,
+    is_gateway_pod,
+)
 from tests.istio.tables import DecisionTable, Manifest
 from tests.istio.tokens import trust_our_key
 
@@ -54,7 +61,7 @@ class Cluster:
 
     @property
     def data_plane(self) -> str:
-        return str(self.table.settings.get("istioDataPlane", "sidecar"))
+        return str(self.table.settings.get("istioDataPlane", "auto"))
 
     def of_kind(self, kind: str, group: str | None = None) -> list[Manifest]:
         """Return all objects of a kind."""
@@ -72,9 +79,8 @@ class Cluster:
             if labels and pod["metadata"]["namespace"] == namespace and labels.items() <= labels_of(pod).items()
         ]
 
-    def is_injected(self, key: str) -> bool:
+    def is_injected(self, pod: Manifest) -> bool:
         """Return whether the labels of a pod and its namespace give it a sidecar."""
-        pod = self.pods[key]
         own = {**(pod["metadata"].get("annotations") or {}), **labels_of(pod)}.get("sidecar.istio.io/inject")
         labels = self._namespace_labels(pod)
         by_namespace = labels.get(_INJECTION)
@@ -82,14 +88,13 @@ class Cluster:
             return False
         return own == "true" or by_namespace == "enabled" or "istio.io/rev" in {**labels, **labels_of(pod)}
 
-    def is_ambient(self, key: str) -> bool:
+    def is_ambient(self, pod: Manifest) -> bool:
         """Return whether the labels of a pod and its namespace put it behind a ztunnel."""
-        pod = self.pods[key]
         own = labels_of(pod).get(_AMBIENT_MODE)
-        return (own or self._namespace_labels(pod).get(_AMBIENT_MODE)) == "ambient" and not self.is_injected(key)
+        return (own or self._namespace_labels(pod).get(_AMBIENT_MODE)) == "ambient" and not self.is_injected(pod)
 
-    def question(self, proxies: list[Manifest], *, ambient: bool = False) -> Manifest:
-        """Return what istiod is to be asked for the configuration of some proxies.
+    def question(self, proxies: list[Manifest], *, callers: Sequence[Manifest] = (), ambient: bool = False) -> Manifest:
+        """Return what istiod is to be asked for the configuration of some proxies, and for the ways of callers.
 
         For ztunnels it reads policies from the API server, and not from where it has those of other proxies.
         """
@@ -99,11 +104,11 @@ class Cluster:
             "istio": [one for one in self.objects if group_of(one) in _ISTIO_GROUPS],
             "mesh": self.mesh,
             "proxies": proxies,
+            "callers": callers,
         }
 
-    def proxy(self, key: str, kind: str) -> Manifest:
+    def proxy(self, pod: Manifest, kind: str) -> Manifest:
         """Return the proxy of a pod, as istiod is asked about it: a sidecar, router or waypoint."""
-        pod = self.pods[key]
         return {
             "name": pod["metadata"]["name"],
             "namespace": pod["metadata"]["namespace"],
@@ -112,6 +117,10 @@ class Cluster:
             "labels": labels_of(pod),
             "serviceAccount": account_of(pod),
         }
+
+    def is_gateway(self, pod: Manifest) -> bool:
+        """Return whether a pod is the proxy of a Gateway, of either API."""
+        return is_gateway_pod(pod, self.objects)
 
     def identity(self, key: str) -> str:
         """Return the identity of a pod."""
@@ -133,6 +142,7 @@ def complete(table: DecisionTable, addresses: Addresses) -> Cluster:
     cluster.objects = [one for one in cluster.objects if one["kind"] != "ConfigMap"]
     _add_namespaces(cluster)
     _add_gateways(cluster)
+    cluster.objects += complete_mesh_gateways(cluster.objects, _ports_asked(table))
     return cluster
 
 
@@ -234,10 +244,20 @@ def _add_namespaces(cluster: Cluster) -> None:
     declared = {one["metadata"]["name"] for one in cluster.of_kind("Namespace")}
     for name in sorted(names - declared):
         cluster.objects.append({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-    for key, pod in cluster.pods.items():
-        if cluster.data_plane == "ambient" or cluster.is_ambient(key):
+    for pod in cluster.pods.values():
+        if cluster.data_plane == "ambient" or cluster.is_ambient(pod):
             annotations = pod["metadata"].setdefault("annotations", {})
             annotations["ambient.istio.io/redirection"] = "enabled"
+
+
+def _ports_asked(table: DecisionTable) -> dict[str, set[int]]:
+    """Return the ports of each pod that is asked about by its name."""
+    asked: dict[str, set[int]] = {}
+    for case in table.cases:
+        kind, _, key = case["to"].partition(":")
+        if kind == "pod" and "port" in case:
+            asked.setdefault(key, set()).add(case["port"])
+    return asked
 
 
 def _add_gateways(cluster: Cluster) -> None:

@@ -25,6 +25,13 @@ class Explanations:
     rows: frozenset[tuple[str, str]]
 
 
+def read_limits() -> frozenset[tuple[str, str]]:
+    """Read the rows, by table and case, that Eastgate does not decide as Istio does."""
+    limits = yaml.safe_load(FILE.read_text(encoding="utf-8"))["limits"]
+    assert all(row.keys() == {"table", "case", "because"} for row in limits)
+    return frozenset((row["table"], row["case"]) for row in limits)
+
+
 def read_explanations() -> Explanations:
     """Read the explained differences."""
     written = yaml.safe_load(FILE.read_text(encoding="utf-8"))

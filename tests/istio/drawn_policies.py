@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from random import Random
 
 from tests.istio.tables import Manifest
@@ -80,8 +80,7 @@ class PolicyDraw:
         """Draw one to four AuthorizationPolicies, and often other kinds."""
         drawn = [self._authorization(f"policy-{number}") for number in range(self._random.choice((1, 1, 2, 2, 3, 4)))]
         drawn += [self._tokens(f"tokens-{number}") for number in range(self._random.choice((0, 1, 1, 2)))]
-        drawn += [self._peers(f"peers-{number}") for number in range(self._random.choice((0, 0, 1, 2)))]
-        return drawn
+        return [*drawn, *self._dated_peers(self._random.choice((0, 0, 1, 2)))]
 
     def targeting(self, policy: Manifest, target: Manifest) -> Manifest:
         """Return a policy that has a target instead of a selector, sometimes."""
@@ -164,6 +163,14 @@ class PolicyDraw:
         if self._random.random() < 0.3:
             rule["audiences"] = self._random.choice((["shop"], ["other"], ["shop", "other"]))
         return rule | self._locations[issuer]
+
+    def _dated_peers(self, count: int) -> Iterator[Manifest]:
+        """Draw PeerAuthentications, the later ones older or younger: of two of one age, a ztunnel may obey either."""
+        ages = self._random.sample(range(1, 10), count)
+        for number, age in enumerate(ages):
+            policy = self._peers(f"peers-{number}")
+            policy["metadata"]["creationTimestamp"] = f"2024-01-0{age}T00:00:00Z"
+            yield policy
 
     def _peers(self, name: str) -> Manifest:
         spec: Manifest = {**self._selector(), "mtls": {"mode": self._random.choice(self._modes)}}

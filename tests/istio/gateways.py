@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
 from tests.istio.tables import Manifest
 
 GATEWAY_NAME = "gateway.networking.k8s.io/gateway-name"
 WAYPOINT_CLASS = "istio-waypoint"
+_MESH_GROUP = "networking.istio.io"
 _CONTROLLERS = {"istio": "istio.io/gateway-controller", WAYPOINT_CLASS: "istio.io/mesh-controller"}
 
 
@@ -74,3 +77,77 @@ def _labels(gateway: Manifest) -> dict[str, str]:
     if is_waypoint(gateway):
         labels["gateway.istio.io/managed"] = "istio.io-mesh-controller"
     return labels
+
+
+# Gateways of Istio's own API
+
+
+def is_gateway_pod(pod: Manifest, objects: Iterable[Manifest]) -> bool:
+    """Return whether a pod is the proxy of a Gateway, of either API."""
+    labels = _labels_of(pod).items()
+    if GATEWAY_NAME in _labels_of(pod):
+        return True
+    selectors = (gateway["spec"].get("selector") for gateway in _mesh_gateways(objects))
+    return any(selector and selector.items() <= labels for selector in selectors)
+
+
+def complete_mesh_gateways(objects: Sequence[Manifest], asked: Mapping[str, Iterable[int]]) -> list[Manifest]:
+    """Return what a table leaves to other manifests: Gateways for the pods of Istio's installers, and routes.
+
+    A Gateway that no VirtualService is for answers 404 to everything. `asked` are ports by the pods that have them.
+    """
+    installed = [
+        _mesh_gateway(pod, asked.get(_key(pod), ()))
+        for pod in objects
+        if pod["kind"] == "Pod" and _is_installed(pod) and not is_gateway_pod(pod, objects)
+    ]
+    routed = {
+        name if "/" in name else f"{service['metadata']['namespace']}/{name}"
+        for service in objects
+        if service["kind"] == "VirtualService"
+        for name in service["spec"].get("gateways") or ()
+    }
+    gateways = [*_mesh_gateways(objects), *installed]
+    return [*installed, *(_virtual_service(gateway) for gateway in gateways if _key(gateway) not in routed)]
+
+
+def _mesh_gateways(objects: Iterable[Manifest]) -> Iterator[Manifest]:
+    for one in objects:
+        if one["kind"] == "Gateway" and str(one["apiVersion"]).startswith(f"{_MESH_GROUP}/"):
+            yield one
+
+
+def _is_installed(pod: Manifest) -> bool:
+    """Return whether a pod has the label that the gateways of `istioctl install` and of the charts have."""
+    return _labels_of(pod).get("istio", "").endswith("gateway")
+
+
+def _mesh_gateway(pod: Manifest, ports: Iterable[int]) -> Manifest:
+    servers = [
+        {"port": {"number": port, "name": f"http-{port}", "protocol": "HTTP"}, "hosts": ["*"]} for port in sorted(ports)
+    ]
+    selector = {"istio": _labels_of(pod)["istio"]}
+    return _of_mesh("Gateway", pod, {"selector": selector, "servers": servers})
+
+
+def _virtual_service(gateway: Manifest) -> Manifest:
+    destination = {"host": "elsewhere.invalid", "port": {"number": 80}}
+    spec = {
+        "hosts": ["*"],
+        "gateways": [gateway["metadata"]["name"]],
+        "http": [{"route": [{"destination": destination}]}],
+    }
+    return _of_mesh("VirtualService", gateway, spec)
+
+
+def _of_mesh(kind: str, like: Manifest, spec: Manifest) -> Manifest:
+    metadata = {"name": like["metadata"]["name"], "namespace": like["metadata"]["namespace"]}
+    return {"apiVersion": f"{_MESH_GROUP}/v1", "kind": kind, "metadata": metadata, "spec": spec}
+
+
+def _key(manifest: Manifest) -> str:
+    return f"{manifest['metadata']['namespace']}/{manifest['metadata']['name']}"
+
+
+def _labels_of(manifest: Manifest) -> Mapping[str, str]:
+    return manifest["metadata"].get("labels") or {}

@@ -11,6 +11,7 @@ from typing import Any, Self
 
 from tests.istio.ambient import AmbientPlacement, waypoints
 from tests.istio.authorizers import Authorizers
+from tests.istio.callers import endpoint_slices, proxy_of_caller
 from tests.istio.client import Client, Reply
 from tests.istio.cluster import Addresses, Cluster, complete
 from tests.istio.envoy import Envoy, EnvoyFailed, cluster_on_loopback
@@ -22,7 +23,7 @@ from tests.istio.placing import Placed, Steps
 from tests.istio.protocols import detect_protocols
 from tests.istio.proxies import ProxyPlacement
 from tests.istio.questions import Destination, Unanswerable, destination_of, request_of
-from tests.istio.tables import DecisionTable
+from tests.istio.tables import DecisionTable, Manifest
 
 _MOST_TABLES = 40  # in one Envoy
 
@@ -104,7 +105,9 @@ class Oracle:
         of_bytes = [number for number in destinations if request_of(table.cases[number], cluster) is None]
         detect_protocols([destinations[number] for number in of_bytes], cluster)
         asked = _Asked(table, answers)
-        configured = self._ask_istiod(cluster, destinations.values())
+        called = {number: each for number, each in destinations.items() if each.kind == "ambient"}
+        callers = [proxy_of_caller(table.cases[number], cluster) for number in called]
+        configured = self._ask_istiod(cluster, destinations.values(), [each for each in callers if each is not None])
         asked.rejections = configured["rejections"]
         if "error" in configured:
             asked.answers = [each or unanswerable(f"istiod: {configured['error']}") for each in answers]
@@ -119,15 +122,19 @@ class Oracle:
                 answers[number] = unanswerable(str(why))
         return asked
 
-    def _ask_istiod(self, cluster: Cluster, destinations: Iterable[Destination]) -> dict[str, Any]:
+    def _ask_istiod(
+        self, cluster: Cluster, destinations: Iterable[Destination], callers: Sequence[Manifest]
+    ) -> dict[str, Any]:
         kinds = {pod: each.kind for each in destinations for pod in each.pods}
         proxies = {pod: kind for pod, kind in kinds.items() if kind != "ambient"}
         is_ambient = "ambient" in kinds.values()
         if is_ambient:
             proxies |= dict.fromkeys(waypoints(cluster), "waypoint")
         istiod = self._ambient_istiod if is_ambient else self._istiod
-        wanted = [cluster.proxy(pod, kind) for pod, kind in proxies.items()]
-        return istiod.ask(cluster.question(wanted, ambient=is_ambient))
+        wanted = [cluster.proxy(cluster.pods[pod], kind) for pod, kind in proxies.items()]
+        if callers:
+            cluster.objects += endpoint_slices(cluster)
+        return istiod.ask(cluster.question(wanted, callers=callers, ambient=is_ambient))
 
     def _ask(self, batch: Sequence[_Asked], folder: Path) -> Iterator[Answers]:
         """Ask one Envoy everything; where it does not start, each table by itself."""

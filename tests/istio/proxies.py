@@ -30,7 +30,7 @@ class ProxyPlacement:
         """Return the calls to each pod.
 
         A caller of the mesh speaks plaintext where the port has no TLS, as its proxy would have learned. A gateway's
-        TLS is for anybody.
+        TLS is for anybody. Bytes in plaintext with a name in TLS are a handshake of the application's own.
         """
         steps = Steps()
         caller = caller_of(case, self._cluster)
@@ -40,10 +40,11 @@ class ProxyPlacement:
             http = request_of(case, self._cluster, [pod])
             is_tls = listener is not None and has_tls(listener)
             identity, sni = caller.identity if is_tls else None, case.get("sni")
-            call = Call(caller.address, address, destination.port, identity, http, sni)
+            carries_tls = identity is None and http is None and sni is not None
+            call = Call(caller.address, address, destination.port, identity, http, sni, carries_tls=carries_tls)
             if is_tls and destination.kind == "router":
                 host = http.host.partition(":")[0] if http is not None else None
-                call = replace(call, sni=sni or host, is_tls=True)
+                call = replace(call, sni=sni or host, is_tls=True, carries_tls=False)
             steps.calls.append(call)
         return steps
 

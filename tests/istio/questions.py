@@ -49,7 +49,7 @@ def destination_of(case: Manifest, cluster: Cluster) -> Destination:
                 raise Unanswerable(f"there is no pod {key}")
             if port is None:
                 raise Unanswerable("the port is unknown")
-            return Destination((key,), port, _proxy_kind(key, cluster))
+            return Destination((key,), port, proxy_kind(cluster.pods[key], cluster))
         case "service":
             return _of_service(key, port, cluster)
         case "gateway":
@@ -57,13 +57,14 @@ def destination_of(case: Manifest, cluster: Cluster) -> Destination:
     raise Unanswerable(f"a question to a {kind}")
 
 
-def _proxy_kind(key: str, cluster: Cluster) -> str:
-    if GATEWAY_NAME in labels_of(cluster.pods[key]):
+def proxy_kind(pod: Manifest, cluster: Cluster) -> str:
+    """Return the kind of proxy that a pod has."""
+    if cluster.is_gateway(pod):
         return "router"
     match cluster.data_plane:
-        case "auto" if cluster.is_ambient(key):
+        case "auto" if cluster.is_ambient(pod):
             return "ambient"
-        case "auto" if not cluster.is_injected(key):
+        case "auto" if not cluster.is_injected(pod):
             return "none"
         case "ambient":
             return "ambient"
@@ -84,7 +85,7 @@ def _of_service(key: str, port: int | None, cluster: Cluster) -> Destination:
     target = target_port(named, cluster.pods[pods[0]])
     if target is None:
         raise Unanswerable(f"no container has a port named {named['targetPort']}")
-    return Destination(tuple(pods), target, _proxy_kind(pods[0], cluster), (key, port))
+    return Destination(tuple(pods), target, proxy_kind(cluster.pods[pods[0]], cluster), (key, port))
 
 
 def target_port(port: Manifest, pod: Manifest) -> int | None:

@@ -146,7 +146,7 @@ class Decider:
         self._has_network_policies = self.engine.has_network_policies
         self._rejections = self.engine.count(rejection.RejectedPolicy)
         self._unconsidered = Unconsidered(rejected=self._rejections)
-        self._resolver = Resolver(self._world, self._settings, self._cross, self.engine.is_guarded)
+        self._resolver = Resolver(self._world, self._settings, self._cross, self.engine.is_guarded, self.engine)
         self._routing_fields: frozenset[Attribute] | None = None
         self._passed: dict[tuple[Point, ...], _Passed] = {}
 

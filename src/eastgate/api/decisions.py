@@ -281,6 +281,7 @@ DEAD_ENDS: dict[str | None, str] = {
     ),
     Unroutable.BACKEND_NOT_DECLARED: "the route refers to a backend that no manifest declares",
     Unroutable.UNSUPPORTED_FILTER: "the route has a filter that Eastgate does not know, and that may refuse requests",
+    Unroutable.NO_AUTH_CONFIG: "no AuthConfig is for the host",
 }
 
 UNASKED: dict[str | None, str] = {

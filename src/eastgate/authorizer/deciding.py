@@ -140,7 +140,9 @@ class LiveAuthorizer:
             question = _question(check, headers, source, where.where, check.port)
             return [LiveQuestion(question, (where,), unknown=unknown, all_headers=check.all_headers)]
         destinations = (
-            (where,) if where is not None else destinations_of(check, self.options.to, world, self._gateways_for)
+            (where,)
+            if where is not None
+            else destinations_of(check, self.options.to, world, self._gateways_for, self._authority.engine)
         )
         return [
             LiveQuestion(

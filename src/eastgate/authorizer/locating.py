@@ -1,20 +1,25 @@
 """Finds where a checked request goes, from what the operator configured down to what the proxy sees of it.
 
 The host is what a client wrote. So it may choose a Gateway only where one alone takes it; and where the request also
-came in by the address of a pod, the pod's policies are asked as well as the Gateway's, and both must allow.
+came in by the address of a pod, the pod's policies are asked as well as the Gateway's, and both must allow. So are the
+AuthConfigs, where one is for the host however it is spelt: Authorino compares it with letter case, and Gateways do not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Final, Protocol
 
-from eastgate.api.questions.ends import Gateway, Pod
+from eastgate.api.questions.ends import Gateway, Host, Pod
 from eastgate.authorizer.checks import ProxyCheck
-from eastgate.cluster import Route, World
+from eastgate.cluster import HostNamed, Route, World
 from eastgate.gateway.attachment import attached_routes, distinct_listeners, is_http
 from eastgate.gateway.hostnames import comparable, hostnames_of
+from eastgate.ir.hosts import comparable_host
 
 __all__ = ["GatewaysByHost", "Nowhere", "destinations_of", "port_of"]
+
+_LOOKUP: Final = "host"  # the extension with the host that Authorino looks up, instead of the request's
 
 _MOST_HOSTS = 4096  # that are remembered
 
@@ -23,12 +28,27 @@ class Nowhere(Exception):  # noqa: N818 - says what is known
     """Nobody can tell where a request goes."""
 
 
+class PoliciesByHost(Protocol):
+    """The policies of an authorizer that finds them by host."""
+
+    @property
+    def has_hosts(self) -> bool: ...
+    def host_point(self, host: str) -> HostNamed | None: ...
+
+
 def destinations_of(
-    check: ProxyCheck, default: str | None, world: World, gateways_for: Callable[[str | None], tuple[str, ...]]
+    check: ProxyCheck,
+    default: str | None,
+    world: World,
+    gateways_for: Callable[[str | None], tuple[str, ...]],
+    policies: PoliciesByHost | None = None,
 ) -> tuple[str, ...]:
     """Return where a request goes, in the words of `--to`: ALL must allow it. Raises Nowhere."""
+    by_host = policies if policies is not None and policies.has_hosts else None
     if check.to is not None:
         return (check.to,)
+    if by_host is not None and _LOOKUP in check.extensions:
+        return (Host(check.extensions[_LOOKUP]),)
     if default is not None:
         return (default,)
     gateways = gateways_for(check.host)
@@ -36,9 +56,16 @@ def destinations_of(
         raise Nowhere(f"the Gateways {' and '.join(gateways)} take its host")
     pod = world.by_ip(check.destination[0]) if check.destination is not None else None
     destinations = (*gateways, *([] if pod is None else [Pod(pod.namespace, pod.name)]))
+    if by_host is not None and check.host is not None and (not destinations or _may_serve(by_host, check.host)):
+        return (Host(check.host), *destinations)
     if not destinations:
         raise Nowhere("no Gateway takes its host, and no pod has the address that it came in by")
     return destinations
+
+
+def _may_serve(policies: PoliciesByHost, host: str) -> bool:
+    """Return whether a policy is for a host, in this spelling or in that which others compare."""
+    return any(policies.host_point(spelling) is not None for spelling in (host, comparable_host(host)))
 
 
 class GatewaysByHost:

@@ -73,7 +73,7 @@ _SERVICE_PORT = each(
 _SERVICE = record(
     {
         "metadata": record({"labels": STRINGS}),
-        "spec": record({"selector": STRINGS, "ports": _SERVICE_PORT, "type": TEXT}),
+        "spec": record({"selector": STRINGS, "ports": _SERVICE_PORT, "type": TEXT, "clusterIP": TEXT}),
     }
 )
 _NODE = record({"metadata": _METADATA, "status": record({"addresses": each({"type": TEXT, "address": TEXT})})})
@@ -151,8 +151,17 @@ def _service(root: Data, namespace: str, name: str, span: Span | None) -> Servic
         ports=tuple(_service_port(port) for port in entries(spec, "ports")),
         type=text(spec, "type") or "ClusterIP",
         labels=strings(mapping(root, "metadata"), "labels"),
+        is_headless=text(spec, "clusterIP") == "None",
+        address=_address_of(spec),
         span=span,
     )
+
+
+def _address_of(service: Data) -> str | None:
+    """Return the one address of a Service; those in `clusterIPs` include that in `clusterIP`."""
+    address, every = text(service, "clusterIP"), service.get("clusterIPs")
+    has_several = isinstance(every, list) and len(every) > 1
+    return None if address in (None, "", "None") or has_several else address
 
 
 def _node(root: Data, name: str, span: Span | None) -> ClusterNode:

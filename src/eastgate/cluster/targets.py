@@ -16,6 +16,7 @@ __all__ = [
     "ExternalsMatching",
     "GatewayNamed",
     "GatewaysMatching",
+    "HostNamed",
     "PodNamed",
     "PodsAcross",
     "PodsMatching",
@@ -155,6 +156,19 @@ class BackendNamed(NamedTuple):
         return f"{self.kind} {self.namespace}/{self.name}"
 
 
+class HostNamed(NamedTuple):
+    """Requests to a host about which an authorizer is asked that finds its policies by host.
+
+    As a target it may begin with a wildcard, and have a port. As a point it is the closest of all such targets to the
+    host of a request, so that there are no more points than targets: see `cluster/hosts.py`.
+    """
+
+    host: str
+
+    def __str__(self) -> str:
+        return f"host {self.host}"
+
+
 @dataclass(frozen=True, slots=True)
 class RulesOfGateway:
     """The rules of the routes behind a Gateway, for what comes in by one listener or (None) by any."""
@@ -214,5 +228,6 @@ Target: TypeAlias = (
     | BackendNamed
     | RulesOfGateway
     | RulesOfRoute
+    | HostNamed
     | Everything
 )

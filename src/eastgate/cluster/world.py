@@ -28,6 +28,7 @@ from eastgate.cluster.targets import (
     ExternalsMatching,
     GatewayNamed,
     GatewaysMatching,
+    HostNamed,
     PodNamed,
     PodsAcross,
     PodsMatching,
@@ -184,9 +185,9 @@ class World:
                 return index.select_externals(namespace, selector)
             case Everything(everywhere):
                 return index.in_namespace(everywhere) if everywhere is not None else frozenset(index.workloads)
-            case (
-                GatewaysMatching() | GatewayNamed() | RouteNamed() | BackendNamed() | RulesOfGateway() | RulesOfRoute()
-            ):
+            case GatewaysMatching() | GatewayNamed() | RouteNamed() | BackendNamed() | HostNamed():
+                return frozenset()
+            case RulesOfGateway() | RulesOfRoute():
                 return frozenset()
 
     def select_gateways(self, target: GatewaysMatching) -> frozenset[GatewayNamed]:
@@ -232,7 +233,7 @@ class World:
                 return not workload.derived and (workload.namespace, workload.name) == (namespace, name)
             case ExternalsMatching() | GatewaysMatching() | GatewayNamed() | RouteNamed() | BackendNamed():
                 return False
-            case RulesOfGateway() | RulesOfRoute():
+            case RulesOfGateway() | RulesOfRoute() | HostNamed():
                 return False
 
     def _meant(self, target: Target, among: Iterable[Workload]) -> frozenset[str]:

@@ -13,7 +13,7 @@ from eastgate.cluster.points import Direction
 from eastgate.diagnostics import Diagnostic, Reporter, did_you_mean
 from eastgate.dialects import accesspolicy, codes, gep3779, istio, linkerd, network, rejected
 from eastgate.dialects.base import Condition, Dialect, NameUse, Policy, Scene
-from eastgate.dialects.kuadrant import policies, proposal
+from eastgate.dialects.kuadrant import authconfigs, policies, proposal
 from eastgate.dialects.logs import LoggedDecision
 from eastgate.dialects.registry import Registry
 from eastgate.ir import Attachment, Layer, Stances
@@ -55,6 +55,7 @@ DIALECTS: tuple[Dialect[Any], ...] = (
     accesspolicy.DIALECT,
     linkerd.DIALECT,
     policies.DIALECT,
+    authconfigs.DIALECT,
     proposal.DIALECT,
     istio.DIALECT,
     network.DIALECT,

@@ -12,6 +12,7 @@ from eastgate.cluster import (
     ExternalsMatching,
     GatewayNamed,
     GatewaysMatching,
+    HostNamed,
     PodNamed,
     PodsAcross,
     PodsMatching,
@@ -26,6 +27,7 @@ from eastgate.cluster import (
     World,
     is_added_label,
 )
+from eastgate.cluster.hosts import find_host, hosts_meaning
 from eastgate.cluster.points import NamedPoint, Point, RuleNamed, is_rule_of
 from eastgate.ir import Attachment, PolicyRef
 
@@ -65,6 +67,7 @@ class Attachments(Generic[P]):
         self._referring: dict[PolicyRef, set[PolicyRef]] = {}
         self._by_added_labels: dict[PolicyRef, P] = {}
         self._about_rules: set[PolicyRef] = set()
+        self._about_hosts: set[PolicyRef] = set()
         for policy in policies:
             self._file(policy)
 
@@ -107,7 +110,7 @@ class Attachments(Generic[P]):
             return (target.gateway,)
         if isinstance(target, RulesOfRoute):
             return (target.route,)
-        return (target,) if isinstance(target, NamedPoint) else self._world.select(target)
+        return (target,) if isinstance(target, NamedPoint | HostNamed) else self._world.select(target)
 
     def _named_in(self, namespace: str | None) -> set[NamedPoint]:
         """Return the gateways, routes and backends of a namespace; None: of all."""
@@ -154,6 +157,28 @@ class Attachments(Generic[P]):
         attached = {order: attachment for shelf in shelves for _, order, attachment in shelf}
         return self._with_references(tuple(attached[order] for order in sorted(attached)))
 
+    def at_host(self, point: HostNamed) -> tuple[Attachment[P], ...]:
+        """Return the attachments of all policies for a host, or for a wildcard that means it, sorted by policy name."""
+        shelves = (self._shelves.get(HostNamed(host), _EMPTY).values() for host in hosts_meaning(point.host))
+        attached = {order: attachment for shelf in shelves for _, order, attachment in shelf}
+        anywhere = self._shelves.get((None, None), _EMPTY).values()
+        attached |= {order: attachment for target, order, attachment in anywhere if isinstance(target, Everything)}
+        return tuple(Attachment(attached[order].policy, host=point.host) for order in sorted(attached))
+
+    def host_point(self, host: str) -> HostNamed | None:
+        """Return the point where requests to a host are decided; None where no policy is for it."""
+        closest = find_host(host, lambda known: HostNamed(known) in self._shelves)
+        return HostNamed(closest) if closest is not None else None
+
+    def is_about_hosts(self, ref: PolicyRef) -> bool:
+        """Return whether a policy targets hosts."""
+        return ref in self._about_hosts
+
+    @property
+    def has_hosts(self) -> bool:
+        """Return whether any policy targets hosts."""
+        return bool(self._about_hosts)
+
     def is_about_rules(self, ref: PolicyRef) -> bool:
         """Return whether a policy targets rules of routes."""
         return ref in self._about_rules
@@ -199,12 +224,15 @@ class Attachments(Generic[P]):
             self._by_added_labels[ref] = policy
         if any(isinstance(target, RulesOfGateway | RulesOfRoute) for target in policy.targets):
             self._about_rules.add(ref)
+        if any(isinstance(target, HostNamed) for target in policy.targets):
+            self._about_hosts.add(ref)
         return before
 
     def _unfile(self, ref: PolicyRef) -> P | None:
         policy = self.policies.pop(ref, None)
         self._by_added_labels.pop(ref, None)
         self._about_rules.discard(ref)
+        self._about_hosts.discard(ref)
         self.types[type(policy)] -= 1
         for number, target in enumerate(policy.targets if policy is not None else ()):
             key = _shelf_key(target)
@@ -220,7 +248,9 @@ class Attachments(Generic[P]):
 
 # A target is filed under its own name, under its Service, or under a label that all its pods have (None: they need
 # have none) in its namespace (None: it may mean pods of any).
-_ShelfKey: TypeAlias = str | NamedPoint | RulesOfGateway | RulesOfRoute | tuple[str | None, tuple[str, str] | None]
+_ShelfKey: TypeAlias = (
+    str | NamedPoint | RulesOfGateway | RulesOfRoute | HostNamed | tuple[str | None, tuple[str, str] | None]
+)
 _Order: TypeAlias = tuple[str, str, str, str, str]  # the name of a policy, and of a Service, as they are sorted
 _Shelf: TypeAlias = dict[tuple[PolicyRef, int], tuple[Target, _Order, Attachment[P]]]
 _EMPTY: Mapping[tuple[PolicyRef, int], tuple[Target, _Order, Attachment[Never]]] = {}
@@ -238,7 +268,7 @@ def _shelf_key(target: Target) -> _ShelfKey:
             return namespace, None
         case Everything(namespace):
             return namespace, None
-        case GatewayNamed() | RouteNamed() | BackendNamed() | RulesOfGateway() | RulesOfRoute():
+        case GatewayNamed() | RouteNamed() | BackendNamed() | RulesOfGateway() | RulesOfRoute() | HostNamed():
             return target
         case _:
             assert_never(target)
@@ -252,7 +282,7 @@ def _labels(target: Target) -> Iterable[str]:
             return ()
         case PodsOfService() | PodsOwnedBy() | PodsOfAccount() | PodNamed() | ExternalsMatching() | Everything():
             return ()
-        case GatewayNamed() | RouteNamed() | BackendNamed() | RulesOfGateway() | RulesOfRoute():
+        case GatewayNamed() | RouteNamed() | BackendNamed() | RulesOfGateway() | RulesOfRoute() | HostNamed():
             return ()
         case _:
             assert_never(target)
@@ -267,7 +297,9 @@ def _may_select(target: Target, workload: Workload, world: World) -> bool:
             return namespaces.matches(labels) and pods.may_match(workload.labels)
         case PodsOfService() | PodsOwnedBy() | PodsOfAccount() | PodNamed() | ExternalsMatching() | Everything():
             return False  # they select by no label of a pod
-        case GatewaysMatching() | GatewayNamed() | RouteNamed() | BackendNamed() | RulesOfGateway() | RulesOfRoute():
+        case GatewaysMatching() | GatewayNamed() | RouteNamed() | BackendNamed() | HostNamed():
+            return False
+        case RulesOfGateway() | RulesOfRoute():
             return False
         case _:
             assert_never(target)

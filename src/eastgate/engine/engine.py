@@ -19,6 +19,7 @@ from eastgate.cluster import (
     ExternalsMatching,
     GatewayNamed,
     GatewaysMatching,
+    HostNamed,
     PodsMatching,
     RouteNamed,
     Selector,
@@ -152,6 +153,20 @@ class Engine(Generic[P]):
         """Return whether policies target a rule of a route."""
         return bool(self._attachments.at_rule(rule))
 
+    def host_point(self, host: str) -> HostNamed | None:
+        """Return the point where an authorizer that finds policies by host decides; None where it finds none."""
+        return self._attachments.host_point(host)
+
+    @property
+    def has_hosts(self) -> bool:
+        """Return whether any policy is for hosts."""
+        return self._attachments.has_hosts
+
+    def hosts_of(self, ref: PolicyRef) -> tuple[str, ...] | None:
+        """Return the hosts that a policy is for; None where there is no such policy."""
+        policy = self._attachments.policies.get(ref)
+        return None if policy is None else tuple(each.host for each in policy.targets if isinstance(each, HostNamed))
+
     @property
     def network_policies(self) -> list[P]:
         """Return the policies that the network applies."""
@@ -213,6 +228,8 @@ class Engine(Generic[P]):
                 return ()
             case RuleNamed():
                 return self._attachments.at_rule(point)
+            case HostNamed():
+                return self._attachments.at_host(point)
             case _:
                 return self._attachments.at(point)
 
@@ -242,12 +259,14 @@ class Engine(Generic[P]):
         policy = self._attachments.policies.get(ref)
         if self._attachments.is_about_rules(ref):
             return {point for point in self._programs if isinstance(point, RuleNamed)}
+        if self._attachments.is_about_hosts(ref):
+            return {point for point in self._programs if isinstance(point, HostNamed)}
         if policy is None or not any(isinstance(target, Everything | GatewaysMatching) for target in policy.targets):
             return set()
         return self._named_points()
 
     def _named_points(self) -> set[Point]:
-        return {point for point in self._programs if isinstance(point, NamedPoint | RuleNamed)}
+        return {point for point in self._programs if isinstance(point, NamedPoint | RuleNamed | HostNamed)}
 
     def world_changed(self, change: Change) -> frozenset[Point]:
         """Forget the programs that a change of the world touches; return their points. The world calls this itself."""

@@ -17,7 +17,11 @@ P_co = TypeVar("P_co", covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class Attachment(Generic[P_co]):
-    """A policy on a workload; `service` is the Service through which it got there, if it targets one."""
+    """A policy at a point; `service` is the Service through which it got to a workload, if it targets one.
+
+    `host` is that of the point, where policies are found by host.
+    """
 
     policy: P_co
     service: str | None = None
+    host: str | None = None

@@ -18,6 +18,7 @@ __all__ = [
     "ADDRESSES",
     "APPLICATION",
     "AUTHORITY",
+    "AUTH_CONFIG",
     "BACKEND",
     "BAD_HOST",
     "DESTINATION_ADDRESS",
@@ -151,6 +152,7 @@ ADDRESS: Final = Attribute("source address")  # of the direct peer
 PORT: Final = Attribute("port")  # of the destination workload
 SERVICE: Final = Attribute("service")  # "namespace/name" that the traffic is addressed to; absent: the pod itself
 BACKEND: Final = Attribute("backend")  # "namespace/name" that a gateway routes to; absent: it answers itself
+AUTH_CONFIG: Final = Attribute("AuthConfig")  # "namespace/name" that alone is asked about; absent: whichever it is
 SNI: Final = Attribute("SNI")
 HOST: Final = Attribute("host", needs_http=True)
 METHOD: Final = Attribute("method", needs_http=True)

@@ -27,6 +27,7 @@ class Unroutable(enum.StrEnum):
     REFERENCE_NOT_GRANTED = "reference-not-granted"
     BACKEND_NOT_DECLARED = "backend-not-declared"
     UNSUPPORTED_FILTER = "unsupported-filter"
+    NO_AUTH_CONFIG = "no-auth-config"
 
 
 REFUSED_HOST: Final = UnaskedRefusal.HOST

@@ -19,6 +19,7 @@ from eastgate.cluster.targets import (
     BackendNamed,
     GatewayNamed,
     GatewaysMatching,
+    HostNamed,
     RouteNamed,
     RulesOfGateway,
     RulesOfRoute,
@@ -174,7 +175,9 @@ class Cluster:
             if isinstance(target, GatewaysMatching):
                 points |= self.authority.world.select_gateways(target)
             elif isinstance(target, RulesOfGateway | RulesOfRoute):
-                points |= {rule for rule in self._rules if is_rule_of(rule, target)}
+                points |= {rule for rule in self.rules if is_rule_of(rule, target)}
+            elif isinstance(target, HostNamed):
+                points.add(target)
             elif not isinstance(target, NamedPoint):
                 points |= self.authority.world.select(target)
             elif self._exists(target):
@@ -182,8 +185,10 @@ class Cluster:
         return sorted(points, key=str)
 
     @cached_property
-    def _rules(self) -> list[RuleNamed]:
-        return [routed.point for routed in every_rule(self.authority.world)]
+    def rules(self) -> list[RuleNamed]:
+        """Return the rules of all routes, each once for every listener that leads to it, in the order of the routes."""
+        rules = (routed.point for routed in every_rule(self.authority.world))
+        return sorted(rules, key=lambda rule: (rule.route, rule.gateway or (), rule.listener or "", rule.rule))
 
     def _exists(self, point: NamedPoint) -> bool:
         world, key = self.authority.world, f"{point.namespace}/{point.name}"
@@ -210,8 +215,14 @@ class Cluster:
         return sorted({point for referrer in referring for point in self.points(referrer)}, key=str)
 
     def beside(self, policy: Policy) -> list[Policy]:
-        """Return the policies that one may conflict with: those of its API and namespace, and those it refers to."""
+        """Return the policies that one may conflict with: those of its API and namespace, and those it refers to.
+
+        Those that target rules of routes meet in any namespaces, since a route and its Gateway may be in two, and so do
+        those for hosts.
+        """
         ours = self._by_home.get((policy.ref.group, policy.ref.namespace), [])
+        if any(isinstance(target, HostNamed | RulesOfGateway | RulesOfRoute) for target in policy.targets):
+            ours = [other for other in self.policies if other.ref.group == policy.ref.group]
         return [*ours, *(self._by_ref[ref] for ref in policy.references if ref in self._by_ref)]
 
     @cached_property
@@ -250,8 +261,8 @@ class Cluster:
 
     def _every_point(self) -> Iterator[Point]:
         yield from self.authority.world.workloads
-        named = NamedPoint | RulesOfGateway | RulesOfRoute
+        named = NamedPoint | RulesOfGateway | RulesOfRoute | HostNamed
         targeting = [policy for policy in self.policies if any(isinstance(target, named) for target in policy.targets)]
         points = (point for policy in targeting for point in self.points(policy))
-        declared = {point for point in points if isinstance(point, NamedPoint | RuleNamed)}
+        declared = {point for point in points if isinstance(point, NamedPoint | RuleNamed | HostNamed)}
         yield from sorted(declared, key=str)

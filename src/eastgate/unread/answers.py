@@ -12,6 +12,7 @@ from eastgate.cluster import (
     Everything,
     GatewayNamed,
     GatewaysMatching,
+    HostNamed,
     PodsAcross,
     PodsOfService,
     RouteNamed,
@@ -106,7 +107,7 @@ class UnreadObjects:
 
 def _namespace_of(target: Target) -> str | None:
     """Return the namespace that a target is in; None where it may be about any."""
-    return None if isinstance(target, PodsAcross) else target.namespace
+    return None if isinstance(target, PodsAcross | HostNamed) else target.namespace
 
 
 def _side(unread: Unread, points: tuple[_Located, ...], callers: Callers, world: World) -> Side | None:
@@ -132,6 +133,8 @@ def _arrives(target: Target, point: _Located, plane: Plane, world: World) -> boo
             return True
         case PodsAcross() | GatewaysMatching(None):
             return isinstance(point, GatewayNamed)
+        case HostNamed():
+            return False
         case Everything(where):
             return where == point.namespace
         case _:
@@ -160,6 +163,8 @@ def _leaves(target: Target, callers: Callers, world: World) -> bool:
             return where in (None, namespace)
         case PodsAcross(namespaces):
             return namespaces.matches(world.namespace(namespace).labels)
+        case HostNamed():
+            return False
         case _:
             return target.namespace == namespace
 

@@ -70,7 +70,6 @@ KINDS: Final[tuple[UnreadKind, ...]] = (
     *_of("eventing.knative.dev", DENY, MESH, By.NAMESPACE, "EventPolicy"),
     # Authorizers that proxies ask: which proxies, their own configuration says
     *_of("envoy.kyverno.io", DENY, MESH, By.UNKNOWN, "AuthorizationPolicy"),
-    *_of("authorino.kuadrant.io", DENY, GATEWAY, By.UNKNOWN, "AuthConfig"),
     # Gateways
     *_of("kuadrant.io", DENY, GATEWAY, By.TARGET_REFS, "AuthPolicy"),
     *_of("application-networking.k8s.aws", DENY, GATEWAY, By.TARGET_REFS, "IAMAuthPolicy"),

@@ -132,6 +132,9 @@ def bound(declared: World) -> tuple[Binding, ...]:
 
 
 BOUND = (Binding("app/web", waypoint()),)
+HEADLESS = Service("app", "web", {"app": "web"}, labels={USE: "waypoint"}, is_headless=True)
+EDGE = Gateway("edge", "in", (), "istio")
+EDGE_ID = frozenset({"spiffe://cluster.local/ns/edge/sa/in-istio"})
 LABELLED = Service("app", "web", {"app": "web"}, labels={USE: "waypoint"})
 CASES: list[tuple[str, World, tuple[Binding, ...]]] = [
     ("nobody says so", world(SERVICE, gateway()), ()),
@@ -143,6 +146,18 @@ CASES: list[tuple[str, World, tuple[Binding, ...]]] = [
         (),
     ),
     ("no such waypoint", world(LABELLED), ()),
+    ("a headless Service", world(HEADLESS, gateway()), ()),
+    (
+        "a headless Service, for all",
+        world(HEADLESS, gateway(labels={FOR: "all"}), namespace={USE: "waypoint"}),
+        (Binding(None, waypoint(), headless=frozenset({"app/web"})),),
+    ),
+    ("a headless Service, and a gateway that goes past it", world(HEADLESS, gateway(), EDGE), ()),
+    (
+        "a headless Service, and a gateway that is led there",
+        world(HEADLESS, gateway(), EDGE, namespace={"istio.io/ingress-use-waypoint": "true"}),
+        (Binding("app/web", waypoint(), only=EDGE_ID),),
+    ),
     (
         "the Service's own does not exist",
         world(Service("app", "web", {"app": "web"}, labels={USE: "x"}), gateway(), namespace={USE: "waypoint"}),

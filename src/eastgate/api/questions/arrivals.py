@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeAlias, TypeVar
 
 from eastgate.api.questions import ends
 from eastgate.api.questions.codes import BAD_ATTRIBUTE, BAD_SOURCE, NOT_DECLARED, NOTHING_BEHIND, QuestionError
 from eastgate.api.questions.derived import address_of, transport_of
 from eastgate.api.questions.ends import destination_of, source_of
-from eastgate.api.questions.values import request_values
+from eastgate.api.questions.values import host_values, request_values
 from eastgate.cluster import (
     Gateway,
     PodsAcross,
@@ -25,14 +25,15 @@ from eastgate.cluster import (
     spiffe_problem,
 )
 from eastgate.cluster.mesh_gateways import MESH_GATEWAY_GROUP
-from eastgate.cluster.points import Point
+from eastgate.cluster.points import DeadEnd, Point
 from eastgate.cluster.question import Question
-from eastgate.cluster.targets import BackendNamed
+from eastgate.cluster.targets import BackendNamed, HostNamed
 from eastgate.diagnostics import did_you_mean
-from eastgate.ir import Answer, Known, Request
+from eastgate.ir import Answer, Known, PolicyRef, Request, Unroutable
 from eastgate.ir.attributes import (
     ADDRESS,
     APPLICATION,
+    AUTH_CONFIG,
     BACKEND,
     DESTINATION_ADDRESS,
     HOST,
@@ -130,15 +131,34 @@ def _same(entry: EntryPoint) -> EntryPoint:
     return entry
 
 
+class HostIndex(Protocol):
+    """Finds where requests to a host are decided, by policies that are for hosts."""
+
+    def host_point(self, host: str) -> HostNamed | None: ...
+    def hosts_of(self, ref: PolicyRef) -> tuple[str, ...] | None: ...
+
+
+class _NoHosts:
+    """An index without policies."""
+
+    def host_point(self, _host: str) -> HostNamed | None:
+        return None
+
+    def hosts_of(self, _ref: PolicyRef) -> tuple[str, ...] | None:
+        return None
+
+
 class Resolver(Generic[T]):
     """Finds what the ends of questions stand for, and remembers it for as long as the world stays as it is.
 
-    `make` says what is to be made, once, of each entry; `is_guarded` whether policies target a rule of a route.
+    `make` says what is to be made, once, of each entry; `is_guarded` whether policies target a rule of a route; `hosts`
+    which policies are for a host.
     """
 
     __slots__ = (
         "_callers",
         "_entries",
+        "_hosts",
         "_is_guarded",
         "_make",
         "_routed",
@@ -154,9 +174,11 @@ class Resolver(Generic[T]):
         settings: Settings,
         make: Callable[[EntryPoint], T],
         is_guarded: IsGuarded = lambda _rule: False,
+        hosts: HostIndex | None = None,
     ) -> None:
         self._make = make
         self._is_guarded = is_guarded
+        self._hosts = hosts or _NoHosts()
         self._world = world
         self._settings = settings
         self._callers: dict[tuple[str, str | None, bool], tuple[Values, ...]] = {}
@@ -188,7 +210,7 @@ class Resolver(Generic[T]):
             if isinstance(to, ends.Gateway) and to.key in self._world.gateways:
                 gateway = self._world.gateways[to.key]
                 self._routed_by[question.to] = (HOST, SNI, *sorted(self._table_of(gateway).looks_at))
-            elif not isinstance(to, ends.Route):  # where that leads depends on the request
+            elif not isinstance(to, ends.Route | ends.AuthConfig | ends.Host):  # these depend on the request
                 if len(self._entries) >= _MOST_ENDS:
                     self._entries.clear()
                 self._entries[key] = entries
@@ -209,6 +231,8 @@ class Resolver(Generic[T]):
         return entries
 
     def _resolve(self, question: Question, to: ends.Destination, shared: Values) -> tuple[T, ...]:
+        if isinstance(to, ends.AuthConfig | ends.Host):
+            return (self._make(_at_host(question, to, self._hosts)),)
         return tuple(map(self._make, _entries(question, to, shared, self._world, self._table_of, self._is_guarded)))
 
     def _table_of(self, gateway: Gateway) -> RoutingTable:
@@ -325,15 +349,13 @@ def account_named(source: ends.Source, settings: Settings) -> tuple[str, str] | 
 
 def _entries(
     question: Question,
-    to: ends.Destination,
+    to: ends.Pod | ends.Service | ends.Gateway | ends.Route | ends.Backend | ends.Address,
     shared: Values,
     world: World,
     table_of: TableOf,
     is_guarded: IsGuarded,
 ) -> Iterator[EntryPoint]:
-    if question.port is not None and not 1 <= question.port <= 65535:
-        raise QuestionError(BAD_ATTRIBUTE, f"port {question.port} is not between 1 and 65535")
-    port: Values = {} if question.port is None else {PORT: question.port}
+    port = _port(question)
     asked = Request({**shared, **port}, question.external_auth)
     match to:
         case ends.Address(value=text):
@@ -369,6 +391,37 @@ def _entries(
 
             for way in through_route(_route(to, world), asked, world, table_of=table_of, is_guarded=is_guarded):
                 yield _entry(way, {**port, **_handshake(question)})
+
+
+def _port(question: Question) -> Values:
+    if question.port is not None and not 1 <= question.port <= 65535:
+        raise QuestionError(BAD_ATTRIBUTE, f"port {question.port} is not between 1 and 65535")
+    return {} if question.port is None else {PORT: question.port}
+
+
+def _at_host(question: Question, to: ends.AuthConfig | ends.Host, hosts: HostIndex) -> EntryPoint:
+    """Return where Authorino decides that is asked about a host, which need not be that of the request."""
+    host = to.value if isinstance(to, ends.Host) else _asked_host(question, to, hosts)
+    point: Point = hosts.host_point(host) or DeadEnd(Unroutable.NO_AUTH_CONFIG)
+    if isinstance(to, ends.Host):
+        where, asked = str(HostNamed(host)), None
+    else:
+        where, asked = f"AuthConfig {to.key}, host {host}", to.key
+    own = host_values(host) if question.host is None else {}
+    return EntryPoint(where, (point,), {**_port(question), **own, AUTH_CONFIG: asked})
+
+
+def _asked_host(question: Question, to: ends.AuthConfig, hosts: HostIndex) -> str:
+    """Return the host of a question to an AuthConfig, or else its only host. Raises QuestionError where it has more."""
+    own = hosts.hosts_of(to.ref)
+    if own is None:
+        raise QuestionError(NOT_DECLARED, f"no manifest declares AuthConfig {to.key}")
+    if question.host is not None:
+        return question.host
+    if len(own) == 1 and not own[0].startswith("*"):
+        return own[0]
+    message = f"the host is missing: AuthConfig {to.key} is for {' and '.join(own) or 'no host that can be read'}"
+    raise QuestionError(BAD_ATTRIBUTE, message, "give the host of the request: --host, or http: {host: ..} in a table")
 
 
 def _proxies(to: ends.Pod | ends.Gateway, world: World) -> Sequence[Workload] | None:

@@ -20,7 +20,9 @@ __all__ = [
 
 BAD_SOURCE = Code("EG0101", "source not understood", "A source is sa:, pod:, spiffe://, id:, ip: or anonymous.")
 BAD_DESTINATION = Code(
-    "EG0102", "destination not understood", "A destination is pod:, service:, gateway:, route:, backend: or ip:."
+    "EG0102",
+    "destination not understood",
+    "A destination is pod:, service:, gateway:, route:, backend:, authconfig:, host: or ip:.",
 )
 NOT_DECLARED = Code(
     "EG0103",

@@ -10,6 +10,7 @@ from typing import ClassVar, Self, TypeAlias
 
 from eastgate.api.questions.codes import BAD_DESTINATION, BAD_SOURCE, QuestionError
 from eastgate.diagnostics import Code
+from eastgate.ir import PolicyRef
 from eastgate.settings import Settings
 
 __all__ = [
@@ -17,10 +18,12 @@ __all__ = [
     "UNKNOWN_CALLER",
     "Address",
     "Anonymous",
+    "AuthConfig",
     "Backend",
     "CertificateName",
     "Destination",
     "Gateway",
+    "Host",
     "Pod",
     "Route",
     "Service",
@@ -121,6 +124,25 @@ class Backend(_Named):
     kind = "backend"
 
 
+class AuthConfig(_Named):
+    """An AuthConfig, for requests to the host of the question, or to its only host."""
+
+    __slots__ = ()
+    kind = "authconfig"
+
+    @property
+    def ref(self) -> PolicyRef:
+        """Return the name of the policy."""
+        return PolicyRef("AuthConfig", self.namespace, self.name, "authorino.kuadrant.io")
+
+
+class Host(_Plain):
+    """A host that Authorino is asked about: whichever AuthConfig is for it."""
+
+    __slots__ = ()
+    prefix = "host:"
+
+
 class SpiffeId(_Plain):
     """Anybody who has a SPIFFE ID, `spiffe://trust-domain/path`."""
 
@@ -157,10 +179,10 @@ ANONYMOUS = Anonymous("anonymous")
 UNKNOWN_CALLER = UnknownCaller("unknown")
 
 Source: TypeAlias = ServiceAccount | Pod | SpiffeId | CertificateName | Address | Anonymous | UnknownCaller
-Destination: TypeAlias = Pod | Service | Gateway | Route | Backend | Address
+Destination: TypeAlias = Pod | Service | Gateway | Route | Backend | AuthConfig | Host | Address
 
-_DESTINATIONS: dict[str, type[Pod | Service | Gateway | Route | Backend]] = {
-    end.kind: end for end in (Pod, Service, Gateway, Route, Backend)
+_DESTINATIONS: dict[str, type[Pod | Service | Gateway | Route | Backend | AuthConfig]] = {
+    end.kind: end for end in (Pod, Service, Gateway, Route, Backend, AuthConfig)
 }
 
 
@@ -193,12 +215,15 @@ def destination_of(text: str, settings: Settings) -> Destination:
     """Read what is called. Raises QuestionError where that is nothing."""
     if text.startswith(Address.prefix):
         return Address(text.removeprefix(Address.prefix))
+    if text.startswith(Host.prefix) and text != Host.prefix:
+        return Host(text.removeprefix(Host.prefix))
     end = _DESTINATIONS.get(text.partition(":")[0])
     if end is None:
         raise QuestionError(
             BAD_DESTINATION,
             f"`{text}` is not a destination",
-            "write pod:, service:, gateway:, route: or backend:, and <namespace>/<name>, or ip:<address>",
+            "write pod:, service:, gateway:, route:, backend: or authconfig:, and <namespace>/<name>, host:<host>, "
+            "or ip:<address>",
         )
     return end(*_namespaced(text, BAD_DESTINATION, settings))
 

@@ -33,7 +33,7 @@ from eastgate.ir.hosts import comparable_host, is_host
 from eastgate.ir.paths import comparable_path, handed_path, is_respelled, sent_path
 from eastgate.regexes import regex
 
-__all__ = ["message_values", "path_values", "request_values"]
+__all__ = ["host_values", "message_values", "path_values", "request_values"]
 
 Values = dict[Attribute, Known]
 
@@ -56,10 +56,7 @@ def request_values(question: Question) -> Values:
 def _http(question: Question) -> Values:
     values: Values = {}
     if question.host is not None:
-        values[HOST] = comparable_host(question.host)
-        values[AUTHORITY] = question.host
-        if not is_host(question.host):
-            values[BAD_HOST] = question.host
+        values |= host_values(question.host)
     if question.http_protocol is not None and question.http_protocol not in _PROTOCOLS:
         message = f"`{question.http_protocol}` is not a version of HTTP"
         raise QuestionError(BAD_ATTRIBUTE, message, f"write one of {', '.join(_PROTOCOLS)}")
@@ -73,6 +70,12 @@ def _http(question: Question) -> Values:
         for name, every in header_values(question.headers).items():
             values[_remembered_header(name) if len(name) <= _LONGEST_NAME else header(name)] = known(every)
     return values
+
+
+def host_values(host: str) -> Values:
+    """Return all that a host says."""
+    values: Values = {HOST: comparable_host(host), AUTHORITY: host}
+    return values if is_host(host) else {**values, BAD_HOST: host}
 
 
 # With no empty segment, and none that begins with a dot, such a path is the same in every form

@@ -69,7 +69,13 @@ def stance_of(workload: Workload, attached: Sequence[Attachment[IstioPolicy]], s
     return IstioStance(
         mesh,
         plane,
-        bindings_of(workload, world, mesh.trust_domain, by_labels=data_plane is IstioDataPlane.AUTO)
+        bindings_of(
+            workload,
+            world,
+            mesh.trust_domain,
+            by_labels=data_plane is IstioDataPlane.AUTO,
+            native=scene.settings.data_plane is DataPlane.NATIVE,
+        )
         if plane is ServingPlane.ZTUNNEL
         else (),
         is_gateway_pod(workload, world),
@@ -164,7 +170,8 @@ class _Proxies:
             scoped = [replace(case, chain=_at_waypoint(case.chain, binding)) for case in of_binding]
             cases += narrowed(scoped, through_waypoint(binding) if self.native else addressed_to(binding))
             forms |= dict.fromkeys(each for each in derivations if isinstance(each, HttpForms))
-            tokens += [(binding.service, each) for each in derivations if not isinstance(each, HttpForms)]
+            deriving = [each for each in derivations if not isinstance(each, HttpForms)]
+            tokens += [(key, each) for key in (binding.service, *sorted(binding.headless)) for each in deriving]
         if not cases:
             return []
         derivations = (*self._workload, *forms, *([ByService(tuple(tokens))] if tokens else []))

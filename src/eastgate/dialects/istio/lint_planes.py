@@ -102,6 +102,15 @@ def check_proxies(context: Context) -> Iterator[Finding]:
 
 # Targets
 
+_UNBOUND = (
+    "no waypoint is bound to it",
+    "label the Service istio.io/use-waypoint: <the name of a waypoint that takes it>",
+)
+_UNADDRESSED = (
+    "it is headless, so that its pods are called",
+    "target the Gateway of a waypoint for workloads (istio.io/waypoint-for: all)",
+)
+
 
 def check_targets(context: Context) -> Iterator[Finding]:
     """Report Services that are targets of policies and have no waypoint."""
@@ -113,8 +122,8 @@ def check_targets(context: Context) -> Iterator[Finding]:
                 continue
             pods = [context.world.workloads[pod] for pod in context.world.pods_of(key)]
             if pods and not any(_has_waypoint(policy, pod, key, context, trust_domain) for pod in pods):
-                message = f"nobody enforces {policy.ref} on Service {key}: no waypoint is bound to it"
-                help_ = "label the Service istio.io/use-waypoint: <the name of a waypoint that takes it>"
+                why, help_ = _UNADDRESSED if context.world.services[key].is_headless else _UNBOUND
+                message = f"nobody enforces {policy.ref} on Service {key}: {why}"
                 span = locating.at(policy.span, "spec", "targetRefs", index, "name")
                 yield Finding(codes.NOT_BOUND, message, span, help_, (str(policy.ref), f"Service/{key}"))
 
@@ -126,7 +135,7 @@ def _has_waypoint(policy: IstioPolicy, pod: Workload, service: str, context: Con
     ):
         return False
     bindings: Sequence[Binding] = bindings_of(pod, context.world, trust_domain)
-    return any(binding.service == service and is_bound(policy, binding) for binding in bindings)
+    return any(binding.service == service and not binding.only and is_bound(policy, binding) for binding in bindings)
 
 
 # Modes of mTLS

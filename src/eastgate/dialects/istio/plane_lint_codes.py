@@ -36,7 +36,8 @@ NOT_BOUND = Code(
     "EG6136",
     "target that no waypoint enforces",
     "A policy on a Service is enforced by its waypoint alone: one that istio.io/use-waypoint names, that takes "
-    "Services, and whose listener lets the namespace in.",
+    "Services, and whose listener lets the namespace in. A headless Service (clusterIP: None) has none: who calls it "
+    "calls its pods, which have the waypoint of the workload.",
 )
 ONLY_WAYPOINTS = Code(
     "EG6137",

@@ -64,6 +64,8 @@ class Binding:
 
     `ports` are those of the Service, each with the ports of the workload that it leads to. `passing` are the identities
     of gateways that go past the waypoint, and so do `sidecars`: all accounts of namespaces whose pods have them.
+    Where `only` is not empty, those identities alone are led there. `headless` are Services by which the workload is
+    called itself. `address` is that of the Service, if it is known.
     """
 
     service: str | None
@@ -71,36 +73,49 @@ class Binding:
     ports: tuple[tuple[int, tuple[int, ...]], ...] = ()
     passing: frozenset[str] = frozenset()
     sidecars: tuple[AccountsOf, ...] = ()
+    only: frozenset[str] = frozenset()
+    headless: frozenset[str] = frozenset()
+    address: str | None = None
 
 
-def bindings_of(workload: Workload, world: World, trust_domain: str, *, by_labels: bool = False) -> tuple[Binding, ...]:
+def bindings_of(
+    workload: Workload, world: World, trust_domain: str, *, by_labels: bool = False, native: bool = True
+) -> tuple[Binding, ...]:
     """Return the waypoints of traffic to a workload. What has none goes to the workload directly.
 
-    `by_labels`: labels say which callers have sidecars; else none of them has one.
+    `by_labels`: labels say which callers have sidecars; else none of them has one. `native`: a ztunnel sees which
+    Service is called by its address, so that a headless one has a waypoint for gateways alone. Ours are told.
     """
-    bindings = tuple(_bindings(workload, world, trust_domain))
+    bindings = tuple(_bindings(workload, world, trust_domain, native=native))
     if not bindings or not by_labels:
         return bindings
     sidecars = tuple(AccountsOf(trust_domain, namespace) for namespace in injected_namespaces(world))
     return tuple(replace(binding, sidecars=sidecars) for binding in bindings)
 
 
-def _bindings(workload: Workload, world: World, trust_domain: str) -> Iterator[Binding]:
+def _bindings(workload: Workload, world: World, trust_domain: str, *, native: bool) -> Iterator[Binding]:
     if workload.labels.get(_MANAGED) in _MESH_CONTROLLERS or GATEWAY_NAME_LABEL in workload.labels:
         return  # it is a waypoint, or a gateway, itself
-    for key in world.services_of(workload.key):
+    keys = world.services_of(workload.key)
+    headless = frozenset(key for key in keys if native and world.services[key].is_headless)
+    nobody = frozenset[str]()
+    for key in keys:
         service = world.services[key]
         gateway = _of_service(service, world)
-        if gateway is not None:
-            ports = sorted({port.port for port in service.ports})
-            targets = tuple((port, world.target_ports(service, port, workload)) for port in ports)
-            is_led = is_led_through_waypoint(service.labels, world.namespace(service.namespace).labels)
-            passing = frozenset[str]() if is_led else gateway_identities(world, trust_domain)
-            yield Binding(key, _waypoint(gateway, world, trust_domain), targets, passing)
+        is_led = is_led_through_waypoint(service.labels, world.namespace(service.namespace).labels)
+        gateways = gateway_identities(world, trust_domain) if gateway is not None else nobody
+        if gateway is None or (key in headless and not (is_led and gateways)):
+            continue
+        ports = sorted({port.port for port in service.ports})
+        targets = tuple((port, world.target_ports(service, port, workload)) for port in ports)
+        passing, only = (nobody if is_led else gateways), (gateways if key in headless else nobody)
+        yield Binding(
+            key, _waypoint(gateway, world, trust_domain), targets, passing, only=only, address=service.address
+        )
     gateway = _used_by(workload.labels, workload.namespace, world)
     if gateway is not None and _traffic(gateway) in _WORKLOADS:
         passing = gateway_identities(world, trust_domain)
-        yield Binding(None, _waypoint(gateway, world, trust_domain), passing=passing)
+        yield Binding(None, _waypoint(gateway, world, trust_domain), passing=passing, headless=headless)
 
 
 def is_waypoint_pod(workload: Workload, world: World) -> bool:
@@ -189,7 +204,9 @@ def seen_by(binding: Binding, predicate: Predicate) -> Predicate:
     def seen(atom: Is | Computed) -> Predicate:
         match atom:
             case Is(attribute, matcher) if attribute is DESTINATION_ADDRESS:
-                return Is(_SERVICE_ADDRESS, matcher)
+                if binding.address is None:
+                    return Is(_SERVICE_ADDRESS, matcher)
+                return ALWAYS if matcher.contains(binding.address) else NEVER
             case Is(attribute, matcher) if attribute is PORT:
                 return _leading_from(matcher, binding.ports)
             case _:

@@ -30,6 +30,7 @@ from eastgate.ir import (
     Not,
     Observe,
     OneOf,
+    Or,
     Predicate,
     Present,
     Reading,
@@ -69,13 +70,15 @@ def through_waypoint(binding: Binding) -> Predicate:
     """Return which requests go through a waypoint: of callers in the mesh, since nobody else is led there."""
     past = [Not(Is(IDENTITY, OneOf(binding.passing)))] if binding.passing else []
     past += [Not(Is(IDENTITY, accounts)) for accounts in binding.sidecars]
-    return all_of((addressed_to(binding), Is(IDENTITY, Present()), *past))
+    led = Is(IDENTITY, OneOf(binding.only)) if binding.only else Is(IDENTITY, Present())
+    return all_of((addressed_to(binding), led, *past))
 
 
 def addressed_to(binding: Binding) -> Predicate:
     """Return which requests are addressed to what a waypoint is bound to."""
     if binding.service is None:
-        return Not(Is(SERVICE, Present()))
+        unaddressed = Not(Is(SERVICE, Present()))
+        return Or((unaddressed, Is(SERVICE, OneOf(binding.headless)))) if binding.headless else unaddressed
     return Is(SERVICE, OneOf(frozenset({binding.service})))
 
 

@@ -14,6 +14,7 @@ from eastgate.cluster.targets import (
     ExternalsMatching,
     GatewayNamed,
     GatewaysMatching,
+    HostNamed,
     PodNamed,
     PodsAcross,
     PodsMatching,
@@ -130,6 +131,7 @@ def _described_target(described: DescribedTarget, order: _Order) -> TargetInWord
     return TargetInWords(described.kind, order.text(expression), described.target, is_selector=True)
 
 
+_NAMED = {PodNamed: "Pod", GatewayNamed: "Gateway", RouteNamed: "HTTPRoute", BackendNamed: "Backend"}
 _SELECTED = {PodsMatching: "Pod", ExternalsMatching: "ExternalWorkload", GatewaysMatching: "Gateway"}
 
 
@@ -145,16 +147,12 @@ def _target(target: Target, order: _Order) -> TargetInWords:
             return TargetInWords(kind, name, target)
         case PodsOfAccount(_, account):
             return TargetInWords("ServiceAccount", account, target)
-        case PodNamed(_, name):
-            return TargetInWords("Pod", name, target)
         case Everything():
             return TargetInWords("Everything", str(target), target)
-        case GatewayNamed(_, name):
-            return TargetInWords("Gateway", name, target)
-        case RouteNamed(_, name):
-            return TargetInWords("HTTPRoute", name, target)
-        case BackendNamed(_, name):
-            return TargetInWords("Backend", name, target)
+        case PodNamed(_, name) | GatewayNamed(_, name) | RouteNamed(_, name) | BackendNamed(_, name):
+            return TargetInWords(_NAMED[type(target)], name, target)
+        case HostNamed(host):
+            return TargetInWords("Host", host, target)
         case RulesOfGateway(_, name, section) | RulesOfRoute(_, name, _, section):
             kind = target.kind if isinstance(target, RulesOfRoute) else "Gateway"
             return TargetInWords(kind, name if section is None else f"{name}, section {section}", target)
@@ -218,6 +216,8 @@ def matched_terms(target: Target, workload: Workload, namespace_labels: Mapping[
             return ["nobody can tell what it is about"]
         case PodNamed() | GatewayNamed() | RouteNamed() | BackendNamed() | RulesOfGateway() | RulesOfRoute():
             return ["it has that name"]
+        case HostNamed():
+            return []
 
 
 # What its rules ask

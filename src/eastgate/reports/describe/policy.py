@@ -9,6 +9,7 @@ from eastgate.dialects.base import Condition
 from eastgate.dialects.words import NO_ACTION
 from eastgate.reports.cluster import Cluster
 from eastgate.reports.columns import columns
+from eastgate.reports.describe.effective_policies import rules_in_force_field
 from eastgate.reports.describe.findings import findings_field
 from eastgate.reports.describe.model import DescribedField, Description, list_field, shorten, value_field
 from eastgate.reports.describe.policies import action_of, level_of, rules_in_words, targets_of, tier_of, why_idle
@@ -44,6 +45,7 @@ def describe_policy(cluster: Cluster, policy: Policy) -> Description:
             ),
             _rules(cluster, policy),
             _affects(cluster, policy),
+            rules_in_force_field(cluster, policy),
             _references(cluster, policy),
             _status(cluster, policy),
             findings_field(cluster, {str(ref)}),

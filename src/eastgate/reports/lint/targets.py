@@ -11,6 +11,7 @@ from eastgate.cluster import (
     ExternalsMatching,
     GatewayNamed,
     GatewaysMatching,
+    HostNamed,
     PodNamed,
     PodsAcross,
     PodsMatching,
@@ -73,7 +74,7 @@ def _target(field: _Field, target: Target, inventory: PolicyInventory) -> Iterat
                 yield from find_misspelt_labels(field.policy, target, inventory)
         case GatewayNamed() | BackendNamed() | PodsOwnedBy() | PodsOfAccount() | PodNamed():
             pass  # it exists
-        case RouteNamed() | Everything() | GatewaysMatching() | RulesOfGateway() | RulesOfRoute():
+        case RouteNamed() | Everything() | GatewaysMatching() | RulesOfGateway() | RulesOfRoute() | HostNamed():
             pass  # dialects whose policies target routes check them
         case _:
             assert_never(target)

@@ -82,7 +82,8 @@ METADATA = {
 
 @pytest.mark.parametrize("source", METADATA)
 def test_metadata(source: str) -> None:
-    (metadata,) = config(f"metadata: {{a: {{{source}}}}}").metadata
+    idp = "authentication: {idp: {jwt: {issuerUrl: 'https://idp'}}}"
+    (metadata,) = config(f"{idp}\nmetadata: {{a: {{{source}}}}}").metadata
     assert metadata.source == METADATA[source]
 
 
@@ -130,7 +131,9 @@ OLD = {
     f"identity: [{{name: a, apiKey: {{{SELECTOR}, allNamespaces: true}}}}]": (
         f"authentication: {{a: {{apiKey: {{{SELECTOR}, allNamespaces: true}}}}}}"
     ),
-    "metadata: [{name: a, userInfo: {identitySource: idp}}]": "metadata: {a: {userInfo: {identitySource: idp}}}",
+    "identity: [{name: i, oidc: {endpoint: 'https://i'}}]\nmetadata: [{name: a, userInfo: {identitySource: i}}]": (
+        "authentication: {i: {jwt: {issuerUrl: 'https://i'}}}\nmetadata: {a: {userInfo: {identitySource: i}}}"
+    ),
     "authorization: [{name: a, opa: {externalRegistry: {endpoint: 'http://opa', ttl: 1}}}]": (
         "authorization: {a: {opa: {externalPolicy: {url: 'http://opa', ttl: 1}}}}"
     ),

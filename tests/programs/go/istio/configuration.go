@@ -48,6 +48,9 @@ func configure(asked question, to *answer) error {
 		for _, proxy := range asked.Proxies {
 			to.Proxies[proxy.Namespace+"/"+proxy.Name] = configurationOf(proxy, server)
 		}
+		for _, caller := range asked.Callers {
+			to.Callers[caller.Namespace+"/"+caller.Name] = hopsOf(caller, server)
+		}
 		if server.AmbientIndex != nil {
 			to.Ambient = readAmbient(server.AmbientIndex)
 		}
@@ -55,7 +58,17 @@ func configure(asked question, to *answer) error {
 }
 
 func configurationOf(wanted proxy, server *xds.FakeDiscoveryServer) configuration {
-	node := server.SetupProxy(&model.Proxy{
+	node := nodeOf(wanted, server)
+	listeners := server.Listeners(node)
+	sent := configuration{Listeners: encodeAll(listeners)}
+	if wanted.Type != model.SidecarProxy {
+		sent.Routes = encodeAll(server.RoutesFromListeners(node, listeners))
+	}
+	return sent
+}
+
+func nodeOf(wanted proxy, server *xds.FakeDiscoveryServer) *model.Proxy {
+	return server.SetupProxy(&model.Proxy{
 		ID:              wanted.Name + "." + wanted.Namespace,
 		Type:            wanted.Type,
 		ConfigNamespace: wanted.Namespace,
@@ -69,12 +82,6 @@ func configurationOf(wanted proxy, server *xds.FakeDiscoveryServer) configuratio
 			ServiceAccount: wanted.ServiceAccount,
 		},
 	})
-	listeners := server.Listeners(node)
-	sent := configuration{Listeners: encodeAll(listeners)}
-	if wanted.Type != model.SidecarProxy {
-		sent.Routes = encodeAll(server.RoutesFromListeners(node, listeners))
-	}
-	return sent
 }
 
 // documents puts objects into one text, as istiod's own tests have them. JSON is YAML, and has no bare `y`.

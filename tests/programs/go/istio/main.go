@@ -16,14 +16,16 @@ type question struct {
 	Istio      []json.RawMessage `json:"istio"`
 	Mesh       json.RawMessage   `json:"mesh"`
 	Proxies    []proxy           `json:"proxies"`
+	Callers    []proxy           `json:"callers"` // whose ways to others are wanted
 }
 
 type answer struct {
-	Rejections map[string][]string      `json:"rejections"` // by Kind/namespace/name
-	Warnings   map[string][]string      `json:"warnings"`
-	Proxies    map[string]configuration `json:"proxies"` // by namespace/name
-	Ambient    *ambientState            `json:"ambient,omitempty"`
-	Error      string                   `json:"error,omitempty"`
+	Rejections map[string][]string         `json:"rejections"` // by Kind/namespace/name
+	Warnings   map[string][]string         `json:"warnings"`
+	Proxies    map[string]configuration    `json:"proxies"` // by namespace/name
+	Callers    map[string]map[string][]hop `json:"callers"` // by namespace/name, then by cluster
+	Ambient    *ambientState               `json:"ambient,omitempty"`
+	Error      string                      `json:"error,omitempty"`
 }
 
 func main() {
@@ -51,7 +53,12 @@ func main() {
 }
 
 func answerTo(asked question, definitions *definitions) answer {
-	given := answer{Rejections: map[string][]string{}, Warnings: map[string][]string{}, Proxies: map[string]configuration{}}
+	given := answer{
+		Rejections: map[string][]string{},
+		Warnings:   map[string][]string{},
+		Proxies:    map[string]configuration{},
+		Callers:    map[string]map[string][]hop{},
+	}
 	for _, document := range asked.Validate {
 		definitions.validate(document, &given)
 	}

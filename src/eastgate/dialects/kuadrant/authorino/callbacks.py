@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 
+from eastgate.dialects.kuadrant.authorino.authorization_json import AuthorizationJson
 from eastgate.dialects.kuadrant.authorino.calls import send
 from eastgate.dialects.kuadrant.authorino.context import Evaluation
 from eastgate.dialects.kuadrant.authorino.facts import Background, Fetcher
@@ -20,11 +21,19 @@ _SERVER = "the server of the callback"
 def make_callbacks(evaluation: Evaluation, background: Background) -> None:
     """Send the request of each callback whose condition holds, in the order of their priorities."""
     services = replace(evaluation.services, fetcher=background.fetcher)
-    evaluation = replace(evaluation, services=services)
+    evaluation = replace(evaluation, services=services, document=_document(evaluation))
     for callback in sorted(evaluation.scheme.callbacks, key=lambda each: each.priority):
         gate, _ = gate_of(callback.when, evaluation)
         if gate is Gate.OPEN:
             send(callback.call, evaluation, _SERVER)
+
+
+def _document(evaluation: Evaluation) -> AuthorizationJson:
+    """Return the document after the decision. The identity of a caller who was not recognized is null."""
+    document = evaluation.document.copied()
+    if evaluation.recognized.identity is None and evaluation.scheme.identities:
+        document.learn("identity", None, None, None)
+    return document
 
 
 class CallbackThreads:

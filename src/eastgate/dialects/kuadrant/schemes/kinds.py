@@ -7,7 +7,7 @@ from eastgate.dialects.kuadrant.schemes import codes
 from eastgate.dialects.kuadrant.schemes.authorizations import authorizations
 from eastgate.dialects.kuadrant.schemes.conditions import PATTERN_SETS, WHEN, no_dangling_references
 from eastgate.dialects.kuadrant.schemes.identities import identities
-from eastgate.dialects.kuadrant.schemes.metadata import callbacks, metadata
+from eastgate.dialects.kuadrant.schemes.metadata import callbacks, identity_sources, metadata
 from eastgate.dialects.kuadrant.schemes.responses import denials, new_response, old_responses
 from eastgate.dialects.kuadrant.schemes.styles import Style
 from eastgate.dialects.kuadrant.schemes.unsupported import report_gone
@@ -24,8 +24,8 @@ _HOSTS_HELP = "write hosts: [<a host>]"
 
 
 def _host(node: Node, to: Checking) -> None:
-    """Require a host, perhaps with a wildcard, perhaps with a port."""
-    problem = host_problem(_PORT.sub("", node.text))
+    """Require a host, perhaps with a wildcard, perhaps with a port; letter case counts, and may be either."""
+    problem = host_problem(_PORT.sub("", node.text).lower())
     if problem is not None:
         reason, way_out = problem
         to.report(codes.HOST, f"{quoted(node.text)} is not a host: {reason}", node, help=way_out)
@@ -68,6 +68,7 @@ AUTH_CONFIG_SPEC: Record[Settings] = record(
     {**_AROUND, **_sections("dynamicMetadata")},
     report_gone,
     no_dangling_references,
+    identity_sources,
     renamed=_BETA1_WORDS,
     misspelt={**_MISSPELT, **_SYNONYMS},
 )
@@ -86,6 +87,7 @@ AUTH_CONFIG_SPEC_V1BETA1: Record[Settings] = record(
     },
     report_gone,
     no_dangling_references,
+    identity_sources,
     renamed={"authentication": "write it as a list: identity: [{name: .., ..}]"},
     misspelt={**_MISSPELT, "identities": "identity", "authn": "identity", "authz": "authorization"},
 )

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from eastgate.cluster.resources import dns_subdomain
+from eastgate.diagnostics import did_you_mean
 from eastgate.dialects.kuadrant.schemes import codes
 from eastgate.dialects.kuadrant.schemes.credentials import CLIENT_CREDENTIALS, credentials
 from eastgate.dialects.kuadrant.schemes.entries import entry, section
-from eastgate.dialects.kuadrant.schemes.styles import Style
+from eastgate.dialects.kuadrant.schemes.styles import Style, entries
 from eastgate.dialects.kuadrant.schemes.validation import Checking, exactly_one, needs, record
 from eastgate.dialects.kuadrant.schemes.values import EXPRESSION, TEMPLATE_URL, TIMEOUT, URL, named_values, value
 from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import Choice, Field, Flag, ListOf, MapOf, Record, Text, quoted
 from eastgate.settings import Settings
 
-__all__ = ["FORM", "callbacks", "metadata", "secret_reference"]
+__all__ = ["FORM", "callbacks", "identity_sources", "metadata", "secret_reference"]
 
 _OTHER_METHODS = ("PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "CONNECT", "TRACE")
 _METHOD = Choice(
@@ -154,6 +155,25 @@ def _user_info(style: Style) -> Record[Settings]:
         {**source, "userInfoUrl": Field(URL), **_timeout(style)},
         exactly_one(codes.ISSUER, "userInfo", ("identitySource", "userInfoUrl")),
     )
+
+
+def identity_sources(scheme: Node, to: Checking) -> None:
+    """Require that each identitySource names an authentication of the same scheme by tokens of an issuer."""
+    identities = scheme.get("authentication") or scheme.get("identity")
+    issuers = [name for name, entry in entries(identities) if _has_issuer(entry)]
+    for _, entry_ in entries(scheme.get("metadata")):
+        info = entry_.get("userInfo")
+        source = info.get("identitySource") if info is not None else None
+        if source is None or not isinstance(source.value, str) or source.text in issuers:
+            continue
+        near = did_you_mean(source.text, issuers)
+        message = f"there is no authentication named {quoted(source.text)} by tokens of an issuer"
+        way_out = f"did you mean `{near}`?" if near else "write the name of one with `issuerUrl`, or userInfoUrl: .."
+        to.report(codes.NO_SUCH_IDENTITY, message, source, help=way_out)
+
+
+def _has_issuer(entry_: Node) -> bool:
+    return any(name in entry_ and field in entry_[name] for name, field in (("jwt", "issuerUrl"), ("oidc", "endpoint")))
 
 
 def _uma(style: Style) -> Record[Settings]:

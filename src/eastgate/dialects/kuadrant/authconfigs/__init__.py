@@ -1,0 +1,76 @@
+"""Authorino's AuthConfig: an auth scheme for requests to hosts, for those who run Authorino without Kuadrant.
+
+Authorino is asked by proxies of others, and finds the AuthConfig by the host of the request (`linking`).
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from eastgate.diagnostics import Reporter
+from eastgate.dialects.base import Dialect, Kind, NameUse, reader
+from eastgate.dialects.kuadrant.authconfigs.assemble import layers
+from eastgate.dialects.kuadrant.authconfigs.locating import GROUP, locate, widen
+from eastgate.dialects.kuadrant.authconfigs.model import Policy
+from eastgate.dialects.kuadrant.authconfigs.status import conditions
+from eastgate.dialects.kuadrant.authconfigs.words import WORDS
+from eastgate.dialects.kuadrant.nulls import without_nulls
+from eastgate.manifests import Document
+from eastgate.manifests.node import Node
+from eastgate.manifests.shapes import Record
+from eastgate.settings import Settings
+
+if TYPE_CHECKING:
+    from eastgate.dialects.linting import Linting
+
+__all__ = ["DIALECT", "GROUP", "Policy"]
+
+_OLD, _NEW = "v1beta1", ("v1beta2", "v1beta3")
+
+
+def _shape(version: str) -> Record[Any]:
+    from eastgate.dialects.kuadrant.authconfigs import shapes  # auth schemes are a large model, and few have any
+
+    return shapes.AUTH_CONFIG_V1BETA1 if version == _OLD else shapes.AUTH_CONFIG
+
+
+def _shapes(version: str) -> tuple[Record[Any], ...]:
+    return (_shape(version),)
+
+
+def _read(document: Document, root: Node, settings: Settings, reporter: Reporter) -> Policy | None:
+    from eastgate.dialects.kuadrant.authconfigs.meaning import auth_config
+
+    read = reader(_shape(document.version), auth_config)
+    return read(document, without_nulls(root), settings, reporter)
+
+
+def _codes() -> tuple[ModuleType, ...]:
+    from eastgate.dialects.kuadrant.authconfigs import codes
+
+    return (codes,)
+
+
+def _lint() -> Linting[Policy]:
+    from eastgate.dialects.kuadrant.authconfigs.lint import LINTING
+
+    return LINTING
+
+
+DIALECT: Dialect[Policy] = Dialect(
+    name="Authorino",
+    model=Policy,
+    kinds=tuple(
+        Kind(GROUP, version, "AuthConfig", _read, partial(_shapes, version), NameUse.OTHER_GROUPS, locate=locate)
+        for version in (_OLD, *_NEW)
+    ),
+    layers=layers,
+    words=WORDS,
+    codes=_codes,
+    closes=lambda _policy: False,
+    lint=_lint,
+    status=conditions,
+    widen=widen,
+)

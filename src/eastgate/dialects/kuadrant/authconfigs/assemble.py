@@ -1,0 +1,74 @@
+"""From the AuthConfigs for a host to its layer.
+
+    [Deny(another AuthConfig is asked about), AskAll]
+
+The one that the host is linked to decides. One in audit mode has its hosts all the same, and lets all requests pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from eastgate.dialects.base import Scene
+from eastgate.dialects.kuadrant.authconfigs.linking import link_hosts
+from eastgate.dialects.kuadrant.authconfigs.model import Policy
+from eastgate.dialects.kuadrant.authconfigs.provenance import AT_HOST, LinkedElsewhere, LinkedHost, StageName
+from eastgate.dialects.kuadrant.settings import KuadrantSettings
+from eastgate.ir import (
+    ALWAYS,
+    AllowAny,
+    And,
+    Ask,
+    AskAll,
+    Attachment,
+    Chain,
+    Deny,
+    Is,
+    Layer,
+    Not,
+    Observe,
+    OneOf,
+    Origin,
+    Present,
+    Refusal,
+    Rule,
+    Stage,
+    Unroutable,
+)
+from eastgate.ir.attributes import AUTH_CONFIG
+
+__all__ = ["layers"]
+
+
+def layers(attached: Sequence[Attachment[Policy]], scene: Scene) -> list[Layer]:
+    """Return the layer of a host."""
+    host = attached[0].host
+    policies = {attachment.policy.ref: attachment.policy for attachment in attached}
+    chosen = link_hosts(policies.values(), scene.settings).serving(host) if host is not None else None
+    if host is None or chosen is None:  # a host that nobody has
+        return [Layer(AT_HOST, Chain((AllowAny(Unroutable.NO_AUTH_CONFIG, (), Refusal.NOT_FOUND),)))]
+    others = tuple(ref for ref in policies if ref != chosen.ref)
+    stages: list[Stage] = [_linked(chosen, host)]
+    if chosen.audit:
+        stages.append(Observe(StageName.AUDIT, (Rule(ALWAYS, chosen.origin),), ("ask",)))
+    else:
+        stages.append(AskAll(StageName.AUTH, (_ask(chosen, scene),)))
+    return [Layer(AT_HOST, Chain(tuple(stages), scope=LinkedHost(host, chosen.ref, others)))]
+
+
+def _linked(chosen: Policy, host: str) -> Deny:
+    """Refuse requests that are about an AuthConfig which does not have the host."""
+    another = And((Is(AUTH_CONFIG, Present()), Not(Is(AUTH_CONFIG, OneOf(frozenset({chosen.key}))))))
+    origin = Origin(chosen.ref, 0, chosen.span, derived=LinkedElsewhere(host))
+    return Deny(StageName.LINKED, (Rule(another, origin),), Refusal.NOT_FOUND)
+
+
+def _ask(policy: Policy, scene: Scene) -> Ask:
+    from eastgate.dialects.kuadrant.authorino.authorizer import (  # only where there is an AuthConfig
+        SchemeAuthorizer,
+        services_in,
+    )
+
+    compat = scene.settings.section(KuadrantSettings).authorino_compat
+    services = services_in(scene.world, scene.keys, authorino_compat=compat, live=scene.live)
+    return Ask(Rule(ALWAYS, policy.origin), str(policy.ref), SchemeAuthorizer(policy.scheme, services))

@@ -1,0 +1,1 @@
+"""Codes of the errors in an AuthConfig. Those of its scheme are in `schemes`."""

@@ -1,0 +1,1 @@
+"""Codes of lint's findings about AuthConfigs."""

@@ -1,0 +1,56 @@
+"""AuthConfig: an auth scheme for the hosts that Authorino is asked about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import field
+from typing import TYPE_CHECKING, ClassVar
+
+from eastgate.cluster.targets import HostNamed
+from eastgate.diagnostics.spans import Span
+from eastgate.dialects.kuadrant.authconfigs.provenance import WholeScheme
+from eastgate.ir import Origin, PolicyRef
+from eastgate.records import dataclass
+
+if TYPE_CHECKING:
+    from eastgate.dialects.kuadrant.authorino.model import Scheme
+
+__all__ = ["Policy"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Policy:
+    """An AuthConfig. Two are equal only if they are the same object: a changed policy is another."""
+
+    ref: PolicyRef
+    span: Span
+    name_span: Span
+    scheme: Scheme = field(repr=False)
+    host_spans: tuple[Span, ...] = field(repr=False)
+    created: str | None = None
+    audit: bool = False
+
+    references: ClassVar[tuple[PolicyRef, ...]] = ()
+
+    @property
+    def key(self) -> str:
+        """Return `namespace/name`."""
+        return f"{self.ref.namespace}/{self.ref.name}"
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """Return the hosts that it is for, with wildcards and ports, in the order of the manifest."""
+        return self.scheme.hosts
+
+    @property
+    def targets(self) -> tuple[HostNamed, ...]:
+        return tuple(map(HostNamed, dict.fromkeys(self.hosts)))
+
+    @property
+    def origin(self) -> Origin:
+        """Return the origin of its scheme."""
+        return Origin(self.ref, 0, self.span, derived=WholeScheme())
+
+    @property
+    def origins(self) -> Iterator[Origin]:
+        yield self.origin

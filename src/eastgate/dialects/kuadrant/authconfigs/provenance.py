@@ -1,0 +1,60 @@
+"""The placement and the origins of the layer of a host: as data, with words for people in `str`."""
+
+from __future__ import annotations
+
+import enum
+from typing import ClassVar
+
+from eastgate.ir import Placement, PolicyRef, RuleKind, ScopeKind
+from eastgate.records import dataclass
+
+__all__ = ["AT_HOST", "LinkedElsewhere", "LinkedHost", "StageName", "WholeScheme"]
+
+AT_HOST = Placement(None, "authorino")
+
+
+class StageName(enum.StrEnum):
+    """The stages of a host."""
+
+    AUDIT = "audit"
+    LINKED = "linked"
+    AUTH = "auth"
+
+
+@dataclass(frozen=True, slots=True)
+class WholeScheme:
+    """The auth scheme that an AuthConfig is."""
+
+    kind: ClassVar[RuleKind] = RuleKind.SCHEME
+
+    def __str__(self) -> str:
+        return "scheme"
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedElsewhere:
+    """The refusal of an AuthConfig that is asked about a host which is linked to another one."""
+
+    host: str
+    kind: ClassVar[RuleKind] = RuleKind.UNCOVERED
+
+    def __str__(self) -> str:
+        return f"(the host {self.host} is linked to it, and not to the AuthConfig that is asked about)"
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedHost:
+    """The reason for which an AuthConfig is asked: the host that is linked to it, and the others that are for it."""
+
+    host: str
+    config: PolicyRef
+    others: tuple[PolicyRef, ...]
+    kind: ClassVar[ScopeKind] = ScopeKind.OTHERS
+
+    @property
+    def refs(self) -> tuple[PolicyRef, ...]:
+        return (self.config,)
+
+    def __str__(self) -> str:
+        linked = f"{self.host} is linked to {self.config}"
+        return f"{linked}, and not to {' or '.join(map(str, self.others))}" if self.others else linked
