@@ -22,7 +22,7 @@ from eastgate.reports.cluster import Cluster
 from eastgate.reports.describe.policy import conditions_of
 from tests.worlds import kuadrant_paths_generate as generate
 from tests.worlds.kuadrant_paths_oracle import Condition, Manifest, Rule, Topology, in_order, is_deleted, key_of
-from tests.worlds.kuadrant_requests_oracle import Call, statuses
+from tests.worlds.kuadrant_requests_oracle import Call, route_call, statuses
 from tests.worlds.test_generated_clusters import authority_of
 
 
@@ -51,6 +51,10 @@ def test_engine_reference_and_oracle_agree(manifests: list[Manifest], calls: lis
         assert decision.allowed == (decision.status == 200)
         assert decision.outcome == reference.decide(decision.layers, decision.arrival.request)
         assert decision.trace().outcome == decision.outcome
+        path = route_call(topology, call)
+        rules = topology.effective(path) if path is not None else None
+        if rules is not None:
+            assert decision.policy in {f"AuthPolicy/{rule.source}" for rule in rules.values()}, (call, decision.reason)
 
 
 @settings(max_examples=150, deadline=None)
