@@ -37,7 +37,7 @@ _ROWS = "| group | kind | can | at | target |\n|---|---|---|---|---|\n"
 def unread_page() -> str:
     """The page on what is not read, with the catalogue of kinds at its end."""
     rows = [
-        f"| {one.group} | {one.kind} | {_CAN[one.influence]} | {_AT[one.plane]} | {_BY[one.by]} |"
+        f"| {one.group} | {one.kind} | {_CAN[one.influence]}{f' ({one.note})' if one.note else ''} | {_AT[one.plane]} | {_BY[one.by]} |"
         for one in sorted(KINDS, key=lambda one: (one.group, one.kind))
     ]
     prose = UNREAD.read_text(encoding="utf-8").partition(_ROWS)[0]
