@@ -7,14 +7,15 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from eastgate.convert.authconfigs import auth_config
 from eastgate.reports.tables import Table
+from eastgate.settings import Settings
 from tests.authorino.requests import Issuers
 from tests.authorino.running import Authorino, Manifest
+from tests.convert.conversions import converted
 from tests.worlds.authconfig_hosts_oracle import Links
 
 GROUP = "authorino.kuadrant.io"
-_OLD_VERSION = f"{GROUP}/v1beta1"
+_SERVED = f"{GROUP}/v1beta3"
 
 
 @dataclass(frozen=True)
@@ -45,9 +46,12 @@ def name_of(manifest: Manifest) -> str:
 
 
 def spec_of(config: Manifest) -> Manifest:
-    """Return the spec in the words of v1beta3, the one version that is served."""
-    spec: Manifest = config.get("spec") or {}
-    return auth_config(spec) if config["apiVersion"] == _OLD_VERSION else spec
+    """Return the spec in v1beta3, the one version that is served; as `convert` makes it of another."""
+    if config["apiVersion"] == _SERVED:
+        return config.get("spec") or {}
+    (written,) = converted([config], "authconfig-v1beta3", Settings()).written
+    spec: Manifest = written["spec"]
+    return spec
 
 
 _YET_TO_COME = "9999"
