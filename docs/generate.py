@@ -34,6 +34,10 @@ _BY = {
 _ROWS = "| group | kind | can | at | target |\n|---|---|---|---|---|\n"
 
 
+def _can(kind: UnreadKind) -> str:
+    return _CAN[kind.influence] + (f" ({kind.note})" if kind.note else "")
+
+
 def unread_page() -> str:
     """The page on what is not read, with the catalogue of kinds at its end."""
     rows = [
