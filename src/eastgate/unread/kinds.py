@@ -18,9 +18,7 @@ DENY, CHANGE, NONE = Influence.DENY, Influence.CHANGE, Influence.NONE
 NETWORK, MESH, GATEWAY = Plane.NETWORK, Plane.MESH, Plane.GATEWAY
 
 
-def _of(
-    group: str, influence: Influence, plane: Plane, by: By, *kinds: str, note: str = ""
-) -> tuple[UnreadKind, ...]:
+def _of(group: str, influence: Influence, plane: Plane, by: By, *kinds: str, note: str = "") -> tuple[UnreadKind, ...]:
     return tuple(UnreadKind(group, kind, influence, plane, by, note) for kind in kinds)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from eastgate.dialects.kuadrant.schemes import codes
-from eastgate.dialects.kuadrant.schemes.conditions import RULES, WHEN
+from eastgate.dialects.kuadrant.schemes.conditions import ANY_RULES, RULES
 from eastgate.dialects.kuadrant.schemes.credentials import credentials
 from eastgate.dialects.kuadrant.schemes.entries import entry, section
 from eastgate.dialects.kuadrant.schemes.expressions import rego_module
@@ -27,7 +27,7 @@ def _patterns(style: Style, complete: bool) -> Field[Settings]:
     return Field(
         record(
             what,
-            {mine: WHEN if complete else Field(RULES)},  # in Authorino none of them authorize everybody
+            {mine: Field(ANY_RULES if complete else RULES)},
             needs(codes.CONDITION, what, mine, "[{selector: .., operator: .., value: ..}]", other),
             renamed={other: f"write {mine}: [..]"},
         ),

@@ -37,7 +37,7 @@ def read_authorization(name: str, entry: Node, patterns: Patterns) -> Authorizat
 def _rule(entry: Node, patterns: Patterns) -> AuthorizationRule:
     matching = first_of(entry, "json", "patternMatching")
     if matching is not None:
-        return PatternRules(all_of(first_of(matching, "rules", "patterns"), patterns) or All(()))
+        return PatternRules(all_of(first_of(matching, "rules", "patterns"), patterns) or All())
     opa = entry.get("opa")
     if opa is not None:
         version = 1 if text_of(opa.get("version")) == "v1" else 0

@@ -81,14 +81,19 @@ def scheme_from(
     return Scheme(
         namespace=namespace,
         hosts=(ANY,),
-        identities=tuple(read_identity(name, entry, patterns) for name, entry in entries_of(SchemeSection.AUTHENTICATION)),
+        identities=tuple(
+            read_identity(name, entry, patterns) for name, entry in entries_of(SchemeSection.AUTHENTICATION)
+        ),
         metadata=tuple(read_metadata(name, entry, patterns) for name, entry in entries_of(SchemeSection.METADATA)),
         authorizations=tuple(
             read_authorization(name, entry, patterns) for name, entry in entries_of(SchemeSection.AUTHORIZATION)
         ),
         responses=(
             *(read_response(name, entry, patterns, True) for name, entry in entries_of(SchemeSection.HEADERS)),
-            *(read_response(name, entry, patterns, False) for name, entry in entries_of(SchemeSection.DYNAMIC_METADATA)),
+            *(
+                read_response(name, entry, patterns, False)
+                for name, entry in entries_of(SchemeSection.DYNAMIC_METADATA)
+            ),
         ),
         when=at_gateway(single(SchemeSection.CONDITIONS)),
         unauthenticated=read_denial(single(SchemeSection.UNAUTHENTICATED)),
