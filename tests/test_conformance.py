@@ -22,6 +22,7 @@ FEATURES = (
     "AccessPolicy",
     "AuthPolicy",
     "Kuadrant",
+    "AuthConfig",
     "Istio",
     "Linkerd",
     "AuthorizationPolicyCoreFeatures",
