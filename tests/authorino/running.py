@@ -81,7 +81,7 @@ class Authorino(ApiServer):
             self._channel.close()
 
     def _run_authorino(self) -> None:
-        command = [find("authorino"), "server", "--log-level", "error", *self.flags]
+        command: list[str | Path] = [find("authorino"), "server", "--log-level", "error", *self.flags]
         self.run(command, {"KUBECONFIG": str(self.kubeconfig)})
         self.wait_until(lambda: self._answer(CheckRequest()) is not None)
 

@@ -89,11 +89,9 @@ class _Way:
     def example(self, facts: RequestFacts) -> str:
         """Return the command that asks about a request."""
         route = self.rule.route
-        known = {
-            name: str(value) for name in ("host", "method", "path") if isinstance(value := getattr(facts, name), str)
-        }
-        question = Question("anonymous", f"route:{route.namespace}/{route.name}", headers={}, **known)
-        return self.context.command(question)
+        to = f"route:{route.namespace}/{route.name}"
+        method, host, path = str(facts.method), str(facts.host), str(facts.path)
+        return self.context.command(Question("anonymous", to, method=method, host=host, path=path, headers=_HEADERS))
 
     def subjects(self, *policies: Policy) -> tuple[str, ...]:
         """Return the policies and the route, as findings name them."""

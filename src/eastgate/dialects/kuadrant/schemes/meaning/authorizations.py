@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from eastgate.dialects.kuadrant.authorino.model import (
+    All,
     Authorization,
     AuthorizationRule,
-    Condition,
     FetchedModule,
     PatternRules,
     PermissionCheck,
@@ -37,9 +37,7 @@ def read_authorization(name: str, entry: Node, patterns: Patterns) -> Authorizat
 def _rule(entry: Node, patterns: Patterns) -> AuthorizationRule:
     matching = first_of(entry, "json", "patternMatching")
     if matching is not None:
-        condition: Condition | None = all_of(first_of(matching, "rules", "patterns"), patterns)
-        assert condition is not None  # noqa: S101 - an empty list is an error
-        return PatternRules(condition)
+        return PatternRules(all_of(first_of(matching, "rules", "patterns"), patterns) or All())
     opa = entry.get("opa")
     if opa is not None:
         version = 1 if text_of(opa.get("version")) == "v1" else 0
