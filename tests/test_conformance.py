@@ -20,6 +20,7 @@ ROOT = Path(__file__).parent.parent
 SUITE = ROOT / "conformance"
 FEATURES = (
     "AccessPolicy",
+    "AuthConfig",
     "AuthPolicy",
     "Kuadrant",
     "AuthConfig",
