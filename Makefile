@@ -51,7 +51,7 @@ spire: $(READY)  ## the Workload API of a real SPIRE, which is built first; need
 apiserver: $(READY)  ## the definitions on a real Kubernetes API server, which is built first; needs go
 	@$(BIN)/python -m pytest -m apiserver tests
 
-authorino: $(READY)  ## every AuthPolicy row and what is converted, on a real Authorino, which is built first; needs go
+authorino: $(READY)  ## every AuthPolicy and AuthConfig row, what is converted, and AuthConfigs of its documentation, on a real Authorino, built first; needs go
 	@$(BIN)/python -m tests.authorino
 
 kuadrant: $(READY)  ## effective AuthPolicies and their status on generated clusters, beside kuadrant-operator's own code, built first; needs go

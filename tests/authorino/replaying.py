@@ -13,7 +13,7 @@ from tests.authorino.requests import Answered, answered, check_request, is_known
 from tests.authorino.rows import Evaluated, Row
 from tests.authorino.running import Authorino
 
-STRICTER = re.compile(r"ruling (45|46|53)\b")
+STRICTER = re.compile(r"ruling (45|46|53|E)\b")
 """Where Eastgate is stricter on purpose."""
 OTHERWISE = re.compile(r"ruling (50|53)\b")
 """Where Eastgate decides what Authorino does not: Rego as OPA has it, and every algorithm for keys at a URL."""

@@ -26,7 +26,6 @@ from tests.programs.processes import START_SECONDS
 PROGRAMS = ("authorino", "etcd", "kube-apiserver", "kubectl")
 _MODULE = "github.com/kuadrant/authorino"
 SUPERSEDING = "--allow-superseding-host-subsets"
-"""The flag with which a host that another AuthConfig's wildcard means is not taken."""
 _NOT_FOUND = 5  # of gRPC
 _API = "/apis/authorino.kuadrant.io/v1beta3"
 
@@ -61,6 +60,11 @@ class Authorino(ApiServer):
         super().__init__(folder)
         self.flags = flags
 
+    @property
+    def supersedes(self) -> bool:
+        """Whether a host that another AuthConfig's wildcard means is not taken."""
+        return SUPERSEDING in self.flags
+
     def start(self) -> None:
         if {name for _, name in socket.if_nameindex()} != {"lo"}:
             pytest.fail("Authorino listens on every address: `make authorino` runs it in a network namespace")
@@ -77,7 +81,7 @@ class Authorino(ApiServer):
             self._channel.close()
 
     def _run_authorino(self) -> None:
-        command = [find("authorino"), "server", "--log-level", "error", *self.flags]
+        command: list[str | Path] = [find("authorino"), "server", "--log-level", "error", *self.flags]
         self.run(command, {"KUBECONFIG": str(self.kubeconfig)})
         self.wait_until(lambda: self._answer(CheckRequest()) is not None)
 

@@ -35,7 +35,7 @@ def test_documented_configs_are_decided_alike(authorino: Authorino, issuers: Iss
         with serving(table, authorino, issuers) as served:
             comparison.add_rejections(table, served)
             for case in table.cases:
-                comparison.add(table, case, ask(case.question, served, authorino))
+                comparison.add(table, case, ask(case.question, served, authorino), served)
     comparison.finish()
     print("".join(f"\n{number:6} {what}" for what, number in comparison.counts.items()))
     assert comparison.counts["equal"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
@@ -13,19 +12,12 @@ from hypothesis import HealthCheck, Phase, given, settings
 from tests.authorino.asking import SERVED_BY, ask
 from tests.authorino.deciding import table_of
 from tests.authorino.requests import Issuers
-from tests.authorino.running import SUPERSEDING, Authorino
+from tests.authorino.running import Authorino
 from tests.authorino.serving import serving
 from tests.worlds import authconfig_hosts_generate as generate
 from tests.worlds.authconfig_hosts_oracle import Links, Manifest, name_of
 
 pytestmark = pytest.mark.authorino
-
-
-@pytest.fixture(scope="module", params=[False, True], ids=["", "superseding"])
-def authorino(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Authorino]:
-    flags = (SUPERSEDING,) if request.param else ()
-    with Authorino(tmp_path_factory.mktemp("authorino"), *flags) as started:
-        yield started
 
 
 _examples = count()
@@ -57,15 +49,15 @@ def case(host: str) -> Manifest:
 )
 @given(generate.configs(), generate.asked_hosts)
 def test_authorino_and_oracle_agree_who_serves_a_host(
-    authorino: Authorino, issuers: Issuers, tmp_path: Path, configs: list[Manifest], hosts: list[str]
+    either_authorino: Authorino, issuers: Issuers, tmp_path: Path, configs: list[Manifest], hosts: list[str]
 ) -> None:
     number = next(_examples)
     configs = [renamed(each, number) for each in configs]
-    links = Links(configs, superseding=SUPERSEDING in authorino.flags)
+    links = Links(configs, superseding=either_authorino.supersedes)
     table = table_of("hosts", [saying_its_name(each) for each in configs], [case(host) for host in hosts], tmp_path)
-    with serving(table, authorino, issuers) as served:
+    with serving(table, either_authorino, issuers) as served:
         loose = {name for name, hosts in links.loose.items() if hosts}
         assert {name for name, why in served.problems.items() if why.startswith("HostsNotLinked")} == loose
         for each in table.cases:
-            answer = ask(each.question, served, authorino)
+            answer = ask(each.question, served, either_authorino)
             assert answer.served_by == links.serving(each.question.host or ""), (each.question.host, configs)

@@ -30,14 +30,18 @@ def sources(context: click.Context, _parameter: click.Parameter, incomplete: str
 
 
 def destinations(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Complete Pods, Services, Gateways and Backends of the manifests."""
+    """Complete Pods, Services, Gateways, Backends and AuthConfigs of the manifests, and their hosts."""
     authority = _authority(context)
-    words: list[str] = ["pod:", "service:", "gateway:", "backend:"]
+    words: list[str] = ["pod:", "service:", "gateway:", "backend:", "authconfig:", "host:"]
     if authority is not None:
         words += [f"pod:{pod}" for pod in sorted(authority.world.workloads)]
         words += [f"service:{service}" for service in sorted(authority.world.services)]
         words += [f"gateway:{gateway}" for gateway in sorted(authority.world.gateways)]
         words += [f"backend:{backend}" for backend in sorted(authority.world.backends)]
+        refs = sorted(authority.engine.host_refs)
+        words += [f"authconfig:{ref.namespace}/{ref.name}" for ref in refs]
+        hosts = {host for ref in refs for host in authority.engine.hosts_of(ref) or ()}
+        words += [f"host:{host}" for host in sorted(hosts) if "*" not in host]
     return matching(words, incomplete)
 
 

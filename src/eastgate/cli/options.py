@@ -191,7 +191,8 @@ def question_options(command: F) -> F:
             required=True,
             metavar="DST",
             shell_complete=complete.destinations,
-            help="pod:NS/NAME, service:NS/NAME, gateway:NS/NAME, route:NS/NAME, backend:NS/NAME or ip:ADDRESS.",
+            help="pod:NS/NAME, service:NS/NAME, gateway:NS/NAME, route:NS/NAME, backend:NS/NAME, authconfig:NS/NAME, "
+            "host:NAME or ip:ADDRESS.",
         ),
         click.option("--port", type=int, help="Destination port."),
         click.option("--method", help="HTTP method."),

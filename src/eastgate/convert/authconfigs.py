@@ -7,9 +7,10 @@ A scheme in the names of v1beta1 is renamed field by field; one in the later nam
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
+from eastgate.convert.authconfig_words import from_v1beta1, object_of
 from eastgate.convert.model import Manifest
 from eastgate.manifests import Plain
 
@@ -18,36 +19,29 @@ __all__ = ["API_VERSION", "auth_config"]
 API_VERSION: Final = "authorino.kuadrant.io/v1beta3"
 
 _SECTIONS: Final = ("authentication", "metadata", "authorization")
-_PLACES: Final = {"custom_header": "customHeader", "query": "queryString", "cookie": "cookie"}
 
 
 def auth_config(scheme: Mapping[str, Plain]) -> Manifest:
     """Return the `spec` of the AuthConfig for a scheme that was read without errors, as plain data without nulls."""
     old = "identity" in scheme or any(isinstance(scheme.get(name), list) for name in (*_SECTIONS, "response"))
-    renamed = _from_v1beta1(scheme) if old or "denyWith" in scheme else dict(scheme)
+    renamed = from_v1beta1(scheme) if old or "denyWith" in scheme else dict(scheme)
     spec = {name: value for name, value in renamed.items() if value not in ({}, [])}
     for section in _SECTIONS:
         if section in spec:
-            spec[section] = _in_order(section, _object(spec[section]))
+            spec[section] = _in_order(section, object_of(spec[section]))
     if "authentication" in spec:
-        spec["authentication"] = {n: _without_audiences(_object(e)) for n, e in _object(spec["authentication"]).items()}
+        spec["authentication"] = {
+            n: _without_audiences(object_of(e)) for n, e in object_of(spec["authentication"]).items()
+        }
     if "response" in spec:
-        spec["response"] = _response(_object(spec["response"]))
+        spec["response"] = _response(object_of(spec["response"]))
     return spec
-
-
-def _object(value: Plain) -> Manifest:
-    return dict(value) if isinstance(value, dict) else {}
-
-
-def _items(value: Plain) -> list[Manifest]:
-    return [_object(item) for item in value] if isinstance(value, list) else []
 
 
 def _without_audiences(entry: Manifest) -> Manifest:
     if "jwt" not in entry:
         return entry
-    return {**entry, "jwt": {name: value for name, value in _object(entry["jwt"]).items() if name != "audiences"}}
+    return {**entry, "jwt": {name: value for name, value in object_of(entry["jwt"]).items() if name != "audiences"}}
 
 
 def _in_order(section: str, entries: Manifest) -> Manifest:
@@ -56,14 +50,14 @@ def _in_order(section: str, entries: Manifest) -> Manifest:
     Of identities the first that recognizes the caller counts. Elsewhere an entry may look at what those before it have
     found.
     """
-    priorities = [_object(entry).get("priority", 0) for entry in entries.values()]
+    priorities = [object_of(entry).get("priority", 0) for entry in entries.values()]
     if len(set(map(str, priorities))) == len(priorities):
         return entries
     if section != "authentication" and f"auth.{section}" not in json.dumps(entries):
         return entries
     ranked = sorted(range(len(priorities)), key=lambda index: (_number(priorities[index]), index))
     ranks = {index: rank for rank, index in enumerate(ranked)}
-    return {name: {**_object(entry), "priority": ranks[index]} for index, (name, entry) in enumerate(entries.items())}
+    return {name: {**object_of(entry), "priority": ranks[index]} for index, (name, entry) in enumerate(entries.items())}
 
 
 def _number(value: Plain) -> int:
@@ -72,148 +66,19 @@ def _number(value: Plain) -> int:
 
 def _response(response: Manifest) -> Manifest:
     """Rename `filters` of AuthPolicy to `dynamicMetadata`, as AuthConfig calls it."""
-    success = _object(response.get("success"))
+    success = object_of(response.get("success"))
     if "filters" in success:
         success["dynamicMetadata"] = success.pop("filters")
     converted: Manifest = {
-        part: {name: _plain(_object(entry)) for name, entry in _object(each).items()} for part, each in success.items()
+        part: {name: _plain(object_of(entry)) for name, entry in object_of(each).items()}
+        for part, each in success.items()
     }
     return {**response, "success": converted} if converted else response
 
 
 def _plain(entry: Manifest) -> Manifest:
     """Convert a literal plain value to an expression: of any other, Authorino tells how Go stores it."""
-    plain = _object(entry.get("plain"))
+    plain = object_of(entry.get("plain"))
     if "value" not in plain:
         return entry
     return {**entry, "plain": {"expression": json.dumps(plain["value"], ensure_ascii=False)}}
-
-
-# From v1beta1
-
-
-def _from_v1beta1(scheme: Mapping[str, Plain]) -> Manifest:
-    spec: Manifest = {name: scheme[name] for name in ("hosts", "patterns", "when") if name in scheme}
-    spec["authentication"] = _by_name(scheme.get("identity"), _identity)
-    spec["metadata"] = _by_name(scheme.get("metadata"), lambda entry: _renamed(entry, http=_http))
-    spec["authorization"] = _by_name(scheme.get("authorization"), _authorization)
-    response: Manifest = {name: _denial(_object(denial)) for name, denial in _object(scheme.get("denyWith")).items()}
-    entries = _items(scheme.get("response"))
-    headers = [entry for entry in entries if entry.get("wrapper", "httpHeader") == "httpHeader"]
-    others = [entry for entry in entries if entry not in headers]
-    success: Manifest = {
-        name: {str(entry["name"]): _convert_response(entry) for entry in listed}
-        for name, listed in (("headers", headers), ("dynamicMetadata", others))
-        if listed
-    }
-    spec["response"] = {**response, **({"success": success} if success else {})}
-    return spec
-
-
-def _by_name(entries: Plain, convert: Callable[[Manifest], Manifest]) -> Manifest:
-    """Return a list of entries with names, as a mapping by name."""
-    return {str(entry["name"]): convert(_common(entry)) for entry in _items(entries)}
-
-
-def _common(entry: Manifest) -> Manifest:
-    common = {name: value for name, value in entry.items() if name != "name"}
-    if "cache" in common:
-        cache = _object(common["cache"])
-        common["cache"] = {**cache, "key": _value(_object(cache["key"]))}
-    return common
-
-
-def _value(value: Manifest) -> Manifest:
-    """Return a value, written out or selected."""
-    selected = _object(value.get("valueFrom")).get("authJSON")
-    return {"selector": selected} if selected is not None else {"value": value.get("value")}
-
-
-def _values(entries: Plain) -> Manifest:
-    return {str(entry["name"]): _value(entry) for entry in _items(entries)}
-
-
-def _renamed(entry: Manifest, /, **fields: Callable[[Manifest], Manifest]) -> Manifest:
-    return {name: fields[name](_object(value)) if name in fields else value for name, value in entry.items()}
-
-
-_METHODS: Final = {
-    "oidc": ("jwt", {"endpoint": "issuerUrl"}),
-    "mtls": ("x509", {}),
-    "kubernetes": ("kubernetesTokenReview", {}),
-    "oauth2": ("oauth2Introspection", {"tokenIntrospectionUrl": "endpoint"}),
-    "plain": ("plain", {"authJSON": "selector"}),
-}
-
-
-def _identity(entry: Manifest) -> Manifest:
-    converted: Manifest = {}
-    for name, value in entry.items():
-        if name in _METHODS:
-            method, names = _METHODS[name]
-            converted[method] = {names.get(field, field): inner for field, inner in _object(value).items()}
-        elif name == "apiKey":
-            keys = _object(value)
-            labels = keys.pop("labelSelectors", None)
-            converted["apiKey"] = {**({"selector": {"matchLabels": labels}} if labels is not None else {}), **keys}
-        elif name == "credentials":
-            converted["credentials"] = _credentials(_object(value))
-        elif name == "extendedProperties":
-            properties = _items(value)
-            for field, overwrite in (("defaults", False), ("overrides", True)):
-                chosen: list[Plain] = [prop for prop in properties if (prop.get("overwrite") is True) is overwrite]
-                if chosen:
-                    converted[field] = _values(chosen)
-        else:
-            converted[name] = value
-    return converted
-
-
-def _credentials(credentials: Manifest) -> Manifest:
-    where, key = str(credentials.get("in", "authorization_header")), credentials.get("keySelector")
-    if where in _PLACES:
-        return {_PLACES[where]: {"name": key}}
-    return {"authorizationHeader": {"prefix": key} if key is not None else {}}
-
-
-def _http(call: Manifest) -> Manifest:
-    converted = {"url" if name == "endpoint" else name: value for name, value in call.items()}
-    for name in ("bodyParameters", "headers"):
-        if name in converted:
-            converted[name] = _values(converted[name])
-    return _renamed(converted, body=_value, credentials=_credentials)
-
-
-def _authorization(entry: Manifest) -> Manifest:
-    converted: Manifest = {}
-    for name, value in entry.items():
-        match name:
-            case "json":
-                converted["patternMatching"] = {"patterns": _object(value).get("rules")}
-            case "opa":
-                rego = _object(value)
-                converted["opa"] = {"rego": rego.pop("inlineRego", None), **rego}
-            case "kubernetes":
-                review = _renamed(_object(value), user=_value)
-                if "resourceAttributes" in review:
-                    attributes = _object(review["resourceAttributes"])
-                    review["resourceAttributes"] = {
-                        key: _value(_object(attribute)) for key, attribute in attributes.items()
-                    }
-                converted["kubernetesSubjectAccessReview"] = review
-            case _:
-                converted[name] = value
-    return converted
-
-
-def _convert_response(entry: Manifest) -> Manifest:
-    converted = {name: value for name, value in _common(entry).items() if name not in ("wrapper", "wrapperKey")}
-    if "json" in converted:
-        converted["json"] = {"properties": _values(_object(converted["json"]).get("properties"))}
-    converted = _renamed(converted, plain=_value)
-    return {"key": entry["wrapperKey"], **converted} if "wrapperKey" in entry else converted
-
-
-def _denial(denial: Manifest) -> Manifest:
-    converted = _renamed(denial, message=_value, body=_value)
-    return {**converted, "headers": _values(converted["headers"])} if "headers" in converted else converted

@@ -8,6 +8,7 @@ from typing import Any
 from eastgate import dialects
 from eastgate.convert import gep_writing
 from eastgate.convert.access import to_v0alpha0, to_v1alpha1
+from eastgate.convert.authconfig_versions import to_v1, to_v1beta3
 from eastgate.convert.authorino import to_authorino
 from eastgate.convert.gep_reading import Gep, read
 from eastgate.convert.istio import refuse_tier, to_istio, write_istio
@@ -19,7 +20,7 @@ from eastgate.dialects import accesspolicy, gep3779, istio, linkerd
 from eastgate.dialects.accesspolicy.validation import NETWORKING_GROUP, PROTOTYPE_GROUP
 from eastgate.dialects.base import Dialect
 from eastgate.dialects.converting import Converter
-from eastgate.dialects.kuadrant import proposal
+from eastgate.dialects.kuadrant import authconfigs, policies, proposal
 from eastgate.records import dataclass
 
 __all__ = ["KINDS", "TargetKind", "converters_to"]
@@ -97,6 +98,10 @@ KINDS: dict[str, TargetKind] = {
     ),
     "linkerd": TargetKind(
         ((gep3779.Policy, to_linkerd), (istio.Policy, _istio_to_linkerd)), _kinds_of(linkerd.DIALECT)
+    ),
+    "authpolicy-v1": TargetKind(((policies.Policy, to_v1),), ((policies.GROUP, "v1", "AuthPolicy"),)),
+    "authconfig-v1beta3": TargetKind(
+        ((authconfigs.Policy, to_v1beta3),), ((authconfigs.GROUP, "v1beta3", "AuthConfig"),)
     ),
     "accesspolicy-v0alpha0": TargetKind(
         ((accesspolicy.Policy, to_v0alpha0),),

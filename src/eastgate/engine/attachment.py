@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import Generic, Never, Protocol, TypeAlias, TypeVar, assert_never
 
 from eastgate.cluster import (
@@ -175,9 +175,9 @@ class Attachments(Generic[P]):
         return ref in self._about_hosts
 
     @property
-    def has_hosts(self) -> bool:
-        """Return whether any policy targets hosts."""
-        return bool(self._about_hosts)
+    def about_hosts(self) -> Set[PolicyRef]:
+        """Return the names of the policies that target hosts."""
+        return self._about_hosts
 
     def is_about_rules(self, ref: PolicyRef) -> bool:
         """Return whether a policy targets rules of routes."""

@@ -158,9 +158,14 @@ class Engine(Generic[P]):
         return self._attachments.host_point(host)
 
     @property
+    def host_refs(self) -> Set[PolicyRef]:
+        """Return the names of the policies for hosts, which an authorizer decides by that other proxies ask."""
+        return self._attachments.about_hosts
+
+    @property
     def has_hosts(self) -> bool:
         """Return whether any policy is for hosts."""
-        return self._attachments.has_hosts
+        return bool(self.host_refs)
 
     def hosts_of(self, ref: PolicyRef) -> tuple[str, ...] | None:
         """Return the hosts that a policy is for; None where there is no such policy."""

@@ -55,7 +55,9 @@ async def make_calls(
         workload = str(arrival.points[0])
         site = mesh.sites.get(workload)
         if site is None:
-            raise QuestionError(BAD_DESTINATION, f"{workload} has no proxy in this mesh", "call a pod or a Service")
+            raise QuestionError(
+                BAD_DESTINATION, f"{arrival.where} has no proxy in this mesh", "call a pod or a Service"
+            )
         port = _port(arrival, site.ports)
         client = client_of(mesh, arrival)
         call_question = replace(

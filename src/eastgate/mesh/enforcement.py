@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 
 from eastgate.api.authority import Authority
 from eastgate.cluster.points import Point
+from eastgate.cluster.targets import HostNamed
 from eastgate.collection import no_collection
 from eastgate.dialects import Policy
 from eastgate.engine.compiled import Program
@@ -125,7 +126,7 @@ class Enforcement:
         changed = [engine.remove_policy(ref) for ref in remove] + [engine.put_policy(policy) for policy in put]
         points = frozenset[Point]().union(*changed)
         touched = frozenset(point for point in points if isinstance(point, str) and point in self.sites)
-        if not all(isinstance(point, str) for point in points):
+        if not all(isinstance(point, str | HostNamed) for point in points):  # no proxy of ours is asked about hosts
             self._gateway_plans.clear()
             touched |= self.gateways.keys()
         self.publish(touched)

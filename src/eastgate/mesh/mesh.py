@@ -431,6 +431,9 @@ class LocalMesh:
         if network := sorted(map(str, self.authority.engine.network_refs)):
             what = "a network policy is" if len(network) == 1 else f"{len(network)} network policies are"
             lines += (f"{what} for the network of a cluster, and not enforced by these proxies: {', '.join(network)}",)
+        if hosts := sorted(map(str, self.authority.engine.host_refs)):
+            what = "an AuthConfig is" if len(hosts) == 1 else f"{len(hosts)} AuthConfigs are"
+            lines += (f"{what} for the proxies that ask Authorino, and not enforced by these: {', '.join(hosts)}",)
         for line in lines:
             if line not in self._reported_unread:
                 self.emit(Noted(printable(line), trouble=True))

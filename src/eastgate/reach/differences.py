@@ -24,6 +24,7 @@ from eastgate.reach.caller_sets import CallerSet, CallerSets
 from eastgate.reach.confirming import Confirmation, Confirmer
 from eastgate.reach.destinations import Entrance
 from eastgate.reach.endings import Branch, Ending, Spelling
+from eastgate.reach.hosts import differing_hosts
 from eastgate.reach.network_differences import TooManyConnections, differing_connection
 from eastgate.reach.numbering import caller_atoms, number_callers
 from eastgate.reach.opposition import Opposition, oppositions
@@ -73,6 +74,7 @@ class DoubtReason(enum.StrEnum):
     NETWORK = "networkChanged"  # connections other than TCP to pods
     DERIVED = "derivedOtherwise"  # proxies accept other tokens, or have other addresses
     LABELS = "labelsUnknown"  # a policy selects by labels that only a cluster adds
+    HOST = "hostChanged"  # Authorino may decide otherwise about a host
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -134,6 +136,7 @@ def _beside(old: Authority, new: Authority, pairing: Pairing) -> Iterator[Compar
     rejected = dict.fromkeys(str(policy.ref) for authority in (old, new) for policy in authority.rejected)
     yield from (ComparisonDoubt(DoubtReason.REJECTED, name) for name in rejected)
     yield from (ComparisonDoubt(DoubtReason.LABELS, key) for key in pairing.uncertain)
+    yield from (ComparisonDoubt(DoubtReason.HOST, host) for host in differing_hosts(old, new))
     try:
         connection = differing_connection(old, new)
     except TooManyConnections:

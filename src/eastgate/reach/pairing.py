@@ -19,6 +19,7 @@ from eastgate.reach import gateways
 from eastgate.reach.alike import are_alike, are_alike_entrances, changed_policies
 from eastgate.reach.destinations import Destination, DestinationKind, Entrance, Passage
 from eastgate.reach.endings import EnforcementPoint
+from eastgate.reach.hosts import host_names
 from eastgate.reach.workloads import backend_alone, endpoints, layers_before, service_alone, workload_class
 from eastgate.records import dataclass
 
@@ -108,6 +109,7 @@ def _names(authority: Authority) -> dict[str, None]:
     names += [f"{DestinationKind.GATEWAY}:{gateway.key}" for gateway in world.gateways.values()]
     names += [f"{DestinationKind.BACKEND}:{backend.key}" for backend in world.backends.values()]
     names += [name for destination in gateways.routes(authority) for name in destination.names]
+    names += host_names(authority)
     return dict.fromkeys(names)
 
 

@@ -14,6 +14,7 @@ from typing import TypeVar, cast
 from eastgate.api.authority import Authority
 from eastgate.api.reading import sort_documents
 from eastgate.cluster import ObjectId
+from eastgate.cluster.hosts import hosts_meaning
 from eastgate.cluster.points import Direction, NamedPoint, NetworkEnd, Point, RuleNamed, is_rule_of
 from eastgate.cluster.targets import (
     BackendNamed,
@@ -177,12 +178,17 @@ class Cluster:
             elif isinstance(target, RulesOfGateway | RulesOfRoute):
                 points |= {rule for rule in self.rules if is_rule_of(rule, target)}
             elif isinstance(target, HostNamed):
-                points.add(target)
+                points |= {host for host in self._hosts if target.host in hosts_meaning(host.host)}
             elif not isinstance(target, NamedPoint):
                 points |= self.authority.world.select(target)
             elif self._exists(target):
                 points.add(target)
         return sorted(points, key=str)
+
+    @cached_property
+    def _hosts(self) -> list[HostNamed]:
+        targets = (target for policy in self.policies for target in policy.targets)
+        return list(dict.fromkeys(target for target in targets if isinstance(target, HostNamed)))
 
     @cached_property
     def rules(self) -> list[RuleNamed]:

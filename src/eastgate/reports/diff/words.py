@@ -92,6 +92,8 @@ def unproven_text(unproven: Unproven) -> str:
             return f"network policies treat other connections differently, such as {subject}"
         case DoubtReason.DERIVED:
             return f"{subject}: other tokens are accepted there, or its address is another; what it changes is unknown"
+        case DoubtReason.HOST:
+            return f"{subject}: another AuthConfig has it, or its AuthConfig has changed"
         case DoubtReason.LABELS:
             return f"pod:{subject}: policies select it by labels that only a cluster adds"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -100,7 +101,7 @@ def test_live_services_make_callbacks() -> None:
 
 def test_tasks_that_fail_or_find_no_room_harm_nobody() -> None:
     threads = CallbackThreads(HttpFetcher(timeout=2), threads=1, size=1)
-    done: list[int] = []
+    done: list[str] = []
     began, go_on = threading.Event(), threading.Event()
 
     def slow() -> None:
@@ -110,8 +111,19 @@ def test_tasks_that_fail_or_find_no_room_harm_nobody() -> None:
 
     threads.submit(slow)
     began.wait()
-    for number in range(5):
-        threads.submit(lambda number=number: done.append(number))
+    threads.submit(partial(done.append, "first"))
+    threads.submit(partial(done.append, "second"))
     go_on.set()
     threads.wait()
-    assert done == [0]
+    assert done == ["first"]
+
+
+def test_threads_end_when_there_is_nothing_to_do_and_start_again() -> None:
+    threads = CallbackThreads(HttpFetcher(timeout=2), threads=1, idle=0.01)
+    workers: list[threading.Thread] = []
+    for count in (1, 2):
+        threads.submit(lambda: workers.append(threading.current_thread()))
+        threads.wait()
+        assert len(workers) == count
+        workers[-1].join(timeout=10)
+        assert not workers[-1].is_alive()

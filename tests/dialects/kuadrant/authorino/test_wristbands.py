@@ -33,6 +33,7 @@ KINDS = {"ES256": "p256", "ES384": "p384", "ES512": "p521", "RS256": "rsa", "RS3
 def pem(kind: str) -> bytes:
     key = pair(kind)
     assert isinstance(key, ECKey | RSAKey)
+    assert key.private_key is not None
     return key.private_key.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption())
 
 

@@ -20,11 +20,15 @@ __all__ = ["Policy"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Policy:
-    """An AuthConfig. Two are equal only if they are the same object: a changed policy is another."""
+    """An AuthConfig. Two are equal only if they are the same object: a changed policy is another.
+
+    `hosts` may begin with a wildcard and have a port. The scheme decides about all of them.
+    """
 
     ref: PolicyRef
     span: Span
     name_span: Span
+    hosts: tuple[str, ...]
     scheme: Scheme = field(repr=False)
     host_spans: tuple[Span, ...] = field(repr=False)
     created: str | None = None
@@ -36,11 +40,6 @@ class Policy:
     def key(self) -> str:
         """Return `namespace/name`."""
         return f"{self.ref.namespace}/{self.ref.name}"
-
-    @property
-    def hosts(self) -> tuple[str, ...]:
-        """Return the hosts that it is for, with wildcards and ports, in the order of the manifest."""
-        return self.scheme.hosts
 
     @property
     def targets(self) -> tuple[HostNamed, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from dataclasses import field
 from typing import ClassVar
 
 from eastgate.ir import Placement, PolicyRef, RuleKind, ScopeKind
@@ -48,7 +49,7 @@ class LinkedHost:
 
     host: str
     config: PolicyRef
-    others: tuple[PolicyRef, ...]
+    others: tuple[PolicyRef, ...] = field(compare=False)
     kind: ClassVar[ScopeKind] = ScopeKind.OTHERS
 
     @property

@@ -37,14 +37,18 @@ def _document(evaluation: Evaluation) -> AuthorizationJson:
 
 
 class CallbackThreads:
-    """Satisfies `Background`: threads that start with the first task. Tasks that find the queue full are dropped."""
+    """Satisfies `Background`: a few threads, which end after `idle` seconds without a task, and start again with one.
 
-    def __init__(self, fetcher: Fetcher, threads: int = 2, size: int = 1000) -> None:
+    Tasks that find the queue full are dropped.
+    """
+
+    def __init__(self, fetcher: Fetcher, threads: int = 2, size: int = 1000, idle: float = 30) -> None:
         self._fetcher = fetcher
         self._threads = threads
+        self._idle = idle
         self._tasks: queue.Queue[Callable[[], None]] = queue.Queue(size)
         self._lock = threading.Lock()
-        self._started = False
+        self._running = 0
 
     @property
     def fetcher(self) -> Fetcher:
@@ -53,25 +57,35 @@ class CallbackThreads:
     def submit(self, task: Callable[[], None]) -> None:
         """Put a task into the queue."""
         with self._lock:
-            if not self._started:
-                self._started = True
-                for _ in range(self._threads):
-                    threading.Thread(target=self._work, name="callbacks", daemon=True).start()
-        try:
-            self._tasks.put_nowait(task)
-        except queue.Full:
-            return
+            try:
+                self._tasks.put_nowait(task)
+            except queue.Full:
+                return
+            if self._running < self._threads:
+                self._running += 1
+                threading.Thread(target=self._work, name="callbacks", daemon=True).start()
 
     def wait(self) -> None:
         """Wait until all tasks so far are done."""
         self._tasks.join()
 
     def _work(self) -> None:
-        while True:
-            task = self._tasks.get()
+        while (task := self._next()) is not None:
             try:
                 task()
             except Exception:  # noqa: S110 - nobody waits for it, and the next task must be done
                 pass
             finally:
                 self._tasks.task_done()
+
+    def _next(self) -> Callable[[], None] | None:
+        """Return the next task; None where this thread is to end."""
+        try:
+            return self._tasks.get(timeout=self._idle)
+        except queue.Empty:
+            with self._lock:  # a task that came meanwhile is in the queue, or counts on this thread no more
+                try:
+                    return self._tasks.get_nowait()
+                except queue.Empty:
+                    self._running -= 1
+                    return None

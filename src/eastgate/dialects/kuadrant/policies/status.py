@@ -9,8 +9,9 @@ from eastgate.cluster.targets import RulesOfGateway, RulesOfRoute
 from eastgate.diagnostics import Diagnostic
 from eastgate.dialects.base import Condition
 from eastgate.dialects.kuadrant.policies import codes
-from eastgate.dialects.kuadrant.policies.effective import Effective, fold
+from eastgate.dialects.kuadrant.policies.effective import Effective
 from eastgate.dialects.kuadrant.policies.model import Policy
+from eastgate.dialects.kuadrant.policies.ways import effective_policies, target_exists
 from eastgate.settings import Settings
 
 __all__ = ["conditions", "examine"]
@@ -19,30 +20,16 @@ __all__ = ["conditions", "examine"]
 def examine(policies: Sequence[Policy], _settings: Settings, world: World) -> Iterator[tuple[Policy, Diagnostic]]:
     """Report missing targets."""
     for policy in policies:
-        if not _target_exists(policy, world):
+        if not target_exists(policy, world):
             message = f"no manifest declares {policy.target}"
             yield policy, Diagnostic(codes.NO_SUCH_TARGET, message, policy.target_span, "declare it, or name another")
 
 
-def _target_exists(policy: Policy, world: World) -> bool:
-    target = policy.target
-    key = f"{target.namespace}/{target.name}"
-    if isinstance(target, RulesOfGateway):
-        gateway = world.gateways.get(key)
-        return gateway is not None and target.listener in (None, *(each.name for each in gateway.listeners))
-    from eastgate.gateway.model import name_of_rule, rules_of
-
-    route = world.routes.get(f"{target.kind}/{key}")
-    if route is None:
-        return False
-    return target.rule in (None, *(name_of_rule(rule, number) for number, rule in enumerate(rules_of(route))))
-
-
 def conditions(policy: Policy, policies: Sequence[Policy], _settings: Settings, world: World) -> list[Condition]:
-    """Return the conditions `Accepted` and `Enforced` of a policy. One that is being deleted gets none."""
+    """Return the conditions `Accepted` and `Enforced` of a policy; none of one that is being deleted."""
     if policy.deleted:
         return []
-    if not _target_exists(policy, world):
+    if not target_exists(policy, world):
         message = f"AuthPolicy target {_target_name(policy.target)} was not found"
         return [Condition("Accepted", "False", "TargetNotFound", message)]
     accepted = Condition("Accepted", "True", "Accepted", "AuthPolicy has been accepted")
@@ -58,7 +45,7 @@ def _enforced(policy: Policy, policies: Sequence[Policy], world: World) -> Condi
     """Return whether some of its rules are in force on some way. Reasons and messages are kuadrant-operator's."""
     if policy.audit:
         return Condition("Enforced", "False", "Unknown", "AuthPolicy only audits")
-    ways = list(_ways(policy, policies, world))
+    ways = [effective for _, effective in effective_policies(policies, world) if policy in effective.policies]
     if not ways:
         message = "AuthPolicy is not in the path to any existing routes"
         return Condition("Enforced", "False", "Unknown", message)
@@ -81,15 +68,3 @@ def _overriding(policy: Policy, effective: Effective) -> Iterator[Policy]:
             yield from effective.sources
         elif source is not policy:
             yield source
-
-
-def _ways(policy: Policy, policies: Sequence[Policy], world: World) -> Iterator[Effective]:
-    """Yield the effective policy of each way that a policy is on, through a Gateway."""
-    from eastgate.cluster.points import is_rule_of
-    from eastgate.gateway.rules import every_rule
-
-    accepted = [each for each in policies if not (each.audit or each.deleted) and _target_exists(each, world)]
-    for routed in every_rule(world):
-        rule = routed.point
-        if rule.gateway is not None and is_rule_of(rule, policy.target):
-            yield fold(each for each in accepted if is_rule_of(rule, each.target))

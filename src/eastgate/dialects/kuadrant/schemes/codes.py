@@ -107,20 +107,20 @@ NO_SUCH_IDENTITY = Code(
 ALL_NAMESPACES = Code(
     "EG5131",
     "Secrets of all namespaces",
-    "In an AuthPolicy of 2022 Secrets are looked up in the namespace of the policy only: otherwise whoever may create a "
-    "Secret anywhere could give himself a key. Today's AuthPolicy and AuthConfig have `allNamespaces`.",
+    "In an AuthPolicy of 2022 Secrets are looked up in the namespace of the policy only: otherwise whoever may create "
+    "a Secret anywhere could give himself a key. Today's AuthPolicy and AuthConfig have `allNamespaces`.",
 )
 IDENTITY_UNSUPPORTED = Code(
     "EG5132",
     "identity that is not evaluated",
-    "Authorino has had, plans, or has today what this kind of policy does not have. Left out, nobody would be recognized "
-    "by it; it is an error, so that nobody relies on it.",
+    "Authorino has had, plans, or has today what this kind of policy does not have. Left out, nobody would be "
+    "recognized by it; it is an error, so that nobody relies on it.",
 )
 METADATA_UNSUPPORTED = Code(
     "EG5133",
     "metadata that is not evaluated",
-    "An AuthPolicy of 2022 cannot fetch this; today's AuthPolicy and AuthConfig can, with GET and POST. Rules that look "
-    "at it would find nothing.",
+    "An AuthPolicy of 2022 cannot fetch this; today's AuthPolicy and AuthConfig can, with GET and POST. Rules that "
+    "look at it would find nothing.",
 )
 AUTHORIZATION_UNSUPPORTED = Code(
     "EG5134",

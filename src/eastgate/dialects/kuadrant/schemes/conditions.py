@@ -19,6 +19,7 @@ from eastgate.manifests.shapes import Choice, Field, ListOf, MapOf, Record, Text
 from eastgate.settings import Settings
 
 __all__ = [
+    "ANY_RULES",
     "NAMED_PATTERNS",
     "NAMED_PATTERNS_ALL_OF",
     "PATTERN_SETS",
@@ -129,6 +130,7 @@ _fields["any"] = Field(ListOf(_condition, "a list of conditions", _SOME))
 
 WHEN: Field[Settings] = Field(ListOf(_condition, "a list of conditions"))
 RULES: ListOf[Settings] = ListOf(_condition, "a list of conditions", _SOME)
+ANY_RULES: ListOf[Settings] = ListOf(_condition, "a list of conditions")  # none of them refuses
 
 _named_condition: Record[Settings] = Record(
     "a named pattern",

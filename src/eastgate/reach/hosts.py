@@ -1,0 +1,40 @@
+"""Hosts that Authorino is asked about, on two sides: which of them may be decided otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from eastgate.api.authority import Authority
+from eastgate.api.questions.ends import Host
+from eastgate.cluster.points import DeadEnd
+from eastgate.ir import Layer, Unroutable
+from eastgate.reach.alike import are_alike
+
+__all__ = ["differing_hosts", "host_names"]
+
+
+def differing_hosts(old: Authority, new: Authority) -> Iterator[str]:
+    """Yield the hosts of AuthConfigs of either side that may be decided otherwise now, as questions name them.
+
+    What no AuthConfig of either side is for is not found on both.
+    """
+    same_secrets = old.world.secrets == new.world.secrets
+    for name in sorted({*host_names(old), *host_names(new)}):
+        before, after = (_layers(side, name.removeprefix(Host.prefix)) for side in (old, new))
+        if not are_alike(before, after) or not (same_secrets or _ask_nobody(before)):
+            yield name
+
+
+def host_names(authority: Authority) -> list[str]:
+    """Return the hosts of AuthConfigs, as questions name them."""
+    engine = authority.engine
+    return sorted({Host(host) for ref in engine.host_refs for host in engine.hosts_of(ref) or ()})
+
+
+def _layers(authority: Authority, host: str) -> tuple[Layer, ...]:
+    point = authority.engine.host_point(host) or DeadEnd(Unroutable.NO_AUTH_CONFIG)
+    return authority.engine.program(point).layers
+
+
+def _ask_nobody(layers: tuple[Layer, ...]) -> bool:
+    return not any(ask.evaluator is not None for layer in layers for ask in layer.asks)

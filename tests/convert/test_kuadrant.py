@@ -1,0 +1,76 @@
+"""Conversions between the kinds of Kuadrant and Authorino: proven for all requests, and asked what the tables ask."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from eastgate.api.authority import Authority
+from eastgate.api.questions import QuestionError
+from eastgate.api.reading import Manifests, sort_documents
+from eastgate.convert import Conversion, convert
+from eastgate.convert.verifying import verify
+from eastgate.dialects import reads
+from eastgate.manifests import ReadResult, read_text
+from eastgate.reach.differences import AuthorityComparison
+from eastgate.reports.tables import Table, read_tables
+from eastgate.settings import Settings
+
+SUITE = Path(__file__).parents[2] / "conformance"
+
+
+@cache
+def tables(feature: str) -> dict[str, Table]:
+    read, reporter = read_tables([SUITE / feature], Settings())
+    assert reporter.errors == []
+    return {table.name: table for table in read if not table.rejects and not _read(table)[0].reporter.errors}
+
+
+def _read(table: Table) -> tuple[Manifests, ReadResult]:
+    assert table.objects is not None
+    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": table.objects.plain()})
+    reading = read_text("table.json", text, positioned=reads, namespace=table.settings.namespace)
+    return sort_documents(reading.documents, table.settings, reading.reporter), reading
+
+
+def converted(table: Table, to: str) -> tuple[Conversion, AuthorityComparison, Authority, Authority]:
+    """Convert the objects of a table; returns also the two sides."""
+    _, reading = _read(table)
+    manifests, conversion = convert(reading, to, table.settings)
+    comparison = verify(manifests, reading.documents, conversion, table.settings)
+    return conversion, comparison, comparison.old, comparison.new
+
+
+def is_allowed(side: Authority, question: object) -> bool | None:
+    try:
+        return side.decide(question).allowed  # type: ignore[arg-type] # tables have questions
+    except QuestionError:
+        return None
+
+
+def check(table: Table, to: str) -> Conversion:
+    """Assert that a conversion is right about every request, and about those that the table asks."""
+    conversion, comparison, old, new = converted(table, to)
+    losses = {loss.code.id for loss in conversion.losses}
+    assert [each for each in comparison.differences if each.new.allowed] == []
+    assert losses or comparison.equal, (comparison.differences, [(d.reason, d.subject) for d in comparison.doubts])
+    for case in table.cases:
+        was, now = is_allowed(old, case.question), is_allowed(new, case.question)
+        assert was == now or (losses and not now), (case.name, losses)
+    return conversion
+
+
+@pytest.mark.parametrize("name", tables("AuthConfig"))
+def test_authconfigs_of_earlier_versions(name: str) -> None:
+    conversion = check(tables("AuthConfig")[name], "authconfig-v1beta3")
+    assert {m["apiVersion"] for m in conversion.manifests if m["kind"] == "AuthConfig"} <= {
+        "authorino.kuadrant.io/v1beta3"
+    }
+
+
+@pytest.mark.parametrize("name", tables("Kuadrant"))
+def test_authpolicies_of_v1beta3(name: str) -> None:
+    check(tables("Kuadrant")[name], "authpolicy-v1")
