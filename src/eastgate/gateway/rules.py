@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from eastgate.cluster import Gateway, World
-from eastgate.gateway.hostnames import intersect
+from eastgate.cluster.targets import GatewayNamed
+from eastgate.gateway.attachment import attached_routes, distinct_listeners
+from eastgate.gateway.hostnames import comparable, intersect
 from eastgate.gateway.journey import asks_for_gateway, undeclared_gateways
 from eastgate.gateway.model import Routed, rules_of
-from eastgate.gateway.table import RoutingTable
 
 __all__ = ["every_rule"]
 
@@ -16,23 +17,23 @@ __all__ = ["every_rule"]
 def every_rule(world: World) -> Iterator[Routed]:
     """Yield every rule of every route, once for each listener of each Gateway, declared or not, that leads to it.
 
-    The rules of a route that asks for no Gateway have neither.
+    The rules of a route that asks for no Gateway have neither. Backends are left out.
     """
     for gateway in world.gateways.values():
         yield from _behind(gateway, world)
     for route in world.routes.values():
-        for gateway in undeclared_gateways(route, world):
-            yield from _behind(gateway, world)
+        assumed = (routed for gateway in undeclared_gateways(route, world) for routed in _behind(gateway, world))
+        yield from {routed.point: routed for routed in assumed if routed.route is route}.values()
         if not asks_for_gateway(route):
             yield from (Routed(route, number, (), answered=False) for number in range(len(rules_of(route))))
 
 
 def _behind(gateway: Gateway, world: World) -> Iterator[Routed]:
-    seen = set()
-    for group in RoutingTable.of(world, gateway).groups:
-        for of_listener, table in group.tables.items():
-            meant = (each for name, each in table.candidates.items() if intersect(of_listener, name))
-            for routed in (candidate.routed for candidates in meant for candidate in candidates):
-                if routed.point not in seen:
-                    seen.add(routed.point)
-                    yield routed
+    named = GatewayNamed(gateway.namespace, gateway.name)
+    for listener in distinct_listeners(gateway):
+        own = comparable(listener.hostname)
+        for route in attached_routes(world, gateway, listener):
+            hostnames = {comparable(name) for name in route.hostnames} or {None}
+            if any(intersect(own, name) for name in hostnames):
+                for number, rule in enumerate(rules_of(route)):
+                    yield Routed(route, number, (), rule.redirects, named, listener.name)

@@ -45,7 +45,7 @@ def _enforced(policy: Policy, policies: Sequence[Policy], world: World) -> Condi
     """Return whether some of its rules are in force on some way. Reasons and messages are kuadrant-operator's."""
     if policy.audit:
         return Condition("Enforced", "False", "Unknown", "AuthPolicy only audits")
-    ways = [effective for _, effective in effective_policies(policies, world) if policy in effective.policies]
+    ways = [effective for _, effective in effective_policies(policies, world, policy)]
     if not ways:
         message = "AuthPolicy is not in the path to any existing routes"
         return Condition("Enforced", "False", "Unknown", message)

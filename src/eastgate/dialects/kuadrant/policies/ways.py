@@ -13,15 +13,18 @@ from eastgate.dialects.kuadrant.policies.model import Policy
 __all__ = ["effective_policies", "is_accepted", "target_exists"]
 
 
-def effective_policies(policies: Sequence[Policy], world: World) -> Iterator[tuple[RuleNamed, Effective]]:
-    """Yield the effective policy of each rule behind a Gateway that some accepted policy is about."""
+def effective_policies(
+    policies: Sequence[Policy], world: World, about: Policy | None = None
+) -> Iterator[tuple[RuleNamed, Effective]]:
+    """Yield the effective policy of each rule behind a Gateway that some accepted policy, or this one, is about."""
     from eastgate.gateway.rules import every_rule
 
     accepted = [policy for policy in policies if is_accepted(policy, world)]
     for routed in every_rule(world) if accepted else ():
         rule = routed.point
-        on_way = [policy for policy in accepted if is_rule_of(rule, policy.target)]
-        if rule.gateway is not None and on_way:
+        if rule.gateway is None or (about is not None and not is_rule_of(rule, about.target)):
+            continue
+        if on_way := [policy for policy in accepted if is_rule_of(rule, policy.target)]:
             yield rule, fold(on_way)
 
 
