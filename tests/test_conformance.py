@@ -23,6 +23,7 @@ FEATURES = (
     "AuthConfig",
     "AuthPolicy",
     "Kuadrant",
+    "AuthConfig",
     "Istio",
     "Linkerd",
     "AuthorizationPolicyCoreFeatures",

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from urllib.parse import quote
 
 from tests.attacks.auth_policies import gateway_route, secret
-from tests.attacks.placements import HOST, Attacked
-from tests.differential.asking import Http
+from tests.attacks.placements import HOST, PLACEMENTS, Attacked
+from tests.differential.asking import Caller, Http
+from tests.differential.bench import Bench
 from tests.differential.world import Manifest
 
 _GROUP = "gateway.networking.k8s.io"
@@ -68,3 +70,38 @@ def test_an_encoded_slash_leads_past_no_rule(attacked_gateway: Attacked) -> None
     attacked_gateway.enforce([*routes, _policy("Gateway/gw", {"rules": _KEYS})])  # which is the same for both rules
     assert set(_statuses(attacked_gateway, slashes)) == {200}
     assert set(_statuses(attacked_gateway, [Http("GET", each.target) for each in slashes])) == {401}
+
+
+def _certificates(**source: str) -> Manifest:
+    selector = {"matchLabels": {"attacks": "authority"}}
+    x509 = {"selector": selector, "allNamespaces": True, **({"source": source} if source else {})}
+    return {"authentication": {"clients": {"x509": x509}}}
+
+
+def _authority(certificate: str) -> Manifest:
+    metadata = {"name": "authority", "namespace": "a", "labels": {"attacks": "authority"}}
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": {"tls.crt": certificate}}
+
+
+def test_a_certificate_is_that_of_the_connection_and_not_one_in_a_header(bench: Bench) -> None:
+    """Where a policy looks for it in the header of Envoy, the gateway has written it there."""
+    encrypted, plain = (next(each for each in PLACEMENTS if each.name == name).at(bench) for name in _GATEWAYS)
+    chain = bench.run(bench.mesh.certificates.hold(_CALLER)).chain
+    client, authority = chain[: chain.index(_END) + len(_END)], chain[chain.rindex(_BEGIN) :]
+    url_encoded = quote(client, safe="")
+    headers = {
+        "x-forwarded-client-cert": (f'Cert="{url_encoded}"', f'Hash=1,Cert="{url_encoded}"', url_encoded),
+        "x-eastgate-certificate": (url_encoded,),
+    }
+    forged = [Http(headers=((name, value),)) for name, values in headers.items() for value in values]
+    for source in ({}, {"xfccHeader": "x-forwarded-client-cert"}, {"xfccHeader": "X-Forwarded-Client-Cert"}):
+        encrypted.enforce([_authority(authority), _policy("Gateway/gw", {"rules": _certificates(**source)})])
+        assert set(_statuses(plain, [Http(), *forged])) == {401}
+        assert set(_statuses(encrypted.of(Caller(_CALLER, "127.0.0.2")), [Http(), *forged])) == {200}
+        encrypted.enforce([_policy("Gateway/gw", {"rules": _certificates(**source)})])
+        assert set(_statuses(encrypted.of(Caller(_CALLER, "127.0.0.2")), [Http(), *forged])) == {401}
+
+
+_GATEWAYS = ("gateway over HTTPS", "gateway in plaintext")
+_CALLER = "spiffe://td/ns/a/sa/x"
+_BEGIN, _END = "-----BEGIN CERTIFICATE", "-----END CERTIFICATE-----\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,7 @@ from eastgate.reports.tables import Table, read_tables
 from eastgate.settings import Settings
 from tests.authorino.asking import ask
 from tests.authorino.deciding import decided, table_of
-from tests.authorino.differences import Comparison, read_explanations
+from tests.authorino.differences import DRAWN, Comparison, read_explanations
 from tests.authorino.documented import documented
 from tests.authorino.drawn_questions import questions
 from tests.authorino.requests import Issuers
@@ -60,9 +61,13 @@ def test_configs_of_tables_are_decided_alike(authorino: Authorino, issuers: Issu
 
 
 def tables_of_the_suite(folder: Path) -> Iterator[Table]:
-    """Yield the AuthConfigs of the conformance suite with drawn requests in place of those of their tables."""
+    """Yield the AuthConfigs of the conformance suite with drawn requests in place of those of their tables.
+
+    Without those that have a cache: what Authorino keeps of one request would answer the next.
+    """
     for table in read_tables([SUITE], Settings())[0]:
         objects = manifests(table)
         secrets = tuple(each for each in objects if each["kind"] == "Secret")
-        if not table.rejects and not table.settings.section(KuadrantSettings).allow_superseding_host_subsets:
-            yield table_about(f"drawn {table.name}", list(filter(is_config, objects)), secrets, folder)
+        superseding = table.settings.section(KuadrantSettings).allow_superseding_host_subsets
+        if not (table.rejects or superseding or '"cache"' in json.dumps(objects)):
+            yield table_about(f"{DRAWN}{table.name}", list(filter(is_config, objects)), secrets, folder)

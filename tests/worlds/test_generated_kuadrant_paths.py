@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from random import Random
 
-import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
@@ -90,9 +89,6 @@ def conditions(authority: Authority, name: str) -> list[Condition]:
     return [in_order(Condition(each.type, each.status, each.reason, each.message)) for each in shown]
 
 
-@pytest.mark.xfail(
-    reason="the status counts policies that are being deleted, and routes for hosts that are not of the listener"
-)
 @settings(max_examples=150, deadline=None, phases=[Phase.generate])
 @given(generate.clusters(whole=True))
 def test_conditions_are_those_of_the_oracle(manifests: list[Manifest]) -> None:
