@@ -3,7 +3,11 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-WORKERS ?= auto
+# Many tests wait for proxies: with one worker more than there are processors, others run meanwhile.
+WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+
+# Tests start hundreds of commands: each would compile its modules anew where the environment forbids writing them.
+export PYTHONDONTWRITEBYTECODE =
 
 .PHONY: demo test quick mutants fuzz spire apiserver authorino kuadrant istio expressions netpol bench lint fmt docs clean
 
@@ -20,10 +24,10 @@ demo: $(READY)  ## a tour of a small shop and one of agents and their tools, thr
 
 test: lint  ## everything that CI runs
 	@$(BIN)/eastgate test conformance examples
-	@$(BIN)/python -m pytest -n $(WORKERS) --cov --cov-report=term:skip-covered
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --cov --cov-report=term:skip-covered
 
 quick: $(READY)  ## the inner loop: decision tables and the tests that start no process, with few examples each
-	@$(BIN)/python -m pytest --quick -n $(WORKERS)
+	@$(BIN)/python -m pytest --quick -n auto
 
 lint: $(READY)  ## style, types, layers
 	@$(BIN)/ruff check .
@@ -47,7 +51,7 @@ spire: $(READY)  ## the Workload API of a real SPIRE, which is built first; need
 apiserver: $(READY)  ## the definitions on a real Kubernetes API server, which is built first; needs go
 	@$(BIN)/python -m pytest -m apiserver tests
 
-authorino: $(READY)  ## every AuthPolicy row and what is converted, on a real Authorino, which is built first; needs go
+authorino: $(READY)  ## every AuthPolicy and AuthConfig row, what is converted, and AuthConfigs of its documentation, on a real Authorino, built first; needs go
 	@$(BIN)/python -m tests.authorino
 
 kuadrant: $(READY)  ## effective AuthPolicies and their status on generated clusters, beside kuadrant-operator's own code, built first; needs go

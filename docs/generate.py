@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from eastgate.cli.catalogue import all_codes, chapters
-from eastgate.unread import KINDS, By, Influence, Plane
+from eastgate.unread import KINDS, By, Influence, Plane, UnreadKind
 
 ERRORS = Path(__file__).parent / "errors.md"
 UNREAD = Path(__file__).parent / "unread.md"
@@ -34,14 +34,22 @@ _BY = {
 _ROWS = "| group | kind | can | at | target |\n|---|---|---|---|---|\n"
 
 
+def _can(kind: UnreadKind) -> str:
+    return _CAN[kind.influence] + (f" ({kind.note})" if kind.note else "")
+
+
 def unread_page() -> str:
     """The page on what is not read, with the catalogue of kinds at its end."""
     rows = [
-        f"| {one.group} | {one.kind} | {_CAN[one.influence]} | {_AT[one.plane]} | {_BY[one.by]} |"
+        f"| {one.group} | {one.kind} | {_can(one)} | {_AT[one.plane]} | {_BY[one.by]} |"
         for one in sorted(KINDS, key=lambda one: (one.group, one.kind))
     ]
     prose = UNREAD.read_text(encoding="utf-8").partition(_ROWS)[0]
     return prose + _ROWS + "\n".join(rows) + "\n"
+
+
+def _can(kind: UnreadKind) -> str:
+    return f"{_CAN[kind.influence]} ({kind.note})" if kind.note else _CAN[kind.influence]
 
 
 def errors_page() -> str:

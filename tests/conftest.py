@@ -1,5 +1,5 @@
-"""How tests run: generated ones anew each time on a developer's machine, the same each time in CI; which are quick; and
-real servers.
+"""How tests run: generated ones anew each time on a developer's machine, the same each time in CI; which are quick;
+what coverage looks at; and real servers.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 import pytest
 from hypothesis import settings
 
-from tests import quick
+from tests import quick, tracing
 from tests.programs import ApiServer
 
 _PROGRAMS = {"apiserver", "authorino", "expressions", "istio", "kuadrant", "netpol", "real", "spire"}
@@ -50,13 +50,19 @@ def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    with _guarded(item):
+    with _guarded(item), _traced(item):
         return (yield)
 
 
 def _guarded(item: pytest.Item) -> AbstractContextManager[None]:
     may_start = _PROGRAMS & {marker.name for marker in item.iter_markers()}
     return nullcontext() if may_start else quick.without_processes()
+
+
+def _traced(item: pytest.Item) -> AbstractContextManager[None]:
+    if item.get_closest_marker("untraced") is not None:
+        return tracing.without_tracing()
+    return tracing.trace_some_examples(getattr(item, "obj", None))
 
 
 @pytest.fixture(scope="session")

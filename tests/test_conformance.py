@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 import pytest
@@ -13,15 +13,17 @@ import pytest
 from eastgate.api.decisions import Decision
 from eastgate.engine import reference
 from eastgate.reports.invariants import Statement
-from eastgate.reports.tables import Case, Rejection, Table, read_tables, run_tables
+from eastgate.reports.tables import Case, Rejection, Run, Table, read_tables, run_tables
 from eastgate.settings import Settings
 
 ROOT = Path(__file__).parent.parent
 SUITE = ROOT / "conformance"
 FEATURES = (
     "AccessPolicy",
+    "AuthConfig",
     "AuthPolicy",
     "Kuadrant",
+    "AuthConfig",
     "Istio",
     "Linkerd",
     "AuthorizationPolicyCoreFeatures",
@@ -61,8 +63,9 @@ def short(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-each_file = pytest.mark.parametrize("path", FILES, ids=short)
-each_table_file = pytest.mark.parametrize("path", TABLES, ids=short)
+# The scope puts all tests of a file one after the other, so that it is read and decided once for them.
+each_file = pytest.mark.parametrize("path", FILES, ids=short, scope="module")
+each_table_file = pytest.mark.parametrize("path", TABLES, ids=short, scope="module")
 
 
 @cache
@@ -79,15 +82,20 @@ def rows(path: Path) -> Iterator[tuple[Table, Case | Rejection | Statement]]:
         yield from ((table, rejection) for rejection in table.rejects)
 
 
+@lru_cache(maxsize=4)
+def run_of(path: Path) -> Run:
+    return run_tables(tables_in(path))
+
+
 def decisions(path: Path) -> Iterator[tuple[str, Decision]]:
-    for result in run_tables(tables_in(path)).results:
+    for result in run_of(path).results:
         if result.decision is not None:
             yield f"{result.span}: {result.table.name}: {result.name}", result.decision
 
 
 @each_table_file
 def test_every_row_is_as_the_documents_demand(path: Path) -> None:
-    run = run_tables(tables_in(path))
+    run = run_of(path)
     failures = [
         f"{result.span}: {result.table.name}: {result.name}\n  {result.problem}\n  it checks: {result.cites}"
         for result in run.results
@@ -158,6 +166,6 @@ def test_names_tell_tables_apart() -> None:
 
 
 def test_every_feature_has_its_folder() -> None:
-    assert {path.parent.name for path in FILES} == set(FEATURES)
+    assert {path.relative_to(SUITE).parts[0] for path in FILES} == set(FEATURES)
     readme = (SUITE / "README.md").read_text(encoding="utf-8")
     assert all(feature in readme for feature in FEATURES)

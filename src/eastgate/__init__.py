@@ -26,9 +26,11 @@ if TYPE_CHECKING:
     from eastgate.api.questions.ends import ANONYMOUS as ANONYMOUS
     from eastgate.api.questions.ends import Address as Address
     from eastgate.api.questions.ends import Anonymous as Anonymous
+    from eastgate.api.questions.ends import AuthConfig as AuthConfig
     from eastgate.api.questions.ends import Backend as Backend
     from eastgate.api.questions.ends import CertificateName as CertificateName
     from eastgate.api.questions.ends import Gateway as Gateway
+    from eastgate.api.questions.ends import Host as Host
     from eastgate.api.questions.ends import Pod as Pod
     from eastgate.api.questions.ends import Route as Route
     from eastgate.api.questions.ends import Service as Service
@@ -209,9 +211,11 @@ _NAMES = {
         "ANONYMOUS",
         "Address",
         "Anonymous",
+        "AuthConfig",
         "Backend",
         "CertificateName",
         "Gateway",
+        "Host",
         "Pod",
         "Route",
         "Service",

@@ -212,6 +212,7 @@ def answers(authority: Authority, table: Table) -> list[object]:
     return found
 
 
+@pytest.mark.untraced  # tests/test_conformance.py has the same tables traced
 @pytest.mark.parametrize("path", FILES, ids=short)
 def test_a_world_that_comes_piece_by_piece_is_decided_as_one_that_was_there(path: Path) -> None:
     for table in tables_in(path):

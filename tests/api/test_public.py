@@ -19,10 +19,12 @@ import eastgate
 from eastgate import (
     ANONYMOUS,
     Address,
+    AuthConfig,
     Backend,
     CertificateName,
     Decision,
     Gateway,
+    Host,
     Pod,
     Question,
     QuestionError,
@@ -173,6 +175,8 @@ DESTINATIONS = [
     (Gateway("shop", "g"), "gateway:shop/g"),
     (Route("shop", "r"), "route:shop/r"),
     (Backend("shop", "b"), "backend:shop/b"),
+    (AuthConfig("shop", "a"), "authconfig:shop/a"),
+    (Host("a.example:80"), "host:a.example:80"),
 ]
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.authorino.requests import Issuers
-from tests.authorino.running import Authorino
+from tests.authorino.running import SUPERSEDING, Authorino
 from tests.languages.jwt.issuer import running
 
 
@@ -24,3 +24,11 @@ def authorino() -> Iterator[Authorino]:
 def issuers() -> Iterator[Issuers]:
     with running() as server:
         yield Issuers(server)
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["", "superseding"])
+def either_authorino(request: pytest.FixtureRequest) -> Iterator[Authorino]:
+    """One in which a wildcard takes the hosts that it means, and then one in which it does not."""
+    folder = Path(tempfile.mkdtemp(prefix="authorino"))
+    with Authorino(folder, *((SUPERSEDING,) if request.param else ())) as started:
+        yield started

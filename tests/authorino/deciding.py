@@ -17,14 +17,14 @@ def table_of(name: str, objects: list[Manifest], cases: list[Manifest], folder: 
     document = {
         "apiVersion": "eastgate.dev/v1alpha1",
         "kind": "DecisionTest",
-        "metadata": {"name": name},
+        "metadata": {"name": "written"},
         "spec": {"settings": {"authorinoCompat": True}, "objects": objects, "cases": cases},
     }
     file = folder / "table.yaml"
     file.write_text(json.dumps(document, default=str), encoding="utf-8")
     (table,), reporter = read_tables([file], Settings())
     assert reporter.errors == [], reporter.errors[0].message
-    return table
+    return replace(table, name=name)
 
 
 def decided(table: Table) -> Table:

@@ -14,12 +14,14 @@ from tests.authorino.asking import Answer
 from tests.authorino.serving import Served
 
 FILE = Path(__file__).with_name("differences.yaml")
+DRAWN = "drawn "
+"""How the names of tables begin that have drawn requests in place of their own."""
 _NOT_FOUND = 404
 
 
 @dataclass(frozen=True)
 class Explanations:
-    """The rulings that rows may cite: where Eastgate denies, and where it allows. And single rows, by table and case."""
+    """The rulings that rows may cite where Eastgate denies, and where it allows; and single rows, by table and case."""
 
     stricter: frozenset[str]
     wider: frozenset[str]
@@ -50,11 +52,14 @@ class Comparison:
     _tables: set[str] = field(default_factory=set)
     _needed: set[tuple[str, str]] = field(default_factory=set)
 
-    def add(self, table: Table, case: Case, answer: Answer) -> None:
-        """Compare a row."""
+    def add(self, table: Table, case: Case, answer: Answer, served: Served) -> None:
+        """Compare a row. An AuthConfig that Authorino does not serve denies."""
         self._tables.add(table.name)
         self.counts["rows"] += 1
         problem = difference(case, answer)
+        if case.expect == "deny" and answer.status == _NOT_FOUND and _asked(case) in refusals(served):
+            self.counts["denied, and Authorino has no such AuthConfig"] += 1
+            return
         ruling = self._ruling(case, answer) if problem is not None else None
         if ruling is not None:
             self.counts[f"explained by ruling {ruling}"] += 1
@@ -62,10 +67,10 @@ class Comparison:
             self._note(table, case.name, problem, answer.detail)
 
     def add_rejections(self, table: Table, served: Served) -> None:
-        """Compare which AuthConfigs are refused by either. One that is not linked to all its hosts is not refused."""
+        """Compare which AuthConfigs are refused by either."""
         self._tables.add(table.name)
         codes = {each.policy.partition("/")[2]: each.code for each in table.rejects}
-        refused = {name: why for name, why in served.problems.items() if not why.startswith("HostsNotLinked")}
+        refused = refusals(served)
         for name in sorted(served.configs):
             if codes.get(name) in self.explanations.codes and name not in refused:
                 self.counts[f"refused as {codes[name]}"] += 1
@@ -97,6 +102,15 @@ class Comparison:
         else:
             self.counts["different"] += 1
             self.problems.append(f"{table.name}: {row}: {problem} ({detail})")
+
+
+def refusals(served: Served) -> dict[str, str]:
+    """Return the AuthConfigs that are not served, and why. One that is not linked to all its hosts is none of them."""
+    return {name: why for name, why in served.problems.items() if not why.startswith("HostsNotLinked")}
+
+
+def _asked(case: Case) -> str:
+    return case.question.to.partition(":")[2]
 
 
 def difference(case: Case, answer: Answer) -> str | None:

@@ -23,9 +23,9 @@ _KEY = "api_key"
 def questions(config: Manifest, secrets: tuple[Manifest, ...]) -> list[Manifest]:
     """Return some cases of a table about an AuthConfig: the same in every run."""
     spec = spec_of(config)
-    host = next((each for each in spec["hosts"] if "*" not in each), None)
-    if host is None:
-        return []
+    host = next((each for each in spec["hosts"] if "*" not in each), spec["hosts"][0].replace("*", "any"))
+    if not isinstance(spec.get("authentication") or {}, dict):
+        return [_case(0, config, host, ("GET", "/"), {}, None)]
     texts = list(_texts(spec))
     paths = sorted({"/", "/hello", *(path for text in texts for path in _PATH.findall(text) if "//" not in path)})
     methods = ["GET", "POST", "DELETE"]
@@ -44,7 +44,7 @@ def _case(
     number: int, config: Manifest, host: str, line: tuple[str, str], headers: Manifest, claims: Manifest | None
 ) -> Manifest:
     case = {
-        "name": f"case {number}",
+        "name": f"{name_of(config)}, case {number}",
         "from": "anonymous",
         "to": f"authconfig:{name_of(config)}",
         "http": {"host": host, "method": line[0], "path": line[1], "headers": headers},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,15 +12,17 @@ import pytest
 
 from eastgate.api.decisions import Decision
 from eastgate.convert.authconfigs import auth_config
+from eastgate.dialects.kuadrant import schemes
 from eastgate.dialects.kuadrant.authorino import evaluate as evaluating
 from eastgate.dialects.kuadrant.authorino.facts import RequestFacts, Services
 from eastgate.dialects.kuadrant.authorino.judgement import Judgement
 from eastgate.dialects.kuadrant.authorino.model import Scheme
 from eastgate.dialects.kuadrant.proposal import meaning
-from eastgate.dialects.kuadrant.schemes import read_scheme
+from eastgate.dialects.kuadrant.schemes import read_scheme, scheme_from
 from eastgate.manifests.node import Node
 from eastgate.reports.tables import Case, Table, read_tables, run_tables
 from eastgate.settings import Settings
+from tests.authorino.effective import effective_config
 
 SUITE = Path(__file__).parents[2] / "conformance" / "AuthPolicy"
 
@@ -64,13 +66,15 @@ class Recorder:
     """Records evaluations, and the nodes that schemes are read from."""
 
     patch: pytest.MonkeyPatch
+    suite: Path = SUITE
     nodes: dict[object, Node] = field(default_factory=dict)
+    _effective: dict[int, tuple[Scheme, Mapping[tuple[str, str], Node]]] = field(default_factory=dict)
     _pending: list[Evaluated] = field(default_factory=list)
 
     def rows(self) -> Iterator[Row]:
         """Run every table."""
         self._listen()
-        tables, reporter = read_tables([SUITE], Settings())
+        tables, reporter = read_tables([self.suite], Settings())
         assert reporter.errors == []
         for table in tables:
             recorded: list[tuple[Evaluated, ...]] = []
@@ -88,7 +92,9 @@ class Recorder:
                 yield Row(table, case, _completed(evaluated), result.decision)
 
     def spec(self, scheme: Scheme) -> dict[str, Any]:
-        """The AuthConfig for a scheme."""
+        """The AuthConfig for a scheme, or for the effective rules of several policies."""
+        if id(scheme) in self._effective:
+            return effective_config(self._effective[id(scheme)][1])
         plain = self.nodes[scheme.span].plain()
         assert isinstance(plain, dict)
         return auth_config(plain)
@@ -100,12 +106,18 @@ class Recorder:
             self.nodes[node.span] = node
             return read_scheme(node, namespace)
 
-        def evaluated(scheme: Scheme, facts: RequestFacts, services: Services) -> Judgement:
-            judgement = evaluate(scheme, facts, services)
+        def building(parts: Mapping[tuple[str, str], Node], namespace: str, **options: Any) -> Scheme:
+            scheme = scheme_from(parts, namespace, **options)
+            self._effective[id(scheme)] = (scheme, parts)
+            return scheme
+
+        def evaluated(scheme: Scheme, facts: RequestFacts, services: Services, **options: Any) -> Judgement:
+            judgement = evaluate(scheme, facts, services, **options)
             self._pending.append(Evaluated(scheme, facts, judgement))
             return judgement
 
         self.patch.setattr(meaning, "read_scheme", reading)
+        self.patch.setattr(schemes, "scheme_from", building)
         self.patch.setattr(evaluating, "evaluate", evaluated)
 
 

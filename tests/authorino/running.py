@@ -25,6 +25,7 @@ from tests.programs.processes import START_SECONDS
 
 PROGRAMS = ("authorino", "etcd", "kube-apiserver", "kubectl")
 _MODULE = "github.com/kuadrant/authorino"
+SUPERSEDING = "--allow-superseding-host-subsets"
 _NOT_FOUND = 5  # of gRPC
 _API = "/apis/authorino.kuadrant.io/v1beta3"
 
@@ -55,6 +56,15 @@ def _module_version(lists: Path) -> str:
 class Authorino(ApiServer):
     """An Authorino that watches all namespaces of an API server of its own."""
 
+    def __init__(self, folder: Path, *flags: str) -> None:
+        super().__init__(folder)
+        self.flags = flags
+
+    @property
+    def supersedes(self) -> bool:
+        """Whether a host that another AuthConfig's wildcard means is not taken."""
+        return SUPERSEDING in self.flags
+
     def start(self) -> None:
         if {name for _, name in socket.if_nameindex()} != {"lo"}:
             pytest.fail("Authorino listens on every address: `make authorino` runs it in a network namespace")
@@ -71,7 +81,8 @@ class Authorino(ApiServer):
             self._channel.close()
 
     def _run_authorino(self) -> None:
-        self.run([find("authorino"), "server", "--log-level", "error"], {"KUBECONFIG": str(self.kubeconfig)})
+        command: list[str | Path] = [find("authorino"), "server", "--log-level", "error", *self.flags]
+        self.run(command, {"KUBECONFIG": str(self.kubeconfig)})
         self.wait_until(lambda: self._answer(CheckRequest()) is not None)
 
     def _answer(self, request: CheckRequest) -> CheckResponse | None:

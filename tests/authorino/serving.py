@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
-from eastgate.convert.authconfigs import auth_config
 from eastgate.reports.tables import Table
+from eastgate.settings import Settings
 from tests.authorino.requests import Issuers
 from tests.authorino.running import Authorino, Manifest
+from tests.convert.conversions import converted
+from tests.worlds.authconfig_hosts_oracle import Links
 
 GROUP = "authorino.kuadrant.io"
-_OLD_VERSION = f"{GROUP}/v1beta1"
+_SERVED = f"{GROUP}/v1beta3"
 
 
 @dataclass(frozen=True)
 class Served:
-    """The AuthConfigs of a table by `namespace/name`, and why those that Authorino does not serve are not served."""
+    """The AuthConfigs of a table by `namespace/name`, and why those that Authorino does not serve are not served.
+
+    `links` are their hosts by the oracle of Authorino's index, which tells whose answer an answer is.
+    """
 
     configs: Mapping[str, Manifest]
     problems: Mapping[str, str]
+    links: Links
 
 
 def manifests(table: Table) -> list[Manifest]:
@@ -39,19 +46,40 @@ def name_of(manifest: Manifest) -> str:
 
 
 def spec_of(config: Manifest) -> Manifest:
-    """Return the spec in the words of v1beta3, the one version that is served."""
-    spec: Manifest = config.get("spec") or {}
-    return auth_config(spec) if config["apiVersion"] == _OLD_VERSION else spec
+    """Return the spec in v1beta3, the one version that is served; as `convert` makes it of another."""
+    if config["apiVersion"] == _SERVED:
+        return config.get("spec") or {}
+    (written,) = converted([config], "authconfig-v1beta3", Settings()).written
+    spec: Manifest = written["spec"]
+    return spec
+
+
+_YET_TO_COME = "9999"
 
 
 def _age(config: Manifest) -> tuple[str, str]:
-    return str(config["metadata"].get("creationTimestamp", "")), name_of(config)
+    return str(config["metadata"].get("creationTimestamp", _YET_TO_COME)), name_of(config)
+
+
+def _links(configs: Mapping[str, Manifest], *, superseding: bool) -> Links:
+    linked = []
+    for name, config in configs.items():
+        namespace, _, own = name.partition("/")
+        metadata = {"namespace": namespace, "name": own, "creationTimestamp": _age(config)[0]}
+        linked.append({"metadata": metadata, "spec": {"hosts": (config.get("spec") or {}).get("hosts") or []}})
+    return Links(linked, superseding=superseding)
+
+
+def serving(table: Table, authorino: Authorino, issuers: Issuers) -> AbstractContextManager[Served]:
+    """Serve the AuthConfigs of a table."""
+    return serving_objects(manifests(table), table.jwks, authorino, issuers)
 
 
 @contextmanager
-def serving(table: Table, authorino: Authorino, issuers: Issuers) -> Iterator[Served]:
-    """Serve the AuthConfigs of a table, the oldest first, with issuers of ours in place of those that they name."""
-    objects = manifests(table)
+def serving_objects(
+    objects: list[Manifest], jwks: Mapping[str, Path], authorino: Authorino, issuers: Issuers
+) -> Iterator[Served]:
+    """Serve AuthConfigs, the oldest first, with issuers of ours in place of those that they name."""
     configs = {name_of(each): each for each in sorted(filter(is_config, objects), key=_age)}
     secrets = [each for each in objects if each["kind"] == "Secret"]
     namespaces = {name.partition("/")[0] for name in (*configs, *map(name_of, secrets))}
@@ -61,12 +89,12 @@ def serving(table: Table, authorino: Authorino, issuers: Issuers) -> Iterator[Se
     problems: dict[str, str] = {}
     for name, config in configs.items():
         namespace, _, own = name.partition("/")
-        problem = authorino.create_config(namespace, own, issuers.in_place(spec_of(config), table.jwks))
+        problem = authorino.create_config(namespace, own, issuers.in_place(spec_of(config), jwks))
         if problem is not None:
             problems[name] = problem
         problems |= authorino.wait_for_configs()  # the next is younger
     try:
-        yield Served(configs, problems)
+        yield Served(configs, problems, _links(configs, superseding=authorino.supersedes))
     finally:
         hosts = {host for each in configs.values() for host in (each.get("spec") or {}).get("hosts") or ()}
         authorino.delete_configs(sorted(namespaces), sorted(hosts))

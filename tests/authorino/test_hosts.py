@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,15 @@ from tests.worlds import authconfig_hosts_generate as generate
 from tests.worlds.authconfig_hosts_oracle import Links, Manifest, name_of
 
 pytestmark = pytest.mark.authorino
+
+
+_examples = count()
+
+
+def renamed(config: Manifest, number: int) -> Manifest:
+    """Return an AuthConfig of another namespace. Authorino remembers the hosts of those that are gone, by name."""
+    metadata = config["metadata"]
+    return {**config, "metadata": {**metadata, "namespace": f"{metadata['namespace']}-{number}"}}
 
 
 def saying_its_name(config: Manifest) -> Manifest:
@@ -39,13 +49,15 @@ def case(host: str) -> Manifest:
 )
 @given(generate.configs(), generate.asked_hosts)
 def test_authorino_and_oracle_agree_who_serves_a_host(
-    authorino: Authorino, issuers: Issuers, tmp_path: Path, configs: list[Manifest], hosts: list[str]
+    either_authorino: Authorino, issuers: Issuers, tmp_path: Path, configs: list[Manifest], hosts: list[str]
 ) -> None:
-    links = Links(configs)
+    number = next(_examples)
+    configs = [renamed(each, number) for each in configs]
+    links = Links(configs, superseding=either_authorino.supersedes)
     table = table_of("hosts", [saying_its_name(each) for each in configs], [case(host) for host in hosts], tmp_path)
-    with serving(table, authorino, issuers) as served:
+    with serving(table, either_authorino, issuers) as served:
         loose = {name for name, hosts in links.loose.items() if hosts}
         assert {name for name, why in served.problems.items() if why.startswith("HostsNotLinked")} == loose
         for each in table.cases:
-            answer = ask(each.question, served, authorino)
+            answer = ask(each.question, served, either_authorino)
             assert answer.served_by == links.serving(each.question.host or ""), (each.question.host, configs)

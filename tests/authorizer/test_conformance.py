@@ -100,6 +100,8 @@ def test_checks_are_decided_as_questions(path: Path) -> None:
                 continue  # a check brings a token in its headers
             if question.plaintext or question.forwarded_for is not None or question.protocol is not None:
                 continue  # of which a check says nothing
+            if table.name == "guide-validating-webhook":
+                continue  # it is about the body, and a check that brings none says nothing of it
             given = Given(question)
             live = LiveAuthorizer(authority, Lock(), given).decide(check_of(question))
             try:

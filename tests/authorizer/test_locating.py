@@ -113,3 +113,51 @@ def test_what_was_found_is_remembered_until_something_changes(world: World) -> N
     assert gateways.find("one.example", world, 1) == ("gateway:prod/one",)
     assert gateways.find("one.example", World(), 1) == ("gateway:prod/one",)
     assert gateways.find("one.example", World(), 2) == ()
+
+
+AUTH_CONFIGS = """
+---
+apiVersion: authorino.kuadrant.io/v1beta3
+kind: AuthConfig
+metadata: {name: a, namespace: prod}
+spec: {hosts: [one.example, talker.example, "*.talker.example"], authentication: {anybody: {anonymous: {}}}}
+"""
+NAMED = {"host": "any key"}
+
+
+@pytest.mark.parametrize(
+    ("check", "default", "destinations"),
+    [
+        (ProxyCheck(host="talker.example:80"), None, ("host:talker.example:80",)),
+        (ProxyCheck(host="nobody.example"), None, ("host:nobody.example",)),  # which is not found
+        (ProxyCheck(host="talker.example", to="pod:a/b", extensions=NAMED), None, ("pod:a/b",)),
+        (ProxyCheck(host="talker.example", extensions=NAMED), "pod:a/b", ("host:any key",)),
+        (ProxyCheck(host="talker.example"), "pod:a/b", ("pod:a/b",)),
+        (ProxyCheck(host="one.example"), None, ("host:one.example", "gateway:prod/one")),
+        (ProxyCheck(host="One.example."), None, ("host:One.example.", "gateway:prod/one")),  # however it is spelt
+        (ProxyCheck(host="a.two.example"), None, ("gateway:prod/two",)),
+        (ProxyCheck(host="talker.example", destination=POD), None, ("host:talker.example", "pod:shop/cart")),
+        (ProxyCheck(host="both.two.example"), None, None),
+        (ProxyCheck(), None, None),
+    ],
+)
+def test_destinations_where_auth_configs_are_for_hosts(
+    check: ProxyCheck, default: str | None, destinations: tuple[str, ...] | None
+) -> None:
+    manifests = (MANIFESTS + AUTH_CONFIGS).encode()
+    authority = Authority(read_manifests(["-"], Settings(), stdin=BytesIO(manifests)))
+    gateways = GatewaysByHost()
+
+    def locate() -> tuple[str, ...]:
+        world = authority.world
+        return destinations_of(check, default, world, lambda host: gateways.find(host, world, 1), authority.engine)
+
+    if destinations is None:
+        with pytest.raises(Nowhere):
+            locate()
+    else:
+        assert locate() == destinations
+
+
+def test_the_extension_host_means_nothing_where_there_is_no_auth_config(world: World) -> None:
+    assert located(ProxyCheck(host="one.example", extensions=NAMED), world) == ("gateway:prod/one",)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +10,7 @@ from hypothesis import given, settings
 
 from tests.kuadrant.kuadrant_operator import KuadrantOperator
 from tests.worlds import kuadrant_paths_generate as generate
-from tests.worlds.kuadrant_paths_oracle import Condition, Manifest, Rule, Topology, key_of
+from tests.worlds.kuadrant_paths_oracle import Manifest, Rule, Topology, in_order, key_of
 
 pytestmark = pytest.mark.kuadrant
 
@@ -37,12 +36,6 @@ def value_of(key: str, rule: Rule) -> tuple[Any, str]:
     if key.startswith("patterns#") and isinstance(value, dict):
         value = value["allOf"]
     return without_empty(value), rule.source
-
-
-def in_order(condition: Condition) -> Condition:
-    """Return a condition with the policies of its message sorted: the operator has them in any order."""
-    before, bracket, names = condition.message.partition("[")
-    return replace(condition, message=before + bracket + " ".join(sorted(names.removesuffix("]").split())))
 
 
 @settings(max_examples=1000, deadline=None)

@@ -83,7 +83,7 @@ DOES_NOT = [
     istio("WasmPlugin", "{targetRefs: [{kind: Service, name: other, group: ''}]}"),
     cilium("spec: {endpointSelector: {matchLabels: {app: bank}}}"),
     admin("{namespaces: {matchLabels: {kubernetes.io/metadata.name: pay}}}"),
-    "apiVersion: kuadrant.io/v1\nkind: AuthPolicy\nmetadata: {name: one, namespace: shop}\n"
+    "apiVersion: extensions.kuadrant.io/v1alpha1\nkind: OIDCPolicy\nmetadata: {name: one, namespace: shop}\n"
     "spec: {targetRef: {group: gateway.networking.k8s.io, kind: Gateway, name: front}}\n",
     "apiVersion: traefik.io/v1alpha1\nkind: Middleware\nmetadata: {name: one, namespace: shop}\n",
 ]

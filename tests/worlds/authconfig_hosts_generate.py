@@ -6,13 +6,13 @@ from hypothesis import strategies as st
 
 from tests.worlds.authconfig_hosts_oracle import Manifest
 
-_NAMES = st.lists(st.sampled_from(["a", "b", "A"]), min_size=1, max_size=3).map(
-    lambda labels: ".".join([*labels, "io"])
-)
 _PORTS = st.sampled_from(["", "", "", ":80", ":8080"])
+_TIMES = st.integers(1, 3).map(lambda day: f"2026-01-0{day}T00:00:00Z")
+
+
+_NAMES = st.lists(st.sampled_from(["a", "b", "A"]), min_size=1, max_size=3).map(lambda drawn: ".".join([*drawn, "io"]))
 _EXACT = st.tuples(st.one_of(_NAMES, st.sampled_from(["io", "a"])), _PORTS).map("".join)
 _WILDCARDS = st.one_of(st.just("*"), _EXACT.map(lambda name: f"*.{name}"))
-_TIMES = st.integers(1, 3).map(lambda day: f"2026-01-0{day}T00:00:00Z")
 
 asked_hosts = st.lists(_EXACT, min_size=1, max_size=6, unique=True)
 

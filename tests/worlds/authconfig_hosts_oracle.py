@@ -58,10 +58,14 @@ def name_of(config: Manifest) -> str:
 
 
 class Links:
-    """The hosts of AuthConfigs, linked one AuthConfig after the other, the oldest first."""
+    """The hosts of AuthConfigs, linked one AuthConfig after the other, the oldest first.
 
-    def __init__(self, configs: list[Manifest]) -> None:
+    With `superseding` (`--allow-superseding-host-subsets`) an AuthConfig has only the hosts that it names itself.
+    """
+
+    def __init__(self, configs: list[Manifest], *, superseding: bool = False) -> None:
         self._index = Index()
+        self._superseding = superseding
         self.linked: dict[str, list[str]] = {}
         self.loose: dict[str, list[str]] = {}
         for config in sorted(configs, key=lambda each: (each["metadata"]["creationTimestamp"], name_of(each))):
@@ -70,11 +74,17 @@ class Links:
     def _add(self, config: str, hosts: list[str]) -> None:
         self.linked[config], self.loose[config] = [], []
         for host in hosts:
-            if self._index.find(host) not in (None, config):
+            if self._is_taken(host, config):
                 self.loose[config].append(host)
                 continue
             self._index.link(host, config)
             self.linked[config].append(host)
+
+    def _is_taken(self, host: str, config: str) -> bool:
+        holder = self._index.find(host)
+        if holder is None or holder == config:
+            return False
+        return not self._superseding or host in self.linked[holder]
 
     def serving(self, host: str) -> str | None:
         """Return the AuthConfig that is asked about a request; the name is looked up with its port, then without."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tests.worlds.kuadrant_paths_oracle import ROUTE_KINDS, Manifest, is_accepted, key_of, rule_names
+from tests.worlds.kuadrant_paths_oracle import NEWEST, ROUTE_KINDS, Manifest, is_accepted, key_of, rule_names
 from tests.worlds.kuadrant_requests_oracle import AUTHORINO_NAMESPACE, Call
 
 GROUP = "gateway.networking.k8s.io"
@@ -155,6 +155,7 @@ _patterns = st.sampled_from(
             ("auth.identity.metadata.labels.tier", "eq", "gold"),
             ("auth.identity.metadata.labels.tier", "neq", "gold"),
             ("auth.identity.anonymous", "eq", "true"),
+            ("auth.identity.sub", "eq", "jane"),
         )
     ]
 )
@@ -165,7 +166,8 @@ _requests = st.sampled_from(
         {"selector": "request.url_path", "operator": "matches", "value": "^/a"},
     ]
 )
-_leaves = st.one_of(_patterns, _patterns, _predicates)
+_references = st.sampled_from(["set", "set", "other"]).map(lambda name: {"patternRef": name})
+_leaves = st.one_of(_patterns, _patterns, _predicates, _references)
 _conditions = st.lists(
     st.one_of(_leaves, _leaves, st.lists(_leaves, min_size=1, max_size=2).map(lambda parts: {"any": parts})),
     min_size=1,
@@ -186,7 +188,7 @@ _credentials = st.sampled_from(
 def _api_key(draw: st.DrawFn) -> Manifest:
     api_key: Manifest = {"selector": {"matchLabels": {"group": draw(st.sampled_from(["friends", "others"]))}}}
     if draw(st.booleans()):
-        api_key["allNamespaces"] = False
+        api_key["allNamespaces"] = draw(st.booleans())
     return {"apiKey": api_key, "credentials": draw(_credentials)}
 
 
@@ -201,7 +203,10 @@ def _named(entries: st.SearchStrategy[Any], names: list[str]) -> st.SearchStrate
     return st.dictionaries(st.sampled_from(names), entries, min_size=1, max_size=2)
 
 
-_authentication = _named(_entry(st.one_of(_api_key(), _api_key(), st.just({"anonymous": {}}))), ["keys", "guests"])
+_methods = st.one_of(
+    _api_key(), _api_key(), st.just({"anonymous": {}}), st.just({"jwt": {"issuerUrl": "https://issuer.example"}})
+)
+_authentication = _named(_entry(_methods), ["keys", "guests"])
 _denials = st.sampled_from([302, 404, 429]).map(lambda code: {"code": code})
 
 
@@ -220,7 +225,7 @@ _response = st.one_of(
 )
 _callbacks = _named(st.just({"http": {"url": "http://callback.example", "method": "POST"}}), ["log"])
 _filters = _named(_headers, ["one", "two"])
-_metadata = _named(st.just({"userInfo": {"identitySource": "keys"}}), ["who"])
+_metadata = _named(st.just({"http": {"url": "http://metadata.example", "method": "GET"}}), ["who"])
 
 
 @st.composite
@@ -239,13 +244,10 @@ def _block(draw: st.DrawFn, *, whole: bool) -> Manifest:
     block: Manifest = {"rules": {part: draw(parts[part]) for part in chosen}}
     if draw(st.integers(0, 2)) == 0:
         block["when"] = draw(st.lists(_predicates, min_size=1, max_size=2))
-    if draw(st.integers(0, 2)) == 0:
+    if draw(st.booleans()):
         block["patterns"] = draw(
             _named(st.lists(_patterns, min_size=1, max_size=2).map(lambda held: {"allOf": held}), ["set", "other"])
         )
-        for entry in block["rules"].get("authorization", {}).values():
-            if draw(st.booleans()):
-                entry["patternMatching"]["patterns"].append({"patternRef": draw(st.sampled_from([*block["patterns"]]))})
     return block
 
 
@@ -269,7 +271,11 @@ def _target(draw: st.DrawFn, objects: list[Manifest]) -> tuple[str, Manifest]:
 @st.composite
 def _policy(draw: st.DrawFn, name: str, objects: list[Manifest], *, whole: bool) -> Manifest:
     namespace, reference = draw(_target(objects))
-    metadata = {"namespace": namespace, "name": name, "creationTimestamp": draw(st.sampled_from(STAMPS))}
+    metadata = {"namespace": namespace, "name": name}
+    if draw(st.integers(0, 5)):
+        metadata["creationTimestamp"] = draw(st.sampled_from(STAMPS))
+    if draw(st.integers(0, 9)) == 0:
+        metadata["deletionTimestamp"] = STAMPS[-1]
     block = draw(_block(whole=whole))
     form = draw(st.sampled_from(["bare", "defaults", "defaults", "overrides", "overrides"]))
     if form != "bare":
@@ -295,11 +301,11 @@ def clusters(draw: st.DrawFn, *, whole: bool = False) -> list[Manifest]:
     return [*SECRETS, *gateways, calls, *routes, *policies]
 
 
-# What a controller of Gateways would write
+# What an API server and a controller of Gateways would write
 
 
 def with_status(manifests: list[Manifest]) -> list[Manifest]:
-    """Return manifests with the status that says what Gateway API has accepted."""
+    """Return manifests with creation times, and with the status that says what Gateway API has accepted."""
     gateways = {key_of(manifest): manifest for manifest in manifests if manifest["kind"] == "Gateway"}
     return [_with_status(manifest, gateways) for manifest in manifests]
 
@@ -312,6 +318,8 @@ def _with_status(manifest: Manifest, gateways: dict[str, Manifest]) -> Manifest:
             for listener in manifest["spec"]["listeners"]
         ]
         return {**manifest, "status": {"listeners": listeners}}
+    if manifest["kind"] == "AuthPolicy":
+        return {**manifest, "metadata": {"creationTimestamp": NEWEST, **manifest["metadata"]}}
     if manifest["kind"] not in ROUTE_KINDS:
         return manifest
     parents = []
@@ -339,6 +347,7 @@ _request_headers = st.fixed_dictionaries(
     },
 ).map(lambda headers: tuple(sorted(headers.items())))
 _hosts = st.sampled_from(HOSTS)
+_subjects = st.sampled_from([None, None, "jane", "joe"])
 _http_calls = st.builds(
     Call,
     gateway=st.sampled_from(["infra/gw", "infra/gw", "app/edge"]),
@@ -347,6 +356,7 @@ _http_calls = st.builds(
     method=st.sampled_from(["GET", "POST"]),
     path=st.sampled_from(["/", "/a", "/ab", "/a/x", "/b", "/a?key=KEY1", "/b?x=1&key=KEY3"]),
     headers=_request_headers,
+    subject=_subjects,
 )
 _grpc_calls = st.builds(
     Call,
@@ -356,5 +366,6 @@ _grpc_calls = st.builds(
     method=st.just("POST"),
     path=st.sampled_from(["/shop.Toys/List", "/shop.Toys/Buy", "/shop.Cars/Buy"]),
     headers=_request_headers,
+    subject=_subjects,
 )
 calls = st.lists(st.one_of(_http_calls, _http_calls, _http_calls, _grpc_calls), min_size=4, max_size=8)

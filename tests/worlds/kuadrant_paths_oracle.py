@@ -11,7 +11,7 @@ What happens to a request is in `kuadrant_requests_oracle`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 Manifest = dict[str, Any]
@@ -55,6 +55,14 @@ class Condition:
     status: str
     reason: str
     message: str
+
+
+def in_order(condition: Condition) -> Condition:
+    """Return a condition with the policies of its message sorted: upstream has them in any order."""
+    before, bracket, names = condition.message.partition("[")
+    if not bracket:
+        return condition
+    return replace(condition, message=f"{before}[{' '.join(sorted(names.removesuffix(']').split()))}]")
 
 
 def key_of(manifest: Manifest) -> str:
@@ -166,9 +174,8 @@ class Topology:
             (path.kind, path.route, None),
             (path.kind, path.route, path.rule),
         ]
-        return [
-            policy for target in targets for policy in sorted(self.policies, key=_age) if target_of(policy) == target
-        ]
+        policies = sorted((policy for policy in self.policies if not is_deleted(policy)), key=_age)
+        return [policy for target in targets for policy in policies if target_of(policy) == target]
 
     def effective(self, path: Path) -> Rules | None:
         """Return the effective rules of a path; None where no policy is on it."""
@@ -178,6 +185,9 @@ class Topology:
     # What the status of a policy says
 
     def conditions(self, policy: Manifest) -> list[Condition]:
+        """Return what is written into the status of a policy: nothing any more, once it is being deleted."""
+        if is_deleted(policy):
+            return []
         if not self._is_target_present(policy):
             reference = policy["spec"]["targetRef"]
             name = "#".join(reference[field] for field in ("name", "sectionName") if field in reference)
@@ -210,7 +220,7 @@ class Topology:
         """Return which rules of a policy are in force on which path; and which are not, with a policy to blame."""
         in_force, overriding = set(), set()
         for path in self.paths():
-            if policy not in self.policies_on(path) or not self._belongs(path) or not self._is_accepted(path):
+            if policy not in self.policies_on(path) or not self._is_protected(path):
                 continue
             effective = self.effective(path) or {}
             for key in rules_of(policy):
@@ -222,6 +232,22 @@ class Topology:
                 else:
                     overriding.update((path, key, other.source) for other in effective.values())
         return in_force, overriding
+
+    def is_routed_as_protected(self, policy: Manifest) -> bool:
+        """Whether upstream protects all of a policy's paths that requests can take, and no others."""
+        paths = [path for path in self.paths() if policy in self.policies_on(path)]
+        return all(self._is_protected(path) == self._is_routed(path) for path in paths)
+
+    def _is_routed(self, path: Path) -> bool:
+        route, gateway = self.find(path.kind, path.route), self.find("Gateway", path.gateway)
+        assert route is not None
+        assert gateway is not None
+        (listener,) = (held for held in gateway["spec"]["listeners"] if held["name"] == path.listener)
+        references = [held for held in route["spec"]["parentRefs"] if gateway_key(held, route) == path.gateway]
+        return any(is_attached(gateway, listener, route, reference) for reference in references)
+
+    def _is_protected(self, path: Path) -> bool:
+        return self._belongs(path) and self._is_accepted(path)
 
     def _belongs(self, path: Path) -> bool:
         """Whether upstream takes the route for one of the listener, and protects it there.
@@ -251,6 +277,10 @@ class Topology:
             if gateway_key(reference, route) == path.gateway and fits:
                 return is_accepted(gateway, route, reference)
         return False
+
+
+def is_deleted(policy: Manifest) -> bool:
+    return "deletionTimestamp" in policy["metadata"]
 
 
 def _age(policy: Manifest) -> tuple[str, str]:

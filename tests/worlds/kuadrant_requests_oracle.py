@@ -36,6 +36,7 @@ class Call:
     method: str
     path: str
     headers: tuple[tuple[str, str], ...] = ()
+    subject: str | None = None  # of a token that somebody has verified
 
 
 class ConditionError(Exception):
@@ -131,7 +132,7 @@ def _has_headers(match: Manifest, call: Call) -> bool:
 def statuses(topology: Topology, call: Call) -> set[int]:
     """Return the statuses that a client may see.
 
-    There is more than one where several identities of one priority recognize the caller: any of them may be first.
+    There is more than one where several identities of one priority recognize the caller, or err: any may be first.
     """
     path = route_call(topology, call)
     if path is None:
@@ -158,13 +159,11 @@ class Evaluation:
                 return {200}
         except ConditionError:
             return {unauthorized}
-        try:
-            identities = list(self._identities())
-        except ConditionError:
-            return {unauthenticated}
-        if not identities:
-            return {unauthenticated}
-        return {200 if self._is_authorized(identity) else unauthorized for identity in identities}
+        identities = self._identities() or [None]
+        return {unauthenticated if held is None else self._authorized(held, unauthorized) for held in identities}
+
+    def _authorized(self, identity: Manifest, unauthorized: int) -> int:
+        return 200 if self._is_authorized(identity) else unauthorized
 
     def _code(self, denial: str, default: int) -> int:
         rule = self._rules.get(f"response.{denial}#")
@@ -176,24 +175,29 @@ class Evaluation:
 
     # Identities
 
-    def _identities(self) -> Iterator[Manifest]:
+    def _identities(self) -> list[Manifest | None]:
+        """Return who the caller may be taken for by the first priority with an answer; None for an error."""
         entries = self._section("authentication")
         if not entries:
-            yield {"anonymous": True}
+            return [{"anonymous": True}]
         for priority in sorted({entry.get("priority", 0) for entry in entries}):
-            recognized = [
-                identity
-                for entry in entries
-                if entry.get("priority", 0) == priority and self._all(entry.get("when", []), {})
-                for identity in self._recognize(entry)
-            ]
-            if recognized:
-                yield from recognized
-                return
+            group = [entry for entry in entries if entry.get("priority", 0) == priority]
+            if identities := [identity for entry in group for identity in self._guarded(entry)]:
+                return identities
+        return []
+
+    def _guarded(self, entry: Manifest) -> list[Manifest | None]:
+        try:
+            return list(self._recognize(entry)) if self._all(entry.get("when", []), {}) else []
+        except ConditionError:
+            return [None]
 
     def _recognize(self, entry: Manifest) -> Iterator[Manifest]:
         if "anonymous" in entry:
             yield {"anonymous": True}
+            return
+        if "jwt" in entry:
+            yield from [] if self._call.subject is None else [{"sub": self._call.subject}]
             return
         given = self._credential(entry.get("credentials", {}))
         wanted = entry["apiKey"]["selector"]["matchLabels"].items()
@@ -231,14 +235,11 @@ class Evaluation:
 
     def _holds(self, condition: Manifest, identity: Manifest) -> bool:
         if "patternRef" in condition:
-            named = self._rules.get(f"patterns#{condition['patternRef']}")
-            if named is None:
-                raise ConditionError
-            return self._all(named.value["allOf"], identity)
+            return self._all(self._set(condition["patternRef"]), identity)
         if "all" in condition:
             return self._all(condition["all"], identity)
         if "any" in condition:
-            return any(self._holds(part, identity) for part in condition["any"])
+            return any(self._holds(part, identity) for part in self._alternatives(condition["any"]))
         if "predicate" in condition:
             return self._predicate(condition["predicate"])
         selected: object = {"request": self._request, "auth": {"identity": identity}}
@@ -252,6 +253,19 @@ class Evaluation:
                 return bool(text != condition["value"])
             case _:
                 return re.search(condition["value"], str(text)) is not None
+
+    def _alternatives(self, parts: list[Manifest]) -> Iterator[Manifest]:
+        """Yield the parts of an `any`: of a set of patterns, each of them, as Authorino flattens it."""
+        for part in parts:
+            yield from self._set(part["patternRef"]) if "patternRef" in part else [part]
+
+    def _set(self, name: str) -> list[Manifest]:
+        """Return a set of patterns, of whichever policy; one that is not there has no answer, as ruled."""
+        rule = self._rules.get(f"patterns#{name}")
+        if rule is None:
+            raise ConditionError
+        patterns: list[Manifest] = rule.value["allOf"]
+        return patterns
 
     def _predicate(self, text: str) -> bool:
         """Evaluate `X == 'v'`, `X != 'v'`, `X.startsWith('v')` and `'v' in request.headers`, and `!` of them."""

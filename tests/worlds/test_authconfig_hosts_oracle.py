@@ -45,6 +45,13 @@ def test_a_wildcard_takes_what_comes_after_it() -> None:
     assert links.loose["n/younger"] == ["api.acme.com"]
 
 
+def test_a_wildcard_may_be_superseded() -> None:
+    configs = [config("younger", 2, "api.acme.com", "*.acme.com"), config("older", 1, "*.acme.com")]
+    links = Links(configs, superseding=True)
+    assert links.linked == {"n/older": ["*.acme.com"], "n/younger": ["api.acme.com"]}
+    assert [links.serving(host) for host in ("api.acme.com", "www.acme.com")] == ["n/younger", "n/older"]
+
+
 def test_everything_serves_names_with_ports_first() -> None:
     links = Links([config("api", 1, "api.acme.com"), config("all", 2, "*")])
     assert [links.serving(host) for host in ("api.acme.com", "api.acme.com:80")] == ["n/api", "n/all"]

@@ -24,9 +24,12 @@ def expected(links: Links, host: str) -> tuple[int, str | None]:
 
 
 @settings(max_examples=300, deadline=None)
-@given(generate.configs(), generate.asked_hosts)
-def test_engine_and_oracle_agree_who_serves_a_host(configs: list[Manifest], hosts: list[str]) -> None:
-    authority, links = authority_of(configs, Settings()), Links(configs)
+@given(generate.configs(), generate.asked_hosts, st.booleans())
+def test_engine_and_oracle_agree_who_serves_a_host(
+    configs: list[Manifest], hosts: list[str], superseding: bool
+) -> None:
+    chosen = Settings.from_mapping({"allowSupersedingHostSubsets": superseding})
+    authority, links = authority_of(configs, chosen), Links(configs, superseding=superseding)
     for host in hosts:
         assert served(authority, host) == expected(links, host), host
 

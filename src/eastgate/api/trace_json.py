@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from eastgate.engine.trace import LayerTrace, StageTrace, Trace
-from eastgate.ir import Answer, Origin, Ruling
+from eastgate.ir import Answer, EffectivePolicy, Origin, Ruling
 from eastgate.symbolic.cells import OTHER
 
-__all__ = ["origin_to_json", "shown_value", "trace_to_json"]
+__all__ = ["effective_to_json", "origin_to_json", "shown_value", "trace_to_json"]
 
 
 def trace_to_json(trace: Trace) -> list[dict[str, object]]:
@@ -16,6 +16,7 @@ def trace_to_json(trace: Trace) -> list[dict[str, object]]:
 
 
 def _layer_to_json(layer: LayerTrace) -> dict[str, object]:
+    effective = {} if layer.effective is None else {"effective": effective_to_json(layer.effective)}
     return {
         "layer": layer.layer,
         "verdict": "allow" if layer.outcome.allowed else "deny",
@@ -32,6 +33,23 @@ def _layer_to_json(layer: LayerTrace) -> dict[str, object]:
                 ],
             }
             for miss in layer.nearest
+        ],
+        **effective,
+    }
+
+
+def effective_to_json(effective: EffectivePolicy) -> dict[str, object]:
+    """Return the rules of an effective policy, and those that are shadowed, each with where it is written."""
+    return {
+        "rules": [{"key": rule.key, **origin_to_json(rule.origin)} for rule in effective.rules],
+        "shadowed": [
+            {
+                "key": rule.key,
+                **origin_to_json(rule.origin),
+                "why": rule.why.value,
+                "by": [str(policy) for policy in rule.by],
+            }
+            for rule in effective.shadowed
         ],
     }
 

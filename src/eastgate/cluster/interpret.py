@@ -152,8 +152,16 @@ def _service(root: Data, namespace: str, name: str, span: Span | None) -> Servic
         type=text(spec, "type") or "ClusterIP",
         labels=strings(mapping(root, "metadata"), "labels"),
         is_headless=text(spec, "clusterIP") == "None",
+        address=_address_of(spec),
         span=span,
     )
+
+
+def _address_of(service: Data) -> str | None:
+    """Return the one address of a Service; those in `clusterIPs` include that in `clusterIP`."""
+    address, every = text(service, "clusterIP"), service.get("clusterIPs")
+    has_several = isinstance(every, list) and len(every) > 1
+    return None if address in (None, "", "None") or has_several else address
 
 
 def _node(root: Data, name: str, span: Span | None) -> ClusterNode:

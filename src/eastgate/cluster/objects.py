@@ -98,7 +98,10 @@ class ServicePort:
 
 @dataclass(frozen=True, slots=True)
 class Service(Namespaced):
-    """A Service. A headless one has no address: who calls it calls the addresses of its pods."""
+    """A Service. A headless one has no address: who calls it calls the addresses of its pods.
+
+    `address` is None where it has none, or several, or where it is not known.
+    """
 
     namespace: str
     name: str
@@ -107,6 +110,7 @@ class Service(Namespaced):
     type: str = "ClusterIP"
     labels: Mapping[str, str] = field(default_factory=dict, hash=False)
     is_headless: bool = False
+    address: str | None = None
     span: Span | None = field(default=None, compare=False)
 
     @property

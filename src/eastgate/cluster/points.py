@@ -40,10 +40,15 @@ class RuleNamed(NamedTuple):
     rule: int
     rule_name: str | None
 
-    def __str__(self) -> str:
+    @property
+    def label(self) -> str:
+        """Return its name, or its number, counted from 1, where it has none."""
         number = str(self.rule + 1)
-        is_unnamed = self.rule_name in (None, f"rule-{number}")
-        return f"rule {number if is_unnamed else self.rule_name} of {self.route}"
+        return number if self.rule_name in (None, f"rule-{number}") else self.rule_name
+
+    def __str__(self) -> str:
+        named = f"rule {self.label} of {self.route}"
+        return named if self.gateway is None else f"{named} by listener {self.listener} of {self.gateway}"
 
 
 _OF_HTTP = frozenset({"HTTPRoute", "GRPCRoute"})

@@ -11,6 +11,7 @@ from eastgate.ir import (
     UNOPPOSED,
     And,
     Answer,
+    EffectivePolicy,
     Known,
     Layer,
     Observe,
@@ -76,6 +77,7 @@ class LayerTrace:
     assumed: tuple[tuple[Attribute, Known], ...] = ()
     exhausted: bool = False
     nearest: tuple[NearMiss, ...] = ()
+    effective: EffectivePolicy | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +150,7 @@ def _trace_layer(layer: Layer, request: Request, nearest: int) -> LayerTrace:
         chain.scope,
         completion.telling,
         nearest=misses,
+        effective=chain.effective,
     )
 
 

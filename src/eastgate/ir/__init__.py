@@ -25,6 +25,7 @@ from eastgate.ir.authorizers import (
     consents,
 )
 from eastgate.ir.derivations import Derivation
+from eastgate.ir.effective import EffectivePolicy, RuleInForce, ShadowedRule, Shadowing
 from eastgate.ir.labels import labels_of, labels_text
 from eastgate.ir.levels import at_port, is_network, needs_http
 from eastgate.ir.matchers import (
@@ -107,6 +108,7 @@ __all__ = [
     "Derivation",
     "Derived",
     "Effect",
+    "EffectivePolicy",
     "ExternalAuthorizer",
     "ExternalProtocol",
     "FirstMatch",
@@ -136,6 +138,7 @@ __all__ = [
     "Reply",
     "Request",
     "Rule",
+    "RuleInForce",
     "RuleKind",
     "Ruling",
     "RulingStep",
@@ -143,6 +146,8 @@ __all__ = [
     "ScopeKind",
     "Seen",
     "SelectorCase",
+    "ShadowedRule",
+    "Shadowing",
     "Site",
     "Stage",
     "Stances",

@@ -24,6 +24,7 @@ from dataclasses import field, replace
 from eastgate.ir.attributes import Attribute
 from eastgate.ir.authorizers import Answer, Authorizer, Reply, consents
 from eastgate.ir.derivations import Derivation
+from eastgate.ir.effective import EffectivePolicy
 from eastgate.ir.placement import Placement, Reading, Scope
 from eastgate.ir.predicates import Computed, Is, Predicate, atoms, mentions
 from eastgate.ir.provenance import Origin, PolicyRef
@@ -187,12 +188,14 @@ class Chain:
     """Stages in order; getting through all of them allows.
 
     `readings` are those of an unclear specification that shaped this chain, and `scope` is what the selector chose it
-    for; None where the layer has nothing to choose by.
+    for; None where the layer has nothing to choose by. `effective` is the policy that the stages are made of, where
+    several policies are folded to one.
     """
 
     stages: tuple[Stage, ...]
     readings: tuple[Reading, ...] = ()
     scope: Scope | None = None
+    effective: EffectivePolicy | None = None
     looks_at: frozenset[Attribute] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -33,6 +33,7 @@ from eastgate.regexes import regex
 __all__ = ["MeshAuthorizer"]
 
 _GRACE = 1.0  # seconds
+_FORWARDED_CERTIFICATE = "x-forwarded-client-cert"
 _TARGET = regex(r"(gateway:[^: ]+):([0-9]+) ([^ ]+)")
 _UNKNOWN = CheckReply(allowed=False, status=403)
 
@@ -112,15 +113,23 @@ class MeshAuthorizer:
 
 
 def _with_notes(check: ProxyCheck, noted: dict[str, str]) -> ProxyCheck:
-    """Return a check with what the gateway knows of the caller, and without the headers that say so."""
+    """Return a check with what the gateway knows of the caller, and without the headers that say so.
+
+    The certificate of the connection is also in the header by which gateways forward it to authorizers. That of a
+    client is gone: Envoy removes it.
+    """
+    certificate = noted.get("x-eastgate-certificate") or None
+    headers = {name: values for name, values in check.headers.items() if not name.startswith(OWN_HEADERS)}
+    if certificate is not None:
+        headers[_FORWARDED_CERTIFICATE] = f'Cert="{certificate}"'
     return replace(
         check,
         source=source_of_principal(noted.get("x-eastgate-source", "")),
         address=noted.get("x-eastgate-address") or None,
-        certificate=noted.get("x-eastgate-certificate") or None,
+        certificate=certificate,
         sni=noted.get("x-eastgate-sni", ""),
         scheme="https" if "x-eastgate-sni" in noted else "http",
-        headers={name: values for name, values in check.headers.items() if not name.startswith(OWN_HEADERS)},
+        headers=headers,
     )
 
 

@@ -176,9 +176,9 @@ class Cluster:
             if isinstance(target, GatewaysMatching):
                 points |= self.authority.world.select_gateways(target)
             elif isinstance(target, RulesOfGateway | RulesOfRoute):
-                points |= {rule for rule in self._rules if is_rule_of(rule, target)}
+                points |= {rule for rule in self.rules if is_rule_of(rule, target)}
             elif isinstance(target, HostNamed):
-                points |= {host for host in self._hosts if target.host in hosts_meaning(host.host)}
+                points |= self._hosts.get(target.host, set())
             elif not isinstance(target, NamedPoint):
                 points |= self.authority.world.select(target)
             elif self._exists(target):
@@ -186,13 +186,20 @@ class Cluster:
         return sorted(points, key=str)
 
     @cached_property
-    def _hosts(self) -> list[HostNamed]:
+    def _hosts(self) -> dict[str, set[HostNamed]]:
+        """Return the hosts that policies are for, by each host or wildcard that means them."""
         targets = (target for policy in self.policies for target in policy.targets)
-        return list(dict.fromkeys(target for target in targets if isinstance(target, HostNamed)))
+        by_meaning: dict[str, set[HostNamed]] = {}
+        for host in {target for target in targets if isinstance(target, HostNamed)}:
+            for meaning in hosts_meaning(host.host):
+                by_meaning.setdefault(meaning, set()).add(host)
+        return by_meaning
 
     @cached_property
-    def _rules(self) -> list[RuleNamed]:
-        return [routed.point for routed in every_rule(self.authority.world)]
+    def rules(self) -> list[RuleNamed]:
+        """Return the rules of all routes, each once for every listener that leads to it, in the order of the routes."""
+        rules = (routed.point for routed in every_rule(self.authority.world))
+        return sorted(rules, key=lambda rule: (rule.route, rule.gateway or (), rule.listener or "", rule.rule))
 
     def _exists(self, point: NamedPoint) -> bool:
         world, key = self.authority.world, f"{point.namespace}/{point.name}"
@@ -221,11 +228,12 @@ class Cluster:
     def beside(self, policy: Policy) -> list[Policy]:
         """Return the policies that one may conflict with: those of its API and namespace, and those it refers to.
 
-        Policies for hosts may have the hosts of any namespace.
+        Those that target rules of routes meet in any namespaces, since a route and its Gateway may be in two, and so do
+        those for hosts.
         """
         ours = self._by_home.get((policy.ref.group, policy.ref.namespace), [])
-        if any(isinstance(target, HostNamed) for target in policy.targets):
-            ours = [each for each in self.policies if each.ref.group == policy.ref.group]
+        if any(isinstance(target, HostNamed | RulesOfGateway | RulesOfRoute) for target in policy.targets):
+            ours = [other for other in self.policies if other.ref.group == policy.ref.group]
         return [*ours, *(self._by_ref[ref] for ref in policy.references if ref in self._by_ref)]
 
     @cached_property

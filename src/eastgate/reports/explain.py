@@ -11,7 +11,8 @@ from eastgate.diagnostics import snippet
 from eastgate.diagnostics.printable import printable
 from eastgate.diagnostics.spans import Span
 from eastgate.engine.trace import LayerTrace, NearMiss, StageTrace
-from eastgate.ir import Rule, Ruling
+from eastgate.ir import EffectivePolicy, Rule, Ruling
+from eastgate.reports.columns import indent_lines, lay_out
 from eastgate.unread import Handling, describe_unconsidered
 
 __all__ = ["explain", "explain_rule"]
@@ -75,6 +76,8 @@ class _Explanation:
             yield f"  {printable(str(layer.layer))}: {self.verdict(layer.outcome.allowed)}"
             if layer.scope is not None:
                 yield printable(f"    {layer.scope}")
+            if layer.effective is not None:
+                yield from _rules_of(layer.effective)
             for attribute, value in layer.assumed:
                 yield printable(f"    unknown {attribute}: for example {_value(value)}")
             for reading in layer.readings:
@@ -176,6 +179,12 @@ class _Explanation:
 
     def verdict(self, allowed: bool) -> str:
         return self.paint("allowed", _GREEN) if allowed else self.paint("denied", _RED)
+
+
+def _rules_of(effective: EffectivePolicy) -> list[str]:
+    from eastgate.reports.effective.policies import effective_policy_lines  # few decisions have an effective policy
+
+    return lay_out(indent_lines(effective_policy_lines(effective, headers=False), "      "))
 
 
 def _of(rules: int) -> str:

@@ -223,7 +223,7 @@ def diagnose_unread(objects: Iterable[Unread], handling: Handling) -> Iterator[D
         is_error = handling is Handling.ERROR or (handling is Handling.BY_KIND and is_policy_like(unread))
         yield Diagnostic(
             codes.UNREAD_POLICY if is_error else codes.UNREAD_BESIDE,
-            f"{kind.group} {kind.kind} is not read: {_CAN[kind.influence]}",
+            f"{kind.group} {kind.kind} is not read: {' and '.join(filter(None, (kind.note, _CAN[kind.influence])))}",
             unread.document.locate("kind"),
             "decide without it with --unread warn, or leave it out of -f" if is_error else None,
         )
@@ -244,16 +244,18 @@ def describe_unread(objects: Iterable[Unread]) -> Iterator[str]:
     """Describe how many objects there are of each kind, and where, without regard to a question."""
     by_kind: dict[UnreadKind, list[Unread]] = {}
     for unread in objects:
-        if unread.kind.influence is not Influence.NONE:
+        if unread.kind.influence is not Influence.NONE or unread.kind.note:
             by_kind.setdefault(unread.kind, []).append(unread)
     for kind, of_kind in by_kind.items():
-        yield f"not considered: {_of(len(of_kind), kind)}: {_where(of_kind)}"
+        what = "left aside" if kind.influence is Influence.NONE else "not considered"
+        yield f"{what}: {_of(len(of_kind), kind)}: {_where(of_kind)}"
 
 
 def _of(number: int, kind: UnreadKind) -> str:
     shared = kind.kind in ("AuthorizationPolicy", "AuthConfig", "AuthPolicy", "NetworkPolicy", "ClusterNetworkPolicy")
     group = f" ({kind.group})" if shared and kind.group != "networking.k8s.io" else ""
-    return f"{number} {kind.kind if number == 1 else kind.plural}{group}"
+    note = f" ({kind.note})" if kind.note else ""
+    return f"{number} {kind.kind if number == 1 else kind.plural}{group}{note}"
 
 
 def _does(kind: UnreadKind, side: Side, objects: list[Met]) -> str:

@@ -18,8 +18,13 @@ DENY, CHANGE, NONE = Influence.DENY, Influence.CHANGE, Influence.NONE
 NETWORK, MESH, GATEWAY = Plane.NETWORK, Plane.MESH, Plane.GATEWAY
 
 
-def _of(group: str, influence: Influence, plane: Plane, by: By, *kinds: str) -> tuple[UnreadKind, ...]:
-    return tuple(UnreadKind(group, kind, influence, plane, by) for kind in kinds)
+def _of(group: str, influence: Influence, plane: Plane, by: By, *kinds: str, note: str = "") -> tuple[UnreadKind, ...]:
+    return tuple(UnreadKind(group, kind, influence, plane, by, note) for kind in kinds)
+
+
+def _beside_auth(group: str, note: str, *kinds: str) -> tuple[UnreadKind, ...]:
+    """Return kinds of Kuadrant that have no say in who may call."""
+    return _of(group, NONE, GATEWAY, By.TARGET_REFS, *kinds, note=note)
 
 
 KINDS: Final[tuple[UnreadKind, ...]] = (
@@ -71,7 +76,18 @@ KINDS: Final[tuple[UnreadKind, ...]] = (
     # Authorizers that proxies ask: which proxies, their own configuration says
     *_of("envoy.kyverno.io", DENY, MESH, By.UNKNOWN, "AuthorizationPolicy"),
     # Gateways
-    *_of("kuadrant.io", DENY, GATEWAY, By.TARGET_REFS, "AuthPolicy"),
+    *_of("extensions.kuadrant.io", CHANGE, GATEWAY, By.TARGET_REFS, "OIDCPolicy", note="it creates AuthPolicies"),
+    *_of("extensions.kuadrant.io", DENY, GATEWAY, By.TARGET_REFS, "ThreatPolicy"),
+    *_beside_auth("kuadrant.io", "limits of rates", "RateLimitPolicy", "TokenRateLimitPolicy"),
+    *_beside_auth("extensions.kuadrant.io", "limits of rates by plan", "PlanPolicy"),
+    *_beside_auth("extensions.kuadrant.io", "labels of metrics", "TelemetryPolicy"),
+    *_beside_auth("kuadrant.io", "certificates of listeners", "TLSPolicy"),
+    *_beside_auth("kuadrant.io", "DNS records", "DNSPolicy", "DNSRecord", "DNSHealthCheckProbe", "ManagedZone"),
+    *_beside_auth("kuadrant.io", "an installation of Kuadrant", "Kuadrant"),
+    *_beside_auth("operator.authorino.kuadrant.io", "an installation of Authorino", "Authorino"),
+    *_beside_auth("limitador.kuadrant.io", "an installation of Limitador", "Limitador"),
+    *_beside_auth("devportal.kuadrant.io", "the developer portal", "APIKey", "APIKeyApproval", "APIKeyRequest"),
+    *_beside_auth("devportal.kuadrant.io", "the developer portal", "APIProduct"),
     *_of("application-networking.k8s.aws", DENY, GATEWAY, By.TARGET_REFS, "IAMAuthPolicy"),
     *_of("gateway.envoyproxy.io", DENY, GATEWAY, By.TARGET_REFS, "SecurityPolicy"),
     *_of("gateway.envoyproxy.io", CHANGE, GATEWAY, By.TARGET_REFS, "ClientTrafficPolicy", "EnvoyExtensionPolicy"),

@@ -46,13 +46,14 @@ class By(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class UnreadKind:
-    """One kind of the catalogue, in whatever version."""
+    """One kind of the catalogue, in whatever version. `note` is what it is for, where that is worth a word."""
 
     group: str
     kind: str
     influence: Influence
     plane: Plane
     by: By
+    note: str = ""
 
     @property
     def plural(self) -> str:

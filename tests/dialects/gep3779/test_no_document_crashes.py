@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Iterator
+from itertools import product
 
 import pytest
 
@@ -18,6 +19,7 @@ from eastgate.manifests import Plain, read_text
 from eastgate.settings import Settings
 from tests.dialects.gep3779.test_accepted import MAXIMAL
 from tests.dialects.reading import AMBIENT, SIDECAR, document, manifest
+from tests.tracing import trace_some
 
 WRONG: list[Plain] = [
     None,
@@ -83,6 +85,6 @@ def test_there_is_a_policy_or_there_is_a_reason(form: str, settings: Settings) -
     whole = node.plain()
     for path in paths(whole):
         read(changed(whole, path), settings)
-        for wrong in WRONG:
-            findings = read(changed(whole, path, wrong), settings)
-            assert findings <= 1 or isinstance(wrong, dict) or settings is AMBIENT
+    for path, wrong in trace_some(product(paths(whole), WRONG)):
+        findings = read(changed(whole, path, wrong), settings)
+        assert findings <= 1 or isinstance(wrong, dict) or settings is AMBIENT

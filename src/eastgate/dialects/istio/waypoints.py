@@ -65,7 +65,7 @@ class Binding:
     `ports` are those of the Service, each with the ports of the workload that it leads to. `passing` are the identities
     of gateways that go past the waypoint, and so do `sidecars`: all accounts of namespaces whose pods have them.
     Where `only` is not empty, those identities alone are led there. `headless` are Services by which the workload is
-    called itself.
+    called itself. `address` is that of the Service, if it is known.
     """
 
     service: str | None
@@ -75,6 +75,7 @@ class Binding:
     sidecars: tuple[AccountsOf, ...] = ()
     only: frozenset[str] = frozenset()
     headless: frozenset[str] = frozenset()
+    address: str | None = None
 
 
 def bindings_of(
@@ -108,7 +109,9 @@ def _bindings(workload: Workload, world: World, trust_domain: str, *, native: bo
         ports = sorted({port.port for port in service.ports})
         targets = tuple((port, world.target_ports(service, port, workload)) for port in ports)
         passing, only = (nobody if is_led else gateways), (gateways if key in headless else nobody)
-        yield Binding(key, _waypoint(gateway, world, trust_domain), targets, passing, only=only)
+        yield Binding(
+            key, _waypoint(gateway, world, trust_domain), targets, passing, only=only, address=service.address
+        )
     gateway = _used_by(workload.labels, workload.namespace, world)
     if gateway is not None and _traffic(gateway) in _WORKLOADS:
         passing = gateway_identities(world, trust_domain)
@@ -201,7 +204,9 @@ def seen_by(binding: Binding, predicate: Predicate) -> Predicate:
     def seen(atom: Is | Computed) -> Predicate:
         match atom:
             case Is(attribute, matcher) if attribute is DESTINATION_ADDRESS:
-                return Is(_SERVICE_ADDRESS, matcher)
+                if binding.address is None:
+                    return Is(_SERVICE_ADDRESS, matcher)
+                return ALWAYS if matcher.contains(binding.address) else NEVER
             case Is(attribute, matcher) if attribute is PORT:
                 return _leading_from(matcher, binding.ports)
             case _:

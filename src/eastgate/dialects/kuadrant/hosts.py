@@ -8,7 +8,7 @@ from eastgate.ir import ALWAYS, And, Is, Not, OneOf, Or, Predicate, Suffix
 from eastgate.ir.attributes import HOST, SNI, Attribute
 from eastgate.regexes import regex
 
-__all__ = ["ANY", "HOST_PATTERN", "host_problem", "is_inside", "matches", "nearest", "selects"]
+__all__ = ["ANY", "HOST_PATTERN", "host_problem", "index_host_problem", "is_inside", "matches", "nearest", "selects"]
 
 ANY = "*"
 _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
@@ -25,6 +25,12 @@ def host_problem(host: str) -> tuple[str, str] | None:
     return next((reason for reason, has in _MISTAKES if has(host)), "it is not a DNS name"), way_out
 
 
+def index_host_problem(host: str) -> tuple[str, str] | None:
+    """Return why a text is no host of an AuthConfig, and what to write instead: it may have a port, and any letters."""
+    return host_problem(_NUMBER.sub("", host).lower())
+
+
+_NUMBER = regex(r":[0-9]{1,5}$")
 _SCHEME = regex(r"^[a-z]+://")
 _PORT = regex(r":\d*$")
 _MISTAKES: tuple[tuple[str, Callable[[str], object]], ...] = (

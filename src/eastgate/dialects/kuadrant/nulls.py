@@ -16,7 +16,8 @@ __all__ = ["WIDENING", "without_nulls"]
 _BY_NAME: Final = frozenset(
     {
         *("matchLabels", "labelSelectors", "patterns", "authentication", "metadata", "authorization", "defaults"),
-        *("overrides", "headers", "bodyParameters", "properties", "dynamicMetadata", "filters"),
+        *("overrides", "headers", "bodyParameters", "properties", "dynamicMetadata", "filters", "customClaims"),
+        *("extraParams", "callbacks"),
     }
 )
 WIDENING: Final = frozenset({"identity", "authentication", "authorization"})

@@ -316,8 +316,15 @@ class _GatewayPlanner:
         return False
 
     def _guards(self, destination: GatewayDestination) -> tuple[object, ...]:
-        """Return the points with policies on a way, and what tells it apart from other ways past the same ones."""
-        guarded = [point for point in destination.points if self._layers_at(point)]
+        """Return what guards a way, and what tells it apart from other ways with the same guards.
+
+        These are the points with policies; of rules of routes their layers, which many rules may share.
+        """
+        guarded: list[object] = []
+        for point in destination.points:
+            layers = self._layers_at(point)
+            if layers:
+                guarded.append(tuple(layers) if isinstance(point, RuleNamed) else point)
         return (*guarded, destination.backend_key) if guarded else ()
 
     def _routing_atoms(self) -> Iterator[Is | Computed]:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from eastgate.cluster import Backend, Gateway, GrpcMatch, Route, RouteMatch, StreamRule
-from eastgate.cluster.points import NamedPoint
+from eastgate.cluster.points import NamedPoint, RuleNamed
 from eastgate.cluster.targets import BackendNamed, GatewayNamed, RouteNamed
+from eastgate.dialects import Policy
 from eastgate.gateway.attachment import attached_routes, distinct_listeners
 from eastgate.gateway.journey import Way, through_gateway, through_route
 from eastgate.gateway.model import rules_of
 from eastgate.ir import Request
 from eastgate.reports.cluster import Cluster
 from eastgate.reports.columns import columns
+from eastgate.reports.describe.effective_policies import effective_policies_field
 from eastgate.reports.describe.findings import findings_field
 from eastgate.reports.describe.gateway_enforcement import enforcement_field
 from eastgate.reports.describe.model import DescribedField, Description, list_field, value_field
@@ -29,10 +31,13 @@ def describe_gateway(cluster: Cluster, gateway: Gateway) -> Description:
     world = cluster.authority.world
     point = GatewayNamed(gateway.namespace, gateway.name)
 
+    is_guarded = cluster.authority.engine.is_guarded
+
     def ways_of(request: Request) -> list[Way]:
-        return list(through_gateway(gateway, request, world))
+        return list(through_gateway(gateway, request, world, is_guarded=is_guarded))
 
     ways = ways_of(_ANY)
+    rules = [rule for rule in cluster.rules if rule.gateway == point]
     routes = {
         route.key: route
         for listener in distinct_listeners(gateway)
@@ -62,8 +67,9 @@ def describe_gateway(cluster: Cluster, gateway: Gateway) -> Description:
             list_field(
                 "routes", "Routes", sorted(routes), [line for route in routes.values() for line in _route_lines(route)]
             ),
-            inherited_field(cluster, cluster.attached(point)),
-            _policies(cluster, [point, *_points(ways)]),
+            inherited_field(cluster, _attached(cluster, [point, *rules])),
+            _policies(cluster, [point, *_points(ways)], rules),
+            effective_policies_field(cluster, rules),
             enforcement_field(cluster, gateway),
             ways_field(cluster, ways, ways_of),
             findings_field(cluster, {f"Gateway/{gateway.key}"}),
@@ -76,11 +82,13 @@ def describe_gateway(cluster: Cluster, gateway: Gateway) -> Description:
 def describe_route(cluster: Cluster, route: Route) -> Description:
     point = RouteNamed(route.namespace, route.name, route.kind)
     is_routed = route.kind != "TCPRoute"
+    world, is_guarded = cluster.authority.world, cluster.authority.engine.is_guarded
 
     def ways_of(request: Request) -> list[Way]:
-        return list(through_route(route, request, cluster.authority.world)) if is_routed else []
+        return list(through_route(route, request, world, is_guarded=is_guarded)) if is_routed else []
 
     ways = ways_of(_ANY)
+    rules = [rule for rule in cluster.rules if rule.route == point]
     parents = [
         {
             "kind": parent.kind,
@@ -104,8 +112,9 @@ def describe_route(cluster: Cluster, route: Route) -> Description:
                 [f"{parent.kind} {parent.namespace}/{parent.name}" for parent in route.parents],
             ),
             list_field("rules", "Rules", list(_route_lines(route)), _route_lines(route)),
-            inherited_field(cluster, cluster.attached(point) if is_routed else []),
-            _policies(cluster, [*([point] if is_routed else []), *_points(ways)]),
+            inherited_field(cluster, _attached(cluster, [point, *rules]) if is_routed else []),
+            _policies(cluster, [*([point] if is_routed else []), *_points(ways)], rules),
+            effective_policies_field(cluster, rules),
             ways_field(cluster, ways, ways_of),
             findings_field(cluster, {route.key}),
             DescribedField("source", "Source", span_data(route.span), ()),
@@ -170,5 +179,13 @@ def _points(ways: Iterable[Way]) -> list[NamedPoint]:
     return sorted(points, key=lambda point: (order.index(type(point)), str(point)))
 
 
-def _policies(cluster: Cluster, points: Iterable[NamedPoint]) -> DescribedField:
-    return points_field(cluster, {point: cluster.attached(point) for point in dict.fromkeys(points)})
+def _attached(cluster: Cluster, points: Iterable[NamedPoint | RuleNamed]) -> list[Policy]:
+    """Return the policies that target some points, each once."""
+    return list({policy.ref: policy for point in points for policy in cluster.attached(point)}.values())
+
+
+def _policies(cluster: Cluster, points: Iterable[NamedPoint], rules: Iterable[RuleNamed] = ()) -> DescribedField:
+    """List the policies at each point, and at those rules of routes that some target."""
+    policies: dict[NamedPoint | RuleNamed, Sequence[Policy]] = {point: cluster.attached(point) for point in points}
+    policies |= {rule: attached for rule in rules if (attached := cluster.attached(rule))}
+    return points_field(cluster, policies)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from eastgate.cluster import Workload
-from eastgate.cluster.points import NamedPoint, Point
+from eastgate.cluster.points import NamedPoint, Point, RuleNamed
 from eastgate.diagnostics.spans import Span
 from eastgate.dialects import Policy
 from eastgate.ir import PolicyRef
@@ -129,7 +129,7 @@ def policy_data(policy: Policy) -> dict[str, object]:
     }
 
 
-def points_field(cluster: Cluster, by_point: Mapping[NamedPoint, Sequence[Policy]]) -> DescribedField:
+def points_field(cluster: Cluster, by_point: Mapping[NamedPoint | RuleNamed, Sequence[Policy]]) -> DescribedField:
     """List the policies at each of several points."""
     data: dict[str, object] = {}
     lines: list[str] = []

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from eastgate.cluster.points import DeadEnd, Point
+from eastgate.cluster.points import DeadEnd, Point, RuleNamed
 from eastgate.cluster.targets import RouteNamed
 from eastgate.gateway.journey import Way
 from eastgate.ir import Is, Matcher, OneOf, Request, Suffix
@@ -90,4 +90,5 @@ def _way_text(way: Way) -> str:
     route = _route(way.points)
     if route is None:
         return "no route" if isinstance(way.points[-1], DeadEnd) else way.where
-    return route if way.leads_to is None else f"{route} -> {way.leads_to}"
+    rule = next((f" rule {point.label}" for point in way.points if isinstance(point, RuleNamed)), "")
+    return f"{route}{rule}" if way.leads_to is None else f"{route}{rule} -> {way.leads_to}"

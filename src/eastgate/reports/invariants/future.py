@@ -27,6 +27,7 @@ from eastgate.cluster import (
     World,
 )
 from eastgate.cluster.objects import NAME_LABEL
+from eastgate.cluster.targets import HostNamed
 from eastgate.ir.labels import Operator, Requirement, Selector
 from eastgate.records import dataclass
 from eastgate.reports.invariants.labels import OTHER, TooManyLabellings, labellings, terms_of
@@ -111,6 +112,8 @@ def imagine(authority: Authority, covers: Sequence[Cover]) -> list[list[Imagined
     world = authority.world
     targets: dict[str | None, dict[Target, None]] = {}  # by namespace; None: of any
     for target in (target for policy in authority.policies for target in policy.targets):
+        if isinstance(target, HostNamed):
+            continue  # it means no pods
         home = None if isinstance(target, PodsAcross) else target.namespace
         targets.setdefault(home, {})[target] = None
     unmade = sorted(home for home in targets if home is not None and home not in world.namespaces_in_use())

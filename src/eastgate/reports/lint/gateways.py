@@ -8,6 +8,7 @@ from eastgate.api.questions import Question
 from eastgate.cluster import GATEWAY_GROUP, BackendNamed, Gateway, GatewayNamed, Route, RouteNamed
 from eastgate.cluster.gateways import BACKEND_KINDS
 from eastgate.cluster.points import NamedPoint
+from eastgate.cluster.targets import RulesOfGateway, RulesOfRoute, Target
 from eastgate.dialects.linting import Finding, codes, enumerated, locating, subject_of
 from eastgate.gateway.model import rules_of
 from eastgate.reports.lint.context import command
@@ -18,7 +19,8 @@ __all__ = ["find_unprotected"]
 
 def find_unprotected(inventory: PolicyInventory) -> Iterator[Finding]:
     """Report routes and Backends without any policy on their way, where others of the same Gateway have one."""
-    guarded = {target for policy in inventory.policies if not policy.audit for target in policy.targets}
+    targets = (target for policy in inventory.policies if not policy.audit for target in policy.targets)
+    guarded = {_whole(target) for target in targets}
     reported: set[str] = set()
     for gateway in sorted(inventory.world.gateways.values(), key=lambda gateway: gateway.key):
         if GatewayNamed(gateway.namespace, gateway.name) in guarded:
@@ -32,6 +34,13 @@ def find_unprotected(inventory: PolicyInventory) -> Iterator[Finding]:
             if open_ways and route.key not in reported:
                 reported.add(route.key)
                 yield _open(route, open_ways, gateway)
+
+
+def _whole(target: Target) -> Target:
+    """Return the Gateway or the route that a policy on all of its rules, or on some of them, guards."""
+    if isinstance(target, RulesOfGateway):
+        return target.gateway if target.listener is None else target
+    return target.route if isinstance(target, RulesOfRoute) else target
 
 
 def _routes(gateway: Gateway, inventory: PolicyInventory) -> list[Route]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from eastgate.cluster import Everything, Target
 from eastgate.cluster.targets import HostNamed
-from eastgate.dialects.kuadrant.hosts import ANY, host_problem
+from eastgate.dialects.kuadrant.hosts import ANY, index_host_problem
 from eastgate.manifests import Document
 from eastgate.settings import Settings
 from eastgate.unread.locating import content_of
@@ -23,7 +23,7 @@ def locate(document: Document) -> tuple[Target, ...]:
 
 
 def _is_host(host: object) -> bool:
-    return isinstance(host, str) and host_problem(host.partition(":")[0].lower()) is None
+    return isinstance(host, str) and index_host_problem(host) is None
 
 
 def widen(targets: tuple[Target, ...], document: Document, _settings: Settings) -> tuple[Target, ...]:

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 
+from eastgate.dialects.kuadrant.authorino.authorization_json import AuthorizationJson
 from eastgate.dialects.kuadrant.authorino.calls import send
 from eastgate.dialects.kuadrant.authorino.context import Evaluation
 from eastgate.dialects.kuadrant.authorino.facts import Background, Fetcher
@@ -20,22 +21,34 @@ _SERVER = "the server of the callback"
 def make_callbacks(evaluation: Evaluation, background: Background) -> None:
     """Send the request of each callback whose condition holds, in the order of their priorities."""
     services = replace(evaluation.services, fetcher=background.fetcher)
-    evaluation = replace(evaluation, services=services)
+    evaluation = replace(evaluation, services=services, document=_document(evaluation))
     for callback in sorted(evaluation.scheme.callbacks, key=lambda each: each.priority):
         gate, _ = gate_of(callback.when, evaluation)
         if gate is Gate.OPEN:
             send(callback.call, evaluation, _SERVER)
 
 
-class CallbackThreads:
-    """Satisfies `Background`: threads that start with the first task. Tasks that find the queue full are dropped."""
+def _document(evaluation: Evaluation) -> AuthorizationJson:
+    """Return the document after the decision. The identity of a caller who was not recognized is null."""
+    document = evaluation.document.copied()
+    if evaluation.recognized.identity is None and evaluation.scheme.identities:
+        document.learn("identity", None, None, None)
+    return document
 
-    def __init__(self, fetcher: Fetcher, threads: int = 2, size: int = 1000) -> None:
+
+class CallbackThreads:
+    """Satisfies `Background`: a few threads, which end after `idle` seconds without a task, and start again with one.
+
+    Tasks that find the queue full are dropped.
+    """
+
+    def __init__(self, fetcher: Fetcher, threads: int = 2, size: int = 1000, idle: float = 30) -> None:
         self._fetcher = fetcher
         self._threads = threads
+        self._idle = idle
         self._tasks: queue.Queue[Callable[[], None]] = queue.Queue(size)
         self._lock = threading.Lock()
-        self._started = False
+        self._running = 0
 
     @property
     def fetcher(self) -> Fetcher:
@@ -44,25 +57,35 @@ class CallbackThreads:
     def submit(self, task: Callable[[], None]) -> None:
         """Put a task into the queue."""
         with self._lock:
-            if not self._started:
-                self._started = True
-                for _ in range(self._threads):
-                    threading.Thread(target=self._work, name="callbacks", daemon=True).start()
-        try:
-            self._tasks.put_nowait(task)
-        except queue.Full:
-            return
+            try:
+                self._tasks.put_nowait(task)
+            except queue.Full:
+                return
+            if self._running < self._threads:
+                self._running += 1
+                threading.Thread(target=self._work, name="callbacks", daemon=True).start()
 
     def wait(self) -> None:
         """Wait until all tasks so far are done."""
         self._tasks.join()
 
     def _work(self) -> None:
-        while True:
-            task = self._tasks.get()
+        while (task := self._next()) is not None:
             try:
                 task()
             except Exception:  # noqa: S110 - nobody waits for it, and the next task must be done
                 pass
             finally:
                 self._tasks.task_done()
+
+    def _next(self) -> Callable[[], None] | None:
+        """Return the next task; None where this thread is to end."""
+        try:
+            return self._tasks.get(timeout=self._idle)
+        except queue.Empty:
+            with self._lock:  # a task that came meanwhile is in the queue, or counts on this thread no more
+                try:
+                    return self._tasks.get_nowait()
+                except queue.Empty:
+                    self._running -= 1
+                    return None

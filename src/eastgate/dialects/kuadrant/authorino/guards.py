@@ -23,7 +23,7 @@ from eastgate.dialects.kuadrant.authorino.model import (
     Scheme,
 )
 
-__all__ = ["SingleCondition", "erring_guards", "sets_apart"]
+__all__ = ["SingleCondition", "all_conditions", "erring_guards", "leaves", "sets_apart"]
 
 SingleCondition: TypeAlias = Pattern | CelPredicate | MissingPatterns
 """A condition that has no others in it."""
@@ -32,7 +32,7 @@ SingleCondition: TypeAlias = Pattern | CelPredicate | MissingPatterns
 def erring_guards(scheme: Scheme) -> Iterator[tuple[SingleCondition, str]]:
     """Yield every condition of a `when` that may err, and why."""
     for when in _guards(scheme):
-        for condition in _leaves(when):
+        for condition in leaves(when):
             why = _may_err(condition)
             if why is not None:
                 yield condition, why
@@ -40,13 +40,16 @@ def erring_guards(scheme: Scheme) -> Iterator[tuple[SingleCondition, str]]:
 
 def sets_apart(scheme: Scheme) -> Iterator[Span]:
     """Yield every reference to a named set of patterns that stands in `any`, where one of its patterns is enough."""
-    rules = (
-        authorization.rule.condition
-        for authorization in scheme.authorizations
-        if isinstance(authorization.rule, PatternRules)
-    )
-    for condition in (*_guards(scheme), *rules):
+    for condition in all_conditions(scheme):
         yield from _apart(condition)
+
+
+def all_conditions(scheme: Scheme) -> Iterator[Condition]:
+    """Yield the conditions of every `when`, and those that authorization asks for."""
+    yield from _guards(scheme)
+    for authorization in scheme.authorizations:
+        if isinstance(authorization.rule, PatternRules):
+            yield authorization.rule.condition
 
 
 def _apart(condition: Condition) -> Iterator[Span]:
@@ -64,11 +67,12 @@ def _guards(scheme: Scheme) -> Iterator[Condition]:
             yield when
 
 
-def _leaves(condition: Condition) -> Iterator[SingleCondition]:
+def leaves(condition: Condition) -> Iterator[SingleCondition]:
+    """Yield the conditions in a condition that have no others in them."""
     match condition:
         case All(parts) | AnyOf(parts):
             for part in parts:
-                yield from _leaves(part)
+                yield from leaves(part)
         case _:
             yield condition
 

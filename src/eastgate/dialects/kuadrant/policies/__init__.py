@@ -27,7 +27,6 @@ __all__ = ["DIALECT", "GROUP", "Policy"]
 
 GROUP = "kuadrant.io"
 VERSIONS = ("v1", "v1beta3")
-_BYSTANDERS = ("RateLimitPolicy", "TLSPolicy", "DNSPolicy", "OIDCPolicy", "TokenRateLimitPolicy", "TelemetryPolicy")
 
 
 def _read(document: Document, root: Node, settings: Settings, reporter: Reporter) -> Policy | None:
@@ -66,5 +65,4 @@ DIALECT: Dialect[Policy] = Dialect(
     lint=_lint,
     examine=examine,
     status=conditions,
-    bystanders=frozenset((GROUP, kind) for kind in _BYSTANDERS),
 )

@@ -12,7 +12,21 @@ from eastgate.dialects.kuadrant.policies.effective import Effective, fold
 from eastgate.dialects.kuadrant.policies.model import Policy
 from eastgate.dialects.kuadrant.policies.provenance import AT_RULE, EffectiveRules, EffectiveScope, StageName
 from eastgate.dialects.kuadrant.settings import KuadrantSettings
-from eastgate.ir import ALWAYS, Ask, AskAll, Attachment, Chain, Layer, Observe, Origin, Rule, Stage
+from eastgate.ir import (
+    ALWAYS,
+    Ask,
+    AskAll,
+    Attachment,
+    Chain,
+    EffectivePolicy,
+    Layer,
+    Observe,
+    Origin,
+    Rule,
+    RuleInForce,
+    ShadowedRule,
+    Stage,
+)
 
 __all__ = ["layers"]
 
@@ -30,7 +44,22 @@ def layers(attached: Sequence[Attachment[Policy]], scene: Scene) -> list[Layer]:
     stages.append(AskAll(StageName.AUTH, (_ask(effective, scene),)))
     refs = tuple(policy.ref for policy in effective.sources)
     scope = EffectiveScope(refs, tuple(policy.ref for policy in effective.overridden))
-    return [Layer(AT_RULE, Chain(tuple(stages), scope=scope))]
+    return [Layer(AT_RULE, Chain(tuple(stages), scope=scope, effective=_described(effective)))]
+
+
+def _described(effective: Effective) -> EffectivePolicy:
+    """Return the effective policy as data for reports, in the order in which its sections are evaluated."""
+    from eastgate.dialects.kuadrant.schemes import SchemeSection  # only where there is an AuthPolicy
+
+    order = [str(section) for section in (SchemeSection.PATTERNS, SchemeSection.CONDITIONS, *SchemeSection)]
+    in_force = sorted(effective.rules.items(), key=lambda rule: order.index(rule[0].section))
+    shadowed = (
+        ShadowedRule(str(rule.key), rule.policy.origin(rule.key), rule.why, tuple(policy.ref for policy in rule.by))
+        for rule in effective.shadowed
+    )
+    return EffectivePolicy(
+        tuple(RuleInForce(str(key), policy.origin(key)) for key, policy in in_force), tuple(shadowed)
+    )
 
 
 def _ask(effective: Effective, scene: Scene) -> Ask:

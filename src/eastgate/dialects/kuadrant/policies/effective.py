@@ -11,22 +11,37 @@ target the newer is the more specific), each is merged in by its own strategy:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 
 from eastgate.cluster.targets import RulesOfGateway
 from eastgate.dialects.kuadrant.policies.model import Block, Policy, RuleKey, Strategy
+from eastgate.ir import Shadowing
 from eastgate.records import dataclass
 
-__all__ = ["Effective", "by_specificity", "fold"]
+__all__ = ["Effective", "Shadowed", "by_specificity", "fold"]
+
+
+@dataclass(frozen=True, slots=True)
+class Shadowed:
+    """A rule that is not in force, with its policy, and the policies that it gave way to."""
+
+    key: RuleKey
+    policy: Policy
+    why: Shadowing
+    by: tuple[Policy, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Effective:
-    """The rules in force, each with its policy, and all policies on the way, the most specific first."""
+    """The rules in force, each with its policy; those that are not; and all policies on the way.
+
+    Policies are sorted, the most specific first.
+    """
 
     rules: Mapping[RuleKey, Policy] = field(hash=False)
     policies: tuple[Policy, ...]
+    shadowed: tuple[Shadowed, ...] = ()
 
     @property
     def sources(self) -> tuple[Policy, ...]:
@@ -60,7 +75,10 @@ def fold(policies: Iterable[Policy]) -> Effective:
     """Return what is left of the policies on one way."""
     in_order = tuple(by_specificity(policies))
     rules: dict[RuleKey, Policy] = {}
-    for policy in in_order:
+    shadowed: dict[tuple[RuleKey, Policy], Shadowed] = {}
+    for position, policy in enumerate(in_order):
+        shadowing = _shadow(policy, in_order[:position], rules)
+        shadowed |= {(each.key, each.policy): each for each in shadowing}
         own = dict.fromkeys(policy.rules, policy)
         match policy.block, policy.strategy:
             case Block.OVERRIDES, Strategy.ATOMIC:
@@ -71,4 +89,21 @@ def fold(policies: Iterable[Policy]) -> Effective:
                 rules = {**own, **rules}
             case _:
                 rules = rules or own
-    return Effective(rules, in_order)
+    return Effective(rules, in_order, tuple(shadowed.values()))
+
+
+def _shadow(policy: Policy, specific: Sequence[Policy], rules: Mapping[RuleKey, Policy]) -> list[Shadowed]:
+    """Return what a policy and more specific ones shadow of each other; `rules` are those in force without it."""
+    of_others = [(key, other) for other in specific for key in other.rules]
+    match policy.block, policy.strategy:
+        case Block.OVERRIDES, Strategy.ATOMIC:
+            return [Shadowed(key, other, Shadowing.ATOMIC_OVERRIDES, (policy,)) for key, other in of_others]
+        case Block.OVERRIDES, Strategy.MERGE:
+            replaced = [(key, other) for key, other in of_others if key in policy.rules]
+            return [Shadowed(key, other, Shadowing.OVERRIDE, (policy,)) for key, other in replaced]
+        case Block.DEFAULTS, Strategy.MERGE:
+            return [Shadowed(key, policy, Shadowing.DEFAULT, (rules[key],)) for key in policy.rules if key in rules]
+        case _:
+            in_force = set(rules.values())
+            by = tuple(other for other in specific if other in in_force)
+            return [Shadowed(key, policy, Shadowing.ATOMIC_DEFAULTS, by) for key in policy.rules if by]

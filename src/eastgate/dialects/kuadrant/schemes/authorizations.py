@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from eastgate.dialects.kuadrant.schemes import codes
-from eastgate.dialects.kuadrant.schemes.conditions import RULES
+from eastgate.dialects.kuadrant.schemes.conditions import ANY_RULES, RULES
 from eastgate.dialects.kuadrant.schemes.credentials import credentials
 from eastgate.dialects.kuadrant.schemes.entries import entry, section
 from eastgate.dialects.kuadrant.schemes.expressions import rego_module
@@ -20,14 +20,14 @@ __all__ = ["ATTRIBUTES", "authorizations"]
 ATTRIBUTES = ("namespace", "group", "resource", "subresource", "name", "verb")
 
 
-def _patterns(style: Style) -> Field[Settings]:
+def _patterns(style: Style, complete: bool) -> Field[Settings]:
     what, mine, other = (
         ("json", "rules", "patterns") if style is Style.OLD else ("patternMatching", "patterns", "rules")
     )
     return Field(
         record(
             what,
-            {mine: Field(RULES)},
+            {mine: Field(ANY_RULES if complete else RULES)},
             needs(codes.CONDITION, what, mine, "[{selector: .., operator: .., value: ..}]", other),
             renamed={other: f"write {mine}: [..]"},
         ),
@@ -93,9 +93,9 @@ def _endpoint(node: Node, to: Checking) -> None:
 def _spicedb(style: Style) -> Field[Settings]:
     def named_object(what: str) -> Field[Settings]:
         parts = {
-            name: Field(value(style, name), required=True, help=f"write {name}: {{..}}") for name in ("name", "kind")
+            name: Field(value(style, name, may_lack=True), help=f"write {name}: {{..}}") for name in ("name", "kind")
         }
-        return Field(record(what, parts), required=True, help=f"write {what}: {{name: {{..}}, kind: {{..}}}}")
+        return Field(record(what, parts), help=f"write {what}: {{name: {{..}}, kind: {{..}}}}")
 
     return Field(
         record(
@@ -106,7 +106,7 @@ def _spicedb(style: Style) -> Field[Settings]:
                 "sharedSecretRef": Field(secret_reference("sharedSecretRef")),
                 "subject": named_object("subject"),
                 "resource": named_object("resource"),
-                "permission": Field(value(style, "permission"), required=True, help="write permission: {..}"),
+                "permission": Field(value(style, "permission", may_lack=True), help="write permission: {..}"),
             },
         )
     )
@@ -157,7 +157,7 @@ def _review(style: Style, complete: bool) -> Field[Settings]:
 
 def authorizations(style: Style, *, complete: bool = False) -> Field[Settings]:
     """Return the shape of the section; `complete` has all that Authorino has, which the kind of 2022 refuses."""
-    patterns, opa, review = _patterns(style), _opa(style, complete), _review(style, complete)
+    patterns, opa, review = _patterns(style, complete), _opa(style, complete), _review(style, complete)
     if style is Style.OLD:
         methods = {"json": patterns, "opa": opa, "kubernetes": review}
         renamed = {

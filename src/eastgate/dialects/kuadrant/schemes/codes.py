@@ -1,6 +1,6 @@
 """Codes of the errors in an embedded auth scheme."""
 
-from eastgate.diagnostics import Code
+from eastgate.diagnostics import Code, Severity
 
 HOST = Code("EG5005", "invalid host", "A host is a DNS name, `*.` and a DNS name, or `*`, without port and path.")
 MIXED_VERSIONS = Code(
@@ -98,35 +98,51 @@ NAME = Code(
     "What an entry finds out is known by its name, and so are audiences, keys of a Secret and keys of a response. "
     "Nothing can refer to an empty one.",
 )
+NO_SUCH_IDENTITY = Code(
+    "EG5123",
+    "identitySource leads nowhere",
+    "`identitySource` names an entry of `authentication` that recognizes callers by tokens of an issuer (`issuerUrl`), "
+    "which is asked about the bearer.",
+)
+METHOD_NOT_SENT = Code(
+    "EG5124",
+    "method that is never sent",
+    "The CustomResourceDefinitions take every method of HTTP, but Authorino sends GET and POST only: with any other, "
+    "metadata is always missing, and a callback is never made. So it is here.",
+    Severity.WARNING,
+)
 ALL_NAMESPACES = Code(
     "EG5131",
     "Secrets of all namespaces",
-    "Eastgate looks Secrets up in the namespace of the policy only: otherwise whoever may create a Secret anywhere "
-    "could give himself a key.",
+    "In an AuthPolicy of 2022 Secrets are looked up in the namespace of the policy only: otherwise whoever may create "
+    "a Secret anywhere could give himself a key. Today's AuthPolicy and AuthConfig have `allNamespaces`.",
 )
 IDENTITY_UNSUPPORTED = Code(
     "EG5132",
     "identity that is not evaluated",
-    "Authorino has, or plans, this way to recognize a caller, and Eastgate does not. Left out, nobody would be "
+    "Authorino has had, plans, or has today what this kind of policy does not have. Left out, nobody would be "
     "recognized by it; it is an error, so that nobody relies on it.",
 )
 METADATA_UNSUPPORTED = Code(
     "EG5133",
     "metadata that is not evaluated",
-    "Authorino can fetch this, and Eastgate cannot. Rules that look at it would find nothing.",
+    "An AuthPolicy of 2022 cannot fetch this; today's AuthPolicy and AuthConfig can, with GET and POST. Rules that "
+    "look at it would find nothing.",
 )
 AUTHORIZATION_UNSUPPORTED = Code(
     "EG5134",
     "authorization that is not evaluated",
-    "Authorino can check this, and Eastgate cannot. A check that is left out lets everybody in.",
+    "An AuthPolicy of 2022 cannot check this; today's AuthPolicy and AuthConfig can. A check that is left out lets "
+    "everybody in.",
 )
 RESPONSE_UNSUPPORTED = Code(
     "EG5135",
     "response that is not evaluated",
-    "Authorino can issue tokens, called wristbands. Eastgate issues none: it has no keys of its own.",
+    "Authorino can issue tokens, called wristbands, for today's AuthPolicy and AuthConfig. One of 2022 issues none.",
 )
 CALLBACKS = Code(
     "EG5136",
     "callbacks are not made",
-    "Authorino can call other services once it has decided. Eastgate decides, and calls nobody afterwards.",
+    "Authorino can call other services once it has decided, for today's AuthPolicy and AuthConfig. One of 2022 calls "
+    "nobody afterwards.",
 )

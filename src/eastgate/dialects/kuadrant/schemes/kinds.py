@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from eastgate.dialects.kuadrant.hosts import host_problem
+from eastgate.dialects.kuadrant.hosts import index_host_problem
 from eastgate.dialects.kuadrant.schemes import codes
 from eastgate.dialects.kuadrant.schemes.authorizations import authorizations
 from eastgate.dialects.kuadrant.schemes.conditions import PATTERN_SETS, WHEN, no_dangling_references
 from eastgate.dialects.kuadrant.schemes.identities import identities
-from eastgate.dialects.kuadrant.schemes.metadata import callbacks, metadata
+from eastgate.dialects.kuadrant.schemes.metadata import callbacks, identity_sources, metadata
 from eastgate.dialects.kuadrant.schemes.responses import denials, new_response, old_responses
 from eastgate.dialects.kuadrant.schemes.styles import Style
 from eastgate.dialects.kuadrant.schemes.unsupported import report_gone
 from eastgate.dialects.kuadrant.schemes.validation import Checking, not_empty, record
 from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import Field, ListOf, Record, Text, quoted
-from eastgate.regexes import regex
 from eastgate.settings import Settings
 
 __all__ = ["AUTH_CONFIG_SPEC", "AUTH_CONFIG_SPEC_V1BETA1", "RULES"]
 
-_PORT = regex(r":[0-9]{1,5}$")
 _HOSTS_HELP = "write hosts: [<a host>]"
 
 
 def _host(node: Node, to: Checking) -> None:
     """Require a host, perhaps with a wildcard, perhaps with a port; letter case counts, and may be either."""
-    problem = host_problem(_PORT.sub("", node.text).lower())
+    problem = index_host_problem(node.text)
     if problem is not None:
         reason, way_out = problem
         to.report(codes.HOST, f"{quoted(node.text)} is not a host: {reason}", node, help=way_out)
@@ -68,6 +66,7 @@ AUTH_CONFIG_SPEC: Record[Settings] = record(
     {**_AROUND, **_sections("dynamicMetadata")},
     report_gone,
     no_dangling_references,
+    identity_sources,
     renamed=_BETA1_WORDS,
     misspelt={**_MISSPELT, **_SYNONYMS},
 )
@@ -86,6 +85,7 @@ AUTH_CONFIG_SPEC_V1BETA1: Record[Settings] = record(
     },
     report_gone,
     no_dangling_references,
+    identity_sources,
     renamed={"authentication": "write it as a list: identity: [{name: .., ..}]"},
     misspelt={**_MISSPELT, "identities": "identity", "authn": "identity", "authz": "authorization"},
 )

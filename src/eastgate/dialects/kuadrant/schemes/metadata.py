@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 from eastgate.cluster.resources import dns_subdomain
+from eastgate.diagnostics import did_you_mean
 from eastgate.dialects.kuadrant.schemes import codes
 from eastgate.dialects.kuadrant.schemes.credentials import CLIENT_CREDENTIALS, credentials
 from eastgate.dialects.kuadrant.schemes.entries import entry, section
-from eastgate.dialects.kuadrant.schemes.styles import Style
+from eastgate.dialects.kuadrant.schemes.styles import Style, entries
 from eastgate.dialects.kuadrant.schemes.validation import Checking, exactly_one, needs, record
 from eastgate.dialects.kuadrant.schemes.values import EXPRESSION, TEMPLATE_URL, TIMEOUT, URL, named_values, value
 from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import Choice, Field, Flag, ListOf, MapOf, Record, Text, quoted
 from eastgate.settings import Settings
 
-__all__ = ["FORM", "callbacks", "metadata", "secret_reference"]
+__all__ = ["FORM", "callbacks", "identity_sources", "metadata", "secret_reference"]
 
+_SENT = ("GET", "POST")
 _OTHER_METHODS = ("PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "CONNECT", "TRACE")
 _METHOD = Choice(
-    ("GET", "POST"),
+    _SENT,
     reasons=dict.fromkeys(
         _OTHER_METHODS,
         (codes.METADATA_UNSUPPORTED, "metadata is fetched: write GET, or POST for a request with a body"),
     ),
 )
+_ANY_METHOD = Choice((*_SENT, *_OTHER_METHODS))
 _BODIES = ("body", "bodyParameters")
 FORM = "application/x-www-form-urlencoded"
 
@@ -80,6 +83,14 @@ def _one_body(node: Node, to: Checking) -> None:
         to.report(codes.HTTP_CALL, message, node.key_span(fields[0]), help="write method: POST, or remove it")
 
 
+def _method_is_sent(node: Node, to: Checking) -> None:
+    """Warn of a method that the CRD takes and Authorino refuses to send."""
+    method = node.get("method")
+    if method is not None and method.text not in _SENT:
+        message = f"a request with the method {method.text} is never sent"
+        to.report(codes.METHOD_NOT_SENT, message, method, help="write GET, or POST for a request with a body")
+
+
 def _is_default(name: str, node: Node) -> bool:
     """Return whether an API server may have written the field, which changes nothing."""
     return name == "contentType" and node.value == FORM
@@ -106,7 +117,7 @@ def _http(style: Style, complete: bool) -> Record[Settings]:
         "http",
         {
             mine: Field(TEMPLATE_URL),
-            "method": Field(_METHOD),
+            "method": Field(_ANY_METHOD if computed else _METHOD),
             "body": Field(value(style, "body")),
             "bodyParameters": Field(named_values(style, "a mapping of parameters")),
             "contentType": Field(Choice((FORM, "application/json"))),
@@ -119,6 +130,7 @@ def _http(style: Style, complete: bool) -> Record[Settings]:
         },
         needs_url,
         _one_body,
+        _method_is_sent,
         _credentials_of_a_secret,
         unsupported=() if complete else ("oauth2", "urlExpression"),
         renamed={other: f"write {mine}: .."},
@@ -154,6 +166,25 @@ def _user_info(style: Style) -> Record[Settings]:
         {**source, "userInfoUrl": Field(URL), **_timeout(style)},
         exactly_one(codes.ISSUER, "userInfo", ("identitySource", "userInfoUrl")),
     )
+
+
+def identity_sources(scheme: Node, to: Checking) -> None:
+    """Require that each identitySource names an authentication of the same scheme by tokens of an issuer."""
+    identities = scheme.get("authentication") or scheme.get("identity")
+    issuers = [name for name, entry in entries(identities) if _has_issuer(entry)]
+    for _, entry_ in entries(scheme.get("metadata")):
+        info = entry_.get("userInfo")
+        source = info.get("identitySource") if info is not None else None
+        if source is None or not isinstance(source.value, str) or source.text in issuers:
+            continue
+        near = did_you_mean(source.text, issuers)
+        message = f"there is no authentication named {quoted(source.text)} by tokens of an issuer"
+        way_out = f"did you mean `{near}`?" if near else "write the name of one with `issuerUrl`, or userInfoUrl: .."
+        to.report(codes.NO_SUCH_IDENTITY, message, source, help=way_out)
+
+
+def _has_issuer(entry_: Node) -> bool:
+    return any(name in entry_ and field in entry_[name] for name, field in (("jwt", "issuerUrl"), ("oidc", "endpoint")))
 
 
 def _uma(style: Style) -> Record[Settings]:

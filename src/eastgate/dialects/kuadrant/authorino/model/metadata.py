@@ -1,0 +1,89 @@
+"""Sources of more about a request."""
+
+from __future__ import annotations
+
+from dataclasses import field
+from typing import TypeAlias
+
+from eastgate.diagnostics.spans import Span
+from eastgate.dialects.kuadrant.authorino.model.conditions import Condition
+from eastgate.dialects.kuadrant.authorino.model.identities import Credentials, SecretRef
+from eastgate.dialects.kuadrant.authorino.model.parts import Constant, Part, look_at_path, reach_path
+from eastgate.dialects.kuadrant.authorino.model.values import Cache, CelExpression, Property, Value
+from eastgate.dialects.kuadrant.authorino.paths import selected_mentions
+from eastgate.records import dataclass
+
+__all__ = ["ClientCredentials", "HttpCall", "Metadata", "MetadataSource", "UmaResources", "UserInfo"]
+
+
+@dataclass(frozen=True, slots=True)
+class ClientCredentials(Constant):
+    """The credentials with which a token is asked for (RFC 6749, section 4.4)."""
+
+    token_url: str
+    client: str
+    secret: SecretRef
+    scopes: tuple[str, ...] = ()
+    parameters: tuple[tuple[str, str], ...] = ()
+    cached: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class HttpCall(Part):
+    """A request to another server, whose JSON answer is kept."""
+
+    url: str  # with selectors in braces
+    method: str = "GET"
+    headers: tuple[Property, ...] = ()
+    body: Value | None = None
+    body_parameters: tuple[Property, ...] = ()
+    content_type: str = "application/x-www-form-urlencoded"
+    shared_secret: SecretRef | None = None
+    credentials: Credentials = Credentials()
+    url_expression: CelExpression | None = None
+    """The address, in place of `url`."""
+    client: ClientCredentials | None = None
+    """The credentials for a token that is sent in place of the shared secret."""
+
+    @property
+    def looks_at_path(self) -> bool:
+        return (
+            ("{" in self.url and reach_path(selected_mentions(self.url)))
+            or look_at_path(*self.headers, self.body, *self.body_parameters)
+            or look_at_path(self.shared_secret, self.credentials, self.url_expression, self.client)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class UserInfo(Constant):
+    """Claims about the bearer of a token (OpenID Connect): from its issuer, by the name of an identity, or a URL."""
+
+    identity: str = ""
+    url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class UmaResources(Part):
+    """The resources of a server (User-Managed Access) that have the path of the request."""
+
+    url: str
+    credentials: str  # the name of a Secret with clientID and clientSecret
+
+
+MetadataSource: TypeAlias = HttpCall | UserInfo | UmaResources
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata(Part):
+    """More about the request, from another server."""
+
+    name: str
+    source: MetadataSource
+    priority: int = 0
+    when: Condition | None = None
+    cache: Cache | None = None
+    span: Span | None = field(default=None, compare=False)
+
+    @property
+    def looks_at_path(self) -> bool:
+        return look_at_path(self.source, self.when, self.cache)
