@@ -48,6 +48,10 @@ def unread_page() -> str:
     return prose + _ROWS + "\n".join(rows) + "\n"
 
 
+def _can(kind: UnreadKind) -> str:
+    return f"{_CAN[kind.influence]} ({kind.note})" if kind.note else _CAN[kind.influence]
+
+
 def errors_page() -> str:
     """The catalogue of diagnostics."""
     lines = [

@@ -20,8 +20,10 @@ ROOT = Path(__file__).parent.parent
 SUITE = ROOT / "conformance"
 FEATURES = (
     "AccessPolicy",
+    "AuthConfig",
     "AuthPolicy",
     "Kuadrant",
+    "AuthConfig",
     "Istio",
     "Linkerd",
     "AuthorizationPolicyCoreFeatures",

@@ -43,6 +43,8 @@ _BASES: dict[str, list[list[str]]] = {
         ["-f", "GOOD", *_QUESTION, "--path", HOSTILE, "--host", HOSTILE, "--header", f"a={HOSTILE}"],
         ["-f", "GOOD", *_QUESTION, "--set", f"{HOSTILE}=a"],
         ["-f", "GOOD", "--from", f"sa:shop/{HOSTILE}", "--to", "pod:shop/payments", "--port", "8443"],
+        ["-f", "GOOD", "--from", "anonymous", "--to", f"host:{HOSTILE}"],
+        ["-f", "GOOD", "--from", "anonymous", "--to", f"authconfig:shop/{HOSTILE}", "--host", HOSTILE],
         ["-f", "BROKEN", *_QUESTION],
     ],
     "authorizer": [

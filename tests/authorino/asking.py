@@ -17,6 +17,7 @@ from tests.authorino.running import Authorino, Manifest
 from tests.authorino.serving import Served, spec_of
 from tests.languages.jwt.mint import token
 
+_NOT_FOUND = 404
 SERVED_BY = "x-authconfig"
 """The header in which AuthConfigs of tables say that it is they who answer."""
 
@@ -31,9 +32,16 @@ class Answer:
 
 
 def ask(question: Question, served: Served, authorino: Authorino) -> Answer:
-    """Return the answer to a row. What a row leaves out cannot be sent."""
-    config = _asked_config(question, served)
-    host = question.host or _only_host(config)
+    """Return the answer to a row. What a row leaves out cannot be sent.
+
+    A row about a host is looked up by it, whatever the Host of the request. A row about an AuthConfig that does not
+    serve the host of the request is answered by none.
+    """
+    kind, _, name = question.to.partition(":")
+    config = served.configs.get(name) if kind == "authconfig" else None
+    host = question.host or (name if kind == "host" else _only_host(config))
+    if kind == "authconfig" and host is not None and served.links.serving(host) != name:
+        return Answer(_NOT_FOUND, detail="another AuthConfig serves this host, or none")
     if None in (host, question.method, question.path, question.headers) or question.source != "anonymous":
         return Answer(None, detail="the row leaves out a part of the request, or has a caller with an identity")
     facts = RequestFacts(
@@ -47,16 +55,11 @@ def ask(question: Question, served: Served, authorino: Authorino) -> Answer:
     if question.claims is not None:
         facts = _with_token(facts, dict(question.claims), spec_of(config) if config is not None else {})
     try:
-        response = answered(authorino.check(check_request(facts)))
+        response = answered(authorino.check(check_request(facts, name if kind == "host" else None)))
     except grpc.RpcError as error:
         return Answer(None, detail=f"Authorino does not answer: {error}")
     headers = dict(response.headers)
     return Answer(response.status, headers.get(SERVED_BY), headers.get("X-Ext-Auth-Reason", ""))
-
-
-def _asked_config(question: Question, served: Served) -> Manifest | None:
-    kind, _, name = question.to.partition(":")
-    return served.configs.get(name) if kind == "authconfig" else None
 
 
 def _only_host(config: Manifest | None) -> str | None:

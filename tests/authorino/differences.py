@@ -14,6 +14,8 @@ from tests.authorino.asking import Answer
 from tests.authorino.serving import Served
 
 FILE = Path(__file__).with_name("differences.yaml")
+DRAWN = "drawn "
+"""How the names of tables begin that have drawn requests in place of their own."""
 _NOT_FOUND = 404
 
 

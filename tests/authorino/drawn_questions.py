@@ -44,7 +44,7 @@ def _case(
     number: int, config: Manifest, host: str, line: tuple[str, str], headers: Manifest, claims: Manifest | None
 ) -> Manifest:
     case = {
-        "name": f"case {number}",
+        "name": f"{name_of(config)}, case {number}",
         "from": "anonymous",
         "to": f"authconfig:{name_of(config)}",
         "http": {"host": host, "method": line[0], "path": line[1], "headers": headers},

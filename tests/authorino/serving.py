@@ -7,21 +7,27 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from eastgate.convert.authconfigs import auth_config
 from eastgate.reports.tables import Table
+from eastgate.settings import Settings
 from tests.authorino.requests import Issuers
 from tests.authorino.running import Authorino, Manifest
+from tests.convert.conversions import converted
+from tests.worlds.authconfig_hosts_oracle import Links
 
 GROUP = "authorino.kuadrant.io"
-_OLD_VERSION = f"{GROUP}/v1beta1"
+_SERVED = f"{GROUP}/v1beta3"
 
 
 @dataclass(frozen=True)
 class Served:
-    """The AuthConfigs of a table by `namespace/name`, and why those that Authorino does not serve are not served."""
+    """The AuthConfigs of a table by `namespace/name`, and why those that Authorino does not serve are not served.
+
+    `links` are their hosts by the oracle of Authorino's index, which tells whose answer an answer is.
+    """
 
     configs: Mapping[str, Manifest]
     problems: Mapping[str, str]
+    links: Links
 
 
 def manifests(table: Table) -> list[Manifest]:
@@ -40,13 +46,28 @@ def name_of(manifest: Manifest) -> str:
 
 
 def spec_of(config: Manifest) -> Manifest:
-    """Return the spec in the words of v1beta3, the one version that is served."""
-    spec: Manifest = config.get("spec") or {}
-    return auth_config(spec) if config["apiVersion"] == _OLD_VERSION else spec
+    """Return the spec in v1beta3, the one version that is served; as `convert` makes it of another."""
+    if config["apiVersion"] == _SERVED:
+        return config.get("spec") or {}
+    (written,) = converted([config], "authconfig-v1beta3", Settings()).written
+    spec: Manifest = written["spec"]
+    return spec
+
+
+_YET_TO_COME = "9999"
 
 
 def _age(config: Manifest) -> tuple[str, str]:
-    return str(config["metadata"].get("creationTimestamp", "")), name_of(config)
+    return str(config["metadata"].get("creationTimestamp", _YET_TO_COME)), name_of(config)
+
+
+def _links(configs: Mapping[str, Manifest], *, superseding: bool) -> Links:
+    linked = []
+    for name, config in configs.items():
+        namespace, _, own = name.partition("/")
+        metadata = {"namespace": namespace, "name": own, "creationTimestamp": _age(config)[0]}
+        linked.append({"metadata": metadata, "spec": {"hosts": (config.get("spec") or {}).get("hosts") or []}})
+    return Links(linked, superseding=superseding)
 
 
 def serving(table: Table, authorino: Authorino, issuers: Issuers) -> AbstractContextManager[Served]:
@@ -73,7 +94,7 @@ def serving_objects(
             problems[name] = problem
         problems |= authorino.wait_for_configs()  # the next is younger
     try:
-        yield Served(configs, problems)
+        yield Served(configs, problems, _links(configs, superseding=authorino.supersedes))
     finally:
         hosts = {host for each in configs.values() for host in (each.get("spec") or {}).get("hosts") or ()}
         authorino.delete_configs(sorted(namespaces), sorted(hosts))

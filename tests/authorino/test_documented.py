@@ -1,37 +1,44 @@
-"""Every AuthConfig of Authorino's documentation and tests, on drawn requests: Eastgate decides as Authorino does."""
+"""AuthConfigs of Authorino's documentation, and those of our tables, on drawn requests: both decide alike."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from eastgate.reports.tables import Table
+from eastgate.dialects.kuadrant.settings import KuadrantSettings
+from eastgate.reports.tables import Table, read_tables
+from eastgate.settings import Settings
 from tests.authorino.asking import ask
 from tests.authorino.deciding import decided, table_of
-from tests.authorino.differences import Comparison, read_explanations
-from tests.authorino.documented import Documented, documented
+from tests.authorino.differences import DRAWN, Comparison, read_explanations
+from tests.authorino.documented import documented
 from tests.authorino.drawn_questions import questions
 from tests.authorino.requests import Issuers
-from tests.authorino.running import Authorino
-from tests.authorino.serving import serving
+from tests.authorino.running import Authorino, Manifest
+from tests.authorino.serving import is_config, manifests, name_of, serving
 
 pytestmark = pytest.mark.authorino
 
 
-def table_about(written: Documented, folder: Path) -> Table:
-    """Return what Eastgate decides. Metadata that nobody answers with denies, by ruling 53."""
-    cases = questions(written.config, written.secrets)
-    table = decided(table_of(written.origin, [written.config, *written.secrets], cases, folder))
-    cites = "ruling 53" if "metadata" in written.config["spec"] else None
-    return replace(table, cases=tuple(replace(case, cites=cites) for case in table.cases))
+SUITE = Path(__file__).parents[2] / "conformance" / "AuthConfig"
 
 
-def test_documented_configs_are_decided_alike(authorino: Authorino, issuers: Issuers, tmp_path: Path) -> None:
+def table_about(name: str, configs: list[Manifest], secrets: tuple[Manifest, ...], folder: Path) -> Table:
+    """Return what Eastgate decides about drawn requests. Metadata that nobody answers with denies, by ruling 53."""
+    cases = [case for config in configs for case in questions(config, secrets)]
+    table = decided(table_of(name, [*configs, *secrets], cases, folder))
+    fetching = {f"authconfig:{name_of(config)}" for config in configs if "metadata" in config["spec"]}
+    cited = (replace(case, cites="ruling 53" if case.question.to in fetching else None) for case in table.cases)
+    return replace(table, cases=tuple(cited))
+
+
+def compare(tables: Iterable[Table], authorino: Authorino, issuers: Issuers) -> Comparison:
     comparison = Comparison(read_explanations())
-    for written in documented():
-        table = table_about(written, tmp_path)
+    for table in tables:
         with serving(table, authorino, issuers) as served:
             comparison.add_rejections(table, served)
             for case in table.cases:
@@ -39,4 +46,28 @@ def test_documented_configs_are_decided_alike(authorino: Authorino, issuers: Iss
     comparison.finish()
     print("".join(f"\n{number:6} {what}" for what, number in comparison.counts.items()))
     assert comparison.counts["equal"]
+    return comparison
+
+
+def test_documented_configs_are_decided_alike(authorino: Authorino, issuers: Issuers, tmp_path: Path) -> None:
+    tables = (table_about(each.origin, [each.config], each.secrets, tmp_path) for each in documented())
+    comparison = compare(tables, authorino, issuers)
     assert comparison.problems == [], "\n".join(comparison.problems)
+
+
+def test_configs_of_tables_are_decided_alike(authorino: Authorino, issuers: Issuers, tmp_path: Path) -> None:
+    comparison = compare(tables_of_the_suite(tmp_path), authorino, issuers)
+    assert comparison.problems == [], "\n".join(comparison.problems)
+
+
+def tables_of_the_suite(folder: Path) -> Iterator[Table]:
+    """Yield the AuthConfigs of the conformance suite with drawn requests in place of those of their tables.
+
+    Without those that have a cache: what Authorino keeps of one request would answer the next.
+    """
+    for table in read_tables([SUITE], Settings())[0]:
+        objects = manifests(table)
+        secrets = tuple(each for each in objects if each["kind"] == "Secret")
+        superseding = table.settings.section(KuadrantSettings).allow_superseding_host_subsets
+        if not (table.rejects or superseding or '"cache"' in json.dumps(objects)):
+            yield table_about(f"{DRAWN}{table.name}", list(filter(is_config, objects)), secrets, folder)

@@ -189,6 +189,13 @@ _LISTENER = """
                 envoy.filters.http.ext_authz:
                   "@type": type.googleapis.com/envoy.extensions.filters.http.ext_authz.v3.ExtAuthzPerRoute
                   check_settings: {{context_extensions: {{to: "pod:shop/reviews", port: "9080"}}}}
+            - name: named
+              domains: [named.example]
+              routes: [{{match: {{prefix: /}}, route: {{cluster: app}}}}]
+              typed_per_filter_config:
+                envoy.filters.http.ext_authz:
+                  "@type": type.googleapis.com/envoy.extensions.filters.http.ext_authz.v3.ExtAuthzPerRoute
+                  check_settings: {{context_extensions: {{host: talker-api.example}}}}
             - name: others
               domains: ["*"]
               routes: [{{match: {{prefix: /}}, route: {{cluster: app}}}}]

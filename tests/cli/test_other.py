@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -39,6 +40,14 @@ def complete(words: str) -> list[str]:
 def test_sources_and_destinations_are_completed_from_the_manifests(shop: str) -> None:
     assert "sa:shop/web" in complete(f"eastgate check -f {shop} --from sa:shop/w")
     assert complete(f"eastgate check -f {shop} --to service:") == ["service:", "service:shop/cart"]
+
+
+@pytest.mark.real
+def test_auth_configs_and_their_hosts_are_completed() -> None:
+    folder = Path(__file__).parents[2] / "examples" / "authorino" / "manifests"
+    configs = ["authconfig:edge/pages", "authconfig:talker/talker-api"]
+    assert complete(f"eastgate check -f {folder} --to authconfig:") == ["authconfig:", *configs]
+    assert complete(f"eastgate check -f {folder} --to host:") == ["host:", "host:talker-api.example"]
 
 
 def test_every_command_has_help(cli: Cli) -> None:

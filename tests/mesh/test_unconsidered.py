@@ -30,6 +30,11 @@ apiVersion: networking.k8s.io/v1
 kind: NetworkPolicy
 metadata: {name: two, namespace: shop}
 spec: {podSelector: {matchLabels: {app: payments}}}
+---
+apiVersion: authorino.kuadrant.io/v1beta3
+kind: AuthConfig
+metadata: {name: three, namespace: shop}
+spec: {hosts: [cart], authorization: {nobody: {patternMatching: {patterns: [{predicate: "false"}]}}}}
 """
 KYVERNO = "---\napiVersion: envoy.kyverno.io/v1alpha1\nkind: AuthorizationPolicy\nmetadata: {name: one}\n"
 WEB_TO_CART = ("--from", "sa:shop/web", "--to", "pod:shop/cart", "--port", "8080")
@@ -69,6 +74,8 @@ def test_a_policy_that_never_was_good_closes_what_it_targets_until_it_is(tmp_pat
         assert "not considered: 1 CiliumNetworkPolicy: manifests/more.yaml:10" in told
         network = "a network policy is for the network of a cluster, and not enforced by these proxies: "
         assert f"{network}NetworkPolicy/shop/two" in told
+        authorino = "an AuthConfig is for the proxies that ask Authorino, and not enforced by these: "
+        assert f"{authorino}AuthConfig/shop/three" in told
 
         assert called(mesh, *WEB_TO_CART)["verdict"] == "deny"
         paid = called(mesh, *CART_TO_PAYMENTS)

@@ -30,6 +30,9 @@ CASES = [
     ("payment", "HTTPRoutes", "payment-route"),
     ("payment", "backend", "payment-service"),
     ("payment", "xaccesspolicy", "gateway-policy-inline-tools-1"),
+    ("kuadrant", "gateway", "external"),
+    ("kuadrant", "route", "metrics"),
+    ("kuadrant", "policy", "toystore"),
 ]
 
 

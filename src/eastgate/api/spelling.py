@@ -14,6 +14,7 @@ from functools import cached_property
 
 from eastgate.api.authority import Authority
 from eastgate.api.questions import Question
+from eastgate.api.questions.ends import Host
 from eastgate.cluster.points import NamedPoint, Point
 from eastgate.diagnostics import Code, Diagnostic, Severity, mistyped
 from eastgate.diagnostics.spans import Span
@@ -94,6 +95,7 @@ class KnownNames:
             *self._source(question.source),
             *self._method(question.method),
             *self._host("host", question.host),
+            *self._host("to", question.to.removeprefix(Host.prefix) if question.to.startswith(Host.prefix) else None),
             *self._host("sni", question.sni),
             *self._word("mcp_method", "MCP method", question.mcp_method, MCP_METHOD, _MCP_METHODS),
             *self._word("tool", "tool", question.tool, MCP_TOOL),
@@ -216,7 +218,9 @@ class KnownNames:
         world = self._authority.world
         listeners = (listener for gateway in world.gateways.values() for listener in gateway.listeners)
         routes = (host for route in world.routes.values() for host in route.hostnames)
-        return frozenset({*(listener.hostname for listener in listeners if listener.hostname), *routes})
+        engine = self._authority.engine
+        configs = (comparable_host(host) for ref in engine.host_refs for host in engine.hosts_of(ref) or ())
+        return frozenset({*(listener.hostname for listener in listeners if listener.hostname), *routes, *configs})
 
     @cached_property
     def _host_suffixes(self) -> frozenset[str]:

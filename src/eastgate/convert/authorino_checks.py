@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from eastgate.convert import codes
 from eastgate.convert.istio_rules import lose_paths
@@ -11,15 +12,29 @@ from eastgate.convert.model import Job, Manifest
 from eastgate.diagnostics import Code
 from eastgate.diagnostics.spans import Span
 from eastgate.dialects.kuadrant.authorino.guards import erring_guards
-from eastgate.dialects.kuadrant.authorino.model import Identity, Jwt, Rego, Scheme
+from eastgate.dialects.kuadrant.authorino.model import (
+    All,
+    AnyOf,
+    AuthorizationRule,
+    Condition,
+    Identity,
+    Jwt,
+    Method,
+    Pattern,
+    PatternOperator,
+    PatternRules,
+    Rego,
+    Scheme,
+)
 from eastgate.dialects.kuadrant.settings import KuadrantSettings
 from eastgate.manifests import Plain
 from eastgate.regexes import regex
 
-__all__ = ["lose_what_differs", "reasons_to_keep", "with_token_checks"]
+__all__ = ["lose_what_differs", "reasons_to_keep", "with_token_checks", "without_token_checks"]
 
 _CHECKED = ("iss", "aud")
 _MARK = "eastgate_identity"
+_CHECK = "eastgate-token-of-"
 _FUNCTION = regex(r"^\s*(default\s+)?[A-Za-z_]\w*\(", re.MULTILINE)
 
 
@@ -39,7 +54,7 @@ def with_token_checks(spec: Manifest, scheme: Scheme) -> Manifest:
             entry = _object(authentication[name])
             authentication[name] = {**entry, "overrides": {**_object(entry.get("overrides")), _MARK: {"value": name}}}
             check = {"when": [{"selector": f"auth.identity.{_MARK}", "operator": "eq", "value": name}], **check}
-        authorization[_unused(f"eastgate-token-of-{name}", authorization)] = check
+        authorization[_unused(f"{_CHECK}{name}", authorization)] = check
     return {**spec, "authentication": authentication, "authorization": authorization}
 
 
@@ -66,6 +81,62 @@ def _patterns(identity: Identity) -> list[Plain]:
         ]
         patterns.append({"any": anyone})
     return patterns
+
+
+def without_token_checks(scheme: Scheme) -> Scheme:
+    """Return a scheme with issuers and audiences at the identities, where `with_token_checks` wrote them out."""
+    several = len(scheme.identities) > 1
+    identities, checks = list(scheme.identities), list(scheme.authorizations)
+    for index, identity in enumerate(identities):
+        mark = All((Pattern(f"auth.identity.{_MARK}", PatternOperator.EQ, identity.name),)) if several else None
+        for check in checks:
+            audiences = _audiences(check.rule, identity.method) if check.name.startswith(_CHECK) else None
+            if audiences is None or not isinstance(identity.method, Jwt) or not _is_same(check.when, mark):
+                continue
+            properties = tuple(each for each in identity.properties if each.name != _MARK)
+            method = replace(identity.method, audiences=audiences)
+            identities[index] = replace(identity, method=method, properties=properties)
+            checks.remove(check)
+            break
+    return replace(scheme, identities=tuple(identities), authorizations=tuple(checks))
+
+
+def _audiences(rule: AuthorizationRule, method: Method) -> frozenset[str] | None:
+    """Return the audiences that a check compares beside the issuer of a method; None where it is no such check."""
+    if not isinstance(rule, PatternRules) or not isinstance(method, Jwt) or method.audiences:
+        return None
+    match rule.condition:
+        case All((Pattern("auth.identity.iss", PatternOperator.EQ, issuer), *rest)) if issuer == method.issuer:
+            pass
+        case All(tuple(rest)) if method.issuer is None:
+            pass
+        case _:
+            return None
+    if not rest:
+        return frozenset()
+    match rest:
+        case [AnyOf(parts)] | (AnyOf(parts),):
+            included = [
+                part.value
+                for part in parts
+                if isinstance(part, Pattern)
+                and (part.selector, part.operator) == ("auth.identity.aud", PatternOperator.INCL)
+            ]
+            return frozenset(included) if len(included) == len(parts) else None
+    return None
+
+
+def _is_same(when: Condition | None, mark: All | None) -> bool:
+    if when is None or mark is None:
+        return when is mark
+    (expected,) = mark.parts
+    return isinstance(when, All) and len(when.parts) == 1 and _text(when.parts[0]) == _text(expected)
+
+
+def _text(condition: Condition) -> tuple[str, str, str] | None:
+    if not isinstance(condition, Pattern):
+        return None
+    return condition.selector, condition.operator, condition.value
 
 
 def lose_what_differs(scheme: Scheme, job: Job) -> None:

@@ -192,6 +192,71 @@ REGO_FUNCTION = Code(
     "Authorino does not load an AuthConfig whose Rego defines functions. Until it does, everything is denied (404).",
     Severity.WARNING,
 )
+TWO_LEVELS = Code(
+    "EG7212",
+    "another policy is on the same way",
+    "Of AuthPolicies of 2022 on a Gateway and on its route both must allow; of those of today one effective policy is "
+    "left. A policy whose requests meet another one that is of today, or was converted, is not converted, and stays in "
+    "force beside it.",
+    Severity.WARNING,
+)
+SCHEMES_BY_HOST = Code(
+    "EG7213",
+    "several schemes by host",
+    "An AuthPolicy of today has one auth scheme for all hosts of its target. One of 2022 with several is converted "
+    "only where each listener of its Gateway has hosts of one scheme.",
+    Severity.WARNING,
+)
+UNCOVERED_HOSTS = Code(
+    "EG7214",
+    "hosts that no scheme is for",
+    "An AuthPolicy of 2022 denies what its rules select and none of its schemes is for. One of today cannot say so. "
+    "The policy is not converted.",
+    Severity.WARNING,
+)
+SERVER_NAME = Code(
+    "EG7215",
+    "hosts by the name in the TLS handshake",
+    "Rules of an AuthPolicy of 2022 select requests by their host, or by the name that the client gave in the TLS "
+    "handshake. Conditions of a policy of today see the host only, and would let a request in that has another one. "
+    "The policy is not converted.",
+    Severity.WARNING,
+)
+GATEWAY_CONDITION = Code(
+    "EG7216",
+    "a `when` that is evaluated elsewhere",
+    "The filter of the gateway evaluates the `when` of an AuthPolicy, and Authorino that of an AuthConfig or of a "
+    "scheme. Only conditions on method, path and host mean the same to both. The policy is not converted.",
+    Severity.WARNING,
+)
+PATTERN_SETS = Code(
+    "EG7217",
+    "words that the target does not have",
+    "The kind that is asked for has no words for a part of the scheme. The policy is not converted.",
+    Severity.WARNING,
+)
+SPELLED_PATH = Code(
+    "EG7218",
+    "a path that can be spelled in several ways",
+    "Rules of 2022 compare paths in one form, and conditions of today as the proxy hands them on: `@` and `%40` are "
+    "two. A condition could miss a spelling, and let it in. The policy is not converted.",
+    Severity.WARNING,
+)
+STREAMS = Code(
+    "EG7219",
+    "traffic that is no HTTP",
+    "An AuthPolicy of 2022 on a Gateway is about all that comes in, and one of today about HTTP. The policy is not "
+    "converted.",
+    Severity.WARNING,
+)
+WHO_CALLS = Code(
+    "EG7220",
+    "callers by their identity in the mesh",
+    "GEP-3779 and AccessPolicy name callers by the identities that the mesh gives to workloads, and attach to "
+    "workloads and backends. An AuthPolicy is enforced at a Gateway, which does not see these identities, and "
+    "recognizes callers by what they send. The policy is not converted.",
+    Severity.WARNING,
+)
 
 # AccessPolicy
 

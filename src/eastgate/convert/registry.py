@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from eastgate import dialects
-from eastgate.convert import gep_writing
+from eastgate.convert import codes, gep_writing
 from eastgate.convert.access import to_v0alpha0, to_v1alpha1
 from eastgate.convert.authconfig_versions import to_v1, to_v1beta3
 from eastgate.convert.authorino import to_authorino
+from eastgate.convert.from_proposal import to_today
 from eastgate.convert.gep_reading import Gep, read
 from eastgate.convert.istio import refuse_tier, to_istio, write_istio
 from eastgate.convert.istio_reading import from_istio
@@ -83,6 +84,13 @@ def _istio_to_linkerd(items: Sequence[Item], job: Job) -> None:
     write_linkerd(geps, job)
 
 
+def _keep_identities(items: Sequence[Item], job: Job) -> None:
+    for item in items:
+        message = f"an AuthPolicy has no words for identities in the mesh: {item.policy.ref} is not converted"
+        way_out = "write who may call by what callers send, a token or a key, if that is meant"
+        job.keep(item.document, codes.WHO_CALLS, message, item.document.locate("kind"), help=way_out)
+
+
 def _kinds_of(dialect: Dialect[Any]) -> tuple[tuple[str, str, str], ...]:
     return tuple((kind.group, kind.version, kind.kind) for kind in dialect.kinds)
 
@@ -99,7 +107,15 @@ KINDS: dict[str, TargetKind] = {
     "linkerd": TargetKind(
         ((gep3779.Policy, to_linkerd), (istio.Policy, _istio_to_linkerd)), _kinds_of(linkerd.DIALECT)
     ),
-    "authpolicy-v1": TargetKind(((policies.Policy, to_v1),), ((policies.GROUP, "v1", "AuthPolicy"),)),
+    "authpolicy-v1": TargetKind(
+        (
+            (policies.Policy, to_v1),
+            (proposal.Policy, to_today),
+            (gep3779.Policy, _keep_identities),
+            (accesspolicy.Policy, _keep_identities),
+        ),
+        ((policies.GROUP, "v1", "AuthPolicy"),),
+    ),
     "authconfig-v1beta3": TargetKind(
         ((authconfigs.Policy, to_v1beta3),), ((authconfigs.GROUP, "v1beta3", "AuthConfig"),)
     ),

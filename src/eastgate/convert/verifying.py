@@ -14,11 +14,13 @@ from collections.abc import Iterable, Sequence
 from eastgate import dialects
 from eastgate.api.authority import Authority
 from eastgate.api.reading import ManifestError, Manifests, sort_documents
+from eastgate.convert.asking import AskingAuthority, SchemeNames
 from eastgate.convert.assuming import assume
 from eastgate.convert.model import Options
 from eastgate.convert.run import Conversion
 from eastgate.diagnostics import Reporter
 from eastgate.dialects import istio, linkerd
+from eastgate.dialects.kuadrant import authconfigs, policies, proposal
 from eastgate.manifests import Document, Plain, read_text
 from eastgate.manifests.document import content_of
 from eastgate.reach.differences import AuthorityComparison, compare
@@ -55,12 +57,13 @@ def verify(
     old_settings, has_istio = _settings_of_side(map(content_of, documents), settings, options)
     new_settings, gets_istio = _settings_of_side([*left, *conversion.manifests], settings, options)
     read = sort_documents(documents, old_settings if was or not becomes else _open(old_settings), Reporter())
-    old = Authority(read, unread=Handling.IGNORE)
+    names = SchemeNames()
+    old = _asking(read, names)
     if was and not becomes:
         new_settings, left = _open(new_settings), [_without_default(manifest) for manifest in left]
-    new = _authority([*left, *conversion.manifests], new_settings)
+    new = _asking(_manifests([*left, *conversion.manifests], new_settings), names)
     if was == becomes:
-        comparison = compare(old, new, spellings=not (was or has_istio or gets_istio))
+        comparison = compare(old, new, spellings=not (was or has_istio or gets_istio), handshakes=False)
     else:
         side = new if was else old
         targeted = {key for key in side.world.workloads if side.engine.attached(key)}
@@ -76,13 +79,21 @@ def _settings_of_side(objects: Iterable[Plain], settings: Settings, options: Opt
     return Settings.from_mapping({"rootNamespace": root} if root is not None else {}, settings.enforced()), True
 
 
-def _authority(objects: Iterable[Plain], settings: Settings) -> Authority:
+def _asking(manifests: Manifests, names: SchemeNames) -> Authority:
+    """Return an authority; one of schemes that can be compared wherever they are written, if there are any."""
+    kinds = (proposal.Policy, policies.Policy, authconfigs.Policy)
+    if any(isinstance(policy, kinds) for policy in manifests.policies):
+        return AskingAuthority(manifests, names)
+    return Authority(manifests, unread=Handling.IGNORE)
+
+
+def _manifests(objects: Iterable[Plain], settings: Settings) -> Manifests:
     content = json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)})
     reading = read_text("converted.json", content, positioned=dialects.reads, namespace=settings.namespace)
     manifests = sort_documents(reading.documents, settings, reading.reporter, reading.twice)
     if manifests.reporter.errors:
         raise ManifestError(manifests.reporter.errors)
-    return Authority(manifests, settings, unread=Handling.IGNORE)
+    return manifests
 
 
 def _open(settings: Settings) -> Settings:

@@ -152,7 +152,7 @@ class Dialect(Generic[P]):
       in `eastgate.convert`.
     - `examine` yields diagnostics that need everything that was read: an error about a policy rejects it. `inspect`
       reports what is wrong with an object of another API that refers to this one. `status` returns the conditions
-      that a policy would show.
+      that a policy would show, and `summary` the summary beside them, where the API has one.
     - `widen` returns what a policy with errors may be about, where that is more than its namespace or its targets.
     - `read_log` returns the decision in a line of the log of this API's own proxies, or None where it is no line of
       theirs; it raises LogLineError where the line tells of no decision.
@@ -174,6 +174,7 @@ class Dialect(Generic[P]):
     examine: Callable[[Sequence[P], Settings, World], Iterable[tuple[P | None, Diagnostic]]] | None = None
     inspect: Callable[[Manifest, WorldObject, Reporter], None] | None = None
     status: Callable[[P, Sequence[P], Settings, World], Sequence[Condition]] | None = None
+    summary: Callable[[P, Sequence[P], Settings, World], Mapping[str, object]] | None = None
     bystanders: frozenset[tuple[str, str]] = field(default_factory=frozenset)
     read_log: Callable[[str], LoggedDecision | None] | None = None
     widen: Widen | None = None
@@ -191,6 +192,14 @@ class Dialect(Generic[P]):
         if self.status is None or not isinstance(policy, self.model):
             return ()
         return self.status(policy, self._of(policies), settings, world)
+
+    def summarize(
+        self, policy: object, policies: Sequence[object], settings: Settings, world: World
+    ) -> Mapping[str, object]:
+        """Return the summary in the status of a policy; empty where there is none."""
+        if self.summary is None or not isinstance(policy, self.model):
+            return {}
+        return self.summary(policy, self._of(policies), settings, world)
 
     def _of(self, policies: Sequence[object]) -> list[P]:
         return [policy for policy in policies if isinstance(policy, self.model)]

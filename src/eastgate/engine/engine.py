@@ -55,6 +55,7 @@ _AT_HOPS = Placement(Site.NETWORK, "unseen")
 # Settings of a mesh are in a ConfigMap, a Gateway may be a waypoint of any workload, and a Namespace tell of a mesh
 _ANYWHERE_KINDS = frozenset({"ConfigMap", "Gateway", "Namespace"})
 _AT_ROUTES = Placement(Site.GATEWAY, "route")
+_AT_HOSTS = Placement(None, "authorino")
 
 
 class Engine(Generic[P]):
@@ -338,4 +339,5 @@ class UnseenScope:
 
 
 def _refusing(why: Unroutable) -> Layer:
-    return Layer(_AT_ROUTES, Chain((AllowAny(why, (), Refusal.NOT_FOUND),)))
+    at = _AT_HOSTS if why is Unroutable.NO_AUTH_CONFIG else _AT_ROUTES
+    return Layer(at, Chain((AllowAny(why, (), Refusal.NOT_FOUND),)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from eastgate.cluster import Gateway, World
+from eastgate.gateway.hostnames import intersect
 from eastgate.gateway.journey import asks_for_gateway, undeclared_gateways
 from eastgate.gateway.model import Routed, rules_of
 from eastgate.gateway.table import RoutingTable
@@ -29,9 +30,9 @@ def every_rule(world: World) -> Iterator[Routed]:
 def _behind(gateway: Gateway, world: World) -> Iterator[Routed]:
     seen = set()
     for group in RoutingTable.of(world, gateway).groups:
-        for table in group.tables.values():
-            for candidates in table.candidates.values():
-                for routed in (candidate.routed for candidate in candidates):
-                    if routed.point not in seen:
-                        seen.add(routed.point)
-                        yield routed
+        for of_listener, table in group.tables.items():
+            meant = (each for name, each in table.candidates.items() if intersect(of_listener, name))
+            for routed in (candidate.routed for candidates in meant for candidate in candidates):
+                if routed.point not in seen:
+                    seen.add(routed.point)
+                    yield routed

@@ -15,7 +15,7 @@ from eastgate.api.authority import Authority
 from eastgate.collection import no_collection
 from eastgate.ir import Computed, Is, Layer, Not, OneOf, Predicate, Present, Request, is_network, rewrite
 from eastgate.ir import atoms as atoms_of
-from eastgate.ir.attributes import HOST, METHOD, PATH, Attribute
+from eastgate.ir.attributes import HOST, METHOD, PATH, SNI, Attribute
 from eastgate.ir.authorizers import Authorizer, AuthorizerName, ExternalAuthorizer
 from eastgate.ir.hosts import is_host
 from eastgate.ir.paths import DECODED, is_sensitive
@@ -109,21 +109,28 @@ class AuthorityComparison:
 
 
 def compare(
-    old: Authority, new: Authority, among: Container[str] | None = None, *, spellings: bool = True
+    old: Authority,
+    new: Authority,
+    among: Container[str] | None = None,
+    *,
+    spellings: bool = True,
+    handshakes: bool = True,
 ) -> AuthorityComparison:
     """Compare two authorities that have the same settings, or at least name callers alike.
 
     `among`: of workloads only these. `spellings` False: paths and hosts that proxies may refuse whatever the policies
-    are do not count.
+    are do not count. `handshakes` False: where a listener speaks no TLS, no request has the name of a handshake.
     """
     with no_collection():
-        return _compare(old, new, among, spellings=spellings)
+        return _compare(old, new, among, spellings=spellings, handshakes=handshakes)
 
 
-def _compare(old: Authority, new: Authority, among: Container[str] | None, *, spellings: bool) -> AuthorityComparison:
+def _compare(
+    old: Authority, new: Authority, among: Container[str] | None, *, spellings: bool, handshakes: bool
+) -> AuthorityComparison:
     pairing = pair_destinations(old, new, among)
     callers = number_callers((old, new), chain.from_iterable(pair.layers for pair in pairing.pairs))
-    comparing = _Comparing(old, new, pairing, callers, spellings=spellings)
+    comparing = _Comparing(old, new, pairing, callers, spellings=spellings, handshakes=handshakes)
     differences = tuple(chain.from_iterable(map(comparing.differences, pairing.pairs)))
     confirmed = tuple(difference for difference in differences if difference.confirmation is not None)
     unconfirmed = [difference for difference in differences if difference.confirmation is None]
@@ -148,9 +155,17 @@ def _beside(old: Authority, new: Authority, pairing: Pairing) -> Iterator[Compar
 
 class _Comparing:
     def __init__(
-        self, old: Authority, new: Authority, pairing: Pairing, callers: CallerSets, *, spellings: bool
+        self,
+        old: Authority,
+        new: Authority,
+        pairing: Pairing,
+        callers: CallerSets,
+        *,
+        spellings: bool,
+        handshakes: bool,
     ) -> None:
         self.doubts: list[ComparisonDoubt] = []
+        self._has_handshakes = handshakes
         self._spells = spellings
         self._callers = callers
         self._old = Reachability(old, callers=callers)
@@ -179,6 +194,8 @@ class _Comparing:
                     continue
                 cell = next(self._callers.cells_in(callers))
                 limits = list(_impossible(spelling, (was, now)))
+                if not self._has_handshakes and was.tls is False and now.tls is False:
+                    limits.append(Is(SNI, Present()))
                 for opposed in self._oppositions(pair, old, new, limits):
                     confirmed = self._confirmer.confirm(
                         pair, now, cell, opposed.request, spelling, now_allowed=opposed.new.allowed

@@ -178,7 +178,7 @@ class Cluster:
             elif isinstance(target, RulesOfGateway | RulesOfRoute):
                 points |= {rule for rule in self.rules if is_rule_of(rule, target)}
             elif isinstance(target, HostNamed):
-                points |= {host for host in self._hosts if target.host in hosts_meaning(host.host)}
+                points |= self._hosts.get(target.host, set())
             elif not isinstance(target, NamedPoint):
                 points |= self.authority.world.select(target)
             elif self._exists(target):
@@ -186,9 +186,14 @@ class Cluster:
         return sorted(points, key=str)
 
     @cached_property
-    def _hosts(self) -> list[HostNamed]:
+    def _hosts(self) -> dict[str, set[HostNamed]]:
+        """Return the hosts that policies are for, by each host or wildcard that means them."""
         targets = (target for policy in self.policies for target in policy.targets)
-        return list(dict.fromkeys(target for target in targets if isinstance(target, HostNamed)))
+        by_meaning: dict[str, set[HostNamed]] = {}
+        for host in {target for target in targets if isinstance(target, HostNamed)}:
+            for meaning in hosts_meaning(host.host):
+                by_meaning.setdefault(meaning, set()).add(host)
+        return by_meaning
 
     @cached_property
     def rules(self) -> list[RuleNamed]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Generic, Protocol, TypeAlias, TypeVar
 
 from eastgate.api.questions import ends
@@ -134,12 +134,16 @@ def _same(entry: EntryPoint) -> EntryPoint:
 class HostIndex(Protocol):
     """Finds where requests to a host are decided, by policies that are for hosts."""
 
+    @property
+    def host_refs(self) -> Set[PolicyRef]: ...
     def host_point(self, host: str) -> HostNamed | None: ...
     def hosts_of(self, ref: PolicyRef) -> tuple[str, ...] | None: ...
 
 
 class _NoHosts:
     """An index without policies."""
+
+    host_refs: Set[PolicyRef] = frozenset()
 
     def host_point(self, _host: str) -> HostNamed | None:
         return None
@@ -415,7 +419,7 @@ def _asked_host(question: Question, to: ends.AuthConfig, hosts: HostIndex) -> st
     """Return the host of a question to an AuthConfig, or else its only host. Raises QuestionError where it has more."""
     own = hosts.hosts_of(to.ref)
     if own is None:
-        raise QuestionError(NOT_DECLARED, f"no manifest declares AuthConfig {to.key}")
+        raise _not_declared("AuthConfig", to.key, {f"{ref.namespace}/{ref.name}": ref for ref in hosts.host_refs})
     if question.host is not None:
         return question.host
     if len(own) == 1 and not own[0].startswith("*"):

@@ -67,6 +67,7 @@ class DocumentExpression:
     mentions: frozenset[Path]
     type: str
     """The name of its type, DYN where only the document decides it."""
+    tree: Node = field(repr=False, compare=False)
     _compiled: Any = field(repr=False, compare=False)
 
     def evaluate(self, document: Mapping[str, object]) -> object:
@@ -107,7 +108,7 @@ def compile_document_cel(text: str, roots: tuple[str, ...] = ROOTS) -> DocumentE
     if _most_text(tree, {}) > MAX_TEXT:
         return CelProblem(f"the expression can make a text of more than {MAX_TEXT:,} characters", 0, len(text))
     mentions = {*_mentions(tree, roots), *((BODY,) if any(map(_reads_body, walk(tree))) else ())}
-    return DocumentExpression(text, frozenset(mentions), compiled.return_type().name(), compiled)
+    return DocumentExpression(text, frozenset(mentions), compiled.return_type().name(), tree, compiled)
 
 
 def _reads_body(node: Node) -> bool:

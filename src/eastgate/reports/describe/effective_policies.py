@@ -43,14 +43,18 @@ def rules_in_force_field(cluster: Cluster, policy: Policy) -> DescribedField:
     data: list[dict[str, object]] = []
     for rule in (point for point in cluster.points(policy) if isinstance(point, RuleNamed)):
         for effective in _effective(cluster, rule):
-            for key, status, by in _statuses(effective, policy):
-                rows.append([[key], [str(rule)], [status]])
-                in_force = by is None
-                data.append({"key": key, **_rule_to_json(rule), "inForce": in_force, "by": list(by or ())})
+            statuses = list(_statuses(effective, policy))
+            for status in dict.fromkeys(status for _, status, _ in statuses):
+                keys = [key for key, of_key, _ in statuses if of_key == status]
+                rows.append([[str(rule)], [status], [", ".join(keys)]])
+            data += [
+                {"key": key, **_rule_to_json(rule), "inForce": by is None, "by": list(by or ())}
+                for key, _, by in statuses
+            ]
     if not rows:
         return DescribedField("inForce", "In force", [], ())
     more = [f"... and {len(rows) - _MOST} more"] if len(rows) > _MOST else []
-    return list_field("inForce", "In force", data, [*columns(("RULE", "WHERE", "STATUS"), rows[:_MOST]), *more])
+    return list_field("inForce", "In force", data, [*columns(("WHERE", "STATUS", "RULES"), rows[:_MOST]), *more])
 
 
 def _effective(cluster: Cluster, rule: RuleNamed) -> Iterator[EffectivePolicy]:

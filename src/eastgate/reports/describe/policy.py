@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from eastgate import dialects
 from eastgate.api.trace_json import origin_to_json
 from eastgate.dialects import Policy
@@ -119,5 +121,11 @@ def conditions_of(cluster: Cluster, policy: Policy) -> list[Condition]:
 def _status(cluster: Cluster, policy: Policy) -> DescribedField:
     conditions = conditions_of(cluster, policy)
     rows = [[[condition.type], [condition.status], [condition.reason], [condition.message]] for condition in conditions]
-    data = {"conditions": [dict(condition.to_json()) for condition in conditions]}
-    return list_field("status", "Status", data, columns(["TYPE", "STATUS", "REASON", "MESSAGE"], rows) if rows else [])
+    data: dict[str, object] = {"conditions": [dict(condition.to_json()) for condition in conditions]}
+    lines = columns(["TYPE", "STATUS", "REASON", "MESSAGE"], rows) if rows else []
+    authority = cluster.authority
+    summarize = dialects.dialect_of(policy).summarize
+    if summary := summarize(policy, cluster.beside(policy), authority.settings, authority.world):
+        data["summary"] = dict(summary)
+        lines = [*lines, *(f"{name}: {json.dumps(value)}" for name, value in summary.items())]
+    return list_field("status", "Status", data, lines)

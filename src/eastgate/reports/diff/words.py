@@ -93,7 +93,7 @@ def unproven_text(unproven: Unproven) -> str:
         case DoubtReason.DERIVED:
             return f"{subject}: other tokens are accepted there, or its address is another; what it changes is unknown"
         case DoubtReason.HOST:
-            return f"{subject}: another AuthConfig has it, or its AuthConfig has changed"
+            return f"{subject}: its AuthConfig is another one now, has changed, or is on one side alone"
         case DoubtReason.LABELS:
             return f"pod:{subject}: policies select it by labels that only a cluster adds"
 

@@ -9,6 +9,12 @@ from eastgate.reports.effective.render import span_text
 __all__ = ["IN_FORCE", "effective_policy_lines", "shadowing_text"]
 
 IN_FORCE = "in force"
+_WHY = {
+    Shadowing.ATOMIC_DEFAULTS: "its defaults are atomic",
+    Shadowing.DEFAULT: "it is a default of the same name",
+    Shadowing.ATOMIC_OVERRIDES: "the overrides there are atomic",
+    Shadowing.OVERRIDE: "an override of the same name",
+}
 _HEADERS = ("RULE", "POLICY", "SOURCE", "STATUS")
 
 
@@ -25,15 +31,5 @@ def effective_policy_lines(effective: EffectivePolicy, *, headers: bool = True) 
 
 
 def shadowing_text(rule: ShadowedRule) -> str:
-    """Say why a rule is not in force, and whose rules are instead."""
-    by = " and ".join(map(str, rule.by))
-    match rule.why:
-        case Shadowing.ATOMIC_DEFAULTS:
-            has = "have rules of their own" if len(rule.by) > 1 else "has rules of its own"
-            return f"shadowed: its defaults are atomic, and {by} {has}"
-        case Shadowing.DEFAULT:
-            return f"shadowed: a default, and {by} has a rule of this name"
-        case Shadowing.ATOMIC_OVERRIDES:
-            return f"shadowed: the overrides of {by} are atomic"
-        case Shadowing.OVERRIDE:
-            return f"shadowed: {by} overrides it"
+    """Say whose rules are in force instead of a rule, and why."""
+    return f"shadowed by {' and '.join(map(str, rule.by))}: {_WHY[rule.why]}"

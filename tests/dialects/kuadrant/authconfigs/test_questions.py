@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from eastgate.api.questions import QuestionError
+from eastgate.api.spelling import KnownNames
 from eastgate.cluster import ObjectId
+from eastgate.cluster.question import Question
 from tests.dialects.kuadrant.authconfigs.configs import GROUP, ask, authority, config, servers
 
 NOBODY = {"authorization": {"nobody": {"patternMatching": {"patterns": [{"predicate": "false"}]}}}}
@@ -48,6 +50,17 @@ def test_a_host_that_nobody_has_is_not_found(to: str) -> None:
 
 def test_without_any_auth_config_no_host_is_found() -> None:
     assert ask(authority(), "host:x.io").status == 404
+
+
+# A host of a question, and the one that was probably meant.
+MISSPELT = [("talker.exmple", "talker.example"), ("Talker.example:80", None), ("a.pages.example", None), ("z.io", None)]
+
+
+@pytest.mark.parametrize(("host", "meant"), MISSPELT)
+def test_a_host_that_is_probably_misspelt_is_told(host: str, meant: str | None) -> None:
+    known = KnownNames(authority(config("n/a", "talker.example", "*.pages.example")))
+    for question in (Question("anonymous", f"host:{host}"), Question("anonymous", "authconfig:n/a", host=host)):
+        assert [doubt.help for doubt in known.doubts(question)] == ([f"did you mean {meant}?"] if meant else [])
 
 
 def test_the_host_that_is_looked_up_need_not_be_that_of_the_request() -> None:

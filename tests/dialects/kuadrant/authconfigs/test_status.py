@@ -35,6 +35,32 @@ def test_the_message_says_who_has_a_host() -> None:
     assert ready.message == "One or more hosts are not linked to the resource: x.io is linked to AuthConfig/m/a"
 
 
+def test_the_summary_counts_what_there_is() -> None:
+    spec = {
+        "authentication": {"a": {"anonymous": {}}, "b": {"plain": {"selector": "request.host"}}},
+        "metadata": {"c": {"http": {"url": "http://c.example"}}},
+        "authorization": {"d": {"patternMatching": {"patterns": [{"predicate": "true"}]}}},
+        "response": {
+            "success": {
+                "headers": {"e": {"plain": {"value": 1}}},
+                "dynamicMetadata": {"f": {"json": {"properties": {}}}},
+            }
+        },
+    }
+    of = authority(config("m/a", "*.io", day=1), config("n/b", "y.com", "x.io", "b.com", day=2, spec=spec))
+    policy = of.policies[1]
+    assert dialects.dialect_of(policy).summarize(policy, of.policies, of.settings, of.world) == {
+        "ready": False,
+        "hostsReady": ["b.com", "y.com"],
+        "numHostsReady": "2/3",
+        "numIdentitySources": 2,
+        "numMetadataSources": 1,
+        "numAuthorizationPolicies": 1,
+        "numResponseItems": 2,
+        "festivalWristbandEnabled": False,
+    }
+
+
 def test_a_policy_affects_the_hosts_that_it_decides_about() -> None:
     cluster = Cluster(authority(config("m/a", "*.io", day=1), config("n/b", "x.io", "y.com", day=2)))
     affected = {policy.ref.name: [str(point) for point in cluster.affected(policy)] for policy in cluster.policies}

@@ -53,6 +53,12 @@ def test_a_callback_is_made_whatever_the_answer(server: Backend, method: str, al
     assert json.loads(asked.body) == {"path": "/orders", "who": True}
 
 
+def test_a_callback_with_a_method_that_authorino_does_not_send_is_not_made(server: Backend) -> None:
+    call = HttpCall(f"{server.url}/log", "PUT")
+    assert answered(scheme(callbacks=(Callback("log", call),)))
+    assert server.asked == []
+
+
 def test_a_callback_is_made_for_a_caller_who_is_not_recognized(server: Backend) -> None:
     assert not answered(logged(server, identities=[api_keys()]))
     assert [asked.path for asked in server.asked] == ["/log"]

@@ -227,6 +227,14 @@ def test_a_request_cannot_choose_the_server(server: Backend) -> None:
     assert trail(evaluate(dynamic, request(headers={"x-user": "1@evil.example:80"}), services()))[1][1] == "error"
 
 
+def test_a_method_that_authorino_does_not_send_is_not_sent(server: Backend) -> None:
+    call = Metadata("more", HttpCall(f"{server.url}/more", "PUT"))
+    for given in (services(), Services()):
+        found = evaluate(scheme(rule("auth.metadata.more.plan eq gold"), metadata=(call,)), request(), given)
+        assert (found.allowed, trail(found)[1:]) == (False, [("more", "error"), ("rule", "refused")])
+    assert server.asked == []
+
+
 def test_without_a_way_to_ask_metadata_is_unknown() -> None:
     call = Metadata("more", HttpCall("http://127.0.0.1:1/"))
     looking = scheme(rule("auth.metadata.more.plan neq gold"), metadata=(call,))

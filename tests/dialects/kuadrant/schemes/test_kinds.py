@@ -87,7 +87,12 @@ def test_named_patterns_of_an_auth_policy_are_under_all_of(patterns: str, codes:
         ("[{predicate: request.method == 'GET'}]", []),
         ("[{predicate: request.}]", ["EG5109"]),
         ("[{predicate: '1 + 1'}]", ["EG5109"]),
-        ("[{patternRef: a}]", ["EG1201", "EG1203"]),
+        ("[{patternRef: a}]", ["EG1201"]),
+        ("[{selector: a, operator: eq, value: b}]", ["EG1201"]),
+        ("[{any: [{predicate: 'true'}]}]", ["EG1201"]),
+        ("[{predicate: 'true', operator: eq}]", ["EG1201"]),
+        ("[{expression: 'true'}]", ["EG1201"]),
+        ("[{}]", ["EG1203"]),
     ],
 )
 def test_when_of_an_auth_policy_has_predicates_only(when: str, codes: list[str]) -> None:

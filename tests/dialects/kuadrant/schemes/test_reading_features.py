@@ -29,7 +29,8 @@ from eastgate.dialects.kuadrant.authorino.model import (
     Where,
     Wristband,
 )
-from eastgate.dialects.kuadrant.schemes import AUTH_CONFIG_SPEC, AUTH_CONFIG_SPEC_V1BETA1
+from eastgate.dialects.kuadrant.schemes import AUTH_CONFIG_SPEC, AUTH_CONFIG_SPEC_V1BETA1, read_scheme
+from tests.dialects.kuadrant.scheme_texts import node
 from tests.dialects.kuadrant.schemes.reading import HOSTS, config, ids, problems
 
 FRIENDS = Selector.of({"app": "friends"})
@@ -111,10 +112,30 @@ AUTHORIZATIONS = {
 }
 
 
+AUTHORIZATIONS |= dict.fromkeys(
+    (
+        "spicedb: {endpoint: 'db:50051'}",
+        "spicedb: {endpoint: 'db:50051', subject: {}, resource: {}, permission: {}}",
+        "spicedb: {endpoint: 'db:50051', subject: {name: {}, kind: {}}}",
+    ),
+    PermissionCheck("db:50051"),
+)
+
+
 @pytest.mark.parametrize("rule", AUTHORIZATIONS)
 def test_authorization(rule: str) -> None:
     (authorization,) = config(f"authorization: {{a: {{{rule}}}}}").authorizations
     assert authorization.rule == AUTHORIZATIONS[rule]
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "CONNECT", "TRACE"])
+@pytest.mark.parametrize("section", ["metadata", "callbacks"])
+def test_methods_that_are_never_sent_are_read_with_a_warning(section: str, method: str) -> None:
+    text = f"{section}: {{a: {{http: {{url: 'http://a', method: {method}, body: {{value: a}}}}}}}}"
+    assert ids(problems(AUTH_CONFIG_SPEC, HOSTS + text)) == ["EG5124"]
+    written = read_scheme(node(HOSTS + text), "shop")
+    call = written.metadata[0].source if section == "metadata" else written.callbacks[0].call
+    assert call == HttpCall("http://a", method, body=LiteralValue("a"))
 
 
 def test_response() -> None:
@@ -170,7 +191,9 @@ def test_v1beta1_is_read_alike(text: str) -> None:
         ("authorization: {a: {opa: {}}}", ["EG5110"]),
         ("authorization: {a: {opa: {rego: 'allow = true', externalPolicy: {url: 'http://a'}}}}", ["EG5110"]),
         ("authorization: {a: {opa: {rego: 'allow { true }', version: v1}}}", ["EG5110"]),
-        (f"authorization: {{a: {{spicedb: {{endpoint: db, subject: {OBJECT}}}}}}}", ["EG1203", "EG1203", "EG5112"]),
+        (f"authorization: {{a: {{spicedb: {{endpoint: db, subject: {OBJECT}}}}}}}", ["EG5112"]),
+        ("authorization: {a: {spicedb: {subject: {name: {value: a, selector: b}}}}}", ["EG1203", "EG5111"]),
+        ("metadata: {a: {http: {url: 'http://a', method: BREW}}}", ["EG1205"]),
         ("response: {success: {headers: {a: {wristband: {issuer: i, signingKeyRefs: []}}}}}", ["EG5122"]),
         ("callbacks: {a: {}}", ["EG5102"]),
         ("authentication: {a: {anonymous: {}, credentials: {cookie: {name: T}}}}", ["EG5115"]),

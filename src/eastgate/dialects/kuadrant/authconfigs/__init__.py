@@ -14,7 +14,7 @@ from eastgate.dialects.base import Dialect, Kind, NameUse, reader
 from eastgate.dialects.kuadrant.authconfigs.assemble import layers
 from eastgate.dialects.kuadrant.authconfigs.locating import GROUP, locate, widen
 from eastgate.dialects.kuadrant.authconfigs.model import Policy
-from eastgate.dialects.kuadrant.authconfigs.status import conditions
+from eastgate.dialects.kuadrant.authconfigs.status import conditions, summary
 from eastgate.dialects.kuadrant.authconfigs.words import WORDS
 from eastgate.dialects.kuadrant.nulls import without_nulls
 from eastgate.manifests import Document
@@ -48,7 +48,7 @@ def _read(document: Document, root: Node, settings: Settings, reporter: Reporter
 
 
 def _codes() -> tuple[ModuleType, ...]:
-    from eastgate.dialects.kuadrant.authconfigs import codes
+    from eastgate.dialects.kuadrant.schemes import codes
 
     return (codes,)
 
@@ -72,5 +72,6 @@ DIALECT: Dialect[Policy] = Dialect(
     closes=lambda _policy: False,
     lint=_lint,
     status=conditions,
+    summary=summary,
     widen=widen,
 )

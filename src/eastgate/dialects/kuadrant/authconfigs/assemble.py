@@ -44,22 +44,25 @@ def layers(attached: Sequence[Attachment[Policy]], scene: Scene) -> list[Layer]:
     """Return the layer of a host."""
     host = attached[0].host
     policies = {attachment.policy.ref: attachment.policy for attachment in attached}
-    chosen = link_hosts(policies.values(), scene.settings).serving(host) if host is not None else None
-    if host is None or chosen is None:  # a host that nobody has
+    links = link_hosts(policies.values(), scene.settings)
+    linked = links.find(host) if host is not None else None
+    if linked is None:  # nobody has it
         return [Layer(AT_HOST, Chain((AllowAny(Unroutable.NO_AUTH_CONFIG, (), Refusal.NOT_FOUND),)))]
+    chosen = links.by_host[linked]
     others = tuple(ref for ref in policies if ref != chosen.ref)
-    stages: list[Stage] = [_linked(chosen, host)]
+    stages: list[Stage] = [_linked(chosen, linked)]
     if chosen.audit:
         stages.append(Observe(StageName.AUDIT, (Rule(ALWAYS, chosen.origin),), ("ask",)))
     else:
         stages.append(AskAll(StageName.AUTH, (_ask(chosen, scene),)))
-    return [Layer(AT_HOST, Chain(tuple(stages), scope=LinkedHost(host, chosen.ref, others)))]
+    return [Layer(AT_HOST, Chain(tuple(stages), scope=LinkedHost(linked, chosen.ref, others)))]
 
 
 def _linked(chosen: Policy, host: str) -> Deny:
     """Refuse requests that are about an AuthConfig which does not have the host."""
     another = And((Is(AUTH_CONFIG, Present()), Not(Is(AUTH_CONFIG, OneOf(frozenset({chosen.key}))))))
-    origin = Origin(chosen.ref, 0, chosen.span, derived=LinkedElsewhere(host))
+    span = chosen.host_spans[chosen.hosts.index(host)]
+    origin = Origin(chosen.ref, 0, span, derived=LinkedElsewhere(host))
     return Deny(StageName.LINKED, (Rule(another, origin),), Refusal.NOT_FOUND)
 
 

@@ -26,8 +26,12 @@ class Links:
 
     def serving(self, host: str) -> Policy | None:
         """Return the AuthConfig that decides requests to a host."""
-        linked = find_host(host, self.by_host.__contains__)
+        linked = self.find(host)
         return self.by_host[linked] if linked is not None else None
+
+    def find(self, host: str) -> str | None:
+        """Return the linked host that a host is found under."""
+        return find_host(host, self.by_host.__contains__)
 
     def is_linked(self, host: str, policy: Policy) -> bool:
         """Return whether a host, as an AuthConfig writes it, is linked to it."""

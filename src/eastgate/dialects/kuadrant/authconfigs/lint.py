@@ -11,6 +11,8 @@ from eastgate.dialects.kuadrant.authconfigs import lint_codes as codes
 from eastgate.dialects.kuadrant.authconfigs.linking import Links, link_hosts
 from eastgate.dialects.kuadrant.authconfigs.model import Policy
 from eastgate.dialects.kuadrant.hosts import ANY
+from eastgate.dialects.kuadrant.schemes.lint import erring_conditions, sets_in_any
+from eastgate.dialects.kuadrant.settings import KuadrantSettings
 from eastgate.dialects.linting import Context, Finding, Linting, Statements
 
 __all__ = ["LINTING"]
@@ -29,6 +31,15 @@ def _each_host(policies: list[Policy]) -> Iterator[tuple[Policy, str, Span]]:
     for policy in policies:
         hosts = dict(zip(reversed(policy.hosts), reversed(policy.host_spans), strict=True))
         yield from ((policy, host, hosts[host]) for host in dict.fromkeys(policy.hosts))
+
+
+def _check_schemes(context: Context) -> Iterator[Finding]:
+    compat = context.settings.section(KuadrantSettings).authorino_compat
+    for policy in _policies(context):
+        subjects = (str(policy.ref),)
+        yield from sets_in_any([policy.scheme], subjects)
+        if not policy.audit:
+            yield from erring_conditions([policy.scheme], subjects, policy.name_span, compat=compat)
 
 
 def _check_taken_hosts(context: Context) -> Iterator[Finding]:
@@ -87,6 +98,6 @@ LINTING: Linting[Policy] = Linting(
     blames=lambda _policy, _layer: True,
     readings=(),
     fallback=None,
-    checks=(_check_taken_hosts, _check_other_spellings),
+    checks=(_check_schemes, _check_taken_hosts, _check_other_spellings),
     codes=(codes,),
 )

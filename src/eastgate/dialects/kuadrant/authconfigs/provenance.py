@@ -47,7 +47,7 @@ class LinkedElsewhere:
 class LinkedHost:
     """The reason for which an AuthConfig is asked: the host that is linked to it, and the others that are for it."""
 
-    host: str
+    host: str = field(compare=False)
     config: PolicyRef
     others: tuple[PolicyRef, ...] = field(compare=False)
     kind: ClassVar[ScopeKind] = ScopeKind.OTHERS

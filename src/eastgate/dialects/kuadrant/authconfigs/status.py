@@ -11,7 +11,7 @@ from eastgate.dialects.kuadrant.authconfigs.linking import Links, link_hosts
 from eastgate.dialects.kuadrant.authconfigs.model import Policy
 from eastgate.settings import Settings
 
-__all__ = ["conditions"]
+__all__ = ["conditions", "summary"]
 
 
 def conditions(policy: Policy, policies: Sequence[Policy], settings: Settings, _world: World) -> list[Condition]:
@@ -29,6 +29,24 @@ def conditions(policy: Policy, policies: Sequence[Policy], settings: Settings, _
     if not linked:
         available = Condition("Available", "False", "HostsNotLinked", "No hosts linked to the resource")
     return [ready, available]
+
+
+def summary(policy: Policy, policies: Sequence[Policy], settings: Settings, _world: World) -> dict[str, object]:
+    """Return the summary of an AuthConfig, with the names that Authorino has for it."""
+    from eastgate.dialects.kuadrant.authorino.model import Wristband  # only where there is an AuthConfig
+
+    linked = link_hosts(_rivals(policy, policies), settings).of(policy)
+    hosts, scheme = dict.fromkeys(policy.hosts), policy.scheme
+    return {
+        "ready": len(linked) == len(hosts),
+        "hostsReady": sorted(linked),
+        "numHostsReady": f"{len(linked)}/{len(hosts)}",
+        "numIdentitySources": len(scheme.identities),
+        "numMetadataSources": len(scheme.metadata),
+        "numAuthorizationPolicies": len(scheme.authorizations),
+        "numResponseItems": len(scheme.responses),
+        "festivalWristbandEnabled": any(isinstance(response.content, Wristband) for response in scheme.responses),
+    }
 
 
 def _rivals(policy: Policy, policies: Sequence[Policy]) -> list[Policy]:

@@ -81,7 +81,7 @@ def _body(call: HttpCall, evaluation: Evaluation, server: str) -> bytes | NotKno
     if call.method == "GET":
         return None
     if call.method != "POST":
-        return Broken(f"{server[0].upper()}{server[1:]} is asked with GET or POST, not {call.method}.")
+        return Broken(f"{server[0].upper()}{server[1:]} is asked with GET or POST only, as by Authorino.")
     document = evaluation.document
     body = resolve(call.body, document) if call.body else properties(call.body_parameters, document)
     if not isinstance(body, Found):

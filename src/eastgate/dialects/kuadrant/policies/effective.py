@@ -104,5 +104,6 @@ def _shadow(policy: Policy, specific: Sequence[Policy], rules: Mapping[RuleKey, 
         case Block.DEFAULTS, Strategy.MERGE:
             return [Shadowed(key, policy, Shadowing.DEFAULT, (rules[key],)) for key in policy.rules if key in rules]
         case _:
-            by = tuple(dict.fromkeys(rules.values()))
+            in_force = set(rules.values())
+            by = tuple(other for other in specific if other in in_force)
             return [Shadowed(key, policy, Shadowing.ATOMIC_DEFAULTS, by) for key in policy.rules if by]

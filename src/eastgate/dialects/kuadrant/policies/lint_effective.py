@@ -89,12 +89,9 @@ class _Way:
     def example(self, facts: RequestFacts) -> str:
         """Return the command that asks about a request."""
         route = self.rule.route
-        host, method, path = (
-            each if isinstance(each, str) else None for each in (facts.host, facts.method, facts.path)
-        )
         to = f"route:{route.namespace}/{route.name}"
-        question = Question("anonymous", to, host=host, method=method, path=path, headers={})
-        return self.context.command(question)
+        method, host, path = str(facts.method), str(facts.host), str(facts.path)
+        return self.context.command(Question("anonymous", to, method=method, host=host, path=path, headers=_HEADERS))
 
     def subjects(self, *policies: Policy) -> tuple[str, ...]:
         """Return the policies and the route, as findings name them."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from eastgate.cluster import GATEWAY_GROUP
 from eastgate.diagnostics import did_you_mean
 from eastgate.dialects.kuadrant.policies import codes
+from eastgate.dialects.kuadrant.schemes import RULES
 from eastgate.dialects.kuadrant.schemes.validation import Checking
 from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import Cel, constraint, quoted
@@ -63,6 +64,8 @@ def some_rule(block: Node, to: Checking) -> None:
     if "defaults" in block or "overrides" in block:
         return
     rules = block.get("rules")
+    if rules is not None and any(section not in RULES.fields for section, _ in rules.items()):
+        return  # reported already: it is what the rules were meant to be in
     if rules is None or not _has_rule(rules):
         message = "at least one rule must be defined"
         way_out = "write rules: {authentication: {<name>: {..}}}, or another section with a rule in it"

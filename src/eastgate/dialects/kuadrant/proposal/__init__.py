@@ -45,9 +45,8 @@ def _shapes() -> tuple[Record[Any], ...]:
 
 def _codes() -> tuple[ModuleType, ...]:
     from eastgate.dialects.kuadrant.proposal import codes
-    from eastgate.dialects.kuadrant.schemes import codes as scheme_codes
 
-    return codes, scheme_codes
+    return (codes,)
 
 
 def _lint() -> Linting[Policy]:

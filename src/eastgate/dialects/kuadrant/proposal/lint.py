@@ -1,7 +1,4 @@
-"""AuthPolicies for lint, with checks of their own: conditions that may err, sets in `any`, uncovered hosts.
-
-Where a condition errs, Authorino skips what is denied here; and it takes sets in `any` apart.
-"""
+"""AuthPolicies for lint, with checks of their own: conditions that may err, sets in `any`, uncovered hosts."""
 
 from __future__ import annotations
 
@@ -10,11 +7,12 @@ from collections.abc import Iterator
 from eastgate.cluster import RouteNamed
 from eastgate.cluster.question import Question
 from eastgate.diagnostics.spans import Span
-from eastgate.dialects.kuadrant.authorino.guards import SingleCondition, erring_guards, sets_apart
 from eastgate.dialects.kuadrant.hosts import ANY, is_inside
 from eastgate.dialects.kuadrant.proposal import lint_codes as codes
 from eastgate.dialects.kuadrant.proposal.assemble import in_force
 from eastgate.dialects.kuadrant.proposal.model import Policy
+from eastgate.dialects.kuadrant.schemes import lint_codes as scheme_codes
+from eastgate.dialects.kuadrant.schemes.lint import erring_conditions, sets_in_any
 from eastgate.dialects.kuadrant.settings import KuadrantSettings
 from eastgate.dialects.linting import Context, Finding, Linting, Statements, enumerated, subject_of
 
@@ -38,30 +36,15 @@ def _subjects(policy: Policy) -> tuple[str, str]:
 
 
 def _check_erring_conditions(context: Context) -> Iterator[Finding]:
-    """Report every `when` that may err: the setting authorinoCompat decides whether that skips or denies."""
+    compat = context.settings.section(KuadrantSettings).authorino_compat
     for policy in _policies(context):
-        compat = context.settings.section(KuadrantSettings).authorino_compat
-        for scheme in policy.schemes if not policy.audit else ():
-            for condition, why in erring_guards(scheme):
-                yield _erring(policy, condition, why, compat=compat)
-
-
-def _erring(policy: Policy, condition: SingleCondition, why: str, *, compat: bool) -> Finding:
-    now, then = ("skips", "denies") if compat else ("denies", "skips")
-    other = str(not compat).lower()
-    message = f"{why}: that {now} what it guards, and {then} it with authorinoCompat: {other}"
-    span = condition.span or policy.target_span
-    help_ = "write a condition that cannot fail: test that a value exists before it is used"
-    return Finding(codes.READING_AUTHORINO_COMPAT, message, span, help_, _subjects(policy))
+        if not policy.audit:
+            yield from erring_conditions(policy.schemes, _subjects(policy), policy.target_span, compat=compat)
 
 
 def _check_sets_in_any(context: Context) -> Iterator[Finding]:
-    """Report every named set in `any`, where one of its patterns is enough."""
     for policy in _policies(context):
-        for span in dict.fromkeys(span for scheme in policy.schemes for span in sets_apart(scheme)):
-            message = "one of the patterns of this set is enough here, not all of them"
-            help_ = "write all: [{patternRef: ..}] if all are meant"
-            yield Finding(codes.SET_IN_ANY, message, span, help_, _subjects(policy))
+        yield from sets_in_any(policy.schemes, _subjects(policy))
 
 
 # Hosts
@@ -121,5 +104,5 @@ LINTING: Linting[Policy] = Linting(
     readings=(),
     fallback=None,
     checks=(_check_erring_conditions, _check_sets_in_any, _check_uncovered_hosts),
-    codes=(codes,),
+    codes=(codes, scheme_codes),
 )

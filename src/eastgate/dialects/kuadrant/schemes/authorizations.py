@@ -93,9 +93,9 @@ def _endpoint(node: Node, to: Checking) -> None:
 def _spicedb(style: Style) -> Field[Settings]:
     def named_object(what: str) -> Field[Settings]:
         parts = {
-            name: Field(value(style, name), required=True, help=f"write {name}: {{..}}") for name in ("name", "kind")
+            name: Field(value(style, name, may_lack=True), help=f"write {name}: {{..}}") for name in ("name", "kind")
         }
-        return Field(record(what, parts), required=True, help=f"write {what}: {{name: {{..}}, kind: {{..}}}}")
+        return Field(record(what, parts), help=f"write {what}: {{name: {{..}}, kind: {{..}}}}")
 
     return Field(
         record(
@@ -106,7 +106,7 @@ def _spicedb(style: Style) -> Field[Settings]:
                 "sharedSecretRef": Field(secret_reference("sharedSecretRef")),
                 "subject": named_object("subject"),
                 "resource": named_object("resource"),
-                "permission": Field(value(style, "permission"), required=True, help="write permission: {..}"),
+                "permission": Field(value(style, "permission", may_lack=True), help="write permission: {..}"),
             },
         )
     )

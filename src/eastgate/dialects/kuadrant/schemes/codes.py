@@ -1,6 +1,6 @@
 """Codes of the errors in an embedded auth scheme."""
 
-from eastgate.diagnostics import Code
+from eastgate.diagnostics import Code, Severity
 
 HOST = Code("EG5005", "invalid host", "A host is a DNS name, `*.` and a DNS name, or `*`, without port and path.")
 MIXED_VERSIONS = Code(
@@ -103,6 +103,13 @@ NO_SUCH_IDENTITY = Code(
     "identitySource leads nowhere",
     "`identitySource` names an entry of `authentication` that recognizes callers by tokens of an issuer (`issuerUrl`), "
     "which is asked about the bearer.",
+)
+METHOD_NOT_SENT = Code(
+    "EG5124",
+    "method that is never sent",
+    "The CustomResourceDefinitions take every method of HTTP, but Authorino sends GET and POST only: with any other, "
+    "metadata is always missing, and a callback is never made. So it is here.",
+    Severity.WARNING,
 )
 ALL_NAMESPACES = Code(
     "EG5131",

@@ -15,7 +15,8 @@ from eastgate.dialects.kuadrant.schemes.expressions import cel_condition, gatewa
 from eastgate.dialects.kuadrant.schemes.validation import Checking, not_empty
 from eastgate.dialects.kuadrant.schemes.values import PATH
 from eastgate.manifests.node import Node
-from eastgate.manifests.shapes import Choice, Field, ListOf, MapOf, Record, Text, quoted
+from eastgate.manifests.shapes import Anything, Choice, Field, ListOf, MapOf, Record, Text, constraint, quoted
+from eastgate.manifests.shapes.codes import MISSING_FIELD, UNKNOWN_FIELD
 from eastgate.settings import Settings
 
 __all__ = [
@@ -169,20 +170,38 @@ NAMED_PATTERNS_ALL_OF: MapOf[Settings] = MapOf(
 )
 """The `patterns` of an AuthPolicy."""
 
-_PREDICATE_ALONE = "write {predicate: ..}: here are CEL expressions only"
+_AS_PREDICATE = {
+    **dict.fromkeys(_OF_A_PATTERN, "write {predicate: ..}, such as request.path == '/toys'"),
+    "patternRef": "write the patterns of the set as CEL expressions: {predicate: ..}",
+    "all": "write a condition for each: all of them must hold",
+    "any": "write {predicate: ..} with the alternatives joined by ||",
+}
+_NOT_HERE = "Conditions of rules have it. Here are CEL expressions only, and it is rejected."
+_PREDICATE_HELP = "write predicate: <a CEL expression>"
+
+
+@constraint(oneOf=[{"required": ["predicate"]}])
+def _predicate_alone(node: Node, to: Checking) -> None:
+    """Require a predicate and nothing else. A condition of another form is reported once, whatever fields it has."""
+    other = next((key for key, _ in node.items() if key in _AS_PREDICATE), None)
+    if other is not None:
+        message = f"unknown field `{other}` in a condition: here are CEL expressions only"
+        to.report(UNKNOWN_FIELD, message, node.key_span(other), help=_AS_PREDICATE[other])
+    elif "predicate" not in node:
+        to.report(MISSING_FIELD, "a condition needs `predicate`", node, help=_PREDICATE_HELP)
+
+
 WHEN_PREDICATES: Field[Settings] = Field(
     ListOf(
         Record(
             "a condition",
             {
-                "predicate": Field(
-                    Text("a CEL expression", gateway_condition),
-                    required=True,
-                    help="write predicate: <a CEL expression>",
-                )
+                "predicate": Field(Text("a CEL expression", gateway_condition), help=_PREDICATE_HELP),
+                **{name: Field(Anything(), refused=True, about=_NOT_HERE) for name in _AS_PREDICATE},
             },
+            rules=(_predicate_alone,),
             misspelt={"expression": "predicate", "cel": "predicate"},
-            advice=dict.fromkeys((*_OF_A_PATTERN, "patternRef", "all", "any"), _PREDICATE_ALONE),
+            otherwise="the only field here is `predicate`",
         ),
         "a list of conditions",
     )

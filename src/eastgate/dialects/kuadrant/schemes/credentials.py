@@ -15,14 +15,15 @@ from eastgate.manifests.shapes import Choice, Field, Record, Text, quoted
 from eastgate.regexes import regex
 from eastgate.settings import Settings
 
-__all__ = ["CLIENT_CREDENTIALS", "credentials", "read_credentials"]
+__all__ = ["CLIENT_CREDENTIALS", "LOCATIONS", "credentials", "read_credentials"]
 
-_LOCATIONS = {
+LOCATIONS = {
     "authorizationHeader": Where.AUTHORIZATION_HEADER,
     "customHeader": Where.CUSTOM_HEADER,
     "queryString": Where.QUERY,
     "cookie": Where.COOKIE,
 }
+"""The fields of credentials as in v1beta2, by the location that each is for."""
 _NAMES = {Where.CUSTOM_HEADER: "a header", Where.QUERY: "a query parameter", Where.COOKIE: "a cookie"}
 _COOKIE = regex(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
@@ -38,7 +39,7 @@ def read_credentials(node: Node | None) -> Credentials:
         return Credentials()
     location, key = node.get("in"), node.get("keySelector")
     where = Where(location.text) if location is not None else Where.AUTHORIZATION_HEADER
-    for field, field_where in _LOCATIONS.items():
+    for field, field_where in LOCATIONS.items():
         if field in node:
             where, key = field_where, node[field].get("prefix") or node[field].get("name")
     return Credentials(where, key.text) if key is not None else Credentials(where)
@@ -79,7 +80,7 @@ _OLD: Record[Settings] = record(
 
 
 def _one_location(node: Node, to: Checking) -> None:
-    locations = [key for key, _ in node.items() if key in _LOCATIONS]
+    locations = [key for key, _ in node.items() if key in LOCATIONS]
     if len(locations) > 1:
         message = f"a credential is in one place, not in `{locations[0]}` and `{locations[1]}`"
         to.report(codes.CREDENTIALS, message, node.key_span(locations[1]), help="write an entry for each place")
@@ -96,7 +97,7 @@ def _named_location(where: Where) -> Field[Settings]:
         help=f"write name: <the name of {_NAMES[where]}>",
     )
     return Field(
-        record(next(field for field, field_where in _LOCATIONS.items() if field_where is where), {"name": name})
+        record(next(field for field, field_where in LOCATIONS.items() if field_where is where), {"name": name})
     )
 
 

@@ -53,12 +53,15 @@ def entry(
     renamed: Mapping[str, str] | None = None,
     moved: Mapping[str, str] | None = None,
     misspelt: Mapping[str, str] | None = None,
+    misplaced: Mapping[str, str] | None = None,
 ) -> Record[Settings]:
     """Return the shape of an entry: `methods` are the fields of which it has exactly one.
 
     `renamed` are methods of the other style, and `moved` its other fields, each with what to write instead.
+    `misplaced` are fields of something that belongs in an entry, with where to write them.
     """
-    demand = exactly_one(codes.ONE_METHOD, what, tuple(methods), (*unsupported, *(renamed or {})))
+    reported = (*unsupported, *(renamed or {}), *(misplaced or {}))
+    demand = exactly_one(codes.ONE_METHOD, what, tuple(methods), reported)
     one_method = constraint(oneOf=[{"required": [name]} for name in methods])(demand)
     by_key = {"name": "remove it: here the key of an entry is its name"} if style is Style.NEW else {}
     return record(
@@ -69,6 +72,7 @@ def entry(
         unsupported=unsupported,
         renamed={**(renamed or {}), **(moved or {}), **by_key},
         misspelt={"conditions": "when", **(misspelt or {})},
+        advice=misplaced,
     )
 
 

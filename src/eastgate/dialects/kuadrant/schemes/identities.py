@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from eastgate.cluster.resources import label_selector, selector_of
 from eastgate.dialects.kuadrant.schemes import codes
-from eastgate.dialects.kuadrant.schemes.credentials import CLIENT_CREDENTIALS, credentials
+from eastgate.dialects.kuadrant.schemes.credentials import CLIENT_CREDENTIALS, LOCATIONS, credentials
 from eastgate.dialects.kuadrant.schemes.entries import entry, section
 from eastgate.dialects.kuadrant.schemes.styles import Style
 from eastgate.dialects.kuadrant.schemes.validation import Checking, exactly_one, needs, not_empty, record
@@ -278,6 +278,7 @@ def _new(complete: bool) -> Shape:
         moved={
             "extendedProperties": "write defaults: {<name>: {value: ..}}, or overrides: {..}",
         },
+        misplaced={name: f"write credentials: {{{name}: ..}} into the entry that has the method" for name in LOCATIONS},
     )
 
 

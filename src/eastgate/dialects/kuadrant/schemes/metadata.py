@@ -16,14 +16,16 @@ from eastgate.settings import Settings
 
 __all__ = ["FORM", "callbacks", "identity_sources", "metadata", "secret_reference"]
 
+_SENT = ("GET", "POST")
 _OTHER_METHODS = ("PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "CONNECT", "TRACE")
 _METHOD = Choice(
-    ("GET", "POST"),
+    _SENT,
     reasons=dict.fromkeys(
         _OTHER_METHODS,
         (codes.METADATA_UNSUPPORTED, "metadata is fetched: write GET, or POST for a request with a body"),
     ),
 )
+_ANY_METHOD = Choice((*_SENT, *_OTHER_METHODS))
 _BODIES = ("body", "bodyParameters")
 FORM = "application/x-www-form-urlencoded"
 
@@ -81,6 +83,14 @@ def _one_body(node: Node, to: Checking) -> None:
         to.report(codes.HTTP_CALL, message, node.key_span(fields[0]), help="write method: POST, or remove it")
 
 
+def _method_is_sent(node: Node, to: Checking) -> None:
+    """Warn of a method that the CRD takes and Authorino refuses to send."""
+    method = node.get("method")
+    if method is not None and method.text not in _SENT:
+        message = f"a request with the method {method.text} is never sent"
+        to.report(codes.METHOD_NOT_SENT, message, method, help="write GET, or POST for a request with a body")
+
+
 def _is_default(name: str, node: Node) -> bool:
     """Return whether an API server may have written the field, which changes nothing."""
     return name == "contentType" and node.value == FORM
@@ -107,7 +117,7 @@ def _http(style: Style, complete: bool) -> Record[Settings]:
         "http",
         {
             mine: Field(TEMPLATE_URL),
-            "method": Field(_METHOD),
+            "method": Field(_ANY_METHOD if computed else _METHOD),
             "body": Field(value(style, "body")),
             "bodyParameters": Field(named_values(style, "a mapping of parameters")),
             "contentType": Field(Choice((FORM, "application/json"))),
@@ -120,6 +130,7 @@ def _http(style: Style, complete: bool) -> Record[Settings]:
         },
         needs_url,
         _one_body,
+        _method_is_sent,
         _credentials_of_a_secret,
         unsupported=() if complete else ("oauth2", "urlExpression"),
         renamed={other: f"write {mine}: .."},

@@ -140,7 +140,8 @@ def value(
             "expression": "write valueFrom: {authJSON: ..}; expressions stand beside `authentication`",
         }
         fields = {**(extra or {}), "value": _LITERAL, "valueFrom": Field(_VALUE_FROM)}
-        rule = exactly_one(codes.VALUE, "a value", ("value", "valueFrom"), tuple(renamed))
+        demand = exactly_one(codes.VALUE, "a value", ("value", "valueFrom"), tuple(renamed))
+        rule = unless_empty(demand) if may_lack else demand
         return record(what, fields, rule, renamed=renamed, advice={"authJSON": "write valueFrom: {authJSON: ..}"})
     renamed = {"valueFrom": "write selector: .."}
     fields = {

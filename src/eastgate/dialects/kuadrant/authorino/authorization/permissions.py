@@ -11,6 +11,7 @@ from eastgate.dialects.kuadrant.authorino.values import resolve, stringified
 __all__ = ["by_permission"]
 
 _NAMES = {0: "UNSPECIFIED", 1: "NO_PERMISSION", 2: "HAS_PERMISSION", 3: "CONDITIONAL_PERMISSION"}
+_NO_NAME = "There is no name to ask the SpiceDB server about."
 
 
 def by_permission(check: PermissionCheck, evaluation: Evaluation) -> Finding:
@@ -37,12 +38,14 @@ def by_permission(check: PermissionCheck, evaluation: Evaluation) -> Finding:
 def _question(check: PermissionCheck, evaluation: Evaluation) -> PermissionQuestion | NotKnown | Broken:
     texts: list[str] = []
     for value in (check.resource_kind, check.resource, check.permission, check.subject_kind, check.subject):
+        if value is None:
+            return Broken(_NO_NAME)
         finding = resolve(value, evaluation.document)
         if not isinstance(finding, Found):
             return finding
         texts.append(stringified(finding.value))
     if not all(texts):
-        return Broken("There is no name to ask the SpiceDB server about.")
+        return Broken(_NO_NAME)
     token = ""
     if check.shared_secret is not None:
         secret = evaluation.services.secret(evaluation.scheme.namespace, check.shared_secret.name)

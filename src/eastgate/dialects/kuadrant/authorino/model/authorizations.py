@@ -79,14 +79,14 @@ class SubjectAccess(Part):
 
 @dataclass(frozen=True, slots=True)
 class PermissionCheck(Part):
-    """A permission of a subject on a resource, which a SpiceDB server knows."""
+    """A permission of a subject on a resource, which a SpiceDB server knows. Nothing is granted where one is missing."""
 
     endpoint: str
-    subject: Value
-    subject_kind: Value
-    resource: Value
-    resource_kind: Value
-    permission: Value
+    subject: Value | None = None
+    subject_kind: Value | None = None
+    resource: Value | None = None
+    resource_kind: Value | None = None
+    permission: Value | None = None
     insecure: bool = False
     shared_secret: SecretRef | None = None
 

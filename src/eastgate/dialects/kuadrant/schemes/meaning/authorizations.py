@@ -11,6 +11,7 @@ from eastgate.dialects.kuadrant.authorino.model import (
     PermissionCheck,
     Rego,
     SubjectAccess,
+    Value,
 )
 from eastgate.dialects.kuadrant.schemes.authorizations import ATTRIBUTES
 from eastgate.dialects.kuadrant.schemes.meaning.fields import (
@@ -59,14 +60,18 @@ def _rule(entry: Node, patterns: Patterns) -> AuthorizationRule:
 
 
 def _permission_check(node: Node) -> PermissionCheck:
-    subject, resource = node["subject"], node["resource"]
+    subject, resource = node.get("subject"), node.get("resource")
     return PermissionCheck(
         endpoint=node["endpoint"].text,
-        subject=value_of(subject["name"]),
-        subject_kind=value_of(subject["kind"]),
-        resource=value_of(resource["name"]),
-        resource_kind=value_of(resource["kind"]),
-        permission=value_of(node["permission"]),
+        subject=_part_of(subject, "name"),
+        subject_kind=_part_of(subject, "kind"),
+        resource=_part_of(resource, "name"),
+        resource_kind=_part_of(resource, "kind"),
+        permission=optional_value(node.get("permission")),
         insecure=is_set(node.get("insecure")),
         shared_secret=read_secret(node.get("sharedSecretRef")),
     )
+
+
+def _part_of(node: Node | None, name: str) -> Value | None:
+    return optional_value(node.get(name)) if node is not None else None

@@ -61,8 +61,8 @@ def value_of(node: Node) -> Value:
 
 
 def optional_value(node: Node | None) -> Value | None:
-    """Read a value, if there is one."""
-    return value_of(node) if node is not None else None
+    """Read a value, if there is one: an empty mapping has none."""
+    return value_of(node) if node is not None and node.value else None
 
 
 def properties(node: Node | None, *, overwrite: bool = False) -> tuple[Property, ...]:

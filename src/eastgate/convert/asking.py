@@ -1,0 +1,231 @@
+"""Authorities whose auth schemes are asked alike wherever they are written, so that two of them can be compared.
+
+An AuthPolicy of 2022 selects requests by rules, and one of today by CEL that the filter of a gateway evaluates: here
+both are rules, wherever a predicate means exactly what a rule can say. And a scheme is named by what it is, and not by
+the policy that it is from. Questions are answered by the authority as it was read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from eastgate.api.authority import Authority
+from eastgate.api.decisions import Decision
+from eastgate.api.questions import Question
+from eastgate.api.reading import Manifests
+from eastgate.convert.authorino_checks import without_token_checks
+from eastgate.convert.gateway_conditions import HOST_END, HOST_START, is_plain_path, sees_alike
+from eastgate.convert.secret_uses import needs_secrets
+from eastgate.dialects import Policy
+from eastgate.dialects.kuadrant.authorino.authorizer import SchemeAuthorizer
+from eastgate.dialects.kuadrant.authorino.model import (
+    All,
+    Authorization,
+    CelExpression,
+    CelPredicate,
+    Condition,
+    Identity,
+    LiteralValue,
+    Metadata,
+    Pattern,
+    PatternOperator,
+    PlainResponse,
+    Response,
+    Scheme,
+)
+from eastgate.dialects.kuadrant.hosts import host_problem, matches
+from eastgate.ir import (
+    ALWAYS,
+    Ask,
+    AskAll,
+    Attachment,
+    Is,
+    Layer,
+    Not,
+    OneOf,
+    Or,
+    Predicate,
+    Prefix,
+    Stances,
+    Suffix,
+    all_of,
+    any_of,
+)
+from eastgate.ir.attributes import METHOD, PATH, TARGET
+from eastgate.languages.cel import GATEWAY_ROOTS, CelProblem, compile_document_cel
+from eastgate.languages.cel.syntax import Call, CreateList, Literal, Local, Node, Select
+from eastgate.reach.alike import are_alike
+from eastgate.unread import Handling
+
+__all__ = ["AskingAuthority", "SchemeNames"]
+
+_Entry = TypeVar("_Entry", Identity, Metadata, Authorization, Response)
+
+
+class SchemeNames:
+    """Names of schemes, equal for those that are alike."""
+
+    def __init__(self) -> None:
+        self._known: list[tuple[Scheme, str]] = []
+
+    def name(self, scheme: Scheme, wanted: str) -> str:
+        """Return the name of a scheme: that of the first one that is alike, or else a new one."""
+        for known, name in self._known:
+            if are_alike(known, scheme):
+                return name
+        taken = {name for _, name in self._known}
+        name, number = wanted, 1
+        while name in taken:
+            number += 1
+            name = f"{wanted} ({number})"
+        self._known.append((scheme, name))
+        return name
+
+
+class AskingAuthority(Authority):
+    """An authority whose layers ask normalized schemes."""
+
+    def __init__(self, manifests: Manifests, names: SchemeNames) -> None:
+        self._names = names
+        super().__init__(manifests, unread=Handling.IGNORE)
+        self._as_read = Authority(manifests, unread=Handling.IGNORE)
+
+    def decide(self, question: Question) -> Decision:
+        """Decide as it was read."""
+        return self._as_read.decide(question)
+
+    def _assemble(self, attached: Sequence[Attachment[Policy]], stances: Stances) -> list[Layer]:
+        return [self._normalized(layer) for layer in super()._assemble(attached, stances)]
+
+    def _normalized(self, layer: Layer) -> Layer:
+        if not any(isinstance(ask.evaluator, SchemeAuthorizer) for ask in layer.asks):
+            return layer
+        stages = tuple(
+            replace(stage, asks=tuple(map(self._ask, stage.asks))) if isinstance(stage, AskAll) else stage
+            for stage in layer.otherwise.stages
+        )
+        return replace(layer, otherwise=replace(layer.otherwise, stages=stages))
+
+    def _ask(self, ask: Ask) -> Ask:
+        if not isinstance(ask.evaluator, SchemeAuthorizer):
+            return ask
+        scheme, when = ask.evaluator.scheme, ask.rule.when
+        lifted, left = _lift(scheme.when)
+        scheme, when = replace(scheme, when=left), all_of([when, lifted])
+        scheme = _normalize(scheme)
+        evaluator = SchemeAuthorizer(scheme, ask.evaluator.services)
+        return Ask(replace(ask.rule, when=when), self._names.name(scheme, ask.authorizer), evaluator, ask.fail_open)
+
+
+# Schemes
+
+
+def _normalize(scheme: Scheme) -> Scheme:
+    """Return a scheme in the order in which it is evaluated, without what no request depends on."""
+    scheme = without_token_checks(scheme)
+    return replace(
+        scheme,
+        namespace=scheme.namespace if needs_secrets(scheme) else "",
+        hosts=(),
+        identities=tuple(replace(each, priority=0) for each in _in_order(scheme.identities)),
+        metadata=tuple(replace(each, priority=0) for each in _in_order(scheme.metadata)),
+        authorizations=tuple(replace(each, priority=0) for each in _in_order(scheme.authorizations)),
+        responses=tuple(map(_response, sorted(_in_order(scheme.responses), key=lambda each: not each.in_header))),
+    )
+
+
+def _in_order(entries: Sequence[_Entry]) -> list[_Entry]:
+    return sorted(entries, key=lambda each: each.priority)
+
+
+def _response(response: Response) -> Response:
+    """Return a response with a literal in the place of an expression that is one."""
+    response = replace(response, priority=0)
+    content = response.content
+    if isinstance(content, PlainResponse) and isinstance(content.value, CelExpression):
+        try:
+            return replace(response, content=PlainResponse(LiteralValue(json.loads(content.value.text))))
+        except ValueError:
+            return response
+    return response
+
+
+# Conditions
+
+
+def _lift(when: Condition | None) -> tuple[Predicate, Condition | None]:
+    """Return the parts of a `when` that predicates say exactly, and the others."""
+    if not isinstance(when, All):
+        return ALWAYS, when
+    lowered = [(_lower_condition(part), part) for part in when.parts]
+    left = tuple(part for predicate, part in lowered if predicate is None)
+    return all_of([predicate for predicate, _ in lowered if predicate is not None]), All(left) if left else None
+
+
+def _lower_condition(condition: Condition) -> Predicate | None:
+    match condition:
+        case Pattern(selector, PatternOperator.EQ | PatternOperator.NEQ as operator, value):
+            name = selector.removeprefix("context.request.http.").removeprefix("request.")
+            same = _compare(name, [value]) if name != selector and name in ("method", "path") else None
+            return same if same is None or operator is PatternOperator.EQ else Not(same)
+        case CelPredicate(text, at_gateway=True):
+            compiled = compile_document_cel(text, GATEWAY_ROOTS)
+            return None if isinstance(compiled, CelProblem) else _lower(compiled.tree)
+        case CelPredicate(text) if sees_alike(text):
+            compiled = compile_document_cel(text)
+            return None if isinstance(compiled, CelProblem) else _lower(compiled.tree)
+        case _:
+            return None
+
+
+def _lower(node: Node) -> Predicate | None:
+    """Lower an expression over what every request has, so that it never errs."""
+    match node:
+        case Call("_&&_" | "_||_" as joint, parts):
+            lowered = [_lower(part) for part in parts]
+            known = [part for part in lowered if part is not None]
+            if len(known) < len(lowered):
+                return None
+            return all_of(known) if joint == "_&&_" else any_of(known)
+        case Call("_==_", (Select(Local("request"), name), Literal(str(text)))):
+            return _compare(name, [text])
+        case Call("_!=_", (Select(Local("request"), name), Literal(str(text)))):
+            same = _compare(name, [text])
+            return None if same is None else Not(same)
+        case Call("@in", (Select(Local("request"), name), CreateList(items))):
+            texts = [item.value for item in items if isinstance(item, Literal) and isinstance(item.value, str)]
+            return _compare(name, texts) if len(texts) == len(items) else None
+        case Call("startsWith", (Select(Local("request"), "url_path"), Literal(str(text)))) if is_plain_path(
+            f"{text}*"
+        ):
+            return Is(PATH, Prefix(text))
+        case Call("endsWith", (Select(Local("request"), "url_path"), Literal(str(text)))) if is_plain_path(f"*{text}"):
+            return Is(PATH, Suffix(text))
+        case Call("matches", (Select(Local("request"), "host"), Literal(str(text)))):
+            return _hosts(text)
+        case _:
+            return None
+
+
+def _compare(name: str, texts: Sequence[str]) -> Predicate | None:
+    if name == "method":
+        return Is(METHOD, OneOf(frozenset(texts)))
+    if name == "path":
+        return Is(TARGET, OneOf(frozenset(texts)))
+    if name == "url_path" and all(map(is_plain_path, texts)):
+        return Is(PATH, OneOf(frozenset(texts)))
+    return None
+
+
+def _hosts(expression: str) -> Predicate | None:
+    """Return ANY of the hosts that an expression means in the form in which conversions write it."""
+    if not (expression.startswith(HOST_START) and expression.endswith(HOST_END)):
+        return None
+    names = expression.removeprefix(HOST_START).removesuffix(HOST_END).split("|")
+    hosts = [name.replace("[.]", "\0").replace(".*", "*", 1).replace("\0", ".") for name in names]
+    if any(host_problem(host) is not None for host in hosts):
+        return None
+    return Or(tuple(map(matches, hosts)))

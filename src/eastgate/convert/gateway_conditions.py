@@ -1,0 +1,134 @@
+"""Conditions that the filter of a gateway evaluates, as CEL: the `when` of today's AuthPolicy.
+
+Hosts, methods and paths of the rules of 2022 are written as predicates, and so are conditions of auth schemes where the
+filter has what they look at. What a predicate misses is let in unasked, so that none may match less.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from eastgate.dialects.kuadrant.authorino.model import PatternOperator
+from eastgate.dialects.kuadrant.hosts import ANY
+from eastgate.dialects.kuadrant.proposal.model import HttpRule
+from eastgate.languages.cel import CelProblem, compile_document_cel
+from eastgate.manifests import Plain
+from eastgate.regexes import regex
+
+__all__ = [
+    "HOST_END",
+    "HOST_START",
+    "gateway_predicates",
+    "host_predicate",
+    "is_plain_path",
+    "rules_predicate",
+    "sees_alike",
+]
+
+HOST_START, HOST_END = "(?i)^(", ")[.]?(:[0-9]+)?$"
+
+_PLAIN_PATH = regex(r"(\*(?![0-9A-Fa-f]))?[-A-Za-z0-9._~/]*\*?")  # an end may be cut out of a %XX
+_SAME = {
+    **{f"context.request.http.{name}": f"request.{name}" for name in ("method", "path", "host")},
+    **{f"request.{name}": f"request.{name}" for name in ("method", "path", "host")},
+}
+"""The selectors of what the filter of a gateway and an auth scheme see alike, and which every request has."""
+
+
+def is_plain_path(path: str) -> bool:
+    """Return whether a path is spelled in one way only, so that it can be compared as a proxy hands it on."""
+    return _PLAIN_PATH.fullmatch(path) is not None
+
+
+def rules_predicate(rules: Sequence[HttpRule], is_any_host: Iterable[bool]) -> str | None:
+    """Return the requests that ANY of the rules selects; None where all are.
+
+    `is_any_host`: whether a rule means all hosts of its target.
+    """
+    parts = [_rule(rule, any_host=any_host) for rule, any_host in zip(rules, is_any_host, strict=True)]
+    if not parts or None in parts:
+        return None
+    texts = list(dict.fromkeys(part for part in parts if part is not None))
+    return texts[0] if len(texts) == 1 else " || ".join(f"({text})" if " && " in text else text for text in texts)
+
+
+def _rule(rule: HttpRule, *, any_host: bool) -> str | None:
+    parts = []
+    if not any_host and rule.hosts is not None and ANY not in rule.hosts:
+        parts.append(host_predicate(rule.hosts))
+    if rule.methods is not None and "*" not in rule.methods:
+        parts.append(_one_of("request.method", rule.methods))
+    if rule.paths is not None and "*" not in rule.paths:
+        paths = list(_paths(rule.paths))
+        parts.append(f"({' || '.join(paths)})" if parts and len(paths) > 1 else " || ".join(paths))
+    return " && ".join(parts) or None
+
+
+def host_predicate(hosts: Iterable[str]) -> str:
+    """Return a predicate for ANY of some hosts, in any letter case, with a port or without."""
+    names = "|".join(host.replace(".", "[.]").replace("*", ".*", 1) for host in hosts)
+    return f"request.host.matches({_text(HOST_START + names + HOST_END)})"
+
+
+def _paths(paths: Sequence[str]) -> Iterator[str]:
+    if exact := [path for path in paths if "*" not in path]:
+        yield _one_of("request.url_path", exact)
+    for path in paths:
+        if path.endswith("*"):
+            yield f"request.url_path.startsWith({_text(path[:-1])})"
+        elif path.startswith("*"):
+            yield f"request.url_path.endsWith({_text(path[1:])})"
+
+
+def _one_of(attribute: str, values: Sequence[str]) -> str:
+    if len(values) == 1:
+        return f"{attribute} == {_text(values[0])}"
+    return f"{attribute} in [{', '.join(map(_text, values))}]"
+
+
+def _text(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False) if re.search(r"['\\\x00-\x1f]", text) else f"'{text}'"
+
+
+# Conditions of auth schemes
+
+
+def gateway_predicates(conditions: Plain) -> list[str] | None:
+    """Return the conditions of a scheme as predicates for the filter of a gateway; None where it cannot say them."""
+    if not isinstance(conditions, list):
+        return []
+    predicates = [_predicate(condition) for condition in conditions]
+    return None if None in predicates else [predicate for predicate in predicates if predicate is not None]
+
+
+def _predicate(condition: Plain) -> str | None:
+    if not isinstance(condition, dict):
+        return None
+    for form, joint in (("all", " && "), ("any", " || ")):
+        if form in condition:
+            parts = gateway_predicates(condition[form])
+            return joint.join(f"({part})" for part in parts) if parts else None
+    if "predicate" in condition:
+        text = str(condition["predicate"])
+        return text if sees_alike(text) else None
+    attribute = _SAME.get(str(condition.get("selector")))
+    if attribute is None:
+        return None
+    value = _text(str(condition.get("value", "")))
+    match condition.get("operator"):
+        case PatternOperator.EQ:
+            return f"{attribute} == {value}"
+        case PatternOperator.NEQ:
+            return f"{attribute} != {value}"
+        case PatternOperator.MATCHES:
+            return f"{attribute}.matches({value})"
+        case _:
+            return None
+
+
+def sees_alike(predicate: str) -> bool:
+    """Return whether a predicate looks at nothing but what the filter of a gateway and an auth scheme see alike."""
+    compiled = compile_document_cel(predicate)
+    return not isinstance(compiled, CelProblem) and all(".".join(path) in _SAME for path in compiled.mentions)

@@ -1,0 +1,41 @@
+"""Auth schemes for lint: conditions that may err, and sets in `any`.
+
+Where a condition errs, Authorino skips what is denied here; and it takes sets in `any` apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from eastgate.diagnostics.spans import Span
+from eastgate.dialects.kuadrant.authorino.guards import SingleCondition, erring_guards, sets_apart
+from eastgate.dialects.kuadrant.authorino.model import Scheme
+from eastgate.dialects.kuadrant.schemes import lint_codes as codes
+from eastgate.dialects.linting import Finding
+
+__all__ = ["erring_conditions", "sets_in_any"]
+
+
+def erring_conditions(
+    schemes: Iterable[Scheme], subjects: tuple[str, ...], span: Span, *, compat: bool
+) -> Iterator[Finding]:
+    """Report every `when` that may err: the setting authorinoCompat decides whether that skips or denies."""
+    for scheme in schemes:
+        for condition, why in erring_guards(scheme):
+            yield _erring(condition, why, subjects, span, compat=compat)
+
+
+def _erring(condition: SingleCondition, why: str, subjects: tuple[str, ...], span: Span, *, compat: bool) -> Finding:
+    now, then = ("skips", "denies") if compat else ("denies", "skips")
+    other = str(not compat).lower()
+    message = f"{why}: that {now} what it guards, and {then} it with authorinoCompat: {other}"
+    help_ = "write a condition that cannot fail: test that a value exists before it is used"
+    return Finding(codes.READING_AUTHORINO_COMPAT, message, condition.span or span, help_, subjects)
+
+
+def sets_in_any(schemes: Iterable[Scheme], subjects: tuple[str, ...]) -> Iterator[Finding]:
+    """Report every named set in `any`, where one of its patterns is enough."""
+    for span in dict.fromkeys(span for scheme in schemes for span in sets_apart(scheme)):
+        message = "one of the patterns of this set is enough here, not all of them"
+        help_ = "write all: [{patternRef: ..}] if all are meant"
+        yield Finding(codes.SET_IN_ANY, message, span, help_, subjects)
