@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from urllib.parse import quote
 
 from tests.attacks.auth_policies import gateway_route, secret
 from tests.attacks.placements import HOST, PLACEMENTS, Attacked
-from tests.differential.asking import Caller, Http
+from tests.differential.asking import HTTP_1_1, HTTP_2, Caller, Http
 from tests.differential.bench import Bench
 from tests.differential.world import Manifest
 
@@ -70,6 +70,117 @@ def test_an_encoded_slash_leads_past_no_rule(attacked_gateway: Attacked) -> None
     attacked_gateway.enforce([*routes, _policy("Gateway/gw", {"rules": _KEYS})])  # which is the same for both rules
     assert set(_statuses(attacked_gateway, slashes)) == {200}
     assert set(_statuses(attacked_gateway, [Http("GET", each.target) for each in slashes])) == {401}
+
+
+def test_a_rule_is_guarded_wherever_it_moves_and_whatever_it_is_called(attacked_gateway: Attacked) -> None:
+    """While the gateway runs, rules change their places and their names, and policies come and go."""
+    asked = [Http("GET", path, headers=headers) for path in ("/x", "/y") for headers in ((), _KEY)]
+    keys = {"rules": _KEYS}
+
+    def statuses(*objects: Manifest) -> list[int]:
+        attacked_gateway.enforce([_SECRET, *objects])
+        return _statuses(attacked_gateway, asked)
+
+    there, back, nameless = _route("paths", "/x", "/y"), _route("paths", "/y", "/x"), _route("paths", "/x", "/y")
+    swapped = _route("paths", "/x", "/y")
+    for rule, name in zip(swapped["spec"]["rules"], ("y", "x"), strict=True):
+        rule["name"] = name
+    for rule in nameless["spec"]["rules"]:
+        del rule["name"]
+    of_y = _policy("HTTPRoute/paths/y", keys)
+    open_all, only_x, only_y, both = [200] * 4, [401, 200, 200, 200], [200, 200, 401, 200], [401, 200, 401, 200]
+    assert statuses(there) == open_all
+    assert statuses(there, of_y) == only_y
+    assert statuses(back, of_y) == only_y
+    assert statuses(swapped, of_y) == only_x
+    assert statuses(nameless, _policy("HTTPRoute/paths/rule-1", keys)) == only_x
+    assert statuses(nameless, _policy("HTTPRoute/paths/rule-2", keys)) == only_y
+    assert statuses(there, _policy("HTTPRoute/paths", keys)) == both
+    assert statuses(there, _policy("HTTPRoute/paths/y", {"rules": _NOBODY})) == [200, 200, 403, 403]
+    assert statuses(there) == open_all
+
+
+def test_the_effective_policy_is_that_of_the_hierarchy(attacked_gateway: Attacked) -> None:
+    route = _route("paths", "/x")
+    old, new = {"creationTimestamp": "2026-01-01T00:30:00+01:00"}, {"creationTimestamp": "2026-01-01T00:00:00.5Z"}
+    deleted = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+    anybody: Manifest = {"rules": {"authentication": {"anybody": {"anonymous": {}}}}}
+    keys, nobody, never = {"rules": _KEYS}, {"rules": _NOBODY}, [{"predicate": "false"}]
+
+    def statuses(**policies: tuple[str, Manifest, Mapping[str, str]]) -> list[int]:
+        written = [_policy(target, spec, name, **metadata) for name, (target, spec, metadata) in policies.items()]
+        attacked_gateway.enforce([_SECRET, route, *written])
+        return _statuses(attacked_gateway, [Http("GET", "/x"), Http("GET", "/x", headers=_KEY)])
+
+    gateway, target = "Gateway/gw", "HTTPRoute/paths"
+    assert statuses(p=(gateway, nobody, {}), q=(target, keys, {})) == [401, 200]
+    assert statuses(p=(gateway, {"overrides": nobody}, {}), q=(target, anybody, {})) == [403, 403]
+    assert statuses(p=(gateway, {"overrides": nobody}, deleted), q=(target, keys, {})) == [401, 200]
+    assert statuses(p=(gateway, {"overrides": keys}, {}), q=("HTTPRoute/paths/x", anybody, {})) == [401, 200]
+    assert statuses(p=(target, keys, new), q=(target, anybody, old)) == [401, 200]
+    assert statuses(p=(target, anybody, old), q=(target, nobody, new)) == [403, 403]
+    merged = {"strategy": "merge", **nobody}
+    assert statuses(p=(gateway, {"defaults": merged}, {}), q=(target, keys, {})) == [401, 403]
+    skipped = {"strategy": "merge", "when": never, **nobody}  # whose condition is that of all rules
+    assert statuses(p=(gateway, {"defaults": skipped}, {}), q=(target, keys, {})) == [200, 200]
+    asked = {"when": [{"predicate": "true"}], **keys}
+    assert statuses(p=(gateway, {"defaults": skipped}, {}), q=(target, asked, {})) == [401, 403]
+
+
+def test_a_listener_has_its_own_effective_policy(bench: Bench) -> None:
+    encrypted, plain = (next(each for each in PLACEMENTS if each.name == name).at(bench) for name in _GATEWAYS)
+
+    def statuses(*policies: Manifest) -> tuple[list[int], list[int]]:
+        plain.enforce([_SECRET, *policies])
+        asked = [Http(), Http(headers=(*_KEY, ("x-forwarded-proto", "https"), ("x-forwarded-port", "8443")))]
+        return _statuses(plain, asked), _statuses(encrypted, asked)
+
+    keys, nobody = {"rules": _KEYS}, {"rules": _NOBODY}
+    assert statuses(_policy("Gateway/gw/https", keys)) == ([200, 200], [401, 200])
+    assert statuses(_policy("Gateway/gw/http", keys)) == ([401, 200], [200, 200])
+    assert statuses(_policy("Gateway/gw/http", nobody), _policy("Gateway/gw", keys, "all")) == ([403, 403], [401, 200])
+    overriding = _policy("Gateway/gw/http", {"overrides": nobody})
+    assert statuses(overriding, _policy("HTTPRoute/all", keys, "all")) == ([403, 403], [401, 200])
+    by_scheme = {"when": [{"predicate": "request.scheme == 'http'"}], **nobody}
+    assert statuses(_policy("Gateway/gw", by_scheme)) == ([403, 403], [200, 200])
+
+
+def test_a_condition_without_an_answer_skips_nothing(attacked_gateway: Attacked) -> None:
+    def statuses(predicate: str, *requests: Http) -> list[int]:
+        attacked_gateway.enforce([_policy("Gateway/gw", {"when": [{"predicate": predicate}], "rules": _NOBODY})])
+        return _statuses(attacked_gateway, requests)
+
+    values = ((), (("k", "v"),), (("K", "v"),), (("k", " v "),))
+    assert set(statuses("request.headers['k'] == 'v'", *(Http(headers=headers) for headers in values))) == {403}
+    assert statuses("request.headers['k'] == 'v'", Http(headers=(("k", "w"),))) == [200]
+    assert statuses("int(request.headers['k']) > 1", Http(headers=(("k", "x"),))) == [403]
+    for predicate in (
+        "requestBodyJSON('/a') == 'b'",
+        "connection.mtls",
+        "request.headers['k'] == 'v' && connection.mtls",
+    ):
+        assert statuses(predicate, Http("POST", headers=(("k", "v"),))) == [403], predicate
+    spelled = ("/shut", "/%73hut", "//shut", "/./shut", "/a/../shut", "/shut?x", "/a/%2e%2e/shut", "/shut/")
+    asked = [Http("GET", path, version=version) for path in spelled for version in (HTTP_1_1, HTTP_2)]
+    assert set(statuses("request.url_path.startsWith('/shut')", *asked)) <= {400, 403}
+    methods = [Http(method, headers=(("x-http-method-override", "OPTIONS"),)) for method in ("GET", "HEAD", "PROPFIND")]
+    assert set(statuses("request.method != 'OPTIONS'", *methods)) == {403}
+
+
+def test_headers_of_a_policy_are_never_those_of_a_client(attacked_gateway: Attacked) -> None:
+    posted = [{"predicate": "request.method == 'POST'"}]
+    made = {"x-user": {"plain": {"value": "ours"}}, "x-late": {"plain": {"value": "ours"}, "when": posted}}
+    rules: Manifest = {"authentication": {"anybody": {"anonymous": {}}}, "response": {"success": {"headers": made}}}
+    forged = tuple((name, "forged") for name in ("x-user", "x-late", "x-user"))
+
+    def arrived(spec: Manifest) -> list[dict[str, str]]:
+        attacked_gateway.enforce([_policy("Gateway/gw", spec)])
+        verdicts = attacked_gateway.verdicts([Http("GET", "/", headers=forged, version=v) for v in (HTTP_1_1, HTTP_2)])
+        seen = [verdict.arrived for verdict in verdicts if verdict.arrived is not None]
+        return [{name: value for name, value in each.headers if name.lower() in made} for each in seen]
+
+    assert arrived({"rules": rules}) == [{"x-user": "ours"}] * 2
+    assert arrived({"when": posted, "rules": rules}) == [{}] * 2  # which is not asked about
 
 
 def _certificates(**source: str) -> Manifest:

@@ -35,11 +35,11 @@ def moment(value: object) -> str | None:
     """Return a time of RFC 3339 as a text that sorts by age, whatever its zone; None for anything else."""
     try:
         time = datetime.fromisoformat(value) if isinstance(value, str) else None
-    except ValueError:
+        if time is None or time.tzinfo is None:
+            return None
+        return time.astimezone(UTC).isoformat(timespec="microseconds")
+    except (ValueError, OverflowError):  # a zone may lead out of all years
         return None
-    if time is None or time.tzinfo is None:
-        return None
-    return time.astimezone(UTC).isoformat(timespec="microseconds")
 
 
 class ObjectId(NamedTuple):

@@ -36,7 +36,6 @@ def auth_policy(document: Document, root: Node, _settings: Settings) -> Policy:
     written = next((block for block in Block if block in spec), None)
     proper = spec if written is None else spec[written]
     strategy = proper.get("strategy") if written is not None else None
-    created = root["metadata"].get("creationTimestamp")
     return Policy(
         ref=PolicyRef(document.kind, document.home, document.name, document.group),
         span=document.span,
@@ -46,10 +45,16 @@ def auth_policy(document: Document, root: Node, _settings: Settings) -> Policy:
         written=written,
         strategy=Strategy(strategy.text) if strategy is not None else Strategy.ATOMIC,
         rules=dict(_rules(proper)),
-        created=moment(created.value) if created is not None else None,
+        created=_moment(root["metadata"], "creationTimestamp"),
         audit=is_audit(root),
-        deleted="deletionTimestamp" in root["metadata"],
+        deleted=_moment(root["metadata"], "deletionTimestamp") is not None,
     )
+
+
+def _moment(metadata: Node, name: str) -> str | None:
+    """Return a time of an object; None where it has none, which may be written as null."""
+    time = metadata.get(name)
+    return moment(time.value) if time is not None else None
 
 
 def _target(ref: Node, namespace: str) -> RulesOfGateway | RulesOfRoute:
