@@ -119,11 +119,12 @@ def test_what_keeps_the_question_from_being_asked() -> None:
     assert not asked("127.0.0.1:1", live(), Selected("auth.identity.sub")).allowed, "there is no subject"
 
 
-@pytest.mark.parametrize("name", ["subject", "subject_kind", "resource", "resource_kind", "permission"])
+PARTS = ("subject", "subject_kind", "resource", "resource_kind", "permission")
+
+
+@pytest.mark.parametrize("name", PARTS)
 def test_a_check_that_lacks_a_name_denies_and_asks_nobody(name: str) -> None:
-    names = {
-        each: LiteralValue(each) for each in ("subject", "subject_kind", "resource", "resource_kind", "permission")
-    }
+    names = {part: LiteralValue(part) for part in PARTS}
     with database(HAS) as (handler, endpoint):
         whole = PermissionCheck(endpoint, insecure=True, **names)
         assert evaluate(scheme(Authorization("db", whole)), request(), live()).allowed
