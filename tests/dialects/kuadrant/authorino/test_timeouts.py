@@ -92,7 +92,7 @@ class Noting:
         return self._fetcher.fetch(method, url, headers, body)
 
 
-def parts(url: str, name: str) -> dict[str, Any]:
+def parts(url: str) -> dict[str, dict[str, Any]]:
     token = ClientCredentials(f"{url}/token", "me", SecretRef("client", "word"), timeout=7)
     opaque = Identity("oauth2", Introspection(f"{url}/introspect", credentials="client", timeout=6))
     module = FetchedModule(HttpCall(f"{url}/module", timeout=8))
@@ -105,7 +105,7 @@ def parts(url: str, name: str) -> dict[str, Any]:
         "client": {"metadata": (Metadata("a", HttpCall(f"{url}/me", client=token, timeout=9)),)},
         "uma": {"metadata": (Metadata("a", UmaResources(url, "client", timeout=9)),)},
         "module": {"authorizations": (Authorization("a", Rego("", fetched=module)),)},
-    }[name]
+    }
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_each_question_has_its_timeout(server: Backend, name: str, timeouts: dic
         "/module": Reply({"result": {"raw": "allow = true"}}),
     }
     noting = Noting(server.url)
-    written = parts(server.url, name)
+    written = parts(server.url)[name]
     rules = written.pop("authorizations", ())
     guarded = scheme(*rules, **{"identities": [everybody()], **written})
     assert evaluate(guarded, BEARER, holding(CLIENT, fetcher=noting, cache=AnswerCache())).allowed
