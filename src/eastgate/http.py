@@ -90,9 +90,20 @@ class HttpClient:
         self._tls = tls
         self._proxy_https = proxy_https
 
-    def request(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None = None) -> HttpResponse:
-        """Return the response, of whatever status; raises `RequestFailed`. `split_url` must take the URL."""
-        deadline = time.monotonic() + self._timeout
+    def request(
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        body: bytes | None = None,
+        *,
+        timeout: float | None = None,
+    ) -> HttpResponse:
+        """Return the response, of whatever status; raises `RequestFailed`. `split_url` must take the URL.
+
+        `timeout` is for this request, in place of the client's.
+        """
+        deadline = time.monotonic() + (self._timeout if timeout is None else timeout)
         server = origin(url)
         for _ in range(MAX_REDIRECTS + 1):
             response = self._send(method, url, headers, body, deadline)

@@ -67,6 +67,8 @@ class DocumentExpression:
     mentions: frozenset[Path]
     type: str
     """The name of its type, DYN where only the document decides it."""
+    compares_texts: bool
+    """Whether it has an answer, true or false, wherever all that it mentions are texts."""
     tree: Node = field(repr=False, compare=False)
     _compiled: Any = field(repr=False, compare=False)
 
@@ -108,7 +110,8 @@ def compile_document_cel(text: str, roots: tuple[str, ...] = ROOTS) -> DocumentE
     if _most_text(tree, {}) > MAX_TEXT:
         return CelProblem(f"the expression can make a text of more than {MAX_TEXT:,} characters", 0, len(text))
     mentions = {*_mentions(tree, roots), *((BODY,) if any(map(_reads_body, walk(tree))) else ())}
-    return DocumentExpression(text, frozenset(mentions), compiled.return_type().name(), tree, compiled)
+    kind, compares_texts = compiled.return_type().name(), _compares_texts(tree, roots)
+    return DocumentExpression(text, frozenset(mentions), kind, compares_texts, tree, compiled)
 
 
 def _reads_body(node: Node) -> bool:
@@ -182,6 +185,29 @@ def _path(node: Node, roots: tuple[str, ...]) -> Path | None:
             return None if before is None else (*before, name)
         case _:
             return None
+
+
+def _compares_texts(node: Node, roots: tuple[str, ...]) -> bool:
+    """Return whether an expression does nothing but compare members of the roots with texts that are written out."""
+    match node:
+        case Call("_&&_" | "_||_" | "!_", parts):
+            return all(_compares_texts(part, roots) for part in parts)
+        case Call("_==_" | "_!=_" | "startsWith" | "endsWith" | "contains", (left, right)):
+            return _is_text(left, roots) and _is_text(right, roots)
+        case Call("@in", (member, CreateList(items))):
+            return _is_text(member, roots) and all(isinstance(item, Literal) for item in items)
+        case _:
+            return False
+
+
+def _is_text(node: Node, roots: tuple[str, ...]) -> bool:
+    match node:
+        case Literal(str()):
+            return True
+        case Select(Local(name, bound=False), _, tested=False):
+            return name in roots
+        case _:
+            return False
 
 
 def _copy(document: Mapping[str, object], data: dict[str, object], path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 import grpc
@@ -119,15 +118,16 @@ def test_what_keeps_the_question_from_being_asked() -> None:
     assert not asked("127.0.0.1:1", live(), Selected("auth.identity.sub")).allowed, "there is no subject"
 
 
-@pytest.mark.parametrize("name", ["subject", "subject_kind", "resource", "resource_kind", "permission"])
+PARTS = ("subject", "subject_kind", "resource", "resource_kind", "permission")
+
+
+@pytest.mark.parametrize("name", PARTS)
 def test_a_check_that_lacks_a_name_denies_and_asks_nobody(name: str) -> None:
-    names = {
-        each: LiteralValue(each) for each in ("subject", "subject_kind", "resource", "resource_kind", "permission")
-    }
+    names: dict[str, Any] = {part: LiteralValue(part) for part in PARTS}
     with database(HAS) as (handler, endpoint):
         whole = PermissionCheck(endpoint, insecure=True, **names)
         assert evaluate(scheme(Authorization("db", whole)), request(), live()).allowed
-        lacking = replace(whole, **{name: None})
+        lacking = PermissionCheck(endpoint, insecure=True, **{**names, name: None})
         judged = evaluate(scheme(Authorization("db", lacking)), request(), live())
     assert (judged.allowed, judged.status, len(handler.asked)) == (False, 403, 1)
 

@@ -134,6 +134,44 @@ def asked(guarded: Scheme, facts: RequestFacts = NO_HEADERS, services: Services 
     return evaluate(guarded, facts, services)
 
 
+NO_METHOD = request(method=UNKNOWN, host=UNKNOWN, headers=UNKNOWN)
+
+
+@pytest.mark.parametrize(
+    "predicate",
+    [
+        "request.method == 'GET'",
+        "'GET' != request.method",
+        "!(request.method in ['GET', 'HEAD'])",
+        "request.method == 'GET' || request.host.endsWith('.example.com')",
+        "request.host.startsWith('a') && request.host.contains('b')",
+    ],
+)
+def test_a_comparison_of_a_text_that_every_request_has_does_not_err(predicate: str) -> None:
+    for when in (CelPredicate(predicate), All((CelPredicate(predicate, at_gateway=True),))):
+        assert asked(scheme(when=when), NO_METHOD).allowed
+        assert not asked(scheme(rule("request.path eq /other"), when=when), NO_METHOD).allowed
+
+
+@pytest.mark.parametrize(
+    "predicate",
+    [
+        "request.method == 'GET' && request.headers.x == '1'",
+        "request.headers['x'] != '1'",
+        "int(request.method) == 1",
+        "request.method[0] == 'G'",
+        "request.method + request.headers.x == 'GET'",
+        "request.method.matches(request.host)",
+        "request.method.size() > 3",
+        "request.method.charAt(5) == ''",
+        "request.method < request.host",
+        "request.method ? true : false",
+    ],
+)
+def test_any_other_expression_on_the_unknown_may_err(predicate: str) -> None:
+    assert not asked(scheme(when=CelPredicate(predicate)), NO_METHOD).allowed
+
+
 def test_a_scheme_that_may_not_concern_a_request_must_allow_it() -> None:
     assert asked(scheme(rule("request.method eq GET"), when=MAYBE)).allowed
     assert not asked(scheme(rule("request.method eq PUT"), when=MAYBE)).allowed

@@ -15,6 +15,7 @@ from eastgate.dialects.kuadrant.authorino.model import (
     Credentials,
     FetchedModule,
     HttpCall,
+    Introspection,
     LiteralValue,
     PermissionCheck,
     Plain,
@@ -52,6 +53,9 @@ AUTHENTICATIONS = {
     ),
     f"x509: {{{SELECTOR}, source: {{}}}}": X509(FRIENDS),
     "plain: {expression: request.method}": Plain(expression="request.method"),
+    "oauth2Introspection: {endpoint: 'https://idp', credentialsRef: {name: c}, timeout: 700}": Introspection(
+        "https://idp", "access_token", "c", 0.7
+    ),
 }
 
 
@@ -75,9 +79,14 @@ METADATA = {
         client=ClientCredentials("https://idp/token", "me", SecretRef("s", "k"), ("a", "b"), (("x", "z"),), False),
     ),
     "http: {url: 'http://a', contentType: application/x-www-form-urlencoded, credentials: {}}": HttpCall("http://a"),
-    "userInfo: {identitySource: idp, timeout: 5}": UserInfo("idp"),
+    "userInfo: {identitySource: idp, timeout: 5}": UserInfo("idp", timeout=0.005),
     "userInfo: {userInfoUrl: 'https://idp/me'}": UserInfo(url="https://idp/me"),
-    "uma: {endpoint: 'https://idp/uma', credentialsRef: {name: c}, timeout: 9}": UmaResources("https://idp/uma", "c"),
+    "uma: {endpoint: 'https://idp/uma', credentialsRef: {name: c}, timeout: 0}": UmaResources(
+        "https://idp/uma", "c", 0
+    ),
+    f"http: {{url: 'http://a', timeout: 2500, oauth2: {{{CLIENT}, timeout: 100}}}}": HttpCall(
+        "http://a", client=ClientCredentials("https://idp/token", "me", SecretRef("s", "k"), timeout=0.1), timeout=2.5
+    ),
 }
 
 

@@ -39,7 +39,7 @@ def send(call: HttpCall, evaluation: Evaluation, server: str) -> ServerResponse 
         return with_credential
     url, headers, body = with_credential
     try:
-        return fetcher.fetch(call.method, url, headers, body)
+        return fetcher.fetch(call.method, url, headers, body, call.timeout)
     except Unavailable as problem:
         return Broken(f"{server[0].upper()}{server[1:]} cannot be asked: {problem}.")
 

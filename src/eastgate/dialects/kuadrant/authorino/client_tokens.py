@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Callable, Mapping
+from typing import Final, TypeAlias
 from urllib.parse import quote_plus, urlencode
 
 from eastgate.dialects.kuadrant.authorino.context import Evaluation
-from eastgate.dialects.kuadrant.authorino.facts import Fetcher, ServerResponse, Unavailable
+from eastgate.dialects.kuadrant.authorino.facts import ServerResponse, Unavailable
 from eastgate.dialects.kuadrant.authorino.findings import Broken, Found, NotKnown
 from eastgate.dialects.kuadrant.authorino.model import ClientCredentials
 from eastgate.languages.jwt.strict_json import Json, JsonProblem, read_object
@@ -18,6 +18,7 @@ __all__ = ["client_token", "request_token"]
 
 _EARLY: Final = 10  # seconds before its end at which a token is no longer sent
 _UNLIMITED: Final = 300  # seconds for which a token is kept that does not say when it ends
+_Post: TypeAlias = Callable[[Mapping[str, str], bytes], ServerResponse]
 
 
 def client_token(client: ClientCredentials, evaluation: Evaluation, server: str) -> str | NotKnown | Broken:
@@ -30,7 +31,14 @@ def client_token(client: ClientCredentials, evaluation: Evaluation, server: str)
     if client.scopes:
         parameters["scope"] = " ".join(client.scopes)
     return request_token(
-        client.token_url, client.client, password, evaluation, server, parameters=parameters, cached=client.cached
+        client.token_url,
+        client.client,
+        password,
+        evaluation,
+        server,
+        parameters=parameters,
+        cached=client.cached,
+        timeout=client.timeout,
     )
 
 
@@ -43,6 +51,7 @@ def request_token(
     *,
     parameters: Mapping[str, str],
     cached: bool = True,
+    timeout: float | None = None,
 ) -> str | NotKnown | Broken:
     """Return a token of this client: one that is kept, or one that the server at `url` issues now."""
     fetcher, cache = evaluation.services.fetcher, evaluation.services.cache
@@ -55,7 +64,8 @@ def request_token(
     text = password.decode("utf-8", "replace")
     evaluation.secrets.add_proven(text)
     try:
-        claims = _ask(fetcher, url, client, text, {"grant_type": "client_credentials", **parameters})
+        form = {"grant_type": "client_credentials", **parameters}
+        claims = _ask(lambda headers, body: fetcher.fetch("POST", url, headers, body, timeout), client, text, form)
     except Unavailable as problem:
         return Broken(f"No token can be asked for: {problem}.")
     token = claims.get("access_token")
@@ -67,23 +77,19 @@ def request_token(
     return token
 
 
-def _ask(fetcher: Fetcher, url: str, client: str, password: str, form: Mapping[str, str]) -> Mapping[str, Json]:
+def _ask(post: _Post, client: str, password: str, form: Mapping[str, str]) -> Mapping[str, Json]:
     """Ask with the credentials in a header, and where that is refused, in the body."""
+    plain = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
     pair = base64.b64encode(f"{quote_plus(client)}:{quote_plus(password)}".encode()).decode()
-    answer = _post(fetcher, url, {"Authorization": f"Basic {pair}"}, form)
+    answer = post({**plain, "Authorization": f"Basic {pair}"}, urlencode(form).encode())
     if answer.status in (400, 401):
-        answer = _post(fetcher, url, {}, {**form, "client_id": client, "client_secret": password})
+        answer = post(plain, urlencode({**form, "client_id": client, "client_secret": password}).encode())
     if not 200 <= answer.status < 300:
         raise Unavailable(f"the token endpoint answers {answer.status}")
     try:
         return read_object(answer.body)
     except JsonProblem as problem:
         raise Unavailable(f"the answer of the token endpoint {problem}") from None
-
-
-def _post(fetcher: Fetcher, url: str, headers: Mapping[str, str], form: Mapping[str, str]) -> ServerResponse:
-    plain = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
-    return fetcher.fetch("POST", url, {**plain, **headers}, urlencode(form).encode())
 
 
 def _lifetime(seconds: object) -> float:

@@ -39,6 +39,8 @@ __all__ = ["ConditionResult", "evaluate_condition", "regex_problem"]
 
 _SHOWN = 200  # characters of what a pattern saw
 
+_TEXTS = frozenset({("request", "method"), ("request", "host")})  # that every request has
+
 _VERDICTS = {HOLDS: StepVerdict.ACCEPTED, FAILS: StepVerdict.REFUSED, ERRS: StepVerdict.ERROR}
 
 
@@ -189,7 +191,8 @@ def _predicate(predicate: CelPredicate, document: AuthorizationJson) -> _PartOut
     if isinstance(expression, CelProblem):
         return _PartOutcome(ERRS, f"The expression cannot be understood: {expression.message}.")
     if unknown := document.unknown_to(expression.mentions):
-        return _PartOutcome(ANYTHING, f"The expression depends on {unknown}, which is not known.", unknown=unknown)
+        possible = EITHER if expression.compares_texts and expression.mentions <= _TEXTS else ANYTHING
+        return _PartOutcome(possible, f"The expression depends on {unknown}, which is not known.", unknown=unknown)
     try:
         answer = expression.evaluate(document.plain_for(expression.mentions))
     except CelEvaluationError as error:

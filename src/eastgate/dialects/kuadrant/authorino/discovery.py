@@ -15,7 +15,7 @@ __all__ = ["discovered"]
 _KEPT: Final = 300  # seconds
 
 
-def discovered(url: str, evaluation: Evaluation) -> Mapping[str, object] | Broken:
+def discovered(url: str, evaluation: Evaluation, timeout: float | None = None) -> Mapping[str, object] | Broken:
     """Return the configuration at a URL. There must be a fetcher."""
     fetcher, cache = evaluation.services.fetcher, evaluation.services.cache
     if fetcher is None:
@@ -25,7 +25,7 @@ def discovered(url: str, evaluation: Evaluation) -> Mapping[str, object] | Broke
     if held is not None and isinstance(held.value, Mapping):
         return held.value
     try:
-        answer = fetcher.fetch("GET", url, {"Accept": "application/json"}, None)
+        answer = fetcher.fetch("GET", url, {"Accept": "application/json"}, None, timeout)
         if answer.status != 200:
             raise Unavailable(f"{url} answers {answer.status}")
         configuration = read_object(answer.body)

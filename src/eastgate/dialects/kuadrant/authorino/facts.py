@@ -145,8 +145,13 @@ class Background(Protocol):
 class Fetcher(Protocol):
     """Asks servers over HTTP. Raises `Unavailable`."""
 
-    def fetch(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> ServerResponse:
-        """Send one request and return its response, of whatever status."""
+    def fetch(
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes | None, timeout: float | None = None
+    ) -> ServerResponse:
+        """Send one request and return its response, of whatever status.
+
+        `timeout` is what a scheme asks for, in seconds: 0 is as long as the fetcher ever waits.
+        """
         ...
 
 

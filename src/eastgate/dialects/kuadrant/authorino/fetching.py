@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from urllib.parse import SplitResult, urlsplit
 
 from eastgate.dialects.kuadrant.authorino.addresses import url_problem
@@ -13,24 +13,37 @@ from eastgate.http import MAX_BYTES, MAX_REDIRECTS, Failure, HttpClient, Request
 if TYPE_CHECKING:
     import ssl
 
-__all__ = ["HttpFetcher"]
+__all__ = ["LONGEST_WAIT", "HttpFetcher"]
+
+LONGEST_WAIT: Final = 10.0
+"""Seconds that a scheme can have a request wait for a server."""
 
 
 class HttpFetcher:
-    """Satisfies `Fetcher`. `timeout` bounds a question as a whole, in seconds. No proxy is used."""
+    """Satisfies `Fetcher`. No proxy is used.
+
+    `timeout` bounds a question as a whole, in seconds, where the scheme does not.
+    """
 
     def __init__(self, timeout: float = 3, tls: ssl.SSLContext | None = None) -> None:
         self._client = HttpClient(timeout, tls)
 
-    def fetch(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> ServerResponse:
+    def fetch(
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes | None, timeout: float | None = None
+    ) -> ServerResponse:
         """Return the answer, of whatever status. Raises `Unavailable`, which never repeats the URL's query."""
         if problem := url_problem(url):
             raise Unavailable(f"the address {problem}")
         try:
-            response = self._client.request(method, url, headers, body)
+            response = self._client.request(method, url, headers, body, timeout=_bounded(timeout))
         except RequestFailed as failed:
             raise Unavailable(f"{_without_secrets(failed.url)} {_explain(failed)}") from None
         return ServerResponse(response.status, response.body, response.content_type)
+
+
+def _bounded(timeout: float | None) -> float | None:
+    """Return how long to wait where a scheme asks for `timeout`: 0 has no limit of its own."""
+    return timeout if timeout is None else min(timeout or LONGEST_WAIT, LONGEST_WAIT)
 
 
 def _explain(failed: RequestFailed) -> str:

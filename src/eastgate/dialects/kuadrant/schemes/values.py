@@ -39,7 +39,7 @@ __all__ = [
 
 LONGEST_KEPT = 31_536_000  # seconds: a year
 TIMEOUT: Field[Settings] = Field(Whole(0, 2**31 - 1, what="a number of milliseconds"))
-"""The time that Authorino waits for an answer. It changes no decision."""
+"""The time to wait for an answer. 0 has no limit."""
 KEPT_SECONDS = Whole(1, LONGEST_KEPT, codes.TTL, "a number of seconds")
 
 

@@ -30,7 +30,9 @@ def by_introspection(introspection: Introspection, credentials: Credentials, eva
         return headers
     form = {"token": token, "token_type_hint": introspection.token_type_hint or "access_token"}
     try:
-        answer = evaluation.services.fetcher.fetch("POST", introspection.url, headers, urlencode(form).encode())
+        answer = evaluation.services.fetcher.fetch(
+            "POST", introspection.url, headers, urlencode(form).encode(), introspection.timeout
+        )
     except Unavailable as problem:
         return Broken(f"The issuer cannot be asked about the token: {problem}.")
     if answer.status != 200:

@@ -31,28 +31,29 @@ def by_uma(uma: UmaResources, evaluation: Evaluation) -> Finding:
     secret = evaluation.services.secret(evaluation.scheme.namespace, uma.credentials)
     if secret is None:
         return Broken(f"There is no Secret {uma.credentials} with the credentials for {_SERVER}.")
-    endpoints = _endpoints(uma.url, evaluation)
+    endpoints = _endpoints(uma, evaluation)
     if isinstance(endpoints, Broken):
         return endpoints
     token_url, resources_url = endpoints
     client = secret.data.get("clientID", b"").decode("utf-8", "replace")
     password = secret.data.get("clientSecret", b"")
-    token = request_token(token_url, client, password, evaluation, _SERVER, parameters={})
+    token = request_token(token_url, client, password, evaluation, _SERVER, parameters={}, timeout=uma.timeout)
     if not isinstance(token, str):
         return token
     try:
-        resources = _resources(resources_url, evaluation.request.path, token, evaluation)
+        resources = _resources(resources_url, evaluation.request.path, token, evaluation, uma.timeout)
     except Unavailable as problem:
         return Broken(f"{_SERVER[0].upper()}{_SERVER[1:]} cannot be asked: {problem}.")
     return Found(resources, evaluation.secrets.mask_answer(resources), "The server answered.")
 
 
-def _endpoints(url: str, evaluation: Evaluation) -> tuple[str, str] | Broken:
+def _endpoints(uma: UmaResources, evaluation: Evaluation) -> tuple[str, str] | Broken:
     """Return where tokens are issued, and where resources are registered."""
-    configuration = discovered(url.removesuffix("/") + "/.well-known/uma2-configuration", evaluation)
+    url = uma.url.removesuffix("/") + "/.well-known/uma2-configuration"
+    configuration = discovered(url, evaluation, uma.timeout)
     if isinstance(configuration, Broken):
         return configuration
-    if configuration.get("issuer") != url:
+    if configuration.get("issuer") != uma.url:
         return Broken(f"The configuration of {_SERVER} is that of another issuer.")
     endpoints = [configuration.get(name) for name in ("token_endpoint", "resource_registration_endpoint")]
     match endpoints:
@@ -61,8 +62,8 @@ def _endpoints(url: str, evaluation: Evaluation) -> tuple[str, str] | Broken:
     return Broken(f"The configuration of {_SERVER} lacks an endpoint.")
 
 
-def _resources(url: str, path: str, token: str, evaluation: Evaluation) -> list[object]:
-    names = _get(f"{url}?{urlencode({'uri': path})}", token, evaluation)
+def _resources(url: str, path: str, token: str, evaluation: Evaluation, timeout: float | None) -> list[object]:
+    names = _get(f"{url}?{urlencode({'uri': path})}", token, evaluation, timeout)
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise Unavailable("its answer is not a list of resources")
     if len(names) > _MOST:
@@ -70,17 +71,17 @@ def _resources(url: str, path: str, token: str, evaluation: Evaluation) -> list[
     resources: list[object] = []
     for name in names:
         try:
-            resources.append(_get(f"{url}/{quote(str(name), safe='')}", token, evaluation))
+            resources.append(_get(f"{url}/{quote(str(name), safe='')}", token, evaluation, timeout))
         except Unavailable:
             continue
     return resources
 
 
-def _get(url: str, token: str, evaluation: Evaluation) -> Json:
+def _get(url: str, token: str, evaluation: Evaluation, timeout: float | None) -> Json:
     fetcher = evaluation.services.fetcher
     assert fetcher is not None  # noqa: S101 - the caller has looked
     headers: Mapping[str, str] = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
-    answer = fetcher.fetch("GET", url, headers, None)
+    answer = fetcher.fetch("GET", url, headers, None, timeout)
     if not 200 <= answer.status < 300:
         raise Unavailable(f"it answers {answer.status}")
     try:

@@ -31,10 +31,11 @@ def by_user_info(info: UserInfo, evaluation: Evaluation) -> Finding:
         return Broken(f"The caller is not recognized by a token of {issuer}.")
     if evaluation.services.fetcher is None:
         return NotKnown("what the issuer would say about the caller")
-    return _ask(info.url if issuer is None else _endpoint(issuer, evaluation), recognized, evaluation)
+    url = info.url if issuer is None else _endpoint(issuer, evaluation, info.timeout)
+    return _ask(url, recognized, evaluation, info.timeout)
 
 
-def _ask(url: str | Broken, recognized: Identity, evaluation: Evaluation) -> Finding:
+def _ask(url: str | Broken, recognized: Identity, evaluation: Evaluation, timeout: float | None) -> Finding:
     token = credential(recognized.credentials, evaluation.request)
     if isinstance(url, Broken):
         return url
@@ -44,7 +45,8 @@ def _ask(url: str | Broken, recognized: Identity, evaluation: Evaluation) -> Fin
     assert fetcher is not None  # noqa: S101 - the caller has looked
     evaluation.secrets.add_proven(token)
     try:
-        answer = fetcher.fetch("GET", url, {"Authorization": f"Bearer {token}", "Accept": "application/json"}, None)
+        headers = {"Authorization": f"Bearer {token}", "Accept": "application/json"}
+        answer = fetcher.fetch("GET", url, headers, None, timeout)
     except Unavailable as problem:
         return Broken(f"The issuer cannot be asked about the caller: {problem}.")
     return read_answer(answer, evaluation)
@@ -59,8 +61,8 @@ def _issuer(info: UserInfo, evaluation: Evaluation) -> str | Broken | None:
     return Broken(f"There is no identity {info.identity} with the URL of an issuer.")
 
 
-def _endpoint(issuer: str, evaluation: Evaluation) -> str | Broken:
-    configuration = discovered(issuer.rstrip("/") + _WELL_KNOWN, evaluation)
+def _endpoint(issuer: str, evaluation: Evaluation, timeout: float | None) -> str | Broken:
+    configuration = discovered(issuer.rstrip("/") + _WELL_KNOWN, evaluation, timeout)
     if isinstance(configuration, Broken):
         return configuration
     endpoint = configuration.get("userinfo_endpoint")

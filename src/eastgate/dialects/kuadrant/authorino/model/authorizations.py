@@ -79,7 +79,7 @@ class SubjectAccess(Part):
 
 @dataclass(frozen=True, slots=True)
 class PermissionCheck(Part):
-    """A permission of a subject on a resource, which a SpiceDB server knows. Nothing is granted where one is missing."""
+    """A permission of a subject on a resource, which a SpiceDB server knows. One that lacks a name is never granted."""
 
     endpoint: str
     subject: Value | None = None

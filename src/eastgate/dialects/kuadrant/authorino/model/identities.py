@@ -116,6 +116,7 @@ class Introspection(Constant):
     url: str
     token_type_hint: str = ""
     credentials: str = ""  # the name of a Secret with clientID and clientSecret
+    timeout: float | None = None  # in seconds; 0: no limit
 
 
 @dataclass(frozen=True, slots=True)

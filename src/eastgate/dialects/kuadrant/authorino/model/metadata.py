@@ -26,6 +26,7 @@ class ClientCredentials(Constant):
     scopes: tuple[str, ...] = ()
     parameters: tuple[tuple[str, str], ...] = ()
     cached: bool = True
+    timeout: float | None = None  # in seconds; 0: no limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,7 @@ class HttpCall(Part):
     """The address, in place of `url`."""
     client: ClientCredentials | None = None
     """The credentials for a token that is sent in place of the shared secret."""
+    timeout: float | None = None  # in seconds; 0: no limit
 
     @property
     def looks_at_path(self) -> bool:
@@ -60,6 +62,7 @@ class UserInfo(Constant):
 
     identity: str = ""
     url: str = ""
+    timeout: float | None = None  # in seconds; 0: no limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,7 @@ class UmaResources(Part):
 
     url: str
     credentials: str  # the name of a Secret with clientID and clientSecret
+    timeout: float | None = None  # in seconds; 0: no limit
 
 
 MetadataSource: TypeAlias = HttpCall | UserInfo | UmaResources

@@ -6,7 +6,7 @@ from eastgate.dialects.kuadrant.authorino.model import Cache
 from eastgate.dialects.kuadrant.schemes.meaning.values import value_of
 from eastgate.manifests.node import Node
 
-__all__ = ["cache_of", "first_of", "is_set", "priority_of", "seconds_of", "text_of"]
+__all__ = ["cache_of", "first_of", "is_set", "priority_of", "seconds_of", "text_of", "timeout_of"]
 
 
 def first_of(node: Node, *names: str) -> Node | None:
@@ -28,6 +28,12 @@ def seconds_of(node: Node, name: str, otherwise: int = 0) -> int:
     """Return a number of seconds, or what stands for it where there is none."""
     seconds = node.get(name)
     return seconds.number if seconds is not None else otherwise
+
+
+def timeout_of(node: Node) -> float | None:
+    """Return the `timeout` of a question, in seconds; None where there is none."""
+    milliseconds = node.get("timeout")
+    return milliseconds.number / 1000 if milliseconds is not None else None
 
 
 def priority_of(entry: Node) -> int:

@@ -18,7 +18,14 @@ from eastgate.dialects.kuadrant.authorino.model import (
 )
 from eastgate.dialects.kuadrant.schemes.credentials import read_credentials
 from eastgate.dialects.kuadrant.schemes.identities import secrets_of
-from eastgate.dialects.kuadrant.schemes.meaning.fields import cache_of, first_of, is_set, priority_of, text_of
+from eastgate.dialects.kuadrant.schemes.meaning.fields import (
+    cache_of,
+    first_of,
+    is_set,
+    priority_of,
+    text_of,
+    timeout_of,
+)
 from eastgate.dialects.kuadrant.schemes.meaning.values import Patterns, all_of, properties, texts
 from eastgate.manifests.node import Node
 
@@ -68,6 +75,7 @@ def _method(entry: Node) -> Method:
                 text_of(first_of(method, "tokenIntrospectionUrl", "endpoint")),
                 text_of(method.get("tokenTypeHint"), "access_token"),
                 method["credentialsRef"]["name"].text,
+                timeout_of(method),
             )
         case "plain":
             return Plain(text_of(first_of(method, "authJSON", "selector")), text_of(method.get("expression")))

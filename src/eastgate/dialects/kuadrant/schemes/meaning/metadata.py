@@ -14,7 +14,7 @@ from eastgate.dialects.kuadrant.authorino.model import (
     UserInfo,
 )
 from eastgate.dialects.kuadrant.schemes.credentials import read_credentials
-from eastgate.dialects.kuadrant.schemes.meaning.fields import cache_of, first_of, priority_of, text_of
+from eastgate.dialects.kuadrant.schemes.meaning.fields import cache_of, first_of, priority_of, text_of, timeout_of
 from eastgate.dialects.kuadrant.schemes.meaning.values import Patterns, all_of, optional_value, properties, texts
 from eastgate.manifests.node import Node
 
@@ -30,9 +30,10 @@ def read_metadata(name: str, entry: Node, patterns: Patterns) -> Metadata:
 def _source(entry: Node) -> MetadataSource:
     if "userInfo" in entry:
         node = entry["userInfo"]
-        return UserInfo(text_of(node.get("identitySource")), text_of(node.get("userInfoUrl")))
+        return UserInfo(text_of(node.get("identitySource")), text_of(node.get("userInfoUrl")), timeout_of(node))
     if "uma" in entry:
-        return UmaResources(entry["uma"]["endpoint"].text, entry["uma"]["credentialsRef"]["name"].text)
+        node = entry["uma"]
+        return UmaResources(node["endpoint"].text, node["credentialsRef"]["name"].text, timeout_of(node))
     return read_http(entry["http"])
 
 
@@ -59,6 +60,7 @@ def _client(node: Node | None) -> ClientCredentials | None:
         texts(node.get("scopes")),
         tuple((name, value.text) for name, value in (parameters.items() if parameters is not None else ())),
         cache is None or cache.value is True,
+        timeout_of(node),
     )
 
 
@@ -76,4 +78,5 @@ def read_http(node: Node) -> HttpCall:
         credentials=read_credentials(node.get("credentials")),
         url_expression=CelExpression(expression.text) if expression is not None else None,
         client=_client(node.get("oauth2")),
+        timeout=timeout_of(node),
     )
