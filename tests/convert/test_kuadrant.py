@@ -81,3 +81,8 @@ def test_authpolicies_of_v1beta3(name: str) -> None:
 @pytest.mark.parametrize("name", tables("AuthPolicy"))
 def test_authpolicies_of_2022(name: str) -> None:
     check(tables("AuthPolicy")[name], "authpolicy-v1")
+
+
+@pytest.mark.parametrize("name", tables("Kuadrant"))
+def test_authpolicies_of_today_to_2022(name: str) -> None:
+    check(tables("Kuadrant")[name], "authpolicy-v1alpha1")

@@ -229,7 +229,7 @@ GATEWAY_CONDITION = Code(
     "scheme. Only conditions on method, path and host mean the same to both. The policy is not converted.",
     Severity.WARNING,
 )
-PATTERN_SETS = Code(
+NO_WORDS = Code(
     "EG7217",
     "words that the target does not have",
     "The kind that is asked for has no words for a part of the scheme. The policy is not converted.",
