@@ -257,6 +257,20 @@ WHO_CALLS = Code(
     "recognizes callers by what they send. The policy is not converted.",
     Severity.WARNING,
 )
+ONE_HOST = Code(
+    "EG7221",
+    "different policies for one host",
+    "Authorino finds one AuthConfig by the host of a request, and AuthPolicies may be for a listener or a rule of a "
+    "route. Where ways of one host have different effective policies, no AuthConfig is written for it.",
+    Severity.WARNING,
+)
+ASKED_BY_NOBODY = Code(
+    "EG7222",
+    "a proxy must ask Authorino",
+    "An AuthConfig decides about requests that some proxy asks Authorino about, and no manifest says that one does. "
+    "The AuthPolicy stays in force until then.",
+    Severity.WARNING,
+)
 
 # AccessPolicy
 

@@ -6,11 +6,8 @@ for stays as it is.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
-from eastgate import dialects
-from eastgate.api.reading import sort_documents
 from eastgate.cluster.points import is_rule_of
 from eastgate.cluster.targets import RulesOfGateway
 from eastgate.convert import codes
@@ -18,12 +15,12 @@ from eastgate.convert.authconfig_versions import spec_of
 from eastgate.convert.authconfig_words import object_of
 from eastgate.convert.gateway_conditions import sees_alike
 from eastgate.convert.model import Item, Job, Manifest, metadata_of
-from eastgate.convert.unsaid import Unsaid, keep_unsaid
+from eastgate.convert.unsaid import Unsaid, first_error, keep_unsaid
 from eastgate.dialects.kuadrant import proposal
 from eastgate.dialects.kuadrant.policies import Policy
 from eastgate.dialects.kuadrant.settings import KuadrantSettings
 from eastgate.gateway.rules import every_rule
-from eastgate.manifests import Plain, read_text
+from eastgate.manifests import Plain
 
 __all__ = ["PROPOSAL_API_VERSION", "to_proposal"]
 
@@ -107,7 +104,6 @@ def _mentions_secrets(value: Plain) -> bool:
 
 def _check_words(manifest: Manifest, policy: Policy, job: Job) -> None:
     """Raise Unsaid where the kind of 2022 does not take what was written."""
-    reading = read_text("converted.json", json.dumps(manifest), positioned=dialects.reads)
-    errors = sort_documents(reading.documents, job.settings, reading.reporter).reporter.errors
-    for error in errors:
+    error = first_error(manifest, job.settings)
+    if error is not None:
         raise Unsaid(codes.NO_WORDS, f"a policy of 2022 does not have this, {error.code.title}", policy.name_span)

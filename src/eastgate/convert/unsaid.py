@@ -1,12 +1,18 @@
-"""What keeps a whole policy from being converted."""
+"""What keeps a whole policy, or what it becomes, from being written."""
 
 from __future__ import annotations
 
-from eastgate.convert.model import Item, Job
-from eastgate.diagnostics import Code
-from eastgate.diagnostics.spans import Span
+import json
 
-__all__ = ["Unsaid", "keep_unsaid"]
+from eastgate import dialects
+from eastgate.api.reading import sort_documents
+from eastgate.convert.model import Item, Job, Manifest
+from eastgate.diagnostics import Code, Diagnostic
+from eastgate.diagnostics.spans import Span
+from eastgate.manifests import read_text
+from eastgate.settings import Settings
+
+__all__ = ["Unsaid", "first_error", "keep_unsaid"]
 
 
 class Unsaid(Exception):  # noqa: N818 - says what it is
@@ -21,3 +27,9 @@ def keep_unsaid(item: Item, span: Span, unsaid: Unsaid, job: Job) -> None:
     """Keep a policy, and report why."""
     message = f"{unsaid.message}: {item.policy.ref} is not converted"
     job.keep(item.document, unsaid.code, message, unsaid.span or span, help=unsaid.way_out)
+
+
+def first_error(manifest: Manifest, settings: Settings) -> Diagnostic | None:
+    """Return the first error that a manifest has for those who read it; None where it has none."""
+    reading = read_text("converted.json", json.dumps(manifest), positioned=dialects.reads)
+    return next(iter(sort_documents(reading.documents, settings, reading.reporter).reporter.errors), None)
