@@ -20,10 +20,10 @@ def test_the_public_name_knows_them_though_nothing_else_was_imported() -> None:
 
 def test_each_setting_is_of_one_dialect_and_all_are_written() -> None:
     written = Settings().to_json()
-    assert len(written) == 21
+    assert len(written) == 22
     sections = [dialect.settings for dialect in dialects.DIALECTS if dialect.settings is not None]
     names = [field.name for section in sections for field in fields(section)]
-    assert len(names) == len(set(names)) == 12
+    assert len(names) == len(set(names)) == 14
 
 
 def test_settings_are_the_same_however_they_were_made() -> None:

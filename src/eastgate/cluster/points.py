@@ -10,6 +10,7 @@ from eastgate.ir import Unroutable
 from eastgate.records import dataclass
 
 __all__ = [
+    "ANY_LISTENER",
     "DeadEnd",
     "Direction",
     "NamedPoint",
@@ -26,6 +27,10 @@ WorkloadKey: TypeAlias = str
 
 NamedPoint: TypeAlias = GatewayNamed | RouteNamed | BackendNamed
 """A point that is no workload. It may be looked at whether it is declared or not."""
+
+
+ANY_LISTENER = "any"
+"""The listener of a Gateway that no manifest declares, where the route names none: it stands for each that there is."""
 
 
 class RuleNamed(NamedTuple):

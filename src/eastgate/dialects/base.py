@@ -220,7 +220,7 @@ class Dialect(Generic[P]):
 
     def _ours(self, attached: Sequence[Attachment[object]]) -> list[Attachment[P]]:
         return [
-            Attachment(policy, attachment.service, attachment.host)
+            Attachment(policy, attachment.service, attachment.host, attachment.perhaps)
             for attachment in attached
             if isinstance(policy := attachment.policy, self.model)
         ]

@@ -28,7 +28,7 @@ from eastgate.cluster import (
     is_added_label,
 )
 from eastgate.cluster.hosts import find_host, hosts_meaning
-from eastgate.cluster.points import NamedPoint, Point, RuleNamed, is_rule_of
+from eastgate.cluster.points import ANY_LISTENER, NamedPoint, Point, RuleNamed, is_rule_of
 from eastgate.ir import Attachment, PolicyRef
 
 __all__ = ["Attachments", "Targeting"]
@@ -155,7 +155,24 @@ class Attachments(Generic[P]):
             targets.append(RulesOfGateway(gateway.namespace, gateway.name, point.listener))
         shelves = (self._shelves.get(target, _EMPTY).values() for target in targets if is_rule_of(point, target))
         attached = {order: attachment for shelf in shelves for _, order, attachment in shelf}
+        attached |= self._at_any_listener(point)
         return self._with_references(tuple(attached[order] for order in sorted(attached)))
+
+    def _at_any_listener(self, point: RuleNamed) -> dict[_Order, Attachment[P]]:
+        """Return the attachments by listeners of a Gateway that nobody declared: any may be the way in."""
+        gateway = point.gateway
+        if gateway is None or point.listener != ANY_LISTENER:
+            return {}
+        if f"{gateway.namespace}/{gateway.name}" in self._world.gateways:
+            return {}
+        return {
+            _order(ref, None): Attachment(self.policies[ref], perhaps=True)
+            for ref in self._about_rules
+            for target in self.policies[ref].targets
+            if isinstance(target, RulesOfGateway)
+            and target.listener is not None
+            and is_rule_of(point._replace(listener=target.listener), target)
+        }
 
     def at_host(self, point: HostNamed) -> tuple[Attachment[P], ...]:
         """Return the attachments of all policies for a host, or for a wildcard that means it, sorted by policy name."""

@@ -132,7 +132,7 @@ class Engine(Generic[P]):
 
     def _with_same_policies(self, attached: Sequence[Attachment[P]]) -> Program:
         """Return the program of a rule of a route, which all rules share that the same policies target."""
-        same = (RuleNamed, *(attachment.policy for attachment in attached))
+        same = (RuleNamed, *(part for attachment in attached for part in (attachment.policy, attachment.perhaps)))
         program = self._classes.get(same)
         if program is None:
             program = self._classes[same] = compile_layers(self._assemble(attached, ()))

@@ -21,7 +21,7 @@ from eastgate.cluster import (
     World,
 )
 from eastgate.cluster.gateways import BACKEND_KINDS
-from eastgate.cluster.points import DeadEnd, NamedPoint, Point, RuleNamed
+from eastgate.cluster.points import ANY_LISTENER, DeadEnd, NamedPoint, Point, RuleNamed
 from eastgate.cluster.targets import BackendNamed, GatewayNamed, RouteNamed
 from eastgate.gateway import BackendRef, Routed, RoutingTable
 from eastgate.gateway.hostnames import comparable, hostnames_of
@@ -211,7 +211,7 @@ def _assumed(parent: ParentRef, route: Route, request: Request) -> Gateway:
     protocol, usual = ("TLS", 443) if _is_stream(route) else ("HTTP", 80)
     port = parent.port or (asked if isinstance(asked, int) else usual)
     everybody = AllowedRoutes(RoutesFrom.ALL)
-    listener = Listener(parent.section_name or "any", port, protocol, allowed_routes=everybody)
+    listener = Listener(parent.section_name or ANY_LISTENER, port, protocol, allowed_routes=everybody)
     return Gateway(parent.namespace, parent.name, (listener,))
 
 

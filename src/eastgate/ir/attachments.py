@@ -19,9 +19,11 @@ P_co = TypeVar("P_co", covariant=True)
 class Attachment(Generic[P_co]):
     """A policy at a point; `service` is the Service through which it got to a workload, if it targets one.
 
-    `host` is that of the point, where policies are found by host.
+    `host` is that of the point, where policies are found by host. `perhaps`: it is unknown whether the policy is
+    about the point.
     """
 
     policy: P_co
     service: str | None = None
     host: str | None = None
+    perhaps: bool = False

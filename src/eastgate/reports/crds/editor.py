@@ -65,8 +65,9 @@ def _of_kind(shape: Record[Any], kind: Readable) -> Schema:
     return schema
 
 
-def _schema(shape: Shape[Any]) -> Schema:
-    schema = _types(shape)
+def _schema(shape: Shape[Any], inside: frozenset[int] = frozenset()) -> Schema:
+    """Return the schema of a shape; `inside` are the records around it, of which none is written out again."""
+    schema = _types(shape, inside)
     for rule in rules_of(shape):
         schema |= {name: value for name, value in rule.schema.items() if not name.startswith("x-")}
         if rule.schema.get("x-kubernetes-list-type") == "set":
@@ -74,7 +75,7 @@ def _schema(shape: Shape[Any]) -> Schema:
     return schema
 
 
-def _types(shape: Shape[Any]) -> Schema:
+def _types(shape: Shape[Any], inside: frozenset[int]) -> Schema:
     match shape:
         case Text():
             return {"type": "string"}
@@ -85,12 +86,13 @@ def _types(shape: Shape[Any]) -> Schema:
         case Flag():
             return {"type": "boolean"}
         case ListOf():
-            return {"type": "array", "items": _schema(shape.item)}
+            return {"type": "array", "items": _schema(shape.item, inside)}
         case MapOf():
-            properties = {"properties": {name: _schema(of) for name, of in shape.known.items()}} if shape.known else {}
-            return {"type": "object"} | properties | {"additionalProperties": _schema(shape.value)}
+            known = {name: _schema(of, inside) for name, of in shape.known.items()}
+            properties = {"properties": known} if known else {}
+            return {"type": "object"} | properties | {"additionalProperties": _schema(shape.value, inside)}
         case Record():
-            return _record(shape)
+            return _record(shape, inside)
         case Anything():
             return {}
 
@@ -103,13 +105,13 @@ def _choice(shape: Choice) -> Schema:
     return {"anyOf": [words, {"type": "string", "pattern": whole(any_case(*shape.options))}]}
 
 
-def _record(shape: Record[Any]) -> Schema:
-    if shape.served is not None:
+def _record(shape: Record[Any], inside: frozenset[int]) -> Schema:
+    if shape.served is not None or id(shape) in inside:
         return {"type": "object"}
     properties = {}
     for name, of in shape.fields.items():
         about = sentence(of)
-        properties[name] = ({"description": about} if about else {}) | _schema(of.shape)
+        properties[name] = ({"description": about} if about else {}) | _schema(of.shape, inside | {id(shape)})
     schema: Schema = {"type": "object", "properties": properties, "additionalProperties": False}
     required = [name for name, of in shape.fields.items() if of.required]
     return schema | ({"required": required} if required else {})

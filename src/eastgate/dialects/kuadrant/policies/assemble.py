@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from eastgate.dialects.base import Scene
 from eastgate.dialects.kuadrant.policies.effective import Effective, fold
@@ -32,19 +32,33 @@ __all__ = ["layers"]
 
 
 def layers(attached: Sequence[Attachment[Policy]], scene: Scene) -> list[Layer]:
-    """Return the layer of a rule of a route."""
-    policies = [attachment.policy for attachment in attached if not attachment.policy.deleted]
+    """Return the layer of a rule of a route. Where several policies may be the effective one, ALL are asked."""
+    counting = [attachment for attachment in attached if not attachment.policy.deleted]
+    policies = [attachment.policy for attachment in counting]
     stages: list[Stage] = []
     if audited := [policy for policy in policies if policy.audit]:
         observed = tuple(Rule(ALWAYS, Origin(policy.ref, 0, policy.span)) for policy in audited)
         stages.append(Observe(StageName.AUDIT, observed, ("ask",) * len(observed)))
-    effective = fold(policy for policy in policies if not policy.audit)
-    if not effective.rules:
+    possible = [effective for effective in map(fold, _possible(counting)) if effective.rules]
+    if not possible:
         return [Layer(AT_RULE, Chain(tuple(stages)))]
-    stages.append(AskAll(StageName.AUTH, (_ask(effective, scene),)))
+    stages.append(AskAll(StageName.AUTH, tuple(_ask(effective, scene) for effective in possible)))
+    effective = possible[0]
     refs = tuple(policy.ref for policy in effective.sources)
     scope = EffectiveScope(refs, tuple(policy.ref for policy in effective.overridden))
     return [Layer(AT_RULE, Chain(tuple(stages), scope=scope, effective=_described(effective)))]
+
+
+def _possible(attached: Sequence[Attachment[Policy]]) -> Iterator[list[Policy]]:
+    """Yield the policies in force on the way, by each listener that requests may come in by."""
+    in_force = [attachment for attachment in attached if not attachment.policy.audit]
+    certain = [attachment.policy for attachment in in_force if not attachment.perhaps]
+    yield certain
+    by_target: dict[object, list[Policy]] = {}
+    for attachment in in_force:
+        if attachment.perhaps:
+            by_target.setdefault(attachment.policy.target, []).append(attachment.policy)
+    yield from ([*certain, *of_listener] for of_listener in by_target.values())
 
 
 def _described(effective: Effective) -> EffectivePolicy:
