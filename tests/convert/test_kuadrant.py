@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from eastgate.convert.verifying import verify
 from eastgate.dialects import reads
 from eastgate.manifests import ReadResult, read_text
 from eastgate.reach.differences import AuthorityComparison, DoubtReason
+from eastgate.reach.hosts import host_names
 from eastgate.reports.tables import Table, read_tables
 from eastgate.settings import Settings
 
@@ -81,3 +83,23 @@ def test_authpolicies_of_v1beta3(name: str) -> None:
 @pytest.mark.parametrize("name", tables("AuthPolicy"))
 def test_authpolicies_of_2022(name: str) -> None:
     check(tables("AuthPolicy")[name], "authpolicy-v1")
+
+
+@pytest.mark.parametrize("name", tables("Kuadrant"))
+def test_authpolicies_of_today_to_2022(name: str) -> None:
+    check(tables("Kuadrant")[name], "authpolicy-v1alpha1")
+
+
+@pytest.mark.parametrize("name", tables("Kuadrant"))
+def test_authconfigs_for_authpolicies_of_today(name: str) -> None:
+    table = tables("Kuadrant")[name]
+    check(table, "authconfig-v1beta3")
+    _, comparison, old, new = converted(table, "authconfig-v1beta3")
+    assert {doubt.reason for doubt in comparison.doubts} <= {DoubtReason.SHARED_SERVER}
+    for question in (case.question for case in table.cases if case.question.host in _hosts(new)):
+        is_let_in = is_allowed(new, replace(question, to=f"host:{question.host}"))
+        assert is_let_in or not is_allowed(old, question), question.arguments
+
+
+def _hosts(side: Authority) -> set[str]:
+    return {name.removeprefix("host:") for name in host_names(side)}

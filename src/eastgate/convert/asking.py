@@ -161,8 +161,15 @@ def _lift(when: Condition | None) -> tuple[Predicate, Condition | None]:
     if not isinstance(when, All):
         return ALWAYS, when
     lowered = [(_lower_condition(part), part) for part in when.parts]
-    left = tuple(part for predicate, part in lowered if predicate is None)
+    left = tuple(_seen_alike(part) for predicate, part in lowered if predicate is None)
     return all_of([predicate for predicate, _ in lowered if predicate is not None]), All(left) if left else None
+
+
+def _seen_alike(condition: Condition) -> Condition:
+    """Return a predicate that says nothing of who evaluates it, if it sees the same there."""
+    if isinstance(condition, CelPredicate) and sees_alike(condition.text):
+        return replace(condition, at_gateway=False)
+    return condition
 
 
 def _lower_condition(condition: Condition) -> Predicate | None:

@@ -229,7 +229,7 @@ GATEWAY_CONDITION = Code(
     "scheme. Only conditions on method, path and host mean the same to both. The policy is not converted.",
     Severity.WARNING,
 )
-PATTERN_SETS = Code(
+NO_WORDS = Code(
     "EG7217",
     "words that the target does not have",
     "The kind that is asked for has no words for a part of the scheme. The policy is not converted.",
@@ -255,6 +255,20 @@ WHO_CALLS = Code(
     "GEP-3779 and AccessPolicy name callers by the identities that the mesh gives to workloads, and attach to "
     "workloads and backends. An AuthPolicy is enforced at a Gateway, which does not see these identities, and "
     "recognizes callers by what they send. The policy is not converted.",
+    Severity.WARNING,
+)
+ONE_HOST = Code(
+    "EG7221",
+    "different policies for one host",
+    "Authorino finds one AuthConfig by the host of a request, and AuthPolicies may be for a listener or a rule of a "
+    "route. Where ways of one host have different effective policies, no AuthConfig is written for it.",
+    Severity.WARNING,
+)
+ASKED_BY_NOBODY = Code(
+    "EG7222",
+    "a proxy must ask Authorino",
+    "An AuthConfig decides about requests that some proxy asks Authorino about, and no manifest says that one does. "
+    "The AuthPolicy stays in force until then.",
     Severity.WARNING,
 )
 

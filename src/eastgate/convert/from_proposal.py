@@ -21,8 +21,7 @@ from eastgate.convert.gateway_hosts import arriving_hosts, hears_tls
 from eastgate.convert.istio_rules import lose_paths
 from eastgate.convert.model import Item, Job, Manifest, metadata_of
 from eastgate.convert.secret_uses import needs_secrets
-from eastgate.diagnostics import Code
-from eastgate.diagnostics.spans import Span
+from eastgate.convert.unsaid import Unsaid, keep_unsaid
 from eastgate.dialects.kuadrant import policies
 from eastgate.dialects.kuadrant.authorino.model import Scheme
 from eastgate.dialects.kuadrant.hosts import is_inside
@@ -33,19 +32,8 @@ from eastgate.dialects.kuadrant.settings import KuadrantSettings
 from eastgate.gateway.model import Routed
 from eastgate.gateway.rules import every_rule
 from eastgate.manifests import Plain
-from eastgate.records import dataclass
 
-__all__ = ["rules_of_scheme", "to_today"]
-
-
-@dataclass(frozen=True, slots=True)
-class _Unsaid(Exception):  # noqa: N818 - says what it is
-    """What keeps a policy from being converted."""
-
-    code: Code
-    message: str
-    span: Span | None
-    help: str | None = None
+__all__ = ["to_today"]
 
 
 def to_today(items: Sequence[Item], job: Job) -> None:
@@ -61,9 +49,8 @@ def to_today(items: Sequence[Item], job: Job) -> None:
         assert isinstance(policy, Policy)  # noqa: S101 - the registry has chosen it
         try:
             points = _convert(item, policy, taken, items, job)
-        except _Unsaid as unsaid:
-            message = f"{unsaid.message}: {policy.ref} is not converted"
-            job.keep(item.document, unsaid.code, message, unsaid.span or policy.name_span, help=unsaid.help)
+        except Unsaid as unsaid:
+            keep_unsaid(item, policy.name_span, unsaid, job)
         else:
             taken |= points if not policy.audit else set()
 
@@ -73,27 +60,27 @@ def _is_of_gateway(item: Item) -> bool:
 
 
 def _convert(item: Item, policy: Policy, taken: set[RuleNamed], items: Sequence[Item], job: Job) -> set[RuleNamed]:
-    """Write what a policy becomes; returns where it is enforced. Raises _Unsaid where it cannot be said."""
+    """Write what a policy becomes; returns where it is enforced. Raises Unsaid where it cannot be said."""
     rivals = [
         other.policy for other in items if isinstance(other.policy, Policy) and other.policy.target == policy.target
     ]
     winner = in_force(rivals)
     if winner is not policy and winner is not None and not policy.audit:
-        raise _Unsaid(codes.NOT_IN_FORCE, f"{winner.ref} has the same target", policy.name_span)
+        raise Unsaid(codes.NOT_IN_FORCE, f"{winner.ref} has the same target", policy.name_span)
     ways = [rule for rule in every_rule(job.world) if _is_on(rule, policy)]
     if not ways:
         help_ = "give the manifests of the route and of its Gateway with -f"
-        raise _Unsaid(
+        raise Unsaid(
             codes.NO_GATEWAY, f"no manifest says which requests {policy.ref} is for", policy.target_span, help_
         )
     points = {rule.point for rule in ways}
     if points & taken:
-        raise _Unsaid(codes.TWO_LEVELS, "another policy is on the way to the same rules", policy.target_span)
+        raise Unsaid(codes.TWO_LEVELS, "another policy is on the way to the same rules", policy.target_span)
     if any(rule.is_stream for rule in ways):
-        raise _Unsaid(codes.STREAMS, "the Gateway also leads on what is no HTTP", policy.target_span)
+        raise Unsaid(codes.STREAMS, "the Gateway also leads on what is no HTTP", policy.target_span)
     reasons = [reason for scheme in policy.schemes for reason in reasons_to_keep(scheme, job)]
     for code, message, span, way_out in reasons:
-        raise _Unsaid(code, message, span, way_out)
+        raise Unsaid(code, message, span, way_out)
     written = [
         (section, _spec(item, policy, scheme, among, job)) for section, scheme, among in _sections(policy, ways, job)
     ]
@@ -135,7 +122,7 @@ def _sections(policy: Policy, ways: list[Routed], job: Job) -> list[_Section]:
     if len(schemes) == 1:
         return [(None, next(iter(schemes)), ways)]
     if not schemes:
-        raise _Unsaid(codes.UNCOVERED_HOSTS, "the rules select no request that arrives", policy.target_span)
+        raise Unsaid(codes.UNCOVERED_HOSTS, "the rules select no request that arrives", policy.target_span)
     listeners = dict.fromkeys(rule.point.listener for rule in ways)
     if isinstance(policy.target, GatewayNamed) and None not in listeners:
         sections = []
@@ -147,7 +134,7 @@ def _sections(policy: Policy, ways: list[Routed], job: Job) -> list[_Section]:
         if len(sections) == len(listeners):
             return sections
     span = policy.scheme_spans[1][0]
-    raise _Unsaid(codes.SCHEMES_BY_HOST, "a policy of today has one scheme for all hosts of its target", span)
+    raise Unsaid(codes.SCHEMES_BY_HOST, "a policy of today has one scheme for all hosts of its target", span)
 
 
 def _schemes_of(policy: Policy, ways: Sequence[Routed], job: Job) -> set[int]:
@@ -162,7 +149,7 @@ def _schemes_of(policy: Policy, ways: Sequence[Routed], job: Job) -> set[int]:
         ]
         if not near:
             message = f"requests to {host} that no scheme is for are denied, and a policy of today has no words for it"
-            raise _Unsaid(codes.UNCOVERED_HOSTS, message, policy.target_span)
+            raise Unsaid(codes.UNCOVERED_HOSTS, message, policy.target_span)
         chosen.add(max(near)[1])
         chosen |= {
             index
@@ -193,11 +180,11 @@ def _spec(item: Item, policy: Policy, index: int, ways: Sequence[Routed], job: J
     for rule, any_host in zip(policy.rules, is_any, strict=True):
         if not any_host and hears_tls(ways, job.world):
             message = "rules select by the name in the TLS handshake as well, which conditions of a policy do not see"
-            raise _Unsaid(codes.SERVER_NAME, message, rule.span, "leave `hosts` out, or name all hosts of the target")
+            raise Unsaid(codes.SERVER_NAME, message, rule.span, "leave `hosts` out, or name all hosts of the target")
         for path in rule.paths or ():
             if not is_plain_path(path):
                 message = f"`{path}` can be spelled in several ways, and a condition of a policy sees one"
-                raise _Unsaid(codes.SPELLED_PATH, message, rule.span)
+                raise Unsaid(codes.SPELLED_PATH, message, rule.span)
         if rule.paths is not None and "*" not in rule.paths:
             lose_paths(job, rule.span)
     selected = rules_predicate(policy.rules, is_any)
@@ -209,32 +196,32 @@ def _spec(item: Item, policy: Policy, index: int, ways: Sequence[Routed], job: J
     if needs_secrets(scheme) and policy.ref.namespace != namespace:
         if any(secret.namespace == namespace for secret in job.world.secrets.values()):
             message = f"Secrets of {namespace} would count in the place of those of {policy.ref.namespace}"
-            raise _Unsaid(codes.SECRETS, message, policy.scheme_spans[index][0])
+            raise Unsaid(codes.SECRETS, message, policy.scheme_spans[index][0])
         message = f"Kuadrant looks for Secrets in {namespace}, the namespace of Authorino"
         way_out = f"put the Secrets of {policy.ref.namespace} that are meant into {namespace}"
         job.lose(codes.SECRETS, message, policy.scheme_spans[index][0], help=way_out)
-    return rules_of_scheme(auth_config(object_of(schemes[index])), scheme, [selected] if selected else [])
+    return _rules_of_scheme(auth_config(object_of(schemes[index])), scheme, [selected] if selected else [])
 
 
-def rules_of_scheme(config: Manifest, scheme: Scheme, selected: list[str]) -> Manifest:
-    """Return `when`, `patterns` and `rules` of a policy for the spec of an AuthConfig. Raises _Unsaid."""
+def _rules_of_scheme(config: Manifest, scheme: Scheme, selected: list[str]) -> Manifest:
+    """Return `when`, `patterns` and `rules` of a policy for the spec of an AuthConfig. Raises Unsaid."""
     spec = with_token_checks(config, scheme)
     predicates = gateway_predicates(spec.pop("when", None))
     if predicates is None:
         message = "the `when` of the scheme looks at what a gateway does not see"
-        raise _Unsaid(codes.GATEWAY_CONDITION, message, scheme.span, "write it at the entries of the scheme")
+        raise Unsaid(codes.GATEWAY_CONDITION, message, scheme.span, "write it at the entries of the scheme")
     spec.pop("hosts", None)
     sets = object_of(spec.pop("patterns", None))
     named = [object_of(each) for listed in sets.values() if isinstance(listed, list) for each in listed]
     if any("predicate" in each for each in named):
-        raise _Unsaid(codes.PATTERN_SETS, "a policy of today has no predicates in named patterns", scheme.span)
+        raise Unsaid(codes.NO_WORDS, "a policy of today has no predicates in named patterns", scheme.span)
     response = object_of(spec.get("response"))
     success = object_of(response.get("success"))
     if "dynamicMetadata" in success:
         success["filters"] = success.pop("dynamicMetadata")
         spec["response"] = {**response, "success": success}
     if not any(spec.values()):
-        raise _Unsaid(codes.PATTERN_SETS, "a policy of today has at least one rule", scheme.span)
+        raise Unsaid(codes.NO_WORDS, "a policy of today has at least one rule", scheme.span)
     conditions: list[Plain] = [{"predicate": predicate} for predicate in (*selected, *predicates)]
     patterns: Manifest = {name: {"allOf": listed} for name, listed in sets.items()}
     return {

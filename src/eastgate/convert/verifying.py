@@ -16,6 +16,7 @@ from eastgate.api.authority import Authority
 from eastgate.api.reading import ManifestError, Manifests, sort_documents
 from eastgate.convert.asking import AskingAuthority, SchemeNames
 from eastgate.convert.assuming import assume
+from eastgate.convert.host_proof import compare_hosts
 from eastgate.convert.model import Options
 from eastgate.convert.run import Conversion
 from eastgate.diagnostics import Reporter
@@ -68,7 +69,7 @@ def verify(
         side = new if was else old
         targeted = {key for key in side.world.workloads if side.engine.attached(key)}
         comparison = compare(old, new, targeted, spellings=False)
-    return assume(comparison, options.assumed, settings.trust_domain)
+    return assume(compare_hosts(comparison), options.assumed, settings.trust_domain)
 
 
 def _settings_of_side(objects: Iterable[Plain], settings: Settings, options: Options) -> tuple[Settings, bool]:

@@ -1,0 +1,136 @@
+"""Converts AuthPolicies of today to AuthConfigs: the effective policy of each way, for the hosts of its requests.
+
+Authorino decides only about what some proxy asks it. So the policies stay in force, until proxies ask about the hosts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from eastgate.cluster.points import is_rule_of
+from eastgate.convert import codes
+from eastgate.convert.authconfig_words import object_of
+from eastgate.convert.authconfigs import API_VERSION
+from eastgate.convert.gateway_conditions import sees_alike
+from eastgate.convert.gateway_hosts import hosts_on
+from eastgate.convert.model import Item, Job, Manifest, metadata_of
+from eastgate.convert.unsaid import first_error
+from eastgate.dialects.kuadrant import authconfigs
+from eastgate.dialects.kuadrant.hosts import is_inside
+from eastgate.dialects.kuadrant.policies import Policy
+from eastgate.dialects.kuadrant.policies.effective import Effective, fold
+from eastgate.dialects.kuadrant.policies.model import RuleKey
+from eastgate.dialects.kuadrant.schemes import SchemeSection
+from eastgate.dialects.kuadrant.settings import KuadrantSettings
+from eastgate.gateway.rules import every_rule
+from eastgate.manifests import Plain
+
+__all__ = ["to_auth_configs"]
+
+_PATHS = {
+    SchemeSection.AUTHENTICATION: ("authentication",),
+    SchemeSection.METADATA: ("metadata",),
+    SchemeSection.AUTHORIZATION: ("authorization",),
+    SchemeSection.HEADERS: ("response", "success", "headers"),
+    SchemeSection.DYNAMIC_METADATA: ("response", "success", "dynamicMetadata"),
+    SchemeSection.CALLBACKS: ("callbacks",),
+    SchemeSection.UNAUTHENTICATED: ("response", "unauthenticated"),
+    SchemeSection.UNAUTHORIZED: ("response", "unauthorized"),
+}
+
+
+def to_auth_configs(items: Sequence[Item], job: Job) -> None:
+    """Write an AuthConfig for each effective policy that has its hosts for itself."""
+    documents = {id(item.policy): item.document for item in items}
+    policies = [item.policy for item in items if isinstance(item.policy, Policy)]
+    by_host = _by_host([policy for policy in policies if not (policy.audit or policy.deleted)], job)
+    configs = [item.policy for item in job.items if isinstance(item.policy, authconfigs.Policy)]
+    taken = [host.partition(":")[0].lower() for config in configs for host in config.hosts]
+    hosts_of: dict[tuple[tuple[RuleKey, int], ...], list[str]] = {}
+    chosen: dict[tuple[tuple[RuleKey, int], ...], Effective] = {}
+    for host, effectives in by_host.items():
+        near = [each for other, found in by_host.items() if _meet(host, other) for each in found]
+        if any(_key(each) != _key(effectives[0]) for each in near):
+            for policy in _sources(near):
+                message = f"rules for {host} have different policies, and Authorino finds one AuthConfig by the host"
+                job.lose(codes.ONE_HOST, f"{message}: nothing is written for it", policy.target_span)
+            continue
+        if any(_meet(host, other) for other in taken):
+            for policy in effectives[0].sources:
+                message = f"another AuthConfig has {host}, or hosts that it means: nothing is written for it"
+                job.lose(codes.SHARED_HOST, message, policy.target_span)
+            continue
+        if effectives[0].rules:
+            hosts_of.setdefault(_key(effectives[0]), []).append(host)
+            chosen[_key(effectives[0])] = effectives[0]
+    for key, hosts in hosts_of.items():
+        _write(chosen[key], hosts, job)
+    for policy in policies:
+        message = f"no manifest says that a proxy asks Authorino: {policy.ref} stays in force"
+        way_out = "let the proxy ask Authorino about these hosts, and remove the policy then"
+        job.keep(documents[id(policy)], codes.ASKED_BY_NOBODY, message, policy.name_span, help=way_out)
+
+
+def _by_host(policies: Sequence[Policy], job: Job) -> dict[str, list[Effective]]:
+    """Return the effective policies of the ways of each host, also those without a rule."""
+    by_host: dict[str, list[Effective]] = {}
+    for rule in every_rule(job.world):
+        effective = fold(policy for policy in policies if is_rule_of(rule.point, policy.target))
+        for host in hosts_on(rule, job.world):
+            by_host.setdefault(host, []).append(effective)
+    return by_host
+
+
+def _key(effective: Effective) -> tuple[tuple[RuleKey, int], ...]:
+    return tuple((key, id(policy)) for key, policy in effective.rules.items())
+
+
+def _meet(host: str, other: str) -> bool:
+    """Return whether Authorino may take a host for another: `*.example.com` is taken for example.com as well."""
+    pairs = ((host, other), (other, host))
+    return any(is_inside(inner, outer) or outer == f"*.{inner}" for inner, outer in pairs)
+
+
+def _sources(effectives: Iterable[Effective]) -> Iterator[Policy]:
+    yield from {id(policy): policy for each in effectives for policy in each.sources}.values()
+
+
+def _write(effective: Effective, hosts: list[str], job: Job) -> None:
+    first = effective.sources[0]
+    spec: Manifest = {"hosts": list[Plain](hosts)}
+    patterns: Manifest = {}
+    for key, policy in effective.rules.items():
+        plain = policy.rules[key].plain()
+        if key.section == SchemeSection.PATTERNS:
+            patterns[key.name] = object_of(plain)["allOf"]
+        elif key.section == SchemeSection.CONDITIONS:
+            predicates = [str(object_of(each).get("predicate")) for each in plain] if isinstance(plain, list) else []
+            if not all(map(sees_alike, predicates)):
+                message = "Authorino does not see all that the gateway sees: nothing is written for these hosts"
+                job.lose(codes.GATEWAY_CONDITION, message, policy.rules[key].span)
+                return
+            spec["when"] = plain
+        else:
+            _put(spec, (*_PATHS[SchemeSection(key.section)], *((key.name,) if key.name else ())), plain)
+    if patterns:
+        spec["patterns"] = patterns
+    namespace = job.settings.section(KuadrantSettings).authorino_namespace
+    document = next(item.document for item in job.items if item.policy is first)
+    name = job.name("AuthConfig", namespace, f"{first.ref.namespace}-{first.ref.name}")
+    metadata = metadata_of(document, name, namespace)
+    manifest: Manifest = {"apiVersion": API_VERSION, "kind": "AuthConfig", "metadata": metadata, "spec": spec}
+    error = first_error(manifest, job.settings)
+    if error is not None:
+        message = f"an AuthConfig does not have this, {error.code.title}: nothing is written for these hosts"
+        job.lose(codes.NO_WORDS, message, first.name_span)
+    else:
+        job.write(document, manifest)
+
+
+def _put(spec: Manifest, path: tuple[str, ...], plain: Plain) -> None:
+    inner = spec
+    for step in path[:-1]:
+        below = inner.setdefault(step, {})
+        assert isinstance(below, dict)  # noqa: S101 - made here
+        inner = below
+    inner[path[-1]] = plain

@@ -1,0 +1,35 @@
+"""What keeps a whole policy, or what it becomes, from being written."""
+
+from __future__ import annotations
+
+import json
+
+from eastgate import dialects
+from eastgate.api.reading import sort_documents
+from eastgate.convert.model import Item, Job, Manifest
+from eastgate.diagnostics import Code, Diagnostic
+from eastgate.diagnostics.spans import Span
+from eastgate.manifests import read_text
+from eastgate.settings import Settings
+
+__all__ = ["Unsaid", "first_error", "keep_unsaid"]
+
+
+class Unsaid(Exception):  # noqa: N818 - says what it is
+    """A part of a policy that the target cannot say, so that the policy stays as it is."""
+
+    def __init__(self, code: Code, message: str, span: Span | None, way_out: str | None = None) -> None:
+        super().__init__(message)
+        self.code, self.message, self.span, self.way_out = code, message, span, way_out
+
+
+def keep_unsaid(item: Item, span: Span, unsaid: Unsaid, job: Job) -> None:
+    """Keep a policy, and report why."""
+    message = f"{unsaid.message}: {item.policy.ref} is not converted"
+    job.keep(item.document, unsaid.code, message, unsaid.span or span, help=unsaid.way_out)
+
+
+def first_error(manifest: Manifest, settings: Settings) -> Diagnostic | None:
+    """Return the first error that a manifest has for those who read it; None where it has none."""
+    reading = read_text("converted.json", json.dumps(manifest), positioned=dialects.reads)
+    return next(iter(sort_documents(reading.documents, settings, reading.reporter).reporter.errors), None)
