@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator
+from dataclasses import replace
 
 from eastgate.api.authority import Authority
 from eastgate.api.trace_json import origin_to_json
@@ -114,7 +115,7 @@ class _RuleTrial:
         proof = Proof.UNUSED
         layers: dict[int, Layer] = {}
         for destination in {using: None for key in keys for using in self._using[key]}:
-            for entrance in destination.entrances:
+            for entrance in (each for whole in destination.entrances for each in _by_end(whole)):
                 for before, after in self._both(entrance, keys, layers):
                     same = _decide_alike(before, after)
                     if same is False:
@@ -138,6 +139,22 @@ class _RuleTrial:
         after = self._reach.forgetful().answers(_change(entrance, keys, layers))
         for before in self._reach.answers(entrance):
             yield from ((before, answer) for answer in after if before.callers & answer.callers)
+
+
+def _by_end(entrance: Entrance) -> Iterator[Entrance]:
+    """Yield an entrance for each of the ends that requests are drawn to: a rule may matter for one of them alone."""
+    most = max((len(passage.points) for passage in entrance.passages), default=0)
+    if most < 2:
+        yield entrance
+        return
+    for number in range(most):
+        passages = (
+            replace(passage, points=(passage.points[min(number, len(passage.points) - 1)],))
+            if passage.points
+            else passage
+            for passage in entrance.passages
+        )
+        yield replace(entrance, passages=tuple(passages))
 
 
 def _rules(destination: Destination) -> Iterator[Rule]:
