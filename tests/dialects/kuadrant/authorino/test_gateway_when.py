@@ -23,7 +23,7 @@ def guarded(*predicates: str) -> Scheme:
 
 
 def is_skipped(predicate: str, *, compat: bool = False, **facts: Any) -> bool | None:
-    """Whether the scheme is skipped; None where the predicate errs or is unknown, which denies."""
+    """Whether the scheme is skipped; None where the predicate errs, or may, which denies."""
     judged = evaluate(guarded(predicate), request(**facts), Services(authorino_compat=compat))
     if judged.allowed:
         return True
@@ -52,7 +52,8 @@ def is_skipped(predicate: str, *, compat: bool = False, **facts: Any) -> bool | 
         ("source.address.startsWith('10.')", {"port": UNKNOWN}, None),
         ("source.port == 1234", {}, False),
         ("connection.mtls", {}, None),
-        ("request.method == 'GET'", {"method": UNKNOWN}, None),
+        ("request.method == 'GET'", {"method": UNKNOWN}, False),  # it may hold: the scheme must allow too
+        ("request.headers['x-team'] == 'a'", {"headers": UNKNOWN}, None),
         ("requestBodyJSON('/my/value') == 'hello'", {"body": BODY}, False),
         ("requestBodyJSON('/my/list/1') == 'b'", {"body": BODY}, False),
         ("requestBodyJSON('/my/n') == 3", {"body": BODY}, False),

@@ -164,6 +164,7 @@ CONSTANTS = {
     *("PermissionCheck.endpoint", "PermissionCheck.insecure", "PermissionCheck.shared_secret"),
     *("Wristband.issuer", "Wristband.keys", "Wristband.seconds"),
     "CelPredicate.at_gateway",
+    *(f"{kind}.timeout" for kind in ("Introspection", "HttpCall", "ClientCredentials", "UserInfo", "UmaResources")),
     *("MissingPatterns.name", "Callback.call", "Callback.when", "Scheme.callbacks", "Scheme.span"),
 }
 
