@@ -6,15 +6,17 @@ import json
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from eastgate.api.authority import Authority
 from eastgate.api.questions import QuestionError
 from eastgate.api.reading import Manifests, sort_documents
-from eastgate.convert import Conversion, convert
+from eastgate.convert import Conversion, convert, from_authconfigs
 from eastgate.convert.verifying import verify
 from eastgate.dialects import reads
+from eastgate.dialects.kuadrant.hosts import host_problem
 from eastgate.manifests import ReadResult, read_text
 from eastgate.reach.differences import AuthorityComparison, DoubtReason
 from eastgate.reach.hosts import host_names
@@ -99,6 +101,83 @@ def test_authconfigs_for_authpolicies_of_today(name: str) -> None:
     for question in (case.question for case in table.cases if case.question.host in _hosts(new)):
         is_let_in = is_allowed(new, replace(question, to=f"host:{question.host}"))
         assert is_let_in or not is_allowed(old, question), question.arguments
+
+
+EDGE = [
+    {
+        "apiVersion": "gateway.networking.k8s.io/v1",
+        "kind": "Gateway",
+        "metadata": {"name": "edge", "namespace": "edge"},
+        "spec": {"gatewayClassName": "istio", "listeners": [{"name": "http", "port": 80, "protocol": "HTTP"}]},
+    }
+]
+
+
+def route(number: int, host: str) -> dict[str, object]:
+    return {
+        "apiVersion": "gateway.networking.k8s.io/v1",
+        "kind": "HTTPRoute",
+        "metadata": {"name": f"route-{number}", "namespace": "edge"},
+        "spec": {
+            "parentRefs": [{"name": "edge"}],
+            "hostnames": [host],
+            "rules": [{"backendRefs": [{"name": "backend", "port": 80}]}],
+        },
+    }
+
+
+@pytest.mark.parametrize("name", tables("AuthConfig"))
+def test_authpolicies_for_authconfigs(name: str) -> None:
+    """Each host that a table has gets a route. What is written there decides as the AuthConfig of the host does."""
+    table = tables("AuthConfig")[name]
+    assert table.objects is not None
+    plain = json.loads(json.dumps(table.objects.plain()))
+    by_name = {
+        f"authconfig:{m['metadata'].get('namespace', 'default')}/{m['metadata']['name']}": m["spec"]["hosts"]
+        for m in plain
+        if m["kind"] == "AuthConfig"
+    }
+    asked = [(case.question.host or by_name.get(case.question.to, [""])[0], case.question) for case in table.cases]
+    names = sorted({host for host, _ in asked if host_problem(host) is None})
+    objects = [*plain, *EDGE, *(route(number, host) for number, host in enumerate(names))]
+    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
+    reading = read_text("table.json", text, positioned=reads, namespace=table.settings.namespace)
+    manifests, conversion = convert(reading, "authpolicy-v1", table.settings)
+    comparison = verify(manifests, reading.documents, conversion, table.settings)
+    assert [each for each in comparison.differences if each.new.allowed] == []
+    assert {doubt.reason for doubt in comparison.doubts} <= {DoubtReason.SHARED_SERVER}
+    written = json.loads(json.dumps(conversion.manifests))
+    targets = [m["spec"]["targetRef"]["name"] for m in written if m["kind"] == "AuthPolicy"]
+    is_moved = "EG7203" in {loss.code.id for loss in conversion.losses}
+    for host, question in asked:
+        if host in names and f"route-{names.index(host)}" in targets:
+            was = is_allowed(comparison.old, replace(question, host=host, to=f"host:{host}"))
+            now = is_allowed(comparison.new, replace(question, host=host, to="gateway:edge/edge"))
+            assert was == now or (is_moved and not now), question.arguments
+
+
+@pytest.mark.parametrize("lost", ["when", "authorization"])
+def test_what_an_authpolicy_leaves_out_of_an_authconfig_is_noticed(lost: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = Path(__file__).parent / "goldens" / "authconfig-to-authpolicy-in.yaml"
+    reading = read_text("a.yaml", path.read_text(encoding="utf-8"), positioned=reads)
+
+    def doubts() -> set[str]:
+        manifests, conversion = convert(reading, "authpolicy-v1", Settings())
+        return {each.subject for each in verify(manifests, reading.documents, conversion, Settings()).doubts}
+
+    assert doubts() == set()
+    rules_of_policy = from_authconfigs.rules_of_policy
+
+    def without(*arguments: Any) -> dict[str, Any]:
+        rules: Any = rules_of_policy(*arguments)
+        return {
+            name: {each: part for each, part in value.items() if each != lost} if name == "rules" else value
+            for name, value in rules.items()
+            if name != lost
+        }
+
+    monkeypatch.setattr(from_authconfigs, "rules_of_policy", without)
+    assert doubts() == {"host:calls.toys.example.com", "host:toys.example.com"}
 
 
 def _hosts(side: Authority) -> set[str]:

@@ -17,7 +17,7 @@ from eastgate.api.decisions import Decision
 from eastgate.api.questions import Question
 from eastgate.api.reading import Manifests
 from eastgate.convert.authorino_checks import without_token_checks
-from eastgate.convert.gateway_conditions import HOST_END, HOST_START, is_plain_path, sees_alike
+from eastgate.convert.gateway_conditions import HOST_END, HOST_START, is_plain_path, predicate_text, sees_alike
 from eastgate.convert.secret_uses import needs_secrets
 from eastgate.dialects import Policy
 from eastgate.dialects.kuadrant.authorino.authorizer import SchemeAuthorizer
@@ -30,8 +30,6 @@ from eastgate.dialects.kuadrant.authorino.model import (
     Identity,
     LiteralValue,
     Metadata,
-    Pattern,
-    PatternOperator,
     PlainResponse,
     Response,
     Scheme,
@@ -166,26 +164,20 @@ def _lift(when: Condition | None) -> tuple[Predicate, Condition | None]:
 
 
 def _seen_alike(condition: Condition) -> Condition:
-    """Return a predicate that says nothing of who evaluates it, if it sees the same there."""
-    if isinstance(condition, CelPredicate) and sees_alike(condition.text):
-        return replace(condition, at_gateway=False)
-    return condition
+    """Return a condition as CEL that says nothing of who evaluates it, if it sees the same there."""
+    text = predicate_text(condition)
+    return CelPredicate(text) if text is not None else condition
 
 
 def _lower_condition(condition: Condition) -> Predicate | None:
-    match condition:
-        case Pattern(selector, PatternOperator.EQ | PatternOperator.NEQ as operator, value):
-            name = selector.removeprefix("context.request.http.").removeprefix("request.")
-            same = _compare(name, [value]) if name != selector and name in ("method", "path") else None
-            return same if same is None or operator is PatternOperator.EQ else Not(same)
+    match _seen_alike(condition):
         case CelPredicate(text, at_gateway=True):
             compiled = compile_document_cel(text, GATEWAY_ROOTS)
-            return None if isinstance(compiled, CelProblem) else _lower(compiled.tree)
         case CelPredicate(text) if sees_alike(text):
             compiled = compile_document_cel(text)
-            return None if isinstance(compiled, CelProblem) else _lower(compiled.tree)
         case _:
             return None
+    return None if isinstance(compiled, CelProblem) else _lower(compiled.tree)
 
 
 def _lower(node: Node) -> Predicate | None:

@@ -7,29 +7,32 @@ from collections.abc import Sequence
 from eastgate.convert.authconfig_words import from_v1beta1
 from eastgate.convert.authconfigs import API_VERSION
 from eastgate.convert.model import Item, Job, Manifest, metadata_of
-from eastgate.dialects.kuadrant import policies
+from eastgate.convert.policy_writing import POLICY_API_VERSION
 from eastgate.dialects.kuadrant.nulls import without_nulls
 from eastgate.manifests import Document
 
-__all__ = ["POLICY_API_VERSION", "spec_of", "to_v1", "to_v1beta3"]
+__all__ = ["config_of", "spec_of", "to_v1", "to_v1beta3"]
 
-POLICY_API_VERSION = f"{policies.GROUP}/v1"
 _AGES = ("creationTimestamp", "deletionTimestamp")
 
 
 def to_v1beta3(items: Sequence[Item], job: Job) -> None:
     """Convert AuthConfigs of earlier versions."""
     for item in items:
-        spec = spec_of(item)
-        renamed = from_v1beta1(spec) if item.document.version == "v1beta1" else spec
-        written = {name: value for name, value in renamed.items() if value not in ({}, [])}
-        job.write(item.document, _manifest(item, API_VERSION, written))
+        job.write(item.document, _manifest(item, API_VERSION, config_of(item)))
 
 
 def to_v1(items: Sequence[Item], job: Job) -> None:
     """Convert AuthPolicies of v1beta3, which has the shape of v1."""
     for item in items:
         job.write(item.document, _manifest(item, POLICY_API_VERSION, spec_of(item)))
+
+
+def config_of(item: Item) -> Manifest:
+    """Return the spec of an AuthConfig of any version in the words of v1beta3."""
+    spec = spec_of(item)
+    renamed = from_v1beta1(spec) if item.document.version == "v1beta1" else spec
+    return {name: value for name, value in renamed.items() if value not in ({}, [])}
 
 
 def spec_of(item: Item) -> Manifest:

@@ -15,6 +15,7 @@ from eastgate.cluster.targets import GatewayNamed
 from eastgate.convert import codes
 from eastgate.convert.authconfigs import API_VERSION, auth_config
 from eastgate.convert.authorino_checks import lose_what_differs, reasons_to_keep, with_token_checks
+from eastgate.convert.gateway_hosts import are_mixed_up
 from eastgate.convert.istio_rules import lose_paths
 from eastgate.convert.model import Assumption, Item, Job, Manifest, metadata_of
 from eastgate.diagnostics.spans import Span
@@ -114,18 +115,13 @@ def _has_hosts_alone(item: Item, policy: Policy, taken: Mapping[Policy, Sequence
     names = {host: str(other.ref) for other, hosts in taken.items() for host in hosts}
     for number, (hosts, _) in enumerate(_schemes(policy, job.world), 1):
         for host, span in hosts:
-            rival = next((who for other, who in names.items() if _overlap(host, other)), None)
+            rival = next((who for other, who in names.items() if are_mixed_up(host, other)), None)
             if rival is not None:
                 message = f"{rival} has an AuthConfig for {host} too: {policy.ref} is not converted"
                 job.keep(item.document, codes.SHARED_HOST, message, span, help="write one scheme for the host")
                 return False
         names |= {host: f"auth scheme {number}" for host, _ in hosts}
     return True
-
-
-def _overlap(host: str, other: str) -> bool:
-    """Return whether Authorino takes one for the other, where `*.example.com` is for example.com as well."""
-    return any(is_inside(inner, outer) or outer == f"*.{inner}" for inner, outer in ((host, other), (other, host)))
 
 
 def _write(
@@ -199,7 +195,7 @@ def _denied(policy: Policy, gateway: Gateway, foreign: Sequence[str], job: Job) 
         names = list(rule.hosts or hostnames)
         operation = _operation(rule, names, gateway, job)
         rest = {key: value for key, value in operation.items() if key != "hosts"}
-        if any(_overlap(host, name) for host in answered for name in names):
+        if any(are_mixed_up(host, name) for host in answered for name in names):
             yield {"to": [{"operation": {**operation, "notHosts": list[Plain](covered)}}]}
         if tls and foreign and ANY not in names:
             by_name: Plain = {"key": "connection.sni", "values": list[Plain](names)}

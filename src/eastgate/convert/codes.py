@@ -268,7 +268,15 @@ ASKED_BY_NOBODY = Code(
     "EG7222",
     "a proxy must ask Authorino",
     "An AuthConfig decides about requests that some proxy asks Authorino about, and no manifest says that one does. "
-    "The AuthPolicy stays in force until then.",
+    "What is converted to AuthConfigs stays in force until one does, and an AuthConfig that is converted until none "
+    "does any more.",
+    Severity.WARNING,
+)
+NO_ROUTE = Code(
+    "EG7223",
+    "hosts that no route has for itself",
+    "An AuthPolicy of today is for routes, and an AuthConfig for hosts. It is converted for each route all of whose "
+    "hosts it is for. No AuthPolicy is written for hosts that no such route has, nor for a route with other hosts.",
     Severity.WARNING,
 )
 

@@ -12,26 +12,23 @@ from collections.abc import Iterator, Sequence
 from eastgate.cluster.points import RuleNamed, is_rule_of
 from eastgate.cluster.targets import GatewayNamed
 from eastgate.convert import codes
-from eastgate.convert.authconfig_versions import POLICY_API_VERSION, spec_of
+from eastgate.convert.authconfig_versions import spec_of
 from eastgate.convert.authconfig_words import object_of
 from eastgate.convert.authconfigs import auth_config
 from eastgate.convert.authorino_checks import lose_what_differs, reasons_to_keep, with_token_checks
-from eastgate.convert.gateway_conditions import gateway_predicates, is_plain_path, rules_predicate
+from eastgate.convert.gateway_conditions import is_plain_path, rules_predicate
 from eastgate.convert.gateway_hosts import arriving_hosts, hears_tls
 from eastgate.convert.istio_rules import lose_paths
 from eastgate.convert.model import Item, Job, Manifest, metadata_of
-from eastgate.convert.secret_uses import needs_secrets
+from eastgate.convert.policy_writing import POLICY_API_VERSION, report_secrets, rules_of_policy
 from eastgate.convert.unsaid import Unsaid, keep_unsaid
 from eastgate.dialects.kuadrant import policies
-from eastgate.dialects.kuadrant.authorino.model import Scheme
 from eastgate.dialects.kuadrant.hosts import is_inside
 from eastgate.dialects.kuadrant.proposal import Policy
 from eastgate.dialects.kuadrant.proposal.assemble import in_force
 from eastgate.dialects.kuadrant.proposal.model import HttpRule
-from eastgate.dialects.kuadrant.settings import KuadrantSettings
 from eastgate.gateway.model import Routed
 from eastgate.gateway.rules import every_rule
-from eastgate.manifests import Plain
 
 __all__ = ["to_today"]
 
@@ -192,40 +189,6 @@ def _spec(item: Item, policy: Policy, index: int, ways: Sequence[Routed], job: J
     listed = plain.get("authSchemes")
     schemes = listed if isinstance(listed, list) else [plain["authScheme"]]
     scheme = policy.schemes[index]
-    namespace = job.settings.section(KuadrantSettings).authorino_namespace
-    if needs_secrets(scheme) and policy.ref.namespace != namespace:
-        if any(secret.namespace == namespace for secret in job.world.secrets.values()):
-            message = f"Secrets of {namespace} would count in the place of those of {policy.ref.namespace}"
-            raise Unsaid(codes.SECRETS, message, policy.scheme_spans[index][0])
-        message = f"Kuadrant looks for Secrets in {namespace}, the namespace of Authorino"
-        way_out = f"put the Secrets of {policy.ref.namespace} that are meant into {namespace}"
-        job.lose(codes.SECRETS, message, policy.scheme_spans[index][0], help=way_out)
-    return _rules_of_scheme(auth_config(object_of(schemes[index])), scheme, [selected] if selected else [])
-
-
-def _rules_of_scheme(config: Manifest, scheme: Scheme, selected: list[str]) -> Manifest:
-    """Return `when`, `patterns` and `rules` of a policy for the spec of an AuthConfig. Raises Unsaid."""
-    spec = with_token_checks(config, scheme)
-    predicates = gateway_predicates(spec.pop("when", None))
-    if predicates is None:
-        message = "the `when` of the scheme looks at what a gateway does not see"
-        raise Unsaid(codes.GATEWAY_CONDITION, message, scheme.span, "write it at the entries of the scheme")
-    spec.pop("hosts", None)
-    sets = object_of(spec.pop("patterns", None))
-    named = [object_of(each) for listed in sets.values() if isinstance(listed, list) for each in listed]
-    if any("predicate" in each for each in named):
-        raise Unsaid(codes.NO_WORDS, "a policy of today has no predicates in named patterns", scheme.span)
-    response = object_of(spec.get("response"))
-    success = object_of(response.get("success"))
-    if "dynamicMetadata" in success:
-        success["filters"] = success.pop("dynamicMetadata")
-        spec["response"] = {**response, "success": success}
-    if not any(spec.values()):
-        raise Unsaid(codes.NO_WORDS, "a policy of today has at least one rule", scheme.span)
-    conditions: list[Plain] = [{"predicate": predicate} for predicate in (*selected, *predicates)]
-    patterns: Manifest = {name: {"allOf": listed} for name, listed in sets.items()}
-    return {
-        **({"when": conditions} if conditions else {}),
-        **({"patterns": patterns} if patterns else {}),
-        "rules": spec,
-    }
+    report_secrets(scheme, policy.ref.namespace, policy.scheme_spans[index][0], job)
+    config = with_token_checks(auth_config(object_of(schemes[index])), scheme)
+    return rules_of_policy(config, scheme, [selected] if selected else [])

@@ -10,11 +10,17 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from eastgate.dialects.kuadrant.authorino.model import PatternOperator
+from eastgate.dialects.kuadrant.authorino.model import (
+    All,
+    AnyOf,
+    CelPredicate,
+    Condition,
+    Pattern,
+    PatternOperator,
+)
 from eastgate.dialects.kuadrant.hosts import ANY
 from eastgate.dialects.kuadrant.proposal.model import HttpRule
 from eastgate.languages.cel import CelProblem, compile_document_cel
-from eastgate.manifests import Plain
 from eastgate.regexes import regex
 
 __all__ = [
@@ -23,6 +29,7 @@ __all__ = [
     "gateway_predicates",
     "host_predicate",
     "is_plain_path",
+    "predicate_text",
     "rules_predicate",
     "sees_alike",
 ]
@@ -35,6 +42,7 @@ _SAME = {
     **{f"request.{name}": f"request.{name}" for name in ("method", "path", "host")},
 }
 """The selectors of what the filter of a gateway and an auth scheme see alike, and which every request has."""
+_SEEN = frozenset(_SAME.values())
 
 
 def is_plain_path(path: str) -> bool:
@@ -95,29 +103,34 @@ def _text(text: str) -> str:
 # Conditions of auth schemes
 
 
-def gateway_predicates(conditions: Plain) -> list[str] | None:
+def gateway_predicates(when: Condition | None) -> list[str] | None:
     """Return the conditions of a scheme as predicates for the filter of a gateway; None where it cannot say them."""
-    if not isinstance(conditions, list):
+    if when is None:
         return []
-    predicates = [_predicate(condition) for condition in conditions]
+    predicates = [predicate_text(part) for part in (when.parts if isinstance(when, All) else (when,))]
     return None if None in predicates else [predicate for predicate in predicates if predicate is not None]
 
 
-def _predicate(condition: Plain) -> str | None:
-    if not isinstance(condition, dict):
-        return None
-    for form, joint in (("all", " && "), ("any", " || ")):
-        if form in condition:
-            parts = gateway_predicates(condition[form])
-            return joint.join(f"({part})" for part in parts) if parts else None
-    if "predicate" in condition:
-        text = str(condition["predicate"])
-        return text if sees_alike(text) else None
-    attribute = _SAME.get(str(condition.get("selector")))
-    if attribute is None:
-        return None
-    value = _text(str(condition.get("value", "")))
-    match condition.get("operator"):
+def predicate_text(condition: Condition) -> str | None:
+    """Return a condition as CEL that the filter of a gateway and an auth scheme evaluate alike; None where none is."""
+    match condition:
+        case All(parts) | AnyOf(parts):
+            texts = [predicate_text(part) for part in parts]
+            if not texts or None in texts:
+                return None
+            if len(texts) == 1:
+                return texts[0]
+            return (" && " if isinstance(condition, All) else " || ").join(f"({text})" for text in texts)
+        case CelPredicate(text):
+            return text if sees_alike(text) else None
+        case Pattern(selector, operator, value) if (attribute := _SAME.get(selector)) is not None:
+            return _comparison(attribute, operator, _text(value))
+        case _:
+            return None
+
+
+def _comparison(attribute: str, operator: PatternOperator, value: str) -> str | None:
+    match operator:
         case PatternOperator.EQ:
             return f"{attribute} == {value}"
         case PatternOperator.NEQ:
@@ -131,4 +144,4 @@ def _predicate(condition: Plain) -> str | None:
 def sees_alike(predicate: str) -> bool:
     """Return whether a predicate looks at nothing but what the filter of a gateway and an auth scheme see alike."""
     compiled = compile_document_cel(predicate)
-    return not isinstance(compiled, CelProblem) and all(".".join(path) in _SAME for path in compiled.mentions)
+    return not isinstance(compiled, CelProblem) and all(".".join(path) in _SEEN for path in compiled.mentions)

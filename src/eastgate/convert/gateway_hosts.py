@@ -8,7 +8,7 @@ from eastgate.cluster import Listener, World
 from eastgate.dialects.kuadrant.hosts import ANY, is_inside
 from eastgate.gateway.model import Routed
 
-__all__ = ["arriving_hosts", "hears_tls", "hosts_on", "listener_of"]
+__all__ = ["are_mixed_up", "arriving_hosts", "hears_tls", "hosts_on", "listener_of"]
 
 
 def arriving_hosts(ways: Sequence[Routed], world: World) -> Iterator[str]:
@@ -27,6 +27,12 @@ def hosts_on(rule: Routed, world: World) -> list[str]:
 
 def _meet(host: str, other: str) -> bool:
     return is_inside(host, other) or is_inside(other, host)
+
+
+def are_mixed_up(host: str, other: str) -> bool:
+    """Return whether Authorino may take a host for another: `*.example.com` is taken for example.com as well."""
+    pairs = ((host, other), (other, host))
+    return any(is_inside(inner, outer) or outer == f"*.{inner}" for inner, outer in pairs)
 
 
 def listener_of(rule: Routed, world: World) -> Listener | None:

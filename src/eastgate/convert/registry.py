@@ -10,6 +10,7 @@ from eastgate.convert import codes, gep_writing
 from eastgate.convert.access import to_v0alpha0, to_v1alpha1
 from eastgate.convert.authconfig_versions import to_v1, to_v1beta3
 from eastgate.convert.authorino import to_authorino
+from eastgate.convert.from_authconfigs import to_policies
 from eastgate.convert.from_proposal import to_today
 from eastgate.convert.gep_reading import Gep, read
 from eastgate.convert.istio import refuse_tier, to_istio, write_istio
@@ -113,6 +114,7 @@ KINDS: dict[str, TargetKind] = {
         (
             (policies.Policy, to_v1),
             (proposal.Policy, to_today),
+            (authconfigs.Policy, to_policies),
             (gep3779.Policy, _keep_identities),
             (accesspolicy.Policy, _keep_identities),
         ),

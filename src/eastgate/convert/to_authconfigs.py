@@ -12,11 +12,10 @@ from eastgate.convert import codes
 from eastgate.convert.authconfig_words import object_of
 from eastgate.convert.authconfigs import API_VERSION
 from eastgate.convert.gateway_conditions import sees_alike
-from eastgate.convert.gateway_hosts import hosts_on
+from eastgate.convert.gateway_hosts import are_mixed_up, hosts_on
 from eastgate.convert.model import Item, Job, Manifest, metadata_of
 from eastgate.convert.unsaid import first_error
 from eastgate.dialects.kuadrant import authconfigs
-from eastgate.dialects.kuadrant.hosts import is_inside
 from eastgate.dialects.kuadrant.policies import Policy
 from eastgate.dialects.kuadrant.policies.effective import Effective, fold
 from eastgate.dialects.kuadrant.policies.model import RuleKey
@@ -49,13 +48,13 @@ def to_auth_configs(items: Sequence[Item], job: Job) -> None:
     hosts_of: dict[tuple[tuple[RuleKey, int], ...], list[str]] = {}
     chosen: dict[tuple[tuple[RuleKey, int], ...], Effective] = {}
     for host, effectives in by_host.items():
-        near = [each for other, found in by_host.items() if _meet(host, other) for each in found]
+        near = [each for other, found in by_host.items() if are_mixed_up(host, other) for each in found]
         if any(_key(each) != _key(effectives[0]) for each in near):
             for policy in _sources(near):
                 message = f"rules for {host} have different policies, and Authorino finds one AuthConfig by the host"
                 job.lose(codes.ONE_HOST, f"{message}: nothing is written for it", policy.target_span)
             continue
-        if any(_meet(host, other) for other in taken):
+        if any(are_mixed_up(host, other) for other in taken):
             for policy in effectives[0].sources:
                 message = f"another AuthConfig has {host}, or hosts that it means: nothing is written for it"
                 job.lose(codes.SHARED_HOST, message, policy.target_span)
@@ -83,12 +82,6 @@ def _by_host(policies: Sequence[Policy], job: Job) -> dict[str, list[Effective]]
 
 def _key(effective: Effective) -> tuple[tuple[RuleKey, int], ...]:
     return tuple((key, id(policy)) for key, policy in effective.rules.items())
-
-
-def _meet(host: str, other: str) -> bool:
-    """Return whether Authorino may take a host for another: `*.example.com` is taken for example.com as well."""
-    pairs = ((host, other), (other, host))
-    return any(is_inside(inner, outer) or outer == f"*.{inner}" for inner, outer in pairs)
 
 
 def _sources(effectives: Iterable[Effective]) -> Iterator[Policy]:

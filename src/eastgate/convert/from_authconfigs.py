@@ -1,0 +1,138 @@
+"""Converts AuthConfigs to AuthPolicies of today: one on each route all of whose hosts an AuthConfig is for.
+
+Authorino decides only about what some proxy asks it. So the AuthConfigs stay in force, until no proxy asks about their
+hosts any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from eastgate.cluster.points import is_rule_of
+from eastgate.cluster.targets import RouteNamed
+from eastgate.convert import codes
+from eastgate.convert.authconfig_versions import config_of
+from eastgate.convert.gateway_hosts import are_mixed_up, arriving_hosts
+from eastgate.convert.model import Item, Job, Manifest, metadata_of
+from eastgate.convert.policy_writing import POLICY_API_VERSION, report_secrets, rules_of_policy
+from eastgate.convert.unsaid import Unsaid, first_error
+from eastgate.dialects.kuadrant import policies, proposal
+from eastgate.dialects.kuadrant.authconfigs import Policy
+from eastgate.dialects.kuadrant.authconfigs.linking import Links, link_hosts
+from eastgate.dialects.kuadrant.hosts import ANY, is_inside
+from eastgate.gateway.model import Routed
+from eastgate.gateway.rules import every_rule
+
+__all__ = ["to_policies"]
+
+_KINDS = ("HTTPRoute", "GRPCRoute")
+
+
+def to_policies(items: Sequence[Item], job: Job) -> None:
+    """Write an AuthPolicy for each route whose hosts have one AuthConfig, and keep the AuthConfigs."""
+    configs = [item.policy for item in job.items if isinstance(item.policy, Policy)]
+    links = link_hosts(configs, job.settings)
+    ways_of = _ways_of_routes(job)
+    for item in items:
+        config = item.policy
+        assert isinstance(config, Policy)  # noqa: S101 - the registry has chosen it
+        covered = {route: ways for route, ways in ways_of.items() if _is_for(config, _hosts(ways, job), links)}
+        _lose_hosts(config, [host for ways in covered.values() for host in _hosts(ways, job)], links, job)
+        try:
+            _convert(item, config, covered, job)
+        except Unsaid as unsaid:
+            message = f"{unsaid.message}: no AuthPolicy is written for {config.ref}"
+            job.lose(unsaid.code, message, unsaid.span or config.name_span, help=unsaid.way_out)
+        message = f"no manifest says whether a proxy asks Authorino: {config.ref} stays in force"
+        way_out = "remove it when no proxy asks Authorino about its hosts any more"
+        job.keep(item.document, codes.ASKED_BY_NOBODY, message, config.name_span, help=way_out)
+
+
+def _ways_of_routes(job: Job) -> dict[RouteNamed, list[Routed]]:
+    """Return the rules of routes that requests come to by Gateways, once for each listener."""
+    ways_of: dict[RouteNamed, list[Routed]] = {}
+    for rule in every_rule(job.world):
+        if rule.gateway is not None and rule.route.kind in _KINDS:
+            ways_of.setdefault(rule.point.route, []).append(rule)
+    return ways_of
+
+
+def _hosts(ways: Sequence[Routed], job: Job) -> list[str]:
+    return list(arriving_hosts(ways, job.world))
+
+
+def _is_for(config: Policy, hosts: Iterable[str], links: Links) -> bool:
+    """Return whether Authorino finds an AuthConfig for all requests to some hosts, and never another one."""
+    own = [host for host in links.of(config) if ":" not in host]
+    others = [host for host, holder in links.by_host.items() if holder is not config]
+    return all(
+        any(is_inside(host, linked) or linked == f"*.{host}" for linked in own)
+        and not any(_takes(other, host, own) for other in others)
+        for host in hosts
+    )
+
+
+def _bare(host: str) -> str:
+    return host.partition(":")[0].lower()
+
+
+def _takes(other: str, host: str, own: Sequence[str]) -> bool:
+    """Return whether a linked host of another AuthConfig may be found for requests to a host.
+
+    A wider one is not where one in between is linked; but `*` is for what names a port, and so is one with that port.
+    """
+    if other == ANY or ":" in other:
+        return are_mixed_up(_bare(other), host)
+    between = [each for each in own if each != other and is_inside(host, each) and is_inside(each, other)]
+    return are_mixed_up(_bare(other), host) and not (between and not is_inside(_bare(other), host))
+
+
+def _lose_hosts(config: Policy, routed: Sequence[str], links: Links, job: Job) -> None:
+    """Report the hosts of an AuthConfig, as far as they are linked to it, that no AuthPolicy will be for."""
+    spans = dict(zip(config.hosts, config.host_spans, strict=True))
+    for host in links.of(config):
+        if not any(is_inside(_bare(host), each) for each in routed):
+            message = f"no route that this AuthConfig is for has all of {host}: no AuthPolicy is written for the rest"
+            job.lose(codes.NO_ROUTE, message, spans[host])
+
+
+def _convert(item: Item, config: Policy, covered: dict[RouteNamed, list[Routed]], job: Job) -> None:
+    """Write what an AuthConfig becomes on each route. Raises Unsaid where its scheme cannot be said."""
+    alone = {route: ways for route, ways in covered.items() if not _has_policy(ways, job)}
+    for route in covered.keys() - alone.keys():
+        message = f"{route} has AuthPolicies already, or its Gateway has: none is written for {config.ref}"
+        job.lose(codes.TWO_LEVELS, message, config.name_span)
+    if not alone:
+        return
+    rules = rules_of_policy(config_of(item), config.scheme, [])
+    several = len({route.namespace for route in alone}) < len(alone)
+    manifests = [_manifest(item, route, rules, job, several=several) for route in alone]
+    error = next((error for manifest in manifests if (error := first_error(manifest, job.settings))), None)
+    if error is not None:
+        raise Unsaid(codes.NO_WORDS, f"an AuthPolicy does not have this, {error.code.title}", config.name_span)
+    report_secrets(config.scheme, config.ref.namespace, config.name_span, job)
+    for manifest in manifests:
+        job.write(item.document, manifest)
+
+
+def _has_policy(ways: Sequence[Routed], job: Job) -> bool:
+    """Return whether an AuthPolicy of either kind is on some ways, beside which another would not mean the same."""
+    return any(_is_on(item.policy, rule) for item in job.items for rule in ways)
+
+
+def _is_on(policy: object, rule: Routed) -> bool:
+    if isinstance(policy, policies.Policy):
+        return is_rule_of(rule.point, policy.target)
+    return isinstance(policy, proposal.Policy) and policy.target in (rule.point.gateway, rule.point.route)
+
+
+def _manifest(item: Item, route: RouteNamed, rules: Manifest, job: Job, *, several: bool) -> Manifest:
+    wanted = f"{item.document.name}-{route.name}" if several else item.document.name
+    name = job.name(f"AuthPolicy.{policies.GROUP}", route.namespace, wanted)
+    target: Manifest = {"group": "gateway.networking.k8s.io", "kind": route.kind, "name": route.name}
+    return {
+        "apiVersion": POLICY_API_VERSION,
+        "kind": "AuthPolicy",
+        "metadata": metadata_of(item.document, name, route.namespace),
+        "spec": {"targetRef": target, **rules},
+    }
