@@ -17,7 +17,16 @@ from eastgate.api.decisions import Decision
 from eastgate.api.questions import Question
 from eastgate.api.reading import Manifests
 from eastgate.convert.authorino_checks import without_token_checks
-from eastgate.convert.gateway_conditions import HOST_END, HOST_START, is_plain_path, predicate_text, sees_alike
+from eastgate.convert.gateway_conditions import (
+    ANY_PATH,
+    HOST_END,
+    HOST_START,
+    PATH_END,
+    PATH_START,
+    is_plain_path,
+    predicate_text,
+    sees_alike,
+)
 from eastgate.convert.secret_uses import needs_secrets
 from eastgate.dialects import Policy
 from eastgate.dialects.kuadrant.authorino.authorizer import SchemeAuthorizer
@@ -53,6 +62,7 @@ from eastgate.ir import (
     any_of,
 )
 from eastgate.ir.attributes import METHOD, PATH, TARGET
+from eastgate.ir.paths import any_path
 from eastgate.languages.cel import GATEWAY_ROOTS, CelProblem, compile_document_cel
 from eastgate.languages.cel.syntax import Call, CreateList, Literal, Local, Node, Select
 from eastgate.reach.alike import are_alike
@@ -205,6 +215,8 @@ def _lower(node: Node) -> Predicate | None:
             return Is(PATH, Suffix(text))
         case Call("matches", (Select(Local("request"), "host"), Literal(str(text)))):
             return _hosts(text)
+        case Call("matches", (Select(Local("request"), "path"), Literal(str(text)))):
+            return _paths(text)
         case _:
             return None
 
@@ -228,3 +240,15 @@ def _hosts(expression: str) -> Predicate | None:
     if any(host_problem(host) is not None for host in hosts):
         return None
     return Or(tuple(map(matches, hosts)))
+
+
+def _paths(expression: str) -> Predicate | None:
+    """Return ANY of the paths that an expression means in the form in which conversions write it."""
+    if not (expression.startswith(PATH_START) and expression.endswith(PATH_END)):
+        return None
+    names = expression.removeprefix(PATH_START).removesuffix(PATH_END).split("|")
+    paths = [name.replace(ANY_PATH, "*", 1).replace("[.]", "\0") for name in names]
+    if any("." in path for path in paths):
+        return None
+    paths = [path.replace("\0", ".") for path in paths]
+    return any_path(paths) if all(map(is_plain_path, paths)) else None

@@ -15,17 +15,15 @@ from eastgate.convert import codes
 from eastgate.convert.authconfig_versions import spec_of
 from eastgate.convert.authconfig_words import object_of
 from eastgate.convert.authconfigs import auth_config
-from eastgate.convert.authorino_checks import lose_what_differs, reasons_to_keep, with_token_checks
-from eastgate.convert.gateway_conditions import is_plain_path, rules_predicate
-from eastgate.convert.gateway_hosts import arriving_hosts, hears_tls
-from eastgate.convert.istio_rules import lose_paths
+from eastgate.convert.authorino_checks import lose_what_differs, with_token_checks
+from eastgate.convert.gateway_hosts import arriving_hosts
 from eastgate.convert.model import Item, Job, Manifest, metadata_of
 from eastgate.convert.policy_writing import POLICY_API_VERSION, report_secrets, rules_of_policy
+from eastgate.convert.proposal_reading import check_schemes, scheme_specs, selecting_predicate, ways_of
 from eastgate.convert.unsaid import Unsaid, keep_unsaid
 from eastgate.dialects.kuadrant import policies
 from eastgate.dialects.kuadrant.hosts import is_inside
 from eastgate.dialects.kuadrant.proposal import Policy
-from eastgate.dialects.kuadrant.proposal.assemble import in_force
 from eastgate.dialects.kuadrant.proposal.model import HttpRule
 from eastgate.gateway.model import Routed
 from eastgate.gateway.rules import every_rule
@@ -58,26 +56,11 @@ def _is_of_gateway(item: Item) -> bool:
 
 def _convert(item: Item, policy: Policy, taken: set[RuleNamed], items: Sequence[Item], job: Job) -> set[RuleNamed]:
     """Write what a policy becomes; returns where it is enforced. Raises Unsaid where it cannot be said."""
-    rivals = [
-        other.policy for other in items if isinstance(other.policy, Policy) and other.policy.target == policy.target
-    ]
-    winner = in_force(rivals)
-    if winner is not policy and winner is not None and not policy.audit:
-        raise Unsaid(codes.NOT_IN_FORCE, f"{winner.ref} has the same target", policy.name_span)
-    ways = [rule for rule in every_rule(job.world) if _is_on(rule, policy)]
-    if not ways:
-        help_ = "give the manifests of the route and of its Gateway with -f"
-        raise Unsaid(
-            codes.NO_GATEWAY, f"no manifest says which requests {policy.ref} is for", policy.target_span, help_
-        )
+    ways = ways_of(policy, items, job)
     points = {rule.point for rule in ways}
     if points & taken:
         raise Unsaid(codes.TWO_LEVELS, "another policy is on the way to the same rules", policy.target_span)
-    if any(rule.is_stream for rule in ways):
-        raise Unsaid(codes.STREAMS, "the Gateway also leads on what is no HTTP", policy.target_span)
-    reasons = [reason for scheme in policy.schemes for reason in reasons_to_keep(scheme, job)]
-    for code, message, span, way_out in reasons:
-        raise Unsaid(code, message, span, way_out)
+    check_schemes(policy, ways, job)
     written = [
         (section, _spec(item, policy, scheme, among, job)) for section, scheme, among in _sections(policy, ways, job)
     ]
@@ -99,13 +82,6 @@ def _convert(item: Item, policy: Policy, taken: set[RuleNamed], items: Sequence[
             },
         )
     return points
-
-
-def _is_on(rule: Routed, policy: Policy) -> bool:
-    target = policy.target
-    if isinstance(target, GatewayNamed):
-        return rule.point.gateway == target
-    return rule.point.route == target
 
 
 # Schemes by host
@@ -169,26 +145,8 @@ def _asked_hosts(policy: Policy, ways: Sequence[Routed], job: Job) -> Iterator[s
 
 
 def _spec(item: Item, policy: Policy, index: int, ways: Sequence[Routed], job: Job) -> Manifest:
-    arriving = list(arriving_hosts(ways, job.world))
-    is_any = [
-        rule.hosts is None or all(any(is_inside(host, own) for own in rule.hosts) for host in arriving)
-        for rule in policy.rules
-    ]
-    for rule, any_host in zip(policy.rules, is_any, strict=True):
-        if not any_host and hears_tls(ways, job.world):
-            message = "rules select by the name in the TLS handshake as well, which conditions of a policy do not see"
-            raise Unsaid(codes.SERVER_NAME, message, rule.span, "leave `hosts` out, or name all hosts of the target")
-        for path in rule.paths or ():
-            if not is_plain_path(path):
-                message = f"`{path}` can be spelled in several ways, and a condition of a policy sees one"
-                raise Unsaid(codes.SPELLED_PATH, message, rule.span)
-        if rule.paths is not None and "*" not in rule.paths:
-            lose_paths(job, rule.span)
-    selected = rules_predicate(policy.rules, is_any)
-    plain = spec_of(item)
-    listed = plain.get("authSchemes")
-    schemes = listed if isinstance(listed, list) else [plain["authScheme"]]
+    selected = selecting_predicate(policy, list(arriving_hosts(ways, job.world)), ways, job)
     scheme = policy.schemes[index]
     report_secrets(scheme, policy.ref.namespace, policy.scheme_spans[index][0], job)
-    config = with_token_checks(auth_config(object_of(schemes[index])), scheme)
+    config = with_token_checks(auth_config(scheme_specs(item)[index]), scheme)
     return rules_of_policy(config, scheme, [selected] if selected else [])

@@ -24,8 +24,11 @@ from eastgate.languages.cel import CelProblem, compile_document_cel
 from eastgate.regexes import regex
 
 __all__ = [
+    "ANY_PATH",
     "HOST_END",
     "HOST_START",
+    "PATH_END",
+    "PATH_START",
     "gateway_predicates",
     "host_predicate",
     "is_plain_path",
@@ -35,6 +38,7 @@ __all__ = [
 ]
 
 HOST_START, HOST_END = "(?i)^(", ")[.]?(:[0-9]+)?$"
+PATH_START, ANY_PATH, PATH_END = "^(", "[^?#]*", ")([?#].*)?$"
 
 _PLAIN_PATH = regex(r"(\*(?![0-9A-Fa-f]))?[-A-Za-z0-9._~/]*\*?")  # an end may be cut out of a %XX
 _SAME = {
@@ -50,26 +54,29 @@ def is_plain_path(path: str) -> bool:
     return _PLAIN_PATH.fullmatch(path) is not None
 
 
-def rules_predicate(rules: Sequence[HttpRule], is_any_host: Iterable[bool]) -> str | None:
+def rules_predicate(
+    rules: Sequence[HttpRule], is_any_host: Iterable[bool], *, at_gateway: bool = True
+) -> str | None:
     """Return the requests that ANY of the rules selects; None where all are.
 
-    `is_any_host`: whether a rule means all hosts of its target.
+    `is_any_host`: whether a rule means all hosts of its target. `at_gateway` False: for an auth scheme, which sees the
+    path with its query, or decoded.
     """
-    parts = [_rule(rule, any_host=any_host) for rule, any_host in zip(rules, is_any_host, strict=True)]
+    parts = [_rule(rule, any_host=any_host, at_gateway=at_gateway) for rule, any_host in zip(rules, is_any_host, strict=True)]
     if not parts or None in parts:
         return None
     texts = list(dict.fromkeys(part for part in parts if part is not None))
     return texts[0] if len(texts) == 1 else " || ".join(f"({text})" if " && " in text else text for text in texts)
 
 
-def _rule(rule: HttpRule, *, any_host: bool) -> str | None:
+def _rule(rule: HttpRule, *, any_host: bool, at_gateway: bool) -> str | None:
     parts = []
     if not any_host and rule.hosts is not None and ANY not in rule.hosts:
         parts.append(host_predicate(rule.hosts))
     if rule.methods is not None and "*" not in rule.methods:
         parts.append(_one_of("request.method", rule.methods))
     if rule.paths is not None and "*" not in rule.paths:
-        paths = list(_paths(rule.paths))
+        paths = list(_paths(rule.paths)) if at_gateway else [_path_predicate(rule.paths)]
         parts.append(f"({' || '.join(paths)})" if parts and len(paths) > 1 else " || ".join(paths))
     return " && ".join(parts) or None
 
@@ -88,6 +95,12 @@ def _paths(paths: Sequence[str]) -> Iterator[str]:
             yield f"request.url_path.startsWith({_text(path[:-1])})"
         elif path.startswith("*"):
             yield f"request.url_path.endsWith({_text(path[1:])})"
+
+
+def _path_predicate(paths: Iterable[str]) -> str:
+    """Return a predicate for ANY of some paths, with a query or without."""
+    names = "|".join(path.replace(".", "[.]").replace("*", ANY_PATH, 1) for path in paths)
+    return f"request.path.matches({_text(PATH_START + names + PATH_END)})"
 
 
 def _one_of(attribute: str, values: Sequence[str]) -> str:
