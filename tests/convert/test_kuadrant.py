@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from eastgate.api.authority import Authority
 from eastgate.api.questions import QuestionError
 from eastgate.api.reading import Manifests, sort_documents
-from eastgate.convert import Conversion, convert, from_authconfigs
+from eastgate.convert import Conversion, convert, from_authconfigs, proposal_authconfigs
+from eastgate.convert.policy_writing import rules_of_policy
 from eastgate.convert.verifying import verify
 from eastgate.dialects import reads
 from eastgate.dialects.kuadrant.hosts import host_problem
@@ -23,6 +25,7 @@ from eastgate.reach.hosts import host_names
 from eastgate.reports.tables import Table, read_tables
 from eastgate.settings import Settings
 
+GOLDENS = Path(__file__).parent / "goldens"
 SUITE = Path(__file__).parents[2] / "conformance"
 
 
@@ -103,6 +106,19 @@ def test_authconfigs_for_authpolicies_of_today(name: str) -> None:
         assert is_let_in or not is_allowed(old, question), question.arguments
 
 
+@pytest.mark.parametrize("name", tables("AuthPolicy"))
+def test_authconfigs_for_authpolicies_of_2022(name: str) -> None:
+    table = tables("AuthPolicy")[name]
+    check(table, "authconfig-v1beta3")
+    _, comparison, old, new = converted(table, "authconfig-v1beta3")
+    doubts = {doubt.subject for doubt in comparison.doubts if doubt.reason is not DoubtReason.SHARED_SERVER}
+    assert doubts <= {"host:property.example.com"}  # its properties come in another order
+    for question in (case.question for case in table.cases if case.question.host in _hosts(new)):
+        was, now = is_allowed(old, question), is_allowed(new, replace(question, to=f"host:{question.host}"))
+        is_vague = "iss" not in (question.claims or {})  # the AuthConfig compares the issuer
+        assert was == now or (is_vague and not now), question.arguments
+
+
 EDGE = [
     {
         "apiVersion": "gateway.networking.k8s.io/v1",
@@ -156,18 +172,110 @@ def test_authpolicies_for_authconfigs(name: str) -> None:
             assert was == now or (is_moved and not now), question.arguments
 
 
+def outcome(path: str, to: str, *more: dict[str, Any]) -> tuple[list[dict[str, Any]], list[str], set[str]]:
+    """Return what a golden input becomes beside other objects, the codes of what is lost, and what is in doubt."""
+    objects = [*yaml.safe_load_all((GOLDENS / path).read_text(encoding="utf-8")), *more]
+    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
+    reading = read_text("a.json", text, positioned=reads)
+    manifests, conversion = convert(reading, to, Settings())
+    assert manifests.reporter.errors == []
+    comparison = verify(manifests, reading.documents, conversion, Settings())
+    assert [each for each in comparison.differences if each.new.allowed] == []
+    doubts = {each.subject for each in comparison.doubts}
+    written = [m for m in json.loads(json.dumps(conversion.manifests)) if "converted-from" in json.dumps(m)]
+    return written, [loss.code.id for loss in conversion.losses], doubts
+
+
+def policy_of_today(kind: str, name: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "kuadrant.io/v1",
+        "kind": "AuthPolicy",
+        "metadata": {"name": "there", "namespace": "shop"},
+        "spec": {
+            "targetRef": {"group": "gateway.networking.k8s.io", "kind": kind, "name": name},
+            "rules": {"authentication": {"tokens": {"jwt": {"issuerUrl": "https://idp.example"}}}},
+        },
+    }
+
+
+def auth_config(name: str, *hosts: str, **spec: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "authorino.kuadrant.io/v1beta3",
+        "kind": "AuthConfig",
+        "metadata": {"name": name, "namespace": "auth", "creationTimestamp": "2024-01-01T00:00:00Z"},
+        "spec": {"hosts": list(hosts), "authentication": {"anybody": {"anonymous": {}}}, **spec},
+    }
+
+
+@pytest.mark.parametrize(
+    ("more", "left", "code"),
+    [
+        (policy_of_today("HTTPRoute", "toys"), {"calls", "keys"}, "EG7212"),
+        (policy_of_today("Gateway", "edge"), set(), "EG7212"),
+        (auth_config("older", "toys.example.com"), {"calls", "keys", "toys"}, "EG7222"),
+        (auth_config("older", "toys.example.com:8080"), {"calls", "keys"}, "EG7223"),
+        (auth_config("older", "*"), {"books", "calls", "keys", "toys"}, "EG7223"),
+        (auth_config("older", "TOYS.example.com"), {"calls", "keys"}, "EG7223"),
+    ],
+    ids=["its own policy", "a policy of its Gateway", "another AuthConfig", "a port", "all hosts", "letter case"],
+)
+def test_an_authpolicy_is_written_only_where_it_decides_alone(more: dict[str, Any], left: set[str], code: str) -> None:
+    written, losses, doubts = outcome("authconfig-to-authpolicy-in.yaml", "authpolicy-v1", more)
+    assert {m["spec"]["targetRef"]["name"] for m in written} == left
+    assert code in losses
+    assert doubts == set()
+
+
+@pytest.mark.parametrize(
+    ("when", "code"),
+    [
+        ({"selector": "auth.identity.sub", "operator": "eq", "value": "alice"}, "EG7216"),
+        ({"predicate": "request.headers['x-a'] == 'b'"}, "EG7216"),
+        ({"selector": "request.method", "operator": "incl", "value": "GET"}, "EG7216"),
+    ],
+    ids=["identity", "header", "operator"],
+)
+def test_a_when_that_a_gateway_sees_otherwise_is_not_written(when: dict[str, Any], code: str) -> None:
+    config = auth_config("older", "keys.example.com", when=[when])
+    written, losses, doubts = outcome("authconfig-to-authpolicy-in.yaml", "authpolicy-v1", config)
+    assert {m["spec"]["targetRef"]["name"] for m in written} == {"toys", "calls"}
+    assert code in losses
+    assert doubts == set()
+
+
+@pytest.mark.parametrize(
+    ("more", "left", "code"),
+    [
+        (auth_config("older", "*.toys.example.com"), {"books"}, "EG7205"),
+        (policy_of_today("HTTPRoute", "books"), {"toys"}, "EG7221"),
+        (route(1, "deeper.toys.example.com") | {"kind": "HTTPRoute"}, {"books", "toys"}, "EG7222"),
+    ],
+    ids=["another AuthConfig", "a policy of today", "a route of nobody"],
+)
+def test_an_authconfig_is_written_only_where_it_decides_alone(more: dict[str, Any], left: set[str], code: str) -> None:
+    written, losses, doubts = outcome("authpolicy-2022-to-authconfig-in.yaml", "authconfig-v1beta3", more)
+    assert {m["metadata"]["name"] for m in written} == left
+    assert code in losses
+    assert doubts == set()
+
+
+@pytest.mark.parametrize("lost", ["when", "authorization"])
+def test_what_an_authconfig_leaves_out_of_a_policy_of_2022_is_noticed(
+    lost: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = proposal_authconfigs._manifest
+
+    def without(*arguments: Any) -> dict[str, Any]:
+        manifest: Any = write(*arguments)
+        return {**manifest, "spec": {name: value for name, value in manifest["spec"].items() if name != lost}}
+
+    monkeypatch.setattr(proposal_authconfigs, "_manifest", without)
+    _, _, doubts = outcome("authpolicy-2022-to-authconfig-in.yaml", "authconfig-v1beta3")
+    assert {"host:toys.example.com", "host:*.toys.example.com"} <= doubts
+
+
 @pytest.mark.parametrize("lost", ["when", "authorization"])
 def test_what_an_authpolicy_leaves_out_of_an_authconfig_is_noticed(lost: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = Path(__file__).parent / "goldens" / "authconfig-to-authpolicy-in.yaml"
-    reading = read_text("a.yaml", path.read_text(encoding="utf-8"), positioned=reads)
-
-    def doubts() -> set[str]:
-        manifests, conversion = convert(reading, "authpolicy-v1", Settings())
-        return {each.subject for each in verify(manifests, reading.documents, conversion, Settings()).doubts}
-
-    assert doubts() == set()
-    rules_of_policy = from_authconfigs.rules_of_policy
-
     def without(*arguments: Any) -> dict[str, Any]:
         rules: Any = rules_of_policy(*arguments)
         return {
@@ -177,7 +285,8 @@ def test_what_an_authpolicy_leaves_out_of_an_authconfig_is_noticed(lost: str, mo
         }
 
     monkeypatch.setattr(from_authconfigs, "rules_of_policy", without)
-    assert doubts() == {"host:calls.toys.example.com", "host:toys.example.com"}
+    _, _, doubts = outcome("authconfig-to-authpolicy-in.yaml", "authpolicy-v1")
+    assert doubts == {"host:calls.toys.example.com", "host:toys.example.com"}
 
 
 def _hosts(side: Authority) -> set[str]:

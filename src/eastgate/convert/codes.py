@@ -210,8 +210,10 @@ SCHEMES_BY_HOST = Code(
 UNCOVERED_HOSTS = Code(
     "EG7214",
     "hosts that no scheme is for",
-    "An AuthPolicy of 2022 denies what its rules select and none of its schemes is for. One of today cannot say so. "
-    "The policy is not converted.",
+    "An AuthPolicy of 2022 denies what its rules select and none of its schemes is for, with 404. In one of today an "
+    "authorization of the scheme does, with the status of the scheme; where the scheme has conditions, the policy is "
+    "not converted. Authorino takes `*.example.com` for example.com as well: where no scheme is for that, no "
+    "AuthConfig is written.",
     Severity.WARNING,
 )
 SERVER_NAME = Code(

@@ -66,8 +66,7 @@ def _is_for(config: Policy, hosts: Iterable[str], links: Links) -> bool:
     own = [host for host in links.of(config) if ":" not in host]
     others = [host for host, holder in links.by_host.items() if holder is not config]
     return all(
-        any(is_inside(host, linked) or linked == f"*.{host}" for linked in own)
-        and not any(_takes(other, host, own) for other in others)
+        any(_means(linked, host) for linked in own) and not any(_takes(other, host, own) for other in others)
         for host in hosts
     )
 
@@ -79,12 +78,20 @@ def _bare(host: str) -> str:
 def _takes(other: str, host: str, own: Sequence[str]) -> bool:
     """Return whether a linked host of another AuthConfig may be found for requests to a host.
 
-    A wider one is not where one in between is linked; but `*` is for what names a port, and so is one with that port.
+    A wider one is not where a nearer one is linked; but `*` is for what names a port, so is one with that port, and one
+    with upper-case letters for what is written with them.
     """
-    if other == ANY or ":" in other:
+    if other == ANY or other != _bare(other):
         return are_mixed_up(_bare(other), host)
-    between = [each for each in own if each != other and is_inside(host, each) and is_inside(each, other)]
-    return are_mixed_up(_bare(other), host) and not (between and not is_inside(_bare(other), host))
+    if is_inside(other, host):
+        return True
+    nearer = [each for each in own if each != other and is_inside(host, each) and _means(other, each)]
+    return _means(other, host) and not nearer
+
+
+def _means(linked: str, host: str) -> bool:
+    """Return whether Authorino finds a linked host for every request to a host, if it finds no nearer one."""
+    return is_inside(host, linked) or linked == f"*.{host}"
 
 
 def _lose_hosts(config: Policy, routed: Sequence[str], links: Links, job: Job) -> None:

@@ -54,15 +54,15 @@ def is_plain_path(path: str) -> bool:
     return _PLAIN_PATH.fullmatch(path) is not None
 
 
-def rules_predicate(
-    rules: Sequence[HttpRule], is_any_host: Iterable[bool], *, at_gateway: bool = True
-) -> str | None:
+def rules_predicate(rules: Sequence[HttpRule], is_any_host: Iterable[bool], *, at_gateway: bool = True) -> str | None:
     """Return the requests that ANY of the rules selects; None where all are.
 
     `is_any_host`: whether a rule means all hosts of its target. `at_gateway` False: for an auth scheme, which sees the
     path with its query, or decoded.
     """
-    parts = [_rule(rule, any_host=any_host, at_gateway=at_gateway) for rule, any_host in zip(rules, is_any_host, strict=True)]
+    parts = [
+        _rule(rule, any_host=any_host, at_gateway=at_gateway) for rule, any_host in zip(rules, is_any_host, strict=True)
+    ]
     if not parts or None in parts:
         return None
     texts = list(dict.fromkeys(part for part in parts if part is not None))

@@ -8,21 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import product
 
 from eastgate.api.authority import Authority
 from eastgate.api.questions.ends import Host
 from eastgate.cluster.points import Point, RuleNamed
-from eastgate.convert.gateway_hosts import are_mixed_up, hosts_on
+from eastgate.convert.gateway_hosts import are_mixed_up, hears_tls, hosts_on
 from eastgate.dialects.kuadrant.authorino.authorizer import SchemeAuthorizer
 from eastgate.dialects.kuadrant.authorino.model import Scheme
+from eastgate.dialects.kuadrant.hosts import is_inside
 from eastgate.gateway.model import Routed
 from eastgate.gateway.rules import every_rule
-from eastgate.ir import Predicate
+from eastgate.ir import ALWAYS, NEVER, Computed, Deny, Is, OneOf, Predicate, Suffix, rewrite
+from eastgate.ir import atoms as atoms_of
+from eastgate.ir.attributes import HOST, SNI
 from eastgate.reach.alike import are_alike
 from eastgate.reach.differences import AuthorityComparison, ComparisonDoubt, DoubtReason
 from eastgate.reach.hosts import host_names
 
 __all__ = ["compare_hosts"]
+
+_MOST_ATOMS = 12
 
 
 def compare_hosts(comparison: AuthorityComparison) -> AuthorityComparison:
@@ -47,17 +53,81 @@ def compare_hosts(comparison: AuthorityComparison) -> AuthorityComparison:
 def _is_as_before(old: Authority, new: Authority, host: str) -> bool:
     """Return whether the same schemes are asked about the same requests: on all ways of a host, and for it alone."""
     point = new.engine.host_point(host)
-    rules = ((rule.point, hosts_on(rule, old.world)) for rule in every_rule(old.world))
-    ways = [way for way, hosts in rules if any(are_mixed_up(each, host) for each in hosts)]
+    rules = ((rule, hosts_on(rule, old.world)) for rule in every_rule(old.world))
+    ways = [rule for rule, hosts in rules if any(are_mixed_up(each, host) for each in hosts)]
     if point is None or not ways:
         return False
-    asked = _asked(new, point)
-    return all(_asked(old, way) == asked for way in ways)
+    for way in ways:
+        for arriving in hosts_on(way, old.world):
+            if are_mixed_up(arriving, host):
+                near = arriving if is_inside(arriving, host) else host
+                is_plain = not hears_tls([way], old.world)
+                if not _ask_alike(
+                    _about(_decisions(old, _points(way.point), denied=True), near, is_plain=is_plain),
+                    _about(_decisions(new, [point]), near, is_plain=is_plain),
+                ):
+                    return False
+    return True
 
 
-def _asked(side: Authority, point: Point) -> list[tuple[str, Predicate]]:
-    layers = side.engine.program(point).layers
-    return [(str(ask.authorizer), ask.rule.when) for layer in layers for ask in layer.asks]
+# Decisions
+
+_Decision = tuple[str, Predicate]
+
+
+def _decisions(side: Authority, points: Iterable[Point], *, denied: bool = False) -> Iterator[_Decision]:
+    """Yield what is asked about which requests, and with `denied` what is denied unasked."""
+    for point in points:
+        for layer in side.engine.program(point).layers:
+            asks = list(layer.asks)
+            yield from ((ask.authorizer, ask.rule.when) for ask in asks)
+            stages = (stage for chain in layer.chains for stage in chain.stages if asks and denied)
+            yield from (
+                (str(stage.name), rule.when) for stage in stages if isinstance(stage, Deny) for rule in stage.rules
+            )
+
+
+def _about(decisions: Iterable[_Decision], host: str, *, is_plain: bool) -> list[_Decision]:
+    """Return the decisions about requests to a host, which have no name of a handshake if `is_plain`."""
+
+    def settle(atom: Is | Computed) -> Predicate:
+        if not isinstance(atom, Is):
+            return atom
+        if atom.attribute == SNI and is_plain:
+            return NEVER
+        if atom.attribute == HOST and isinstance(atom.matcher, Suffix | OneOf):
+            texts = [f"*{atom.matcher.text}"] if isinstance(atom.matcher, Suffix) else atom.matcher.values
+            meant = list(map(str, texts))
+            if any(is_inside(host, each) for each in meant):
+                return ALWAYS
+            return atom if any(is_inside(each, host) for each in meant) else NEVER
+        return atom
+
+    settled = ((name, rewrite(when, settle)) for name, when in decisions)
+    return [(name, when) for name, when in settled if when != NEVER]
+
+
+def _ask_alike(old: Sequence[_Decision], new: Sequence[_Decision]) -> bool:
+    return len(old) == len(new) and all(
+        name == other and _are_equal(when, then) for (name, when), (other, then) in zip(old, new, strict=True)
+    )
+
+
+def _are_equal(first: Predicate, second: Predicate) -> bool:
+    """Return whether two predicates are equal whichever of their atoms hold; too many atoms count as not."""
+    atoms = list(dict.fromkeys((*atoms_of(first), *atoms_of(second))))
+    if first == second or len(atoms) > _MOST_ATOMS:
+        return first == second
+    certain: tuple[Predicate, Predicate] = (ALWAYS, NEVER)
+    for held in product(certain, repeat=len(atoms)):
+        values: dict[Is | Computed, Predicate] = dict(zip(atoms, held, strict=True))
+        if rewrite(first, values.__getitem__) != rewrite(second, values.__getitem__):
+            return False
+    return True
+
+
+def _asked(side: Authority, point: Point) -> list[_Decision]:
+    return list(_decisions(side, [point]))
 
 
 # Ways

@@ -24,7 +24,7 @@ __all__ = ["check_schemes", "is_on", "scheme_specs", "selecting_predicate", "way
 
 
 def ways_of(policy: Policy, items: Sequence[Item], job: Job) -> list[Routed]:
-    """Return the rules of routes that a policy is on the way to. Raises Unsaid if there are none, or it is not in force."""
+    """Return the rules that a policy is on the way to. Raises Unsaid if there are none, or it is not in force."""
     rivals = [
         other.policy for other in items if isinstance(other.policy, Policy) and other.policy.target == policy.target
     ]

@@ -18,6 +18,7 @@ from eastgate.convert.istio_reading import from_istio
 from eastgate.convert.linkerd_reading import from_linkerd
 from eastgate.convert.linkerd_writing import to_linkerd, write_linkerd
 from eastgate.convert.model import Item, Job, without_status
+from eastgate.convert.proposal_authconfigs import to_host_configs
 from eastgate.convert.to_authconfigs import to_auth_configs
 from eastgate.convert.to_proposal import to_proposal
 from eastgate.dialects import accesspolicy, gep3779, istio, linkerd
@@ -122,7 +123,11 @@ KINDS: dict[str, TargetKind] = {
     ),
     "authpolicy-v1alpha1": TargetKind(((policies.Policy, to_proposal),), _kinds_of(proposal.DIALECT)),
     "authconfig-v1beta3": TargetKind(
-        ((authconfigs.Policy, to_v1beta3), (policies.Policy, to_auth_configs)),
+        (
+            (authconfigs.Policy, to_v1beta3),
+            (policies.Policy, to_auth_configs),
+            (proposal.Policy, to_host_configs),
+        ),
         ((authconfigs.GROUP, "v1beta3", "AuthConfig"),),
     ),
     "accesspolicy-v0alpha0": TargetKind(

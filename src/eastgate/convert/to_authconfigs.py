@@ -14,8 +14,9 @@ from eastgate.convert.authconfigs import API_VERSION
 from eastgate.convert.gateway_conditions import sees_alike
 from eastgate.convert.gateway_hosts import are_mixed_up, hosts_on
 from eastgate.convert.model import Item, Job, Manifest, metadata_of
+from eastgate.convert.proposal_reading import is_on
 from eastgate.convert.unsaid import first_error
-from eastgate.dialects.kuadrant import authconfigs
+from eastgate.dialects.kuadrant import authconfigs, proposal
 from eastgate.dialects.kuadrant.policies import Policy
 from eastgate.dialects.kuadrant.policies.effective import Effective, fold
 from eastgate.dialects.kuadrant.policies.model import RuleKey
@@ -45,11 +46,13 @@ def to_auth_configs(items: Sequence[Item], job: Job) -> None:
     by_host = _by_host([policy for policy in policies if not (policy.audit or policy.deleted)], job)
     configs = [item.policy for item in job.items if isinstance(item.policy, authconfigs.Policy)]
     taken = [host.partition(":")[0].lower() for config in configs for host in config.hosts]
+    shared = list(_hosts_of_proposals(job))
     hosts_of: dict[tuple[tuple[RuleKey, int], ...], list[str]] = {}
     chosen: dict[tuple[tuple[RuleKey, int], ...], Effective] = {}
     for host, effectives in by_host.items():
         near = [each for other, found in by_host.items() if are_mixed_up(host, other) for each in found]
-        if any(_key(each) != _key(effectives[0]) for each in near):
+        is_shared = any(are_mixed_up(host, other) for other in shared)
+        if is_shared or any(_key(each) != _key(effectives[0]) for each in near):
             for policy in _sources(near):
                 message = f"rules for {host} have different policies, and Authorino finds one AuthConfig by the host"
                 job.lose(codes.ONE_HOST, f"{message}: nothing is written for it", policy.target_span)
@@ -78,6 +81,16 @@ def _by_host(policies: Sequence[Policy], job: Job) -> dict[str, list[Effective]]
         for host in hosts_on(rule, job.world):
             by_host.setdefault(host, []).append(effective)
     return by_host
+
+
+def _hosts_of_proposals(job: Job) -> Iterator[str]:
+    """Yield the hosts of ways that policies of 2022 are on."""
+    proposals = [
+        item.policy for item in job.items if isinstance(item.policy, proposal.Policy) and not item.policy.audit
+    ]
+    for rule in every_rule(job.world):
+        if any(is_on(policy, rule) for policy in proposals):
+            yield from hosts_on(rule, job.world)
 
 
 def _key(effective: Effective) -> tuple[tuple[RuleKey, int], ...]:
