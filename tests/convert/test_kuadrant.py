@@ -259,6 +259,15 @@ def test_an_authconfig_is_written_only_where_it_decides_alone(more: dict[str, An
     assert doubts == set()
 
 
+def test_hosts_without_a_scheme_that_are_let_in_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    written, losses, doubts = outcome("authpolicy-2022-hosts-to-v1-in.yaml", "authpolicy-v1")
+    assert [m["metadata"]["name"] for m in written] == ["toys"]
+    assert (losses, doubts) == (["EG7214", "EG7214"], set())
+    monkeypatch.setattr("eastgate.convert.from_proposal.with_host_check", lambda config, _: config)
+    with pytest.raises(AssertionError, match="VerdictDifference"):
+        outcome("authpolicy-2022-hosts-to-v1-in.yaml", "authpolicy-v1")
+
+
 @pytest.mark.parametrize("lost", ["when", "authorization"])
 def test_what_an_authconfig_leaves_out_of_a_policy_of_2022_is_noticed(
     lost: str, monkeypatch: pytest.MonkeyPatch

@@ -8,7 +8,7 @@ the policy that it is from. Questions are answered by the authority as it was re
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -16,7 +16,7 @@ from eastgate.api.authority import Authority
 from eastgate.api.decisions import Decision
 from eastgate.api.questions import Question
 from eastgate.api.reading import Manifests
-from eastgate.convert.authorino_checks import without_token_checks
+from eastgate.convert.authorino_checks import without_host_check, without_token_checks
 from eastgate.convert.gateway_conditions import (
     ANY_PATH,
     HOST_END,
@@ -49,6 +49,7 @@ from eastgate.ir import (
     Ask,
     AskAll,
     Attachment,
+    Deny,
     Is,
     Layer,
     Not,
@@ -56,6 +57,8 @@ from eastgate.ir import (
     Or,
     Predicate,
     Prefix,
+    Rule,
+    Stage,
     Stances,
     Suffix,
     all_of,
@@ -70,6 +73,7 @@ from eastgate.unread import Handling
 
 __all__ = ["AskingAuthority", "SchemeNames"]
 
+_DENIED = "hosts without a scheme"
 _Entry = TypeVar("_Entry", Identity, Metadata, Authorization, Response)
 
 
@@ -111,21 +115,33 @@ class AskingAuthority(Authority):
     def _normalized(self, layer: Layer) -> Layer:
         if not any(isinstance(ask.evaluator, SchemeAuthorizer) for ask in layer.asks):
             return layer
-        stages = tuple(
-            replace(stage, asks=tuple(map(self._ask, stage.asks))) if isinstance(stage, AskAll) else stage
-            for stage in layer.otherwise.stages
-        )
-        return replace(layer, otherwise=replace(layer.otherwise, stages=stages))
+        stages: list[Stage] = []
+        for stage in layer.otherwise.stages:
+            if isinstance(stage, AskAll):
+                asked = [part for ask in stage.asks for part in self._parts(ask)]
+                denied = tuple(part for part in asked if isinstance(part, Rule))
+                stages += [Deny(_DENIED, denied)] if denied else []
+                stages.append(replace(stage, asks=tuple(part for part in asked if isinstance(part, Ask))))
+            else:
+                stages.append(stage)
+        return replace(layer, otherwise=replace(layer.otherwise, stages=tuple(stages)))
 
-    def _ask(self, ask: Ask) -> Ask:
+    def _parts(self, ask: Ask) -> Iterator[Ask | Rule]:
+        """Yield the normalized question, and what its scheme denies because of the host."""
         if not isinstance(ask.evaluator, SchemeAuthorizer):
-            return ask
+            yield ask
+            return
         scheme, when = ask.evaluator.scheme, ask.rule.when
         lifted, left = _lift(scheme.when)
         scheme, when = replace(scheme, when=left), all_of([when, lifted])
+        without, predicate = without_host_check(scheme)
+        hosts = _lower_condition(CelPredicate(predicate)) if predicate is not None and left is None else None
+        if hosts is not None:
+            yield replace(ask.rule, when=all_of([when, Not(hosts)]))
+            scheme, when = without, all_of([when, hosts])
         scheme = _normalize(scheme)
         evaluator = SchemeAuthorizer(scheme, ask.evaluator.services)
-        return Ask(replace(ask.rule, when=when), self._names.name(scheme, ask.authorizer), evaluator, ask.fail_open)
+        yield Ask(replace(ask.rule, when=when), self._names.name(scheme, ask.authorizer), evaluator, ask.fail_open)
 
 
 # Schemes

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from eastgate.convert import codes
+from eastgate.convert.gateway_conditions import host_predicate
 from eastgate.convert.istio_rules import lose_paths
 from eastgate.convert.model import Job, Manifest
 from eastgate.diagnostics import Code
@@ -16,6 +17,7 @@ from eastgate.dialects.kuadrant.authorino.model import (
     All,
     AnyOf,
     AuthorizationRule,
+    CelPredicate,
     Condition,
     Identity,
     Jwt,
@@ -30,11 +32,19 @@ from eastgate.dialects.kuadrant.settings import KuadrantSettings
 from eastgate.manifests import Plain
 from eastgate.regexes import regex
 
-__all__ = ["lose_what_differs", "reasons_to_keep", "with_token_checks", "without_token_checks"]
+__all__ = [
+    "lose_what_differs",
+    "reasons_to_keep",
+    "with_host_check",
+    "with_token_checks",
+    "without_host_check",
+    "without_token_checks",
+]
 
 _CHECKED = ("iss", "aud")
 _MARK = "eastgate_identity"
 _CHECK = "eastgate-token-of-"
+_HOST_CHECK = "eastgate-hosts"
 _FUNCTION = regex(r"^\s*(default\s+)?[A-Za-z_]\w*\(", re.MULTILINE)
 
 
@@ -56,6 +66,26 @@ def with_token_checks(spec: Manifest, scheme: Scheme) -> Manifest:
             check = {"when": [{"selector": f"auth.identity.{_MARK}", "operator": "eq", "value": name}], **check}
         authorization[_unused(f"{_CHECK}{name}", authorization)] = check
     return {**spec, "authentication": authentication, "authorization": authorization}
+
+
+def with_host_check(spec: Manifest, scheme: Scheme) -> Manifest:
+    """Return the AuthConfig with an authorization that denies requests to hosts which the scheme is not for."""
+    authorization = _object(spec.get("authorization"))
+    check: Manifest = {"patternMatching": {"patterns": [{"predicate": host_predicate(scheme.hosts)}]}}
+    authorization[_unused(_HOST_CHECK, authorization)] = check
+    return {**spec, "authorization": authorization}
+
+
+def without_host_check(scheme: Scheme) -> tuple[Scheme, str | None]:
+    """Return a scheme without what `with_host_check` wrote, and its predicate; None where it has none."""
+    for check in scheme.authorizations:
+        if not check.name.startswith(_HOST_CHECK) or check.when is not None or not isinstance(check.rule, PatternRules):
+            continue
+        match check.rule.condition:
+            case All((CelPredicate(text),)):
+                rest = tuple(each for each in scheme.authorizations if each is not check)
+                return replace(scheme, authorizations=rest), text
+    return scheme, None
 
 
 def _object(value: Plain) -> Manifest:

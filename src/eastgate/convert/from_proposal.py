@@ -15,13 +15,14 @@ from eastgate.convert import codes
 from eastgate.convert.authconfig_versions import spec_of
 from eastgate.convert.authconfig_words import object_of
 from eastgate.convert.authconfigs import auth_config
-from eastgate.convert.authorino_checks import lose_what_differs, with_token_checks
+from eastgate.convert.authorino_checks import lose_what_differs, with_host_check, with_token_checks
 from eastgate.convert.gateway_hosts import arriving_hosts
 from eastgate.convert.model import Item, Job, Manifest, metadata_of
 from eastgate.convert.policy_writing import POLICY_API_VERSION, report_secrets, rules_of_policy
 from eastgate.convert.proposal_reading import check_schemes, scheme_specs, selecting_predicate, ways_of
 from eastgate.convert.unsaid import Unsaid, keep_unsaid
 from eastgate.dialects.kuadrant import policies
+from eastgate.dialects.kuadrant.authorino.model import Scheme
 from eastgate.dialects.kuadrant.hosts import is_inside
 from eastgate.dialects.kuadrant.proposal import Policy
 from eastgate.dialects.kuadrant.proposal.model import HttpRule
@@ -95,7 +96,7 @@ def _sections(policy: Policy, ways: list[Routed], job: Job) -> list[_Section]:
     if len(schemes) == 1:
         return [(None, next(iter(schemes)), ways)]
     if not schemes:
-        raise Unsaid(codes.UNCOVERED_HOSTS, "the rules select no request that arrives", policy.target_span)
+        raise Unsaid(codes.UNCOVERED_HOSTS, "no scheme is for any request that the rules select", policy.target_span)
     listeners = dict.fromkeys(rule.point.listener for rule in ways)
     if isinstance(policy.target, GatewayNamed) and None not in listeners:
         sections = []
@@ -111,7 +112,7 @@ def _sections(policy: Policy, ways: list[Routed], job: Job) -> list[_Section]:
 
 
 def _schemes_of(policy: Policy, ways: Sequence[Routed], job: Job) -> set[int]:
-    """Return the schemes that decide requests on some ways which the rules select."""
+    """Return the schemes that decide requests on some ways which the rules select. What none is for is denied."""
     chosen: set[int] = set()
     for host in _asked_hosts(policy, ways, job):
         near = [
@@ -120,10 +121,8 @@ def _schemes_of(policy: Policy, ways: Sequence[Routed], job: Job) -> set[int]:
             for covering in scheme.hosts
             if is_inside(host, covering)
         ]
-        if not near:
-            message = f"requests to {host} that no scheme is for are denied, and a policy of today has no words for it"
-            raise Unsaid(codes.UNCOVERED_HOSTS, message, policy.target_span)
-        chosen.add(max(near)[1])
+        if near:
+            chosen.add(max(near)[1])
         chosen |= {
             index
             for index, scheme in enumerate(policy.schemes)
@@ -149,4 +148,21 @@ def _spec(item: Item, policy: Policy, index: int, ways: Sequence[Routed], job: J
     scheme = policy.schemes[index]
     report_secrets(scheme, policy.ref.namespace, policy.scheme_spans[index][0], job)
     config = with_token_checks(auth_config(scheme_specs(item)[index]), scheme)
+    uncovered = [
+        host for host in _asked_hosts(policy, ways, job) if not any(is_inside(host, own) for own in scheme.hosts)
+    ]
+    if uncovered:
+        _lose_status(policy, scheme, uncovered[0], job)
+        config = with_host_check(config, scheme)
     return rules_of_policy(config, scheme, [selected] if selected else [])
+
+
+def _lose_status(policy: Policy, scheme: Scheme, host: str, job: Job) -> None:
+    """Report the status of requests that no scheme is for. Raises Unsaid where a `when` would let some of them in."""
+    if scheme.when is not None:
+        message = f"requests to {host} that no scheme is for are denied, and by its `when` a scheme lets some in"
+        raise Unsaid(codes.UNCOVERED_HOSTS, message, policy.target_span, "write it at the entries of the scheme")
+    message = (
+        f"requests to {host} that no scheme is for are denied with 401 or 403, as the scheme says, and not with 404"
+    )
+    job.lose(codes.UNCOVERED_HOSTS, message, policy.target_span)
