@@ -210,8 +210,12 @@ class Decider:
     def _routed_by(self) -> frozenset[Attribute]:
         """Return the headers and parameters of queries that routes look at."""
         if self._routing_fields is None:
-            matches = [match for route in self._world.routes.values() for rule in route.rules for match in rule.matches]
-            headers = {header(value.name) for match in matches for value in match.headers}
+            routes = self._world.routes.values()
+            matches = [match for route in routes for rule in route.rules for match in rule.matches]
+            calls = [match for route in routes for rule in route.grpc_rules for match in rule.matches]
+            named = [value.name for match in matches for value in match.headers]
+            named += [value.name for call in calls for value in call.headers]
+            headers = {header(name) for name in named}
             queries = {query(value.name) for match in matches for value in match.query}
             self._routing_fields = frozenset(headers | queries)
         return self._routing_fields
@@ -237,6 +241,8 @@ class Decider:
         """
         self._follow()
         shared = request_values(question)
+        if self._routed_by:
+            _leave_out_others(shared, question, self._routed_by)
         callers = self._resolver.callers(question)
         arrivals: list[tuple[_Crossing, Request]] = []
         for crossing in self._resolver.entries(question, shared):

@@ -30,6 +30,7 @@ NO_RULES = Code(
 NO_SUCH_TARGET = Code(
     "EG5026",
     "target or section that no manifest declares",
-    "The policy is not accepted (TargetNotFound), and guards nothing.",
+    "Where it does not exist the policy is not accepted (TargetNotFound), and guards nothing. A Gateway that a route "
+    "asks for is taken to exist elsewhere.",
     Severity.WARNING,
 )

@@ -24,7 +24,9 @@ def _level(policy: Policy) -> str:
     return "route" if target.rule is None else "rule"
 
 
-def _why_idle(_policy: Policy, problem: str | None, selects: bool) -> str:
+def _why_idle(policy: Policy, problem: str | None, selects: bool) -> str:
+    if policy.deleted:
+        return "it is being deleted"
     return problem or ("every rule of it is overridden" if selects else NOTHING_SELECTED)
 
 
