@@ -6,7 +6,7 @@ hosts any more.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from eastgate.cluster.points import is_rule_of
 from eastgate.cluster.targets import RouteNamed
@@ -61,11 +61,11 @@ def _hosts(ways: Sequence[Routed], job: Job) -> list[str]:
     return list(arriving_hosts(ways, job.world))
 
 
-def _is_for(config: Policy, hosts: Iterable[str], links: Links) -> bool:
+def _is_for(config: Policy, hosts: Sequence[str], links: Links) -> bool:
     """Return whether Authorino finds an AuthConfig for all requests to some hosts, and never another one."""
     own = [host for host in links.of(config) if ":" not in host]
     others = [host for host, holder in links.by_host.items() if holder is not config]
-    return all(
+    return bool(hosts) and all(
         any(_means(linked, host) for linked in own) and not any(_takes(other, host, own) for other in others)
         for host in hosts
     )
@@ -106,7 +106,7 @@ def _lose_hosts(config: Policy, routed: Sequence[str], links: Links, job: Job) -
 def _convert(item: Item, config: Policy, covered: dict[RouteNamed, list[Routed]], job: Job) -> None:
     """Write what an AuthConfig becomes on each route. Raises Unsaid where its scheme cannot be said."""
     alone = {route: ways for route, ways in covered.items() if not _has_policy(ways, job)}
-    for route in covered.keys() - alone.keys():
+    for route in (route for route in covered if route not in alone):
         message = f"{route} has AuthPolicies already, or its Gateway has: none is written for {config.ref}"
         job.lose(codes.TWO_LEVELS, message, config.name_span)
     if not alone:
