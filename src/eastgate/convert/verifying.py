@@ -30,7 +30,9 @@ from eastgate.unread import Handling
 
 __all__ = ["can_verify", "verify"]
 
-_DEFAULT = "config.linkerd.io/default-inbound-policy"
+_DEFAULTS = frozenset(
+    {"config.linkerd.io/default-inbound-policy", "config.linkerd.io/proxy-require-identity-inbound-ports"}
+)
 _NO_DEFAULT = {"linkerdDefaultPolicy": "all-unauthenticated"}
 
 
@@ -118,5 +120,5 @@ def _is_istio(kind: tuple[str, str, str]) -> bool:
 def _without_default(manifest: Plain) -> Plain:
     """Return an object without the annotation that is Linkerd's alone, also that of its pods."""
     if isinstance(manifest, dict):
-        return {key: _without_default(value) for key, value in manifest.items() if key != _DEFAULT}
+        return {key: _without_default(value) for key, value in manifest.items() if key not in _DEFAULTS}
     return [_without_default(part) for part in manifest] if isinstance(manifest, list) else manifest
