@@ -64,6 +64,8 @@ def denied_elsewhere(authority: Authority, ask: GatewayAsk, taken: GatewayDestin
     server = server_of(taken.backend, world) if taken.backend is not None else None
     table = RoutingTable.of(world, world.gateways[_KEY])
     for routed in table.possible_whatever_the_path(_request(authority, questions[0])):
+        if routed == taken.routed:
+            continue  # a draw leads to its other backends, whatever the path
         entries = _entries(authority, routed, ask)
         for (entry, _), ref in zip(entries, routed.backends, strict=False):
             if len(entries) == len(routed.backends) and server_of(ref, world) == server:
