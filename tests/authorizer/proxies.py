@@ -31,10 +31,15 @@ __all__ = ["Application", "Authorizer", "Envoy", "Response", "running_applicatio
 CA = EmbeddedCa("cluster.local")
 
 
+_WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % 10
+_PORTS = range(15_000 + 1_500 * _WORKER, 16_500 + 1_500 * _WORKER)  # so that no two workers choose the same
+_DRAW = random.SystemRandom()
+
+
 def free_port() -> int:
     """Return a port that nobody listens on, and that no outgoing connection is given while nobody does."""
     while True:
-        port = random.randrange(15_000, 30_000)  # noqa: S311 - no secret
+        port = _DRAW.choice(_PORTS)
         with socket.socket() as trial, suppress(OSError):
             trial.bind(("127.0.0.1", port))
             return port
