@@ -27,17 +27,6 @@ from eastgate.manifests import Plain
 
 __all__ = ["to_auth_configs"]
 
-_PATHS = {
-    SchemeSection.AUTHENTICATION: ("authentication",),
-    SchemeSection.METADATA: ("metadata",),
-    SchemeSection.AUTHORIZATION: ("authorization",),
-    SchemeSection.HEADERS: ("response", "success", "headers"),
-    SchemeSection.DYNAMIC_METADATA: ("response", "success", "dynamicMetadata"),
-    SchemeSection.CALLBACKS: ("callbacks",),
-    SchemeSection.UNAUTHENTICATED: ("response", "unauthenticated"),
-    SchemeSection.UNAUTHORIZED: ("response", "unauthorized"),
-}
-
 
 def to_auth_configs(items: Sequence[Item], job: Job) -> None:
     """Write an AuthConfig for each effective policy that has its hosts for itself."""
@@ -117,7 +106,7 @@ def _write(effective: Effective, hosts: list[str], job: Job) -> None:
                 return
             spec["when"] = plain
         else:
-            _put(spec, (*_PATHS[SchemeSection(key.section)], *((key.name,) if key.name else ())), plain)
+            _put(spec, (*SchemeSection(key.section).path("dynamicMetadata"), *((key.name,) if key.name else ())), plain)
     if patterns:
         spec["patterns"] = patterns
     namespace = job.settings.section(KuadrantSettings).authorino_namespace

@@ -84,8 +84,7 @@ def _ask(effective: Effective, scene: Scene) -> Ask:
     settings = scene.settings.section(KuadrantSettings)
     compat = settings.authorino_compat
     first = effective.sources[0]
-    parts = {(key.section, key.name): policy.rules[key] for key, policy in effective.rules.items()}
-    scheme = scheme_from(parts, settings.authorino_namespace, span=first.span, authorino_compat=compat)
+    scheme = scheme_from(effective.nodes, settings.authorino_namespace, span=first.span, authorino_compat=compat)
     services = services_in(scene.world, scene.keys, authorino_compat=compat, live=scene.live)
     origin = Origin(first.ref, 0, first.span, derived=EffectiveRules(tuple(policy.ref for policy in effective.sources)))
     name = " over ".join(str(policy.ref) for policy in effective.policies)

@@ -17,9 +17,10 @@ from dataclasses import field
 from eastgate.cluster.targets import RulesOfGateway
 from eastgate.dialects.kuadrant.policies.model import Block, Policy, RuleKey, Strategy
 from eastgate.ir import Shadowing
+from eastgate.manifests.node import Node
 from eastgate.records import dataclass
 
-__all__ = ["Effective", "Shadowed", "by_specificity", "fold"]
+__all__ = ["Effective", "Shadowed", "age_of", "by_specificity", "fold"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,11 @@ class Effective:
     shadowed: tuple[Shadowed, ...] = ()
 
     @property
+    def nodes(self) -> dict[tuple[str, str], Node]:
+        """Return the rules in force as they are written, by section and name."""
+        return {key: policy.rules[key] for key, policy in self.rules.items()}
+
+    @property
     def sources(self) -> tuple[Policy, ...]:
         """Return the policies that rules in force come from, the most specific first."""
         contributing = {id(policy) for policy in self.rules.values()}
@@ -62,13 +68,18 @@ def by_specificity(policies: Iterable[Policy]) -> list[Policy]:
 
 
 def _rank(policy: Policy) -> tuple[int, bool, str, str, str]:
-    """Rank a policy by its target and its age. One that has no age is yet to be created, and the newest."""
+    """Rank a policy by its target and its age."""
     target = policy.target
     if isinstance(target, RulesOfGateway):
         depth = 0 if target.listener is None else 1
     else:
         depth = 2 if target.rule is None else 3
-    return depth, policy.created is None, policy.created or "", policy.ref.namespace or "", policy.ref.name
+    return depth, *age_of(policy)
+
+
+def age_of(policy: Policy) -> tuple[bool, str, str, str]:
+    """Return what policies are sorted by, the oldest first. One without an age is yet to be created, and the newest."""
+    return policy.created is None, policy.created or "", policy.ref.namespace or "", policy.ref.name
 
 
 def fold(policies: Iterable[Policy]) -> Effective:

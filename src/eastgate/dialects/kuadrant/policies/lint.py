@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from eastgate.dialects.kuadrant.policies import lint_codes as codes
+from eastgate.dialects.kuadrant.policies.effective import age_of
 from eastgate.dialects.kuadrant.policies.model import Block, Policy
 from eastgate.dialects.kuadrant.policies.ways import effective_policies, is_accepted
 from eastgate.dialects.linting import Context, Finding, Linting, Statements, enumerated
@@ -35,16 +36,12 @@ def _check_same_target(context: Context) -> Iterator[Finding]:
     """Report all policies on one target but the oldest."""
     policies = sorted(_accepted(context), key=lambda policy: (type(policy.target).__name__, str(policy.target)))
     for _, group in groupby(policies, key=lambda policy: (type(policy.target), policy.target)):
-        first, *others = sorted(group, key=_age)
+        first, *others = sorted(group, key=age_of)
         for policy in others:
             wins = first if policy.block is Block.OVERRIDES or first.block is Block.OVERRIDES else policy
             message = f"{policy.ref} and {first.ref} are both on {policy.target}: where they differ, {wins.ref} counts"
             help_ = "write one policy, or make their targets differ by sectionName"
             yield Finding(codes.SAME_TARGET, message, policy.target_span, help_, (str(policy.ref), str(first.ref)))
-
-
-def _age(policy: Policy) -> tuple[bool, str, str, str]:
-    return policy.created is None, policy.created or "", policy.ref.namespace or "", policy.ref.name
 
 
 def _check_enforcement(context: Context) -> Iterator[Finding]:

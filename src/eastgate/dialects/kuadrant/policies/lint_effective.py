@@ -70,8 +70,7 @@ class _Way:
     @classmethod
     def of(cls, rule: RuleNamed, effective: Effective, context: Context) -> _Way:
         namespace = context.settings.section(KuadrantSettings).authorino_namespace
-        parts = {(key.section, key.name): policy.rules[key] for key, policy in effective.rules.items()}
-        return cls(rule, effective, scheme_from(parts, namespace), context, _shortest(rule, context.world))
+        return cls(rule, effective, scheme_from(effective.nodes, namespace), context, _shortest(rule, context.world))
 
     def of_section(self, section: SchemeSection) -> dict[RuleKey, Policy]:
         """Return the rules in force of a section, each with its policy."""

@@ -16,18 +16,15 @@ from eastgate.settings import Settings
 
 __all__ = ["auth_policy"]
 
-_BY_NAME: tuple[tuple[SchemeSection, tuple[str, ...]], ...] = (
-    (SchemeSection.AUTHENTICATION, ("authentication",)),
-    (SchemeSection.METADATA, ("metadata",)),
-    (SchemeSection.AUTHORIZATION, ("authorization",)),
-    (SchemeSection.HEADERS, ("response", "success", "headers")),
-    (SchemeSection.DYNAMIC_METADATA, ("response", "success", "filters")),
-    (SchemeSection.CALLBACKS, ("callbacks",)),
+_BY_NAME = (
+    SchemeSection.AUTHENTICATION,
+    SchemeSection.METADATA,
+    SchemeSection.AUTHORIZATION,
+    SchemeSection.HEADERS,
+    SchemeSection.DYNAMIC_METADATA,
+    SchemeSection.CALLBACKS,
 )
-_ALONE: tuple[tuple[SchemeSection, tuple[str, ...]], ...] = (
-    (SchemeSection.UNAUTHENTICATED, ("response", "unauthenticated")),
-    (SchemeSection.UNAUTHORIZED, ("response", "unauthorized")),
-)
+_ALONE = (SchemeSection.UNAUTHENTICATED, SchemeSection.UNAUTHORIZED)
 
 
 def auth_policy(document: Document, root: Node, _settings: Settings) -> Policy:
@@ -76,12 +73,12 @@ def _rules(proper: Node) -> Iterator[tuple[RuleKey, Node]]:
     rules = proper.get("rules")
     if rules is None:
         return
-    for section, path in _BY_NAME:
-        entries = _at(rules, path)
+    for section in _BY_NAME:
+        entries = _at(rules, section.path("filters"))
         for name, node in entries.items() if entries is not None else ():
             yield RuleKey(section, name), node
-    for section, path in _ALONE:
-        single = _at(rules, path)
+    for section in _ALONE:
+        single = _at(rules, section.path("filters"))
         if single is not None:
             yield RuleKey(section, ""), single
 

@@ -58,6 +58,11 @@ class SchemeSection(enum.StrEnum):
     UNAUTHENTICATED = "response.unauthenticated"
     UNAUTHORIZED = "response.unauthorized"
 
+    def path(self, metadata_field: str) -> tuple[str, ...]:
+        """Return the fields that lead to the section; dynamic metadata has another name in each kind."""
+        *outer, last = self.split(".")
+        return *outer, metadata_field if self is SchemeSection.DYNAMIC_METADATA else last
+
 
 def scheme_from(
     parts: Mapping[tuple[str, str], Node], namespace: str, *, span: Span | None = None, authorino_compat: bool = False
