@@ -17,7 +17,7 @@ from eastgate.ir import PolicyRef
 from eastgate.manifests import Bounds, Document, ReadResult, read, read_text
 from eastgate.records import dataclass
 from eastgate.settings import Settings
-from eastgate.unread import UnreadObjects, unread_object
+from eastgate.unread import By, Influence, Plane, UnreadKind, UnreadObjects, unread_object
 
 __all__ = [
     "Fault",
@@ -57,6 +57,8 @@ class Fault:
     reason: FaultReason
     errors: list[Diagnostic]
     settings: Settings = field(default_factory=Settings)
+    unfit: Policy | None = None
+    """The policy by itself, where it is wrong only beside everything else."""
 
     @property
     def closes(self) -> bool:
@@ -106,9 +108,9 @@ class Manifests:
                 self.faults.append(Fault(document, reason, reporter.errors, self.settings))
         self.reporter.diagnostics.extend(self._unreported(reporter))
 
-    def settle(self) -> None:
-        """Report what can be said only when everything has been read."""
-        if any(dialects.is_examined(policy) for policy in self.policies):
+    def settle(self, *, whole: bool = True) -> None:
+        """Report what can be said only when everything has been read, if it has."""
+        if whole and any(dialects.is_examined(policy) for policy in self.policies):
             for policy, finding in dialects.examine(self.policies, self.settings, World.of(self.objects)):
                 self.reporter.diagnostics.append(finding)
                 if policy is not None and finding.is_error:
@@ -135,6 +137,19 @@ class Manifests:
     def unsure(self) -> list[Fault]:
         """Return routes with errors, and objects that are written twice: nobody knows what exists of them."""
         return [fault for fault in self.closing if not dialects.is_policy(fault.document)]
+
+    def set_aside(self) -> list[Diagnostic]:
+        """Leave objects with errors out, as ones that are not considered; return the errors. Policies are never left
+        out.
+
+        For clusters, where one bad object must not stop the answers about all others.
+        """
+        faulty = [fault for fault in self.faults if fault.reason is FaultReason.OBJECT]
+        self.unread.objects += [unread_object(_FAULTY, fault.document) for fault in faulty]
+        errors = self.strays
+        self.reporter.diagnostics[:] = [each for each in self.reporter if not any(each is error for error in errors)]
+        self.faults = [fault for fault in self.faults if fault.reason is not FaultReason.OBJECT]
+        return errors
 
     @property
     def demanded(self) -> list[Policy]:
@@ -176,7 +191,7 @@ class Manifests:
             fault.errors.append(error)
             return
         self.policies = [other for other in self.policies if other is not policy]
-        self.faults.append(Fault(document, FaultReason.POLICY, [error], self.settings))
+        self.faults.append(Fault(document, FaultReason.POLICY, [error], self.settings, policy))
 
     def _unreported(self, reporter: Reporter) -> list[Diagnostic]:
         """Return the findings at places of which nothing is reported yet: the first to see a mistake reports it."""
@@ -184,6 +199,9 @@ class Manifests:
             return []
         reported = {(d.span.file, d.span.line, d.span.column) for d in self.reporter if d.span is not None}
         return [d for d in reporter if d.span is None or (d.span.file, d.span.line, d.span.column) not in reported]
+
+
+_FAULTY = UnreadKind("", "object with errors", Influence.CHANGE, Plane.MESH, By.NAMESPACE)
 
 
 def _declared(document: Document, settings: Settings, reporter: Reporter) -> WorldObject | None:
@@ -240,7 +258,7 @@ def read_plain(objects: Sequence[Mapping[str, object]], settings: Settings) -> M
     """Read objects of the Kubernetes API that are given as plain data, as the client libraries have them."""
     content = json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)}, indent=1)
     reading = read_text("update.json", content, positioned=dialects.reads, namespace=settings.namespace)
-    return sort_documents(reading.documents, settings, reading.reporter, reading.twice)
+    return sort_documents(reading.documents, settings, reading.reporter, reading.twice, whole=False)
 
 
 def _says_the_same(first: Document, second: Document) -> bool:
@@ -260,10 +278,13 @@ def sort_documents(
     settings: Settings,
     reporter: Reporter,
     twice: Iterable[tuple[Document, Diagnostic]] = (),
+    *,
+    whole: bool = True,
 ) -> Manifests:
     """Sort documents into what exists and what is demanded.
 
-    `twice` are objects that contradict a document of the same name.
+    `twice` are objects that contradict a document of the same name. Where these documents are not the `whole`, policies
+    are not looked at beside everything else.
     """
     manifests = Manifests(settings, reporter=reporter)
     for document in documents:
@@ -271,5 +292,5 @@ def sort_documents(
     for document, error in twice:
         if not dialects.is_policy(document):
             manifests.faults.append(Fault(document, FaultReason.TWICE, [error], settings))
-    manifests.settle()
+    manifests.settle(whole=whole)
     return manifests
