@@ -217,7 +217,9 @@ class Authority:
         findings = [*dialects.examine([*policies.values()], self._settings, World.of(objects.values()))]
         errors: dict[PolicyRef | None, list[Diagnostic]] = {}
         for policy, finding in findings:
-            if finding.is_error:
+            if policy is None and finding.is_error and finding.span is not None and finding.span.source.is_object:
+                self.warnings.append(finding)  # it must not stop the answers about everything else
+            elif finding.is_error:
                 errors.setdefault(policy.ref if policy is not None else None, []).append(finding)
         documented = [(documents.get(ref) if ref is not None else None, own) for ref, own in errors.items()]
         closing: list[Policy] = [

@@ -25,9 +25,7 @@ class SourceText:
 
     __slots__ = ("_field_at", "_hidden", "_lines", "_text", "name")
 
-    def __init__(
-        self, name: str, text: str | Callable[[], str], field_at: Callable[[Span], str] | None = None
-    ) -> None:
+    def __init__(self, name: str, text: str | Callable[[], str], field_at: Callable[[Span], str] | None = None) -> None:
         self.name = name
         self._text = text
         self._field_at = field_at

@@ -16,7 +16,7 @@ from eastgate.regexes import regex
 if TYPE_CHECKING:
     import yaml
 
-__all__ = ["RenderedObject"]
+__all__ = ["RenderedObject", "UnlistedKind"]
 
 
 class RenderedObject:
@@ -57,6 +57,20 @@ class RenderedObject:
             step, node = _child_around(node, span)
             steps.append(step)
         return "".join(steps).removeprefix(".")
+
+
+class UnlistedKind(RenderedObject):
+    """The origin of a document that stands for all objects of a kind, which were not read, and why.
+
+    With `beyond`, only those outside of this namespace were not.
+    """
+
+    __slots__ = ("beyond", "reason")
+
+    def __init__(self, name: str, data: Mapping[str, Any], reason: str, beyond: str | None = None) -> None:
+        super().__init__(f"{name} ({reason})", data)
+        self.reason = reason
+        self.beyond = beyond
 
 
 @cache

@@ -30,13 +30,13 @@ from eastgate.kubernetes import (
     Synced,
     UnreachableError,
 )
+from eastgate.manifests import Document
 from eastgate.records import dataclass
 from eastgate.settings import Settings
 from eastgate.source.documents import ref_of, ref_of_document, relevant
 from eastgate.source.kinds import BY_NAME, served_kinds, watched_kinds
 from eastgate.source.named import Named, Naming
-from eastgate.source.unknown import unlisted
-from eastgate.unread import Unread
+from eastgate.source.unlisted import unlisted
 
 __all__ = ["ClusterChanges", "ClusterFollower", "Kept"]
 
@@ -63,7 +63,7 @@ class ClusterChanges:
 
     put: tuple[JsonObject, ...] = ()
     removed: tuple[PolicyRef, ...] = ()
-    unlisted: tuple[Unread, ...] = ()
+    unlisted: tuple[Document, ...] = ()
     listed: tuple[PolicyRef, ...] = ()
     touched: frozenset[PolicyRef] = frozenset()
     """All objects of which something changed, be it only their status."""
@@ -96,7 +96,7 @@ class ClusterFollower:
         self._digests: dict[PolicyRef, bytes] = {}
         self._holders: dict[PolicyRef, set[Stream]] = {}
         self._members: dict[Stream, set[PolicyRef]] = {}
-        self._unlisted: dict[Stream, Unread] = {}
+        self._unlisted: dict[Stream, Document] = {}
         self._named_kinds: dict[str, Resource] = {}
         self._kinds: asyncio.Task[None] | None = None
         self._rediscover = asyncio.Event()
@@ -261,16 +261,16 @@ class ClusterFollower:
         if error.is_forbidden:
             resource, named = stream
             what = f"{named} may not be read" if named is not None else "may not be listed"
-            unread = self._unlisted[stream] = unlisted(resource, f"{what}: {error.message}")
-            batch.unlisted.append(unread)
+            document = self._unlisted[stream] = unlisted(resource, f"{what}: {error.message}")
+            batch.unlisted.append(document)
             return
         for ref in list(self._members.get(stream, ())):  # the kind is gone, and all of it
             self._remove(stream, ref, batch)
 
     def _on_listed(self, stream: Stream, batch: _Batch) -> None:
-        unread = self._unlisted.pop(stream, None)
-        if unread is not None:
-            batch.listed.append(ref_of_document(unread.document))
+        document = self._unlisted.pop(stream, None)
+        if document is not None:
+            batch.listed.append(ref_of_document(document))
 
     def _put(self, stream: Stream, ref: PolicyRef, obj: JsonObject, batch: _Batch) -> None:
         self._members.setdefault(stream, set()).add(ref)
@@ -310,7 +310,7 @@ class _Batch:
         self._follower = follower
         self.put: dict[PolicyRef, JsonObject] = {}
         self.removed: set[PolicyRef] = set()
-        self.unlisted: list[Unread] = []
+        self.unlisted: list[Document] = []
         self.listed: list[PolicyRef] = []
         self.touched: set[PolicyRef] = set()
 

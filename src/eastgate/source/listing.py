@@ -6,73 +6,72 @@ import asyncio
 import os
 from collections.abc import Callable
 
-from eastgate.api.reading import Manifests, sort_documents
-from eastgate.diagnostics import Diagnostic, Reporter
-from eastgate.kubernetes import ApiError, Connection, JsonObject, Resource, connect
-from eastgate.manifests import Document
-from eastgate.records import dataclass
+from eastgate.kubernetes import (
+    ApiError,
+    Connection,
+    JsonObject,
+    KubeconfigError,
+    Resource,
+    UnreachableError,
+    connect,
+)
+from eastgate.manifests import Document, ReadResult
 from eastgate.settings import Settings
+from eastgate.source.codes import NO_CLUSTER, REFUSED_BY_CLUSTER
 from eastgate.source.documents import document_of, relevant
 from eastgate.source.kinds import BY_NAME, served_kinds, watched_kinds
 from eastgate.source.named import Naming
-from eastgate.source.unknown import unlisted
-from eastgate.unread import Unread
+from eastgate.source.unlisted import unlisted
 
-__all__ = ["ClusterOptions", "ClusterReading", "read_cluster"]
+__all__ = ["ClusterPath"]
 
 _AT_ONCE = 8  # requests
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterOptions:
-    """Which cluster, and which part of it: one namespace, or all."""
+class ClusterPath:
+    """A cluster in the place of files: everything that it has now.
 
-    kubeconfig: str | os.PathLike[str] | None = None
-    context: str | None = None
-    namespace: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ClusterReading:
-    """What was read of a cluster, and the errors in objects that are no policies, which were set aside."""
-
-    manifests: Manifests
-    set_aside: tuple[Diagnostic, ...]
-    server: str
-
-
-def read_cluster(
-    options: ClusterOptions, settings: Settings, on_kind: Callable[[int, int], None] | None = None
-) -> ClusterReading:
-    """Read everything that a cluster has now. `on_kind` is told how many kinds of how many were read.
-
-    Raises KubeconfigError, UnreachableError and ApiError where nothing can be read.
+    Where a kind may not be listed in all namespaces, that of `namespace`, or of the context, is.
     """
-    return asyncio.run(_read(options, settings, on_kind))
 
+    __slots__ = ("context", "kubeconfig", "namespace")
 
-async def _read(
-    options: ClusterOptions, settings: Settings, on_kind: Callable[[int, int], None] | None
-) -> ClusterReading:
-    async with connect(options.kubeconfig, options.context) as connection:
-        listing = _Listing(connection, options.namespace)
-        documents, unread = await listing.read(settings, on_kind)
-    manifests = sort_documents(documents, settings, Reporter())
-    manifests.unread.objects += unread
-    errors = manifests.set_aside()
-    return ClusterReading(manifests, tuple(errors), connection.server)
+    def __init__(
+        self,
+        kubeconfig: str | os.PathLike[str] | None = None,
+        context: str | None = None,
+        namespace: str | None = None,
+    ) -> None:
+        self.kubeconfig = kubeconfig
+        self.context = context
+        self.namespace = namespace
+
+    def __fspath__(self) -> str:
+        return f"<cluster {self.context}>" if self.context else "<cluster>"
+
+    def read(self, settings: Settings, into: ReadResult, on_part: Callable[[int, int], None] | None) -> None:
+        """Add what the cluster has to what was read; report where it cannot be asked."""
+        try:
+            into.documents += asyncio.run(self._read(settings, on_part))
+        except (KubeconfigError, UnreachableError, ValueError) as error:
+            help_ = "choose one with --kubeconfig and --context; `kubectl version` shows whether it answers"
+            into.reporter.report(NO_CLUSTER, f"the cluster cannot be read: {error}", help=help_)
+        except ApiError as error:
+            into.reporter.report(REFUSED_BY_CLUSTER, f"the API server refuses: {error}")
+
+    async def _read(self, settings: Settings, on_part: Callable[[int, int], None] | None) -> list[Document]:
+        async with connect(self.kubeconfig, self.context) as connection:
+            return await _Listing(connection, self.namespace or connection.namespace).read(settings, on_part)
 
 
 class _Listing:
-    def __init__(self, connection: Connection, namespace: str | None) -> None:
+    def __init__(self, connection: Connection, namespace: str) -> None:
         self._connection = connection
         self._namespace = namespace
         self._slots = asyncio.Semaphore(_AT_ONCE)
-        self._unread: list[Unread] = []
+        self._unlisted: list[Document] = []
 
-    async def read(
-        self, settings: Settings, on_kind: Callable[[int, int], None] | None
-    ) -> tuple[list[Document], list[Unread]]:
+    async def read(self, settings: Settings, on_kind: Callable[[int, int], None] | None) -> list[Document]:
         served = served_kinds(await self._connection.discover(), watched_kinds())
         resources = {(kind.group, kind.kind): resource for kind, resource in served.items()}
         whole = [resource for name, resource in resources.items() if name not in BY_NAME]
@@ -93,25 +92,37 @@ class _Listing:
             naming.put(obj)
         named = [resource for name, resource in resources.items() if name in BY_NAME]
         objects += [relevant(obj) for resource in named for obj in await self._list_named(resource, naming)]
-        return [document_of(obj, settings.namespace) for obj in objects], self._unread
+        return [*(document_of(obj, settings.namespace) for obj in objects), *self._unlisted]
 
     async def _list(self, resource: Resource) -> list[JsonObject]:
-        namespace = self._namespace if resource.namespaced else None
         try:
             async with self._slots:
-                if resource.kind == "Namespace" and not resource.group and self._namespace is not None:
-                    return [await self._connection.get(resource, self._namespace)]
-                objects, _ = await self._connection.list(resource, namespace)
+                objects, _ = await self._connection.list(resource)
         except ApiError as error:
             if error.is_missing:
                 return []
             if not error.is_forbidden:
                 raise
-            self._unread.append(unlisted(resource, f"may not be listed: {error.message}"))
+            return await self._list_namespace(resource, error)
+        return objects
+
+    async def _list_namespace(self, resource: Resource, refusal: ApiError) -> list[JsonObject]:
+        """List a kind in one namespace, since it may not be listed in all."""
+        try:
+            async with self._slots:
+                if resource.kind == "Namespace" and not resource.group:
+                    objects = [await self._connection.get(resource, self._namespace)]
+                elif resource.namespaced:
+                    objects, _ = await self._connection.list(resource, self._namespace)
+                else:
+                    raise refusal
+        except ApiError as error:
+            if not error.is_forbidden and not error.is_missing:
+                raise
+            self._unlisted.append(unlisted(resource, f"may not be listed: {error.message}"))
             return []
-        if namespace is not None:
-            reason = f"only those of the namespace {namespace} were read"
-            self._unread.append(unlisted(resource, reason, elsewhere=namespace))
+        reason = f"only those of the namespace {self._namespace} may be listed"
+        self._unlisted.append(unlisted(resource, reason, beyond=self._namespace))
         return objects
 
     async def _list_named(self, resource: Resource, naming: Naming) -> list[JsonObject]:
@@ -124,7 +135,7 @@ class _Listing:
             except ApiError as error:
                 if not error.is_forbidden:
                     raise
-                self._unread.append(unlisted(resource, f"{need} may not be read: {error.message}"))
+                self._unlisted.append(unlisted(resource, f"{need} may not be read: {error.message}"))
                 continue
             objects |= {(obj["metadata"]["namespace"], obj["metadata"]["name"]): obj for obj in listed}
         return list(objects.values())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -12,8 +12,9 @@ from eastgate.cluster.changes import Change
 from eastgate.diagnostics import Diagnostic, Reporter
 from eastgate.ir import PolicyRef
 from eastgate.kubernetes import Connection, JsonObject
+from eastgate.manifests import Document
 from eastgate.settings import Settings
-from eastgate.source.documents import document_of, ref_of, ref_of_document
+from eastgate.source.documents import document_of, ref_of
 from eastgate.source.following import ClusterChanges, ClusterFollower, Kept
 from eastgate.unread import Handling
 
@@ -72,45 +73,39 @@ class ClusterSource:
     def apply(self, changes: ClusterChanges) -> Touched:
         """Change the authority by a batch; return what that touched."""
         removed = [*changes.removed, *changes.listed]
-        for ref in changes.removed:
+        for ref in removed:
             self.faults.pop(ref, None)
-        news = self._read(changes.put, whole=False)
-        removed += [ref_of_document(unread.document) for unread in news.unread.objects]  # it may have been fine before
-        news.unread.objects += changes.unlisted
         try:
-            return self.authority.apply(news, removed)
+            return self._apply(changes.put, changes.unlisted, removed)
         except ManifestError:
             return self._apply_each(changes, removed)
 
-    def _apply_each(self, changes: ClusterChanges, removed: Iterable[PolicyRef]) -> Touched:
+    def _apply(
+        self, put: Sequence[JsonObject], unlisted: Sequence[Document] = (), removed: Sequence[PolicyRef] = ()
+    ) -> Touched:
+        news = self._read(put, unlisted, whole=False)
+        return self.authority.apply(news, [*removed, *news.left_out])  # what is left out now may have been fine before
+
+    def _apply_each(self, changes: ClusterChanges, removed: Sequence[PolicyRef]) -> Touched:
         """Apply a batch object by object, and leave those out that cannot be."""
-        empty = Manifests(self.settings)
-        empty.unread.objects += changes.unlisted
-        touched = [self.authority.apply(empty, removed)]
+        touched = [self._apply((), changes.unlisted, removed)]
         for obj in changes.put:
             try:
-                touched.append(self.authority.apply(self._read([obj], whole=False)))
+                touched.append(self._apply([obj]))
             except ManifestError as error:
                 self.faults[ref_of(obj)] = error.diagnostics
         return _joined(touched)
 
     def _build(self, changes: ClusterChanges) -> Authority:
-        manifests = self._read(changes.put, whole=True)
-        manifests.unread.objects += changes.unlisted
+        manifests = self._read(changes.put, changes.unlisted, whole=True)
         return Authority(manifests, keys=self._keys, strict=False, unread=self._unread, live=self._live)
 
-    def _read(self, objects: Iterable[JsonObject], *, whole: bool) -> Manifests:
-        given = list(objects)
-        documents = [document_of(obj, self.settings.namespace) for obj in given]
+    def _read(self, objects: Sequence[JsonObject], unlisted: Sequence[Document], *, whole: bool) -> Manifests:
+        documents = [*(document_of(obj, self.settings.namespace) for obj in objects), *unlisted]
         manifests = sort_documents(documents, self.settings, Reporter(), whole=whole)
-        errors = manifests.set_aside()
-        for obj in given:
+        for obj in objects:
             self.faults.pop(ref_of(obj), None)
-        for error in errors:
-            name = error.span.file if error.span is not None else ""
-            ref = next((ref for obj in given if str(ref := ref_of(obj)) == name), None)
-            if ref is not None:
-                self.faults.setdefault(ref, []).append(error)
+        self.faults |= manifests.left_out
         return manifests
 
 
