@@ -86,8 +86,8 @@ def _traced(item: pytest.Item) -> AbstractContextManager[None]:
 def api_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
     """An API server that the tests of a worker share.
 
-    They take namespaces of their own (`namespace`) and do not stop it. Definitions that they `install` stay; nothing else
-    that other namespaces would notice does.
+    They take namespaces of their own (`namespace`) and do not stop it. Definitions that they `install` stay;
+    nothing else that other namespaces would notice does.
     """
     with ApiServer(tmp_path_factory.mktemp("api-server")) as server:
         yield server
