@@ -24,7 +24,9 @@ from eastgate.gateway.certificates import CertificateProblem, client_authorities
 from eastgate.mesh.gateways import ports_of_gateway
 from eastgate.records import dataclass
 
-__all__ = ["ListenerStanding", "listener_conditions", "listener_standings", "supported_kinds"]
+__all__ = ["LISTENER_CONDITIONS", "ListenerStanding", "listener_conditions", "listener_standings", "listener_status"]
+
+LISTENER_CONDITIONS: Final = ("Accepted", "Programmed", "ResolvedRefs", "Conflicted")
 
 _CERTIFICATE_REASONS: Final = {CertificateProblem.NOT_GRANTED: "RefNotPermitted"}
 _AUTHORITY_REASONS: Final = {
@@ -154,11 +156,6 @@ def _unsupported_kinds(listener: Listener) -> _Fault | None:
     return "InvalidRouteKinds", f"a listener of {listener.protocol} takes no {', '.join(others)}"
 
 
-def supported_kinds(listener: Listener) -> list[dict[str, str]]:
-    """Return the kinds of routes that a listener takes, as its status has them."""
-    return [{"group": GATEWAY_GROUP, "kind": kind} for kind in kinds_of(listener)]
-
-
 def listener_conditions(standing: ListenerStanding, pending: str | None) -> tuple[StatusCondition, ...]:
     """Return the conditions of a listener. `pending`: why the proxies of its Gateway do not serve it yet, if so."""
     if not standing.is_usable:
@@ -171,11 +168,11 @@ def listener_conditions(standing: ListenerStanding, pending: str | None) -> tupl
     return standing.accepted, programmed, standing.resolved, standing.conflicted
 
 
-def as_status(standing: ListenerStanding, conditions: list[dict[str, Any]]) -> dict[str, Any]:
+def listener_status(standing: ListenerStanding, conditions: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the status of a listener with these conditions."""
     return {
         "name": standing.listener.name,
-        "supportedKinds": supported_kinds(standing.listener),
+        "supportedKinds": [{"group": GATEWAY_GROUP, "kind": kind} for kind in kinds_of(standing.listener)],
         "attachedRoutes": len(standing.routes),
         "conditions": conditions,
     }

@@ -7,6 +7,7 @@ their own: which image runs is said by the class alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from ipaddress import ip_network
 from typing import Any, Final
@@ -146,14 +147,11 @@ def read_parameters(
 
 def referenced_config_maps(gateway_class: Mapping[str, Any], gateway: Mapping[str, Any] | None) -> tuple[str, ...]:
     """Return the ConfigMaps that parameters are in, by `namespace/name`, as far as the references are proper."""
+    readers = ((_class_reference, gateway_class), (_gateway_reference, gateway or {}))
     keys: list[str] = []
-    for reference in (lambda: _class_reference(gateway_class), lambda: _gateway_reference(gateway or {})):
-        try:
-            key = reference()
-        except ParameterError:
-            continue
-        if key is not None:
-            keys.append(key)
+    for read, obj in readers:
+        with suppress(ParameterError):
+            keys += [key for key in [read(obj)] if key is not None]
     return tuple(keys)
 
 

@@ -7,15 +7,22 @@ from typing import Any, Final
 
 from eastgate.controller.conditions import StatusCondition, merge_conditions
 from eastgate.controller.gateways.differences import ObjectKey
-from eastgate.controller.gateways.listeners import as_status, listener_conditions
+from eastgate.controller.gateways.listeners import listener_conditions, listener_status
 from eastgate.controller.gateways.objects import AddressError, infrastructure_metadata, requested_address
 from eastgate.controller.gateways.parameters import ParameterError
 from eastgate.controller.gateways.routes import GatewayStanding
 from eastgate.records import dataclass
 
-__all__ = ["GatewayFacts", "GatewayProgress", "class_status", "gateway_status", "service_addresses"]
+__all__ = [
+    "GATEWAY_CONDITIONS",
+    "GatewayFacts",
+    "GatewayProgress",
+    "class_status",
+    "gateway_status",
+    "service_addresses",
+]
 
-_CONDITIONS: Final = ("Accepted", "Programmed", "ResolvedRefs")
+GATEWAY_CONDITIONS: Final = ("Accepted", "Programmed", "ResolvedRefs")
 _MOST_ADDRESSES: Final = 16
 _UNREADABLE: Final = "Eastgate cannot read this Gateway"
 
@@ -70,7 +77,7 @@ def gateway_status(
     pending = None if programmed.status == "True" else programmed.message
     listeners_before = {entry.get("name"): entry for entry in before.get("listeners") or ()}
     listeners = [
-        as_status(
+        listener_status(
             of_listener,
             merge_conditions(
                 (listeners_before.get(of_listener.listener.name) or {}).get("conditions"),
@@ -81,14 +88,12 @@ def gateway_status(
         )
         for of_listener in standing.listeners
     ]
-    status = {
+    lists = {"listeners": listeners, "addresses": addresses}
+    return {
         **before,
-        "conditions": merge_conditions(before.get("conditions"), conditions, generation, now, ours=_CONDITIONS),
+        "conditions": merge_conditions(before.get("conditions"), conditions, generation, now, ours=GATEWAY_CONDITIONS),
+        **{key: entries for key, entries in lists.items() if entries or before.get(key)},
     }
-    for key, value in (("listeners", listeners), ("addresses", addresses)):
-        if value or before.get(key):
-            status[key] = value
-    return status
 
 
 def service_addresses(service: Mapping[str, Any] | None) -> list[dict[str, str]]:
