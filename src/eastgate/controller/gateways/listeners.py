@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from eastgate.cluster import GATEWAY_GROUP, Gateway, Listener, World
+from eastgate.cluster import GATEWAY_GROUP, Gateway, Listener, Route, World
 from eastgate.controller.conditions import StatusCondition
 from eastgate.controller.gateways.names import RESERVED_PORTS
+from eastgate.controller.gateways.unsupported import unsupported_parts
 from eastgate.gateway.attachment import (
     attached_routes,
     distinct_listeners,
@@ -45,7 +46,7 @@ _WORDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class ListenerStanding:
-    """A listener as it is served. `routes` are the keys of those that it takes.
+    """A listener as it is served. `routes` are the keys of those that it takes, `accepted_routes` how many can be done.
 
     `is_open`: some port of the proxies is its own, so that it can take routes. `is_usable`: it takes connections too.
     """
@@ -55,6 +56,7 @@ class ListenerStanding:
     conflicted: StatusCondition
     resolved: StatusCondition
     routes: frozenset[str]
+    accepted_routes: int
     is_open: bool
     is_usable: bool
 
@@ -80,6 +82,7 @@ def _standing(
         accepted = StatusCondition.false("Accepted", *fault)
     else:
         accepted = StatusCondition.true("Accepted", "Accepted", _remark(listener))
+    routes = _routes(world, gateway, listener) if fault is None else []
     conflicts = fault is not None and fault[0] in ("HostnameConflict", "ProtocolConflict")
     return ListenerStanding(
         listener,
@@ -90,15 +93,15 @@ def _standing(
         StatusCondition.false("ResolvedRefs", *unresolved)
         if unresolved is not None
         else StatusCondition.true("ResolvedRefs", "ResolvedRefs"),
-        _routes(world, gateway, listener) if fault is None else frozenset(),
+        frozenset(route.key for route in routes),
+        sum(not unsupported_parts(route, world).is_whole for route in routes),
         is_open=fault is None,
         is_usable=fault is None and broken is None,
     )
 
 
-def _routes(world: World, gateway: Gateway, listener: Listener) -> frozenset[str]:
-    attached = attached_routes(world, gateway, listener)
-    return frozenset(route.key for route in attached if share_hostname(route, listener))
+def _routes(world: World, gateway: Gateway, listener: Listener) -> list[Route]:
+    return [route for route in attached_routes(world, gateway, listener) if share_hostname(route, listener)]
 
 
 _Fault = tuple[str, str]  # a reason, and words for people
@@ -173,6 +176,6 @@ def listener_status(standing: ListenerStanding, conditions: list[dict[str, Any]]
     return {
         "name": standing.listener.name,
         "supportedKinds": [{"group": GATEWAY_GROUP, "kind": kind} for kind in kinds_of(standing.listener)],
-        "attachedRoutes": len(standing.routes),
+        "attachedRoutes": standing.accepted_routes,
         "conditions": conditions,
     }

@@ -8,13 +8,11 @@ from typing import Any, Final
 from eastgate.cluster import GATEWAY_GROUP, Gateway, ParentRef, Route, RouteBackend, World
 from eastgate.cluster.gateways import BACKEND_KINDS
 from eastgate.cluster.read_gateways import read_parent
-from eastgate.cluster.targets import GatewayNamed
 from eastgate.controller.conditions import StatusCondition, merge_conditions
 from eastgate.controller.gateways.listeners import ListenerStanding
 from eastgate.controller.gateways.names import CONTROLLER_NAME
-from eastgate.envoy.plan.gateway import GatewayDestination
+from eastgate.controller.gateways.unsupported import unsupported_parts
 from eastgate.gateway.attachment import Detachment, why_detached
-from eastgate.gateway.candidates import candidates_of
 from eastgate.gateway.model import rules_of
 from eastgate.records import dataclass
 
@@ -107,18 +105,13 @@ def route_conditions(
     refusal = _refusal(route, parent, standing, world)
     if refusal is not None:
         return StatusCondition.false("Accepted", *refusal), resolved
-    unsupported = _unsupported_parts(route, world)
-    words = "; ".join(
-        f"rule {number}: {', '.join(dict.fromkeys(what for part in parts for what in part))}"
-        for number, parts in unsupported.items()
-        if any(parts)
-    )
-    if not words:
+    unsupported = unsupported_parts(route, world)
+    if not unsupported.rules:
         return StatusCondition.true("Accepted", "Accepted"), resolved
-    if all(part for parts in unsupported.values() for part in parts):
-        message = f"the gateway answers all requests with an error, since it does not support {words}"
+    if unsupported.is_whole:
+        message = f"the gateway answers all requests with an error, since it does not support {unsupported}"
         return StatusCondition.false("Accepted", "UnsupportedValue", message), resolved
-    message = f"Dropped Rules: the gateway answers with an error where it does not support {words}"
+    message = f"Dropped Rules: the gateway answers with an error where it does not support {unsupported}"
     partially = StatusCondition.true("PartiallyInvalid", "UnsupportedValue", message)
     return StatusCondition.true("Accepted", "Accepted"), resolved, partially
 
@@ -128,33 +121,27 @@ def _refusal(route: Route, parent: ParentRef, standing: GatewayStanding, world: 
     if standing.gateway is None:
         return "Pending", "the Gateway cannot be read"
     reasons: set[Detachment] = set()
-    closed: list[str] = []
+    closed: list[str] = []  # that would take it
+    others: list[str] = []
     for of_listener in standing.listeners:
         why = why_detached(world, standing.gateway, of_listener.listener, route, parent)
         if why is Detachment.OTHER_PARENT:
             continue
         if not of_listener.is_open:
-            closed.append(f"listener {of_listener.listener.name}: {of_listener.accepted.message}")
+            words = f"listener {of_listener.listener.name}: {of_listener.accepted.message}"
+            (closed if why is None else others).append(words)
         elif why is None and route.key in of_listener.routes:
             return None
         else:
             reasons.add(why or Detachment.HOSTNAME_TAKEN)
+    if closed and Detachment.HOSTNAME_TAKEN not in reasons:
+        return "NotAllowedByListeners", "; ".join(closed)
     for detachment, reason, words in _REASONS:
         if detachment in reasons:
             return reason, words
-    if closed:
-        return "NotAllowedByListeners", "; ".join(closed)
+    if others:
+        return "NotAllowedByListeners", "; ".join(others)
     return "NoMatchingParent", "the Gateway has no listener of this name and port"
-
-
-def _unsupported_parts(route: Route, world: World) -> dict[int, list[tuple[str, ...]]]:
-    """Return what closes each backend of each rule at the gateway; nothing, where it is open."""
-    nowhere = GatewayNamed(route.namespace, "")
-    rules = {each.routed.rule: each.routed for each in candidates_of(world, nowhere, "", route, None)}
-    return {
-        number: [GatewayDestination("", 1, (), routed, backend).unsupported for backend in routed.backends or (None,)]
-        for number, routed in rules.items()
-    }
 
 
 # References
