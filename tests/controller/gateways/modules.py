@@ -1,4 +1,4 @@
-"""Go modules whose files tests read: the definitions and the conformance tests of Gateway API."""
+"""Gateway API's own conformance tests, from the Go module that carries them."""
 
 from __future__ import annotations
 
@@ -11,27 +11,25 @@ from pathlib import Path
 
 import pytest
 
-VERSION = "v1.5.1"
+from tests.programs.building import give_up
+
+_MODULE = "sigs.k8s.io/gateway-api/conformance"
+_VERSION = "v1.5.1"
+_SUM = "h1:5eruSMKcwKnkX42PFek8oO6BgPNBD5FbWbTcRV76KIw="
+_SECONDS = 300
 
 
 @cache
-def module_folder(module: str, version: str = VERSION) -> Path:
-    """Return the folder of a module, which is downloaded if need be. Fails the test where that is not possible."""
-    if shutil.which("go") is None:
-        pytest.fail(f"{module} needs go")
-    command = ["go", "mod", "download", "-json", f"{module}@{version}"]
-    environment = {**os.environ, "GOTOOLCHAIN": "local", "GOFLAGS": "-mod=mod", "GOWORK": "off"}
-    done = subprocess.run(command, cwd="/", env=environment, capture_output=True, text=True, timeout=300)
-    if done.returncode:
-        pytest.fail(f"{module} cannot be downloaded here: {done.stdout[-400:]}{done.stderr[-400:]}")
-    return Path(json.loads(done.stdout)["Dir"])
-
-
-def definitions() -> Path:
-    """Return the folder of Gateway API's CustomResourceDefinitions, of the experimental channel."""
-    return module_folder("sigs.k8s.io/gateway-api") / "config" / "crd" / "experimental"
-
-
 def conformance() -> Path:
-    """Return the folder of Gateway API's conformance tests."""
-    return module_folder("sigs.k8s.io/gateway-api/conformance")
+    """Return the folder of the module, which is downloaded if need be."""
+    if shutil.which("go") is None:
+        give_up(f"{_MODULE} needs go")
+    environment = {**os.environ, "GOTOOLCHAIN": "local", "GOFLAGS": "", "GOWORK": "off"}
+    command = ["go", "mod", "download", "-json", f"{_MODULE}@{_VERSION}"]
+    here = Path(__file__).parent
+    done = subprocess.run(command, cwd=here, env=environment, capture_output=True, text=True, timeout=_SECONDS)
+    if done.returncode != 0:
+        pytest.fail(f"{_MODULE} cannot be downloaded here: {done.stdout[-400:]}{done.stderr[-400:]}")
+    module = json.loads(done.stdout)
+    assert module["Sum"] == _SUM, f"{_MODULE} is not what it was"
+    return Path(module["Dir"])

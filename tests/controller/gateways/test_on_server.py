@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -20,8 +20,7 @@ from eastgate.controller.gateways import (
 )
 from eastgate.kubernetes import connect
 from tests.controller.gateways.manifests import reasons, world_of
-from tests.controller.gateways.modules import definitions
-from tests.programs import ApiServer
+from tests.programs.api_server import ApiServer, ControllerManager
 
 pytestmark = pytest.mark.apiserver
 
@@ -99,24 +98,25 @@ class Cluster:
         return reasons(self.get("gateway", "gw")["status"]["conditions"])
 
 
+def _cluster(server: ApiServer) -> Cluster:
+    server.install("gateway-api")
+    namespace = server.namespace("gateways")
+    gateway_class = {
+        "apiVersion": "gateway.networking.k8s.io/v1",
+        "kind": "GatewayClass",
+        "metadata": {"name": f"class-of-{namespace}"},
+        "spec": {"controllerName": "eastgate.dev/gateway-controller"},
+    }
+    server.apply(gateway_class)
+    return Cluster(server, namespace, gateway_class["metadata"]["name"])
+
+
 @pytest.fixture
-def cluster(api_server: ApiServer, request: pytest.FixtureRequest) -> Cluster:
-    api_server.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(definitions()))
-    for kind in ("gateways", "gatewayclasses", "httproutes"):
-        name = f"crd/{kind}.gateway.networking.k8s.io"
-        api_server.kubectl("wait", "--for=condition=Established", "--timeout=60s", name)
-    namespace = request.node.name.replace("_", "-")[:60].strip("-")
-    name = f"class-of-{namespace}"[:60].strip("-")
-    api_server.apply(
-        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}},
-        {
-            "apiVersion": "gateway.networking.k8s.io/v1",
-            "kind": "GatewayClass",
-            "metadata": {"name": name},
-            "spec": {"controllerName": "eastgate.dev/gateway-controller"},
-        },
-    )
-    return Cluster(api_server, namespace, name)
+def cluster(api_server: ApiServer) -> Iterator[Cluster]:
+    """A namespace with a class of its own, which goes in the end: others would reconcile it."""
+    made = _cluster(api_server)
+    yield made
+    made.server.kubectl("delete", "gatewayclass", made.gateway_class)
 
 
 def _route(namespace: str, **spec: Any) -> dict[str, Any]:
@@ -142,7 +142,7 @@ def test_gateway_from_creation_to_programmed(cluster: Cluster) -> None:
     result = cluster.reconcile()
     assert (result.errors, result.overtaken) == ({}, ())
     assert cluster.names() == {
-        "serviceaccounts": ["gw"],
+        "serviceaccounts": ["default", "gw"],
         "services": ["gw-eastgate", "web"],
         "deployments": ["gw-eastgate"],
         "poddisruptionbudgets": ["gw-eastgate"],
@@ -287,7 +287,7 @@ def test_a_gateway_of_another_class_loses_what_was_made_for_it(cluster: Cluster)
     cluster.reconcile()
     cluster.apply(cluster.gateway() | {"spec": cluster.gateway()["spec"] | {"gatewayClassName": "another"}})
     cluster.reconcile()
-    assert not any(cluster.names().values())
+    assert [name for names in cluster.names().values() for name in names] == ["default"]
 
 
 def test_broken_parameters_change_nothing_and_are_named(cluster: Cluster) -> None:
@@ -310,3 +310,15 @@ def test_a_status_of_a_gateway_that_changed_meanwhile_is_not_written(cluster: Cl
     result = asyncio.run(cluster._reconcile(GatewayView(world, classes, [stale]), _NOW))
     assert ("Gateway", cluster.namespace, "gw") in result.overtaken
     assert "listeners" not in cluster.get("gateway", "gw")["status"]
+
+
+def test_all_of_it_goes_with_the_gateway(controller_manager: ControllerManager) -> None:
+    cluster = _cluster(controller_manager.server)
+    cluster.apply(cluster.gateway())
+    assert cluster.reconcile().errors == {}
+    controller_manager.wait_until(lambda: bool(cluster.server.get("pods", "-n", cluster.namespace)["items"]))
+    pod = cluster.server.get("pods", "-n", cluster.namespace)["items"][0]
+    assert pod["spec"]["serviceAccountName"] == "gw"
+    assert [volume["name"] for volume in pod["spec"]["volumes"]] == ["token", "ca"]  # no other token is mounted
+    cluster.server.kubectl("delete", "gateway", "gw", "-n", cluster.namespace)
+    controller_manager.wait_until(lambda: [name for names in cluster.names().values() for name in names] == ["default"])
