@@ -83,7 +83,7 @@ class Cluster:
         return items
 
     async def _reconcile(self, view: GatewayView, now: datetime) -> ReconcileResult:
-        setup = ProxySetup({"static_resources": {}, "note": "costs $(5)"})
+        setup = ProxySetup({"note": "costs $(5)"}, {"token.json": {"resources": []}})
         async with connect(self.server.kubeconfig) as connection:
             reconciler = GatewayReconciler(connection, setup, GatewayParameters("envoy:v1"), lambda: now)
             return await reconciler.reconcile(view)
@@ -319,6 +319,6 @@ def test_all_of_it_goes_with_the_gateway(controller_manager: ControllerManager) 
     controller_manager.wait_until(lambda: bool(cluster.server.get("pods", "-n", cluster.namespace)["items"]))
     pod = cluster.server.get("pods", "-n", cluster.namespace)["items"][0]
     assert pod["spec"]["serviceAccountName"] == "gw"
-    assert [volume["name"] for volume in pod["spec"]["volumes"]] == ["token", "ca"]  # no other token is mounted
+    assert [volume["name"] for volume in pod["spec"]["volumes"]] == ["token", "ca", "admin", "sources"]  # no other
     cluster.server.kubectl("delete", "gateway", "gw", "-n", cluster.namespace)
     controller_manager.wait_until(lambda: [name for names in cluster.names().values() for name in names] == ["default"])

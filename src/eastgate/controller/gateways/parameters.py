@@ -44,6 +44,7 @@ class GatewayParameters:
     memory_request: str = "128Mi"
     cpu_limit: str | None = None
     memory_limit: str | None = "1Gi"
+    concurrency: int = 2
     drain_seconds: int = 20
     log_level: str = "warning"
     priority_class: str | None = None
@@ -111,6 +112,7 @@ _READERS: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "memoryRequest": ("memory_request", _quantity),
     "cpuLimit": ("cpu_limit", _quantity),
     "memoryLimit": ("memory_limit", _quantity),
+    "concurrency": ("concurrency", _whole(1, 128)),
     "drainSeconds": ("drain_seconds", _whole(0, 3600)),
     "logLevel": ("log_level", _choice("trace", "debug", "info", "warning", "error", "critical")),
     "priorityClass": ("priority_class", _qualified),

@@ -169,10 +169,8 @@ def _reference_problem(route: Route, ref: RouteBackend, world: World) -> tuple[s
     if not world.granted(GATEWAY_GROUP, route.kind, route.namespace, ref.group, ref.kind, ref.namespace, ref.name):
         return "RefNotPermitted", f"no ReferenceGrant lets {route.kind}s of {route.namespace} refer to {name}"
     if not is_service:
-        backend = world.backends.get(f"{ref.namespace}/{ref.name}")
-        if backend is None or (backend.group, backend.kind) != (ref.group, ref.kind):
-            return "BackendNotFound", f"{name} does not exist"
-        return None
+        is_there = f"{ref.namespace}/{ref.name}" in world.backends
+        return None if is_there else ("BackendNotFound", f"{name} does not exist")
     service = world.services.get(f"{ref.namespace}/{ref.name}")
     if service is None:
         return "BackendNotFound", f"{name} does not exist"
