@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -18,7 +18,7 @@ from eastgate.controller.gateways import (
     ProxySetup,
     ReconcileResult,
 )
-from eastgate.kubernetes import connect
+from eastgate.kubernetes import ApiError, Connection, Resource, connect
 from tests.controller.gateways.manifests import reasons, world_of
 from tests.programs.api_server import ApiServer, ControllerManager
 
@@ -61,20 +61,21 @@ class Cluster:
             for kind in _KINDS
         }
 
-    def reconcile(self, now: datetime = _NOW, programmed: bool = True, **view: Any) -> ReconcileResult:
+    def reconcile(
+        self, now: datetime = _NOW, programmed: bool = True, classes: Sequence[str] = (), **connection: Any
+    ) -> ReconcileResult:
+        """Reconcile the namespace; with a `wrap` of its connection."""
         items = [item for kind in _READ for item in self._items(kind)]
-        classes = [self.server.get("gatewayclass", self.gateway_class)]
-        world, problems = world_of([*items, *view.pop("more", ())])
+        world, problems = world_of(items)
         assert not problems
-        seen = GatewayView(
+        view = GatewayView(
             world,
-            classes,
+            [self.server.get("gatewayclass", name) for name in (self.gateway_class, *classes)],
             [item for item in items if item["kind"] == "Gateway"],
             [item for item in items if item["kind"] == "HTTPRoute"],
             progress={f"{self.namespace}/gw": GatewayProgress(programmed, "1 of 2 proxies has it")},
-            **view,
         )
-        return asyncio.run(self._reconcile(seen, now))
+        return asyncio.run(self.reconcile_view(view, now, **connection))
 
     def _items(self, kind: str) -> Sequence[dict[str, Any]]:
         arguments = (self.namespace,) if kind == "namespaces" else ("-n", self.namespace)
@@ -82,10 +83,12 @@ class Cluster:
         items: list[dict[str, Any]] = found.get("items", [found])
         return items
 
-    async def _reconcile(self, view: GatewayView, now: datetime) -> ReconcileResult:
+    async def reconcile_view(
+        self, view: GatewayView, now: datetime, wrap: Callable[[Connection], Any] = lambda connection: connection
+    ) -> ReconcileResult:
         setup = ProxySetup({"note": "costs $(5)"}, {"token.json": {"resources": []}})
         async with connect(self.server.kubeconfig) as connection:
-            reconciler = GatewayReconciler(connection, setup, GatewayParameters("envoy:v1"), lambda: now)
+            reconciler = GatewayReconciler(wrap(connection), setup, GatewayParameters("envoy:v1"), lambda: now)
             return await reconciler.reconcile(view)
 
     def assign_address(self, address: str = "192.0.2.7") -> None:
@@ -101,14 +104,18 @@ class Cluster:
 def _cluster(server: ApiServer) -> Cluster:
     server.install("gateway-api")
     namespace = server.namespace("gateways")
-    gateway_class = {
+    name = f"class-of-{namespace}"
+    server.apply(_gateway_class(name, "eastgate.dev/gateway-controller"))
+    return Cluster(server, namespace, name)
+
+
+def _gateway_class(name: str, controller: str) -> dict[str, Any]:
+    return {
         "apiVersion": "gateway.networking.k8s.io/v1",
         "kind": "GatewayClass",
-        "metadata": {"name": f"class-of-{namespace}"},
-        "spec": {"controllerName": "eastgate.dev/gateway-controller"},
+        "metadata": {"name": name},
+        "spec": {"controllerName": controller},
     }
-    server.apply(gateway_class)
-    return Cluster(server, namespace, gateway_class["metadata"]["name"])
 
 
 @pytest.fixture
@@ -282,12 +289,18 @@ def test_entries_of_other_controllers_stay(cluster: Cluster) -> None:
     assert parent["controllerName"] == "example.com/other"
 
 
-def test_a_gateway_of_another_class_loses_what_was_made_for_it(cluster: Cluster) -> None:
+def test_a_gateway_of_another_controller_loses_what_was_made_for_it(cluster: Cluster) -> None:
     cluster.apply(cluster.gateway())
     cluster.reconcile()
-    cluster.apply(cluster.gateway() | {"spec": cluster.gateway()["spec"] | {"gatewayClassName": "another"}})
+    made = cluster.names()
+    elsewhere = f"other-{cluster.gateway_class}"
+    cluster.apply(cluster.gateway() | {"spec": cluster.gateway()["spec"] | {"gatewayClassName": elsewhere}})
     cluster.reconcile()
+    assert cluster.names() == made  # the class may yet come
+    cluster.apply(_gateway_class(elsewhere, "example.com/controller"))
+    cluster.reconcile(classes=[elsewhere])
     assert [name for names in cluster.names().values() for name in names] == ["default"]
+    cluster.server.kubectl("delete", "gatewayclass", elsewhere)
 
 
 def test_broken_parameters_change_nothing_and_are_named(cluster: Cluster) -> None:
@@ -307,7 +320,7 @@ def test_a_status_of_a_gateway_that_changed_meanwhile_is_not_written(cluster: Cl
     cluster.apply(cluster.gateway({"name": "other", "port": 81, "protocol": "HTTP"}))
     world, _ = world_of([stale])
     classes = [cluster.server.get("gatewayclass", cluster.gateway_class)]
-    result = asyncio.run(cluster._reconcile(GatewayView(world, classes, [stale]), _NOW))
+    result = asyncio.run(cluster.reconcile_view(GatewayView(world, classes, [stale]), _NOW))
     assert ("Gateway", cluster.namespace, "gw") in result.overtaken
     assert "listeners" not in cluster.get("gateway", "gw")["status"]
 
@@ -322,3 +335,71 @@ def test_all_of_it_goes_with_the_gateway(controller_manager: ControllerManager) 
     assert [volume["name"] for volume in pod["spec"]["volumes"]] == ["token", "ca", "admin", "sources"]  # no other
     cluster.server.kubectl("delete", "gateway", "gw", "-n", cluster.namespace)
     controller_manager.wait_until(lambda: [name for names in cluster.names().values() for name in names] == ["default"])
+
+
+class _Late:
+    """A connection that sees none of the objects that somebody creates right after one has looked."""
+
+    def __init__(self, connection: Connection, kind: str) -> None:
+        self._connection = connection
+        self._kind = kind
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._connection, name)
+
+    async def get(self, resource: Resource, name: str, namespace: str | None = None) -> Any:
+        if resource.kind == self._kind:
+            raise ApiError(404, "NotFound", "not yet")
+        return await self._connection.get(resource, name, namespace)
+
+
+@pytest.mark.parametrize("fields", [{"automountServiceAccountToken": True}, {}], ids=["fields", "bare"])
+def test_an_account_that_somebody_makes_at_the_same_time_stays_theirs(cluster: Cluster, fields: dict[str, Any]) -> None:
+    cluster.server.create(
+        f"/api/v1/namespaces/{cluster.namespace}/serviceaccounts", {"metadata": {"name": "gw"}, **fields}
+    )
+    before = cluster.get("sa", "gw")
+    cluster.apply(cluster.gateway())
+    cluster.reconcile(wrap=lambda connection: _Late(connection, "ServiceAccount"))
+    assert cluster.get("sa", "gw") == before
+    assert cluster.names()["deployments"] == []
+    assert cluster.conditions()["Programmed"] == "False/NoResources"
+
+
+def test_a_service_that_somebody_makes_at_the_same_time_stays_theirs(cluster: Cluster) -> None:
+    theirs = {"metadata": {"name": "gw-eastgate"}, "spec": {"ports": [{"port": 81}]}}
+    cluster.server.create(f"/api/v1/namespaces/{cluster.namespace}/services", theirs)
+    before = cluster.get("service", "gw-eastgate")
+    cluster.apply(cluster.gateway())
+    cluster.reconcile(wrap=lambda connection: _Late(connection, "Service"))
+    after = cluster.get("service", "gw-eastgate")
+    assert after["spec"]["ports"] == before["spec"]["ports"]
+    assert after["metadata"].keys() == before["metadata"].keys()
+    assert cluster.conditions()["Programmed"] == "False/NoResources"
+
+
+def test_listeners_that_another_controller_left_in_the_status_go(cluster: Cluster) -> None:
+    cluster.apply(cluster.gateway())
+    left = {"name": "left", "supportedKinds": [], "attachedRoutes": 1, "conditions": []}
+    where = ("gateway", "gw", "-n", cluster.namespace, "--subresource=status", "--type=merge")
+    cluster.server.kubectl("patch", *where, "-p", json.dumps({"status": {"listeners": [left]}}))
+    cluster.reconcile()
+    assert [entry["name"] for entry in cluster.get("gateway", "gw")["status"]["listeners"]] == ["http"]
+    assert cluster.reconcile().written == ()
+
+
+def test_the_pods_are_accepted_where_pods_are_restricted(cluster: Cluster) -> None:
+    cluster.apply(cluster.gateway())
+    cluster.reconcile()
+    template = cluster.get("deployment", "gw-eastgate")["spec"]["template"]
+    restricted = cluster.server.namespace("restricted", {"pod-security.kubernetes.io/enforce": "restricted"})
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": template["metadata"] | {"name": "gw"},
+        "spec": template["spec"],
+    }
+    arguments = ("create", "--dry-run=server", "-n", restricted, "-f", "-")
+    cluster.server.kubectl(*arguments, stdin=json.dumps(pod))
+    template["spec"]["containers"][0]["securityContext"]["allowPrivilegeEscalation"] = True
+    assert "violates PodSecurity" in cluster.server.kubectl(*arguments, stdin=json.dumps(pod), fails=True)

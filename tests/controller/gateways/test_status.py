@@ -316,6 +316,14 @@ def test_a_route_that_is_done_in_part_says_which_rules_are_not() -> None:
     assert "RequestMirror (rule 1)" in message
 
 
+def test_retries_that_are_not_made_are_named() -> None:
+    retried = {"backendRefs": [{"name": "web", "port": 80}], "retry": {"attempts": 3}}
+    (parent,) = statuses_of([gateway(), route("r", retried), service()]).routes["HTTPRoute/r"]
+    accepted = parent["conditions"][0]
+    assert (accepted["status"], accepted["reason"]) == ("True", "Accepted")
+    assert "retry is not supported (rule 0)" in accepted["message"]
+
+
 def test_a_route_of_which_nothing_can_be_done_is_not_accepted_nor_counted() -> None:
     statuses = statuses_of([gateway(), route("r", _MIRROR), service()])
     assert statuses.route()["Accepted"] == "False/UnsupportedValue"

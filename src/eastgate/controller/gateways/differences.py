@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from eastgate.records import dataclass
 
-__all__ = ["Changes", "ObjectKey", "compare_objects", "is_fulfilled", "is_owned", "key_of"]
+__all__ = ["ObjectChanges", "ObjectKey", "compare_objects", "is_fulfilled", "is_owned", "key_of"]
 
 ObjectKey = tuple[str, str, str]
 """The kind, the namespace and the name of an object."""
@@ -37,7 +37,7 @@ _UNITS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class ObjectChanges:
     """What is to be written for a Gateway.
 
     `foreign` are objects that have a name of ours and belong to somebody else: nothing is written to them.
@@ -52,7 +52,9 @@ class Changes:
         return bool(self.create or self.update or self.delete)
 
 
-def compare_objects(wanted: Sequence[Mapping[str, Any]], existing: Sequence[Mapping[str, Any]], owner: str) -> Changes:
+def compare_objects(
+    wanted: Sequence[Mapping[str, Any]], existing: Sequence[Mapping[str, Any]], owner: str
+) -> ObjectChanges:
     """Return what makes the existing objects those that are wanted. `owner` is the UID of the Gateway.
 
     Where the account belongs to somebody else, the Deployment is left alone and none is made: its pods would have what
@@ -75,7 +77,7 @@ def compare_objects(wanted: Sequence[Mapping[str, Any]], existing: Sequence[Mapp
     delete = tuple(
         entry for key, entry in found.items() if key not in keys and is_owned(entry, owner) and not _is_leaving(entry)
     )
-    return Changes(tuple(create), tuple(update), delete, foreign)
+    return ObjectChanges(tuple(create), tuple(update), delete, foreign)
 
 
 def key_of(obj: Mapping[str, Any]) -> ObjectKey:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from eastgate.cluster import World
 from eastgate.controller.conditions import is_outdated, timestamp
-from eastgate.controller.gateways.differences import Changes, ObjectKey, compare_objects, is_owned, key_of
+from eastgate.controller.gateways.differences import ObjectChanges, ObjectKey, compare_objects, is_owned, key_of
 from eastgate.controller.gateways.listeners import LISTENER_CONDITIONS, listener_standings
 from eastgate.controller.gateways.names import CONTROLLER_NAME, GATEWAY_LABEL, MANAGER, STATUS_MANAGER
 from eastgate.controller.gateways.objects import OBJECT_RESOURCES, AddressError, gateway_objects
@@ -112,7 +112,7 @@ class _Reconciliation:
         for gateway_class in classes.values():
             await self._write_class(gateway_class, config_maps)
         existing = await self._existing()
-        await self._delete_forsaken(existing, {gateway["metadata"]["uid"] for gateway in ours})
+        await self._delete_forsaken(existing)
         standings = {}
         for gateway in ours:
             standing = self._standing(gateway)
@@ -162,9 +162,21 @@ class _Reconciliation:
 
     # Objects
 
-    async def _delete_forsaken(self, existing: Mapping[ObjectKey, JsonObject], ours: set[str]) -> None:
-        """Delete what was made for Gateways that are of another class now; what is left of deleted ones goes itself."""
-        others = {gateway["metadata"]["uid"] for gateway in self._view.gateways} - ours
+    async def _delete_forsaken(self, existing: Mapping[ObjectKey, JsonObject]) -> None:
+        """Delete what was made for Gateways that belong to another controller now.
+
+        What is left of deleted ones goes by itself. A Gateway whose class is gone belongs to nobody yet.
+        """
+        foreign = {
+            entry["metadata"]["name"]
+            for entry in self._view.classes
+            if entry["spec"].get("controllerName") != CONTROLLER_NAME
+        }
+        others = [
+            gateway["metadata"]["uid"]
+            for gateway in self._view.gateways
+            if gateway["spec"].get("gatewayClassName") in foreign
+        ]
         for entry in existing.values():
             if any(is_owned(entry, uid) for uid in others):
                 await self._delete(entry)
@@ -213,21 +225,43 @@ class _Reconciliation:
                 if found is not None:
                     current[key] = {**found, "kind": entry["kind"]}
         changes = compare_objects(wanted, list(current.values()), gateway["metadata"]["uid"])
-        foreign = list(changes.foreign)
-        for entry in changes.create:
-            key = key_of(entry)
-            if entry["kind"] == "Deployment" and any(kind == "ServiceAccount" for kind, _, _ in foreign):
-                continue  # somebody made the account at the same time
-            created = await self._try(key, self._connection.apply(_RESOURCES[entry["kind"]], entry, manager=MANAGER))
-            if created is not None and _has_other_managers(created):
-                await self._release(entry)
-                foreign.append(key)
-            elif created is not None:
-                owned[key] = created
+        foreign = [*changes.foreign, *await self._create(changes.create, owned)]
         await self._update(changes, owned)
         return tuple(foreign)
 
-    async def _update(self, changes: Changes, owned: dict[ObjectKey, JsonObject]) -> None:
+    async def _create(self, wanted: Iterable[JsonObject], owned: dict[ObjectKey, JsonObject]) -> list[ObjectKey]:
+        """Create objects, and return those that somebody else created at the same time."""
+        foreign: list[ObjectKey] = []
+        for entry in wanted:
+            key, resource = key_of(entry), _RESOURCES[entry["kind"]]
+            if entry["kind"] == "ServiceAccount":
+                created = await self._create_account(key, entry)
+            else:
+                # Without force, nothing is taken from others who have written to it meanwhile.
+                created = await self._try(key, self._connection.apply(resource, entry, manager=MANAGER, force=False))
+            if created is not None and not _has_other_managers(created):
+                owned[key] = created
+                continue
+            if created is not None:
+                await self._release(entry)
+            if created is not None or key in self._overtaken:
+                foreign.append(key)
+            if entry["kind"] == "ServiceAccount":
+                break  # no pods without an account of their own
+        return foreign
+
+    async def _create_account(self, key: ObjectKey, account: JsonObject) -> JsonObject | None:
+        """Create an account. An account may have no fields at all, so that applying would not show whose it is."""
+        metadata = {name: account["metadata"][name] for name in ("name", "namespace", "ownerReferences")}
+        bare = {"apiVersion": account["apiVersion"], "kind": account["kind"], "metadata": metadata}
+        resource = _RESOURCES[account["kind"]]
+        created = await self._try(key, self._connection.create(resource, bare, manager=MANAGER))
+        if created is None:
+            return None
+        whole = {**account, "metadata": {**account["metadata"], "uid": created["metadata"]["uid"]}}
+        return await self._try(key, self._connection.apply(resource, whole, manager=MANAGER))
+
+    async def _update(self, changes: ObjectChanges, owned: dict[ObjectKey, JsonObject]) -> None:
         for entry in changes.update:
             key = key_of(entry)
             updated = await self._try(key, self._connection.apply(_RESOURCES[entry["kind"]], entry, manager=MANAGER))

@@ -106,14 +106,21 @@ def route_conditions(
     if refusal is not None:
         return StatusCondition.false("Accepted", *refusal), resolved
     unsupported = unsupported_parts(route, world)
+    accepted = StatusCondition.true("Accepted", "Accepted", _remark(route))
     if not unsupported.rules:
-        return StatusCondition.true("Accepted", "Accepted"), resolved
+        return accepted, resolved
     if unsupported.is_whole:
         message = f"the gateway answers all requests with an error, since it does not support {unsupported}"
         return StatusCondition.false("Accepted", "UnsupportedValue", message), resolved
     message = f"Dropped Rules: the gateway answers with an error where it does not support {unsupported}"
     partially = StatusCondition.true("PartiallyInvalid", "UnsupportedValue", message)
-    return StatusCondition.true("Accepted", "Accepted"), resolved, partially
+    return accepted, resolved, partially
+
+
+def _remark(route: Route) -> str:
+    """Return what a gateway does not do of a route, and serves it all the same."""
+    retried = [str(number) for number, rule in enumerate(rules_of(route)) if rule.retry is not None]
+    return f"requests are not tried again: retry is not supported (rule {', '.join(retried)})" if retried else ""
 
 
 def _refusal(route: Route, parent: ParentRef, standing: GatewayStanding, world: World) -> tuple[str, str] | None:
