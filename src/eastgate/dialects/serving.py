@@ -22,10 +22,13 @@ class Column:
 
 
 class Status(Enum):
-    """The content of a status: conditions for each target of the policy (GEP-713), or conditions alone."""
+    """The content of a status: conditions for each target of the policy (GEP-713), conditions alone, or, for routes,
+    conditions for each parent.
+    """
 
     ANCESTORS = auto()
     CONDITIONS = auto()
+    PARENTS = auto()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,150 @@
+"""The condition `Programmed`: whether every proxy concerned enforces a policy; if not, which do not, and why.
+
+It is True only where all of them do. GEP-713 would have it True where some do (PartiallyProgrammed); but what waits for
+a policy (`kubectl wait`) looks at the status alone, and must not go on while some pods are open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from eastgate.controller.conditions import StatusCondition
+from eastgate.controller.proxies.progress import MeshReport, PolicyProgress, ProgressState
+from eastgate.controller.status.native import NativeOutcome
+from eastgate.controller.status.notices import Notice, NoticeReason
+from eastgate.records import dataclass
+
+__all__ = [
+    "NOT_ENFORCED",
+    "PARTIALLY_PROGRAMMED",
+    "PROGRAMMED",
+    "RECONCILING",
+    "TargetProgress",
+    "natively_programmed",
+    "programmed",
+    "progress_at",
+]
+
+PROGRAMMED = "Programmed"
+RECONCILING = "Reconciling"
+PARTIALLY_PROGRAMMED = "PartiallyProgrammed"
+NOT_ENFORCED = "NotEnforced"  # GEP-713 has no reason for a policy that nobody is there to enforce
+
+_MOST_NAMES = 5
+_LONGEST_DETAIL = 300
+_MOVING = frozenset({ProgressState.WAITING, ProgressState.NOT_APPLIED, ProgressState.DISCONNECTED})
+_PHRASES = {
+    ProgressState.NO_PROXY: "without a proxy of Eastgate",
+    ProgressState.REJECTED: "rejected by its proxy",
+    ProgressState.CLOSED: "closed",
+    ProgressState.DISCONNECTED: "with a proxy that is not connected",
+    ProgressState.NOT_APPLIED: "not applied yet by the replica that serves its proxy",
+    ProgressState.WAITING: "not acknowledged yet",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TargetProgress:
+    """How far a policy has come at each proxy that should enforce it; nodes without a proxy are among them."""
+
+    proxies: tuple[tuple[str, PolicyProgress], ...] = ()
+
+    def in_state(self, *states: ProgressState) -> list[tuple[str, PolicyProgress]]:
+        """Return the proxies, or nodes, in some states."""
+        return [(name, progress) for name, progress in self.proxies if progress.state in states]
+
+    @property
+    def enforced(self) -> int:
+        """Return the number of proxies that enforce the policy."""
+        return len(self.in_state(ProgressState.ENFORCED))
+
+    @property
+    def has_proxies(self) -> bool:
+        """Return whether any proxy is concerned."""
+        return any(progress.state is not ProgressState.NO_PROXY for _, progress in self.proxies)
+
+    def notices(self) -> Iterator[Notice]:
+        """Yield what a person must see: what was rejected, what is closed, and what is open."""
+        for name, progress in self.in_state(ProgressState.REJECTED):
+            yield Notice(NoticeReason.REJECTED_BY_PROXY, f"{name} rejected it: {_detail(progress)}", name)
+        for name, progress in self.in_state(ProgressState.CLOSED):
+            yield Notice(NoticeReason.PORT_CLOSED, f"{name}: {_detail(progress)}", name)
+        missing = self.in_state(ProgressState.NO_PROXY)
+        if missing:
+            open_to = f"{len(missing)} of {len(self.proxies)} have no proxy of Eastgate, and are not guarded by it"
+            yield Notice(NoticeReason.NOT_ENFORCED, f"{open_to}: {_names(name for name, _ in missing)}")
+
+
+def progress_at(nodes: Iterable[str], report: MeshReport, policy: str, generation: int, uid: str) -> TargetProgress:
+    """Return how far a generation of a policy has come at nodes."""
+    proxies: list[tuple[str, PolicyProgress]] = []
+    for node in nodes:
+        own = report.progress_by_proxy(policy, generation, node, uid)
+        if own:
+            proxies += [(progress.proxy or node, progress) for progress in own]
+        else:
+            proxies.append((node, PolicyProgress(ProgressState.NO_PROXY)))
+    return TargetProgress(tuple(proxies))
+
+
+def programmed(progress: TargetProgress, *, audit: bool) -> StatusCondition:
+    """Return the condition of a policy that proxies of ours enforce."""
+    total, enforced = len(progress.proxies), progress.enforced
+    if total == 0:
+        message = "it selects nothing that runs now; what comes later is guarded from its start"
+        return StatusCondition.unknown("Programmed", RECONCILING, message)
+    if enforced == total:
+        what = "observed only: it is reported and decides nothing; seen by" if audit else "in force at"
+        return StatusCondition.true("Programmed", PROGRAMMED, f"{what} {_all_of(total)}")
+    missing = "; ".join(_missing(progress))
+    if enforced:
+        what = "observed by" if audit else "in force at"
+        return StatusCondition.false("Programmed", PARTIALLY_PROGRAMMED, f"{what} {enforced} of {total}; {missing}")
+    if progress.in_state(*_MOVING):
+        return StatusCondition.false("Programmed", RECONCILING, f"in force at none of {total} yet; {missing}")
+    return StatusCondition.false("Programmed", NOT_ENFORCED, f"nobody enforces it; {missing}")
+
+
+def natively_programmed(native: NativeOutcome, *, audit: bool) -> StatusCondition:
+    """Return the condition of a policy that an installed mesh enforces, by policies that were written for it."""
+    written = f"written for {native.mesh}: {_names(native.written)}"
+    gaps = [*native.losses]
+    if native.outside:
+        gaps.append(f"outside of {native.mesh}: {_names(native.outside)}")
+    if not native.written and not gaps:
+        return StatusCondition.false("Programmed", RECONCILING, f"nothing is written for {native.mesh} yet")
+    if not native.written:
+        return StatusCondition.false("Programmed", NOT_ENFORCED, f"nobody enforces it; {'; '.join(gaps)}")
+    if gaps:
+        return StatusCondition.false("Programmed", PARTIALLY_PROGRAMMED, f"{written}; {'; '.join(gaps)}")
+    observed = " (observed only)" if audit else ""
+    message = f"{written}{observed}; what its proxies have of them is for {native.mesh} to say"
+    return StatusCondition.true("Programmed", PROGRAMMED, message)
+
+
+def _missing(progress: TargetProgress) -> Iterator[str]:
+    """Yield, for each reason for which proxies do not enforce a policy, how many they are and which."""
+    for state, phrase in _PHRASES.items():
+        proxies = progress.in_state(state)
+        if not proxies:
+            continue
+        if state in (ProgressState.REJECTED, ProgressState.CLOSED):
+            names = _names(f"{name} ({_detail(own)})" for name, own in proxies)
+        else:
+            names = _names(name for name, _ in proxies)
+        yield f"{len(proxies)} {phrase}: {names}"
+
+
+def _all_of(total: int) -> str:
+    return "the one proxy concerned" if total == 1 else f"all {total} proxies concerned"
+
+
+def _detail(progress: PolicyProgress) -> str:
+    detail = progress.detail
+    return detail if len(detail) <= _LONGEST_DETAIL else f"{detail[:_LONGEST_DETAIL]}..."
+
+
+def _names(names: Iterable[str]) -> str:
+    listed = sorted(names)
+    more = len(listed) - _MOST_NAMES
+    return ", ".join(listed[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
