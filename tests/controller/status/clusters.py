@@ -18,7 +18,7 @@ from eastgate.controller.proxies.progress import (
 )
 from eastgate.controller.status import ClusterView, StoredPolicy
 from eastgate.dialects import Policy
-from eastgate.settings import Settings
+from eastgate.settings import MeshMode, Settings
 
 Manifest = dict[str, Any]
 
@@ -65,7 +65,8 @@ def policy(targets: list[Manifest], name: str = "web", **spec: Any) -> Manifest:
 
 
 def authority_of(*manifests: Manifest) -> Authority:
-    return Authority(read_plain(manifests, Settings()), strict=False)
+    """An authority in which policies may target Services as well."""
+    return Authority(read_plain(manifests, Settings(mesh_mode=MeshMode.AMBIENT)), strict=False)
 
 
 def policy_of(authority: Authority, name: str = POLICY) -> Policy:

@@ -237,7 +237,8 @@ def _copy(condition: Condition) -> StatusCondition:
 
 def _invalid(policy: RejectedPolicy) -> StatusCondition:
     errors = policy.errors
-    more = f"; {len(errors) - 1} more errors" if len(errors) > 1 else ""
+    others = len(errors) - 1
+    more = f"; {others} more error{'' if others == 1 else 's'}" if others > 0 else ""
     targets = [str(target) for target in policy.targets]
     hidden = len(targets) - _MOST_TARGETS
     closed = ", ".join(targets[:_MOST_TARGETS]) + (f" and {hidden} more" if hidden > 0 else "")
