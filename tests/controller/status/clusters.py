@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from eastgate.api.authority import Authority
@@ -96,6 +97,17 @@ def report_of(
         port = ClosedPort(8080, reason, at_fault=tuple(policies))
         proxies.append(ProxyReport(name, node_of(name), True, True, 7, closed=(port,)))
     return merge([ReplicaReport("one", 7, applied, {proxy.proxy: proxy for proxy in proxies})])
+
+
+def with_uids(report: MeshReport, uids: Mapping[str, str]) -> MeshReport:
+    """The same report, of replicas that have applied the policies with these uids."""
+    return merge(
+        replace(
+            replica,
+            policies={name: replace(applied, uid=uids.get(name, "")) for name, applied in replica.policies.items()},
+        )
+        for replica in report.replicas
+    )
 
 
 def node_of(proxy: str) -> str:
