@@ -39,7 +39,7 @@ class FollowingController:
             self.assess,
             self.find,
             recorder=self.recorder,
-            schedule=Schedule(Pace(between=0, first_retry=0, burst=10**6)),
+            schedule=Schedule(Pace(delay=0, between=0, first_retry=0, burst=10**6)),
         )
         self.stored: dict[PolicyRef, JsonObject] = {}
         self.view = ClusterView(Authority(read_plain([], self.settings)))

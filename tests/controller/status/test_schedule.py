@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from eastgate.controller.status.schedule import Pace, Schedule, TokenBucket
 
+IMMEDIATE = Pace(delay=0)
 
-def schedule(pace: Pace | None = None) -> Schedule[str]:
+
+def schedule(pace: Pace = IMMEDIATE) -> Schedule[str]:
     return Schedule(pace, jitter=lambda: 1.0)
 
 
@@ -26,8 +28,16 @@ def test_marks_are_coalesced_and_taken_in_their_order() -> None:
     assert keys.wait(1) is None
 
 
+def test_what_is_marked_is_taken_a_little_later() -> None:
+    keys = schedule(Pace(delay=2))
+    keys.mark(["a"], 0)
+    keys.mark(["a"], 1)
+    assert taken(keys, 1) == []
+    assert taken(keys, 2) == ["a"]
+
+
 def test_a_key_that_was_written_is_left_alone_for_a_while() -> None:
-    keys = schedule(Pace(between=5))
+    keys = schedule(Pace(delay=0, between=5))
     keys.mark(["a"], 0)
     assert taken(keys, 0) == ["a"]
     keys.spend("a", 0)
@@ -38,7 +48,7 @@ def test_a_key_that_was_written_is_left_alone_for_a_while() -> None:
 
 
 def test_a_key_that_needed_no_write_may_come_again_at_once() -> None:
-    keys = schedule(Pace(between=5))
+    keys = schedule(Pace(delay=0, between=5))
     keys.mark(["a"], 0)
     assert taken(keys, 0) == ["a"]
     keys.mark(["a"], 0)
@@ -46,7 +56,7 @@ def test_a_key_that_needed_no_write_may_come_again_at_once() -> None:
 
 
 def test_failures_wait_longer_each_time_and_marks_do_not_hurry_them() -> None:
-    keys = schedule(Pace(first_retry=1, longest_retry=5))
+    keys = schedule(Pace(delay=0, first_retry=1, longest_retry=5))
     waits = []
     now = 0.0
     for _ in range(5):
@@ -64,13 +74,13 @@ def test_failures_wait_longer_each_time_and_marks_do_not_hurry_them() -> None:
 
 
 def test_what_the_server_asks_for_is_waited_for() -> None:
-    keys = schedule(Pace(first_retry=1))
+    keys = schedule(Pace(delay=0, first_retry=1))
     keys.fail("a", 0, asked=30)
     assert keys.wait(0) == 30
 
 
 def test_no_more_are_taken_than_may_be() -> None:
-    keys = schedule(Pace(between=0, burst=2, per_second=1))
+    keys = schedule(Pace(delay=0, between=0, burst=2, per_second=1))
     keys.mark("abc", 0)
     for _ in range(2):
         key = keys.take(0)

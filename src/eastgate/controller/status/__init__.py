@@ -6,6 +6,8 @@ policy that is not in force is never shown as if it were. Start reading at `asse
 
 from eastgate.controller.status.assessment import Assessment, ClusterView, StatusEntry, StoredPolicy, assess
 from eastgate.controller.status.events import EventRecorder
+from eastgate.controller.status.linkerd import has_linkerd_controller
+from eastgate.controller.status.marking import changed_policies, policies_at
 from eastgate.controller.status.merging import CONTROLLER_NAME, MergedStatus, merge_status, wanted_status
 from eastgate.controller.status.native import NativeOutcome
 from eastgate.controller.status.notices import Notice, NoticeReason
@@ -25,6 +27,9 @@ __all__ = [
     "StatusWriter",
     "StoredPolicy",
     "assess",
+    "changed_policies",
+    "has_linkerd_controller",
     "merge_status",
+    "policies_at",
     "wanted_status",
 ]

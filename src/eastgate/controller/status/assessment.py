@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from eastgate import dialects
@@ -26,6 +26,7 @@ from eastgate.controller.status.programmed import TargetProgress, natively_progr
 from eastgate.diagnostics import Diagnostic
 from eastgate.dialects import Policy
 from eastgate.dialects.base import Condition, Dialect, Kind
+from eastgate.dialects.registry import Registry
 from eastgate.dialects.rejected import RejectedPolicy
 from eastgate.dialects.serving import Status
 from eastgate.ir import PolicyRef
@@ -126,11 +127,13 @@ class Assessment:
 
 
 def kind_of(ref: PolicyRef) -> Kind[Any] | None:
-    """Return a kind of policies by its name, in any version that has a status; None where it has none for us."""
-    kinds = (
-        kind for kind in dialects.registered().policies.values() if (kind.group, kind.kind) == (ref.group, ref.kind)
-    )
-    return next((kind for kind in kinds if kind.status is not None), None)
+    """Return the kind of a policy, in a version that has a status; None where it has none for us to write."""
+    return _with_status(dialects.registered()).get((ref.group, ref.kind))
+
+
+@lru_cache(maxsize=2)
+def _with_status(registry: Registry) -> Mapping[tuple[str, str], Kind[Any]]:
+    return {(kind.group, kind.kind): kind for kind in registry.policies.values() if kind.status is not None}
 
 
 def assess(policy: Policy, stored: StoredPolicy, view: ClusterView) -> Assessment | None:

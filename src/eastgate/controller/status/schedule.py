@@ -46,10 +46,12 @@ class TokenBucket:
 class Pace:
     """How often something may be done, in seconds: again to the same key, and after failures, longer each time.
 
-    At most `burst` things are done at once, and `per_second` after that.
+    What is marked is done after a `delay`, since more is about to change. At most `burst` things are done at once, and
+    `per_second` after that.
     """
 
-    between: float = 1.0
+    delay: float = 0.1
+    between: float = 0.5
     first_retry: float = 0.2
     longest_retry: float = 60.0
     burst: int = 100
@@ -76,7 +78,7 @@ class Schedule(Generic[K]):
         """Have keys looked at, as soon as they may be. One that is to be retried is not retried any sooner."""
         for key in keys:
             if key not in self._due:
-                self._push(key, max(now, self._rest.get(key, now)))
+                self._push(key, max(now + self._pace.delay, self._rest.get(key, now)))
 
     def take(self, now: float) -> K | None:
         """Return the key that has been due for longest, which is due no more; None where none is, or may be."""

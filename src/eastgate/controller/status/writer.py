@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from eastgate.controller.conditions import timestamp
-from eastgate.controller.status.assessment import Assessment
+from eastgate.controller.status.assessment import Assessment, kind_of
 from eastgate.controller.status.events import EventRecorder
 from eastgate.controller.status.merging import merge_status
 from eastgate.controller.status.notices import Notice, NoticeReason
@@ -80,6 +80,8 @@ class StatusWriter:
     def observe(self, obj: Mapping[str, Any]) -> None:
         """Take in an object as a watch brought it. What we have written ourselves is no reason to look again."""
         ref = ref_of(obj)
+        if kind_of(ref) is None:
+            return
         self._keep(ref, obj)
         if self._written.get(ref) != obj["metadata"].get("resourceVersion"):
             self.mark([ref])
