@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from eastgate.api.authority import Authority
-from eastgate.api.reading import read_plain
+from eastgate.api.reading import sort_documents
 from eastgate.controller.proxies.progress import (
     AppliedPolicy,
     ClosedPort,
@@ -18,14 +18,17 @@ from eastgate.controller.proxies.progress import (
     merge,
 )
 from eastgate.controller.status import ClusterView, StoredPolicy
+from eastgate.diagnostics import Reporter
 from eastgate.dialects import Policy
 from eastgate.settings import MeshMode, Settings
+from eastgate.source.documents import document_of, relevant
 
 Manifest = dict[str, Any]
 
 GROUP = "gateway.networking.x-k8s.io"
 NOW = "2026-11-16T12:00:00Z"
 LATER = "2026-11-16T13:00:00Z"
+AMBIENT = Settings(mesh_mode=MeshMode.AMBIENT)  # in which policies may target Services
 POLICY = "AuthorizationPolicy/shop/web"
 
 
@@ -65,9 +68,10 @@ def policy(targets: list[Manifest], name: str = "web", **spec: Any) -> Manifest:
     }
 
 
-def authority_of(*manifests: Manifest) -> Authority:
-    """An authority in which policies may target Services as well."""
-    return Authority(read_plain(manifests, Settings(mesh_mode=MeshMode.AMBIENT)), strict=False)
+def authority_of(*manifests: Manifest, settings: Settings = AMBIENT) -> Authority:
+    """The authority of a cluster that has these objects."""
+    documents = [document_of(relevant(manifest)) for manifest in manifests]
+    return Authority(sort_documents(documents, settings, Reporter()), strict=False)
 
 
 def policy_of(authority: Authority, name: str = POLICY) -> Policy:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
-from eastgate.api.authority import Authority
-from eastgate.api.reading import read_plain
 from eastgate.controller.proxies.progress import MeshReport
 from eastgate.controller.status import Assessment, ClusterView, EventRecorder, StatusWriter, StoredPolicy, assess
 from eastgate.controller.status.schedule import Pace, Schedule
-from eastgate.controller.status.writer import ref_of
 from eastgate.ir import PolicyRef
 from eastgate.kubernetes import Connection, Discovery, JsonObject, Resource
 from eastgate.settings import Settings
-from tests.controller.status.clusters import GROUP, Manifest, with_uids
+from eastgate.source.documents import ref_of
+from tests.controller.status.clusters import GROUP, Manifest, authority_of, with_uids
 
 KINDS = (
     (GROUP, "AuthorizationPolicy"),
@@ -42,7 +39,7 @@ class FollowingController:
             schedule=Schedule(Pace(delay=0, between=0, first_retry=0, burst=10**6)),
         )
         self.stored: dict[PolicyRef, JsonObject] = {}
-        self.view = ClusterView(Authority(read_plain([], self.settings)))
+        self.view = ClusterView(authority_of())
 
     def find(self, ref: PolicyRef) -> Resource | None:
         return self.discovery.find(ref.group, ref.kind)
@@ -62,8 +59,7 @@ class FollowingController:
             assert resource is not None
             for obj in (await self.connection.list(resource, namespace if resource.namespaced else None))[0]:
                 self.stored[ref_of(obj)] = obj
-        manifests = [*self.others, *map(without_status, self.stored.values())]
-        self.view = ClusterView(Authority(read_plain(manifests, self.settings), strict=False))
+        self.view = ClusterView(authority_of(*self.others, *self.stored.values(), settings=self.settings))
         self.take_report(self.report)
         for obj in self.stored.values():
             self.writer.observe(obj)
@@ -82,7 +78,3 @@ class FollowingController:
         """Read everything, and write until nothing is to be written."""
         await self.read(namespace)
         await self.writer.settle()
-
-
-def without_status(obj: JsonObject) -> dict[str, Any]:
-    return {name: value for name, value in obj.items() if name != "status"}

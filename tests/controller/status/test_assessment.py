@@ -8,7 +8,9 @@ import pytest
 
 from eastgate.controller.conditions import StatusCondition
 from eastgate.controller.proxies.progress import MeshReport
-from eastgate.controller.status import Assessment, NativeOutcome, NoticeReason, StoredPolicy, assess
+from eastgate.controller.status import Assessment, NoticeReason, StoredPolicy, assess
+from eastgate.diagnostics import Code
+from eastgate.native import NativeDifference, NativeLoss, NativeMesh, NativeOutcome, NativePlan, NativeState
 from tests.controller.status.clusters import (
     GROUP,
     POLICY,
@@ -211,31 +213,42 @@ def test_a_policy_that_is_being_deleted_counts_until_it_is_gone() -> None:
     assert condition.message.endswith("it is being deleted, and counts until it is gone")
 
 
+OPEN = NativeDifference(("pod:shop/web-1",), allowed=True)
+LOSS = NativeLoss(Code("EG0000", "a loss", "It is lost."), "no path")
+
+
 @pytest.mark.parametrize(
-    ("native", "status", "reason"),
+    ("state", "losses", "differences", "shows", "notices"),
     [
-        (NativeOutcome("Istio", ("AuthorizationPolicy/shop/web",)), "True", "Programmed"),
-        (NativeOutcome("Istio", ("AuthorizationPolicy/shop/web",), ("no path",)), "False", "PartiallyProgrammed"),
-        (
-            NativeOutcome("Istio", ("AuthorizationPolicy/shop/web",), outside=("shop/web-1",)),
-            "False",
-            "PartiallyProgrammed",
-        ),
-        (NativeOutcome("Istio", (), ("no path",)), "False", "NotEnforced"),
-        (NativeOutcome("Istio"), "False", "Reconciling"),
+        (NativeState.WRITTEN, (), (), ("True", "Programmed"), []),
+        (NativeState.COVERED, (LOSS,), (), ("True", "Programmed"), []),
+        (NativeState.WRITTEN, (), (OPEN,), ("False", "PartiallyProgrammed"), ["NotEnforced"]),
+        (NativeState.CLOSED, (LOSS,), (), ("False", "NotEnforced"), ["NotConverted"]),
+        (NativeState.NOT_WRITTEN, (LOSS,), (OPEN,), ("False", "NotEnforced"), ["NotConverted", "NotEnforced"]),
     ],
-    ids=["written", "with losses", "outside", "not converted", "not yet"],
+    ids=["written", "covered", "with differences", "closed", "not written"],
 )
-def test_a_policy_that_another_mesh_enforces(native: NativeOutcome, status: str, reason: str) -> None:
+def test_a_policy_that_another_mesh_enforces(
+    state: NativeState,
+    losses: tuple[NativeLoss, ...],
+    differences: tuple[NativeDifference, ...],
+    shows: tuple[str, str],
+    notices: list[str],
+) -> None:
     manifest = policy(to_pods(app="web"))
     ref = policy_of(authority_of(manifest)).ref
-    assessment = assessed(*PODS, manifest, report=report_of(), native={ref: native})
+    outcome = NativeOutcome(ref, "uid", state, ("AuthorizationPolicy/shop/web",), losses, differences)
+    plan = NativePlan(NativeMesh.ISTIO, (), (outcome,))
+    assessment = assessed(*PODS, manifest, report=report_of(), native=plan)
     condition = programmed(assessment)
-    assert (condition.status, condition.reason) == (status, reason)
-    reasons = {notice.reason for notice in assessment.notices}
-    assert reasons == ({NoticeReason.NOT_CONVERTED} if native.losses else set()) | (
-        {NoticeReason.NOT_ENFORCED} if native.outside else set()
-    )
+    assert (condition.status, condition.reason) == shows
+    assert "Istio" in condition.message
+    assert [notice.reason.value for notice in assessment.notices] == notices
+
+
+def test_a_policy_that_the_plan_does_not_know_is_for_proxies_of_ours() -> None:
+    plan = NativePlan(NativeMesh.ISTIO, (), ())
+    assert assessed(*PODS, policy(to_pods(app="web")), report=report_of(KEYS), native=plan).is_in_force
 
 
 CLUSTER_POLICY: Manifest = {

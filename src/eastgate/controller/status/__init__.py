@@ -9,7 +9,6 @@ from eastgate.controller.status.events import EventRecorder
 from eastgate.controller.status.linkerd import has_linkerd_controller
 from eastgate.controller.status.marking import changed_policies, policies_at
 from eastgate.controller.status.merging import CONTROLLER_NAME, MergedStatus, merge_status, wanted_status
-from eastgate.controller.status.native import NativeOutcome
 from eastgate.controller.status.notices import Notice, NoticeReason
 from eastgate.controller.status.writer import STATUS_MANAGER, StatusWriter
 
@@ -20,7 +19,6 @@ __all__ = [
     "ClusterView",
     "EventRecorder",
     "MergedStatus",
-    "NativeOutcome",
     "Notice",
     "NoticeReason",
     "StatusEntry",

@@ -18,11 +18,10 @@ from eastgate.cluster.points import Point
 from eastgate.controller.conditions import ConditionStatus, StatusCondition
 from eastgate.controller.proxies.progress import MeshReport
 from eastgate.controller.status.ancestors import AncestorRef, ancestors_of
-from eastgate.controller.status.fields import field_at
-from eastgate.controller.status.native import NativeOutcome
+from eastgate.controller.status.natively import native_notices, natively_programmed
 from eastgate.controller.status.notices import Notice, NoticeReason
 from eastgate.controller.status.paths import GatewayPaths, nodes_of
-from eastgate.controller.status.programmed import TargetProgress, natively_programmed, programmed, progress_at
+from eastgate.controller.status.programmed import TargetProgress, programmed, progress_at
 from eastgate.diagnostics import Diagnostic
 from eastgate.dialects import Policy
 from eastgate.dialects.base import Condition, Dialect, Kind
@@ -30,6 +29,7 @@ from eastgate.dialects.registry import Registry
 from eastgate.dialects.rejected import RejectedPolicy
 from eastgate.dialects.serving import Status
 from eastgate.ir import PolicyRef
+from eastgate.native import NativeMesh, NativeOutcome, NativePlan
 from eastgate.records import dataclass
 
 __all__ = ["Assessment", "ClusterView", "StatusEntry", "StoredPolicy", "assess", "kind_of"]
@@ -59,16 +59,27 @@ class StoredPolicy:
 class ClusterView:
     """All that the statuses of policies depend on, at one moment.
 
-    `mesh` is the name of the XMesh that is ours. `native` has the outcome of each policy that an installed mesh is to
-    enforce. `owns_linkerd`: no policy controller of Linkerd runs, so that Eastgate writes the status of its routes.
+    `mesh` is the name of the XMesh that is ours. `native` is the plan for an installed mesh, which enforces those
+    policies that have an outcome in it. `owns_linkerd`: no policy controller of Linkerd runs, so that Eastgate writes
+    the status of its routes.
     """
 
     authority: Authority
     report: MeshReport = field(default_factory=MeshReport)
     mesh: str | None = None
-    native: Mapping[PolicyRef, NativeOutcome] = field(default_factory=dict)
+    native: NativePlan | None = None
     owns_linkerd: bool = False
     _indexed: _Index | None = None
+    _outcomes: tuple[NativePlan, Mapping[PolicyRef, NativeOutcome]] | None = None
+
+    def outcome_of(self, ref: PolicyRef) -> tuple[NativeMesh, NativeOutcome] | None:
+        """Return the mesh that is to enforce a policy, and what became of it there; None where proxies of ours are."""
+        if self.native is None:
+            return None
+        if self._outcomes is None or self._outcomes[0] is not self.native:
+            self._outcomes = self.native, {outcome.source: outcome for outcome in self.native.outcomes}
+        outcome = self._outcomes[1].get(ref)
+        return (self.native.mesh, outcome) if outcome is not None else None
 
     @property
     def index(self) -> _Index:
@@ -185,9 +196,9 @@ def _part(ancestor: AncestorRef | None, policy: Policy, stored: StoredPolicy, vi
     progress = _progress(policy, stored, view)
     if isinstance(policy, RejectedPolicy):
         return _Part(ancestor, [_invalid(policy)], [_invalid_notice(policy)], progress.has_proxies)
-    native = view.native.get(policy.ref)
+    native = view.outcome_of(policy.ref)
     if native is not None:
-        in_force, notices = natively_programmed(native, audit=policy.audit), list(_native_notices(native))
+        in_force, notices = natively_programmed(*native, audit=policy.audit), list(native_notices(*native))
     else:
         in_force, notices = programmed(progress, audit=policy.audit), list(progress.notices())
     if stored.is_being_deleted:
@@ -260,7 +271,7 @@ def _error_text(errors: Sequence[Diagnostic]) -> str:
     if not errors:
         return "it cannot be read"
     error = errors[0]
-    field_name = field_at(error.span) if error.span is not None else None
+    field_name = error.span.source.field_at(error.span) if error.span is not None else ""
     where = f" {field_name}:" if field_name else ""
     way_out = f" ({error.help})" if error.help else ""
     return f"{error.code.id}:{where} {error.message}{way_out}"
@@ -270,12 +281,3 @@ def _dialect_of(ref: PolicyRef) -> Dialect[Any]:
     name = ref.group, ref.kind
     own = (each for each in dialects.DIALECTS if any((kind.group, kind.kind) == name for kind in each.kinds))
     return next(own)
-
-
-def _native_notices(native: NativeOutcome) -> Iterator[Notice]:
-    if native.losses:
-        note = f"the policies for {native.mesh} cannot say all of it: {'; '.join(native.losses)}"
-        yield Notice(NoticeReason.NOT_CONVERTED, note, "; ".join(native.losses))
-    if native.outside:
-        note = f"not guarded, since they are outside of {native.mesh}: {', '.join(native.outside)}"
-        yield Notice(NoticeReason.NOT_ENFORCED, note)

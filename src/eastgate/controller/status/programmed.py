@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator
 
 from eastgate.controller.conditions import StatusCondition
 from eastgate.controller.proxies.progress import MeshReport, PolicyProgress, ProgressState
-from eastgate.controller.status.native import NativeOutcome
 from eastgate.controller.status.notices import Notice, NoticeReason
 from eastgate.records import dataclass
 
@@ -20,7 +19,7 @@ __all__ = [
     "PROGRAMMED",
     "RECONCILING",
     "TargetProgress",
-    "natively_programmed",
+    "join_names",
     "programmed",
     "progress_at",
 ]
@@ -72,7 +71,7 @@ class TargetProgress:
         missing = self.in_state(ProgressState.NO_PROXY)
         if missing:
             open_to = f"{len(missing)} of {len(self.proxies)} have no proxy of Eastgate, and are not guarded by it"
-            yield Notice(NoticeReason.NOT_ENFORCED, f"{open_to}: {_names(name for name, _ in missing)}")
+            yield Notice(NoticeReason.NOT_ENFORCED, f"{open_to}: {join_names(name for name, _ in missing)}")
 
 
 def progress_at(nodes: Iterable[str], report: MeshReport, policy: str, generation: int, uid: str) -> TargetProgress:
@@ -105,23 +104,6 @@ def programmed(progress: TargetProgress, *, audit: bool) -> StatusCondition:
     return StatusCondition.false("Programmed", NOT_ENFORCED, f"nobody enforces it; {missing}")
 
 
-def natively_programmed(native: NativeOutcome, *, audit: bool) -> StatusCondition:
-    """Return the condition of a policy that an installed mesh enforces, by policies that were written for it."""
-    written = f"written for {native.mesh}: {_names(native.written)}"
-    gaps = [*native.losses]
-    if native.outside:
-        gaps.append(f"outside of {native.mesh}: {_names(native.outside)}")
-    if not native.written and not gaps:
-        return StatusCondition.false("Programmed", RECONCILING, f"nothing is written for {native.mesh} yet")
-    if not native.written:
-        return StatusCondition.false("Programmed", NOT_ENFORCED, f"nobody enforces it; {'; '.join(gaps)}")
-    if gaps:
-        return StatusCondition.false("Programmed", PARTIALLY_PROGRAMMED, f"{written}; {'; '.join(gaps)}")
-    observed = " (observed only)" if audit else ""
-    message = f"{written}{observed}; what its proxies have of them is for {native.mesh} to say"
-    return StatusCondition.true("Programmed", PROGRAMMED, message)
-
-
 def _missing(progress: TargetProgress) -> Iterator[str]:
     """Yield, for each reason for which proxies do not enforce a policy, how many they are and which."""
     for state, phrase in _PHRASES.items():
@@ -129,9 +111,9 @@ def _missing(progress: TargetProgress) -> Iterator[str]:
         if not proxies:
             continue
         if state in (ProgressState.REJECTED, ProgressState.CLOSED):
-            names = _names(f"{name} ({_detail(own)})" for name, own in proxies)
+            names = join_names(f"{name} ({_detail(own)})" for name, own in proxies)
         else:
-            names = _names(name for name, _ in proxies)
+            names = join_names(name for name, _ in proxies)
         yield f"{len(proxies)} {phrase}: {names}"
 
 
@@ -144,7 +126,8 @@ def _detail(progress: PolicyProgress) -> str:
     return detail if len(detail) <= _LONGEST_DETAIL else f"{detail[:_LONGEST_DETAIL]}..."
 
 
-def _names(names: Iterable[str]) -> str:
+def join_names(names: Iterable[str]) -> str:
+    """Return the first few names, sorted, and how many more there are."""
     listed = sorted(names)
     more = len(listed) - _MOST_NAMES
     return ", ".join(listed[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")

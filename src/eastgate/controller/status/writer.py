@@ -21,19 +21,14 @@ from eastgate.controller.status.notices import Notice, NoticeReason
 from eastgate.controller.status.schedule import Schedule
 from eastgate.ir import PolicyRef
 from eastgate.kubernetes import ApiError, Connection, JsonObject, Resource, UnreachableError
+from eastgate.source.documents import ref_of
 
-__all__ = ["STATUS_MANAGER", "StatusWriter", "ref_of"]
+__all__ = ["STATUS_MANAGER", "StatusWriter"]
 
 STATUS_MANAGER: Final = "eastgate-status"
 
 _MOST_TRIES: Final = 5
 _METADATA: Final = ("name", "namespace", "uid", "resourceVersion", "generation", "deletionTimestamp")
-
-
-def ref_of(obj: Mapping[str, Any]) -> PolicyRef:
-    """Return the reference to an object of the API server."""
-    metadata = obj["metadata"]
-    return PolicyRef(obj["kind"], metadata.get("namespace"), metadata["name"], obj["apiVersion"].rpartition("/")[0])
 
 
 class StatusWriter:
