@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -12,7 +12,6 @@ import pytest
 
 from eastgate.controller.status import CONTROLLER_NAME, EventRecorder
 from eastgate.kubernetes import ApiError, connect
-from eastgate.reports.crds import definitions
 from eastgate.settings import MeshMode, Settings
 from tests.controller.status.clusters import NOW, Manifest, pod, policy, report_of, service, to_pods, to_services
 from tests.controller.status.following import FollowingController
@@ -25,22 +24,15 @@ OTHER = "example.com/controller"
 PROGRAMMED = '{.status.ancestors[0].conditions[?(@.type=="Programmed")].status}'
 
 
-@pytest.fixture(scope="module")
-def server(api_server: ApiServer) -> Iterator[ApiServer]:
-    api_server.apply(*definitions())
-    names = [definition["metadata"]["name"] for definition in definitions()]
-    api_server.kubectl("wait", "--for=condition=Established", *(f"crd/{name}" for name in names))
-    yield api_server
-    api_server.kubectl("delete", "crd", *names)
+@pytest.fixture
+def server(api_server: ApiServer) -> ApiServer:
+    api_server.install("eastgate")
+    return api_server
 
 
 @pytest.fixture
-def namespace(server: ApiServer, request: pytest.FixtureRequest) -> Iterator[str]:
-    name = request.node.name.replace("_", "-").replace("[", "-").replace("]", "")[:63].rstrip("-")
-    server.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-    yield name
-    server.kubectl("delete", PLURAL, "-n", name, "--all")
-    server.kubectl("delete", "clusterauthorizationpolicies", "--all")
+def namespace(server: ApiServer) -> str:
+    return server.namespace("status")
 
 
 @asynccontextmanager
@@ -372,6 +364,7 @@ def test_kubectl_waits_for_conditions_of_a_cluster_policy(server: ApiServer, nam
         await ours.settle(namespace)
         await ours.settle(namespace)
         assert ours.writer.counts["written"] == written + 1
+        server.kubectl("delete", "clusterauthorizationpolicy", "admin")
 
     run(server, test, *pods(namespace))
 

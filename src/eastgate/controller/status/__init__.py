@@ -6,6 +6,7 @@ policy that is not in force is never shown as if it were. Start reading at `asse
 
 from eastgate.controller.status.assessment import Assessment, ClusterView, StatusEntry, StoredPolicy, assess
 from eastgate.controller.status.events import EventRecorder
+from eastgate.controller.status.keeping import PolicyStatuses, keeps_status
 from eastgate.controller.status.linkerd import has_linkerd_controller
 from eastgate.controller.status.marking import changed_policies, policies_at
 from eastgate.controller.status.merging import CONTROLLER_NAME, MergedStatus, merge_status, wanted_status
@@ -21,12 +22,14 @@ __all__ = [
     "MergedStatus",
     "Notice",
     "NoticeReason",
+    "PolicyStatuses",
     "StatusEntry",
     "StatusWriter",
     "StoredPolicy",
     "assess",
     "changed_policies",
     "has_linkerd_controller",
+    "keeps_status",
     "merge_status",
     "policies_at",
     "wanted_status",

@@ -14,14 +14,13 @@ from typing import Any
 
 from eastgate import dialects
 from eastgate.api.authority import Authority
-from eastgate.cluster.points import Point
 from eastgate.controller.conditions import ConditionStatus, StatusCondition
 from eastgate.controller.proxies.progress import MeshReport
 from eastgate.controller.status.ancestors import AncestorRef, ancestors_of
 from eastgate.controller.status.natively import native_notices, natively_programmed
 from eastgate.controller.status.notices import Notice, NoticeReason
 from eastgate.controller.status.paths import GatewayPaths, nodes_of
-from eastgate.controller.status.programmed import TargetProgress, programmed, progress_at
+from eastgate.controller.status.programmed import programmed, progress_at
 from eastgate.diagnostics import Diagnostic
 from eastgate.dialects import Policy
 from eastgate.dialects.base import Condition, Dialect, Kind
@@ -93,8 +92,9 @@ class ClusterView:
 class _Index:
     def __init__(self, authority: Authority) -> None:
         self.version = authority.engine.version
+        self.by_ref = {policy.ref: policy for policy in authority.policies}
         self._by_home: dict[tuple[str, str | None], list[Policy]] = {}
-        for policy in authority.policies:
+        for policy in self.by_ref.values():
             self._by_home.setdefault((policy.ref.group, policy.ref.namespace), []).append(policy)
         self._world = authority.world
 
@@ -130,6 +130,8 @@ class Assessment:
     stored: StoredPolicy
     entries: tuple[StatusEntry, ...] = ()
     notices: tuple[Notice, ...] = ()
+    nodes: frozenset[str] = frozenset()
+    """The nodes at which it has to be enforced."""
 
     @property
     def is_in_force(self) -> bool:
@@ -159,7 +161,8 @@ def assess(policy: Policy, stored: StoredPolicy, view: ClusterView) -> Assessmen
         parts = [part for part in parts if part.is_ours]
     entries = sorted((StatusEntry(part.ancestor, tuple(part.conditions)) for part in parts), key=_worst_first)
     notices = dict.fromkeys(notice for part in parts for notice in part.notices)
-    return Assessment(policy.ref, kind.status, stored, tuple(entries), tuple(notices))
+    nodes = frozenset(node for part in parts for node in part.nodes)
+    return Assessment(policy.ref, kind.status, stored, tuple(entries), tuple(notices), nodes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +173,7 @@ class _Part:
     conditions: Sequence[StatusCondition]
     notices: Sequence[Notice]
     is_ours: bool
+    nodes: Sequence[str]
 
 
 def _worst_first(entry: StatusEntry) -> tuple[int, tuple[str, ...]]:
@@ -193,9 +197,11 @@ def _parts(policy: Policy, stored: StoredPolicy, view: ClusterView, kind: Kind[A
 
 
 def _part(ancestor: AncestorRef | None, policy: Policy, stored: StoredPolicy, view: ClusterView) -> _Part:
-    progress = _progress(policy, stored, view)
+    world = view.authority.world
+    nodes = nodes_of(view.authority.engine.points_targeted(policy), world, view.index)
+    progress = progress_at(nodes, view.report, str(policy.ref), stored.generation, stored.uid)
     if isinstance(policy, RejectedPolicy):
-        return _Part(ancestor, [_invalid(policy)], [_invalid_notice(policy)], progress.has_proxies)
+        return _Part(ancestor, [_invalid(policy)], [_invalid_notice(policy)], progress.has_proxies, nodes)
     native = view.outcome_of(policy.ref)
     if native is not None:
         in_force, notices = natively_programmed(*native, audit=policy.audit), list(native_notices(*native))
@@ -208,17 +214,7 @@ def _part(ancestor: AncestorRef | None, policy: Policy, stored: StoredPolicy, vi
     conditions = list(_conditions(own, in_force, ancestor, audit=policy.audit))
     is_accepted = all(condition.status == "True" for condition in own if condition.type in (_ACCEPTED, _AVAILABLE))
     is_ours = progress.has_proxies or native is not None
-    return _Part(ancestor, conditions, notices if is_accepted else (), is_ours)
-
-
-def _progress(policy: Policy, stored: StoredPolicy, view: ClusterView) -> TargetProgress:
-    nodes = nodes_of(_points(policy, view.authority), view.authority.world, view.index)
-    return progress_at(nodes, view.report, str(policy.ref), stored.generation, stored.uid)
-
-
-def _points(policy: Policy, authority: Authority) -> frozenset[Point]:
-    """Return the points of a policy, or of the part of it that is about some of its targets."""
-    return authority.engine.points_targeted(policy)
+    return _Part(ancestor, conditions, notices if is_accepted else (), is_ours, nodes)
 
 
 def _conditions(

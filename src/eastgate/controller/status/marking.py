@@ -11,7 +11,7 @@ from eastgate.controller.proxies.progress import MeshReport
 from eastgate.ir import PolicyRef
 from eastgate.mesh.gateways import gateway_of
 
-__all__ = ["changed_policies", "policies_at"]
+__all__ = ["changed_policies", "policies_at", "policies_of_gateways"]
 
 
 def changed_policies(before: MeshReport, after: MeshReport, authority: Authority) -> set[PolicyRef]:
@@ -37,9 +37,14 @@ def policies_at(nodes: Iterable[str], authority: Authority) -> set[PolicyRef]:
         if node in world.workloads:
             refs |= {attachment.policy.ref for attachment in engine.attached(node)}
         elif gateway_of(node, world) is not None:
-            refs |= {
-                policy.ref
-                for policy in authority.policies
-                if any(isinstance(target, NamedPoint | Everything) for target in policy.targets)
-            }
+            refs |= policies_of_gateways(authority)
     return refs
+
+
+def policies_of_gateways(authority: Authority) -> set[PolicyRef]:
+    """Return the policies that may be enforced at a Gateway."""
+    return {
+        policy.ref
+        for policy in authority.policies
+        if any(isinstance(target, NamedPoint | Everything) for target in policy.targets)
+    }
