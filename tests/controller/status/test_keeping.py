@@ -14,7 +14,8 @@ import pytest
 
 from eastgate.controller.proxies.progress import MeshReport
 from eastgate.controller.status import CONTROLLER_NAME, PolicyStatuses, has_linkerd_controller, keeps_status
-from eastgate.kubernetes import Connection, connect
+from eastgate.ir import PolicyRef
+from eastgate.kubernetes import Connection, Resource, connect
 from eastgate.settings import Settings
 from eastgate.source.source import ClusterSource
 from tests.controller.status.clusters import (
@@ -100,7 +101,11 @@ async def running(server: ApiServer, namespace: str, settings: Settings) -> Asyn
         ClusterSource(connection, settings, namespace=namespace, live=False, keeps=keeps_status) as source,
     ):
         follower = source.follower
-        statuses = PolicyStatuses(connection, source.authority, follower.objects, follower.resources, instance="test")
+
+        def find(ref: PolicyRef) -> Resource | None:
+            return follower.resources.get((ref.group, ref.kind))
+
+        statuses = PolicyStatuses(connection, source.authority, follower.objects, find, instance="test")
 
         async def follow() -> None:
             async for changes in source.batches():

@@ -55,6 +55,15 @@ def test_a_key_that_needed_no_write_may_come_again_at_once() -> None:
     assert taken(keys, 0) == ["a"]
 
 
+def test_a_key_that_takes_long_to_look_at_is_left_alone_for_longer() -> None:
+    keys = schedule()
+    keys.rest("a", 0, 10)
+    keys.rest("a", 0, 5)
+    keys.mark(["a", "b"], 0)
+    assert taken(keys, 0) == ["b"]
+    assert keys.wait(0) == 10
+
+
 def test_failures_wait_longer_each_time_and_marks_do_not_hurry_them() -> None:
     keys = schedule(Pace(delay=0, first_retry=1, longest_retry=5))
     waits = []

@@ -350,6 +350,7 @@ def test_kubectl_waits_for_conditions_of_a_cluster_policy(server: ApiServer, nam
         ours.report = report_of(proxies[:1], policies=names)
         await ours.settle(namespace)
         server.kubectl(*wait, fails=True)
+        assert columns(server, "clusterauthorizationpolicies")["PROBLEM"] == "PartiallyProgrammed"
         ours.report = report_of(proxies, policies=names)
         await ours.settle(namespace)
         server.kubectl(*wait)

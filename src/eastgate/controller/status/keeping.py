@@ -6,7 +6,7 @@ costs a computation, and a request only where something has to be written.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from eastgate.api.authority import Authority, Touched
@@ -38,8 +38,8 @@ def keeps_status(resource: Resource) -> bool:
 class PolicyStatuses:
     """Keeps the statuses of policies right.
 
-    `objects` are the policies as the API server has them, `resources` the kinds that it serves, by group and kind; both
-    may change. All replicas tell it everything; only the leader has `writer` run.
+    `objects` are the policies as the API server has them, and may change; `find` returns the kind of a policy as it is
+    served. All replicas tell it everything; only the leader has `writer` run.
     """
 
     def __init__(
@@ -47,18 +47,17 @@ class PolicyStatuses:
         connection: Connection,
         authority: Authority,
         objects: Mapping[PolicyRef, JsonObject],
-        resources: Mapping[tuple[str, str], Resource],
+        find: Callable[[PolicyRef], Resource | None],
         *,
         instance: str,
         schedule: Schedule[PolicyRef] | None = None,
     ) -> None:
         self.view = ClusterView(authority)
         self._objects = objects
-        self._resources = resources
         self._nodes: dict[PolicyRef, frozenset[str]] = {}
         self._at_node: dict[str, set[PolicyRef]] = {}
         self.recorder = EventRecorder(connection, instance)
-        self.writer = StatusWriter(connection, self._assess, self._find, recorder=self.recorder, schedule=schedule)
+        self.writer = StatusWriter(connection, self._assess, find, recorder=self.recorder, schedule=schedule)
         self.take_objects(objects)
 
     # What is told
@@ -129,9 +128,6 @@ class PolicyStatuses:
         assessment = assess(policy, StoredPolicy.of(obj), self.view)
         self._note_nodes(ref, assessment.nodes if assessment is not None else frozenset())
         return assessment
-
-    def _find(self, ref: PolicyRef) -> Resource | None:
-        return self._resources.get((ref.group, ref.kind))
 
     def _note_nodes(self, ref: PolicyRef, nodes: frozenset[str]) -> None:
         before = self._nodes.pop(ref, frozenset[str]())

@@ -93,6 +93,10 @@ class Schedule(Generic[K]):
         self._bucket.take(now)
         self._rest[key] = now + self._pace.between
 
+    def rest(self, key: K, now: float, seconds: float) -> None:
+        """Leave a key alone for a while, as it takes long to look at."""
+        self._rest[key] = max(self._rest.get(key, now), now + seconds)
+
     def succeed(self, key: K) -> None:
         """Note that all went well."""
         self._failures.pop(key, None)

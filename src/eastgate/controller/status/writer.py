@@ -28,6 +28,7 @@ __all__ = ["STATUS_MANAGER", "StatusWriter"]
 STATUS_MANAGER: Final = "eastgate-status"
 
 _MOST_TRIES: Final = 5
+_SHARE: Final = 20  # how much longer than it takes to look at a policy it is then left alone
 _METADATA: Final = ("name", "namespace", "uid", "resourceVersion", "generation", "deletionTimestamp")
 
 
@@ -131,7 +132,10 @@ class StatusWriter:
         self._schedule.fail(ref, self._clock(), asked)
 
     async def _look_at(self, ref: PolicyRef) -> None:
+        started = self._clock()
         assessment, resource = self._assess(ref), self._find(ref)
+        ended = self._clock()
+        self._schedule.rest(ref, ended, _SHARE * (ended - started))
         if assessment is None or resource is None:
             self.states.pop(ref, None)
             return
