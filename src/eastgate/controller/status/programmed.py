@@ -6,7 +6,8 @@ a policy (`kubectl wait`) looks at the status alone, and must not go on while so
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
 
 from eastgate.controller.conditions import StatusCondition
 from eastgate.controller.proxies.progress import MeshReport, PolicyProgress, ProgressState
@@ -32,6 +33,7 @@ NOT_ENFORCED = "NotEnforced"  # GEP-713 has no reason for a policy that nobody i
 _MOST_NAMES = 5
 _LONGEST_DETAIL = 300
 _MOVING = frozenset({ProgressState.WAITING, ProgressState.NOT_APPLIED, ProgressState.DISCONNECTED})
+_NO_PROXY = PolicyProgress(ProgressState.NO_PROXY)
 _PHRASES = {
     ProgressState.NO_PROXY: "without a proxy of Eastgate",
     ProgressState.REJECTED: "rejected by its proxy",
@@ -44,51 +46,52 @@ _PHRASES = {
 
 @dataclass(frozen=True, slots=True)
 class TargetProgress:
-    """How far a policy has come at each proxy that should enforce it; nodes without a proxy are among them."""
+    """How far a policy has come at the proxies that should enforce it.
 
-    proxies: tuple[tuple[str, PolicyProgress], ...] = ()
+    `missing` are those that do not, and the nodes that have no proxy, by how far it has come there.
+    """
 
-    def in_state(self, *states: ProgressState) -> list[tuple[str, PolicyProgress]]:
-        """Return the proxies, or nodes, in some states."""
-        return [(name, progress) for name, progress in self.proxies if progress.state in states]
+    enforced: int = 0
+    missing: Mapping[ProgressState, Sequence[tuple[str, PolicyProgress]]] = field(default_factory=dict)
 
     @property
-    def enforced(self) -> int:
-        """Return the number of proxies that enforce the policy."""
-        return len(self.in_state(ProgressState.ENFORCED))
+    def total(self) -> int:
+        """Return the number of proxies, and of nodes without one."""
+        return self.enforced + sum(map(len, self.missing.values()))
 
     @property
     def has_proxies(self) -> bool:
         """Return whether any proxy is concerned."""
-        return any(progress.state is not ProgressState.NO_PROXY for _, progress in self.proxies)
+        return bool(self.enforced or self.missing.keys() - {ProgressState.NO_PROXY})
 
     def notices(self) -> Iterator[Notice]:
         """Yield what a person must see: what was rejected, what is closed, and what is open."""
-        for name, progress in self.in_state(ProgressState.REJECTED):
+        for name, progress in self.missing.get(ProgressState.REJECTED, ()):
             yield Notice(NoticeReason.REJECTED_BY_PROXY, f"{name} rejected it: {_detail(progress)}", name)
-        for name, progress in self.in_state(ProgressState.CLOSED):
+        for name, progress in self.missing.get(ProgressState.CLOSED, ()):
             yield Notice(NoticeReason.PORT_CLOSED, f"{name}: {_detail(progress)}", name)
-        missing = self.in_state(ProgressState.NO_PROXY)
-        if missing:
-            open_to = f"{len(missing)} of {len(self.proxies)} have no proxy of Eastgate, and are not guarded by it"
-            yield Notice(NoticeReason.NOT_ENFORCED, f"{open_to}: {join_names(name for name, _ in missing)}")
+        unguarded = self.missing.get(ProgressState.NO_PROXY)
+        if unguarded:
+            open_to = f"{len(unguarded)} of {self.total} have no proxy of Eastgate, and are not guarded by it"
+            yield Notice(NoticeReason.NOT_ENFORCED, f"{open_to}: {join_names(name for name, _ in unguarded)}")
 
 
 def progress_at(nodes: Iterable[str], report: MeshReport, policy: str, generation: int, uid: str) -> TargetProgress:
     """Return how far a generation of a policy has come at nodes."""
-    proxies: list[tuple[str, PolicyProgress]] = []
+    enforced = 0
+    missing: dict[ProgressState, list[tuple[str, PolicyProgress]]] = {}
     for node in nodes:
-        own = report.progress_by_proxy(policy, generation, node, uid)
-        if own:
-            proxies += [(progress.proxy or node, progress) for progress in own]
-        else:
-            proxies.append((node, PolicyProgress(ProgressState.NO_PROXY)))
-    return TargetProgress(tuple(proxies))
+        for progress in report.progress_by_proxy(policy, generation, node, uid) or (_NO_PROXY,):
+            if progress.enforced:
+                enforced += 1
+            else:
+                missing.setdefault(progress.state, []).append((progress.proxy or node, progress))
+    return TargetProgress(enforced, missing)
 
 
 def programmed(progress: TargetProgress, *, audit: bool) -> StatusCondition:
     """Return the condition of a policy that proxies of ours enforce."""
-    total, enforced = len(progress.proxies), progress.enforced
+    total, enforced = progress.total, progress.enforced
     if total == 0:
         message = "it selects nothing that runs now; what comes later is guarded from its start"
         return StatusCondition.unknown("Programmed", RECONCILING, message)
@@ -99,7 +102,7 @@ def programmed(progress: TargetProgress, *, audit: bool) -> StatusCondition:
     if enforced:
         what = "observed by" if audit else "in force at"
         return StatusCondition.false("Programmed", PARTIALLY_PROGRAMMED, f"{what} {enforced} of {total}; {missing}")
-    if progress.in_state(*_MOVING):
+    if progress.missing.keys() & _MOVING:
         return StatusCondition.false("Programmed", RECONCILING, f"in force at none of {total} yet; {missing}")
     return StatusCondition.false("Programmed", NOT_ENFORCED, f"nobody enforces it; {missing}")
 
@@ -107,7 +110,7 @@ def programmed(progress: TargetProgress, *, audit: bool) -> StatusCondition:
 def _missing(progress: TargetProgress) -> Iterator[str]:
     """Yield, for each reason for which proxies do not enforce a policy, how many they are and which."""
     for state, phrase in _PHRASES.items():
-        proxies = progress.in_state(state)
+        proxies = progress.missing.get(state)
         if not proxies:
             continue
         if state in (ProgressState.REJECTED, ProgressState.CLOSED):
