@@ -272,6 +272,26 @@ def test_a_cluster_policy_has_conditions_alone() -> None:
     assert shown(assessment) == [("None", [ACCEPTED, ("Programmed", "True", "Programmed")])]
 
 
+def test_a_default_of_the_cluster_that_gives_way_says_where() -> None:
+    name = "ClusterAuthorizationPolicy/admin"
+    baseline = {**CLUSTER_POLICY, "spec": {**CLUSTER_POLICY["spec"], "tier": "Baseline"}}
+    manifests = (pod("web-0"), pod("api-0", app="api"), baseline, policy(to_pods(app="web")))
+    keys = ["shop/web-0", "shop/api-0"]
+    shows = programmed(assessed(*manifests, name=name, report=report_of(keys, policies=[name])))
+    assert (shows.status, shows.reason) == ("True", "PartiallyProgrammed")
+    assert shows.message == "in force at 1 of 2; overridden at 1, by AuthorizationPolicy/shop/web"
+    shows = programmed(assessed(*manifests, name=name, report=report_of(keys[:1], policies=[name])))
+    assert (shows.status, shows.reason) == ("False", "PartiallyProgrammed")
+    assert shows.message.endswith("; overridden at 1, by AuthorizationPolicy/shop/web")
+    shows = programmed(
+        assessed(*manifests, policy(to_pods(app="api"), "api"), name=name, report=report_of(keys, policies=[name]))
+    )
+    assert (shows.status, shows.reason) == ("False", "Overridden")
+    audited = policy(to_pods(app="web"))
+    audited["metadata"]["annotations"] = {"eastgate.dev/mode": "audit"}
+    assert assessed(*manifests[:3], audited, name=name, report=report_of(keys, policies=[name])).is_in_force
+
+
 GATEWAY: Manifest = {
     "apiVersion": "gateway.networking.k8s.io/v1",
     "kind": "Gateway",
@@ -386,7 +406,9 @@ def test_the_status_of_linkerd_is_written_only_where_its_own_controller_is_not()
     name = "HTTPRoute/shop/web"
     report = report_of(KEYS, policies=[name])
     route = policy_of(authority, name)
-    assert assess(route, STORED, view_of(authority, report)) is None
+    theirs = assess(route, STORED, view_of(authority, report))
+    assert theirs is not None
+    assert theirs.entries == ()
     assessment = assess(route, STORED, view_of(authority, report, owns_linkerd=True))
     assert assessment is not None
     assert [entry[0] for entry in shown(assessment)] == ["Server shop/gone", "Server shop/web"]

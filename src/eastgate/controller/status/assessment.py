@@ -19,6 +19,7 @@ from eastgate.controller.proxies.progress import MeshReport
 from eastgate.controller.status.ancestors import AncestorRef, ancestors_of
 from eastgate.controller.status.natively import native_notices, natively_programmed
 from eastgate.controller.status.notices import Notice, NoticeReason
+from eastgate.controller.status.overriding import find_overriding
 from eastgate.controller.status.paths import GatewayPaths, nodes_of
 from eastgate.controller.status.programmed import programmed, progress_at
 from eastgate.diagnostics import Diagnostic
@@ -154,9 +155,8 @@ def assess(policy: Policy, stored: StoredPolicy, view: ClusterView) -> Assessmen
     kind = kind_of(policy.ref)
     if kind is None or kind.status is None or (isinstance(policy, RejectedPolicy) and not policy.is_policy):
         return None
-    if kind.status is Status.PARENTS and not view.owns_linkerd:
-        return None
-    parts = list(_parts(policy, stored, view, kind))
+    is_ours = kind.status is not Status.PARENTS or view.owns_linkerd
+    parts = list(_parts(policy, stored, view, kind)) if is_ours else []
     if kind.served is None:  # others define it, and say what becomes of it where no proxy of ours is
         parts = [part for part in parts if part.is_ours]
     entries = sorted((StatusEntry(part.ancestor, tuple(part.conditions)) for part in parts), key=_worst_first)
@@ -188,7 +188,7 @@ def _parts(policy: Policy, stored: StoredPolicy, view: ClusterView, kind: Kind[A
         case Status.ANCESTORS:
             for own in ancestors_of(policy.ref, policy.targets, world, view.mesh):
                 yield _part(own.ancestor, replace(policy, targets=own.targets), stored, view)
-        case Status.PARENTS:
+        case Status.PARENTS if not isinstance(policy, RejectedPolicy):
             for parent, about in dialects.dialect_of(policy).split_parents(policy):
                 ancestor = AncestorRef(parent.group, parent.kind, parent.name, parent.namespace)
                 yield _part(ancestor, about, stored, view)
@@ -197,8 +197,8 @@ def _parts(policy: Policy, stored: StoredPolicy, view: ClusterView, kind: Kind[A
 
 
 def _part(ancestor: AncestorRef | None, policy: Policy, stored: StoredPolicy, view: ClusterView) -> _Part:
-    world = view.authority.world
-    nodes = nodes_of(view.authority.engine.points_targeted(policy), world, view.index)
+    authority = view.authority
+    nodes = nodes_of(authority.engine.points_targeted(policy), authority.world, view.index)
     progress = progress_at(nodes, view.report, str(policy.ref), stored.generation, stored.uid)
     if isinstance(policy, RejectedPolicy):
         return _Part(ancestor, [_invalid(policy)], [_invalid_notice(policy)], progress.has_proxies, nodes)
@@ -207,9 +207,10 @@ def _part(ancestor: AncestorRef | None, policy: Policy, stored: StoredPolicy, vi
         in_force, notices = natively_programmed(*native, audit=policy.audit), list(native_notices(*native))
     else:
         in_force, notices = programmed(progress, audit=policy.audit), list(progress.notices())
+        overriding = find_overriding(policy, nodes, authority.engine) if ancestor is None else None
+        in_force = overriding.limit(in_force) if overriding is not None else in_force
     if stored.is_being_deleted:
         in_force = replace(in_force, message=f"{in_force.message}; it is being deleted, and counts until it is gone")
-    authority = view.authority
     own = dialects.conditions(policy, view.index.beside(policy.ref), authority.settings, authority.world)
     conditions = list(_conditions(own, in_force, ancestor, audit=policy.audit))
     is_accepted = all(condition.status == "True" for condition in own if condition.type in (_ACCEPTED, _AVAILABLE))
