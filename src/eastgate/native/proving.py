@@ -1,0 +1,108 @@
+"""Proves native policies: what the policies of GEP-3779 say against what the mesh will do, for all requests.
+
+Each side has the native policies that others have written. To the pods that exist one is added for each selector of a
+policy, and for each two that may meet, so that something is known of pods that do not exist yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import combinations
+
+from eastgate.api.authority import Authority
+from eastgate.api.reading import Manifests, read_plain
+from eastgate.cluster import Operator, PodsMatching, Selector
+from eastgate.convert.assuming import assume
+from eastgate.convert.model import Options
+from eastgate.convert.selectors import may_meet
+from eastgate.manifests import Document
+from eastgate.native.closing import pods_of
+from eastgate.native.model import Json, NativeMesh
+from eastgate.native.situation import Situation, Source, read_documents
+from eastgate.reach.differences import AuthorityComparison, compare
+from eastgate.settings import Settings
+from eastgate.unread import Handling
+
+__all__ = ["Prover"]
+
+_PROBE = "eastgate-probe-for-pods-to-come"
+_MOST_PAIRED = 32
+_NO_DEFAULT = {"linkerdDefaultPolicy": "all-unauthenticated"}
+
+
+class Prover:
+    """Compares the policies of a situation with native objects. `probes` are the pods that were added, by key."""
+
+    def __init__(self, situation: Situation, options: Options) -> None:
+        self._situation, self._options = situation, options
+        self._is_linkerd = situation.mesh is NativeMesh.LINKERD
+        self.probes = {f"{pods.namespace}/{_PROBE}-{number}": pods for number, pods in enumerate(_probed(situation))}
+        self._pods = read_plain([_pod(key, pods) for key, pods in self.probes.items()], situation.settings).objects
+        self._settings = situation.settings if self._is_linkerd else situation.settings.enforced()
+        # The default of Linkerd is none of the policies', and counts where Linkerd enforces.
+        before = Settings.from_mapping(_NO_DEFAULT, self._settings) if self._is_linkerd else self._settings
+        documents = [source.document for source in situation.sources]
+        self.policies = self._authority([*documents, *situation.foreign], before)
+        """What the policies say."""
+
+    def compare(self, natives: Iterable[Json]) -> AuthorityComparison:
+        """Return the requests that the mesh answers otherwise with these objects."""
+        mesh = self._authority([*natives, *self._situation.foreign], self._settings)
+        if self._is_linkerd:
+            attached = self.policies.engine.attached
+            targeted = {key for key in self.policies.world.workloads if attached(key)}
+            comparison = compare(self.policies, mesh, targeted, spellings=False)
+        else:
+            comparison = compare(self.policies, mesh, spellings=False, handshakes=False)
+        return assume(comparison, self._options.assumed, self._settings.trust_domain)
+
+    def sources_at(self, kind: str, members: Sequence[str]) -> list[Source]:
+        """Return the policies that target a destination; those of its namespace where it is no pod."""
+        world, engine = self.policies.world, self.policies.engine
+        pods = [member for member in members if kind == "pod" and member in world.workloads]
+        refs = {each.policy.ref for pod in pods for each in engine.attached(pod)}
+        namespaces = {member.partition("/")[0] for member in members} if not pods else set()
+        return [
+            source
+            for source in self._situation.sources
+            if source.ref in refs or (not pods and source.ref.namespace in (None, *namespaces))
+        ]
+
+    def _authority(self, documents: Iterable[Document | Json], settings: Settings) -> Authority:
+        read = read_documents(documents, settings)
+        side = Manifests(settings, [*self._situation.objects, *self._pods, *read.objects], read.policies)
+        side.faults, side.reporter = read.faults, read.reporter
+        return Authority(side, strict=False, unread=Handling.IGNORE)
+
+
+def _probed(situation: Situation) -> Iterator[PodsMatching]:
+    """Yield the pods that policies target, and those that two of them do."""
+    targets = (target for source in situation.sources for target in source.closing.targets)
+    probed = list(dict.fromkeys(pods for target in targets for pods in pods_of(target, situation.world)))
+    yield from probed
+    if len(probed) > _MOST_PAIRED:
+        return
+    for pods, others in combinations(probed, 2):
+        if pods.namespace == others.namespace and may_meet(pods.selector, others.selector):
+            yield PodsMatching(pods.namespace, _both(pods.selector, others.selector))
+
+
+def _both(selector: Selector, other: Selector) -> Selector:
+    return Selector(selector.match_labels | other.match_labels, selector.expressions | other.expressions)
+
+
+def _pod(key: str, pods: PodsMatching) -> Json:
+    namespace, _, name = key.partition("/")
+    metadata = {"name": name, "namespace": namespace, "labels": _labels(pods.selector)}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": [{"name": "main"}]}}
+
+
+def _labels(selector: Selector) -> dict[str, str]:
+    """Return labels that a selector selects, if there are such."""
+    labels = dict(selector.match_labels)
+    for requirement in sorted(selector.expressions, key=lambda each: (each.key, each.operator)):
+        if requirement.operator is Operator.IN and requirement.values:
+            labels.setdefault(requirement.key, min(requirement.values))
+        elif requirement.operator is Operator.EXISTS:
+            labels.setdefault(requirement.key, "any")
+    return labels
