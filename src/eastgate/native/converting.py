@@ -8,9 +8,8 @@ from typing import Any, cast
 from eastgate.convert import codes
 from eastgate.convert.model import Item, Job, Options, Written
 from eastgate.convert.registry import converters_to
-from eastgate.dialects import gep3779, istio, linkerd
 from eastgate.diagnostics import Diagnostic
-from eastgate.manifests import Document
+from eastgate.dialects import gep3779, istio, linkerd
 from eastgate.native.marking import Owner, mark, name_of
 from eastgate.native.model import Json, NativeLoss
 from eastgate.native.situation import Situation, Source
