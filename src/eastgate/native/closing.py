@@ -12,7 +12,6 @@ from eastgate.cluster import (
     PodsOfService,
     Selector,
     Target,
-    World,
 )
 from eastgate.convert.istio import GROUP, KIND, VERSION
 from eastgate.convert.selectors import label_sets
@@ -33,28 +32,28 @@ def closures(source: Source, situation: Situation) -> Iterator[NativeObject]:
     root = situation.settings.section(IstioSettings).root_namespace
     seen: list[tuple[str, dict[str, str]]] = []
     for target in source.closing.targets:
-        for pods in pods_of(target, situation.world):
+        for pods in pods_of(target, situation):
             for labels in label_sets(pods.selector) or label_sets(_relaxed(pods.selector)) or ():
                 if pods.namespace != root and (pods.namespace, labels) not in seen:
                     seen.append((pods.namespace, labels))
                     yield marked(_deny_all(labels), pods.namespace, [source.owner], situation)
 
 
-def pods_of(target: Target, world: World) -> Iterator[PodsMatching]:
+def pods_of(target: Target, situation: Situation) -> Iterator[PodsMatching]:
     """Yield the pods that a policy of GEP-3779 targets, by namespace and labels, as far as this is known."""
     match target:
         case PodsMatching():
             yield target
         case PodsOfService(namespace, name):
-            service = world.services.get(f"{namespace}/{name}")
+            service = situation.world.services.get(f"{namespace}/{name}")
             if service is not None and service.selects_pods:
                 yield PodsMatching(namespace, Selector.of(service.selector))
         case PodsAcross(namespaces, pods):
-            for name in world.namespaces_in_use():
-                if namespaces.matches(world.namespace(name).labels):
+            for name in situation.namespaces:
+                if namespaces.matches(situation.world.namespace(name).labels):
                     yield PodsMatching(name, pods)
         case Everything(namespace):
-            for name in world.namespaces_in_use() if namespace is None else (namespace,):
+            for name in situation.namespaces if namespace is None else (namespace,):
                 yield PodsMatching(name, Selector())
         case _:
             return

@@ -114,7 +114,8 @@ def _plan(draft: _Draft, prover: Prover) -> NativePlan:
     by_source: dict[str, list[NativeDifference]] = {}
     for difference in _summaries(draft, prover):
         for source in difference[1]:
-            by_source.setdefault(source.owner.uid, []).append(difference[0])
+            if not source.audits:  # it decides nothing
+                by_source.setdefault(source.owner.uid, []).append(difference[0])
     outcomes = tuple(
         _outcome(source, draft, tuple(by_source.get(source.owner.uid, ()))) for source in draft.situation.sources
     )

@@ -78,7 +78,7 @@ class Prover:
 def _probed(situation: Situation) -> Iterator[PodsMatching]:
     """Yield the pods that policies target, and those that two of them do."""
     targets = (target for source in situation.sources for target in source.closing.targets)
-    probed = list(dict.fromkeys(pods for target in targets for pods in pods_of(target, situation.world)))
+    probed = list(dict.fromkeys(pods for target in targets for pods in pods_of(target, situation)))
     yield from probed
     if len(probed) > _MOST_PAIRED:
         return

@@ -59,6 +59,12 @@ class Situation:
     foreign_items: Sequence[Item]
     taken: frozenset[tuple[str, str, str, str]]
 
+    @property
+    def namespaces(self) -> list[str]:
+        """Return the namespaces that are known: declared, in use, or with a policy."""
+        homes = {source.ref.namespace for source in self.sources if source.ref.namespace is not None}
+        return sorted({*self.world.namespaces, *self.world.namespaces_in_use(), *homes})
+
     def names_taken(self, group: str, kind: str, namespace: str) -> set[str]:
         """Return the names in a namespace that others have given to objects of a kind."""
         return {entry[3] for entry in self.taken if entry[:3] == (group, kind, namespace)}
