@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from eastgate.api.authority import Authority
 from eastgate.api.reading import Manifests
 from eastgate.convert import Options, codes
 from eastgate.ir import PolicyRef
@@ -35,17 +36,17 @@ __all__ = ["wanted"]
 
 
 def wanted(
-    manifests: Manifests,
+    cluster: Manifests | Authority,
     mesh: NativeMesh,
     options: Options | None = None,
     unwritable: Unwritable = Unwritable.CLOSE,
 ) -> NativePlan:
     """Return the native objects that should exist for the policies of GEP-3779, and what became of each policy.
 
-    The manifests are those of a cluster: its policies have UIDs, and its native policies are all there, those that were
-    written before among them. Raises ValueError for a policy without a UID.
+    The cluster is as its API server has it: its policies have UIDs, and its native policies are all there, those that
+    were written before among them. Raises ValueError for a policy without a UID.
     """
-    situation = situation_of(manifests, mesh)
+    situation = situation_of(cluster, mesh)
     if not situation.sources:
         return NativePlan(mesh, (), ())
     chosen = replace(options or Options(), stands_alone=True)
