@@ -1,4 +1,4 @@
-"""Native policies equal their source, or the mesh allows less: judged by oracles that share nothing with the product."""
+"""Native policies equal their source, or the mesh allows less: oracles judge that share nothing with the product."""
 
 from __future__ import annotations
 
