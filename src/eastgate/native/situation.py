@@ -75,12 +75,13 @@ class Situation:
 def situation_of(cluster: Manifests | Authority, mesh: NativeMesh) -> Situation:
     """Sort what was read. Raises ValueError where a policy of GEP-3779 has no UID: no API server has it."""
     settings = cluster.settings
-    is_live = isinstance(cluster, Authority)
-    documents = list(_documents_of_authority(cluster) if is_live else _documents(cluster))
-    objects = list(cluster.world.objects.values()) if is_live else cluster.objects
+    if isinstance(cluster, Authority):
+        documents, objects = list(_documents_of_authority(cluster)), list(cluster.world.objects.values())
+    else:
+        documents, objects = list(_documents(cluster)), list(cluster.objects)
     own_kinds = {(kind.group, kind.version, kind.kind) for kind in _DIALECTS[mesh].kinds}
     written = [document for document in documents if _type_of(document) in _GEP_KINDS]
-    uids = {_metadata(document).get("uid") for document in written}
+    uids = {str(_metadata(document).get("uid")) for document in written}
     native = [document for document in documents if _type_of(document) in own_kinds]
     foreign = [document for document in native if not is_ours(_content(document), uids)]
     read = read_documents([*written, *foreign], settings)
