@@ -146,12 +146,17 @@ def _state(
 ) -> NativeState:
     uid = source.owner.uid
     is_closed = uid in draft.closed and bool(objects)
-    if uid in draft.written:
+    if is_closed or uid in draft.written:
         return NativeState.CLOSED if is_closed else NativeState.WRITTEN
-    if not differences and not source.audits:
+    if source.audits:
+        return NativeState.NOT_WRITTEN
+    is_open = any(difference.allowed for difference in differences)
+    if source.fault is not None and not is_open:  # nobody knows what it allows: all is denied
+        return NativeState.CLOSED
+    if not differences:
         return NativeState.COVERED
-    if draft.situation.mesh is NativeMesh.LINKERD:  # what nothing authorizes is denied there
-        is_closed = not source.audits and not any(difference.allowed for difference in differences)
+    # What nothing authorizes is denied in Linkerd.
+    is_closed = draft.situation.mesh is NativeMesh.LINKERD and not is_open
     return NativeState.CLOSED if is_closed else NativeState.NOT_WRITTEN
 
 
