@@ -14,7 +14,7 @@ from eastgate.api.authority import Authority
 from eastgate.api.reading import Manifests
 from eastgate.convert import Options, codes
 from eastgate.ir import PolicyRef
-from eastgate.native.closing import closures
+from eastgate.native.closing import closures, is_out_of_reach
 from eastgate.native.converting import Conversion, NativeObject, convert_sources
 from eastgate.native.marking import object_id
 from eastgate.native.model import (
@@ -99,6 +99,8 @@ def _culprits(draft: _Draft, prover: Prover, closed: dict[str, Source]) -> list[
     """Return further policies to close, so that the mesh allows less."""
     culprits: dict[str, Source] = {}
     for pair in draft.wider:
+        if is_out_of_reach(pair.members, draft.situation):
+            continue
         there = [s for s in prover.sources_at(pair.kind, pair.members) if s.owner.uid not in closed and not s.audits]
         written = [source for source in there if source.owner.uid in draft.written]
         unwritten = [source for source in there if source.owner.uid not in draft.written]

@@ -17,9 +17,9 @@ from eastgate.convert.assuming import assume
 from eastgate.convert.model import Options
 from eastgate.convert.selectors import may_meet
 from eastgate.manifests import Document
-from eastgate.native.closing import pods_of
 from eastgate.native.model import Json, NativeMesh
 from eastgate.native.situation import Situation, Source, read_documents
+from eastgate.native.targets import pods_of
 from eastgate.reach.differences import AuthorityComparison, compare
 from eastgate.settings import Settings
 from eastgate.unread import Handling
