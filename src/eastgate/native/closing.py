@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from eastgate.cluster import (
-    Everything,
-    Operator,
-    PodsAcross,
-    PodsMatching,
-    PodsOfService,
-    Selector,
-    Target,
-)
+from eastgate.cluster import Operator, Selector
 from eastgate.convert.istio import GROUP, KIND, VERSION
 from eastgate.convert.selectors import label_sets
 from eastgate.dialects.istio.settings import IstioSettings
 from eastgate.native.converting import NativeObject, marked
-from eastgate.native.model import Json
+from eastgate.native.model import Json, NativeMesh
 from eastgate.native.situation import Situation, Source
+from eastgate.native.targets import pods_of
 
-__all__ = ["closures", "pods_of"]
+__all__ = ["closures", "is_out_of_reach"]
 
 
 def closures(source: Source, situation: Situation) -> Iterator[NativeObject]:
@@ -39,24 +32,10 @@ def closures(source: Source, situation: Situation) -> Iterator[NativeObject]:
                     yield marked(_deny_all(labels), pods.namespace, [source.owner], situation)
 
 
-def pods_of(target: Target, situation: Situation) -> Iterator[PodsMatching]:
-    """Yield the pods that a policy of GEP-3779 targets, by namespace and labels, as far as this is known."""
-    match target:
-        case PodsMatching():
-            yield target
-        case PodsOfService(namespace, name):
-            service = situation.world.services.get(f"{namespace}/{name}")
-            if service is not None and service.selects_pods:
-                yield PodsMatching(namespace, Selector.of(service.selector))
-        case PodsAcross(namespaces, pods):
-            for name in situation.namespaces:
-                if namespaces.matches(situation.world.namespace(name).labels):
-                    yield PodsMatching(name, pods)
-        case Everything(namespace):
-            for name in situation.namespaces if namespace is None else (namespace,):
-                yield PodsMatching(name, Selector())
-        case _:
-            return
+def is_out_of_reach(members: Sequence[str], situation: Situation) -> bool:
+    """Return whether nothing can be closed: a policy of Istio in the root namespace would be for all namespaces."""
+    root = situation.settings.section(IstioSettings).root_namespace
+    return situation.mesh is NativeMesh.ISTIO and all(member.partition("/")[0] == root for member in members)
 
 
 def _relaxed(selector: Selector) -> Selector:

@@ -10,10 +10,13 @@ from eastgate.convert.model import Item, Job, Options, Written
 from eastgate.convert.registry import converters_to
 from eastgate.diagnostics import Diagnostic
 from eastgate.dialects import gep3779, istio, linkerd
+from eastgate.manifests import Document
 from eastgate.native.marking import Owner, mark, name_of
 from eastgate.native.model import Json, NativeLoss
-from eastgate.native.situation import Situation, Source
+from eastgate.native.situation import Situation, Source, read_documents
+from eastgate.native.tiers import goes_first, in_namespaces
 from eastgate.records import dataclass
+from eastgate.settings import Settings
 
 __all__ = ["Conversion", "NativeObject", "convert_sources", "marked"]
 
@@ -50,36 +53,62 @@ def convert_sources(situation: Situation, dropped: Collection[str], options: Opt
     for source in situation.sources:
         if source.fault is not None:
             losses[source.owner.uid] = tuple(map(_loss, source.fault.errors))
+    everywhere = [source for source in situation.sources if goes_first(source, situation)]
     while True:
         sources = [s for s in situation.sources if s.owner.uid not in losses and s.owner.uid not in dropped]
-        job = _run(sources, situation, options)
-        lost = _losses(sources, job)
+        here = [source for source in sources if source not in everywhere]
+        items = [Item(source.policy, source.document) for source in here if source.policy is not None]
+        job = _run(items, situation, options, situation.settings)
+        lost = _losses({source.owner.uid: [source.document] for source in here}, job)
+        objects = [] if lost else list(_objects(here, job.written, situation))
+        for source in everywhere:
+            if source in sources:
+                own, own_losses = _convert_everywhere(source, situation, options)
+                objects += own
+                lost |= own_losses
         if not lost:
-            return Conversion(tuple(_objects(sources, job.written, situation)), tuple(sources), losses)
+            return Conversion(tuple(objects), tuple(sources), losses)
         losses.update(lost)
 
 
-def _run(sources: Sequence[Source], situation: Situation, options: Options) -> Job:
-    items = [Item(source.policy, source.document) for source in sources if source.policy is not None]
-    job = Job(situation.settings, situation.world, options, [*items, *situation.foreign_items])
+def _convert_everywhere(
+    source: Source, situation: Situation, options: Options
+) -> tuple[list[NativeObject], dict[str, tuple[NativeLoss, ...]]]:
+    """Convert a cluster-wide DENY in each namespace. It closes nothing that it does not deny."""
+    settings = Settings.from_mapping({"denyOnly": "allow"}, situation.settings)
+    read = read_documents(in_namespaces(source, situation), settings)
+    documents = [(policy, read.document_of(policy)) for policy in read.policies]
+    items = [Item(policy, document) for policy, document in documents if document is not None]
+    job = _run(items, situation, options, settings)
+    lost = _losses({source.owner.uid: [item.document for item in items]}, job)
+    objects = [
+        marked(cast("Json", dict(each.manifest)), each.document.home, [source.owner], situation) for each in job.written
+    ]
+    return objects, lost
+
+
+def _run(items: Sequence[Item], situation: Situation, options: Options, settings: Settings) -> Job:
+    job = Job(settings, situation.world, options, [*items, *situation.foreign_items])
     convert = dict(converters_to(situation.mesh))[gep3779.Policy]
     convert(items, job)
     return job
 
 
-def _losses(sources: Sequence[Source], job: Job) -> dict[str, tuple[NativeLoss, ...]]:
+def _losses(documents: Mapping[str, Sequence[Document]], job: Job) -> dict[str, tuple[NativeLoss, ...]]:
+    """Return the losses of the policies of these documents, by UID."""
     kept = {id(document) for document in job.kept}
     lost: dict[str, tuple[NativeLoss, ...]] = {}
     reported = [loss for loss in job.losses if loss.code.id not in _FOLLOWED]
     attributed: set[int] = set()
-    for source in sources:
-        own = [loss for loss in reported if loss.span is not None and source.document.span.holds(loss.span)]
+    for uid, written in documents.items():
+        spans = [document.span for document in written]
+        own = [loss for loss in reported if loss.span is not None and any(span.holds(loss.span) for span in spans)]
         attributed.update(map(id, own))
-        if own or id(source.document) in kept:
-            lost[source.owner.uid] = tuple(map(_loss, own))
+        if own or any(id(document) in kept for document in written):
+            lost[uid] = tuple(dict.fromkeys(map(_loss, own)))
     strays = tuple(_loss(loss) for loss in reported if id(loss) not in attributed)
     if strays:  # nobody knows whose they are
-        return {source.owner.uid: (*lost.get(source.owner.uid, ()), *strays) for source in sources}
+        return {uid: (*lost.get(uid, ()), *strays) for uid in documents}
     return lost
 
 

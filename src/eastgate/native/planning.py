@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from eastgate.api.authority import Authority
 from eastgate.api.reading import Manifests
 from eastgate.convert import Options, codes
 from eastgate.ir import PolicyRef
-from eastgate.native.closing import closures
+from eastgate.native.closing import closures, is_out_of_reach
 from eastgate.native.converting import Conversion, NativeObject, convert_sources
 from eastgate.native.marking import object_id
 from eastgate.native.model import (
@@ -35,17 +36,17 @@ __all__ = ["wanted"]
 
 
 def wanted(
-    manifests: Manifests,
+    cluster: Manifests | Authority,
     mesh: NativeMesh,
     options: Options | None = None,
     unwritable: Unwritable = Unwritable.CLOSE,
 ) -> NativePlan:
     """Return the native objects that should exist for the policies of GEP-3779, and what became of each policy.
 
-    The manifests are those of a cluster: its policies have UIDs, and its native policies are all there, those that were
-    written before among them. Raises ValueError for a policy without a UID.
+    The cluster is as its API server has it: its policies have UIDs, and its native policies are all there, those that
+    were written before among them. Raises ValueError for a policy without a UID.
     """
-    situation = situation_of(manifests, mesh)
+    situation = situation_of(cluster, mesh)
     if not situation.sources:
         return NativePlan(mesh, (), ())
     chosen = replace(options or Options(), stands_alone=True)
@@ -98,6 +99,8 @@ def _culprits(draft: _Draft, prover: Prover, closed: dict[str, Source]) -> list[
     """Return further policies to close, so that the mesh allows less."""
     culprits: dict[str, Source] = {}
     for pair in draft.wider:
+        if is_out_of_reach(pair.members, draft.situation):
+            continue
         there = [s for s in prover.sources_at(pair.kind, pair.members) if s.owner.uid not in closed and not s.audits]
         written = [source for source in there if source.owner.uid in draft.written]
         unwritten = [source for source in there if source.owner.uid not in draft.written]
@@ -145,12 +148,17 @@ def _state(
 ) -> NativeState:
     uid = source.owner.uid
     is_closed = uid in draft.closed and bool(objects)
-    if uid in draft.written:
+    if is_closed or uid in draft.written:
         return NativeState.CLOSED if is_closed else NativeState.WRITTEN
-    if not differences and not source.audits:
+    if source.audits:
+        return NativeState.NOT_WRITTEN
+    is_open = any(difference.allowed for difference in differences)
+    if source.fault is not None and not is_open:  # nobody knows what it allows: all is denied
+        return NativeState.CLOSED
+    if not differences:
         return NativeState.COVERED
-    if draft.situation.mesh is NativeMesh.LINKERD:  # what nothing authorizes is denied there
-        is_closed = not source.audits and not any(difference.allowed for difference in differences)
+    # What nothing authorizes is denied in Linkerd.
+    is_closed = draft.situation.mesh is NativeMesh.LINKERD and not is_open
     return NativeState.CLOSED if is_closed else NativeState.NOT_WRITTEN
 
 

@@ -7,18 +7,19 @@ policy, and for each two that may meet, so that something is known of pods that 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import combinations
 
 from eastgate.api.authority import Authority
 from eastgate.api.reading import Manifests, read_plain
-from eastgate.cluster import Operator, PodsMatching, Selector
+from eastgate.cluster import Namespace, Operator, PodsMatching, Selector, Workload, WorldObject
 from eastgate.convert.assuming import assume
 from eastgate.convert.model import Options
 from eastgate.convert.selectors import may_meet
 from eastgate.manifests import Document
-from eastgate.native.closing import pods_of
 from eastgate.native.model import Json, NativeMesh
 from eastgate.native.situation import Situation, Source, read_documents
+from eastgate.native.targets import pods_of
 from eastgate.reach.differences import AuthorityComparison, compare
 from eastgate.settings import Settings
 from eastgate.unread import Handling
@@ -27,6 +28,9 @@ __all__ = ["Prover"]
 
 _PROBE = "eastgate-probe-for-pods-to-come"
 _MOST_PAIRED = 32
+_DEFAULTS = frozenset(
+    {"config.linkerd.io/default-inbound-policy", "config.linkerd.io/proxy-require-identity-inbound-ports"}
+)
 _NO_DEFAULT = {"linkerdDefaultPolicy": "all-unauthenticated"}
 
 
@@ -38,23 +42,25 @@ class Prover:
         self._is_linkerd = situation.mesh is NativeMesh.LINKERD
         self.probes = {f"{pods.namespace}/{_PROBE}-{number}": pods for number, pods in enumerate(_probed(situation))}
         self._pods = read_plain([_pod(key, pods) for key, pods in self.probes.items()], situation.settings).objects
-        self._settings = situation.settings if self._is_linkerd else situation.settings.enforced()
         # The default of Linkerd is none of the policies', and counts where Linkerd enforces.
-        before = Settings.from_mapping(_NO_DEFAULT, self._settings) if self._is_linkerd else self._settings
+        self._bare = [_without_default(declared) for declared in situation.objects]
+        before = Settings.from_mapping(_NO_DEFAULT, situation.settings)
+        before = before if self._is_linkerd else before.enforced()
+        self._after = (situation.settings, situation.objects) if self._is_linkerd else (before, self._bare)
         documents = [source.document for source in situation.sources]
-        self.policies = self._authority([*documents, *situation.foreign], before)
+        self.policies = self._authority([*documents, *situation.foreign], before, self._bare)
         """What the policies say."""
 
     def compare(self, natives: Iterable[Json]) -> AuthorityComparison:
         """Return the requests that the mesh answers otherwise with these objects."""
-        mesh = self._authority([*natives, *self._situation.foreign], self._settings)
+        mesh = self._authority([*natives, *self._situation.foreign], *self._after)
         if self._is_linkerd:
             attached = self.policies.engine.attached
             targeted = {key for key in self.policies.world.workloads if attached(key)}
             comparison = compare(self.policies, mesh, targeted, spellings=False)
         else:
             comparison = compare(self.policies, mesh, spellings=False, handshakes=False)
-        return assume(comparison, self._options.assumed, self._settings.trust_domain)
+        return assume(comparison, self._options.assumed, self._situation.settings.trust_domain)
 
     def sources_at(self, kind: str, members: Sequence[str]) -> list[Source]:
         """Return the policies that target a destination; those of its namespace where it is no pod."""
@@ -68,11 +74,21 @@ class Prover:
             if source.ref in refs or (not pods and source.ref.namespace in (None, *namespaces))
         ]
 
-    def _authority(self, documents: Iterable[Document | Json], settings: Settings) -> Authority:
+    def _authority(
+        self, documents: Iterable[Document | Json], settings: Settings, objects: Sequence[WorldObject]
+    ) -> Authority:
         read = read_documents(documents, settings)
-        side = Manifests(settings, [*self._situation.objects, *self._pods, *read.objects], read.policies)
+        side = Manifests(settings, [*objects, *self._pods, *read.objects], read.policies)
         side.faults, side.reporter = read.faults, read.reporter
         return Authority(side, strict=False, unread=Handling.IGNORE)
+
+
+def _without_default(declared: WorldObject) -> WorldObject:
+    """Return an object without annotations that only Linkerd heeds: they would hide what no policy denies."""
+    if not isinstance(declared, Namespace | Workload) or _DEFAULTS.isdisjoint(declared.annotations):
+        return declared
+    kept = {key: value for key, value in declared.annotations.items() if key not in _DEFAULTS}
+    return replace(declared, annotations=kept)
 
 
 def _probed(situation: Situation) -> Iterator[PodsMatching]:

@@ -82,7 +82,7 @@ def _rank(step: NativeStep) -> tuple[object, ...]:
     group, kind, namespace, name = object_id(step.manifest)
     is_istio = group == "security.istio.io"
     denies = step.manifest.get("spec", {}).get("action") == "DENY"
-    return (namespace, (0 if denies else 1) if is_istio else _ORDER.get(kind, 0), kind, name)
+    return ((0 if denies else 1) if is_istio else _ORDER.get(kind, 0), namespace, kind, name)
 
 
 def _content(manifest: Mapping[str, Any]) -> tuple[object, ...]:

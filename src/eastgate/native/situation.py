@@ -7,11 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from eastgate import dialects
+from eastgate.api.authority import Authority
 from eastgate.api.reading import Fault, Manifests
 from eastgate.cluster import World, WorldObject
 from eastgate.convert.model import Item
 from eastgate.diagnostics import Reporter
 from eastgate.dialects import Policy, gep3779, istio, linkerd
+from eastgate.dialects.rejected import RejectedPolicy
 from eastgate.ir import PolicyRef
 from eastgate.manifests import Document, read_text
 from eastgate.manifests.document import content_of
@@ -70,21 +72,24 @@ class Situation:
         return {entry[3] for entry in self.taken if entry[:3] == (group, kind, namespace)}
 
 
-def situation_of(manifests: Manifests, mesh: NativeMesh) -> Situation:
+def situation_of(cluster: Manifests | Authority, mesh: NativeMesh) -> Situation:
     """Sort what was read. Raises ValueError where a policy of GEP-3779 has no UID: no API server has it."""
-    settings = manifests.settings
-    documents = [*_documents(manifests)]
+    settings = cluster.settings
+    if isinstance(cluster, Authority):
+        documents, objects = list(_documents_of_authority(cluster)), list(cluster.world.objects.values())
+    else:
+        documents, objects = list(_documents(cluster)), list(cluster.objects)
     own_kinds = {(kind.group, kind.version, kind.kind) for kind in _DIALECTS[mesh].kinds}
     written = [document for document in documents if _type_of(document) in _GEP_KINDS]
-    uids = {_metadata(document).get("uid") for document in written}
+    uids = {str(_metadata(document).get("uid")) for document in written}
     native = [document for document in documents if _type_of(document) in own_kinds]
     foreign = [document for document in native if not is_ours(_content(document), uids)]
     read = read_documents([*written, *foreign], settings)
     return Situation(
         settings,
         mesh,
-        manifests.objects,
-        World.of(manifests.objects),
+        objects,
+        World.of(objects),
         sorted(_sources(read), key=lambda source: source.owner.path),
         foreign,
         [*_items(read)],
@@ -110,6 +115,14 @@ def _documents(manifests: Manifests) -> Iterator[Document]:
         if document is not None:
             yield document
     yield from (fault.document for fault in manifests.closing if dialects.is_policy(fault.document))
+
+
+def _documents_of_authority(authority: Authority) -> Iterator[Document]:
+    for policy in authority.policies:
+        is_rejected = isinstance(policy, RejectedPolicy)
+        document = authority.document_of_rejected(policy.ref) if is_rejected else authority.document_of(policy.ref)
+        if document is not None and dialects.is_policy(document):
+            yield document
 
 
 def _sources(read: Manifests) -> Iterator[Source]:
