@@ -8,7 +8,7 @@ could not be found out, or not be confirmed, is a doubt: with one, nothing is sa
 from __future__ import annotations
 
 import enum
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from itertools import chain
 
 from eastgate.api.authority import Authority
@@ -28,7 +28,7 @@ from eastgate.reach.hosts import differing_hosts
 from eastgate.reach.network_differences import TooManyConnections, differing_connection
 from eastgate.reach.numbering import caller_atoms, number_callers
 from eastgate.reach.opposition import Opposition, oppositions
-from eastgate.reach.pairing import Pair, Pairing, pair_destinations
+from eastgate.reach.pairing import Pair, Pairing, go_on, pair_destinations
 from eastgate.reach.reachability import Reachability
 from eastgate.reach.strings import strings_in
 from eastgate.records import dataclass
@@ -115,22 +115,30 @@ def compare(
     *,
     spellings: bool = True,
     handshakes: bool = True,
+    checkpoint: Callable[[], None] = go_on,
 ) -> AuthorityComparison:
     """Compare two authorities that have the same settings, or at least name callers alike.
 
     `among`: of workloads only these. `spellings` False: paths and hosts that proxies may refuse whatever the policies
     are do not count. `handshakes` False: where a listener speaks no TLS, no request has the name of a handshake.
+    `checkpoint` is called again and again, and may raise, where there is no time left.
     """
     with no_collection():
-        return _compare(old, new, among, spellings=spellings, handshakes=handshakes)
+        return _compare(old, new, among, checkpoint, spellings=spellings, handshakes=handshakes)
 
 
 def _compare(
-    old: Authority, new: Authority, among: Container[str] | None, *, spellings: bool, handshakes: bool
+    old: Authority,
+    new: Authority,
+    among: Container[str] | None,
+    checkpoint: Callable[[], None],
+    *,
+    spellings: bool,
+    handshakes: bool,
 ) -> AuthorityComparison:
-    pairing = pair_destinations(old, new, among)
+    pairing = pair_destinations(old, new, among, checkpoint)
     callers = number_callers((old, new), chain.from_iterable(pair.layers for pair in pairing.pairs))
-    comparing = _Comparing(old, new, pairing, callers, spellings=spellings, handshakes=handshakes)
+    comparing = _Comparing(old, new, pairing, callers, checkpoint, spellings=spellings, handshakes=handshakes)
     differences = tuple(chain.from_iterable(map(comparing.differences, pairing.pairs)))
     confirmed = tuple(difference for difference in differences if difference.confirmation is not None)
     unconfirmed = [difference for difference in differences if difference.confirmation is None]
@@ -144,6 +152,8 @@ def _beside(old: Authority, new: Authority, pairing: Pairing) -> Iterator[Compar
     yield from (ComparisonDoubt(DoubtReason.REJECTED, name) for name in rejected)
     yield from (ComparisonDoubt(DoubtReason.LABELS, key) for key in pairing.uncertain)
     yield from (ComparisonDoubt(DoubtReason.HOST, host) for host in differing_hosts(old, new))
+    if pairing.same_network:
+        return
     try:
         connection = differing_connection(old, new)
     except TooManyConnections:
@@ -160,10 +170,12 @@ class _Comparing:
         new: Authority,
         pairing: Pairing,
         callers: CallerSets,
+        checkpoint: Callable[[], None],
         *,
         spellings: bool,
         handshakes: bool,
     ) -> None:
+        self._checkpoint = checkpoint
         self.doubts: list[ComparisonDoubt] = []
         self._has_handshakes = handshakes
         self._spells = spellings
@@ -190,6 +202,7 @@ class _Comparing:
             if not are_alike(_dependencies(was), _dependencies(now)):
                 self._note(DoubtReason.DERIVED, pair)
             for callers, spelling, old, new in self._lists(pair, was, now):
+                self._checkpoint()
                 if _is_same(old, new):
                     continue
                 cell = next(self._callers.cells_in(callers))
