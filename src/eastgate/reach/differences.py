@@ -115,35 +115,32 @@ def compare(
     *,
     spellings: bool = True,
     handshakes: bool = True,
+    known: Iterable[str] = (),
+    namespaces: Iterable[str] = (),
     checkpoint: Callable[[], None] = go_on,
 ) -> AuthorityComparison:
     """Compare two authorities that have the same settings, or at least name callers alike.
 
     `among`: of workloads only these. `spellings` False: paths and hosts that proxies may refuse whatever the policies
     are do not count. `handshakes` False: where a listener speaks no TLS, no request has the name of a handshake.
-    `checkpoint` is called again and again, and may raise, where there is no time left.
+    `known` and `namespaces`: identities, and accounts of namespaces, that shall have cells of their own. `checkpoint`
+    is called again and again, and may raise, where there is no time left.
     """
     with no_collection():
-        return _compare(old, new, among, checkpoint, spellings=spellings, handshakes=handshakes)
+        pairing = pair_destinations(old, new, among, checkpoint)
+        layers = chain.from_iterable(pair.layers for pair in pairing.pairs)
+        callers = number_callers((old, new), layers, known, namespaces)
+        comparing = _Comparing(old, new, pairing, callers, checkpoint, spellings=spellings, handshakes=handshakes)
+        return _compare(comparing, old, new)
 
 
-def _compare(
-    old: Authority,
-    new: Authority,
-    among: Container[str] | None,
-    checkpoint: Callable[[], None],
-    *,
-    spellings: bool,
-    handshakes: bool,
-) -> AuthorityComparison:
-    pairing = pair_destinations(old, new, among, checkpoint)
-    callers = number_callers((old, new), chain.from_iterable(pair.layers for pair in pairing.pairs))
-    comparing = _Comparing(old, new, pairing, callers, checkpoint, spellings=spellings, handshakes=handshakes)
+def _compare(comparing: _Comparing, old: Authority, new: Authority) -> AuthorityComparison:
+    pairing = comparing.pairing
     differences = tuple(chain.from_iterable(map(comparing.differences, pairing.pairs)))
     confirmed = tuple(difference for difference in differences if difference.confirmation is not None)
     unconfirmed = [difference for difference in differences if difference.confirmation is None]
     doubts = [*comparing.doubts, *map(comparing.doubt, unconfirmed), *_beside(old, new, pairing)]
-    return AuthorityComparison(old, new, pairing, callers, confirmed, tuple(doubts))
+    return AuthorityComparison(old, new, pairing, comparing.callers, confirmed, tuple(doubts))
 
 
 def _beside(old: Authority, new: Authority, pairing: Pairing) -> Iterator[ComparisonDoubt]:
@@ -175,11 +172,12 @@ class _Comparing:
         spellings: bool,
         handshakes: bool,
     ) -> None:
+        self.pairing = pairing
+        self.callers = callers
         self._checkpoint = checkpoint
         self.doubts: list[ComparisonDoubt] = []
         self._has_handshakes = handshakes
         self._spells = spellings
-        self._callers = callers
         self._old = Reachability(old, callers=callers)
         self._new = Reachability(new, callers=callers)
         self._schemes, changed = _schemes(old, new, pairing)
@@ -205,7 +203,7 @@ class _Comparing:
                 self._checkpoint()
                 if _is_same(old, new):
                     continue
-                cell = next(self._callers.cells_in(callers))
+                cell = next(self.callers.cells_in(callers))
                 limits = list(_impossible(spelling, (was, now)))
                 if not self._has_handshakes and was.tls is False and now.tls is False:
                     limits.append(Is(SNI, Present()))
@@ -257,8 +255,8 @@ class _Comparing:
         spellings = list(_spellings(layers))
         if not spellings:
             return
-        for alike in self._callers.alike(self._callers.everybody, caller_atoms(layers)):
-            cell = next(self._callers.cells_in(alike))
+        for alike in self.callers.alike(self.callers.everybody, caller_atoms(layers)):
+            cell = next(self.callers.cells_in(alike))
             for spelling in spellings:
                 try:
                     old = self._old.branches(was, cell, spelling=spelling)
