@@ -5,7 +5,7 @@ Read `model` (a change, and what is said of it), `judge` (the two authorities th
 """
 
 from eastgate.admission.semantic.judge import Judge, judge
-from eastgate.admission.semantic.model import Judgement, ObjectChange
+from eastgate.admission.semantic.model import ChangeJudgement, ObjectChange
 from eastgate.admission.semantic.standing import InvariantStanding, Standings, evaluate
 
-__all__ = ["InvariantStanding", "Judge", "Judgement", "ObjectChange", "Standings", "evaluate", "judge"]
+__all__ = ["ChangeJudgement", "InvariantStanding", "Judge", "ObjectChange", "Standings", "evaluate", "judge"]

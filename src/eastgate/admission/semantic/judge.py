@@ -13,7 +13,7 @@ from threading import Lock
 from typing import Any
 
 from eastgate.admission.semantic.deadline import Deadline, OutOfTime
-from eastgate.admission.semantic.model import Judgement, ObjectChange
+from eastgate.admission.semantic.model import ChangeJudgement, ObjectChange
 from eastgate.admission.semantic.refusing import refusal_of, unproven_of
 from eastgate.admission.semantic.shadow import Shadows
 from eastgate.admission.semantic.standing import InvariantStanding, Standings
@@ -41,7 +41,7 @@ _BUDGET = 2.0  # seconds for a judgement, of the ten that an API server waits
 
 
 @dataclass(frozen=True, slots=True)
-class _Update:
+class _FollowedUpdate:
     """A change that was made: what was put and what was removed, Invariants among it."""
 
     put: Manifests
@@ -55,7 +55,7 @@ def judge(
     invariants: Iterable[InvariantObject] = (),
     *,
     budget: float | None = None,
-) -> Judgement:
+) -> ChangeJudgement:
     """Judge one change of an authority, which stays as it is. Who judges many changes keeps a `Judge`."""
     return Judge(authority, invariants, budget=budget).judge(change)
 
@@ -74,7 +74,7 @@ class Judge:
         self._shadows = Shadows(authority)
         self._invariants = {invariant.ref: invariant for invariant in invariants}
         self._budget = budget
-        self._updates: deque[_Update] = deque()
+        self._updates: deque[_FollowedUpdate] = deque()
         self._standings = Standings()
         self._lock = Lock()
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="judge")
@@ -104,7 +104,7 @@ class Judge:
                 errors.append(error)
         others = [document for document in given if not is_invariant(document)]
         news = put if isinstance(put, Manifests) else read_plain(others, self._shadows.old.settings)
-        self._updates.append(_Update(news, tuple(remove), invariants))
+        self._updates.append(_FollowedUpdate(news, tuple(remove), invariants))
         return errors
 
     def _catch_up(self) -> None:
@@ -125,7 +125,7 @@ class Judge:
 
     # Judging
 
-    async def judge_in_thread(self, change: ObjectChange) -> Judgement:
+    async def judge_in_thread(self, change: ObjectChange) -> ChangeJudgement:
         """Judge a change beside an event loop. Where it takes too long, the judgement is that nothing is known."""
         running = asyncio.get_running_loop().run_in_executor(self._executor, self.judge, change)
         try:
@@ -133,7 +133,7 @@ class Judge:
         except TimeoutError:
             return self._undetermined("there was no time left to compare it")
 
-    def judge(self, change: ObjectChange) -> Judgement:
+    def judge(self, change: ObjectChange) -> ChangeJudgement:
         """Say what a change opens and closes, and refuse it where it breaks an Invariant."""
         with self._lock:
             self._catch_up()
@@ -147,23 +147,23 @@ class Judge:
             except OutOfTime:
                 return self._undetermined("there was no time left to compare it")
 
-    def _judge_invariant(self, document: Mapping[str, Any]) -> Judgement:
+    def _judge_invariant(self, document: Mapping[str, Any]) -> ChangeJudgement:
         """Validate an Invariant, and warn where it does not hold as things are."""
         try:
             invariant = read_invariant(document)
         except InvariantError as error:
-            return Judgement(refusals=tuple(diagnostic.message for diagnostic in error.diagnostics))
+            return ChangeJudgement(refusals=tuple(diagnostic.message for diagnostic in error.diagnostics))
         standing = InvariantStanding(invariant, prove(self._shadows.old, invariant.statement))
         holds = standing.finding.standing is StatementStanding.HOLDS
-        return Judgement(() if holds else (line(f"it does not hold now: {standing.message}"),))
+        return ChangeJudgement(() if holds else (line(f"it does not hold now: {standing.message}"),))
 
-    def _undetermined(self, why: str) -> Judgement:
+    def _undetermined(self, why: str) -> ChangeJudgement:
         """Return the judgement where nothing is known; Invariants may refuse for that."""
         warning = line(f"not proven: what this opens is not determined: {why}")
         refusing = [each for each in self._invariants.values() if each.on_not_proven is OnNotProven.REFUSE]
-        return Judgement((warning,), tuple(unproven_of(each, why) for each in refusing), determined=False)
+        return ChangeJudgement((warning,), tuple(unproven_of(each, why) for each in refusing), determined=False)
 
-    def _judge(self, change: ObjectChange, deadline: Deadline) -> Judgement:
+    def _judge(self, change: ObjectChange, deadline: Deadline) -> ChangeJudgement:
         with self._shadows.changed(change) as among:
             statements = [invariant.statement for invariant in self._invariants.values()]
             known, namespaces = named_callers(statements, self._shadows.new)
@@ -186,7 +186,7 @@ class Judge:
                 refusals.append(unproven_of(invariant, breach.doubt))
             elif breach.doubt is not None:
                 warnings.insert(0, line(f"not proven: {invariant.ref}: {breach.doubt}"))
-        return Judgement(limited(warnings), tuple(refusals), determined=report.proven)
+        return ChangeJudgement(limited(warnings), tuple(refusals), determined=report.proven)
 
     def _breach(self, comparison: AuthorityComparison, invariant: InvariantObject, deadline: Deadline) -> Breach:
         try:

@@ -8,7 +8,7 @@ from typing import Any
 from eastgate.ir import PolicyRef
 from eastgate.records import dataclass
 
-__all__ = ["Judgement", "ObjectChange"]
+__all__ = ["ChangeJudgement", "ObjectChange"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class ObjectChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class ChangeJudgement:
     """The judgement of a change: what to warn of, openings first, and why it is refused, if it is.
 
     `determined`: all that it opens is in the warnings. Where that is False, a warning says what is not known.

@@ -70,7 +70,7 @@ def _invariants() -> Iterator[Definition]:
         yield Definition(
             "eastgate.dev",
             kind,
-            None,
+            "cinv" if kind == CLUSTER_KIND else "inv",
             kind == CLUSTER_KIND,
             ServedResource(f"{kind.lower()}s", Status.CONDITIONS),
             (version,),

@@ -28,7 +28,7 @@ from eastgate.reports.invariants.covering import Covered, cover_destinations, co
 from eastgate.reports.invariants.future import ImaginedPod, imagine
 from eastgate.reports.invariants.labels import TooManyLabellings
 from eastgate.reports.invariants.model import Statement
-from eastgate.reports.invariants.proving import Counterexample, Proof
+from eastgate.reports.invariants.proving import Counterexample, StatementProof
 from eastgate.reports.invariants.requests import requests_at
 from eastgate.symbolic.simplify import both
 from eastgate.symbolic.witnesses import GaveUp
@@ -72,7 +72,7 @@ def find_breach(
     if missing is not None:
         return Breach(doubt=missing.message)
     try:
-        breach = _Search(comparison, statement, {}, checkpoint).run()
+        breach = _BreachSearch(comparison, statement, {}, checkpoint).run()
         if breach.counterexample is not None or statement.existing_only or not _may_select(comparison, statement):
             return breach
         future = _find_in_future(comparison, statement, checkpoint)
@@ -134,14 +134,14 @@ def _find_in_future(comparison: AuthorityComparison, statement: Statement, check
                 namespaces=namespaces,
                 checkpoint=checkpoint,
             )
-            breach = _Search(differing, statement, imagined, checkpoint).run()
+            breach = _BreachSearch(differing, statement, imagined, checkpoint).run()
         if breach.counterexample is not None:
             return breach
         doubt = doubt or breach.doubt
     return Breach(doubt=doubt)
 
 
-class _Search:
+class _BreachSearch:
     """The search for a request that fits a statement, and whose verdict has become the one that breaks it."""
 
     def __init__(
@@ -155,7 +155,7 @@ class _Search:
         self._statement = statement
         self._imagined = imagined
         self._checkpoint = checkpoint
-        self._proof = Proof(comparison.new, statement)
+        self._proof = StatementProof(comparison.new, statement)
         self._test = _test(statement, comparison.new)
         self._reach = Reachability(comparison.new, callers=comparison.callers)
         self._doubt: str | None = None

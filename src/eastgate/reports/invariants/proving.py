@@ -38,7 +38,7 @@ from eastgate.symbolic.witnesses import GaveUp
 from eastgate.unread import Callers as UnreadCallers
 from eastgate.unread import Handling, could_change, list_unconsidered
 
-__all__ = ["Counterexample", "Proof", "StatementFinding", "StatementStanding", "prove"]
+__all__ = ["Counterexample", "StatementFinding", "StatementProof", "StatementStanding", "prove"]
 
 _MOST_CANDIDATES = 64  # requests to workloads that do not exist, of which the engine is asked one by one
 _TOO_MANY_LABELS = (
@@ -93,7 +93,7 @@ def prove(authority: Authority, statement: Statement) -> StatementFinding:
     missing = tuple(find_missing(statement, authority.world))
     if missing:
         return StatementFinding(StatementStanding.NOT_PROVEN, missing[0].message, diagnostics=missing)
-    proof = Proof(authority, statement)
+    proof = StatementProof(authority, statement)
     diagnostics = tuple(_selecting_nothing(statement, authority))
     try:
         with no_collection():
@@ -132,7 +132,7 @@ class _WorldAnswers:
         self.reach = Reachability(authority, self.test.identities, self.test.namespaces)
 
 
-class Proof:
+class StatementProof:
     """The search for a request that breaks a statement."""
 
     def __init__(self, authority: Authority, statement: Statement) -> None:
