@@ -6,11 +6,11 @@ target is looked at, and what the network does is worked out only where somethin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from eastgate.api.authority import Authority
-from eastgate.cluster import ROUTE_KINDS, Everything, ObjectId, Workload, WorldObject
+from eastgate.cluster import ROUTE_KINDS, Everything, ObjectId, Workload
 from eastgate.cluster.points import DeadEnd, NamedPoint, Point
 from eastgate.cluster.targets import BackendNamed
 from eastgate.dialects import Policy
@@ -23,14 +23,15 @@ from eastgate.reach.hosts import host_names
 from eastgate.reach.workloads import backend_alone, endpoints, layers_before, service_alone, workload_class
 from eastgate.records import dataclass
 
-__all__ = ["Pair", "Pairing", "go_on", "pair_destinations"]
+__all__ = ["Pair", "Pairing", "differing_objects", "go_on", "pair_destinations", "pair_workloads"]
 
 # What the network does depends on none of these
 _BESIDE_NETWORK = frozenset({*ROUTE_KINDS, "Gateway", "GatewayClass", "ReferenceGrant", "Secret", "Service"})
 
 
-def go_on() -> None:
-    """Let a comparison go on, however long it takes."""
+def go_on() -> bool:
+    """Return that it is not too late: a comparison takes as long as it takes."""
+    return False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,7 +53,7 @@ class Pairing:
     """The pairs to compare; what is on one side alone, as questions name it; and how many are on both sides.
 
     `uncertain` are workloads of which nobody can tell which policies select them, and those may differ.
-    `same_network`: what the network does is the same on both sides.
+    `same_network`: what the network does is the same on both sides. `is_late`: there was no time to look at all.
     """
 
     pairs: tuple[Pair, ...]
@@ -62,6 +63,7 @@ class Pairing:
     changed: tuple[PolicyRef, ...]
     uncertain: tuple[str, ...]
     same_network: bool = False
+    is_late: bool = False
 
 
 class _Sides(NamedTuple):
@@ -70,23 +72,23 @@ class _Sides(NamedTuple):
     touched: frozenset[Point] | None  # None: all may have changed
     among: Container[str] | None
     same_network: bool
-    checkpoint: Callable[[], None]
+    is_late: Callable[[], bool]
 
 
 def pair_destinations(
     old: Authority,
     new: Authority,
     among: Container[str] | None = None,
-    checkpoint: Callable[[], None] = go_on,
+    is_late: Callable[[], bool] = go_on,
 ) -> Pairing:
     """Pair the destinations of two authorities that name callers alike; `among`: of workloads only these.
 
-    `checkpoint` is called again and again, and may raise.
+    `is_late` is asked again and again whether to stop.
     """
     policies = _policies(old), _policies(new)
     changed = changed_policies(old, new, *policies)
     same_network = _is_same_network(old, new, changed)
-    sides = _Sides(old, new, _touched(old, new, changed, policies), among, same_network, checkpoint)
+    sides = _Sides(old, new, _touched(old, new, changed, policies), among, same_network, is_late)
     before, after = _names(old), _names(new)
     pairs = [*_workloads(sides), *_gateways(sides, gateways.gateways), *_gateways(sides, gateways.routes)]
     pairs += [*_services(sides), *_backends(sides)]
@@ -98,7 +100,17 @@ def pair_destinations(
         tuple(changed),
         tuple(_uncertain(old, new)) if changed or sides.touched is None else (),
         same_network,
+        is_late(),
     )
+
+
+def pair_workloads(
+    old: Authority, new: Authority, keys: Collection[str], *, same_network: bool, is_late: Callable[[], bool] = go_on
+) -> Pairing:
+    """Pair some workloads alone; `same_network`: what the network does is the same on both sides."""
+    sides = _Sides(old, new, frozenset(keys), None, same_network, is_late)
+    pairs = tuple(pair for pair in _workloads(sides) if pair.entrances)
+    return Pairing(pairs, (), (), len(keys), (), (), same_network, is_late())
 
 
 _Policies = Mapping[PolicyRef, Policy]
@@ -130,11 +142,14 @@ def _is_same_network(old: Authority, new: Authority, changed: Sequence[PolicyRef
         return False
     if any(ref in engine.network_refs for engine in (old.engine, new.engine) for ref in changed):
         return False
+    return all(name.kind in _BESIDE_NETWORK for name in differing_objects(old, new))
+
+
+def differing_objects(old: Authority, new: Authority) -> Iterator[ObjectId]:
+    """Yield the names of objects that are not the same on both sides."""
     before, after = old.world.objects, new.world.objects
-    return before == after or all(name.kind in _BESIDE_NETWORK for name in _differing(before, after))
-
-
-def _differing(before: Mapping[ObjectId, WorldObject], after: Mapping[ObjectId, WorldObject]) -> Iterator[ObjectId]:
+    if before == after:
+        return
     yield from (name for name, declared in before.items() if after.get(name) != declared)
     yield from (name for name in after if name not in before)
 
@@ -179,13 +194,14 @@ _Layers = tuple[Layer, ...]
 
 
 def _workloads(sides: _Sides) -> Iterator[Pair]:
-    old, new, touched, among, same_network, checkpoint = sides
+    old, new, touched, among, same_network, is_late = sides
     classes: dict[tuple[int, ...], tuple[_Layers, _Layers, list[tuple[Workload, Workload]]]] = {}
     keys = old.world.workloads if touched is None else sorted(point for point in touched if isinstance(point, str))
     for key in keys:
         before, after = old.world.workloads.get(key), new.world.workloads.get(key)
         if before is not None and after is not None and (among is None or key in among):
-            checkpoint()
+            if is_late():
+                break
             if same_network and not _is_own_different(sides, key):
                 continue
             layers = layers_before(old, before), layers_before(new, after)

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from time import monotonic
 
-__all__ = ["Deadline", "OutOfTime"]
-
-
-class OutOfTime(Exception):  # noqa: N818 - it is no error: nothing is said
-    """There is no time left."""
+__all__ = ["Deadline"]
 
 
 class Deadline:
@@ -17,7 +13,6 @@ class Deadline:
     def __init__(self, seconds: float | None) -> None:
         self._end = None if seconds is None else monotonic() + seconds
 
-    def check(self) -> None:
-        """Raise OutOfTime where the moment has passed."""
-        if self._end is not None and monotonic() > self._end:
-            raise OutOfTime
+    def is_past(self) -> bool:
+        """Return whether the moment has passed."""
+        return self._end is not None and monotonic() > self._end

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
 from typing import Any
 
-from eastgate.admission.semantic.deadline import Deadline, OutOfTime
+from eastgate.admission.semantic.deadline import Deadline
 from eastgate.admission.semantic.model import ChangeJudgement, ObjectChange
 from eastgate.admission.semantic.refusing import refusal_of, unproven_of
 from eastgate.admission.semantic.shadow import Shadows
@@ -25,7 +25,7 @@ from eastgate.manifests.document import content_of
 from eastgate.reach.differences import AuthorityComparison, DoubtReason, compare
 from eastgate.records import dataclass
 from eastgate.reports.diff.run import report_of
-from eastgate.reports.invariants.breaking import Breach, find_breach, named_callers
+from eastgate.reports.invariants.breaking import find_breach, named_callers
 from eastgate.reports.invariants.objects import (
     InvariantError,
     InvariantObject,
@@ -38,6 +38,7 @@ from eastgate.reports.invariants.proving import StatementStanding, prove
 __all__ = ["Judge", "judge"]
 
 _BUDGET = 2.0  # seconds for a judgement, of the ten that an API server waits
+_COMPARING = 0.6  # the share of it that is for what exists; the rest is for Invariants
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,15 +138,12 @@ class Judge:
         """Say what a change opens and closes, and refuse it where it breaks an Invariant."""
         with self._lock:
             self._catch_up()
-            deadline = Deadline(self._budget)
             if change.put is not None and is_invariant(change.put):
                 return self._judge_invariant(change.put)
             try:
-                return self._judge(change, deadline)
+                return self._judge(change)
             except ManifestError as error:
                 return self._undetermined(f"it cannot be read: {error.diagnostics[0].message}")
-            except OutOfTime:
-                return self._undetermined("there was no time left to compare it")
 
     def _judge_invariant(self, document: Mapping[str, Any]) -> ChangeJudgement:
         """Validate an Invariant, and warn where it does not hold as things are."""
@@ -163,7 +161,8 @@ class Judge:
         refusing = [each for each in self._invariants.values() if each.on_not_proven is OnNotProven.REFUSE]
         return ChangeJudgement((warning,), tuple(unproven_of(each, why) for each in refusing), determined=False)
 
-    def _judge(self, change: ObjectChange, deadline: Deadline) -> ChangeJudgement:
+    def _judge(self, change: ObjectChange) -> ChangeJudgement:
+        comparing, deadline = (Deadline(share * self._budget if self._budget else None) for share in (_COMPARING, 1))
         with self._shadows.changed(change) as among:
             statements = [invariant.statement for invariant in self._invariants.values()]
             known, namespaces = named_callers(statements, self._shadows.new)
@@ -173,11 +172,13 @@ class Judge:
                 among,
                 known=known,
                 namespaces=namespaces,
-                checkpoint=deadline.check,
+                is_late=comparing.is_past,
             )
             report = report_of(_about_change(comparison), unread=False)
             warnings = [*warnings_of(report, self._shadows.new.world), *self._unread()]
-            breaches = [(each, self._breach(comparison, each, deadline)) for each in self._invariants.values()]
+            breaches = [
+                (each, find_breach(comparison, each.statement, deadline.is_past)) for each in self._invariants.values()
+            ]
         refusals: list[str] = []
         for invariant, breach in breaches:
             if breach.counterexample is not None:
@@ -187,12 +188,6 @@ class Judge:
             elif breach.doubt is not None:
                 warnings.insert(0, line(f"not proven: {invariant.ref}: {breach.doubt}"))
         return ChangeJudgement(limited(warnings), tuple(refusals), determined=report.proven)
-
-    def _breach(self, comparison: AuthorityComparison, invariant: InvariantObject, deadline: Deadline) -> Breach:
-        try:
-            return find_breach(comparison, invariant.statement, deadline.check)
-        except OutOfTime:
-            return Breach(doubt="there was no time left to find out")
 
     def _unread(self) -> Iterator[str]:
         """Yield what the change puts or removes that is of a kind which is not read."""

@@ -11,15 +11,21 @@ from contextlib import ExitStack
 
 from eastgate.api.authority import Authority
 from eastgate.api.questions import QuestionError
-from eastgate.cluster import PodNamed, PodsMatching, PodsOfAccount, PodsOfService, PodsOwnedBy, Target
+from eastgate.cluster import ROUTE_KINDS, PodNamed, PodsMatching, PodsOfAccount, PodsOfService, PodsOwnedBy, Target
 from eastgate.cluster.points import NamedPoint
 from eastgate.cluster.targets import HostNamed, RulesOfGateway, RulesOfRoute
 from eastgate.ir import Predicate, authorizers_in
 from eastgate.reach.caller_sets import CallerSet
 from eastgate.reach.destinations import Destination
-from eastgate.reach.differences import AuthorityComparison, ComparisonDoubt, DoubtReason, VerdictDifference, compare
+from eastgate.reach.differences import (
+    AuthorityComparison,
+    ComparisonDoubt,
+    DoubtReason,
+    VerdictDifference,
+    compare_workloads,
+)
 from eastgate.reach.endings import Spelling
-from eastgate.reach.pairing import Pair, go_on
+from eastgate.reach.pairing import Pair, differing_objects, go_on
 from eastgate.reach.reachability import Reachability
 from eastgate.reach.searching import Witness, witnesses
 from eastgate.records import dataclass
@@ -37,7 +43,10 @@ __all__ = ["Breach", "find_breach", "named_callers"]
 
 _ABOUT_NO_PODS = (NamedPoint, HostNamed, RulesOfGateway, RulesOfRoute)
 _IN_A_NAMESPACE = (PodsMatching, PodNamed, PodsOfAccount, PodsOfService, PodsOwnedBy)
+_ABOUT_EXISTING = frozenset({"Backend", "ReferenceGrant", "ServiceAccount", "XBackend"})
+_IN_ITS_NAMESPACE = frozenset({*ROUTE_KINDS, "Service"})
 _ABOUT_NO_STATEMENT = frozenset({DoubtReason.HOST, DoubtReason.NETWORK, DoubtReason.UNREAD})
+_NO_TIME = "there was no time left to find out"
 _TOO_MANY_LABELS = "policies select by too many labels to tell for workloads that do not exist yet"
 
 
@@ -60,9 +69,7 @@ def _test(statement: Statement, authority: Authority) -> CallerTest:
     return CallerTest(statement.callers, authority.world, authority.settings.trust_domain)
 
 
-def find_breach(
-    comparison: AuthorityComparison, statement: Statement, checkpoint: Callable[[], None] = go_on
-) -> Breach:
+def find_breach(comparison: AuthorityComparison, statement: Statement, is_late: Callable[[], bool] = go_on) -> Breach:
     """Find out whether a change breaks a statement, first for what exists, then for what may come.
 
     `comparison` is of all that exists, without the change and with it, with cells for the callers that the statement
@@ -72,10 +79,10 @@ def find_breach(
     if missing is not None:
         return Breach(doubt=missing.message)
     try:
-        breach = _BreachSearch(comparison, statement, {}, checkpoint).run()
+        breach = _BreachSearch(comparison, statement, {}, is_late).run()
         if breach.counterexample is not None or statement.existing_only or not _may_select(comparison, statement):
             return breach
-        future = _find_in_future(comparison, statement, checkpoint)
+        future = _find_in_future(comparison, statement, is_late)
     except TooManyLabels:
         return Breach(doubt="namespaces are selected by too many labels")
     return future if future.counterexample is not None or breach.doubt is None else breach
@@ -84,31 +91,36 @@ def find_breach(
 def _may_select(comparison: AuthorityComparison, statement: Statement) -> bool:
     """Return whether what has changed may matter to pods that do not exist yet and that a statement is about."""
     sides = comparison.old, comparison.new
-    if comparison.old.world.objects != comparison.new.world.objects:
-        return True
-    changed = frozenset(comparison.pairing.changed)
-    policies = (policy for side in sides for policy in side.policies if policy.ref in changed)
-    covers = covers_of(statement, comparison.new.world)
-    if any(ref in side.engine.network_refs for side in sides for ref in changed):
-        return bool(covers)
     world = comparison.new.world
+    covers = covers_of(statement, world)
+    if not covers:
+        return False
+    changed = frozenset(comparison.pairing.changed)
+    if any(ref in side.engine.network_refs for side in sides for ref in changed):
+        return True
+    policies = [policy for side in sides for policy in side.policies if policy.ref in changed]
+    objects = [name for name in differing_objects(*sides) if name.kind not in _ABOUT_EXISTING]
+    if not all(name.kind in _IN_ITS_NAMESPACE for name in objects):
+        return True
     in_use = frozenset(world.namespaces_in_use())
+
+    def is_in_cover(namespace: str) -> bool:
+        return any(cover.namespaces.matches(world.namespace(namespace).labels) for cover in covers)
 
     def is_covered(target: Target) -> bool:
         if isinstance(target, _ABOUT_NO_PODS):
             return False
         if not isinstance(target, _IN_A_NAMESPACE) or target.namespace not in in_use:
             return True
-        labels = world.namespace(target.namespace).labels
-        return any(cover.namespaces.matches(labels) for cover in covers)
+        return is_in_cover(target.namespace)
 
-    references = frozenset(ref for side in sides for policy in side.policies for ref in policy.references)
-    if not references.isdisjoint(changed):
-        return bool(covers)
-    return bool(covers) and any(is_covered(target) for policy in policies for target in policy.targets)
+    if any(is_in_cover(name.namespace) for name in objects):
+        return True
+    referring = (policy for side in sides for policy in side.policies if not changed.isdisjoint(policy.references))
+    return any(is_covered(target) for policy in (*policies, *referring) for target in policy.targets)
 
 
-def _find_in_future(comparison: AuthorityComparison, statement: Statement, checkpoint: Callable[[], None]) -> Breach:
+def _find_in_future(comparison: AuthorityComparison, statement: Statement, is_late: Callable[[], bool]) -> Breach:
     """Compare what does not exist yet: the same pods are imagined on both sides."""
     old, new = comparison.old, comparison.new
     covers = covers_of(statement, new.world)
@@ -119,22 +131,23 @@ def _find_in_future(comparison: AuthorityComparison, statement: Statement, check
     except TooManyLabellings:
         return Breach(doubt=_TOO_MANY_LABELS)
     for pods in worlds:
-        checkpoint()
+        if is_late():
+            return Breach(doubt=_NO_TIME)
         imagined = {pod.key: pod for pod in pods}
         objects = {declared.id: declared for pod in pods for declared in pod.objects}
         with ExitStack() as stack:
             for side in (old, new):
                 stack.enter_context(side.imagining(objects.values()))
-            differing = compare(
+            differing = compare_workloads(
                 old,
                 new,
                 frozenset(imagined),
-                spellings=False,
+                same_network=comparison.pairing.same_network,
                 known=known,
                 namespaces=namespaces,
-                checkpoint=checkpoint,
+                is_late=is_late,
             )
-            breach = _BreachSearch(differing, statement, imagined, checkpoint).run()
+            breach = _BreachSearch(differing, statement, imagined, is_late).run()
         if breach.counterexample is not None:
             return breach
         doubt = doubt or breach.doubt
@@ -149,12 +162,12 @@ class _BreachSearch:
         comparison: AuthorityComparison,
         statement: Statement,
         imagined: Mapping[str, ImaginedPod],
-        checkpoint: Callable[[], None],
+        is_late: Callable[[], bool],
     ) -> None:
         self._comparison = comparison
         self._statement = statement
         self._imagined = imagined
-        self._checkpoint = checkpoint
+        self._is_late = is_late
         self._proof = StatementProof(comparison.new, statement)
         self._test = _test(statement, comparison.new)
         self._reach = Reachability(comparison.new, callers=comparison.callers)
@@ -182,7 +195,9 @@ class _BreachSearch:
         for place in self._places(difference.pair):
             if place.entrance is not difference.entrance:
                 continue
-            self._checkpoint()
+            if self._is_late():
+                self._note(_NO_TIME)
+                return
             fitting = both((requests_at(self._statement, place.entrance), where, difference.when))
             try:
                 for witness in witnesses(self._reach, place.entrance, callers, fitting, allowed=self._statement.breaks):
@@ -220,6 +235,8 @@ class _BreachSearch:
         """Take a doubt of the comparison for one of the statement, where it is about what is meant."""
         if doubt.reason in _ABOUT_NO_STATEMENT or self._doubt is not None:
             return
+        if doubt.reason is DoubtReason.TIME:
+            self._note(_NO_TIME)
         if doubt.difference is not None:
             if doubt.difference.new.allowed is self._statement.breaks and self._places(doubt.difference.pair):
                 self._note(f"{doubt.subject} may decide otherwise")
