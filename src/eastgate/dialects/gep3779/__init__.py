@@ -132,6 +132,6 @@ DIALECT: Dialect[Policy] = Dialect(
     status=conditions,
     bystanders=frozenset(
         {(GROUP, kind) for kind in ("XBackend", "XBackendTrafficPolicy", "XListenerSet", "XMesh")}
-        | {(CLUSTER_GROUP, "DecisionTest"), (CLUSTER_GROUP, "Invariant")}
+        | {(CLUSTER_GROUP, kind) for kind in ("ClusterInvariant", "DecisionTest", "Invariant")}
     ),
 )
