@@ -12,7 +12,7 @@ from urllib.parse import quote
 import pytest
 
 from eastgate.admission.ca_bundles import CaBundleKeeper, with_ca_bundle
-from eastgate.admission.changes import Change, Judgement, Refusal
+from eastgate.admission.changes import AdmissionJudgement, AdmissionRefusal, RequestedChange
 from eastgate.admission.configuration import validating_configuration
 from eastgate.admission.conversion import convert_object
 from eastgate.admission.conversion.objects import NARROWED
@@ -34,11 +34,11 @@ PLURAL = "authorizationpolicies"
 _WAIT_SECONDS = 60
 
 
-async def judge(change: Change) -> Judgement:
+async def judge(change: RequestedChange) -> AdmissionJudgement:
     """Refuses what is named so, in the place of what knows the cluster."""
     if change.name == "breaks-an-invariant":
-        return Judgement((Refusal("payments is closed to sandbox", "spec.rules"),))
-    return Judgement(warnings=("sandbox/* can now reach payments:8443",) if change.name == "opens" else ())
+        return AdmissionJudgement((AdmissionRefusal("payments is closed to sandbox", "spec.rules"),))
+    return AdmissionJudgement(warnings=("sandbox/* can now reach payments:8443",) if change.name == "opens" else ())
 
 
 def wait_until(done: Any) -> None:

@@ -52,7 +52,7 @@ def old_form(spec: Any) -> Manifest:
     return convert_object(policy(spec), OLD)
 
 
-def annotations(manifest: Manifest) -> Manifest:
+def notes_of(manifest: Manifest) -> Manifest:
     return dict(manifest["metadata"].get("annotations", {}))
 
 
@@ -81,12 +81,12 @@ def test_targets_that_differ_in_one_label_are_one_selector() -> None:
     expressions = [{"key": key, "operator": "In", "values": value} for key, value in values.items()]
     assert converted["spec"]["targetRefs"]["selector"] == {"matchExpressions": expressions}
     assert converted["spec"]["tcpRules"] == [{"sources": [{"serviceAccounts": ["shop/x"]}]}]
-    assert NARROWED not in annotations(converted)
+    assert NARROWED not in notes_of(converted)
 
 
 def test_a_target_that_covers_the_others_stands_for_them() -> None:
     spec = {"targetRefs": [pods(app="a"), pods(app="a", tier="1")], "action": "ALLOW", "rules": [{}]}
-    assert NARROWED not in annotations(old_form(spec))
+    assert NARROWED not in notes_of(old_form(spec))
     spec["targetRefs"] = [service("s"), pods()]
     assert old_form(spec)["spec"] == {
         "targetRefs": {"group": "", **pods()},
@@ -133,7 +133,7 @@ def test_what_the_old_version_cannot_say_denies_more_and_is_marked(spec: Any, fo
     original = policy(spec)
     converted = convert_object(original, OLD)
     assert converted["spec"] == form
-    assert why in annotations(converted)[NARROWED]
+    assert why in notes_of(converted)[NARROWED]
     assert refusals(converted, MeshMode.SIDECAR) == []
     back = convert_object(converted, NEW)
     assert back.get("spec") == spec
@@ -150,7 +150,7 @@ def test_an_annotation_of_another_policy_is_not_believed() -> None:
         forged = policy(narrow, OLD, annotations={spec_annotation("v1alpha2"): text, "else": "stays"})
         converted = convert_object(forged, NEW)
         assert converted["spec"] == {"targetRefs": [pods(app="a")], "action": "ALLOW", "rules": []}
-        assert annotations(converted) == {"else": "stays"}
+        assert notes_of(converted) == {"else": "stays"}
 
 
 def test_an_annotation_of_another_namespace_is_not_believed() -> None:
@@ -235,7 +235,7 @@ def as_stored(manifest: Manifest) -> Manifest:
 def test_round_trips_are_identical(written: Manifest) -> None:
     original = as_stored(written)
     there = convert_object(original, other(original["apiVersion"]))
-    event("narrowed" if NARROWED in annotations(there) else "the same")
+    event("narrowed" if NARROWED in notes_of(there) else "the same")
     assert refusals(there, MeshMode.SIDECAR) == []
     assert convert_object(there, original["apiVersion"]) == original
     assert convert_object(there, there["apiVersion"]) == there
@@ -312,7 +312,7 @@ def allowed_at_once(manifest: Manifest) -> bool:
 def compared(manifests: list[Manifest], version: str, chosen: Settings) -> tuple[AuthorityComparison, bool]:
     """The differences that appear where each policy stands as its form in a version, which are all of them narrower."""
     forms = [convert_object(each, version) if is_convertible(each) else each for each in manifests]
-    narrowed = any(NARROWED in annotations(form) for form in forms)
+    narrowed = any(NARROWED in notes_of(form) for form in forms)
     event("narrowed" if narrowed else "the same")
     comparison = compare(authority_of(manifests, chosen), authority_of(forms, chosen), handshakes=False)
     for doubt in comparison.doubts:
@@ -337,4 +337,4 @@ def test_no_form_allows_more(situation: tuple[list[Manifest], Settings], version
 def makes_http(manifest: Manifest) -> bool:
     """An audited policy denies nothing in any version; at APPLICATION it makes the proxy refuse what is bad HTTP."""
     level = str(manifest.get("spec", {}).get("enforcementLevel", ""))
-    return annotations(manifest).get("eastgate.dev/mode") == "audit" and level.lower() == "application"
+    return notes_of(manifest).get("eastgate.dev/mode") == "audit" and level.lower() == "application"

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from eastgate.admission.certificates import WebhookCertificate, names_of_service
-from eastgate.admission.changes import Change, Judgement, Mutation, Refusal
+from eastgate.admission.changes import AdmissionJudgement, AdmissionRefusal, Mutation, RequestedChange
+from eastgate.admission.conversion import convert_object
 from eastgate.admission.server import LIMITS, WebhookServer
 from eastgate.admission.webhooks import Webhooks
 from eastgate.authorizer.http_server import HttpLimits
@@ -95,11 +96,13 @@ def test_a_body_that_is_too_large_is_refused() -> None:
 
 
 def test_the_judge_is_asked_about_what_means_something() -> None:
-    asked: list[Change] = []
+    asked: list[RequestedChange] = []
 
-    async def judge(change: Change) -> Judgement:
+    async def judge(change: RequestedChange) -> AdmissionJudgement:
         asked.append(change)
-        return Judgement((Refusal("breaks an invariant"),), ("sandbox/* can now reach payments:8443",))
+        return AdmissionJudgement(
+            (AdmissionRefusal("breaks an invariant"),), ("sandbox/* can now reach payments:8443",)
+        )
 
     async def run() -> None:
         webhooks = Webhooks(judge=judge)
@@ -120,13 +123,36 @@ def test_the_judge_is_asked_about_what_means_something() -> None:
     asyncio.run(run())
 
 
+def test_the_judge_sees_what_is_stored() -> None:
+    """Two policies that the old version cannot say have one form in it, and are told apart by an annotation."""
+    asked: list[RequestedChange] = []
+
+    async def judge(change: RequestedChange) -> AdmissionJudgement:
+        asked.append(change)
+        return AdmissionJudgement()
+
+    def deep(path: str) -> Manifest:
+        spec = rules([{"applicationAttributes": {"paths": [path]}}]) | {"enforcementLevel": "APPLICATION"}
+        return policy(spec)
+
+    async def run() -> None:
+        old, new = (convert_object(deep(path), f"{GROUP}/v1alpha1") for path in ("/a", "/*"))
+        assert old["spec"] == new["spec"]
+        await Webhooks(judge=judge).validate(admission_review(new, old))
+        assert [(change.version, change.old, change.new) for change in asked] == [("v1alpha2", deep("/a"), deep("/*"))]
+        await Webhooks(judge=judge).validate(admission_review(old, old))
+        assert len(asked) == 1
+
+    asyncio.run(run())
+
+
 def test_without_an_answer_of_the_judge_there_is_none() -> None:
-    async def fail(_change: Change) -> Judgement:
+    async def fail(_change: RequestedChange) -> AdmissionJudgement:
         raise RuntimeError("no world")
 
-    async def hang(_change: Change) -> Judgement:
+    async def hang(_change: RequestedChange) -> AdmissionJudgement:
         await asyncio.Event().wait()
-        return Judgement()
+        return AdmissionJudgement()
 
     async def run() -> None:
         body = json.dumps(admission_review(policy(rules([{}])))).encode()
@@ -142,8 +168,8 @@ def test_without_an_answer_of_the_judge_there_is_none() -> None:
 def test_a_mutation_is_a_patch_unless_it_is_refused(refused: bool) -> None:
     operation = {"op": "add", "path": "/metadata/labels", "value": {}}
 
-    async def mutate(_change: Change) -> Mutation:
-        return Mutation((operation,), Judgement((Refusal("no"),) if refused else ()))
+    async def mutate(_change: RequestedChange) -> Mutation:
+        return Mutation((operation,), AdmissionJudgement((AdmissionRefusal("no"),) if refused else ()))
 
     async def run() -> None:
         pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "shop"}}

@@ -8,7 +8,14 @@ from typing import Any
 import pytest
 
 from eastgate import Settings
-from eastgate.admission.changes import Change, Judgement, Operation, Refusal, answer_to, change_of
+from eastgate.admission.changes import (
+    AdmissionJudgement,
+    AdmissionRefusal,
+    ChangeOperation,
+    RequestedChange,
+    answer_to,
+    change_of,
+)
 from eastgate.admission.reviews import MalformedReviewError
 from eastgate.admission.validation import judge_object
 from eastgate.admission.wording import limit_refusals, limit_warnings
@@ -16,24 +23,24 @@ from tests.admission.reviews import GROUP, Manifest, admission_review, policy, r
 from tests.reports.crds.corpus import samples
 
 
-def judged(review: Manifest) -> Judgement:
+def judged(review: Manifest) -> AdmissionJudgement:
     return judge_object(change_of(review)[1], Settings())
 
 
 def test_a_valid_policy_is_allowed() -> None:
-    assert judged(admission_review(policy(rules([{}])))) == Judgement()
+    assert judged(admission_review(policy(rules([{}])))) == AdmissionJudgement()
 
 
 def test_errors_name_the_code_the_field_and_the_way_out() -> None:
     broken = policy(rules([{"authorizationSource": {"serviceAccounts": ["*"]}}, {"ports": [1]}]))
     said = judged(admission_review(broken))
     assert said.refusals == (
-        Refusal(
+        AdmissionRefusal(
             "EG2025 `*` alone is not a service account; "
             "write <namespace>/* for each namespace, or leave the source out to match anyone",
             "spec.rules[0].authorizationSource.serviceAccounts[0]",
         ),
-        Refusal(
+        AdmissionRefusal(
             "EG1201 unknown field `ports` in a rule; write networkAttributes: {ports: [..]}",
             "spec.rules[1].ports",
         ),
@@ -73,7 +80,7 @@ def test_a_name_that_the_server_will_generate_is_no_error() -> None:
     review = admission_review(policy(rules([{}])))
     review["request"]["object"]["metadata"] = {"generateName": "p-"}
     review["request"]["name"] = ""
-    assert judged(review) == Judgement()
+    assert judged(review) == AdmissionJudgement()
 
 
 def test_the_namespace_of_the_request_counts() -> None:
@@ -116,8 +123,8 @@ def test_what_is_being_deleted_is_not_refused() -> None:
 
 def test_deletion_is_not_refused() -> None:
     review = admission_review(None, BROKEN)
-    assert change_of(review)[1].operation is Operation.DELETE
-    assert judged(review) == Judgement()
+    assert change_of(review)[1].operation is ChangeOperation.DELETE
+    assert judged(review) == AdmissionJudgement()
 
 
 # Kinds
@@ -145,13 +152,13 @@ def test_a_version_that_is_not_read_is_allowed_with_a_warning() -> None:
 
 def test_other_kinds_are_none_of_ours() -> None:
     other = {"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "t"}}
-    assert judged(admission_review(other)) == Judgement()
+    assert judged(admission_review(other)) == AdmissionJudgement()
 
 
 def test_subresources_are_none_of_ours() -> None:
     review = admission_review(BROKEN)
     review["request"]["subResource"] = "status"
-    assert judged(review) == Judgement()
+    assert judged(review) == AdmissionJudgement()
 
 
 def test_what_an_annotation_stands_for_is_validated_too() -> None:
@@ -184,7 +191,7 @@ def test_warnings_are_cut_to_what_a_server_hands_on() -> None:
 
 
 def test_refusals_are_cut() -> None:
-    kept = limit_refusals(Refusal(str(number)) for number in range(100))
+    kept = limit_refusals(AdmissionRefusal(str(number)) for number in range(100))
     assert len(kept) == 33
     assert kept[-1].message == "and 68 more"
 
@@ -226,5 +233,5 @@ def test_what_is_no_review_is_malformed(broken: Any) -> None:
 def test_dry_run_and_user_are_known() -> None:
     review = admission_review(BROKEN)
     review["request"] |= {"dryRun": True, "userInfo": {"username": "ana"}}
-    change: Change = change_of(review)[1]
+    change: RequestedChange = change_of(review)[1]
     assert (change.dry_run, change.user) == (True, "ana")

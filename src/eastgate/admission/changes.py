@@ -13,13 +13,13 @@ from eastgate.cluster.resources import MODE
 from eastgate.records import dataclass
 
 __all__ = [
-    "Change",
-    "Judge",
-    "Judgement",
-    "Mutate",
+    "AdmissionJudgement",
+    "AdmissionRefusal",
+    "ChangeOperation",
+    "JudgeChange",
+    "MutateObject",
     "Mutation",
-    "Operation",
-    "Refusal",
+    "RequestedChange",
     "answer_to",
     "answer_with_patch",
     "change_of",
@@ -30,7 +30,7 @@ _BESIDE_CONTENT = frozenset({"metadata", "status"})
 _UNPROCESSABLE = 422
 
 
-class Operation(StrEnum):
+class ChangeOperation(StrEnum):
     """What is done to an object."""
 
     CREATE = "CREATE"
@@ -40,10 +40,10 @@ class Operation(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class RequestedChange:
     """A change of one object: as it is (`old`), and as it would be (`new`). With `dry_run` nothing is stored."""
 
-    operation: Operation
+    operation: ChangeOperation
     group: str
     version: str
     kind: str
@@ -76,7 +76,7 @@ def _content(manifest: Mapping[str, Any]) -> tuple[dict[str, Any], Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class AdmissionRefusal:
     """A reason to refuse a change, and the field that it is about."""
 
     message: str
@@ -87,17 +87,17 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class AdmissionJudgement:
     """What is said of a change: it is refused for any of the refusals, and allowed with the warnings otherwise."""
 
-    refusals: tuple[Refusal, ...] = ()
+    refusals: tuple[AdmissionRefusal, ...] = ()
     warnings: tuple[str, ...] = ()
 
-    def __or__(self, other: Judgement) -> Judgement:
-        return Judgement((*self.refusals, *other.refusals), (*self.warnings, *other.warnings))
+    def __or__(self, other: AdmissionJudgement) -> AdmissionJudgement:
+        return AdmissionJudgement((*self.refusals, *other.refusals), (*self.warnings, *other.warnings))
 
 
-Judge = Callable[[Change], Awaitable[Judgement]]
+JudgeChange = Callable[[RequestedChange], Awaitable[AdmissionJudgement]]
 """Says what a change does beside everything else in the cluster."""
 
 
@@ -106,32 +106,32 @@ class Mutation:
     """What becomes of a new object: the operations of a JSON patch, and what is said of it."""
 
     patch: tuple[Mapping[str, Any], ...] = ()
-    judgement: Judgement = Judgement()
+    judgement: AdmissionJudgement = AdmissionJudgement()
 
 
-Mutate = Callable[[Change], Awaitable[Mutation]]
+MutateObject = Callable[[RequestedChange], Awaitable[Mutation]]
 """Says how a new object is changed before it is stored."""
 
 
-def change_of(review: Any) -> tuple[str, Change]:
+def change_of(review: Any) -> tuple[str, RequestedChange]:
     """Return the uid and the change of an AdmissionReview. Raises MalformedReviewError."""
     request = request_of(review, _API_VERSION, _KIND, {"kind": Mapping, "operation": str})
     kind = request["kind"]
     if not isinstance(kind.get("kind"), str) or not isinstance(kind.get("version"), str):
         raise MalformedReviewError("the request does not say of which kind its object is")
     try:
-        operation = Operation(request["operation"])
+        operation = ChangeOperation(request["operation"])
     except ValueError:
         raise MalformedReviewError("there is no such operation") from None
-    change = Change(
+    change = RequestedChange(
         operation,
         _text(kind.get("group")),
         kind["version"],
         kind["kind"],
         _text(request.get("namespace")) or None,
         _text(request.get("name")),
-        _object(request, "oldObject", needed=operation in (Operation.UPDATE, Operation.DELETE)),
-        _object(request, "object", needed=operation in (Operation.CREATE, Operation.UPDATE)),
+        _object(request, "oldObject", needed=operation in (ChangeOperation.UPDATE, ChangeOperation.DELETE)),
+        _object(request, "object", needed=operation in (ChangeOperation.CREATE, ChangeOperation.UPDATE)),
         _text(request.get("subResource")) or None,
         _text(_mapping(request.get("userInfo")).get("username")),
         request.get("dryRun") is True,
@@ -139,7 +139,7 @@ def change_of(review: Any) -> tuple[str, Change]:
     return request["uid"], change
 
 
-def answer_to(uid: str, change: Change, judgement: Judgement) -> dict[str, Any]:
+def answer_to(uid: str, change: RequestedChange, judgement: AdmissionJudgement) -> dict[str, Any]:
     """Return the AdmissionReview that answers with a judgement."""
     response: dict[str, Any] = {"uid": uid, "allowed": not judgement.refusals}
     if judgement.warnings:
@@ -150,7 +150,7 @@ def answer_to(uid: str, change: Change, judgement: Judgement) -> dict[str, Any]:
 
 
 def answer_with_patch(
-    uid: str, change: Change, judgement: Judgement, patch: Sequence[Mapping[str, Any]]
+    uid: str, change: RequestedChange, judgement: AdmissionJudgement, patch: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
     """Return the AdmissionReview that answers with a judgement, and a patch where it allows."""
     answer = answer_to(uid, change, judgement)
@@ -160,7 +160,7 @@ def answer_with_patch(
     return answer
 
 
-def _status(change: Change, refusals: tuple[Refusal, ...]) -> dict[str, Any]:
+def _status(change: RequestedChange, refusals: tuple[AdmissionRefusal, ...]) -> dict[str, Any]:
     causes = [
         {"reason": "FieldValueInvalid", "message": refusal.message}
         | ({"field": refusal.field} if refusal.field else {})

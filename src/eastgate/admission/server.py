@@ -17,7 +17,7 @@ _HANDSHAKE_SECONDS = 10.0
 
 
 class WebhookServer:
-    """Serves webhooks over TLS. Use it with `async with`."""
+    """Serves webhooks over TLS, and closes them at its end. Use it with `async with`."""
 
     def __init__(
         self,
@@ -29,6 +29,7 @@ class WebhookServer:
         limits: HttpLimits = LIMITS,
         grace: float = 10.0,
     ) -> None:
+        self._webhooks = webhooks
         self._http = HttpServer(webhooks.answer, limits)
         self._context = context
         self._host = host
@@ -61,3 +62,4 @@ class WebhookServer:
             self._server.close()
             await self._http.drain(self._grace)
             await self._server.wait_closed()
+            self._webhooks.close()

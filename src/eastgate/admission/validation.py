@@ -1,6 +1,6 @@
 """Validation of an object by itself, with the readers that read it from files and from the cluster.
 
-Errors refuse a policy, and are warnings about anything else. What needs the rest of the cluster is for a `Judge`.
+Errors refuse a policy, and are warnings about anything else. What needs the rest of the cluster is for a `JudgeChange`.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from eastgate import dialects
-from eastgate.admission.changes import Change, Judgement
+from eastgate.admission.changes import AdmissionJudgement, RequestedChange
 from eastgate.admission.conversion.objects import original_in
 from eastgate.admission.fields import field_at, root_of
+from eastgate.admission.storing import stored_form
 from eastgate.admission.wording import refusal_of, warning_of
 from eastgate.api.authority import Authority
 from eastgate.api.reading import Manifests
@@ -52,39 +53,39 @@ class _Examination:
     others: tuple[_Remark, ...] = ()
 
 
-def judge_object(change: Change, settings: Settings) -> Judgement:
+def judge_object(change: RequestedChange, settings: Settings) -> AdmissionJudgement:
     """Say what is wrong with the object that a change results in; nothing where it deletes one.
 
     A change that leaves the meaning of an object as it is, is refused only for errors that the object did not have: one
     that was stored before a rule became stricter can still be labelled, and finalized.
     """
     if change.new is None or change.subresource is not None:
-        return Judgement()
+        return AdmissionJudgement()
     registry = dialects.registered()
     key = (change.group, change.version, change.kind)
     if key not in registry.read and not uses(change.api_version, change.kind):
         read = sorted(version for group, version, kind in registry.read if (group, kind) == (change.group, change.kind))
         if not read:
-            return Judgement()
+            return AdmissionJudgement()
         text = f"Eastgate does not read {change.kind} of {change.api_version}, only {' and '.join(read)}"
-        return Judgement(warnings=(text,))
+        return AdmissionJudgement(warnings=(text,))
     examined = _examine(change.new, change, settings)
     refusals, tolerated = list(examined.errors), list[_Remark]()
     if key not in registry.read:
         refusals, tolerated = [], refusals
-    elif change.keeps_meaning and change.old is not None:
+    elif change.old is not None and stored_form(change).keeps_meaning:
         known = {error.identity for error in _examine(change.old, change, settings).errors}
         refusals = [error for error in examined.errors if error.identity not in known]
         tolerated = [error for error in examined.errors if error.identity in known]
     if change.is_being_deleted:
         refusals, tolerated = [], [*tolerated, *refusals]
-    return Judgement(
+    return AdmissionJudgement(
         tuple(refusal_of(error.about, error.field) for error in refusals),
         tuple(warning_of(remark.about, remark.field) for remark in (*tolerated, *examined.others)),
     )
 
 
-def _examine(manifest: Mapping[str, Any], change: Change, settings: Settings) -> _Examination:
+def _examine(manifest: Mapping[str, Any], change: RequestedChange, settings: Settings) -> _Examination:
     """Read an object, and the policy that it stands for where an annotation holds that in another version."""
     examined = _read(_named(manifest, change), settings, change.namespace)
     original = original_in(manifest) if not examined.errors else None
@@ -101,7 +102,7 @@ def _in_annotation(remark: _Remark, original: Mapping[str, Any]) -> _Remark:
     return _Remark(remark.about, f"{version}:{remark.field}" if remark.field else None)
 
 
-def _named(manifest: Mapping[str, Any], change: Change) -> dict[str, Any]:
+def _named(manifest: Mapping[str, Any], change: RequestedChange) -> dict[str, Any]:
     """Return an object as it would be stored: with a name and a namespace, and without what the server notes itself."""
     metadata = {key: value for key, value in dict(manifest.get("metadata") or {}).items() if key != "managedFields"}
     if not metadata.get("name"):

@@ -6,14 +6,25 @@ import asyncio
 import json
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Any
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, ParamSpec, TypeVar
 from urllib.parse import urlsplit
 
 from eastgate import dialects
-from eastgate.admission.changes import Change, Judge, Judgement, Mutate, answer_to, answer_with_patch, change_of
+from eastgate.admission.changes import (
+    AdmissionJudgement,
+    JudgeChange,
+    MutateObject,
+    RequestedChange,
+    answer_to,
+    answer_with_patch,
+    change_of,
+)
 from eastgate.admission.configuration import INJECT, VALIDATE
 from eastgate.admission.conversion import answer_conversion
 from eastgate.admission.reviews import MalformedReviewError
+from eastgate.admission.storing import stored_form
 from eastgate.admission.validation import judge_object
 from eastgate.admission.wording import limit_refusals, limit_warnings
 from eastgate.authorizer.http_server import ServedRequest, ServedResponse
@@ -25,31 +36,34 @@ CONVERT = "/convert"
 
 _LOG = logging.getLogger(__name__)
 _JSON = (("content-type", "application/json"),)
-_AT_ONCE = 8  # reviews that are worked on; others wait
+_THREADS = 4
 
+P = ParamSpec("P")
+T = TypeVar("T")
 Answer = Callable[[Any], Awaitable[dict[str, Any]]]
 
 
 class Webhooks:
     """Answers reviews.
 
-    `judge` is asked about changes that are valid by themselves, `mutate` about pods. A review that takes longer than so
-    many seconds, or fails, gets an error for its answer: the `failurePolicy` of the webhook says what follows.
+    `judge` is asked about changes that are valid by themselves, as they are stored; `mutate` about pods. A review that
+    takes longer than so many seconds, or fails, gets an error for its answer: the `failurePolicy` of the webhook says
+    what follows.
     """
 
     def __init__(
         self,
         settings: Settings | None = None,
         *,
-        judge: Judge | None = None,
-        mutate: Mutate | None = None,
+        judge: JudgeChange | None = None,
+        mutate: MutateObject | None = None,
         seconds: float = 9.0,
         conversion_seconds: float = 28.0,
     ) -> None:
         self.settings = settings or Settings()
         self._judge = judge
         self._mutate = mutate
-        self._at_once = asyncio.Semaphore(_AT_ONCE)
+        self._workers = ThreadPoolExecutor(_THREADS, "webhooks")
         self._paths: dict[str, tuple[Answer, float]] = {
             VALIDATE: (self.validate, seconds),
             INJECT: (self.inject, seconds),
@@ -65,9 +79,9 @@ class Webhooks:
             return _refuse(405, "send a review with POST")
         answer, seconds = webhook
         try:
-            async with asyncio.timeout(seconds), self._at_once:
-                review = await asyncio.to_thread(_decode, request.body)
-                return ServedResponse(200, _JSON, await asyncio.to_thread(_encode, await answer(review)))
+            async with asyncio.timeout(seconds):
+                review = await self._work(_decode, request.body)
+                return ServedResponse(200, _JSON, await self._work(_encode, await answer(review)))
         except MalformedReviewError as error:
             return _refuse(400, str(error))
         except TimeoutError:
@@ -75,27 +89,37 @@ class Webhooks:
             return _refuse(504, "the review was not finished in time")
 
     async def validate(self, review: Any) -> dict[str, Any]:
-        """Judge a change by itself; then, where it means something, beside everything else."""
+        """JudgeChange a change by itself; then, where it means something, beside everything else."""
         uid, change = change_of(review)
-        judgement = await asyncio.to_thread(judge_object, change, self.settings)
-        if not judgement.refusals and self._judge is not None and _means_something(change):
-            judgement |= await self._judge(change)
+        judgement = await self._work(judge_object, change, self.settings)
+        if not judgement.refusals and self._judge is not None:
+            stored = await self._work(stored_form, change)
+            if _means_something(stored):
+                judgement |= await self._judge(stored)
         return answer_to(uid, change, _limited(judgement))
 
     async def inject(self, review: Any) -> dict[str, Any]:
-        """Change a pod as `mutate` says; without one, not at all."""
+        """RequestedChange a pod as `mutate` says; without one, not at all."""
         uid, change = change_of(review)
         if self._mutate is None:
-            return answer_to(uid, change, Judgement())
+            return answer_to(uid, change, AdmissionJudgement())
         mutation = await self._mutate(change)
         return answer_with_patch(uid, change, _limited(mutation.judgement), mutation.patch)
 
     async def convert(self, review: Any) -> dict[str, Any]:
         """Convert the objects of a review."""
-        return await asyncio.to_thread(answer_conversion, review)
+        return await self._work(answer_conversion, review)
+
+    def close(self) -> None:
+        """Begin no more work."""
+        self._workers.shutdown(wait=False, cancel_futures=True)
+
+    async def _work(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run what takes a while in a thread of ours: others may be busy with the whole cluster."""
+        return await asyncio.get_running_loop().run_in_executor(self._workers, partial(function, *args, **kwargs))
 
 
-def _means_something(change: Change) -> bool:
+def _means_something(change: RequestedChange) -> bool:
     """Return whether a change can change decisions. Labels of what is no policy may be what policies select."""
     if change.subresource is not None or change.is_being_deleted:
         return False
@@ -103,8 +127,8 @@ def _means_something(change: Change) -> bool:
     return not (is_policy and change.keeps_meaning)
 
 
-def _limited(judgement: Judgement) -> Judgement:
-    return Judgement(limit_refusals(judgement.refusals), limit_warnings(judgement.warnings))
+def _limited(judgement: AdmissionJudgement) -> AdmissionJudgement:
+    return AdmissionJudgement(limit_refusals(judgement.refusals), limit_warnings(judgement.warnings))
 
 
 def _decode(body: bytes) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from eastgate.admission.changes import Refusal
+from eastgate.admission.changes import AdmissionRefusal
 from eastgate.diagnostics import Diagnostic
 from eastgate.diagnostics.printable import printable
 from eastgate.dialects.linting import Finding
@@ -19,10 +19,10 @@ _MOST_REFUSALS = 32
 _LONGEST_REFUSAL = 1024
 
 
-def refusal_of(about: Diagnostic | Finding, field: str | None) -> Refusal:
+def refusal_of(about: Diagnostic | Finding, field: str | None) -> AdmissionRefusal:
     """Return the refusal for an error."""
     help_ = f"; {about.help}" if about.help else ""
-    return Refusal(_cut(printable(f"{about.code.id} {about.message}{help_}"), _LONGEST_REFUSAL), field)
+    return AdmissionRefusal(_cut(printable(f"{about.code.id} {about.message}{help_}"), _LONGEST_REFUSAL), field)
 
 
 def warning_of(about: Diagnostic | Finding, field: str | None) -> str:
@@ -42,11 +42,11 @@ def limit_warnings(warnings: Iterable[str]) -> tuple[str, ...]:
     return (*kept, f"{left_out} more: see `eastgate lint`") if left_out else tuple(kept)
 
 
-def limit_refusals(refusals: Iterable[Refusal]) -> tuple[Refusal, ...]:
+def limit_refusals(refusals: Iterable[AdmissionRefusal]) -> tuple[AdmissionRefusal, ...]:
     """Return the first refusals; the last says how many there are beyond them."""
     distinct = list(dict.fromkeys(refusals))
     left_out = len(distinct) - _MOST_REFUSALS
-    return (*distinct[:_MOST_REFUSALS], Refusal(f"and {left_out} more")) if left_out > 0 else tuple(distinct)
+    return (*distinct[:_MOST_REFUSALS], AdmissionRefusal(f"and {left_out} more")) if left_out > 0 else tuple(distinct)
 
 
 def _cut(text: str, longest: int) -> str:

@@ -10,7 +10,7 @@ from eastgate.convert.selectors import write_selector
 from eastgate.manifests import Plain
 from eastgate.records import dataclass
 
-__all__ = ["EVERY_POD", "Cover", "cover"]
+__all__ = ["EVERY_POD", "TargetCover", "cover"]
 
 _MOST_VALUES = 64  # of a requirement, as the definitions have it
 
@@ -18,22 +18,22 @@ EVERY_POD: dict[str, Plain] = {"group": "", "kind": "Pod", "selector": {}}
 
 
 @dataclass(frozen=True, slots=True)
-class Cover:
+class TargetCover:
     """A target that covers others; an `exact` one covers nothing else."""
 
     target: dict[str, Plain]
     exact: bool
 
 
-def cover(targets: Sequence[PodsTarget | TargetedService]) -> Cover:
+def cover(targets: Sequence[PodsTarget | TargetedService]) -> TargetCover:
     """Return one target for all of these. Which pods a Service has is not known here: every pod covers them."""
     services = {target.name for target in targets if isinstance(target, TargetedService)}
     selectors = list(dict.fromkeys(_requirements(target) for target in targets if isinstance(target, PodsTarget)))
     if not services:
         return _cover_pods(selectors)
     if len(services) == 1 and not selectors:
-        return Cover({"group": "", "kind": "Service", "name": next(iter(services))}, exact=True)
-    return Cover(dict(EVERY_POD), exact=frozenset() in selectors)
+        return TargetCover({"group": "", "kind": "Service", "name": next(iter(services))}, exact=True)
+    return TargetCover(dict(EVERY_POD), exact=frozenset() in selectors)
 
 
 def _requirements(target: PodsTarget) -> frozenset[Requirement]:
@@ -41,15 +41,15 @@ def _requirements(target: PodsTarget) -> frozenset[Requirement]:
     return target.selector.expressions | frozenset(labels)
 
 
-def _cover_pods(selectors: Sequence[frozenset[Requirement]]) -> Cover:
+def _cover_pods(selectors: Sequence[frozenset[Requirement]]) -> TargetCover:
     """ALL requirements of a selector hold, so that those which all selectors share hold for every pod of ANY."""
     shared = frozenset.intersection(*selectors)
     if shared in selectors:
-        return Cover(_target(shared), exact=True)
+        return TargetCover(_target(shared), exact=True)
     rests = [selector - shared for selector in selectors]
     merged = [requirement for key in _keys_of_all(rests) if (requirement := _either(rests, key)) is not None]
     exact = len(merged) == 1 and all(len(rest) == 1 for rest in rests)
-    return Cover(_target(shared.union(merged)), exact)
+    return TargetCover(_target(shared.union(merged)), exact)
 
 
 def _keys_of_all(rests: Sequence[frozenset[Requirement]]) -> list[str]:

@@ -22,7 +22,7 @@ from collections.abc import Mapping
 from enum import Enum, auto
 from typing import Any
 
-from eastgate.admission.conversion.covering import EVERY_POD, Cover, cover
+from eastgate.admission.conversion.covering import EVERY_POD, TargetCover, cover
 from eastgate.admission.conversion.nodes import node_of
 from eastgate.cluster import World
 from eastgate.convert import gep_writing
@@ -34,13 +34,14 @@ from eastgate.manifests import Document
 from eastgate.records import dataclass
 from eastgate.settings import MeshMode, Settings
 
-__all__ = ["KIND", "VERSIONS", "Form", "Narrowing", "form_in"]
+__all__ = ["KIND", "STORED", "VERSIONS", "Form", "Narrowing", "form_in"]
 
 _LOG = logging.getLogger(__name__)
 
 KIND = (gep3779.GROUP, gep_writing.AUTHORIZATION_POLICY)
 _OLD, _NEW = "v1alpha1", "v1alpha2"
 VERSIONS = (_OLD, _NEW)
+STORED = _NEW
 _RULES = {_OLD: "tcpRules", _NEW: "rules"}
 _WRITERS = {_OLD: gep_writing.v1alpha1, _NEW: gep_writing.v1alpha2}
 # Some targets fit the level in one kind of mesh only. Which one this is does not matter here.
@@ -86,7 +87,7 @@ def _form_in(version: str, spec: object, namespace: str) -> Form:
     if version == _NEW:
         targets = spec["targetRefs"]
         return Form(written[0] | {"targetRefs": targets if isinstance(targets, list) else [targets]})
-    covering = cover(gep.targets) if len(gep.targets) > 1 else Cover(dict(spec["targetRefs"][0]), exact=True)
+    covering = cover(gep.targets) if len(gep.targets) > 1 else TargetCover(dict(spec["targetRefs"][0]), exact=True)
     if gep.is_application:
         return _closed(version, covering.target, Narrowing.APPLICATION)
     if covering.exact:
