@@ -16,7 +16,8 @@ from eastgate.admission.conversion.objects import NARROWED, spec_annotation
 from eastgate.admission.reviews import MalformedReviewError
 from eastgate.reach.differences import AuthorityComparison, DoubtReason, compare
 from eastgate.settings import MeshMode
-from tests.convert.crowds import crowds
+from tests.admission.neighbours import LABELS, neighbours
+from tests.convert.crowds import crowds, pod
 from tests.reports.crds.api_server import refusals
 from tests.reports.crds.corpus import samples
 from tests.worlds import generate
@@ -327,7 +328,7 @@ def compared(manifests: list[Manifest], version: str, chosen: Settings) -> tuple
 
 
 @settings(max_examples=150, deadline=None)
-@given(situation=crowds() | situations(), version=st.sampled_from([OLD, OLD, NEW]))
+@given(situation=neighbours() | crowds() | situations(), version=st.sampled_from([OLD, OLD, NEW]))
 def test_no_form_allows_more(situation: tuple[list[Manifest], Settings], version: str) -> None:
     manifests, chosen = situation
     stored = [as_stored(each) if is_convertible(each) else each for each in manifests]
@@ -338,3 +339,20 @@ def makes_http(manifest: Manifest) -> bool:
     """An audited policy denies nothing in any version; at APPLICATION it makes the proxy refuse what is bad HTTP."""
     level = str(manifest.get("spec", {}).get("enforcementLevel", ""))
     return notes_of(manifest).get("eastgate.dev/mode") == "audit" and level.lower() == "application"
+
+
+def test_a_denial_that_gets_wider_does_not_end_a_baseline() -> None:
+    """On a pod that only the baseline closes, a DENY of others would leave the rest open with denyOnly: allow."""
+    spec = {"targetRefs": [pods(app="web"), pods(tier="1")], "action": "DENY", "rules": [CALLER]}
+    closed = {"tier": "Baseline", "priority": 1, "action": "DENY", "rules": [{}]}
+    manifests = [
+        *(pod(f"p{number}", labels, [80]) for number, labels in enumerate(LABELS)),
+        policy(spec, namespace="a"),
+        {
+            "apiVersion": "eastgate.dev/v1alpha1",
+            "kind": "ClusterAuthorizationPolicy",
+            "metadata": {"name": "baseline"},
+            "spec": closed,
+        },
+    ]
+    assert compared(manifests, OLD, Settings.from_mapping({"denyOnly": "allow"}))[1]

@@ -99,7 +99,7 @@ class Webhooks:
         return answer_to(uid, change, _limited(judgement))
 
     async def inject(self, review: Any) -> dict[str, Any]:
-        """RequestedChange a pod as `mutate` says; without one, not at all."""
+        """Change a pod as `mutate` says; without one, not at all."""
         uid, change = change_of(review)
         if self._mutate is None:
             return answer_to(uid, change, AdmissionJudgement())
