@@ -1,1 +1,1 @@
-"""Everything that runs in the cluster."""
+"""Eastgate in a cluster: what it watches becomes what proxies enforce, and what statuses say of it."""
