@@ -42,9 +42,8 @@ def known_identities(world: World, settings: Settings) -> frozenset[str]:
 def ports_of(world: World, workload: Workload) -> frozenset[int]:
     """Return the TCP ports that a workload declares, and those that Services lead to."""
     ports = {port.number for port in workload.ports if port.protocol == "TCP"}
-    for service in world.services.values():
-        if workload.key in world.pods_of(f"{service.namespace}/{service.name}"):
-            ports |= set(world.target_ports(service, None, workload))
+    for key in world.services_of(workload.key):
+        ports |= set(world.target_ports(world.services[key], None, workload))
     return frozenset(ports)
 
 
@@ -64,18 +63,19 @@ def upstreams(world: World, sites: Mapping[str, ProxySite], settings: Settings, 
 def endpoints_of(
     service: Service, port: int, world: World, sites: Mapping[str, ProxySite], settings: Settings
 ) -> tuple[tuple[SocketAddress, ...], frozenset[str]]:
-    """Return the sidecars behind a port of a Service, and their identities."""
-    endpoints: list[SocketAddress] = []
+    """Return the sidecars behind a port of a Service that are ready, or all where none is, and all identities."""
+    ready: list[SocketAddress] = []
+    unready: list[SocketAddress] = []
     identities: set[str] = set()
     for key in sorted(world.pods_of(f"{service.namespace}/{service.name}")):
         if key not in sites:
             continue
         pod, site = world.workloads[key], sites[key]
         bound = [site.ports[number] for number in world.target_ports(service, port, pod) if number in site.ports]
-        endpoints += [SocketAddress(site.address, number) for number in bound]
+        (ready if pod.ready else unready).extend(SocketAddress(site.address, number) for number in bound)
         identity = identity_of(pod, settings)
         identities |= {identity} if identity is not None else set()
-    return tuple(endpoints), frozenset(identities)
+    return tuple(ready or unready), frozenset(identities)
 
 
 def _hosts(service: Service, port: int, namespace: str, settings: Settings, *, bare: bool) -> Iterator[str]:

@@ -111,8 +111,9 @@ class _Accepted:
 class Ledger:
     """The record of one proxy. It outlives the proxy's streams."""
 
-    def __init__(self, node: str) -> None:
+    def __init__(self, node: str, resources_of: str | None = None) -> None:
         self.node = node
+        self.resources_of = node if resources_of is None else resources_of
         self.connected_since: datetime | None = None
         self.rejections: dict[ResourceKey, ResourceRejection] = {}
         self._accepted: dict[ResourceKey, _Accepted] = {}
@@ -214,7 +215,7 @@ class Ledger:
         return rejection.version if rejection is not None else None
 
     def snapshot(self, store: Store, settled: bool) -> ProxyStatus:
-        wanted = {resource.key: resource.version for resource in store.resources(self.node)}
+        wanted = {resource.key: resource.version for resource in store.resources(self.resources_of)}
         resources = tuple(
             self._status(key, wanted.get(key))
             for key in sorted(wanted.keys() | self._accepted.keys() | self.rejections.keys())
