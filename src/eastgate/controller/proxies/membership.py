@@ -14,7 +14,17 @@ from eastgate.envoy.server.authentication import AuthenticatedProxy, Authenticat
 from eastgate.mesh.gateways import gateway_node
 from eastgate.records import dataclass
 
-__all__ = ["GATEWAY_CLASS", "GATEWAY_LABEL", "PROXY_LABEL", "SIDECAR", "PodIdentity", "find_pod", "gateway_of_pod", "identify", "split_proxy"]
+__all__ = [
+    "GATEWAY_CLASS",
+    "GATEWAY_LABEL",
+    "PROXY_LABEL",
+    "SIDECAR",
+    "PodIdentity",
+    "find_pod",
+    "gateway_of_pod",
+    "identify",
+    "split_proxy",
+]
 
 PROXY_LABEL: Final = "eastgate.dev/proxy"
 SIDECAR: Final = "sidecar"
