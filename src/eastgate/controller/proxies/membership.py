@@ -17,6 +17,7 @@ from eastgate.records import dataclass
 __all__ = [
     "GATEWAY_CLASS",
     "GATEWAY_LABEL",
+    "GATEWAY_PREFIX",
     "PROXY_LABEL",
     "SIDECAR",
     "PodIdentity",
@@ -31,7 +32,7 @@ SIDECAR: Final = "sidecar"
 GATEWAY_LABEL: Final = "eastgate.dev/gateway"
 GATEWAY_CLASS: Final = "eastgate"
 _OWNERS: Final = ("Deployment", "Gateway")  # kinds
-_PREFIX: Final = gateway_node("", "").removesuffix("/")
+GATEWAY_PREFIX: Final = gateway_node("", "").removesuffix("/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,4 +93,4 @@ def gateway_of_pod(world: World, pod: Workload) -> Gateway | None:
 
 def split_proxy(proxy: str) -> str:
     """Return the node of a proxy by its name on the wire: pods of a Gateway share the Gateway's."""
-    return proxy.rpartition("/")[0] if proxy.startswith(_PREFIX) else proxy
+    return proxy.rpartition("/")[0] if proxy.startswith(GATEWAY_PREFIX) else proxy

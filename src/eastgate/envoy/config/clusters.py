@@ -114,7 +114,7 @@ def app_resources(port: int, app: SocketAddress) -> tuple[XdsResource, ...]:
     return cluster_resource(name, config), _endpoints(name, [app]), routes
 
 
-def upstream_resources(upstreams: Iterable[Upstream], source: str) -> Iterator[XdsResource]:
+def upstream_resources(upstreams: Iterable[Upstream], source: str | None) -> Iterator[XdsResource]:
     """Yield the clusters of other workloads, and the routes to them by host. `source`: the address to call from."""
     hosts = []
     for upstream in upstreams:
@@ -123,11 +123,15 @@ def upstream_resources(upstreams: Iterable[Upstream], source: str) -> Iterator[X
     yield _route("outbound", hosts)
 
 
-def service_resources(name: str, upstream: Upstream, source: str, *, http2: bool = False) -> Iterator[XdsResource]:
-    """Yield the cluster of a Service's port, over mTLS, verified by the account that each sidecar should have.
+@lru_cache(maxsize=16384)
+def service_resources(
+    name: str, upstream: Upstream, source: str | None, *, http2: bool = False
+) -> tuple[XdsResource, ...]:
+    """Return the cluster of a Service's port, over mTLS, verified by the account that each sidecar should have.
 
-    `source` is the address to call them from, which identifies the workload to them.
+    `source` is the address to call them from, which identifies the workload to them; None: any.
     """
+    bound = {"upstream_bind_config": {"source_address": {"address": source, "port_value": 0}}} if source else {}
     names = [{"san_type": "URI", "matcher": {"exact": identity}} for identity in sorted(upstream.identities)]
     context = typed(
         "envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext",
@@ -139,17 +143,17 @@ def service_resources(name: str, upstream: Upstream, source: str, *, http2: bool
             },
         },
     )
-    yield cluster_resource(
+    cluster = cluster_resource(
         name,
         {
             "type": "EDS",
             "eds_cluster_config": {"eds_config": ADS},
             "transport_socket": filter_("tls", context),
-            "upstream_bind_config": {"source_address": {"address": source, "port_value": 0}},
+            **bound,
             **(options(HTTP2) if http2 else {}),
         },
     )
-    yield _endpoints(name, upstream.endpoints)
+    return cluster, _endpoints(name, upstream.endpoints)
 
 
 def options(protocol: Plain) -> Plain:

@@ -91,8 +91,8 @@ def _route(leg: Leg, scheme: str, port: int) -> Plain:
     return route | {"route": action} | header_changes(destination.filters)
 
 
-def leg_resources(legs: Iterable[Leg], source: str) -> Iterator[XdsResource]:
-    """Yield the clusters of servers. `source` is the address that the gateway calls them from."""
+def leg_resources(legs: Iterable[Leg], source: str | None) -> Iterator[XdsResource]:
+    """Yield the clusters of servers. `source` is the address that the gateway calls them from; None: any."""
     seen: set[str] = set()
     for leg in legs:
         if leg.to is None or leg.cluster is None or leg.cluster in seen:

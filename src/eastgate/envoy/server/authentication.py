@@ -54,7 +54,7 @@ class Authenticator(Protocol):
         ...
 
     async def authenticate(self, credentials: Credentials, node_id: str) -> AuthenticatedProxy:
-        """Return which proxy it is that shows these credentials and says to be `node_id`. Raises AuthenticationError."""
+        """Return which proxy shows these credentials and says to be `node_id`. Raises AuthenticationError."""
         ...
 
     def on_revoke(self, callback: Callable[[str], None]) -> Callable[[], None]:

@@ -9,7 +9,16 @@ from typing import TypeAlias
 from eastgate.envoy.server.status import ResourceRejection
 from eastgate.records import dataclass
 
-__all__ = ["Acked", "Connected", "Disconnected", "Events", "OnServerEvent", "ResourceRejected", "ServerEvent", "Settled"]
+__all__ = [
+    "Acked",
+    "Connected",
+    "Disconnected",
+    "Events",
+    "OnServerEvent",
+    "ResourceRejected",
+    "ServerEvent",
+    "Settled",
+]
 
 _LOG = logging.getLogger(__name__)
 

@@ -203,7 +203,9 @@ class Stream:
         if any(subscription.in_flight is not None for subscription in self._types.values()):
             return False
         awaited = {*_WILDCARD, *self._asked_before} if self._same_process else _WILDCARD
-        return all(type_url in self._types or not self._store.of_type(self.resources_of, type_url) for type_url in awaited)
+        return all(
+            type_url in self._types or not self._store.of_type(self.resources_of, type_url) for type_url in awaited
+        )
 
     def close(self) -> None:
         """End the stream. What was in flight may have been applied; the proxy's next claim will tell."""
