@@ -23,7 +23,13 @@ from eastgate.dialects import Policy
 from eastgate.engine.compiled import Program
 from eastgate.envoy.config.gateway_filters import gateway_resources
 from eastgate.envoy.config.gateway_port import gateway_port_resources
-from eastgate.envoy.config.gateway_routes import Leg, authorizer_resources, leg_resources
+from eastgate.envoy.config.gateway_routes import (
+    AuthorizerService,
+    Leg,
+    authorizer_resources,
+    authorizer_service_resources,
+    leg_resources,
+)
 from eastgate.envoy.config.inbound_port import InboundPort
 from eastgate.envoy.config.secrets import OPTIONAL_TRUST, optional_trust_secret, svid_secret, trust_secret
 from eastgate.envoy.config.sidecar import inbound_resources, shared_resources
@@ -98,7 +104,7 @@ class Enforcement:
         *,
         by_address: bool = False,
         tokens: TokenIdentity | None = None,
-        authorizer: AuthorizerSockets | None = None,
+        authorizer: AuthorizerSockets | AuthorizerService | None = None,
         session_key: str | None = None,
     ) -> None:
         self.authority = authority
@@ -306,7 +312,7 @@ class Enforcement:
     def _gateway_resources(self, node: str) -> list[XdsResource]:
         site, world = self.gateways[node], self.authority.world
         trust = [secret for secret in self._secrets.get(node, {}).values() if secret.name in (TRUST[1], OPTIONAL_TRUST)]
-        published: list[XdsResource] = list(authorizer_resources(*self._authorizer)) if self._authorizer else []
+        published = list(self._authorizer_resources())
         legs: list[Leg] = []
         self._closures.keep(node, site.ports)
         ends_requests = self.authority.settings.open_requests is OpenRequests.END
@@ -340,6 +346,12 @@ class Enforcement:
                 self._closures.closed[node, port] = closure
             legs += of_port
         return [*published, *leg_resources(legs, site.source)]
+
+    def _authorizer_resources(self) -> Iterator[XdsResource]:
+        if isinstance(self._authorizer, AuthorizerService):
+            yield from authorizer_service_resources(self._authorizer)
+        elif self._authorizer is not None:
+            yield from authorizer_resources(*self._authorizer)
 
     def port_plan(self, node: str, port: int) -> PortPlan:
         """Return the plan of a port, of a workload or of a gateway."""

@@ -21,6 +21,7 @@ __all__ = [
     "app_resources",
     "cluster_resource",
     "internal_cluster",
+    "mutual_tls",
     "options",
     "service_resources",
     "upstream_resources",
@@ -132,17 +133,7 @@ def service_resources(
     `source` is the address to call them from, which identifies the workload to them; None: any.
     """
     bound = {"upstream_bind_config": {"source_address": {"address": source, "port_value": 0}}} if source else {}
-    names = [{"san_type": "URI", "matcher": {"exact": identity}} for identity in sorted(upstream.identities)]
-    context = typed(
-        "envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext",
-        common_tls_context={
-            "tls_certificate_sds_secret_configs": [{"name": "svid", "sds_config": ADS}],
-            "combined_validation_context": {
-                "default_validation_context": {"match_typed_subject_alt_names": names},
-                "validation_context_sds_secret_config": {"name": "trust", "sds_config": ADS},
-            },
-        },
-    )
+    context = mutual_tls(upstream.identities)
     cluster = cluster_resource(
         name,
         {
@@ -154,6 +145,22 @@ def service_resources(
         },
     )
     return cluster, _endpoints(name, upstream.endpoints)
+
+
+def mutual_tls(identities: Iterable[str]) -> Plain:
+    """Return TLS with the SVID of the proxy, to a peer that proves one of these identities."""
+    names = [{"san_type": "URI", "matcher": {"exact": identity}} for identity in sorted(identities)]
+    return typed(
+        "envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext",
+        common_tls_context={
+            "tls_params": {"tls_maximum_protocol_version": "TLSv1_3"},
+            "tls_certificate_sds_secret_configs": [{"name": "svid", "sds_config": ADS}],
+            "combined_validation_context": {
+                "default_validation_context": {"match_typed_subject_alt_names": names},
+                "validation_context_sds_secret_config": {"name": "trust", "sds_config": ADS},
+            },
+        },
+    )
 
 
 def options(protocol: Plain) -> Plain:
