@@ -167,7 +167,7 @@ class TestReplacingTheRoot:
             assert await two.rotate()
             return secret
 
-        api.get = get_and_lose  # type: ignore[method-assign]
+        api.get = get_and_lose  # type: ignore[method-assign,assignment]
         assert not asyncio.run(one.rotate())
         asyncio.run(one.refresh())
         assert one.source.bundles == two.source.bundles

@@ -114,12 +114,18 @@ def authority(*objects: Plain) -> Authority:
 
 
 def token(
-    name: str, *, namespace: str = "shop", account: str = "default", uid: str | None = None, **claims: Any
+    name: str,
+    *,
+    namespace: str = "shop",
+    account: str = "default",
+    uid: str | None = None,
+    bound: Plain | None = None,
+    **claims: Any,
 ) -> str:
     """A token that says to be that of a pod, signed by nobody."""
     of_pod = {"name": name, "uid": uid or f"uid-{name}"}
-    bound = {"namespace": namespace, "pod": of_pod, "serviceaccount": {"name": account, "uid": "0"}}
-    body = {"aud": ["eastgate"], "exp": 2000.0, "kubernetes.io": bound, **claims}
+    default = {"namespace": namespace, "pod": of_pod, "serviceaccount": {"name": account, "uid": "0"}}
+    body = {"aud": ["eastgate"], "exp": 2000.0, "kubernetes.io": bound or default, **claims}
     encoded = base64.urlsafe_b64encode(json.dumps(body).encode()).decode().rstrip("=")
     return f"e30.{encoded}.c2ln"
 

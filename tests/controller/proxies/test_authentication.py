@@ -85,7 +85,7 @@ class TestTokens:
             ("opaque", False),
             (token("pay-1", exp=999.0), False),
             (token("pay-1", aud=["https://kubernetes.default.svc"]), False),
-            (token("pay-1", **{"kubernetes.io": {"namespace": "shop", "serviceaccount": {"name": "default"}}}), False),
+            (token("pay-1", bound={"namespace": "shop", "serviceaccount": {"name": "default"}}), False),
             (token("gone"), False),
             (token("pay-1", uid="uid-before"), False),
             (token("pay-1", account="thief"), False),

@@ -78,7 +78,8 @@ class ServerTls:
             return _configuration(*current, verify_clients=verify_clients)
 
         initial = _configuration(*last, verify_clients=verify_clients)
-        return grpc.dynamic_ssl_server_credentials(initial, fetch, verify_clients)
+        # It may return None, whatever the types say: nothing has changed.
+        return grpc.dynamic_ssl_server_credentials(initial, fetch, verify_clients)  # type: ignore[arg-type]
 
     def _snapshot(self) -> tuple[Svid, str]:
         bundles = self.bundles

@@ -99,6 +99,11 @@ class Sites:
             if proxy not in self.sidecars:
                 self._on_change(Change(changed=frozenset({proxy})))
 
+    @property
+    def has_changed(self) -> bool:
+        """Return whether there is something to take."""
+        return self._pending is not None
+
     def take(self) -> tuple[SiteChange, Change]:
         """Return what has changed since the last time: the sites, and the world."""
         change, self._pending = self._pending or Change(), None

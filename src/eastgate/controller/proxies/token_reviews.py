@@ -136,7 +136,8 @@ def read_review(review: Mapping[str, Any]) -> PodIdentity:
     namespace, _, account = name.removeprefix(_ACCOUNT).partition(":")
     if not name.startswith(_ACCOUNT) or not namespace or not account or ":" in account:
         raise AuthenticationError("the token is not that of a service account")
-    pods, uids = extra.get(_POD_NAME) or (), extra.get(_POD_UID) or ()
+    pods: list[str] = extra.get(_POD_NAME) or []
+    uids: list[str] = extra.get(_POD_UID) or []
     if len(pods) != 1 or len(uids) != 1 or not pods[0] or not uids[0]:
         raise AuthenticationError("the token was not issued to a pod")
     return PodIdentity(namespace, str(pods[0]), str(uids[0]), account)

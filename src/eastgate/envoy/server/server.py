@@ -31,6 +31,7 @@ from eastgate.envoy.server.events import (
 )
 from eastgate.envoy.server.limits import Limits
 from eastgate.envoy.server.metrics import Metrics
+from eastgate.envoy.server.resources import ResourceKey
 from eastgate.envoy.server.session import ProxySession, RpcContext
 from eastgate.envoy.server.settling import Settling
 from eastgate.envoy.server.status import Ledger, ProxyStatus
@@ -59,7 +60,7 @@ class AdsServer:
         self.metrics = metrics or Metrics()
         self._limits = limits or Limits()
         self._events = Events()
-        self._settling = Settling(self._is_settled)
+        self._settling = Settling(self.is_settled)
         self._sessions: dict[str, ProxySession] = {}
         self._ledgers: dict[str, Ledger] = {}
         self._open = 0  # streams, whether they have said whose they are or not
@@ -113,7 +114,17 @@ class AdsServer:
     def status(self, node: str) -> ProxyStatus | None:
         """Return the status of one proxy, or None where it was never connected."""
         ledger = self._ledgers.get(node)
-        return ledger.snapshot(self.store, self._is_settled(node)) if ledger is not None else None
+        return ledger.snapshot(self.store, self.is_settled(node)) if ledger is not None else None
+
+    def summary(self, node: str) -> ProxyStatus | None:
+        """Return the status of one proxy with only those resources that it has rejected; costs little."""
+        ledger = self._ledgers.get(node)
+        return ledger.summary(self.store, self.is_settled(node)) if ledger is not None else None
+
+    def unconfirmed(self, node: str) -> tuple[ResourceKey, ...]:
+        """Return the resources whose wanted version a proxy may have accepted without a look at it."""
+        ledger = self._ledgers.get(node)
+        return ledger.unconfirmed(self.store) if ledger is not None else ()
 
     def proxies(self) -> tuple[ProxyStatus, ...]:
         """Return the status of each proxy, in the order of their names."""
@@ -123,7 +134,8 @@ class AdsServer:
         """Call `listener` with every event, until the function that this returns is called."""
         return self._events.listen(listener)
 
-    def _is_settled(self, node: str | None) -> bool:
+    def is_settled(self, node: str | None) -> bool:
+        """Return whether a proxy is connected and has answered for everything; None: whether all that are have."""
         if node is None:
             return all(
                 session.stream.settled
@@ -183,9 +195,10 @@ class AdsServer:
         try:
             return await self._authenticator.authenticate(credentials, first.node.id), first
         except UnavailableError as error:
-            return await self._refuse(context, grpc.StatusCode.UNAVAILABLE, str(error))
+            await self._refuse(context, grpc.StatusCode.UNAVAILABLE, str(error))
         except AuthenticationError as error:
-            return await self._refuse(context, grpc.StatusCode.UNAUTHENTICATED, str(error))
+            await self._refuse(context, grpc.StatusCode.UNAUTHENTICATED, str(error))
+        raise AssertionError("a refusal ends the call")
 
     async def _refuse(self, context: RpcContext, code: grpc.StatusCode, details: str) -> Any:
         self.metrics.refused(code.name.lower())

@@ -222,6 +222,23 @@ class Ledger:
         )
         return ProxyStatus(self.node, self.connected_since, settled, resources)
 
+    def summary(self, store: Store, settled: bool) -> ProxyStatus:
+        """Return a snapshot of what is rejected only."""
+        wanted = ((key, store.of_type(self.resources_of, key[0]).get(key[1])) for key in sorted(self.rejections))
+        statuses = (self._status(key, resource.version if resource is not None else None) for key, resource in wanted)
+        rejected = tuple(status for status in statuses if status.state is ResourceState.REJECTED)
+        return ProxyStatus(self.node, self.connected_since, settled, rejected)
+
+    def unconfirmed(self, store: Store) -> tuple[ResourceKey, ...]:
+        """Return the resources that count as accepted without a proof of it."""
+        doubtful = (key for key, accepted in self._accepted.items() if not accepted.confirmed)
+        wanted = ((key, store.of_type(self.resources_of, key[0]).get(key[1])) for key in sorted(doubtful))
+        return tuple(
+            key
+            for key, resource in wanted
+            if resource is not None and self._status(key, resource.version).state is ResourceState.ACCEPTED
+        )
+
     def _status(self, key: ResourceKey, wanted: str | None) -> ResourceStatus:
         accepted = self._accepted.get(key)
         version, confirmed = (accepted.version, accepted.confirmed) if accepted is not None else (None, True)
