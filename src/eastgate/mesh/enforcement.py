@@ -162,7 +162,9 @@ class Enforcement:
         self._sites |= sites.sites
         self._gateways |= sites.gateways
         services = world.services | {
-            service for key in (*sites.sites, *sites.removed) for service in self.authority.world.services_of(key)
+            service
+            for key in {*sites.sites, *sites.removed, *world.workloads}
+            for service in self.authority.world.services_of(key)
         }
         if any(changed.kind == "EndpointSlice" for changed in world.objects):
             services |= self.authority.world.services.keys()

@@ -173,7 +173,7 @@ _STEP = st.tuples(st.lists(_PUT, max_size=3), st.lists(_REMOVE, max_size=2))
 
 
 class TestFollowing:
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=100, deadline=None)
     @given(st.lists(_PUT, max_size=6), st.lists(_STEP, min_size=1, max_size=5))
     def test_what_is_published_is_what_a_beginning_would_publish(
         self, first: list[Plain], steps: list[tuple[list[Plain], list[str]]]
