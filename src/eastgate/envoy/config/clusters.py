@@ -21,6 +21,7 @@ __all__ = [
     "app_resources",
     "cluster_resource",
     "internal_cluster",
+    "mutual_tls",
     "options",
     "service_resources",
     "upstream_resources",
@@ -114,7 +115,7 @@ def app_resources(port: int, app: SocketAddress) -> tuple[XdsResource, ...]:
     return cluster_resource(name, config), _endpoints(name, [app]), routes
 
 
-def upstream_resources(upstreams: Iterable[Upstream], source: str) -> Iterator[XdsResource]:
+def upstream_resources(upstreams: Iterable[Upstream], source: str | None) -> Iterator[XdsResource]:
     """Yield the clusters of other workloads, and the routes to them by host. `source`: the address to call from."""
     hosts = []
     for upstream in upstreams:
@@ -123,15 +124,36 @@ def upstream_resources(upstreams: Iterable[Upstream], source: str) -> Iterator[X
     yield _route("outbound", hosts)
 
 
-def service_resources(name: str, upstream: Upstream, source: str, *, http2: bool = False) -> Iterator[XdsResource]:
-    """Yield the cluster of a Service's port, over mTLS, verified by the account that each sidecar should have.
+@lru_cache(maxsize=16384)
+def service_resources(
+    name: str, upstream: Upstream, source: str | None, *, http2: bool = False
+) -> tuple[XdsResource, ...]:
+    """Return the cluster of a Service's port, over mTLS, verified by the account that each sidecar should have.
 
-    `source` is the address to call them from, which identifies the workload to them.
+    `source` is the address to call them from, which identifies the workload to them; None: any.
     """
-    names = [{"san_type": "URI", "matcher": {"exact": identity}} for identity in sorted(upstream.identities)]
-    context = typed(
+    bound = {"upstream_bind_config": {"source_address": {"address": source, "port_value": 0}}} if source else {}
+    context = mutual_tls(upstream.identities)
+    cluster = cluster_resource(
+        name,
+        {
+            "type": "EDS",
+            "eds_cluster_config": {"eds_config": ADS},
+            "transport_socket": filter_("tls", context),
+            **bound,
+            **(options(HTTP2) if http2 else {}),
+        },
+    )
+    return cluster, _endpoints(name, upstream.endpoints)
+
+
+def mutual_tls(identities: Iterable[str]) -> Plain:
+    """Return TLS with the SVID of the proxy, to a peer that proves one of these identities."""
+    names = [{"san_type": "URI", "matcher": {"exact": identity}} for identity in sorted(identities)]
+    return typed(
         "envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext",
         common_tls_context={
+            "tls_params": {"tls_maximum_protocol_version": "TLSv1_3"},
             "tls_certificate_sds_secret_configs": [{"name": "svid", "sds_config": ADS}],
             "combined_validation_context": {
                 "default_validation_context": {"match_typed_subject_alt_names": names},
@@ -139,17 +161,6 @@ def service_resources(name: str, upstream: Upstream, source: str, *, http2: bool
             },
         },
     )
-    yield cluster_resource(
-        name,
-        {
-            "type": "EDS",
-            "eds_cluster_config": {"eds_config": ADS},
-            "transport_socket": filter_("tls", context),
-            "upstream_bind_config": {"source_address": {"address": source, "port_value": 0}},
-            **(options(HTTP2) if http2 else {}),
-        },
-    )
-    yield _endpoints(name, upstream.endpoints)
 
 
 def options(protocol: Plain) -> Plain:
