@@ -110,7 +110,8 @@ def test_a_new_ca_is_trusted_once_it_is_in_the_file_and_the_old_one_no_longer(tm
         with envoy(tmp_path, plane.port):
             while "CERTIFICATE_VERIFY_FAILED" not in (tmp_path / "envoy.log").read_text():
                 await asyncio.sleep(0.05)
-            assert plane.server is not None and not plane.server.proxies()
+            assert plane.server is not None
+            assert not plane.server.proxies()
             write_volume(tmp_path / "ca", {"ca.crt": pem(other)})
             await plane.connected()
         await plane.stop()
@@ -127,7 +128,8 @@ def test_a_control_plane_of_another_name_is_none(tmp_path: Path) -> None:
         with envoy(tmp_path, plane.port):
             while "CERTIFICATE_VERIFY_FAILED" not in (tmp_path / "envoy.log").read_text():
                 await asyncio.sleep(0.05)
-            assert plane.server is not None and not plane.server.proxies()
+            assert plane.server is not None
+            assert not plane.server.proxies()
         await plane.stop()
 
     run(test())

@@ -1,4 +1,4 @@
-"""Files as kubelets write them: each version in a folder of its own, behind a symbolic link that is replaced at once."""
+"""Files as kubelets write them: versions in folders of their own, behind a symbolic link that is replaced at once."""
 
 from __future__ import annotations
 

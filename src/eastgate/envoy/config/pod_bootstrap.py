@@ -18,8 +18,8 @@ from eastgate.records import dataclass
 __all__ = ["ControlPlane", "ProxyFiles", "pod_bootstrap", "secret_sources"]
 
 _HTTP = "envoy.extensions.filters.http"
-_TOKEN, _TRUST = "token", "control-plane-trust"  # the names of secrets  # noqa: S105 - not a secret
-TOKEN_SOURCE, TRUST_SOURCE = "token.json", "trust.json"  # noqa: S105 - the name of a file
+_TOKEN, _TRUST = "token", "control-plane-trust"  # the names of secrets
+TOKEN_SOURCE, TRUST_SOURCE = "token.json", "trust.json"
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,7 +72,9 @@ def _answer(path: str, probe: AppProbe | None = None) -> Plain:
     """Answer one path: for the proxy, which answers once it serves, or for the application."""
     needed: Plain = {"cluster_min_healthy_percentages": {probe.path: {"value": 100}}} if probe else {}
     asked = [{"name": ":path", "string_match": {"exact": path}}]
-    return filter_("probe", typed(f"{HTTP}.health_check.v3.HealthCheck", pass_through_mode=False, headers=asked, **needed))
+    return filter_(
+        "probe", typed(f"{HTTP}.health_check.v3.HealthCheck", pass_through_mode=False, headers=asked, **needed)
+    )
 
 
 def probe_clusters(probes: Iterable[AppProbe], address: str) -> list[Plain]:
