@@ -1,7 +1,7 @@
 """The redirection of a pod's TCP connections to its proxy, as the input of `iptables-restore`.
 
-Whatever arrives from outside goes to the proxy, whichever process listens for it. What leaves goes to the proxy too, but
-for the proxy's own connections, which are known by their user, and for those that stay in the pod.
+Whatever arrives from outside goes to the proxy, whichever process listens for it. What leaves goes to the proxy too,
+but for the proxy's own connections, which are known by their user, and for those that stay in the pod.
 """
 
 from __future__ import annotations

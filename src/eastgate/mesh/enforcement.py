@@ -18,14 +18,17 @@ from eastgate.cluster.targets import HostNamed
 from eastgate.collection import no_collection
 from eastgate.dialects import Policy
 from eastgate.engine.compiled import Program
+from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.envoy.config.gateway_filters import gateway_resources
 from eastgate.envoy.config.gateway_port import gateway_port_resources
 from eastgate.envoy.config.gateway_routes import Leg, authorizer_resources, leg_resources
-from eastgate.envoy.config.inbound_port import InboundPort
+from eastgate.envoy.config.inbound_port import ANY_PORT, InboundPort
+from eastgate.envoy.config.outbound_capture import outbound_capture_resources
 from eastgate.envoy.config.secrets import OPTIONAL_TRUST, optional_trust_secret, svid_secret, trust_secret
 from eastgate.envoy.config.sidecar import Outbound, inbound_resources, outbound_resources, shared_resources
 from eastgate.envoy.config.tokens import TokenIdentity
 from eastgate.envoy.plan import PortPlan, plan_port
+from eastgate.envoy.plan.any_port import named_ports, plan_any_port
 from eastgate.envoy.plan.gateway import GatewayPlan
 from eastgate.envoy.server.resources import ResourceKey, XdsResource
 from eastgate.envoy.server.status import ProxyStatus, ResourceRejection
@@ -33,6 +36,7 @@ from eastgate.envoy.server.store import Store
 from eastgate.gateway import ListenerGroup
 from eastgate.identity import Svid, TrustBundles
 from eastgate.ir import PolicyRef
+from eastgate.mesh.capturing import capture_of, captured_outbound
 from eastgate.mesh.closures import TRUST, Closure, Closures, closing_of
 from eastgate.mesh.gateway_tls import handshakes_of, secrets_of
 from eastgate.mesh.gateways import GatewaySite, legs_of, plan_gateway, ports_of_gateway
@@ -81,6 +85,7 @@ class Enforcement:
         self._plans: WeakKeyDictionary[Program, dict[int, PortPlan]] = WeakKeyDictionary()
         self._shared: WeakKeyDictionary[PortPlan, tuple[XdsResource, ...]] = WeakKeyDictionary()
         self._outbound: dict[str, tuple[XdsResource, ...]] = {}
+        self._captured: dict[frozenset[bool], tuple[XdsResource, ...]] = {}
         self._identities: frozenset[str] = frozenset()
         self.changes: Counter[str] = Counter()  # how often what a proxy enforces changed, or may have
         self._ended: dict[tuple[str, int], Counter[str]] = {}
@@ -99,6 +104,7 @@ class Enforcement:
         self._identities = known_identities(authority.world, authority.settings)
         self._plans.clear()
         self._outbound.clear()
+        self._captured.clear()
         for node in removed:
             self._secrets.pop(node, None)
             self._closures.forget(node)
@@ -265,19 +271,34 @@ class Enforcement:
         by_address = self._inbound_addresses(node)
         trust = [secret for secret in self._secrets.get(node, {}).values() if secret.key == TRUST]
         published: list[XdsResource] = []
-        self._closures.keep(node, site.ports)
+        ports = self._ports_of(site)
+        self._closures.keep(node, ports)
         ends_requests = self.authority.settings.open_requests is OpenRequests.END
-        for port, bound in sorted(site.ports.items()):
+        for port, bound in sorted(ports.items()):
             ended = self._ended.get((node, port), Counter())
-            inbound = InboundPort(node, site.address, port, bound, by_address, self.tokens, ends_requests, ended=ended)
+            inbound = InboundPort(
+                *(node, site.address, port, bound, by_address, self.tokens, ends_requests),
+                ended=ended,
+                capture=capture_of(site, port, ports),
+            )
             plan = self.plan(node, port)
-            resources = list(inbound_resources(inbound, plan, site.apps[port], self._shared_resources(plan)))
+            app = site.apps.get(port) or SocketAddress(site.address, port)
+            resources = list(inbound_resources(inbound, plan, app, self._shared_resources(plan)))
             published += self._closures.guard(node, port, resources, trust, closing_of(inbound))
             if unreadable := self.authority.rejected_at([node]):
                 self._closures.closed[node, port] = describe_unreadable(node, port, unreadable)
             if plan.refused is not None:
                 self._closures.closed[node, port] = describe_inexpressible(node, plan, plan.refused)
         return [*published, *self._outbound_resources(site)] if site.calls_out else published
+
+    def _ports_of(self, site: ProxySite) -> Mapping[int, int]:
+        """Return the ports that a proxy answers at. In a pod these are all: those known or named by policies, and
+        `ANY_PORT` for the rest, which no policy tells apart.
+        """
+        if not site.captured:
+            return site.ports
+        named = named_ports(self.authority.engine.program(site.workload).layers) or frozenset()
+        return {port: port for port in {*site.ports, *named, ANY_PORT} - site.uncaptured}
 
     def _shared_resources(self, plan: PortPlan) -> tuple[XdsResource, ...]:
         """Return the resources that decide: the same for all workloads with the same plan."""
@@ -288,6 +309,8 @@ class Enforcement:
 
     def _outbound_resources(self, site: ProxySite) -> tuple[XdsResource, ...]:
         """Return the outbound resources, which no policy changes."""
+        if site.captured:
+            return self._captured_resources(site)
         if site.workload not in self._outbound:
             world = self.authority.world
             namespace = world.workloads[site.workload].namespace
@@ -295,12 +318,21 @@ class Enforcement:
             self._outbound[site.workload] = tuple(outbound_resources(Outbound(site.workload, site.address), services))
         return self._outbound[site.workload]
 
+    def _captured_resources(self, site: ProxySite) -> tuple[XdsResource, ...]:
+        """Return the resources for what leaves a pod: the same for all pods with addresses of the same versions."""
+        families = frozenset(":" in address for address in site.addresses)
+        if families not in self._captured:
+            outbound = captured_outbound(self.authority.world, self.sites, self.authority.settings)
+            self._captured[families] = tuple(outbound_capture_resources(site.addresses, outbound))
+        return self._captured[families]
+
     def plan(self, node: str, port: int) -> PortPlan:
         """Return the plan of a port. Workloads of one class share their plans."""
         program = self.authority.engine.program(node)
         plans = self._plans.setdefault(program, {})
         if port not in plans:
-            plans[port] = plan_port(program.layers, port, self.authority.settings, self._identities)
+            planned = plan_any_port if port == ANY_PORT else plan_port
+            plans[port] = planned(program.layers, port, self.authority.settings, self._identities)
         return plans[port]
 
     def _addresses(self, node: str) -> tuple[tuple[str, str], ...]:

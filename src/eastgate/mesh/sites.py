@@ -18,6 +18,9 @@ class ProxySite:
 
     `calls_out`: it has an outbound listener. Anyone who can reach that acts as this workload, so it exists only where
     the workload has an application of the user's.
+
+    `captured`: it is in a pod that redirects all connections to it, of which `ports` are only those that are known.
+    `addresses` are all of that pod's, `address` the first; `uncaptured` ports it does not redirect.
     """
 
     workload: str
@@ -25,6 +28,9 @@ class ProxySite:
     ports: Mapping[int, int]
     apps: Mapping[int, SocketAddress]
     calls_out: bool = False
+    captured: bool = False
+    addresses: tuple[str, ...] = ()
+    uncaptured: frozenset[int] = frozenset()
 
 
 def identity_of(workload: Workload, settings: Settings) -> str | None:
