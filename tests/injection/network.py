@@ -96,3 +96,5 @@ class Network:
         arguments = ["-d", address, "-p", "tcp", "--dport", str(port), "-j", "DNAT", "--to-destination", target]
         for chain in ("PREROUTING", "OUTPUT"):
             self.node.run("iptables", "-t", "nat", "-A", chain, *arguments)
+        pod = target.partition(":")[0]  # which gets its own calls back from the node
+        self.node.run("iptables", "-t", "nat", "-A", "POSTROUTING", "-s", pod, "-d", pod, "-j", "MASQUERADE")

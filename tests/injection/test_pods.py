@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import time
@@ -12,9 +13,9 @@ from typing import Any
 import pytest
 
 from eastgate.injection import InjectionOptions, inject
-from tests.faults.worlds import allow
+from tests.faults.worlds import allow, deny
 from tests.injection.kubelet import PodSandbox
-from tests.injection.network import Network
+from tests.injection.network import NODE, Network
 from tests.injection.plane import Plane
 from tests.patience import PATIENCE
 from tests.programs import ApiServer
@@ -66,8 +67,7 @@ class Cluster:
         for name, address in ADDRESSES.items():
             self._create_pod(name, address)
         self.network.add_service(SERVICE, 80, f"{ADDRESSES['cart']}:{DECLARED}")
-        self.plane.start()
-        allowed = [allow("web", "web", app="cart"), allow("named", "stranger", app="cart", ports=[NAMED])]
+        allowed = [allow("web", "web", "cart", app="cart"), allow("named", "stranger", app="cart", ports=[NAMED])]
         for policy in allowed:
             policy["metadata"]["namespace"] = SPACE
         self.manifests += allowed
@@ -148,10 +148,14 @@ def test_without_a_proxy_and_without_a_control_plane_nothing_is_answered(cluster
     assert cluster.call_from_node(DECLARED, "/") == "closed"
     for pod in cluster.pods.values():
         pod.start("eastgate-proxy")
-    assert cluster.plane.server is not None
+    until(lambda: (cluster.pods["cart"].folder / "eastgate-admin" / "admin.sock").exists())
+    assert cluster.call_from_node(DECLARED, "/") == "closed"
+    assert cluster.call_from_node(15021, "/healthz/ready") == "closed"
+    cluster.plane.start()
     cluster.plane.enforce(cluster.manifests)
     cluster.plane.wait(*(f"{SPACE}/{name}" for name in cluster.pods))
     assert cluster.plane.rejected() == []
+    until(lambda: cluster.call_from_node(15021, "/healthz/ready") == "200")
 
 
 @pytest.mark.parametrize(
@@ -162,6 +166,13 @@ def test_without_a_proxy_and_without_a_control_plane_nothing_is_answered(cluster
         ("web", ADDRESSES["cart"], UNDECLARED, "200"),
         ("web", ADDRESSES["cart"], NAMED, "200"),
         ("web", ADDRESSES["cart"], LOOPBACK, "closed"),
+        ("web", ADDRESSES["cart"], 15001, "closed"),
+        ("web", ADDRESSES["cart"], 15006, "closed"),
+        ("cart", SERVICE, 80, "200"),
+        ("cart", ADDRESSES["cart"], DECLARED, "200"),
+        ("cart", ADDRESSES["cart"], 15006, "closed"),
+        ("cart", "127.0.0.1", 15006, "closed"),
+        ("cart", "127.0.0.1", 15001, "closed"),
         ("stranger", ADDRESSES["cart"], DECLARED, "closed"),
         ("stranger", SERVICE, 80, "closed"),
         ("stranger", ADDRESSES["cart"], UNDECLARED, "closed"),
@@ -172,3 +183,104 @@ def test_policies_decide_by_the_account_of_the_calling_pod(
     cluster: Cluster, caller: str, host: str, port: int, status: str
 ) -> None:
     assert cluster.call(caller, host, port) == status
+
+
+@pytest.mark.parametrize("port", [DECLARED, UNDECLARED, NAMED, LOOPBACK])
+def test_who_gets_around_the_own_proxy_is_nobody(cluster: Cluster, port: int) -> None:
+    assert cluster.call("web", ADDRESSES["cart"], port, user=PROXY) == "closed"
+    assert cluster.call_from_node(port, "/") == "closed"
+
+
+def test_a_user_without_privileges_does_not_get_around_it(cluster: Cluster) -> None:
+    until(lambda: _peers(cluster, DECLARED)[-1:] != [])
+    before = len(_peers(cluster, DECLARED))
+    assert cluster.call("web", ADDRESSES["cart"], DECLARED, user=0) == "200"
+    until(lambda: len(_peers(cluster, DECLARED)) > before)
+    assert _peers(cluster, DECLARED)[-1] == f"spiffe://cluster.local/ns/{SPACE}/sa/web"
+
+
+def _peers(cluster: Cluster, port: int) -> list[str]:
+    return [record["peer"] for record in cluster.pods["cart"].records() if record["port"] == port]
+
+
+def test_what_is_refused_is_logged_with_what_was_called(cluster: Cluster) -> None:
+    assert cluster.call("stranger", ADDRESSES["cart"], UNDECLARED) == "closed"
+    called = f"{ADDRESSES['cart']}:{UNDECLARED}"
+
+    def is_logged() -> bool:
+        records = cluster.pods["cart"].records()
+        peers = {each["peer"] for each in records if each.get("originalDestination") == called}
+        return f"spiffe://cluster.local/ns/{SPACE}/sa/stranger" in peers
+
+    until(is_logged)
+
+
+def test_what_has_no_sidecar_is_called_as_if_there_were_none(cluster: Cluster) -> None:
+    command = [sys.executable, str(HERE / "application.py"), "-", f"{NODE}:8000"]
+    entered = ["nsenter", "--net", "--target", str(cluster.network.node.pid), "--", "setpriv", "--pdeathsig", "KILL"]
+    cluster.pods["web"].start_program("elsewhere", [*entered, *command])
+    until(lambda: cluster.call("web", NODE, 8000) == "200")
+    assert cluster.call("web", NODE, 8001) == "closed"
+
+
+def test_probes_say_what_the_application_answers_to_them(cluster: Cluster) -> None:
+    live, ready, start = (f"/probes/main/{kind}Probe" for kind in ("liveness", "readiness", "startup"))
+    until(lambda: cluster.call_from_node(15021, live) == "200")
+    assert cluster.call_from_node(15021, ready) == "503"
+    assert cluster.call_from_node(15021, start) == "503"  # it listens on loopback only
+    (cluster.folder / "ready").touch()
+    until(lambda: cluster.call_from_node(15021, ready) == "200")
+    (cluster.folder / "ready").unlink()
+    until(lambda: cluster.call_from_node(15021, ready) == "503")
+
+
+@pytest.mark.parametrize("path", ["/", "/live", "/probes/main/livenessProbe?x=1", "/probes/main/", "/config_dump"])
+def test_nothing_else_is_answered_there(cluster: Cluster, path: str) -> None:
+    assert cluster.call_from_node(15021, path) == "404"
+
+
+def test_a_changed_policy_is_enforced(cluster: Cluster) -> None:
+    denied = deny("nobody-there", "web", app="cart", ports=[UNDECLARED])
+    denied["metadata"]["namespace"] = SPACE
+    cluster.plane.enforce([*cluster.manifests, denied])
+    assert cluster.call("web", ADDRESSES["cart"], UNDECLARED) == "closed"
+    assert cluster.call("web", ADDRESSES["cart"], NAMED) == "200"
+    cluster.plane.enforce(cluster.manifests)
+    assert cluster.call("web", ADDRESSES["cart"], UNDECLARED) == "200"
+
+
+def test_requests_are_decided_one_by_one_at_any_port(cluster: Cluster) -> None:
+    only = allow("only", "web", app="cart", paths=["/open"], methods=["GET"])
+    only["metadata"]["namespace"] = SPACE
+    cluster.plane.enforce([*(each for each in cluster.manifests if each["kind"] != "AuthorizationPolicy"), only])
+    for port in (DECLARED, UNDECLARED):
+        assert cluster.call("web", ADDRESSES["cart"], port, "/open") == "200"
+        assert cluster.call("web", ADDRESSES["cart"], port, "/closed") == "403"
+        assert cluster.call("stranger", ADDRESSES["cart"], port, "/open") == "403"
+        assert cluster.call_from_node(port, "/open") == "403"
+    assert cluster.plane.rejected() == []
+    cluster.plane.enforce(cluster.manifests)
+
+
+def test_a_port_that_becomes_known_is_decided_as_itself(cluster: Cluster) -> None:
+    assert cluster.call("stranger", ADDRESSES["cart"], UNDECLARED) == "closed"
+    named = allow("now", "stranger", app="cart", ports=[UNDECLARED])
+    named["metadata"]["namespace"] = SPACE
+    cluster.plane.enforce([*cluster.manifests, named])
+    assert cluster.call("stranger", ADDRESSES["cart"], UNDECLARED) == "200"
+    cluster.plane.enforce(cluster.manifests)
+    assert cluster.call("stranger", ADDRESSES["cart"], UNDECLARED) == "closed"
+
+
+def test_only_the_redirecting_container_offends_the_baseline_of_pod_security(cluster: Cluster) -> None:
+    name = f"{SPACE}-baseline"
+    labels = {"pod-security.kubernetes.io/enforce": "baseline"}
+    cluster.api.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}})
+    pod = inject(manifest_of("cart"), InjectionOptions())
+    assert pod is not None
+    pod["metadata"]["namespace"] = name
+    created = ("create", "--dry-run=server", "--validate=strict", "-f", "-")
+    cluster.api.kubectl(*created, stdin=json.dumps(pod), fails=True)
+    first = pod["spec"]["initContainers"].pop(0)
+    assert first["name"] == "eastgate-redirect"
+    cluster.api.kubectl(*created, stdin=json.dumps(pod))

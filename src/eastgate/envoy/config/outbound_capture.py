@@ -33,6 +33,9 @@ __all__ = [
 
 OUTBOUND_CAPTURE = 15001
 _PASSED = "passed"
+# Nothing that was redirected is addressed to loopback. A call of the proxy's own port is, and would never end.
+_BACK = "back"
+_LOOPBACK = ("127.0.0.1", "::1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +75,11 @@ def outbound_capture_resources(addresses: tuple[str, ...], outbound: CapturedOut
     plain = {
         "name": "outbound",
         # Only the pod itself is redirected to loopback: nobody else can act as this workload.
-        **listening_addresses(addresses, OUTBOUND_CAPTURE, ("127.0.0.1", "::1")),
+        **listening_addresses(addresses, OUTBOUND_CAPTURE, _LOOPBACK),
         "listener_filters": [
             filter_("original", typed("envoy.extensions.filters.listener.original_dst.v3.OriginalDst"))
         ],
-        "filter_chains": [*(_chain(name) for name in sorted(clusters)), _chain(_PASSED, _never_back())],
+        "filter_chains": [*(_chain(name, name) for name in sorted((*clusters, _PASSED))), _chain(_BACK, "nowhere")],
     }
     listener: Any = message(listener_pb2.Listener, plain)
     _write_matcher(listener.filter_chain_matcher, outbound)
@@ -92,21 +95,10 @@ def _account_name(account: CapturedAccount) -> str:
     return f"account/{account.identity}{passed}"
 
 
-def _chain(name: str, *filters: Plain) -> Plain:
+def _chain(name: str, cluster: str) -> Plain:
     # A connection may be silent for as long as those at its ends like.
-    proxy = typed(f"{NETWORK}.tcp_proxy.v3.TcpProxy", stat_prefix=name, cluster=name, idle_timeout="0s")
-    return {"name": name, "filters": [*filters, filter_("proxy", proxy)]}
-
-
-def _never_back() -> Plain:
-    """Refuse what is addressed to loopback: only a call of the proxy's own port is, and it would never end."""
-    loopback: list[Plain] = [
-        {"destination_ip": {"address_prefix": "127.0.0.0", "prefix_len": 8}},
-        {"destination_ip": {"address_prefix": "::1", "prefix_len": 128}},
-    ]
-    policies = {"loopback": {"permissions": loopback, "principals": [{"any": True}]}}
-    rules = {"action": "DENY", "policies": policies}
-    return filter_("loopback", typed(f"{NETWORK}.rbac.v3.RBAC", stat_prefix="loopback", rules=rules))
+    proxy = typed(f"{NETWORK}.tcp_proxy.v3.TcpProxy", stat_prefix=name, cluster=cluster, idle_timeout="0s")
+    return {"name": name, "filters": [filter_("proxy", proxy)]}
 
 
 def _write_matcher(matcher: Any, outbound: CapturedOutbound) -> None:
@@ -121,10 +113,10 @@ def _write_matcher(matcher: Any, outbound: CapturedOutbound) -> None:
             others[address] = _account_name(account)
             ports.setdefault(address, {}).update(dict.fromkeys(account.passed, _PASSED))
     _write_action(matcher.on_no_match, _PASSED)
-    if not ports:
-        return
     tree = matcher.matcher_tree
     _write_input(tree.input, "DestinationIPInput")
+    for address in _LOOPBACK:
+        _write_action(tree.exact_match_map.map[address], _BACK)
     for address in sorted(ports):
         by_port = tree.exact_match_map.map[address]
         otherwise = others.get(address, _PASSED)

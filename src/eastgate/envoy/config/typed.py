@@ -28,7 +28,6 @@ _NAMED = (  # plain data may name their types
     "envoy.extensions.filters.listener.original_dst.v3.original_dst_pb2",
     "envoy.extensions.filters.listener.tls_inspector.v3.tls_inspector_pb2",
     "envoy.extensions.filters.network.http_connection_manager.v3.http_connection_manager_pb2",
-    "envoy.extensions.filters.network.rbac.v3.rbac_pb2",
     "envoy.extensions.filters.network.tcp_proxy.v3.tcp_proxy_pb2",
     "envoy.extensions.transport_sockets.internal_upstream.v3.internal_upstream_pb2",
     "envoy.extensions.transport_sockets.raw_buffer.v3.raw_buffer_pb2",
