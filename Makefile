@@ -48,8 +48,8 @@ fuzz: $(READY)  ## look for differences between the engine and real Envoys; FUZZ
 spire: $(READY)  ## the Workload API of a real SPIRE, which is built first; needs go and gcc
 	@$(BIN)/python -m pytest -m spire tests/identity
 
-apiserver: $(READY)  ## the definitions on a real Kubernetes API server, which is built first; needs go
-	@$(BIN)/python -m pytest -m apiserver tests
+apiserver: $(READY)  ## only what needs a real Kubernetes API server; `make test` runs it too
+	@$(BIN)/python -m pytest -m apiserver -n $(WORKERS) --dist worksteal tests
 
 authorino: $(READY)  ## every AuthPolicy and AuthConfig row, what is converted, and AuthConfigs of its documentation, on a real Authorino, built first; needs go
 	@$(BIN)/python -m tests.authorino

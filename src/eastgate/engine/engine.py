@@ -88,6 +88,7 @@ class Engine(Generic[P]):
         self._ends: dict[NetworkEnd, Program] = {}
         self._classes: WeakValueDictionary[tuple[object, ...], Program] = WeakValueDictionary()
         self._serving = self._gateway_pods()
+        self.touched: set[Point] = set()  # since somebody cleared it
         self.version = 0  # grows with every change of policies or of the world
         world.watch(self.world_changed)
 
@@ -322,6 +323,7 @@ class Engine(Generic[P]):
             self._programs.pop(point, None)
             self._finders.pop(point, None)
         self._ends.clear()
+        self.touched |= touched
         self.version += 1  # last: whoever sees it must not meet a program from before
         return frozenset(touched)
 

@@ -61,7 +61,7 @@ def cause(side: SideVerdict) -> str:
     """Name the rule that decides, or say that none does."""
     if side.policy is None:
         return side.reason
-    location = f" ({side.span.file}:{side.span.line})" if side.span is not None else ""
+    location = f" ({side.span.location})" if side.span is not None else ""
     return f"{side.policy} rule {side.rule}{location}"
 
 

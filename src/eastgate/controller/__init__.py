@@ -1,0 +1,1 @@
+"""Eastgate in a cluster: what it watches becomes what proxies enforce, and what statuses say of it."""

@@ -1,0 +1,28 @@
+"""The API server of a cluster: credentials, requests, the kinds that it serves, and their objects as they change.
+
+Knows nothing of policies. lightkube reads kubeconfigs and credentials; the rest is in here, since a controller must
+know what no client library tells: why a watch ended, what a list left out, and which kinds came and went.
+"""
+
+from eastgate.kubernetes.connection import Connection, JsonObject, connect
+from eastgate.kubernetes.discovery import Discovery
+from eastgate.kubernetes.errors import ApiError, KubeconfigError, UnreachableError
+from eastgate.kubernetes.reflector import Deleted, ObjectEvent, Put, Reflector, Replaced, Synced
+from eastgate.kubernetes.resources import Resource
+
+__all__ = [
+    "ApiError",
+    "Connection",
+    "Deleted",
+    "Discovery",
+    "JsonObject",
+    "KubeconfigError",
+    "ObjectEvent",
+    "Put",
+    "Reflector",
+    "Replaced",
+    "Resource",
+    "Synced",
+    "UnreachableError",
+    "connect",
+]
