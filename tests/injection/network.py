@@ -8,15 +8,25 @@ from __future__ import annotations
 
 import ctypes
 import os
+import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
 
+PROGRAMS = ("ip", "iptables", "iptables-restore", "ip6tables-restore", "nsenter", "setpriv", "unshare")
 NODE = "198.18.255.1"  # of the range for tests of networks
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _NETWORK = 0x40000000  # CLONE_NEWNET
+
+
+def what_is_missing() -> str | None:
+    """Return why there can be no namespaces here; None where there can."""
+    if os.geteuid() != 0:
+        return "only root makes network namespaces"
+    missing = [program for program in PROGRAMS if shutil.which(program) is None]
+    return f"{', '.join(missing)} not installed" if missing else None
 
 
 class Namespace:
@@ -65,7 +75,7 @@ class Network:
         self.node = Namespace()
         self.pods: dict[str, Namespace] = {}
         self.node.run("ip", "link", "set", "lo", "up")
-        self.node.run("sysctl", "-qw", "net.ipv4.ip_forward=1")
+        self.node.run("sh", "-c", "echo 1 >/proc/sys/net/ipv4/ip_forward")
 
     def __enter__(self) -> Self:
         return self

@@ -7,18 +7,21 @@ import http.client
 import json
 import ssl
 import threading
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import closing
 from typing import Any
 from urllib.parse import urlsplit
 
 import grpc
 
+from eastgate.cluster import World
 from eastgate.envoy.server import AdsServer, Store, Tokens
 from eastgate.identity import EmbeddedCa
-from eastgate.mesh.capturing import pod_sites
+from eastgate.injection import excluded_inbound_ports
+from eastgate.injection.names import PROXY, SIDECAR
+from eastgate.mesh.capturing import pod_site
 from eastgate.mesh.enforcement import Enforcement
-from eastgate.mesh.sites import identity_of
+from eastgate.mesh.sites import ProxySite, identity_of
 from eastgate.settings import Settings
 from tests.faults.worlds import DOMAIN, Manifest, reading
 from tests.injection.network import NODE, Namespace
@@ -27,6 +30,13 @@ from tests.programs import ApiServer
 
 PORT = 15010
 _NAME = "eastgate.eastgate-system.svc"
+
+
+def pod_sites(world: World) -> Iterator[tuple[str, ProxySite]]:
+    for key, pod in world.workloads.items():
+        site = pod_site(world, pod, excluded_inbound_ports(pod.annotations))
+        if pod.labels.get(PROXY) == SIDECAR and site is not None:
+            yield key, site
 
 
 class ReviewedTokens(Tokens):
@@ -96,7 +106,7 @@ class Plane:
         assert self.server is not None
         settings = Settings()
         authority = reading(*manifests)(settings)
-        sites = pod_sites(authority.world)
+        sites = dict(pod_sites(authority.world))
         if self.enforcement is None:
             self.enforcement = Enforcement(authority, self.server.store)
         self.enforcement.begin(authority, sites)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -15,7 +17,7 @@ import pytest
 from eastgate.injection import InjectionOptions, inject
 from tests.faults.worlds import allow, deny
 from tests.injection.kubelet import PodSandbox
-from tests.injection.network import NODE, Network
+from tests.injection.network import NODE, Network, what_is_missing
 from tests.injection.plane import Plane
 from tests.patience import PATIENCE
 from tests.programs import ApiServer
@@ -126,13 +128,13 @@ def until(is_so: Callable[[], bool]) -> None:
 
 
 @pytest.fixture(scope="module")
-def cluster(api_server: ApiServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    folder = tmp_path_factory.mktemp("pods")
-    for parent in (folder, *folder.parents):
-        if parent.owner() == "root" and str(parent).startswith("/tmp/"):
-            parent.chmod(0o755)  # users of containers come by here
-    with Network() as network:
-        made = Cluster(api_server, network, folder)
+def cluster(api_server: ApiServer) -> Iterator[Cluster]:
+    missing = what_is_missing()
+    if missing is not None and not os.environ.get("CI"):
+        pytest.skip(missing)
+    with TemporaryDirectory(prefix="eastgate-pods-") as name, Network() as network:
+        Path(name).chmod(0o755)  # containers run as several users
+        made = Cluster(api_server, network, Path(name))
         try:
             made.create()
             for pod in made.pods.values():
@@ -191,16 +193,9 @@ def test_who_gets_around_the_own_proxy_is_nobody(cluster: Cluster, port: int) ->
     assert cluster.call_from_node(port, "/") == "closed"
 
 
-def test_a_user_without_privileges_does_not_get_around_it(cluster: Cluster) -> None:
-    until(lambda: _peers(cluster, DECLARED)[-1:] != [])
-    before = len(_peers(cluster, DECLARED))
-    assert cluster.call("web", ADDRESSES["cart"], DECLARED, user=0) == "200"
-    until(lambda: len(_peers(cluster, DECLARED)) > before)
-    assert _peers(cluster, DECLARED)[-1] == f"spiffe://cluster.local/ns/{SPACE}/sa/web"
-
-
-def _peers(cluster: Cluster, port: int) -> list[str]:
-    return [record["peer"] for record in cluster.pods["cart"].records() if record["port"] == port]
+def test_root_does_not_get_around_it(cluster: Cluster) -> None:
+    assert cluster.call("web", ADDRESSES["cart"], DECLARED, user=0) == "200"  # which nobody would not get
+    assert cluster.call("stranger", ADDRESSES["cart"], DECLARED, user=0) == "closed"
 
 
 def test_what_is_refused_is_logged_with_what_was_called(cluster: Cluster) -> None:

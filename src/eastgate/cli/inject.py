@@ -46,7 +46,7 @@ def inject(
     for document in reading.documents:
         named = printable(f"{document.kind} {document.name}")
         try:
-            manifest, warnings = inject_manifest(dict(content_of(document) or {}), options)  # type: ignore[arg-type, call-overload]
+            manifest, warnings = inject_manifest(dict(content_of(document) or {}), options)  # type: ignore[arg-type]
         except InjectionRefused as error:
             say(f"error: {named}: {printable(str(error))}", err=True)
             refused = True

@@ -34,7 +34,7 @@ def mappings(of: Plain, key: str) -> list[Plain]:
 def strings(of: Plain, key: str) -> dict[str, str]:
     """Return the mapping of texts to texts at a key."""
     values = mapping(of, key)
-    if not all(isinstance(name, str) and isinstance(value, str) for name, value in values.items()):
+    if not all(isinstance(text, str) for entry in values.items() for text in entry):
         raise InjectionRefused(f"`{key}` has a value that is no text")
     return values
 

@@ -50,25 +50,25 @@ def restore_probes(containers: list[Plain], annotation: str | None) -> list[Plai
 
 def _read(container: Plain, field: str, probe: Plain) -> AppProbe | None:
     """Return the probe of an application; None for one that does not come in through the network."""
-    path = f"/probes/{container.get('name')}/{field}"
-    times = {"period": _seconds(probe, "periodSeconds", 10), "timeout": _seconds(probe, "timeoutSeconds", 1)}
-    if "httpGet" in probe:
-        action = mapping(probe, "httpGet")
-        if action.get("host"):
-            return None  # not of this pod
+    handler = next((handler for handler in _HANDLERS if handler in probe), None)
+    action = mapping(probe, handler) if handler is not None else {}
+    if handler is None or action.get("host"):
+        return None  # not of this pod
+    kind, target = ProbeKind.TCP, ""
+    if handler == "httpGet":
         kind = ProbeKind.HTTPS if str(action.get("scheme", "HTTP")).upper() == "HTTPS" else ProbeKind.HTTP
-        target = str(action.get("path") or "/")
-        headers = tuple((str(h.get("name")), str(h.get("value") or "")) for h in mappings(action, "httpHeaders"))
-        return AppProbe(
-            path, kind, _port(container, action), target if target.startswith("/") else f"/{target}", headers, **times
-        )
-    if "tcpSocket" in probe:
-        action = mapping(probe, "tcpSocket")
-        return None if action.get("host") else AppProbe(path, ProbeKind.TCP, _port(container, action), **times)
-    if "grpc" in probe:
-        action = mapping(probe, "grpc")
-        return AppProbe(path, ProbeKind.GRPC, _port(container, action), str(action.get("service") or ""), **times)
-    return None
+        target = f"/{str(action.get('path') or '').removeprefix('/')}"
+    elif handler == "grpc":
+        kind, target = ProbeKind.GRPC, str(action.get("service") or "")
+    return AppProbe(
+        f"/probes/{container.get('name')}/{field}",
+        kind,
+        _port(container, action),
+        target,
+        tuple((str(header.get("name")), str(header.get("value") or "")) for header in mappings(action, "httpHeaders")),
+        _seconds(probe, "periodSeconds", 10),
+        _seconds(probe, "timeoutSeconds", 1),
+    )
 
 
 def _port(container: Plain, action: Plain) -> int:

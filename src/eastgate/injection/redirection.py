@@ -21,7 +21,7 @@ from eastgate.injection.names import (
 from eastgate.injection.options import InjectionRefused
 from eastgate.records import dataclass
 
-__all__ = ["Redirection", "redirection_of", "render_rules"]
+__all__ = ["Redirection", "excluded_inbound_ports", "redirection_of", "render_rules"]
 
 _LAST_PORT = 65535
 _INBOUND, _OUTBOUND = "EASTGATE_INBOUND", "EASTGATE_OUTBOUND"
@@ -43,6 +43,17 @@ def redirection_of(annotations: Mapping[str, str]) -> Redirection:
         tuple(_ports(annotations, EXCLUDED_OUTBOUND_PORTS)),
         tuple(_ranges(annotations, EXCLUDED_OUTBOUND_RANGES)),
     )
+
+
+def excluded_inbound_ports(annotations: Mapping[str, str]) -> frozenset[int]:
+    """Return the inbound ports of a running pod that are not redirected; none where its annotation says nonsense.
+
+    A pod is redirected as its annotation said when it was created. Later changes change only what others think of it.
+    """
+    try:
+        return frozenset(_ports(annotations, EXCLUDED_INBOUND_PORTS))
+    except InjectionRefused:
+        return frozenset()
 
 
 def _words(annotations: Mapping[str, str], key: str) -> list[str]:

@@ -2,53 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from eastgate.cluster import Service, Workload, World
 from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.envoy.config.inbound_port import ANY_PORT, Capture
 from eastgate.envoy.config.outbound_capture import CapturedAccount, CapturedOutbound, CapturedService, join_accounts
 from eastgate.envoy.config.probes import PROBE_PORT
-from eastgate.injection.names import PROXY, SIDECAR
-from eastgate.injection.options import InjectionRefused
-from eastgate.injection.redirection import redirection_of
 from eastgate.mesh.sites import ProxySite, identity_of, ports_of
 from eastgate.settings import Settings
 
-__all__ = ["capture_of", "captured_outbound", "pod_site", "pod_sites"]
+__all__ = ["capture_of", "captured_outbound", "pod_site"]
 
 
-def pod_sites(world: World) -> dict[str, ProxySite]:
-    """Return the sites of all pods that have a sidecar of ours and an address."""
-    sites = ((key, pod_site(world, workload)) for key, workload in world.workloads.items())
-    return {key: site for key, site in sites if site is not None}
+def pod_site(world: World, pod: Workload, excluded: Iterable[int] = ()) -> ProxySite | None:
+    """Return the site of the sidecar in a pod, to which all is redirected but `excluded` ports.
 
-
-def pod_site(world: World, workload: Workload) -> ProxySite | None:
-    """Return the site of a pod's sidecar; None where it has none, or no address yet."""
-    if workload.derived or not workload.is_pod or not workload.ips or workload.labels.get(PROXY) != SIDECAR:
+    None where the pod has no address of its own yet. Whether it has a sidecar is for others to know.
+    """
+    if pod.derived or not pod.is_pod or not pod.ips:
         return None
-    uncaptured = _uncaptured(workload)
-    ports = ports_of(world, workload) - uncaptured
-    address = workload.ips[0]
+    uncaptured = frozenset({PROBE_PORT, *excluded})
+    ports = sorted(ports_of(world, pod) - uncaptured)
+    address = pod.ips[0]
     return ProxySite(
-        workload.key,
+        pod.key,
         address,
         {port: port for port in ports},
         {port: SocketAddress(address, port) for port in ports},
         calls_out=True,
         captured=True,
-        addresses=workload.ips,
+        addresses=pod.ips,
         uncaptured=uncaptured,
     )
-
-
-def _uncaptured(workload: Workload) -> frozenset[int]:
-    try:
-        excluded = redirection_of(workload.annotations).inbound_ports
-    except InjectionRefused:  # changed since: the redirection is what it was when the pod began
-        excluded = ()
-    return frozenset({PROBE_PORT, *excluded})
 
 
 def capture_of(site: ProxySite, port: int, ports: Mapping[int, int]) -> Capture | None:

@@ -139,6 +139,6 @@ def _transport(probe: AppProbe) -> Plain:
         return {"transport_socket": filter_("tls", context)}
     if probe.kind is ProbeKind.GRPC:
         options = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
-        explicit = {"http2_protocol_options": {}}
+        explicit: Plain = {"http2_protocol_options": {}}
         return {"typed_extension_protocol_options": {options: typed(options, explicit_http_config=explicit)}}
     return {}
