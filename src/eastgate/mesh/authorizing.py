@@ -43,9 +43,14 @@ class MeshAuthorizer:
     """Runs beside the control plane, and decides by the same authority. Whoever changes that holds `lock`."""
 
     def __init__(
-        self, enforcement: Callable[[], Enforcement], external: ExternalServices, checks: Endpoint, tools: Endpoint
+        self,
+        enforcement: Callable[[], Enforcement],
+        external: ExternalServices,
+        checks: Endpoint,
+        tools: Endpoint,
+        lock: threading.RLock | None = None,
     ) -> None:
-        self.lock = threading.RLock()
+        self.lock = lock or threading.RLock()
         self._enforcement = enforcement
         self._external = external
         self._endpoints = checks, tools

@@ -34,7 +34,7 @@ from eastgate.manifests import Document
 from eastgate.records import dataclass
 from eastgate.settings import Settings
 from eastgate.source.documents import ref_of, ref_of_document, relevant
-from eastgate.source.kinds import BY_NAME, served_kinds, watched_kinds
+from eastgate.source.kinds import BY_NAME, WatchedKind, served_kinds, watched_kinds
 from eastgate.source.named import Named, Naming
 from eastgate.source.unlisted import unlisted
 
@@ -73,7 +73,10 @@ class ClusterChanges:
 
 
 class ClusterFollower:
-    """Follows a cluster, or one namespace of it. It is an asynchronous context manager."""
+    """Follows a cluster, or one namespace of it. It is an asynchronous context manager.
+
+    `also` are kinds that are followed though no policy depends on them; of those that `keeps` names, objects are kept.
+    """
 
     def __init__(
         self,
@@ -81,10 +84,12 @@ class ClusterFollower:
         settings: Settings,
         *,
         namespace: str | None = None,
+        also: Iterable[WatchedKind] = (),
         keeps: Kept = lambda _resource: False,
         on_trouble: Callable[[str, Exception], None] = lambda _what, _error: None,
     ) -> None:
         self._connection = connection
+        self._wanted = (*watched_kinds(), *also)
         self._namespace = namespace
         self._keeps = keeps
         self._on_trouble = on_trouble
@@ -153,7 +158,7 @@ class ClusterFollower:
     async def _discover(self) -> None:
         """Follow each kind that is served now, and none that is not."""
         discovery = await self._connection.discover()
-        served = served_kinds(discovery, watched_kinds())
+        served = served_kinds(discovery, self._wanted)
         whole = {resource for kind, resource in served.items() if (kind.group, kind.kind) not in BY_NAME}
         self._named_kinds = {r.kind: r for kind, r in served.items() if (kind.group, kind.kind) in BY_NAME}
         whole |= {r for r, named in self._streams if named is None and (r.group, r.version) in discovery.stale}
