@@ -9,7 +9,7 @@ from typing import Any
 
 from eastgate import Authority, Settings
 from eastgate.api.reading import Manifests, read_plain
-from eastgate.native import NativeMesh, NativePlan, NativeStep, StepKind
+from eastgate.native import NativeMesh, NativePlan, NativeStep, NativeStepKind
 from eastgate.native.marking import object_id
 from eastgate.reach.differences import compare
 
@@ -46,7 +46,7 @@ def mesh_authority(manifests: Iterable[Manifest], natives: Iterable[Manifest], c
 def after(natives: dict[tuple[str, ...], Manifest], step: NativeStep) -> dict[tuple[str, ...], Manifest]:
     """Return the native objects after a step."""
     changed = dict(natives)
-    if step.kind is StepKind.DELETE:
+    if step.kind is NativeStepKind.DELETE:
         del changed[object_id(step.manifest)]
     else:
         changed[object_id(step.manifest)] = step.manifest
