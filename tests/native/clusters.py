@@ -11,7 +11,6 @@ from eastgate import Authority, Settings
 from eastgate.api.reading import Manifests, read_plain
 from eastgate.native import NativeMesh, NativePlan, NativeStep, NativeStepKind
 from eastgate.native.marking import object_id
-from eastgate.reach.differences import compare
 
 Manifest = dict[str, Any]
 GEP_GROUP = "gateway.networking.x-k8s.io"
@@ -53,16 +52,6 @@ def after(natives: dict[tuple[str, ...], Manifest], step: NativeStep) -> dict[tu
     return changed
 
 
-def opens(old: Authority, new: Authority) -> list[tuple[str, ...]]:
-    """Return questions that are allowed on the new side alone."""
-    comparison = compare(old, new, spellings=False, handshakes=False)
-    return [
-        tuple(difference.confirmation.question.arguments)
-        for difference in comparison.differences
-        if difference.new.allowed and difference.confirmation is not None
-    ]
-
-
 def by_id(plan: NativePlan) -> dict[tuple[str, ...], Manifest]:
     return {object_id(manifest): manifest for manifest in plan.objects}
 
@@ -74,7 +63,6 @@ __all__ = [
     "by_id",
     "is_source",
     "mesh_authority",
-    "opens",
     "read",
     "stored",
 ]
