@@ -22,6 +22,7 @@ from tests.controller.proxies.pods import (
 )
 
 _SIDECAR = {"eastgate.dev/proxy": "sidecar"}
+_BOUND = {"eastgate.dev/proxy": "bound"}
 
 
 def _policy(name: str, app: str, caller: str) -> Plain:
@@ -133,7 +134,7 @@ _PODS = st.builds(
         name,
         account=account,
         ip=f"10.0.0.{ip}" if ip else "",
-        labels={"app": app, **(_SIDECAR if labelled else {})},
+        labels={"app": app, **labelled},
         ports=(80,) if app == "pay" else (),
         ready=ready,
     ),
@@ -142,7 +143,7 @@ _PODS = st.builds(
     st.sampled_from(["default", "a", "b"]),
     st.integers(0, 3),
     st.booleans(),
-    st.integers(0, 3),
+    st.sampled_from([{}, _SIDECAR, _SIDECAR, _BOUND]),
 )
 _PUT = st.one_of(
     _PODS,
@@ -185,7 +186,7 @@ class TestFollowing:
 
     def test_a_pod_that_comes_touches_its_callers_endpoints_and_nothing_else(self) -> None:
         pods = [
-            pod(f"pay-{number}", ip=f"10.0.0.{number}", ports=(80,), labels={**_SIDECAR, "app": "pay"})
+            pod(f"pay-{number}", ip=f"10.0.0.{number}", ports=(80,), labels={**_BOUND, "app": "pay"})
             for number in range(1, 5)
         ]
         cluster = _Cluster(*pods[:3], service("pay"))
@@ -207,7 +208,7 @@ class TestFollowing:
         assert cluster.apply() == frozenset()
 
     def test_endpoints_that_are_not_ready_are_left_out_unless_none_is(self) -> None:
-        labels = {**_SIDECAR, "app": "pay"}
+        labels = {**_BOUND, "app": "pay"}
         up, down = (pod(f"pay-{at}", ip=f"10.0.0.{at}", ports=(80,), labels=labels, ready=at == 1) for at in (1, 2))
         cluster = _Cluster(up, down, service("pay"))
 
