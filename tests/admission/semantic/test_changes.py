@@ -19,6 +19,7 @@ from tests.admission.semantic.world import (
     invariant,
     istio,
     linkerd,
+    namespace,
     network,
     pod,
     policy,
@@ -201,6 +202,16 @@ def test_what_is_not_proven_is_refused_where_an_invariant_says_so() -> None:
         judgement = judge(authority(gep("p", "shop/web")), change, read, budget=1e-9)
         assert bool(judgement.refusals) is refused
         assert any("not proven" in warning for warning in judgement.warnings)
+
+
+def test_labels_that_an_invariant_selects_by_make_it_unproven() -> None:
+    stated = invariant("i", home=None, unproven="Refuse", existingOnly=True)
+    stated["spec"]["never"]["from"] = {"except": {"namespaces": {"matchLabels": {"pci": "true"}}}}
+    relabelled = namespace("shop")
+    relabelled["metadata"]["labels"]["pci"] = "true"
+    assert "those of shop change" in _refused([gep("p", "shop/web")], relabelled, stated)
+    relabelled["metadata"]["labels"] = {"istio-injection": "enabled", "team": "cards"}
+    assert _refused([gep("p", "shop/web")], relabelled, stated) == ""
 
 
 def test_an_annotation_bypasses_nothing() -> None:

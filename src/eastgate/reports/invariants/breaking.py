@@ -81,8 +81,9 @@ def find_breach(
     names, and `targets` are its `changed_targets`. What was broken before, and is no more than that, is no breach.
     """
     missing = next(find_missing(statement, comparison.new.world), None)
-    if missing is not None:
-        return Breach(doubt=missing.message)
+    doubt = missing.message if missing is not None else _selects_otherwise(comparison, statement)
+    if doubt is not None:
+        return Breach(doubt=doubt)
     try:
         breach = _BreachSearch(comparison, statement, {}, is_late).run()
         if (
@@ -95,6 +96,22 @@ def find_breach(
     except TooManyLabels:
         return Breach(doubt="namespaces are selected by too many labels")
     return future if future.counterexample is not None or breach.doubt is None else breach
+
+
+def _selects_otherwise(comparison: AuthorityComparison, statement: Statement) -> str | None:
+    """Return why a statement may be about others than before, whose verdicts need not have changed."""
+    callers, destinations = statement.callers, statement.destinations
+    selectors = (callers.of.namespaces, callers.without.namespaces, destinations.namespaces)
+    keys = frozenset(key for selector in selectors if selector is not None for key in selector.keys)
+    services = frozenset(name.key for name in destinations.services)
+    for name in differing_objects(comparison.old, comparison.new):
+        if name.kind == "Namespace":
+            was, now = (side.world.namespace(name.name).labels for side in (comparison.old, comparison.new))
+            if any(was.get(key) != now.get(key) for key in keys):
+                return f"it selects namespaces by labels, and those of {name.name} change"
+        elif name.kind == "Service" and f"{name.namespace}/{name.name}" in services:
+            return f"it is about the Service {name.namespace}/{name.name}, which changes"
+    return None
 
 
 def changed_targets(comparison: AuthorityComparison) -> list[Target]:
