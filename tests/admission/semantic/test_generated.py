@@ -103,8 +103,9 @@ def test_of_auth_policies(data: st.DataObject, manifests: list[Manifest], others
     _check(data, manifests, others, Settings())
 
 
+@pytest.mark.slow
 @pytest.mark.untraced
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=4, deadline=None)
 @given(st.data(), network_generate.situations(), network_generate.situations())
 def test_of_network_policies(
     data: st.DataObject,
