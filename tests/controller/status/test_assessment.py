@@ -8,11 +8,12 @@ import pytest
 
 from eastgate.controller.conditions import StatusCondition
 from eastgate.controller.proxies.progress import MeshReport
-from eastgate.controller.status import Assessment, NoticeReason, StoredPolicy, assess
+from eastgate.controller.status import Assessment, NoticeReason, StoredPolicy, assess, merge_status
 from eastgate.diagnostics import Code
 from eastgate.native import NativeDifference, NativeLoss, NativeMesh, NativeOutcome, NativePlan, NativeState
 from tests.controller.status.clusters import (
     GROUP,
+    NOW,
     POLICY,
     STORED,
     Manifest,
@@ -415,6 +416,17 @@ def test_the_status_of_linkerd_is_written_only_where_its_own_controller_is_not()
     assert assessment is not None
     assert [entry[0] for entry in shown(assessment)] == ["Server shop/gone", "Server shop/web"]
     assert [entry[1][0] for entry in shown(assessment)] == [("Accepted", "False", "NoMatchingParent"), ACCEPTED]
+
+
+def test_a_route_of_linkerd_with_errors_has_no_parents_and_must_be_seen() -> None:
+    bad = {**LINKERD_ROUTE, "spec": {**LINKERD_ROUTE["spec"], "rules": [{"matches": "all"}]}}
+    authority = authority_of(SERVER, bad, *PODS)
+    view = view_of(authority, report_of(KEYS, policies=["HTTPRoute/shop/web"]), owns_linkerd=True)
+    assessment = assess(policy_of(authority, "HTTPRoute/shop/web"), STORED, view)
+    assert assessment is not None
+    assert [entry.ancestor for entry in assessment.entries] == [None]
+    assert merge_status(assessment, None, NOW).status is None
+    assert [notice.reason for notice in assessment.notices] == [NoticeReason.INVALID]
 
 
 @pytest.mark.parametrize(
