@@ -123,6 +123,23 @@ def test_whoever_is_faster_each_time_is_left_to_finish() -> None:
     assert clocked.schedule.wait(0) == 1
 
 
+def test_one_policy_that_nobody_can_assess_keeps_no_other_from_its_status() -> None:
+    server = TroubledServer()
+    clocked = Clocked(server)
+
+    def assess(ref: PolicyRef) -> Assessment:
+        if ref.name == "bad":
+            raise RecursionError("too deep")
+        return clocked.said
+
+    clocked.writer._assess = assess
+    clocked.writer.observe({**POLICY, "metadata": {**POLICY["metadata"], "name": "bad"}})
+    clocked.writer.observe(POLICY)
+    clocked.settle()
+    assert clocked.writer.counts == {"failed": 1, "written": 1}
+    assert [str(error) for error in clocked.troubles] == ["too deep"]
+
+
 def test_a_policy_that_is_gone_is_no_failure() -> None:
     server = TroubledServer(ApiError(404, "NotFound", "gone"))
     clocked = Clocked(server)
