@@ -31,12 +31,13 @@ class FollowingController:
         self.others = list(others)
         self.report = self._taken = MeshReport()
         self.settings = Settings()
-        self.recorder = EventRecorder(connection, "test")
+        self.recorder = EventRecorder(connection, "test", clock=lambda: 0.0)
         self.writer = StatusWriter(
             connection,
             self.assess,
             self.find,
             recorder=self.recorder,
+            clock=lambda: 0.0,  # nothing has to wait
             schedule=Schedule(Pace(delay=0, between=0, first_retry=0, burst=10**6)),
         )
         self.stored: dict[PolicyRef, JsonObject] = {}
