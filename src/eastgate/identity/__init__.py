@@ -8,7 +8,7 @@
 
 from eastgate.identity.bundles import TrustBundles, read_bundle, roots_of_jwks, roots_of_pem
 from eastgate.identity.ca import CaState, EmbeddedCa, Lifetimes
-from eastgate.identity.contexts import client_context, server_context
+from eastgate.identity.contexts import client_context, load_svid, server_context
 from eastgate.identity.files import write_svid
 from eastgate.identity.peers import verify_connection, verify_peer
 from eastgate.identity.problems import (
@@ -56,6 +56,7 @@ __all__ = [
     "UnsafeFileError",
     "WorkloadApi",
     "client_context",
+    "load_svid",
     "read_bundle",
     "roots_of_jwks",
     "roots_of_pem",

@@ -175,8 +175,9 @@ class ClusterFollower:
         try:
             while True:
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._rediscover.wait(), _LOOK_AGAIN)
-                    await asyncio.sleep(_SETTLING)
+                    async with asyncio.timeout(_LOOK_AGAIN):  # wait_for of Python 3.11 may swallow a cancellation
+                        await self._rediscover.wait()
+                await asyncio.sleep(_SETTLING)
                 self._rediscover.clear()
                 try:
                     await self._discover()

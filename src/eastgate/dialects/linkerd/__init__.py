@@ -14,8 +14,9 @@ from eastgate.dialects.linkerd.gateway_routes import inspect
 from eastgate.dialects.linkerd.model import GROUP, Resource
 from eastgate.dialects.linkerd.settings import LinkerdSettings
 from eastgate.dialects.linkerd.stance import stance_of
-from eastgate.dialects.linkerd.status import conditions
+from eastgate.dialects.linkerd.status import conditions, parents
 from eastgate.dialects.linkerd.words import WORDS
+from eastgate.dialects.serving import Status
 from eastgate.ir import Attachment, Layer
 from eastgate.manifests import Document
 from eastgate.manifests.node import Node
@@ -43,6 +44,7 @@ class _Traits(TypedDict, total=False):
     by_reference: bool
     parent: str
     locate: Callable[[Document], tuple[Target, ...] | None]
+    shared_status: Status
 
 
 def _kinds(kind: str, versions: tuple[str, ...], **more: Unpack[_Traits]) -> Iterator[Kind[Resource]]:
@@ -93,7 +95,7 @@ DIALECT: Dialect[Resource] = Dialect(
         *_kinds("AuthorizationPolicy", _ALPHA, name_use=NameUse.OTHER_GROUPS),
         *_kinds("MeshTLSAuthentication", _ALPHA, by_reference=True),
         *_kinds("NetworkAuthentication", _ALPHA, by_reference=True),
-        *_kinds("HTTPRoute", _ALPHA_TO_BETA_3, name_use=NameUse.COMMON, parent="Server"),
+        *_kinds("HTTPRoute", _ALPHA_TO_BETA_3, name_use=NameUse.COMMON, parent="Server", shared_status=Status.PARENTS),
     ),
     layers=_layers,
     words=WORDS,
@@ -103,6 +105,7 @@ DIALECT: Dialect[Resource] = Dialect(
     lint=_lint,
     stance=stance_of,
     status=conditions,
+    parents=parents,
     inspect=inspect,
     bystanders=frozenset({(GROUP, "EgressNetwork"), (GROUP, "HTTPLocalRateLimitPolicy")}),
 )

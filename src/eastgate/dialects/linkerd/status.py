@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from eastgate.cluster import World
+from eastgate.cluster.gateways import ParentRef
 from eastgate.dialects.base import Condition
 from eastgate.dialects.linkerd.model import (
     GROUP,
@@ -18,7 +20,7 @@ from eastgate.dialects.linkerd.model import (
 from eastgate.ir import PolicyRef
 from eastgate.settings import Settings
 
-__all__ = ["conditions"]
+__all__ = ["conditions", "parents"]
 
 
 def conditions(policy: Resource, policies: Sequence[Resource], _settings: Settings, world: World) -> list[Condition]:
@@ -31,6 +33,14 @@ def conditions(policy: Resource, policies: Sequence[Resource], _settings: Settin
         message = "it is in audit mode: it is reported and decides nothing" if policy.audit else "it is in order"
         accepted = Condition("Accepted", "True", "Accepted", message)
     return [accepted, *_references(policy, policies)]
+
+
+def parents(policy: Resource) -> list[tuple[ParentRef, Resource]]:
+    """Return the parents of a route, each with the route as if it had no other."""
+    if not isinstance(policy, HttpRoute):
+        return []
+    route = policy.route
+    return [(parent, replace(policy, route=replace(route, parents=(parent,)))) for parent in route.parents]
 
 
 def _missing(policy: Resource, policies: Sequence[Resource], world: World) -> str | None:
