@@ -31,6 +31,7 @@ _VERBS = {
     "call": "Make a real mTLS call through the running mesh; say what the proxy did, and why.",
     "check": "May this source reach that destination?",
     "completion": "Print the completion script of a shell.",
+    "controller": "Run in a cluster: watch, decide, enforce, and say in status what is in force.",
     "convert": "Write policies as another API has them.",
     "crds": "CustomResourceDefinitions of the policies, their admission policies, and JSON Schemas for editors.",
     "describe": "What affects a thing, and who may reach it.",

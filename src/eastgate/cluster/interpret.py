@@ -68,6 +68,7 @@ _SERVICE_PORT = each(
         "targetPort": Field(NAMED_PORT, when=_has_target),
         "name": TEXT,
         "protocol": PROTOCOL,
+        "appProtocol": TEXT,
     }
 )
 _SERVICE = record(
@@ -184,7 +185,7 @@ def _node(root: Data, name: str, span: Span | None) -> ClusterNode:
 def _service_port(port: Data) -> ServicePort:
     own = number(port, "port") or 0
     target = text(port, "targetPort") or number(port, "targetPort") or own
-    return ServicePort(own, target, text(port, "name"), read_protocol(port))
+    return ServicePort(own, target, text(port, "name"), read_protocol(port), text(port, "appProtocol"))
 
 
 _READ_SETTINGS = ("mesh",)  # of all ConfigMaps: what else is in them is nobody's business

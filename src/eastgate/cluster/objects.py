@@ -94,6 +94,7 @@ class ServicePort:
     target: int | str
     name: str | None = None
     protocol: str = "TCP"
+    app_protocol: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,7 +57,16 @@ def _trim_pod(pod: dict[str, Any]) -> None:
     if isinstance(spec, Mapping):
         pod["spec"] = _trim_spec(spec)
     if isinstance(status, Mapping):
-        pod["status"] = {key: value for key, value in status.items() if key in _POD_STATUS}
+        pod["status"] = {key: value for key, value in status.items() if key in _POD_STATUS} | _readiness(status)
+
+
+def _readiness(status: Mapping[str, Any]) -> dict[str, Any]:
+    conditions = [
+        {"type": each["type"], "status": each.get("status")}
+        for each in status.get("conditions") or ()
+        if each.get("type") == "Ready"
+    ]
+    return {"conditions": conditions} if conditions else {}
 
 
 def _trim_spec(spec: Mapping[str, Any]) -> dict[str, Any]:

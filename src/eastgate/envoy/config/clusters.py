@@ -131,7 +131,7 @@ def original_app_resources() -> tuple[XdsResource, ...]:
     return cluster_resource(name, config), routes
 
 
-def upstream_resources(upstreams: Iterable[Upstream], source: str) -> Iterator[XdsResource]:
+def upstream_resources(upstreams: Iterable[Upstream], source: str | None) -> Iterator[XdsResource]:
     """Yield the clusters of other workloads, and the routes to them by host. `source`: the address to call from."""
     hosts = []
     for upstream in upstreams:
@@ -140,30 +140,36 @@ def upstream_resources(upstreams: Iterable[Upstream], source: str) -> Iterator[X
     yield _route("outbound", hosts)
 
 
-def service_resources(name: str, upstream: Upstream, source: str, *, http2: bool = False) -> Iterator[XdsResource]:
-    """Yield the cluster of a Service's port, over mTLS, verified by the account that each sidecar should have.
+@lru_cache(maxsize=16384)
+def service_resources(
+    name: str, upstream: Upstream, source: str | None, *, http2: bool = False
+) -> tuple[XdsResource, ...]:
+    """Return the cluster of a Service's port, over mTLS, verified by the account that each sidecar should have.
 
-    `source` is the address to call them from, which identifies the workload to them.
+    `source` is the address to call them from, which identifies the workload to them; None: any.
     """
-    yield cluster_resource(
+    bound = {"upstream_bind_config": {"source_address": {"address": source, "port_value": 0}}} if source else {}
+    context = mutual_tls(upstream.identities)
+    cluster = cluster_resource(
         name,
         {
             "type": "EDS",
             "eds_cluster_config": {"eds_config": ADS},
-            "transport_socket": mutual_tls(upstream.identities),
-            "upstream_bind_config": {"source_address": {"address": source, "port_value": 0}},
+            "transport_socket": filter_("tls", context),
+            **bound,
             **(options(HTTP2) if http2 else {}),
         },
     )
-    yield _endpoints(name, upstream.endpoints)
+    return cluster, _endpoints(name, upstream.endpoints)
 
 
 def mutual_tls(identities: Iterable[str]) -> Plain:
-    """Return TLS with the SVID of the proxy, to a server that is one of these identities."""
+    """Return TLS with the SVID of the proxy, to a peer that proves one of these identities."""
     names = [{"san_type": "URI", "matcher": {"exact": identity}} for identity in sorted(identities)]
-    context = typed(
+    return typed(
         "envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext",
         common_tls_context={
+            "tls_params": {"tls_maximum_protocol_version": "TLSv1_3"},
             "tls_certificate_sds_secret_configs": [{"name": "svid", "sds_config": ADS}],
             "combined_validation_context": {
                 "default_validation_context": {"match_typed_subject_alt_names": names},
@@ -171,7 +177,6 @@ def mutual_tls(identities: Iterable[str]) -> Plain:
             },
         },
     )
-    return filter_("tls", context)
 
 
 def options(protocol: Plain) -> Plain:

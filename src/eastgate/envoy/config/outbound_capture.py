@@ -70,7 +70,7 @@ def outbound_capture_resources(addresses: tuple[str, ...], outbound: CapturedOut
     clusters = {_service_name(service): service.identities for service in outbound.services}
     clusters |= {_account_name(account): frozenset({account.identity}) for account in outbound.accounts}
     for name, identities in sorted(clusters.items()):
-        yield cluster_resource(name, {**ORIGINAL, "transport_socket": mutual_tls(identities)})
+        yield cluster_resource(name, {**ORIGINAL, "transport_socket": filter_("tls", mutual_tls(identities))})
     yield cluster_resource(_PASSED, ORIGINAL)
     plain = {
         "name": "outbound",

@@ -32,10 +32,13 @@ OUTBOUND_PORT = 15001
 
 @dataclass(frozen=True, slots=True)
 class Outbound:
-    """The outbound listener of a workload: an HTTP proxy on its own address, for its own application."""
+    """The outbound listener of a workload: an HTTP proxy for its own application.
 
-    workload: str
+    `source` is the address to call from, which identifies the workload; None: any that it has.
+    """
+
     address: str
+    source: str | None
     port: int = OUTBOUND_PORT
 
 
@@ -77,4 +80,4 @@ def outbound_resources(out: Outbound, upstreams: Iterable[Upstream]) -> Iterator
         "filter_chains": [{"name": "outbound", "filters": [filter_("http", manager)]}],
     }
     yield XdsResource(LISTENER, "outbound", serialize(message(listener_pb2.Listener, plain)))
-    yield from upstream_resources(upstreams, out.address)
+    yield from upstream_resources(upstreams, out.source)
