@@ -21,7 +21,9 @@ from eastgate.controller.proxies.membership import (
     gateway_of_pod,
 )
 from eastgate.envoy.config.clusters import SocketAddress
+from eastgate.injection.redirection import excluded_inbound_ports
 from eastgate.ir.labels import Operator, Requirement, Selector
+from eastgate.mesh.capturing import pod_site
 from eastgate.mesh.enforcement import NOT_ROUTING, SiteChange
 from eastgate.mesh.gateways import GatewaySite, gateway_node, ports_of_gateway
 from eastgate.mesh.sites import ProxySite, ports_of
@@ -36,16 +38,18 @@ _ANY_ADDRESS: Final = "0.0.0.0"  # noqa: S104 - a pod of a Gateway is there to b
 def sidecar_site(world: World, key: str, *, connected: bool = False, app_host: str | None = None) -> ProxySite | None:
     """Return the site of a pod's sidecar; None where it has none. `connected`: its proxy has authenticated.
 
-    The application is reached at `app_host`, by default at the address of the pod: what listens on loopback only is
-    for nobody else.
+    Everything is redirected to it, and forwarded to the address of the pod: what listens on loopback only is for nobody
+    else. With `app_host` nothing is redirected, and the application is there.
     """
     pod = world.workloads.get(key)
     if pod is None or not pod.is_pod or pod.derived or not pod.ips:
         return None
     if gateway_of_pod(world, pod) is not None or not (connected or pod.labels.get(PROXY_LABEL) == SIDECAR):
         return None
+    if app_host is None:
+        return pod_site(world, pod, excluded_inbound_ports(pod.annotations))
     address, ports = pod.ips[0], sorted(ports_of(world, pod))
-    apps = {port: SocketAddress(app_host or address, port) for port in ports}
+    apps = {port: SocketAddress(app_host, port) for port in ports}
     return ProxySite(key, address, {port: port for port in ports}, apps, calls_out=True, in_pod=True)
 
 
