@@ -95,7 +95,7 @@ def layers_of(*policies: Plain) -> tuple[Authority, tuple[Layer, ...]]:
 def test_one_port_stands_for_all_that_no_policy_names() -> None:
     settings = Settings()
     _, layers = layers_of(allow("web", "web"), deny("not-here", "web", ports=[1, 2, 9999]))
-    assert named_ports(layers) == {1, 2, 9999}
+    assert named_ports(layers) == frozenset({1, 2, 9999})
     plan = plan_any_port(layers, 0, settings, [sa("web")])
     assert plan.port == 0
     for port in (3, 8080, 65535):
