@@ -26,7 +26,7 @@ from eastgate.ir.attributes import BACKEND, PORT, SNI
 from eastgate.ir.hosts import comparable_host
 from eastgate.mesh.access_log import AUTHORIZER
 from eastgate.mesh.check_thread import CheckThread
-from eastgate.mesh.endpoints import Endpoint
+from eastgate.mesh.endpoints import AuthorizerEndpoint
 from eastgate.mesh.enforcement import Enforcement
 from eastgate.mesh.gateways import find_destination
 from eastgate.regexes import regex
@@ -43,7 +43,11 @@ class MeshAuthorizer:
     """Runs beside the control plane, and decides by the same authority. Whoever changes that holds `lock`."""
 
     def __init__(
-        self, enforcement: Callable[[], Enforcement], external: ExternalServices, checks: Endpoint, tools: Endpoint
+        self,
+        enforcement: Callable[[], Enforcement],
+        external: ExternalServices,
+        checks: AuthorizerEndpoint,
+        tools: AuthorizerEndpoint,
     ) -> None:
         self.lock = threading.RLock()
         self._enforcement = enforcement

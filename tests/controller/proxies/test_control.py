@@ -19,7 +19,7 @@ from eastgate.envoy.server import (
     LISTENER,
     SECRET,
     AuthenticationError,
-    Credentials,
+    ProxyCredentials,
     ProxyStatus,
     ResourceStatus,
 )
@@ -57,10 +57,10 @@ def _policy(caller: str) -> Plain:
 class _ByName:
     """Takes for the token of a pod its name, and its account."""
 
-    def may_prove(self, credentials: Credentials) -> bool:
+    def may_prove(self, credentials: ProxyCredentials) -> bool:
         return bool(credentials.token)
 
-    async def prove(self, credentials: Credentials) -> PodIdentity:
+    async def prove(self, credentials: ProxyCredentials) -> PodIdentity:
         name, _, account = credentials.token.partition(":")
         if not name:
             raise AuthenticationError("no")

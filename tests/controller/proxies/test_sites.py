@@ -122,6 +122,8 @@ class _Cluster:
         return enforcement
 
     def check(self) -> None:
+        while self.enforcement.renew(2):
+            pass
         fresh = self.afresh()
         assert _content(self.enforcement.store) == _content(fresh.store)
         assert dict(self.enforcement.closed) == dict(fresh.closed)
