@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eastgate.api.authority import Authority
-from eastgate.controller.proxies.sites import Sites, gateway_site, proxies_of, sidecar_site
+from eastgate.controller.proxies.sites import Sites, bound_site, gateway_site, proxies_of, sidecar_site
 from eastgate.envoy.server import ENDPOINTS, Store
 from eastgate.mesh.enforcement import Enforcement
 from eastgate.mesh.sites import ProxySite
@@ -25,7 +25,7 @@ from tests.controller.proxies.pods import (
 )
 
 _SIDECAR = {"eastgate.dev/proxy": "sidecar"}
-_BOUND = {"eastgate.dev/proxy": "bound"}
+_OPENING = {"eastgate.dev/proxy": "bound"}
 
 
 def _policy(name: str, app: str, caller: str) -> Plain:
@@ -127,12 +127,14 @@ class _Cluster:
         return enforcement
 
     def check(self) -> None:
+        while self.enforcement.renew(2):
+            pass
         fresh = self.afresh()
         assert _content(self.enforcement.store) == _content(fresh.store)
         assert dict(self.enforcement.closed) == dict(fresh.closed)
 
 
-_BOUND = partial(sidecar_site, app_host="127.0.0.1")
+_BOUND = partial(bound_site, app_host="127.0.0.1")
 _APPS = st.sampled_from(["pay", "cart"])
 _PODS = st.builds(
     lambda name, app, account, ip, ready, labelled: pod(
@@ -148,7 +150,7 @@ _PODS = st.builds(
     st.sampled_from(["default", "a", "b"]),
     st.integers(0, 3),
     st.booleans(),
-    st.sampled_from([{}, _SIDECAR, _SIDECAR, _BOUND]),
+    st.sampled_from([{}, _SIDECAR, _SIDECAR, _OPENING]),
 )
 _PUT = st.one_of(
     _PODS,
@@ -192,7 +194,7 @@ class TestFollowing:
 
     def test_a_pod_that_comes_touches_its_callers_endpoints_and_nothing_else(self) -> None:
         pods = [
-            pod(f"pay-{number}", ip=f"10.0.0.{number}", ports=(80,), labels={**_BOUND, "app": "pay"})
+            pod(f"pay-{number}", ip=f"10.0.0.{number}", ports=(80,), labels={**_OPENING, "app": "pay"})
             for number in range(1, 5)
         ]
         cluster = _Cluster(*pods[:3], service("pay"), site_of=_BOUND)
@@ -214,7 +216,7 @@ class TestFollowing:
         assert cluster.apply() == frozenset()
 
     def test_endpoints_that_are_not_ready_are_left_out_unless_none_is(self) -> None:
-        labels = {**_BOUND, "app": "pay"}
+        labels = {**_OPENING, "app": "pay"}
         up, down = (pod(f"pay-{at}", ip=f"10.0.0.{at}", ports=(80,), labels=labels, ready=at == 1) for at in (1, 2))
         cluster = _Cluster(up, down, service("pay"), site_of=_BOUND)
 
