@@ -7,13 +7,16 @@ from __future__ import annotations
 import os
 from collections.abc import Generator, Iterator
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 from tests import quick, tracing
-from tests.programs import ApiServer
+from tests.programs import ApiServer, ControllerManager
+from tests.programs.building import are_missing
 
+_NO_API_SERVER = "no API server: install Go or set KUBEBUILDER_ASSETS"
 _PROGRAMS = {"apiserver", "authorino", "expressions", "istio", "kuadrant", "netpol", "real", "spire"}
 
 # A shared machine may stand still for a while, so no single example is held to a deadline.
@@ -34,8 +37,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if (marker := quick.mark_of(item.path)) is not None:
             item.add_marker(marker)
+        if item.get_closest_marker("apiserver") is not None and _is_without_api_server():
+            item.add_marker(pytest.mark.skip(reason=_NO_API_SERVER))
     if config.getoption("--quick"):
-        chosen = [item for item in items if not any(map(item.get_closest_marker, ("real", "slow")))]
+        chosen = [item for item in items if not any(map(item.get_closest_marker, ("real", "slow", "apiserver")))]
         config.hook.pytest_deselected(items=[item for item in items if item not in set(chosen)])
         items[:] = chosen
         for item in items:
@@ -54,6 +59,18 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
         return (yield)
 
 
+def _is_without_api_server() -> bool:
+    return not os.environ.get("CI") and are_missing("etcd", "kube-apiserver", "kubectl")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if not _is_without_api_server():
+        return
+    skipped = [report for report in terminalreporter.getreports("skipped") if "apiserver" in report.keywords]
+    if skipped:
+        terminalreporter.write_sep("=", f"{len(skipped)} tests skipped: {_NO_API_SERVER}", yellow=True, bold=True)
+
+
 def _guarded(item: pytest.Item) -> AbstractContextManager[None]:
     may_start = _PROGRAMS & {marker.name for marker in item.iter_markers()}
     return nullcontext() if may_start else quick.without_processes()
@@ -67,6 +84,27 @@ def _traced(item: pytest.Item) -> AbstractContextManager[None]:
 
 @pytest.fixture(scope="session")
 def api_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
-    """An API server that tests with the marker `apiserver` share. Nothing is installed on it at first."""
+    """An API server that the tests of a worker share.
+
+    They take namespaces of their own (`namespace`) and do not stop it. Definitions that they `install` stay;
+    nothing else that other namespaces would notice does.
+    """
     with ApiServer(tmp_path_factory.mktemp("api-server")) as server:
         yield server
+
+
+@pytest.fixture
+def own_api_server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ApiServer]:
+    """An API server of one test, which may stop it and start it again. Its parameter is options of kube-apiserver."""
+    folder = tmp_path / "api-server"
+    folder.mkdir()
+    with ApiServer(folder, getattr(request, "param", ())) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def controller_manager(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControllerManager]:
+    """The controllers of Kubernetes, with an API server of a module (`server`)."""
+    folder = tmp_path_factory.mktemp("controllers")
+    with ApiServer(folder, pods_need_accounts=True) as server, ControllerManager(server) as controllers:
+        yield controllers

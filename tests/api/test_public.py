@@ -113,7 +113,7 @@ PLAIN = {*dir(builtins), *ALIASES, "Iterable", "Mapping", "Sequence", "Iterator"
 PLAIN |= {"Path", "Self", "BinaryIO", "TracebackType", "ClassVar", "SSLContext", "ForwardRef", "timedelta", "S"}
 CONSTRUCTED = {"Authority", "Question", "Settings", "LocalMesh", "MeshOptions", "KnownKeys", "DiscoveredKeys"}
 INTERNAL = {
-    "Authority": {"arrive", "enforced_live", "engine", "imagining"},
+    "Authority": {"apply", "arrive", "enforced_live", "engine", "imagining"},
     "Document": {"node", "data", "origin"},
     "LocalMesh": {"apply", "change", "emit", "sites"},
     "MeshOptions": {"lifetimes", "source", "tokens", "__init__"},

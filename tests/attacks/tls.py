@@ -197,6 +197,7 @@ _SHA256, _SHA1 = bytes.fromhex("300a06082a8648ce3d040302"), bytes.fromhex("30090
 def _with_sha1(forge: Forge, leaf: _Leaf) -> str:
     """No library signs so any more: what is to be signed is changed by hand."""
     signer = forge.state.intermediate
+    assert isinstance(signer.key, ec.EllipticCurvePrivateKey)
     usual = leaf.signed(signer.certificate.subject, signer.key).tbs_certificate_bytes
     header = 2 + (usual[1] & 0x7F)  # its length takes several bytes
     signed = _der(0x30, usual[header:].replace(_SHA256, _SHA1, 1))

@@ -15,6 +15,7 @@ from envoy.service.auth.v3.external_auth_pb2 import CheckRequest, CheckResponse
 
 from eastgate.envoy.authz.server import CheckReply, ReceivedCheck
 from eastgate.mesh.check_thread import CheckThread
+from eastgate.mesh.endpoints import UnixEndpoint
 from tests.patience import PATIENCE
 
 Answer = Callable[[ReceivedCheck], CheckReply]
@@ -23,7 +24,7 @@ Answer = Callable[[ReceivedCheck], CheckReply]
 @contextmanager
 def answering(folder: Path, answer: Answer) -> Iterator[tuple[CheckThread, Any]]:
     thread, path = CheckThread(answer, 1 << 20), str(folder / "checks")
-    thread.start(path)
+    thread.start(UnixEndpoint(path))
     try:
         with grpc.insecure_channel(f"unix:{path}") as channel:
             yield (
@@ -82,5 +83,5 @@ def test_a_check_that_waits_holds_up_no_other_and_is_cut_off_at_the_end(tmp_path
 def test_where_nothing_can_listen(tmp_path: Path) -> None:
     thread = CheckThread(reply, 1 << 20)
     with pytest.raises(OSError, match="No such file"):
-        thread.start(str(tmp_path / "nowhere" / "checks"))
+        thread.start(UnixEndpoint(str(tmp_path / "nowhere" / "checks")))
     thread.stop(0.0)

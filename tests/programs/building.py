@@ -10,6 +10,7 @@ import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -19,7 +20,10 @@ _SECONDS = 2400
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A main package of a module that `folder` pins. `with_c` ones need a C compiler; of some any version will do."""
+    """A main package of a module that `folder` pins. `with_c` ones need a C compiler.
+
+    Of some `any_version` will do, so that one which is installed is used; and tests are skipped without them.
+    """
 
     folder: str
     package: str
@@ -33,7 +37,7 @@ def _kubernetes(name: str) -> Program:
     version = {"gitVersion": "v1.35.4", "gitMajor": "1", "gitMinor": "35"}
     linked = (f"-X k8s.io/component-base/version.{variable}={value}" for variable, value in version.items())
     flags = " ".join(("-s -w", *linked))
-    return Program("kubernetes", f"k8s.io/kubernetes/cmd/{name}", flags)
+    return Program("kubernetes", f"k8s.io/kubernetes/cmd/{name}", flags, any_version=True)
 
 
 PROGRAMS: Mapping[str, Program] = {
@@ -42,7 +46,9 @@ PROGRAMS: Mapping[str, Program] = {
     "istio": Program("istio", "."),
     "kuadrant": Program("kuadrant", "."),
     "etcd": Program("etcd", "go.etcd.io/etcd/server/v3", any_version=True),
+    "helm": Program("helm", "helm.sh/helm/v4/cmd/helm", any_version=True),
     "kube-apiserver": _kubernetes("kube-apiserver"),
+    "kube-controller-manager": _kubernetes("kube-controller-manager"),
     "kubectl": _kubernetes("kubectl"),
     "netpolicy": Program("netpol-analyzer", "github.com/np-guard/netpol-analyzer/cmd/netpolicy"),
     "opa": Program("opa", "github.com/open-policy-agent/opa"),
@@ -55,19 +61,41 @@ PROGRAMS: Mapping[str, Program] = {
 def find(name: str) -> Path:
     """Return the path of a program, which is built if need be. Fails the test where that is not possible."""
     program = PROGRAMS[name]
+    return _installed(name, program) or _cached(name, program)
+
+
+def are_missing(*names: str) -> bool:
+    """Tell whether one of the programs is neither installed, nor in the cache, nor can be built."""
+    return shutil.which("go") is None and not all(
+        _installed(name, PROGRAMS[name]) or (_folder(name, PROGRAMS[name]) / name).exists() for name in names
+    )
+
+
+def give_up(why: str) -> NoReturn:
+    """End a test that cannot have what it needs: in CI it fails, elsewhere it is skipped."""
+    if os.environ.get("CI"):
+        pytest.fail(why)
+    pytest.skip(why)
+
+
+def _installed(name: str, program: Program) -> Path | None:
     assets = os.environ.get("KUBEBUILDER_ASSETS")
     given = shutil.which(name, path=assets) if assets else None
     if given is None and program.any_version:
         given = shutil.which(name)
-    return Path(given) if given else _cached(name, program)
+    return Path(given) if given else None
 
 
-def _cached(name: str, program: Program) -> Path:
-    """Return the program of the cache; what it is built from is part of the name of its folder."""
+def _folder(name: str, program: Program) -> Path:
+    """Return the folder of a program in the cache; what it is built from is part of the folder's name."""
     lists = _LISTS / program.folder
     pins = b"".join(file.read_bytes() for file in sorted(lists.iterdir())) + repr(program).encode()
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "eastgate" / "programs"
-    folder = cache / f"{name}-{hashlib.sha256(pins).hexdigest()[:12]}"
+    return cache / f"{name}-{hashlib.sha256(pins).hexdigest()[:12]}"
+
+
+def _cached(name: str, program: Program) -> Path:
+    folder = _folder(name, program)
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / name
     with (folder / "lock").open("w") as lock:
@@ -81,7 +109,10 @@ def _build(name: str, program: Program, folder: Path) -> None:
     needed = ("go", "gcc") if program.with_c else ("go",)
     missing = [tool for tool in needed if shutil.which(tool) is None]
     if missing:
-        pytest.fail(f"building {name} needs {' and '.join(missing)}")
+        explanation = f"building {name} needs {' and '.join(missing)}"
+        if program.any_version:
+            give_up(explanation)
+        pytest.fail(explanation)
     source = folder / "source"
     shutil.rmtree(source, ignore_errors=True)
     shutil.copytree(_LISTS / program.folder, source)

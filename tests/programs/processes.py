@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import subprocess
 import time
@@ -23,7 +24,12 @@ def free_port() -> int:
 
 
 class Processes:
-    """What runs in one folder, which holds the logs. All of it is stopped at the end, the last started first."""
+    """What runs in one folder, which holds the logs. All of it is stopped at the end, the last started first.
+
+    Where `is_bound`, it ends with the thread that started it, also if that is killed, on systems that have `setpriv`.
+    """
+
+    is_bound = False
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -50,11 +56,29 @@ class Processes:
     def start(self) -> None:
         """Start everything, and wait until it is ready."""
 
-    def run(self, command: Sequence[str | Path], environment: Mapping[str, str] | None = None) -> None:
+    def run(
+        self, command: Sequence[str | Path], environment: Mapping[str, str] | None = None
+    ) -> subprocess.Popen[bytes]:
         """Start a program in the background."""
+        bound = ["setpriv", "--pdeathsig", "KILL"] if self.is_bound and shutil.which("setpriv") else []
         with (self.folder / f"{Path(command[0]).name}.log").open("ab") as log:
             variables = {**os.environ, **(environment or {})}
-            self._running.append(subprocess.Popen(command, stdout=log, stderr=log, env=variables))
+            process = subprocess.Popen([*bound, *command], stdout=log, stderr=log, env=variables)
+        self._running.append(process)
+        return process
+
+    def end(self, process: subprocess.Popen[bytes], *, is_asked: bool = True) -> None:
+        """End a program, which is asked to (SIGTERM) or killed (SIGKILL), and wait until it has."""
+        self._running.remove(process)
+        if is_asked:
+            process.terminate()
+        else:
+            process.kill()
+        try:
+            process.wait(timeout=_STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
 
     def wait_until(self, is_ready: Callable[[], bool]) -> None:
         """Wait for something that a program does; fails with the logs when one of them ends or it takes too long."""
@@ -80,10 +104,4 @@ class Processes:
     def stop(self) -> None:
         """Stop all of them."""
         while self._running:
-            process = self._running.pop()
-            process.terminate()
-            try:
-                process.wait(timeout=_STOP_SECONDS)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            self.end(self._running[-1])

@@ -14,20 +14,32 @@ from eastgate.api.networked import network_objects
 from eastgate.api.questions import Question, QuestionError
 from eastgate.api.reading import FaultReason, ManifestError, Manifests, read_manifests, read_plain
 from eastgate.cluster import LiveWorld, ObjectId, Workload, World, WorldObject
+from eastgate.cluster.changes import Change
+from eastgate.cluster.pods import Controller, Pod
 from eastgate.cluster.points import Direction, Point
+from eastgate.cluster.slices import EndpointSlice
 from eastgate.diagnostics import Diagnostic
 from eastgate.dialects import Policy
 from eastgate.dialects import rejected as rejection
 from eastgate.engine.engine import Engine
 from eastgate.ir import Attachment, Layer, LiveAnswers, PolicyRef, Request, Stances
 from eastgate.manifests import Bounds, Document
+from eastgate.records import dataclass
 from eastgate.settings import Settings, SettingsError
 from eastgate.unread import Handling, UnreadObjects
 
 if TYPE_CHECKING:
     from eastgate.languages.jwt import KeySource
 
-__all__ = ["Authority", "load"]
+__all__ = ["Authority", "Touched", "load"]
+
+
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """The points at which an update may have changed what is decided, and the difference that it made to the world."""
+
+    points: frozenset[Point]
+    change: Change
 
 
 class Authority:
@@ -63,7 +75,10 @@ class Authority:
         self._asks_servers = live
         self.warnings = [diagnostic for diagnostic in manifests.reporter if not diagnostic.is_error]
         self._documents = {policy.ref: manifests.document_of(policy) for policy in manifests.policies}
-        self._is_examined = any(map(dialects.is_examined, manifests.policies))
+        self._unfit = {fault.unfit.ref: fault.unfit for fault in manifests.faults if fault.unfit is not None}
+        self._documents |= {fault.unfit.ref: fault.document for fault in manifests.faults if fault.unfit is not None}
+        self._rejected_documents = {fault.policy.ref: fault.document for fault in manifests.closing}
+        self._is_examined = bool(self._unfit) or any(map(dialects.is_examined, manifests.policies))
         self._live = LiveWorld.of(manifests.objects)
         self._world = self._live.view
         self._engine: Engine[Policy] = Engine(
@@ -107,6 +122,10 @@ class Authority:
         """Return what a policy was read from. It is for the packages of this project, and no part of the public API."""
         return self._documents.get(ref)
 
+    def document_of_rejected(self, ref: PolicyRef) -> Document | None:
+        """Return what a policy with errors was read from. It is no part of the public API."""
+        return self._rejected_documents.get(ref)
+
     @property
     def rejected(self) -> Sequence[rejection.RejectedPolicy]:
         """Return the policies that cannot be read, each of which closes what it targets."""
@@ -135,7 +154,10 @@ class Authority:
         Raises ManifestError where what is put has errors (see `strict`), alone or beside everything else; then
         nothing has changed. Warnings about what was put are added to `warnings`.
         """
-        news = put if isinstance(put, Manifests) else self._read(put)
+        self.apply(put if isinstance(put, Manifests) else self._read(put), remove)
+
+    def apply(self, news: Manifests, remove: Iterable[PolicyRef | ObjectId | str] = ()) -> Touched:
+        """Do as `update`, and return what it touched. It is no part of the public API."""
         if news.settings != self._settings:
             raise SettingsError(_differing(self._settings, news.settings))
         if news.reporter.errors if self._strict else news.strays:
@@ -145,15 +167,20 @@ class Authority:
         gone |= {_ref_of(fault.document) for fault in news.faults if fault.reason is FaultReason.ROUTE}
         ids = {ObjectId(ref.group, ref.kind, ref.namespace or "", ref.name) for ref in gone}
         documents = self._documents | {policy.ref: news.document_of(policy) for policy in news.policies}
-        closing = self._examine(news, gone, ids, documents)
-        self._live.update(put=news.objects, remove=ids)
+        again = self._examine(news, gone, ids, documents)
+        self._engine.touched.clear()
+        change = self._live.update(put=news.objects, remove=ids)
         for ref in gone:
             self._engine.remove_policy(ref)
-        for policy in (*news.demanded, *closing):
+            documents.pop(ref, None)
+            self._rejected_documents.pop(ref, None)
+        for policy in (*news.demanded, *again):
             self._engine.put_policy(policy)
         self._documents = documents
+        self._rejected_documents |= {fault.policy.ref: fault.document for fault in news.closing}
         self.unread_objects = self._unread_after(news, gone)
         self.warnings += [diagnostic for diagnostic in news.reporter if not diagnostic.is_error]
+        return Touched(frozenset(self._engine.touched), change)
 
     def _read(self, put: Iterable[Mapping[str, object] | Policy | WorldObject]) -> Manifests:
         given = list(put)
@@ -181,21 +208,25 @@ class Authority:
         ids: set[ObjectId],
         documents: Mapping[PolicyRef, Document | None],
     ) -> list[Policy]:
-        """Look at all policies beside everything else: return those that close what they target, because of errors.
+        """Look at all policies beside everything else: return those that close what they target because of errors, and
+        those that closed it, and have none any more.
 
         Raises ManifestError for errors where the authority is strict, or nobody knows what to close.
         """
         self._is_examined = self._is_examined or any(map(dialects.is_examined, news.policies))
-        if not self._is_examined:
+        if not self._is_examined or not (news.demanded or gone or any(map(_is_looked_at, news.objects))):
             return []
-        policies = {policy.ref: policy for policy in self.policies if policy.ref not in gone}
+        unfit = {ref: policy for ref, policy in self._unfit.items() if ref not in gone}
+        policies = {policy.ref: policy for policy in self.policies if policy.ref not in gone} | unfit
         policies |= {policy.ref: policy for policy in news.policies}
         objects = {name: declared for name, declared in self._world.objects.items() if name not in ids}
         objects |= {declared.id: declared for declared in news.objects}
         findings = [*dialects.examine([*policies.values()], self._settings, World.of(objects.values()))]
         errors: dict[PolicyRef | None, list[Diagnostic]] = {}
         for policy, finding in findings:
-            if finding.is_error:
+            if policy is None and finding.is_error and finding.span is not None and finding.span.source.is_object:
+                self.warnings.append(finding)  # it must not stop the answers about everything else
+            elif finding.is_error:
                 errors.setdefault(policy.ref if policy is not None else None, []).append(finding)
         documented = [(documents.get(ref) if ref is not None else None, own) for ref, own in errors.items()]
         closing: list[Policy] = [
@@ -203,7 +234,9 @@ class Authority:
         ]
         if errors and (self._strict or len(closing) < len(errors)):
             raise ManifestError([error for own in errors.values() for error in own])
-        return closing
+        fit_again = [policy for ref, policy in unfit.items() if ref not in errors and policies[ref] is policy]
+        self._unfit = {ref: policies[ref] for ref in errors if ref is not None}
+        return [*closing, *fit_again]
 
     def _unread_after(self, news: Manifests, gone: set[PolicyRef]) -> UnreadObjects:
         replaced = {_ref_of(unread.document) for unread in news.unread.objects} | gone
@@ -313,6 +346,11 @@ def _differing(reading: Settings, deciding: Settings) -> str:
     if name is None:
         return "the manifests were read for other networks of this machine than they are to be decided for"
     return f"the manifests were read with {name}: {read_with[name]}, and are to be decided with {name}: {given[name]}"
+
+
+def _is_looked_at(declared: WorldObject) -> bool:
+    """Return whether policies may be wrong because of an object, or its absence: not because of one that runs."""
+    return not isinstance(declared, Pod | Controller | EndpointSlice)
 
 
 def _ref_of(document: Document) -> PolicyRef:

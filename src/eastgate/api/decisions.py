@@ -206,7 +206,7 @@ class Decision:
     def location(self) -> str:
         """File and line of the rule that decided, or that it was a default."""
         span = self.span
-        return f"{span.file}:{span.line}" if span is not None else "a default"
+        return span.location if span is not None else "a default"
 
     @property
     def status(self) -> int:

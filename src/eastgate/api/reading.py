@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from os import PathLike
-from typing import BinaryIO, cast
+from typing import BinaryIO, Protocol, cast, runtime_checkable
 
 from eastgate import dialects
 from eastgate.cluster import Manifest, World, WorldObject, interpret
@@ -15,11 +15,13 @@ from eastgate.diagnostics import Diagnostic, Reporter, render_all
 from eastgate.dialects import Policy
 from eastgate.ir import PolicyRef
 from eastgate.manifests import Bounds, Document, ReadResult, read, read_text
+from eastgate.manifests.rendered import RenderedObject, UnlistedKind
 from eastgate.records import dataclass
 from eastgate.settings import Settings
-from eastgate.unread import UnreadObjects, unread_object
+from eastgate.unread import By, Influence, Plane, UnreadKind, UnreadObjects, unlisted_objects, unread_object
 
 __all__ = [
+    "DocumentSource",
     "Fault",
     "FaultReason",
     "ManifestError",
@@ -37,6 +39,17 @@ class ManifestError(ValueError):
     def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
         super().__init__(render_all(diagnostics))
         self.diagnostics = list(diagnostics)
+
+
+@runtime_checkable
+class DocumentSource(Protocol):
+    """Something among paths that is no file, and can be read: a cluster."""
+
+    def __fspath__(self) -> str: ...
+
+    def read(self, settings: Settings, into: ReadResult, on_part: Callable[[int, int], None] | None) -> None:
+        """Add its documents, and report why it cannot be read. `on_part` is told how much of how much was read."""
+        ...
 
 
 class FaultReason(enum.StrEnum):
@@ -57,6 +70,8 @@ class Fault:
     reason: FaultReason
     errors: list[Diagnostic]
     settings: Settings = field(default_factory=Settings)
+    unfit: Policy | None = None
+    """The policy by itself, where it is wrong only beside everything else."""
 
     @property
     def closes(self) -> bool:
@@ -81,12 +96,18 @@ class Manifests:
     unread: UnreadObjects = field(default_factory=UnreadObjects)
     unused: int = 0
     excluded: int = 0
+    left_out: dict[PolicyRef, list[Diagnostic]] = field(default_factory=dict)
+    """The errors in objects of a cluster that are no policies: one of them must not stop the answers about others."""
+    unfounded: list[Diagnostic] = field(default_factory=list)
+    """Errors in what a cluster says about all of its policies, such as the configuration of its mesh."""
     _documents: dict[Policy, Document] = field(default_factory=dict)
 
     def add(self, document: Document) -> None:
         """Take in one document."""
         reporter = Reporter()
-        if (kind := dialects.unread(document)) is not None:
+        if isinstance(document.origin, UnlistedKind):
+            self.unread.objects.append(unlisted_objects(document, document.origin))
+        elif (kind := dialects.unread(document)) is not None:
             self.unread.objects.append(unread_object(kind, document))
         elif dialects.is_policy(document):
             policy = dialects.read_policy(document, self.settings, reporter)
@@ -101,15 +122,26 @@ class Manifests:
                 self.objects.append(declared)
             elif not reporter.errors:
                 self.unused += 1
-            if reporter.errors:
+            if reporter.errors and _is_left_out(document):
+                self._leave_out(document, reporter)
+            elif reporter.errors:
                 reason = FaultReason.ROUTE if dialects.is_route(document) else FaultReason.OBJECT
                 self.faults.append(Fault(document, reason, reporter.errors, self.settings))
         self.reporter.diagnostics.extend(self._unreported(reporter))
 
-    def settle(self) -> None:
-        """Report what can be said only when everything has been read."""
-        if any(dialects.is_examined(policy) for policy in self.policies):
+    def _leave_out(self, document: Document, reporter: Reporter) -> None:
+        """Leave an object with errors out, as one that is not considered."""
+        self.unread.objects.append(unread_object(_FAULTY, document))
+        self.left_out[_ref(document)] = reporter.errors
+        reporter.diagnostics[:] = [finding for finding in reporter if not finding.is_error]
+
+    def settle(self, *, whole: bool = True) -> None:
+        """Report what can be said only when everything has been read, if it has."""
+        if whole and any(dialects.is_examined(policy) for policy in self.policies):
             for policy, finding in dialects.examine(self.policies, self.settings, World.of(self.objects)):
+                if policy is None and finding.is_error and _is_in_cluster(finding):
+                    self.unfounded.append(finding)
+                    continue
                 self.reporter.diagnostics.append(finding)
                 if policy is not None and finding.is_error:
                     self._reject(policy, finding)
@@ -176,7 +208,7 @@ class Manifests:
             fault.errors.append(error)
             return
         self.policies = [other for other in self.policies if other is not policy]
-        self.faults.append(Fault(document, FaultReason.POLICY, [error], self.settings))
+        self.faults.append(Fault(document, FaultReason.POLICY, [error], self.settings, policy))
 
     def _unreported(self, reporter: Reporter) -> list[Diagnostic]:
         """Return the findings at places of which nothing is reported yet: the first to see a mistake reports it."""
@@ -184,6 +216,25 @@ class Manifests:
             return []
         reported = {(d.span.file, d.span.line, d.span.column) for d in self.reporter if d.span is not None}
         return [d for d in reporter if d.span is None or (d.span.file, d.span.line, d.span.column) not in reported]
+
+
+_FAULTY = UnreadKind("", "object with errors", Influence.CHANGE, Plane.MESH, By.NAMESPACE)
+
+
+def _is_left_out(document: Document) -> bool:
+    """Return whether an object with errors is left out, rather than stopping everything: where a cluster has it.
+
+    A route is not: it closes where it is attached.
+    """
+    return isinstance(document.origin, RenderedObject) and not dialects.is_route(document)
+
+
+def _is_in_cluster(finding: Diagnostic) -> bool:
+    return finding.span is not None and finding.span.source.is_object
+
+
+def _ref(document: Document) -> PolicyRef:
+    return PolicyRef(document.kind, document.home, document.name, document.group)
 
 
 def _declared(document: Document, settings: Settings, reporter: Reporter) -> WorldObject | None:
@@ -223,8 +274,9 @@ def read_documents(
     skim: bool = False,
 ) -> ReadResult:
     """Read documents as they were written. With `skim`, those of kinds that are not used are only counted."""
-    return read(
-        paths,
+    given = list(paths)
+    reading = read(
+        [path for path in given if not isinstance(path, DocumentSource)],
         positioned=dialects.reads,
         matters=dialects.matters,
         same=_says_the_same,
@@ -234,13 +286,17 @@ def read_documents(
         on_file=on_file,
         bounds=bounds,
     )
+    for source in given:
+        if isinstance(source, DocumentSource):
+            source.read(settings, reading, on_file)
+    return reading
 
 
 def read_plain(objects: Sequence[Mapping[str, object]], settings: Settings) -> Manifests:
     """Read objects of the Kubernetes API that are given as plain data, as the client libraries have them."""
     content = json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)}, indent=1)
     reading = read_text("update.json", content, positioned=dialects.reads, namespace=settings.namespace)
-    return sort_documents(reading.documents, settings, reading.reporter, reading.twice)
+    return sort_documents(reading.documents, settings, reading.reporter, reading.twice, whole=False)
 
 
 def _says_the_same(first: Document, second: Document) -> bool:
@@ -260,10 +316,13 @@ def sort_documents(
     settings: Settings,
     reporter: Reporter,
     twice: Iterable[tuple[Document, Diagnostic]] = (),
+    *,
+    whole: bool = True,
 ) -> Manifests:
     """Sort documents into what exists and what is demanded.
 
-    `twice` are objects that contradict a document of the same name.
+    `twice` are objects that contradict a document of the same name. Where these documents are not the `whole`, policies
+    are not looked at beside everything else.
     """
     manifests = Manifests(settings, reporter=reporter)
     for document in documents:
@@ -271,5 +330,5 @@ def sort_documents(
     for document, error in twice:
         if not dialects.is_policy(document):
             manifests.faults.append(Fault(document, FaultReason.TWICE, [error], settings))
-    manifests.settle()
+    manifests.settle(whole=whole)
     return manifests

@@ -112,7 +112,7 @@ def _files(manifests: Manifests) -> frozenset[str]:
 
 
 def _in_a_line(diagnostic: Diagnostic) -> str:
-    at = f"{diagnostic.span.file}:{diagnostic.span.line}: " if diagnostic.span is not None else ""
+    at = f"{diagnostic.span.location}: " if diagnostic.span is not None else ""
     return f"{at}{diagnostic.message} ({diagnostic.code.id})"
 
 

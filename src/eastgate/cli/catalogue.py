@@ -19,6 +19,7 @@ from eastgate.mesh import codes as mesh_codes
 from eastgate.reports.diff import codes as diff_codes
 from eastgate.reports.invariants import codes as invariant_codes
 from eastgate.reports.tables import read as table_reading
+from eastgate.source import codes as cluster_codes
 from eastgate.unread import codes as unconsidered_codes
 
 __all__ = ["all_codes", "chapters"]
@@ -32,6 +33,7 @@ def chapters() -> dict[str, tuple[ModuleType, ...]]:
             *(table_reading, invariant_codes),
         ),
         "Reading files": (source_codes,),
+        "Reading a cluster": (cluster_codes,),
         "Kubernetes objects": (world_codes,),
         "Policies of any kind": (schema_codes, dialect_codes, unconsidered_codes),
         **{dialect.name: dialect.codes() for dialect in dialects.DIALECTS},

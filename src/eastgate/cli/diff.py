@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from eastgate.api.authority import Authority
-from eastgate.api.reading import ManifestError, Manifests, read_manifests
+from eastgate.api.reading import DocumentSource, ManifestError, Manifests, read_manifests
 from eastgate.cli.options import BAD_OPTION, load_authority, manifest_options, settings_from, strict_option
 from eastgate.cli.output import colored, emit, emit_json, fail, say, warn
 from eastgate.cli.progress import progress
@@ -94,10 +94,16 @@ def diff(
         raise click.UsageError("--git compares revisions: --with and --without are for files as they are")
     if git is not None:
         old, new = _revisions(reading, git, paths)
+    elif clusters := [path for path in files if isinstance(path, DocumentSource)]:
+        applied = [path for path in paths if not isinstance(path, DocumentSource)]
+        old, new = _what_if(reading, clusters, [*applied, *added], removed)
     elif added or removed:
         old, new = _what_if(reading, paths, added, removed)
     elif files or len(more_files) != 2:
-        raise click.UsageError("give OLD and NEW; or --git A..B PATH...; or -f PATH... with --with or --without")
+        words = (
+            "give OLD and NEW; or --git A..B PATH...; or -f PATH... with --with or --without; or --cluster -f PATH..."
+        )
+        raise click.UsageError(words)
     elif more_files == ("-", "-"):
         raise click.UsageError("only one of OLD and NEW can be standard input")
     else:
@@ -139,6 +145,12 @@ class _Reading:
         with progress("reading manifests") as on_file:
             bounds = self._bounds(paths)
             return read_manifests(paths, self.settings, stdin=sys.stdin.buffer, on_file=on_file, bounds=bounds)
+
+    def authority(self, manifests: Manifests) -> Authority:
+        try:
+            return Authority(manifests, self.settings, strict=self.strict, unread=Handling.IGNORE)
+        except ManifestError:
+            fail(manifests.reporter, self.output)
 
     def nothing(self) -> Authority:
         return Authority(read_manifests([], self.settings), self.settings, unread=Handling.IGNORE)
@@ -194,12 +206,14 @@ def _load_there(reading: _Reading, paths: Sequence[str | os.PathLike[str]]) -> A
 def _what_if(
     reading: _Reading,
     paths: Sequence[str | os.PathLike[str]],
-    added: Sequence[str],
+    added: Sequence[str | os.PathLike[str]],
     removed: Sequence[str],
 ) -> tuple[Authority, Authority]:
+    """Return what there is, and the same with a change: as `kubectl apply` of `added` would make it."""
     if "-" in paths:
-        raise click.UsageError("with --with and --without, manifests are read twice: give files instead of -")
-    old, new = reading.load(paths), reading.load(paths)
+        raise click.UsageError("with --with and --without, -f is for files: give those instead of -")
+    manifests = reading.read(paths)
+    old, new = reading.authority(manifests), reading.authority(manifests)
     names = [str(policy.ref) for policy in new.policies] + list(map(str, new.world.objects))
     names += list(map(str, new.unread_objects.objects))
     unknown = [name for name in removed if name not in names]

@@ -47,7 +47,7 @@ def completeness(cluster: Cluster, points: Sequence[Point]) -> int:
 def cluster_from(files: Sequence[str | os.PathLike[str]], options: dict[str, object], output: str) -> Cluster:
     """Read the manifests, or say everything that is wrong with them and exit."""
     if not files:
-        raise click.UsageError("no manifests: give files or folders with -f")
+        raise click.UsageError("no manifests: give files or folders with -f, or --cluster")
     config, pairs_given, exclude = options["config"], options["settings"], options["exclude"]
     assert isinstance(pairs_given, tuple) and isinstance(exclude, tuple)  # noqa: S101, PT018 - click makes it so
     namespace = options["namespace"]

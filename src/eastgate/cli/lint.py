@@ -73,7 +73,7 @@ def lint(
     """Find rules without effect, targets that select nothing, workloads that nothing can reach, and the like."""
     paths = (*files, *more_files)
     if not paths:
-        raise click.UsageError("no manifests: give files or folders with -f")
+        raise click.UsageError("no manifests: give files or folders with -f, or --cluster")
     chosen, dropped = _prefixes(select, "--select"), _prefixes(ignore, "--ignore")
     rules = settings_from(settings, config, "json" if output == "json" else "text")
     with progress("reading manifests") as on_file:

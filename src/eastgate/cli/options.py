@@ -84,12 +84,40 @@ exclude_option = click.option(
 
 def reading_options(command: F) -> F:
     """Add the options for manifests, and for reading them."""
-    return _reading_options(_namespace(_kustomizations(command)))
+    return _reading_options(_cluster(_namespace(_kustomizations(command))))
 
 
 def inspecting_options(command: F) -> F:
     """Return the same without `-n`, which means more to the command."""
-    return _reading_options(_kustomizations(command))
+    return _reading_options(_cluster(_kustomizations(command)))
+
+
+def _cluster(command: F) -> F:
+    """Read `--cluster` as a path."""
+
+    @functools.wraps(command)
+    def with_cluster(
+        *arguments: object,
+        files: tuple[object, ...],
+        cluster: bool,
+        kubeconfig: str | None,
+        context: str | None,
+        namespace: str | None,
+        **options: object,
+    ) -> object:
+        if cluster or kubeconfig is not None or context is not None:
+            from eastgate.source.listing import ClusterPath  # few commands ask a cluster
+
+            files = (*files, ClusterPath(kubeconfig, context, namespace))
+        return command(*arguments, files=files, namespace=namespace, **options)
+
+    return _all(
+        click.option(
+            "--cluster", is_flag=True, help="What the cluster of the current context has now, in place of -f."
+        ),
+        click.option("--kubeconfig", type=click.Path(), metavar="FILE", help="The kubeconfig that names the cluster."),
+        click.option("--context", metavar="NAME", help="The context of the kubeconfig."),
+    )(cast("F", with_cluster))
 
 
 def _namespace(command: F) -> F:
@@ -316,7 +344,7 @@ def load_authority(
 ) -> Authority:
     """Read the manifests, or say everything that is wrong with them and exit."""
     if not files:
-        raise click.UsageError("no manifests: give files or folders with -f")
+        raise click.UsageError("no manifests: give files or folders with -f, or --cluster")
     with progress("reading manifests") as on_file:
         manifests = read_manifests(files, settings, stdin=sys.stdin.buffer, on_file=on_file, bounds=bounds)
     if verbose:

@@ -12,7 +12,7 @@ from eastgate.cluster.pods import API_KINDS, CONTROLLER_KINDS, Controller, Pod
 from eastgate.cluster.secrets import Secret
 from eastgate.cluster.slices import SLICE_GROUP, EndpointSlice
 
-__all__ = ["WorldObject", "canonical_group", "group_of", "object_id", "uses", "uses_kind", "world_kind"]
+__all__ = ["WorldObject", "canonical_group", "group_of", "object_id", "uses", "uses_kind", "world_kind", "world_kinds"]
 
 WorldObject: TypeAlias = (
     Namespace
@@ -64,6 +64,11 @@ def canonical_group(group: str, kind: str) -> str | None:
 def world_kind(group: str, kind: str) -> str:
     """Return the name of a kind of a canonical group in the world."""
     return _KINDS[group, kind]
+
+
+def world_kinds() -> tuple[tuple[str, str], ...]:
+    """Return the group and name of every kind that the world reads."""
+    return tuple(_KINDS)
 
 
 def uses(api_version: str, kind: str) -> bool:

@@ -277,6 +277,8 @@ def _workload(key: str, pod: Pod, owners: tuple[Owner, ...]) -> Workload:
         probes=pod.probes,
         host_network=pod.host_network,
         host_ip=pod.host_ip,
+        uid=pod.uid,
+        ready=pod.ready,
         span=pod.span,
     )
 

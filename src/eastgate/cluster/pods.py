@@ -75,7 +75,8 @@ class Pod:
     `ports` are those of the containers, then those of the sidecars (init containers that are always
     restarted): the order in which Kubernetes looks up a port name. `init_ports` are those of the other
     init containers, which no Service leads to. `ips` are addresses that are the pod's alone: a pod on
-    the `host_network` has none but that of its node, `host_ip`. A `finished` pod neither sends nor receives.
+    the `host_network` has none but that of its node, `host_ip`. A `finished` pod neither sends nor receives, and one
+    that is not `ready` is sent nothing by proxies. `uid` tells it apart from other pods that had its name.
     """
 
     namespace: str
@@ -91,6 +92,8 @@ class Pod:
     probes: tuple[HttpProbe, ...] = ()
     host_network: bool = False
     host_ip: str | None = None
+    uid: str = ""
+    ready: bool = True
     span: Span | None = field(default=None, compare=False)
 
     @property
@@ -161,6 +164,8 @@ class Workload:
     mesh_name: str | None = None
     host_network: bool = False
     host_ip: str | None = None
+    uid: str = ""
+    ready: bool = True
     span: Span | None = field(default=None, compare=False)
 
     @property

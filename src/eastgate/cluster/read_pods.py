@@ -64,12 +64,18 @@ _OWNERS = each(
     }
 )
 _STATUS = record(
-    {"podIPs": each({"ip": ADDRESS}), "podIP": Field(ADDRESS, when=_lacks_addresses), "hostIP": ADDRESS, "phase": TEXT}
+    {
+        "podIPs": each({"ip": ADDRESS}),
+        "podIP": Field(ADDRESS, when=_lacks_addresses),
+        "hostIP": ADDRESS,
+        "phase": TEXT,
+        "conditions": each({"type": TEXT, "status": TEXT}),
+    }
 )
 POD = record(
     {
         "status": _STATUS,
-        "metadata": record({**_LABELS, "ownerReferences": _OWNERS}),
+        "metadata": record({**_LABELS, "ownerReferences": _OWNERS, "uid": TEXT, "deletionTimestamp": TEXT}),
         "spec": record(_pod_spec()),
     }
 )
@@ -115,6 +121,8 @@ def read_pod(root: Data, namespace: str, name: str, span: Span | None) -> Pod:
         owner=_owner(metadata),
         finished=status.get("phase") in ("Succeeded", "Failed"),
         host_ip=next(iter(read_addresses([text(status, "hostIP")])), None),
+        uid=text(metadata, "uid") or "",
+        ready=_is_ready(metadata, status),
     )
 
 
@@ -146,6 +154,8 @@ def _pod(
     owner: Owner | None = None,
     finished: bool = False,
     host_ip: str | None = None,
+    uid: str = "",
+    ready: bool = True,
 ) -> Pod:
     declared = read_containers(spec, probed=probed)
     return Pod(
@@ -162,8 +172,19 @@ def _pod(
         probes=declared.probes,
         host_network=spec.get("hostNetwork") is True,
         host_ip=host_ip,
+        uid=uid,
+        ready=ready,
         span=span,
     )
+
+
+def _is_ready(metadata: Data, status: Data) -> bool:
+    """Return whether a pod takes requests. Manifests that people write do not tell, and their pods do."""
+    unready = any(
+        (text(condition, "type"), text(condition, "status")) == ("Ready", "False")
+        for condition in entries(status, "conditions")
+    )
+    return not unready and not text(metadata, "deletionTimestamp")
 
 
 def _owner(metadata: Data) -> Owner | None:

@@ -7,7 +7,7 @@ again (it may have changed, or been standard input).
 
 from __future__ import annotations
 
-from dataclasses import field
+from collections.abc import Callable
 
 from eastgate.diagnostics.printable import printable
 from eastgate.diagnostics.redaction import without_secrets
@@ -16,14 +16,45 @@ from eastgate.records import dataclass
 __all__ = ["SourceText", "Span"]
 
 
-@dataclass(eq=False, slots=True)
 class SourceText:
-    """One text that was read: a file, or standard input."""
+    """One text that was read: a file, standard input, or an object of a cluster as it would be written.
 
-    name: str
-    text: str
-    _lines: list[str] | None = field(default=None, repr=False)
-    _hidden: frozenset[int] = field(default=frozenset(), repr=False)
+    The text of an object is made when somebody looks at it (`text` is a function), and `field_at` returns the field
+    that a span is in, by which its places are named.
+    """
+
+    __slots__ = ("_field_at", "_hidden", "_lines", "_text", "name")
+
+    def __init__(self, name: str, text: str | Callable[[], str], field_at: Callable[[Span], str] | None = None) -> None:
+        self.name = name
+        self._text = text
+        self._field_at = field_at
+        self._lines: list[str] | None = None
+        self._hidden: frozenset[int] = frozenset()
+
+    @property
+    def text(self) -> str:
+        """Return the whole text."""
+        if not isinstance(self._text, str):
+            self._text = self._text()
+        return self._text
+
+    @property
+    def is_object(self) -> bool:
+        """Return whether it is an object of a cluster."""
+        return self._field_at is not None
+
+    def location(self, span: Span) -> str:
+        """Return the name of a place in it, for people: file and line, or object and field."""
+        name = printable(self.name)
+        if not self.is_object:
+            return f"{name}:{span.line}"
+        field = self.field_at(span)
+        return f"{name} {field}" if field else name
+
+    def field_at(self, span: Span) -> str:
+        """Return the field of an object that a span is in, for people; empty where it is in no object, or no field."""
+        return printable(self._field_at(span)) if self._field_at is not None else ""
 
     def line(self, number: int) -> str:
         """Return the text of a line, counted from 1, without its line break; empty where there is none.
@@ -60,12 +91,12 @@ class Span:
         return self.source.name
 
     def __str__(self) -> str:
-        return f"{printable(self.file)}:{self.line}:{self.column}"
+        return self.location if self.source.is_object else f"{self.location}:{self.column}"
 
     @property
     def location(self) -> str:
-        """Return file and line, for people."""
-        return f"{printable(self.file)}:{self.line}"
+        """Return file and line, or object and field, for people."""
+        return self.source.location(self)
 
     def holds(self, other: Span) -> bool:
         """Return whether another stretch begins inside of this one."""

@@ -88,6 +88,7 @@ class Engine(Generic[P]):
         self._ends: dict[NetworkEnd, Program] = {}
         self._classes: WeakValueDictionary[tuple[object, ...], Program] = WeakValueDictionary()
         self._serving = self._gateway_pods()
+        self.touched: set[Point] = set()  # since somebody cleared it
         self.version = 0  # grows with every change of policies or of the world
         world.watch(self.world_changed)
 
@@ -212,6 +213,10 @@ class Engine(Generic[P]):
         """Return the points that a policy, or one that refers to it, targets: where it has a say."""
         return self._attachments.points_of(ref)
 
+    def points_targeted(self, policy: P) -> frozenset[Point]:
+        """Return the points that the targets of a policy mean, or of one that refers to a policy of its name."""
+        return self._attachments.points_targeted(policy)
+
     def uncertain(self, point: Point) -> list[P]:
         """Return the policies that may target a point or not: they select by labels that a cluster adds to pods."""
         key = point.workload if isinstance(point, NetworkEnd) else point
@@ -322,6 +327,7 @@ class Engine(Generic[P]):
             self._programs.pop(point, None)
             self._finders.pop(point, None)
         self._ends.clear()
+        self.touched |= touched
         self.version += 1  # last: whoever sees it must not meet a program from before
         return frozenset(touched)
 

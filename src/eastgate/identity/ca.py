@@ -25,7 +25,18 @@ from eastgate.identity.svid import BundlesChanged, IdentityChange, Svid, SvidsRe
 from eastgate.ir.spiffe import spiffe_problem, trust_domain_problem
 from eastgate.records import dataclass
 
-__all__ = ["CaState", "EmbeddedCa", "Lifetimes", "Retired"]
+__all__ = [
+    "CaState",
+    "EmbeddedCa",
+    "Lifetimes",
+    "Retired",
+    "activate_root",
+    "check_identity",
+    "create_state",
+    "drop_retired",
+    "prepare_root",
+    "with_new_intermediate",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +80,49 @@ class CaState:
         """Return the roots that are trusted, those in use first."""
         prepared = () if self.prepared is None else (self.prepared.certificate,)
         return (self.root.certificate, *prepared, *(old.certificate for old in self.retired))
+
+
+def create_state(trust_domain: str, lifetimes: Lifetimes, now: datetime) -> CaState:
+    """Create a CA."""
+    root = new_root(trust_domain, _period(lifetimes, now, lifetimes.root))
+    return CaState(trust_domain, root, _new_intermediate(trust_domain, root, lifetimes, now))
+
+
+def prepare_root(state: CaState, lifetimes: Lifetimes, now: datetime) -> CaState:
+    """Return a state that trusts a new root, and does not sign with it yet."""
+    return replace(state, prepared=new_root(state.trust_domain, _period(lifetimes, now, lifetimes.root)))
+
+
+def activate_root(state: CaState, lifetimes: Lifetimes, now: datetime, overlap: timedelta | None = None) -> CaState:
+    """Return a state that signs with the prepared root; the old one is trusted until what it signed has expired."""
+    if state.prepared is None:
+        raise BadIdentityError("there is no new root; call prepare_root, and let its bundle reach everybody first")
+    until = now + (lifetimes.svid + lifetimes.backdate if overlap is None else overlap)
+    return CaState(
+        state.trust_domain,
+        root=state.prepared,
+        intermediate=_new_intermediate(state.trust_domain, state.prepared, lifetimes, now),
+        retired=(*state.retired, Retired(state.root.certificate, until)),
+    )
+
+
+def drop_retired(state: CaState, now: datetime) -> CaState:
+    """Return a state without the retired roots whose time is over."""
+    return replace(state, retired=tuple(old for old in state.retired if now < old.until))
+
+
+def with_new_intermediate(state: CaState, lifetimes: Lifetimes, now: datetime) -> CaState:
+    """Return a state with an intermediate of its own."""
+    return replace(state, intermediate=_new_intermediate(state.trust_domain, state.root, lifetimes, now))
+
+
+def _new_intermediate(trust_domain: str, root: Signer, lifetimes: Lifetimes, now: datetime) -> Signer:
+    return new_intermediate(trust_domain, root, _period(lifetimes, now, lifetimes.intermediate, root))
+
+
+def _period(lifetimes: Lifetimes, now: datetime, lifetime: timedelta, by: Signer | None = None) -> Period:
+    end = now + lifetime
+    return Period(now - lifetimes.backdate, end if by is None else min(end, by.end))
 
 
 class EmbeddedCa:
@@ -118,7 +172,7 @@ class EmbeddedCa:
 
     def issue(self, identity: str, dns_names: Sequence[str] = ()) -> Svid:
         """Issue an SVID with a new key, without awaiting."""
-        self._check(identity, dns_names)
+        check_identity(self.trust_domain, identity, dns_names)
         now = self._clock()
         self.drop_retired()
         self._refresh(now)
@@ -130,6 +184,23 @@ class EmbeddedCa:
         start, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
         return Svid(identity, chain, key_pem(key), start, end, obtained=now)
 
+    @property
+    def state(self) -> CaState:
+        """Return what must survive a restart."""
+        return self._state
+
+    def adopt(self, state: CaState) -> None:
+        """Sign and trust as another instance of this CA does that has this state.
+
+        Where that has another root, every SVID is renewed.
+        """
+        if state.trust_domain != self.trust_domain:
+            raise BadIdentityError(f"the authority is of the trust domain {state.trust_domain!r}")
+        renews = state.root.certificate != self._state.root.certificate
+        self._replace_state(state)
+        if renews:
+            self._watchers.notify(SvidsRenewed(None))
+
     def roll_intermediate(self) -> None:
         """Sign with a new intermediate from now on, and have every SVID renewed."""
         self._replace_state(replace(self._state, intermediate=self._intermediate(self._state.root, self._clock())))
@@ -138,7 +209,7 @@ class EmbeddedCa:
     def prepare_root(self) -> None:
         """Create the next root and trust it already. Nothing is signed with it yet."""
         if self._state.prepared is None:
-            self._replace_state(replace(self._state, prepared=self._root(self._clock())))
+            self._replace_state(prepare_root(self._state, self._lifetimes, self._clock()))
 
     def activate_root(self, overlap: timedelta | None = None) -> None:
         """Sign with the prepared root, and have every SVID renewed.
@@ -147,23 +218,15 @@ class EmbeddedCa:
         """
         if self._state.prepared is None:
             raise BadIdentityError("there is no new root; call prepare_root, and let its bundle reach everybody first")
-        now, old, new = self._clock(), self._state.root, self._state.prepared
-        until = now + (self._lifetimes.svid + self._lifetimes.backdate if overlap is None else overlap)
-        state = CaState(
-            self.trust_domain,
-            root=new,
-            intermediate=self._intermediate(new, now),
-            retired=(*self._state.retired, Retired(old.certificate, until)),
-        )
+        state = activate_root(self._state, self._lifetimes, self._clock(), overlap)
         self._replace_state(state)
         self._watchers.notify(SvidsRenewed(None))
 
     def drop_retired(self) -> None:
         """Stop trusting the retired roots whose time is over."""
-        now = self._clock()
-        left = tuple(old for old in self._state.retired if now < old.until)
-        if left != self._state.retired:
-            self._replace_state(replace(self._state, retired=left))
+        state = drop_retired(self._state, self._clock())
+        if state != self._state:
+            self._replace_state(state)
 
     def federate(self, trust_domain: str, roots: Iterable[x509.Certificate]) -> None:
         """Trust these roots for the identities of another trust domain, and for nothing else."""
@@ -176,9 +239,7 @@ class EmbeddedCa:
         self._publish(self._bundles.without(trust_domain))
 
     def _create_state(self) -> CaState:
-        now = self._clock()
-        root = self._root(now)
-        state = CaState(self.trust_domain, root, self._intermediate(root, now))
+        state = create_state(self.trust_domain, self._lifetimes, self._clock())
         if self._save is not None:
             self._save(state)
         return state
@@ -194,15 +255,11 @@ class EmbeddedCa:
         if self._state.intermediate.end < needed:
             self._replace_state(replace(self._state, intermediate=self._intermediate(self._state.root, now)))
 
-    def _root(self, now: datetime) -> Signer:
-        return new_root(self.trust_domain, self._period(now, self._lifetimes.root))
-
     def _intermediate(self, root: Signer, now: datetime) -> Signer:
-        return new_intermediate(self.trust_domain, root, self._period(now, self._lifetimes.intermediate, root))
+        return _new_intermediate(self.trust_domain, root, self._lifetimes, now)
 
-    def _period(self, now: datetime, lifetime: timedelta, by: Signer | None = None) -> Period:
-        end = now + lifetime
-        return Period(now - self._lifetimes.backdate, end if by is None else min(end, by.end))
+    def _period(self, now: datetime, lifetime: timedelta, by: Signer) -> Period:
+        return _period(self._lifetimes, now, lifetime, by)
 
     def _replace_state(self, state: CaState) -> None:
         if self._save is not None:
@@ -215,14 +272,16 @@ class EmbeddedCa:
             self._bundles = bundles
             self._watchers.notify(BundlesChanged(bundles))
 
-    def _check(self, identity: str, dns_names: Sequence[str]) -> None:
-        problem = spiffe_problem(identity)
-        if problem:
-            raise BadIdentityError(f"{identity!r} is not a SPIFFE ID: {problem}")
-        if not identity.startswith(f"spiffe://{self.trust_domain}/"):
-            raise BadIdentityError(
-                f"{identity!r} is not in the trust domain {self.trust_domain!r}, the only one that this vouches for"
-            )
-        for name in dns_names:
-            if not name or not name.isascii() or len(name) > 253:
-                raise BadIdentityError(f"{name!r} is not a DNS name of at most 253 ASCII characters")
+
+def check_identity(trust_domain: str, identity: str, dns_names: Sequence[str]) -> None:
+    """Raise BadIdentityError where a CA of this trust domain cannot vouch for an identity with these names."""
+    problem = spiffe_problem(identity)
+    if problem:
+        raise BadIdentityError(f"{identity!r} is not a SPIFFE ID: {problem}")
+    if not identity.startswith(f"spiffe://{trust_domain}/"):
+        raise BadIdentityError(
+            f"{identity!r} is not in the trust domain {trust_domain!r}, the only one that this vouches for"
+        )
+    for name in dns_names:
+        if not name or not name.isascii() or len(name) > 253:
+            raise BadIdentityError(f"{name!r} is not a DNS name of at most 253 ASCII characters")

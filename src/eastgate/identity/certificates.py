@@ -10,18 +10,19 @@ from collections.abc import Sequence
 from dataclasses import field
 from datetime import datetime
 from secrets import token_hex
+from typing import TypeAlias
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from eastgate.records import dataclass
 
-__all__ = ["Period", "Signer", "key_pem", "new_intermediate", "new_key", "new_leaf", "new_root"]
+__all__ = ["Period", "Signer", "SigningKey", "key_pem", "new_intermediate", "new_key", "new_leaf", "new_root"]
 
-SigningKey = ec.EllipticCurvePrivateKey
+SigningKey: TypeAlias = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey  # of our own making are those on P-256 only
 
 _ORGANIZATION = "Eastgate"
 
@@ -55,9 +56,25 @@ class Signer:
 class _Issuer:
     name: x509.Name
     key: SigningKey = field(repr=False)
+    key_id: x509.AuthorityKeyIdentifier
+
+    @classmethod
+    def of(cls, signer: Signer) -> _Issuer:
+        """Return the issuer that a signer is, with the key id that its certificate says, however that was computed."""
+        certificate = signer.certificate
+        try:
+            said = certificate.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
+            key_id = x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(said)
+        except x509.ExtensionNotFound:
+            key_id = _key_id(signer.key)
+        return cls(certificate.subject, signer.key, key_id)
 
 
-def new_key() -> SigningKey:
+def _key_id(key: SigningKey) -> x509.AuthorityKeyIdentifier:
+    return x509.AuthorityKeyIdentifier.from_issuer_public_key(key.public_key())
+
+
+def new_key() -> ec.EllipticCurvePrivateKey:
     """Create a key on P-256, which every TLS library supports."""
     return ec.generate_private_key(ec.SECP256R1())
 
@@ -69,14 +86,16 @@ def key_pem(key: SigningKey) -> str:
 
 def new_root(trust_domain: str, period: Period) -> Signer:
     """Create a root, which signs itself and intermediates."""
-    itself = _Issuer(_name("root"), new_key())
+    key = new_key()
+    itself = _Issuer(_name("root"), key, _key_id(key))
     return _sign_ca(trust_domain, itself, by=itself, path_length=1, period=period)
 
 
 def new_intermediate(trust_domain: str, root: Signer, period: Period) -> Signer:
     """Create an intermediate, which signs leaves only."""
-    by = _Issuer(root.certificate.subject, root.key)
-    return _sign_ca(trust_domain, _Issuer(_name("intermediate"), new_key()), by=by, path_length=0, period=period)
+    key = new_key()
+    itself = _Issuer(_name("intermediate"), key, _key_id(key))
+    return _sign_ca(trust_domain, itself, by=_Issuer.of(root), path_length=0, period=period)
 
 
 def new_leaf(
@@ -87,7 +106,7 @@ def new_leaf(
     both_ends = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH])
     subject = x509.Name([x509.NameAttribute(NameOID.ORGANIZATION_NAME, _ORGANIZATION)])
     return (
-        _start_builder(subject, key, _Issuer(by.certificate.subject, by.key), period)
+        _start_builder(subject, key, _Issuer.of(by), period)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_usage(authority=False), critical=True)
         .add_extension(both_ends, critical=False)
@@ -109,7 +128,7 @@ def _sign_ca(trust_domain: str, itself: _Issuer, by: _Issuer, path_length: int, 
 
 
 def _start_builder(
-    subject: x509.Name, key: ec.EllipticCurvePublicKey, by: _Issuer, period: Period
+    subject: x509.Name, key: ec.EllipticCurvePublicKey | rsa.RSAPublicKey, by: _Issuer, period: Period
 ) -> x509.CertificateBuilder:
     return (
         x509.CertificateBuilder()
@@ -120,7 +139,7 @@ def _start_builder(
         .not_valid_before(period.start)
         .not_valid_after(period.end)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
-        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(by.key.public_key()), critical=False)
+        .add_extension(by.key_id, critical=False)
     )
 
 

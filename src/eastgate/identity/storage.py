@@ -21,7 +21,7 @@ from eastgate.identity.files import read_private, write_private
 from eastgate.identity.problems import StoredCaError
 from eastgate.identity.svid import utc_now
 
-__all__ = ["load_state", "save_state", "stored_ca"]
+__all__ = ["decode_state", "encode_state", "load_state", "save_state", "stored_ca"]
 
 STATE_FILE = "authority.json"
 
@@ -64,6 +64,11 @@ def stored_ca(
 
 def save_state(directory: Path, state: CaState) -> None:
     """Write the state, keys included, where no other user can read it."""
+    write_private(directory, STATE_FILE, encode_state(state))
+
+
+def encode_state(state: CaState) -> bytes:
+    """Return the state as JSON, keys included."""
     stored = _StoredState(
         trust_domain=state.trust_domain,
         root=_store_signer(state.root),
@@ -71,7 +76,12 @@ def save_state(directory: Path, state: CaState) -> None:
         prepared=None if state.prepared is None else _store_signer(state.prepared),
         retired=tuple(_StoredRetired(_pem(old.certificate), old.until) for old in state.retired),
     )
-    write_private(directory, STATE_FILE, msgspec.json.format(msgspec.json.encode(stored)))
+    return msgspec.json.format(msgspec.json.encode(stored))
+
+
+def decode_state(content: bytes) -> CaState:
+    """Read a state from JSON. Raises ValueError, with a text that may quote keys, and TypeError."""
+    return _restore_state(msgspec.json.decode(content, type=_StoredState))
 
 
 def load_state(directory: Path) -> CaState | None:
@@ -81,7 +91,7 @@ def load_state(directory: Path) -> CaState | None:
         return None
     path = directory / STATE_FILE
     try:
-        return _restore_state(msgspec.json.decode(content, type=_StoredState))
+        return decode_state(content)
     except (ValueError, TypeError):  # never with their text: it may quote what it could not read
         raise StoredCaError(
             f"the stored authority {str(path)!r} is damaged; restore it from a backup, or move it away to start with "

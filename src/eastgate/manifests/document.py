@@ -8,6 +8,7 @@ from eastgate.diagnostics import Diagnostic, Reporter
 from eastgate.diagnostics.spans import Span
 from eastgate.manifests.json.nodes import read_json_nodes
 from eastgate.manifests.node import Node, Plain
+from eastgate.manifests.rendered import RenderedObject
 from eastgate.manifests.text import DecodedText
 from eastgate.manifests.yaml.nodes import read_yaml_node
 from eastgate.records import dataclass
@@ -61,7 +62,7 @@ class Document:
     """The content with positions, if they were asked for."""
     data: dict[str, Plain] | None
     """The content without positions, if they were not. One of the two is set."""
-    origin: Stretch | Node = field(repr=False, compare=False)
+    origin: Stretch | Node | RenderedObject = field(repr=False, compare=False)
     """What positions are read from when somebody asks for one after all."""
     default_namespace: str = field(default="default", repr=False, compare=False)
     _located: Node | None = field(default=None, repr=False, compare=False)

@@ -1,7 +1,8 @@
 """The authorizer of a mesh's gateways: decides what an Envoy leaves to it, and which tools a list may show.
 
-It listens on two sockets in the folder of the run, which nobody else can open. What it is told of a request in headers
-of ours was noted by the gateway; a client's headers of such names do not get that far.
+It listens where nobody but gateways is heard: on two sockets in the folder of the run, which nobody else can open, or
+on two ports that take only the certificates of gateways. What it is told of a request in headers of ours was noted by
+the gateway; a client's headers of such names do not get that far.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ import asyncio
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from pathlib import Path
 from types import TracebackType
 
 from eastgate.api.authority import Authority
@@ -26,7 +26,8 @@ from eastgate.ir.attributes import BACKEND, PORT, SNI
 from eastgate.ir.hosts import comparable_host
 from eastgate.mesh.access_log import AUTHORIZER
 from eastgate.mesh.check_thread import CheckThread
-from eastgate.mesh.enforcement import AuthorizerSockets, Enforcement
+from eastgate.mesh.endpoints import AuthorizerEndpoint
+from eastgate.mesh.enforcement import Enforcement
 from eastgate.mesh.gateways import find_destination
 from eastgate.regexes import regex
 
@@ -42,23 +43,26 @@ class MeshAuthorizer:
     """Runs beside the control plane, and decides by the same authority. Whoever changes that holds `lock`."""
 
     def __init__(
-        self, enforcement: Callable[[], Enforcement], external: ExternalServices, sockets: AuthorizerSockets
+        self,
+        enforcement: Callable[[], Enforcement],
+        external: ExternalServices,
+        checks: AuthorizerEndpoint,
+        tools: AuthorizerEndpoint,
+        lock: threading.RLock | None = None,
     ) -> None:
-        self.lock = threading.RLock()
+        self.lock = lock or threading.RLock()
         self._enforcement = enforcement
         self._external = external
-        self._sockets = sockets
+        self._endpoints = checks, tools
         self._live: LiveAuthorizer | None = None
         self._checks = CheckThread(self._answer, LARGEST_MESSAGE + 256 * 1024)
         self._http = HttpServer(self._filter)
         self._listening: asyncio.Server | None = None
 
     async def __aenter__(self) -> MeshAuthorizer:
-        self._checks.start(self._sockets.grpc)
-        loop = asyncio.get_running_loop()
-        self._listening = await loop.create_unix_server(self._http.protocol, self._sockets.http)
-        for socket in self._sockets:
-            Path(socket).chmod(0o600)
+        checks, tools = self._endpoints
+        self._checks.start(checks)
+        self._listening = await tools.listen(self._http.protocol)
         return self
 
     async def __aexit__(

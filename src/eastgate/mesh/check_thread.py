@@ -10,6 +10,7 @@ from typing import Final
 
 from eastgate.envoy.authz.server import CheckReply, CheckServer, ReceivedCheck
 from eastgate.envoy.authz.threads import answer_on_thread
+from eastgate.mesh.endpoints import AuthorizerEndpoint
 
 __all__ = ["CheckThread"]
 
@@ -19,7 +20,7 @@ _OVERLOAD: Final = CheckReply(allowed=False, status=503)
 
 
 class CheckThread:
-    """Serves checks on a unix socket. Each is answered on one of several threads; what is over the limit is refused."""
+    """Serves checks at an endpoint. Each is answered on one of several threads; what is over the limit is refused."""
 
     def __init__(self, answer: Callable[[ReceivedCheck], CheckReply], max_bytes: int) -> None:
         self._decide = answer
@@ -29,14 +30,14 @@ class CheckThread:
         self._running: tuple[asyncio.AbstractEventLoop, threading.Thread] | None = None
         self._listener: asyncio.Server | None = None
 
-    def start(self, path: str) -> None:
-        """Listen on a unix socket, and begin to answer. Raises OSError."""
+    def start(self, endpoint: AuthorizerEndpoint) -> None:
+        """Listen, and begin to answer. Raises OSError."""
         loop = asyncio.new_event_loop()
         thread = threading.Thread(target=loop.run_forever, name="checks", daemon=True)
         thread.start()
         self._running = loop, thread
         try:
-            asyncio.run_coroutine_threadsafe(self._listen(path), loop).result()
+            asyncio.run_coroutine_threadsafe(self._listen(endpoint), loop).result()
         except OSError:
             self.stop(0.0)
             raise
@@ -52,8 +53,8 @@ class CheckThread:
         loop.close()
         self._pool.shutdown(wait=False, cancel_futures=True)
 
-    async def _listen(self, path: str) -> None:
-        self._listener = await asyncio.get_running_loop().create_unix_server(self._server.protocol, path)
+    async def _listen(self, endpoint: AuthorizerEndpoint) -> None:
+        self._listener = await endpoint.listen(self._server.protocol)
 
     async def _close(self, grace: float) -> None:
         if self._listener is not None:

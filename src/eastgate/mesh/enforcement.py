@@ -7,25 +7,37 @@ compiled again for the workloads that it touches, and reaches the store only whe
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import field
 from secrets import token_hex
-from typing import NamedTuple
+from typing import Final, NamedTuple
 from weakref import WeakKeyDictionary
 
 from eastgate.api.authority import Authority
+from eastgate.cluster import Change
+from eastgate.cluster.pods import CONTROLLER_KINDS
 from eastgate.cluster.points import Point
 from eastgate.cluster.targets import HostNamed
 from eastgate.collection import no_collection
 from eastgate.dialects import Policy
 from eastgate.engine.compiled import Program
+from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.envoy.config.gateway_filters import gateway_resources
 from eastgate.envoy.config.gateway_port import gateway_port_resources
-from eastgate.envoy.config.gateway_routes import Leg, authorizer_resources, leg_resources
-from eastgate.envoy.config.inbound_port import InboundPort
+from eastgate.envoy.config.gateway_routes import (
+    AuthorizerService,
+    Leg,
+    authorizer_resources,
+    authorizer_service_resources,
+    leg_resources,
+)
+from eastgate.envoy.config.inbound_port import ANY_PORT, InboundPort
+from eastgate.envoy.config.outbound_capture import outbound_capture_resources
 from eastgate.envoy.config.secrets import OPTIONAL_TRUST, optional_trust_secret, svid_secret, trust_secret
-from eastgate.envoy.config.sidecar import Outbound, inbound_resources, outbound_resources, shared_resources
+from eastgate.envoy.config.sidecar import inbound_resources, shared_resources
 from eastgate.envoy.config.tokens import TokenIdentity
 from eastgate.envoy.plan import PortPlan, plan_port
+from eastgate.envoy.plan.any_port import named_ports, plan_any_port
 from eastgate.envoy.plan.gateway import GatewayPlan
 from eastgate.envoy.server.resources import ResourceKey, XdsResource
 from eastgate.envoy.server.status import ProxyStatus, ResourceRejection
@@ -33,15 +45,18 @@ from eastgate.envoy.server.store import Store
 from eastgate.gateway import ListenerGroup
 from eastgate.identity import Svid, TrustBundles
 from eastgate.ir import PolicyRef
+from eastgate.mesh.capturing import capture_of, captured_outbound
 from eastgate.mesh.closures import TRUST, Closure, Closures, closing_of
 from eastgate.mesh.gateway_tls import handshakes_of, secrets_of
-from eastgate.mesh.gateways import GatewaySite, legs_of, plan_gateway, ports_of_gateway
-from eastgate.mesh.sites import ProxySite, identity_of, known_identities, upstreams
+from eastgate.mesh.gateways import GatewaySite, legs_of, plan_gateway, ports_of_gateway, services_behind
+from eastgate.mesh.outbound import OutboundChange, OutboundResources, difference
+from eastgate.mesh.sites import KnownIdentities, ProxySite, identity_of
 from eastgate.mesh.undecided import describe_gateway_closure, describe_inexpressible, describe_unreadable
+from eastgate.records import dataclass
 from eastgate.settings import McpDenials, OpenRequests
 from eastgate.symbolic.callers import CallerCell
 
-__all__ = ["AuthorizerSockets", "Enforcement"]
+__all__ = ["NOT_ROUTING", "AuthorizerSockets", "Enforcement", "SiteChange"]
 
 
 class AuthorizerSockets(NamedTuple):
@@ -51,10 +66,39 @@ class AuthorizerSockets(NamedTuple):
     http: str
 
 
+NOT_ROUTING: Final = frozenset(
+    {"Pod", "EndpointSlice", "ExternalWorkload", "Node", "ServiceAccount", *CONTROLLER_KINDS}
+)
+"""Kinds of objects that no route, listener or grant depends on."""
+
+
+@dataclass(frozen=True, slots=True)
+class SiteChange:
+    """The sites and gateways that are new or different, and the nodes that are gone."""
+
+    sites: Mapping[str, ProxySite] = field(default_factory=dict)
+    gateways: Mapping[str, GatewaySite] = field(default_factory=dict)
+    removed: frozenset[str] = frozenset()
+
+    def __bool__(self) -> bool:
+        return bool(self.sites or self.gateways or self.removed)
+
+
+@dataclass(frozen=True, slots=True)
+class _NotedPlan:
+    """The plan of a gateway's port, what it was made from, and the Services behind it."""
+
+    plan: GatewayPlan
+    programs: Mapping[Point, Program]
+    services: frozenset[str]
+
+
 class Enforcement:
     """Enforces policies at sites.
 
     Callers without a certificate are identified by their address, where `by_address` is set, or else by their token.
+    `session_key` is the secret by which gateways bind sessions to callers; control planes that serve the same gateways
+    share it.
     """
 
     def __init__(
@@ -64,24 +108,28 @@ class Enforcement:
         *,
         by_address: bool = False,
         tokens: TokenIdentity | None = None,
-        authorizer: AuthorizerSockets | None = None,
+        authorizer: AuthorizerSockets | AuthorizerService | None = None,
+        session_key: str | None = None,
     ) -> None:
         self.authority = authority
         self.store = store
-        self.sites: Mapping[str, ProxySite] = {}
-        self.gateways: Mapping[str, GatewaySite] = {}
-        self._gateway_plans: dict[tuple[str, int], GatewayPlan] = {}
+        self._sites: dict[str, ProxySite] = {}
+        self._gateways: dict[str, GatewaySite] = {}
+        self._programs: dict[str, Program] = {}  # by which the resources of sidecars were computed
+        self._gateway_plans: dict[tuple[str, int], _NotedPlan] = {}
         self._listener_groups: dict[str, dict[int, ListenerGroup]] = {}  # of gateways, by port
         self._authorizer = authorizer
-        self._session_key = token_hex(32)
+        self._session_key = session_key or token_hex(32)
         self._closures = Closures()
         self._by_address = by_address
         self.tokens = tokens
         self._secrets: dict[str, dict[str, XdsResource]] = {}
         self._plans: WeakKeyDictionary[Program, dict[int, PortPlan]] = WeakKeyDictionary()
         self._shared: WeakKeyDictionary[PortPlan, tuple[XdsResource, ...]] = WeakKeyDictionary()
-        self._outbound: dict[str, tuple[XdsResource, ...]] = {}
-        self._identities: frozenset[str] = frozenset()
+        self._outbound = OutboundResources()
+        self._identities = KnownIdentities(authority.world, authority.settings)
+        self._captured: dict[frozenset[bool], dict[ResourceKey, XdsResource]] = {}
+        self._stale: dict[str, None] = {}  # proxies that know identities of before, in order
         self.changes: Counter[str] = Counter()  # how often what a proxy enforces changed, or may have
         self._ended: dict[tuple[str, int], Counter[str]] = {}
 
@@ -92,19 +140,124 @@ class Enforcement:
     ) -> None:
         """Enforce an authority from now on, at these sites and gateways and no others."""
         before = {*self.sites, *self.gateways}
-        self.authority, self.sites, self.gateways = authority, sites, gateways or {}
-        removed = before - {*self.nodes}
+        self.authority, self._sites, self._gateways = authority, dict(sites), dict(gateways or {})
         self._gateway_plans.clear()
         self._listener_groups.clear()
-        self._identities = known_identities(authority.world, authority.settings)
+        self._identities = KnownIdentities(authority.world, authority.settings)
         self._plans.clear()
         self._outbound.clear()
-        for node in removed:
-            self._secrets.pop(node, None)
-            self._closures.forget(node)
-            self._ended = {key: ended for key, ended in self._ended.items() if key[0] != node}
-            self.store.forget(node)
+        self._captured.clear()
+        for node in before - {*self.nodes}:
+            self._forget(node)
         self.publish(self.nodes)
+
+    def update(self, sites: SiteChange, world: Change) -> frozenset[str]:
+        """Enforce what has become of the authority and the sites; return the proxies that were looked at again.
+
+        `world` is what the authority's world has changed by since the last time. The outcome is that of `begin`, at the
+        cost of what has changed. Only where there are other identities than before, `renew` does the rest.
+        """
+        with no_collection():
+            return self._update(sites, world)
+
+    def _update(self, sites: SiteChange, world: Change) -> frozenset[str]:
+        for node in sites.removed & {*self.nodes}:
+            self._sites.pop(node, None)
+            self._gateways.pop(node, None)
+            self._forget(node)
+        self._forget_plans({*sites.gateways, *sites.removed})
+        self._sites |= sites.sites
+        self._gateways |= sites.gateways
+        services = world.services | {
+            service
+            for key in {*sites.sites, *sites.removed, *world.workloads}
+            for service in self.authority.world.services_of(key)
+        }
+        if any(changed.kind == "EndpointSlice" for changed in world.objects):
+            services |= self.authority.world.services.keys()
+        by_caller = self._identities.update(world)
+        if by_caller:
+            self._plans.clear()
+            self._stale = dict.fromkeys(self.nodes)
+        if by_caller or any(changed.kind not in NOT_ROUTING for changed in world.objects):
+            self._gateway_plans.clear()
+            self._listener_groups.clear()
+        everybody = self._by_address and bool(sites)
+        bound = {node: site for node, site in self.sites.items() if not site.captured}
+        outbound = {
+            **self._outbound.update(services, self.authority.world, bound, self.authority.settings),
+            **self._update_captured(bool(sites) or bool(services)),
+        }
+        touched = frozenset(self.nodes if everybody else self._touched(sites, services))
+        self._publish(touched)
+        for node in outbound.keys() - touched:
+            self.store.update(node, put=outbound[node].put, remove=outbound[node].removed)
+        return touched | outbound.keys()
+
+    def _update_captured(self, is_other: bool) -> dict[str, OutboundChange]:
+        """Look again at what pods are sent for leaving them; return what that changes for each proxy."""
+        before, self._captured = (self._captured, {}) if is_other else ({}, self._captured)
+        changes: dict[frozenset[bool], OutboundChange] = {}
+        for site in self.sites.values():
+            families = _families(site)
+            if site.captured and families in before and families not in changes:
+                self._captured_resources(site)
+                changes[families] = difference(before[families], self._captured[families])
+        return {
+            node: change
+            for node, site in self.sites.items()
+            if site.captured and (change := changes.get(_families(site)))
+        }
+
+    def renew(self, most: int | None = None) -> bool:
+        """Compute the resources again of proxies that know identities of before, of so many; return whether more do.
+
+        Until then such a proxy decides as it should about callers with a new identity, as about any caller that is not
+        known by name; but it cannot yet end the connections of one of them alone.
+        """
+        nodes = [node for node in list(self._stale)[:most] if self._has(node)]
+        self.publish(nodes)
+        self._stale = dict.fromkeys(list(self._stale)[most:] if most is not None else ())
+        return bool(self._stale)
+
+    def _has(self, node: str) -> bool:
+        return node in self._sites or node in self._gateways
+
+    def _touched(self, sites: SiteChange, services: frozenset[str]) -> Iterator[str]:
+        """Yield the proxies whose sites have changed, what is decided there, or what is behind a gateway."""
+        yield from (*sites.sites, *sites.gateways)
+        program = self.authority.engine.program
+        yield from (node for node in self.sites if program(node) is not self._programs.get(node))
+        for (node, port), noted in list(self._gateway_plans.items()):
+            if any(program(point) is not before for point, before in noted.programs.items()):
+                del self._gateway_plans[node, port]
+            elif not noted.services.isdisjoint(services):
+                yield node
+        for node, site in self.gateways.items():
+            if any((node, port) not in self._gateway_plans for port in site.ports):
+                yield node
+
+    def _forget_plans(self, gateways: set[str]) -> None:
+        self._gateway_plans = {key: noted for key, noted in self._gateway_plans.items() if key[0] not in gateways}
+        for node in gateways:
+            self._listener_groups.pop(node, None)
+
+    def _forget(self, node: str) -> None:
+        self._secrets.pop(node, None)
+        self._programs.pop(node, None)
+        self._closures.forget(node)
+        self._ended = {key: ended for key, ended in self._ended.items() if key[0] != node}
+        self.store.forget(node)
+
+    @property
+    def sites(self) -> Mapping[str, ProxySite]:
+        """Return the proxies of workloads, by workload."""
+        return self._sites
+
+    @property
+    def gateways(self) -> Mapping[str, GatewaySite]:
+        """Return the gateways, by the names of their nodes."""
+        return self._gateways
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -136,13 +289,13 @@ class Enforcement:
 
     def reject(self, node: str, key: ResourceKey, rejection: ResourceRejection) -> None:
         """Close the ports of a resource that a proxy has rejected."""
-        if node in self.nodes:
+        if self._has(node):
             self._closures.reject(node, key, rejection)
             self.publish([node])
 
     def accept(self, node: str, status: Callable[[], ProxyStatus | None]) -> bool:
         """Open the ports that were closed and of which the proxy has everything now; return whether there are any."""
-        if node not in self.nodes or not self._closures.has_closed_ports(node):
+        if not self._has(node) or not self._closures.has_closed_ports(node):
             return False
         proxy = status()
         if proxy is not None and self._closures.forget_accepted(node, proxy.resources):
@@ -170,7 +323,7 @@ class Enforcement:
     def _put_secret(self, node: str, secret: XdsResource) -> None:
         self._secrets.setdefault(node, {})[secret.name] = secret
         self.store.update(node, put=[secret])
-        if node in self.nodes and self._closures.has_closed_ports(node):
+        if self._has(node) and self._closures.has_closed_ports(node):
             self.publish([node])  # it may have been this that its ports were closed for
 
     # Open requests
@@ -202,7 +355,7 @@ class Enforcement:
     def _gateway_resources(self, node: str) -> list[XdsResource]:
         site, world = self.gateways[node], self.authority.world
         trust = [secret for secret in self._secrets.get(node, {}).values() if secret.name in (TRUST[1], OPTIONAL_TRUST)]
-        published: list[XdsResource] = list(authorizer_resources(*self._authorizer)) if self._authorizer else []
+        published = list(self._authorizer_resources())
         legs: list[Leg] = []
         self._closures.keep(node, site.ports)
         ends_requests = self.authority.settings.open_requests is OpenRequests.END
@@ -235,7 +388,13 @@ class Enforcement:
             if closure is not None and ((node, port) not in self._closures.closed or not closure.parts):
                 self._closures.closed[node, port] = closure
             legs += of_port
-        return [*published, *leg_resources(legs, site.address)]
+        return [*published, *leg_resources(legs, site.source)]
+
+    def _authorizer_resources(self) -> Iterator[XdsResource]:
+        if isinstance(self._authorizer, AuthorizerService):
+            yield from authorizer_service_resources(self._authorizer)
+        elif self._authorizer is not None:
+            yield from authorizer_resources(*self._authorizer)
 
     def port_plan(self, node: str, port: int) -> PortPlan:
         """Return the plan of a port, of a workload or of a gateway."""
@@ -243,11 +402,14 @@ class Enforcement:
 
     def gateway_plan(self, node: str, port: int) -> GatewayPlan:
         """Return the plan of a gateway's port."""
-        plan = self._gateway_plans.get((node, port))
-        if plan is None:
+        noted = self._gateway_plans.get((node, port))
+        if noted is None:
             site, group = self.gateways[node], self._groups_of(node)[port]
-            plan = self._gateway_plans[node, port] = plan_gateway(self.authority, site, group, self._identities)
-        return plan
+            programs: dict[Point, Program] = {}
+            plan = plan_gateway(self.authority, site, group, self._identities.all, programs)
+            services = frozenset(services_behind(plan, self.authority.world))
+            noted = self._gateway_plans[node, port] = _NotedPlan(plan, programs, services)
+        return noted.plan
 
     def _groups_of(self, node: str) -> dict[int, ListenerGroup]:
         """Return the listeners and routes of each port of a gateway, which no policy changes."""
@@ -265,19 +427,39 @@ class Enforcement:
         by_address = self._inbound_addresses(node)
         trust = [secret for secret in self._secrets.get(node, {}).values() if secret.key == TRUST]
         published: list[XdsResource] = []
-        self._closures.keep(node, site.ports)
+        self._programs[node] = self.authority.engine.program(node)
+        ports = self._ports_of(site)
+        self._closures.keep(node, ports)
         ends_requests = self.authority.settings.open_requests is OpenRequests.END
-        for port, bound in sorted(site.ports.items()):
+        for port, bound in sorted(ports.items()):
             ended = self._ended.get((node, port), Counter())
-            inbound = InboundPort(node, site.address, port, bound, by_address, self.tokens, ends_requests, ended=ended)
+            inbound = InboundPort(
+                *(node, site.address, port, bound, by_address, self.tokens, ends_requests),
+                ended=ended,
+                capture=capture_of(site, port, ports),
+            )
             plan = self.plan(node, port)
-            resources = list(inbound_resources(inbound, plan, site.apps[port], self._shared_resources(plan)))
+            app = site.apps.get(port) or SocketAddress(site.address, port)
+            resources = list(inbound_resources(inbound, plan, app, self._shared_resources(plan)))
             published += self._closures.guard(node, port, resources, trust, closing_of(inbound))
             if unreadable := self.authority.rejected_at([node]):
                 self._closures.closed[node, port] = describe_unreadable(node, port, unreadable)
             if plan.refused is not None:
                 self._closures.closed[node, port] = describe_inexpressible(node, plan, plan.refused)
-        return [*published, *self._outbound_resources(site)] if site.calls_out else published
+        if not site.calls_out:
+            return published
+        if site.captured:
+            return [*published, *self._captured_resources(site)]
+        return [*published, *self._outbound.of(site, self.authority.world, self.sites, self.authority.settings)]
+
+    def _ports_of(self, site: ProxySite) -> Mapping[int, int]:
+        """Return the ports that a proxy answers at. In a pod these are all: those known or named by policies, and
+        `ANY_PORT` for the rest, which no policy tells apart.
+        """
+        if not site.captured:
+            return site.ports
+        named = named_ports(self.authority.engine.program(site.workload).layers) or frozenset()
+        return {port: port for port in {*site.ports, *named, ANY_PORT} - site.uncaptured}
 
     def _shared_resources(self, plan: PortPlan) -> tuple[XdsResource, ...]:
         """Return the resources that decide: the same for all workloads with the same plan."""
@@ -286,21 +468,22 @@ class Enforcement:
             resources = self._shared[plan] = shared_resources(plan, self.tokens)
         return resources
 
-    def _outbound_resources(self, site: ProxySite) -> tuple[XdsResource, ...]:
-        """Return the outbound resources, which no policy changes."""
-        if site.workload not in self._outbound:
-            world = self.authority.world
-            namespace = world.workloads[site.workload].namespace
-            services = upstreams(world, self.sites, self.authority.settings, namespace)
-            self._outbound[site.workload] = tuple(outbound_resources(Outbound(site.workload, site.address), services))
-        return self._outbound[site.workload]
+    def _captured_resources(self, site: ProxySite) -> Iterable[XdsResource]:
+        """Return the resources for what leaves a pod: the same for all pods with addresses of the same versions."""
+        families = _families(site)
+        if families not in self._captured:
+            outbound = captured_outbound(self.authority.world, self.sites, self.authority.settings)
+            resources = outbound_capture_resources(site.addresses, outbound)
+            self._captured[families] = {resource.key: resource for resource in resources}
+        return self._captured[families].values()
 
     def plan(self, node: str, port: int) -> PortPlan:
         """Return the plan of a port. Workloads of one class share their plans."""
         program = self.authority.engine.program(node)
         plans = self._plans.setdefault(program, {})
         if port not in plans:
-            plans[port] = plan_port(program.layers, port, self.authority.settings, self._identities)
+            planned = plan_any_port if port == ANY_PORT else plan_port
+            plans[port] = planned(program.layers, port, self.authority.settings, self._identities.all)
         return plans[port]
 
     def _addresses(self, node: str) -> tuple[tuple[str, str], ...]:
@@ -311,3 +494,8 @@ class Enforcement:
             if key != node
         )
         return tuple((address, identity) for address, identity in identified if identity is not None)
+
+
+def _families(site: ProxySite) -> frozenset[bool]:
+    """Return the versions of IP that the addresses of a pod are of: whether each is IPv6."""
+    return frozenset(":" in address for address in site.addresses)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
 from eastgate.api.authority import Authority
 from eastgate.api.questions import ends
 from eastgate.cluster import Backend, Gateway, World, service_account_id
+from eastgate.cluster.points import Point
 from eastgate.cluster.targets import GatewayNamed
+from eastgate.engine.compiled import Program
 from eastgate.envoy.config.clusters import Upstream
 from eastgate.envoy.config.gateway_routes import ExternalHost, Leg
 from eastgate.envoy.plan.gateway import GatewayDestination, GatewayPlan, plan_gateway_port
 from eastgate.gateway import ListenerGroup, RoutingTable
+from eastgate.ir import Layer
 from eastgate.mesh.sites import ProxySite, endpoints_of
 from eastgate.records import dataclass
 from eastgate.settings import Settings
@@ -26,6 +29,7 @@ __all__ = [
     "legs_of",
     "plan_gateway",
     "ports_of_gateway",
+    "services_behind",
 ]
 
 _PREFIX = f"{ends.Gateway.kind}:"
@@ -33,11 +37,20 @@ _PREFIX = f"{ends.Gateway.kind}:"
 
 @dataclass(frozen=True, slots=True)
 class GatewaySite:
-    """The proxy that is a Gateway. `ports` maps each port of its listeners to the one that could be bound for it."""
+    """The proxy that is a Gateway, or all of them if it has several.
+
+    `ports` maps each port of its listeners to the one that could be bound for it. `in_pod`: see `ProxySite`.
+    """
 
     gateway: GatewayNamed
     address: str
     ports: Mapping[int, int]
+    in_pod: bool = False
+
+    @property
+    def source(self) -> str | None:
+        """Return the address that it calls from; None: any that it has."""
+        return None if self.in_pod else self.address
 
     @property
     def key(self) -> str:
@@ -83,17 +96,37 @@ def ports_of_gateway(world: World, gateway: Gateway) -> dict[int, ListenerGroup]
 
 
 def plan_gateway(
-    authority: Authority, site: GatewaySite, group: ListenerGroup, identities: frozenset[str]
+    authority: Authority,
+    site: GatewaySite,
+    group: ListenerGroup,
+    identities: frozenset[str],
+    programs: dict[Point, Program] | None = None,
 ) -> GatewayPlan:
-    """Plan a port of a gateway."""
+    """Plan a port of a gateway; note in `programs` what was decided by."""
+    noted = {} if programs is None else programs
+
+    def layers_at(point: Point) -> Sequence[Layer]:
+        program = noted[point] = authority.engine.program(point)
+        return program.layers
+
     return plan_gateway_port(
         site.gateway,
         group,
-        lambda point: authority.engine.program(point).layers,
+        layers_at,
         authority.world,
         authority.settings,
         identities,
     )
+
+
+def services_behind(plan: GatewayPlan, world: World) -> Iterator[str]:
+    """Yield the Services that the destinations of a port lead to, declared or not."""
+    for destination in plan.every_destination:
+        if destination.backend is not None and destination.backend.kind == "Service":
+            yield f"{destination.backend.namespace}/{destination.backend.name}"
+        backend = world.backends.get(destination.backend_key or "")
+        if backend is not None:
+            yield f"{backend.namespace}/{backend.service_name}"
 
 
 def legs_of(plan: GatewayPlan, world: World, sites: Mapping[str, ProxySite], settings: Settings) -> Iterator[Leg]:
@@ -112,7 +145,7 @@ def _servers(
     ref = destination.backend
     if ref is None or not ref.granted:
         return None
-    if ref.kind == "Service":
+    if (ref.group, ref.kind) == ("", "Service"):
         return _service(f"{ref.namespace}/{ref.name}", ref.port, world, sites, settings)
     backend = world.backends.get(destination.backend_key or "")
     return _backend_servers(backend, world, sites, settings) if backend is not None else None

@@ -40,6 +40,7 @@ from eastgate.mesh.access_log import UNREACHABLE, read_record
 from eastgate.mesh.authorizing import MeshAuthorizer
 from eastgate.mesh.certificates import Certificates
 from eastgate.mesh.closures import Closure
+from eastgate.mesh.endpoints import UnixEndpoint
 from eastgate.mesh.enforcement import AuthorizerSockets, Enforcement
 from eastgate.mesh.events import (
     Changes,
@@ -154,7 +155,7 @@ class LocalMesh:
         external = ExternalAuthorizers(self._address_of_authorizer)
         self._stack.callback(external.close)
         self.authorizer = await self._stack.enter_async_context(
-            MeshAuthorizer(lambda: self.enforcement, external, sockets)
+            MeshAuthorizer(lambda: self.enforcement, external, UnixEndpoint(sockets.grpc), UnixEndpoint(sockets.http))
         )
         self._open_requests = OpenRequestMonitor(self.enforcement, self.emit)
         self._stack.callback(self.listen(self._open_requests.on_event))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from eastgate.cluster import Service, Workload, World, service_account_id
+from eastgate.cluster import Change, Service, Workload, World, service_account_id
 from eastgate.envoy.config.clusters import SocketAddress, Upstream
 from eastgate.records import dataclass
 from eastgate.settings import Settings
 
-__all__ = ["ProxySite", "endpoints_of", "identity_of", "known_identities", "ports_of", "upstreams"]
+__all__ = ["KnownIdentities", "ProxySite", "endpoints_of", "identity_of", "ports_of", "upstreams_of_service"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +18,11 @@ class ProxySite:
     """The proxy of a workload. `ports` maps each port of the workload to the one that could be bound for it.
 
     `calls_out`: it has an outbound listener. Anyone who can reach that acts as this workload, so it exists only where
-    the workload has an application of the user's.
+    the workload has an application of the user's. `in_pod`: the proxy runs in the workload's own network, where nobody
+    else reaches loopback, and calls from its address whatever it does.
+
+    `captured`: it is in a pod that redirects all connections to it, of which `ports` are only those that are known.
+    `addresses` are all of that pod's, `address` the first; `uncaptured` ports it does not redirect.
     """
 
     workload: str
@@ -25,6 +30,10 @@ class ProxySite:
     ports: Mapping[int, int]
     apps: Mapping[int, SocketAddress]
     calls_out: bool = False
+    in_pod: bool = False
+    captured: bool = False
+    addresses: tuple[str, ...] = ()
+    uncaptured: frozenset[int] = frozenset()
 
 
 def identity_of(workload: Workload, settings: Settings) -> str | None:
@@ -32,50 +41,80 @@ def identity_of(workload: Workload, settings: Settings) -> str | None:
     return workload.identity_in(settings.trust_domain)
 
 
-def known_identities(world: World, settings: Settings) -> frozenset[str]:
-    """Return the identities of all workloads and of all declared ServiceAccounts."""
-    identities = {identity_of(workload, settings) for workload in world.workloads.values()}
-    identities |= {service_account_id(settings.trust_domain, *key.split("/")) for key in world.service_accounts}
-    return frozenset(identity for identity in identities if identity is not None)
+class KnownIdentities:
+    """The identities of all workloads and of all declared ServiceAccounts."""
+
+    def __init__(self, world: World, settings: Settings) -> None:
+        self._world = world
+        self._settings = settings
+        self._of_workloads = {key: identity_of(workload, settings) for key, workload in world.workloads.items()}
+        self._counts = Counter(self._of_workloads.values())
+        self.all = self._collect()
+
+    def update(self, change: Change) -> bool:
+        """Look again at what has changed in the world; return whether there are other identities now."""
+        before = frozenset(self._counts)
+        for key in change.workloads:
+            self._count(self._of_workloads.pop(key, None), -1)
+            workload = self._world.workloads.get(key)
+            if workload is not None:
+                identity = self._of_workloads[key] = identity_of(workload, self._settings)
+                self._count(identity, 1)
+        if before == self._counts.keys() and not any(changed.kind == "ServiceAccount" for changed in change.objects):
+            return False
+        known, self.all = self.all, self._collect()
+        return known != self.all
+
+    def _count(self, identity: str | None, number: int) -> None:
+        if identity is not None:
+            self._counts[identity] += number
+            if not self._counts[identity]:
+                del self._counts[identity]
+
+    def _collect(self) -> frozenset[str]:
+        accounts = {
+            service_account_id(self._settings.trust_domain, *key.split("/")) for key in self._world.service_accounts
+        }
+        return frozenset(accounts | {identity for identity in self._counts if identity is not None})
 
 
 def ports_of(world: World, workload: Workload) -> frozenset[int]:
     """Return the TCP ports that a workload declares, and those that Services lead to."""
     ports = {port.number for port in workload.ports if port.protocol == "TCP"}
-    for service in world.services.values():
-        if workload.key in world.pods_of(f"{service.namespace}/{service.name}"):
-            ports |= set(world.target_ports(service, None, workload))
+    for key in world.services_of(workload.key):
+        ports |= set(world.target_ports(world.services[key], None, workload))
     return frozenset(ports)
 
 
-def upstreams(world: World, sites: Mapping[str, ProxySite], settings: Settings, namespace: str) -> Iterator[Upstream]:
-    """Yield every port of every Service, as callers of a namespace name and reach it."""
-    for key in sorted(world.services):
-        service = world.services[key]
-        first = True
-        for port in (service_port.port for service_port in service.ports if service_port.protocol == "TCP"):
-            endpoints, identities = endpoints_of(service, port, world, sites, settings)
-            hosts = tuple(_hosts(service, port, namespace, settings, bare=first))
-            first = False
-            if endpoints and identities:
-                yield Upstream(f"service/{key}/{port}", hosts, endpoints, identities)
+def upstreams_of_service(
+    service: Service, world: World, sites: Mapping[str, ProxySite], settings: Settings, namespace: str
+) -> Iterator[Upstream]:
+    """Yield every port of a Service, as callers of a namespace name and reach it."""
+    first = True
+    for port in (service_port.port for service_port in service.ports if service_port.protocol == "TCP"):
+        endpoints, identities = endpoints_of(service, port, world, sites, settings)
+        hosts = tuple(_hosts(service, port, namespace, settings, bare=first))
+        first = False
+        if endpoints and identities:
+            yield Upstream(f"service/{service.key}/{port}", hosts, endpoints, identities)
 
 
 def endpoints_of(
     service: Service, port: int, world: World, sites: Mapping[str, ProxySite], settings: Settings
 ) -> tuple[tuple[SocketAddress, ...], frozenset[str]]:
-    """Return the sidecars behind a port of a Service, and their identities."""
-    endpoints: list[SocketAddress] = []
+    """Return the sidecars behind a port of a Service that are ready, or all where none is, and all identities."""
+    ready: list[SocketAddress] = []
+    unready: list[SocketAddress] = []
     identities: set[str] = set()
     for key in sorted(world.pods_of(f"{service.namespace}/{service.name}")):
         if key not in sites:
             continue
         pod, site = world.workloads[key], sites[key]
         bound = [site.ports[number] for number in world.target_ports(service, port, pod) if number in site.ports]
-        endpoints += [SocketAddress(site.address, number) for number in bound]
+        (ready if pod.ready else unready).extend(SocketAddress(site.address, number) for number in bound)
         identity = identity_of(pod, settings)
         identities |= {identity} if identity is not None else set()
-    return tuple(endpoints), frozenset(identities)
+    return tuple(ready or unready), frozenset(identities)
 
 
 def _hosts(service: Service, port: int, namespace: str, settings: Settings, *, bare: bool) -> Iterator[str]:

@@ -18,7 +18,7 @@ from eastgate.unread.answers import (
     standing,
 )
 from eastgate.unread.kinds import KINDS, is_unread_name, resembling, unread_kind
-from eastgate.unread.locating import locate_targets, unread_object
+from eastgate.unread.locating import locate_targets, unlisted_objects, unread_object
 from eastgate.unread.model import (
     By,
     Influence,
@@ -57,6 +57,7 @@ __all__ = [
     "locate_targets",
     "resembling",
     "standing",
+    "unlisted_objects",
     "unread_kind",
     "unread_object",
 ]

@@ -23,9 +23,10 @@ from eastgate.cluster import (
 )
 from eastgate.cluster.gateways import BACKEND_KINDS
 from eastgate.manifests import Document
-from eastgate.unread.model import By, Reach, Unread, UnreadKind
+from eastgate.manifests.rendered import UnlistedKind
+from eastgate.unread.model import By, Influence, Plane, Reach, Unread, UnreadKind
 
-__all__ = ["content_of", "locate_targets", "referred_to", "selector_in", "unread_object"]
+__all__ = ["content_of", "locate_targets", "referred_to", "selector_in", "unlisted_objects", "unread_object"]
 
 _ISTIO_ROOT = "istio-system"  # policies in there are about all namespaces
 _REF = frozenset({"group", "kind", "name", "namespace", "port", "sectionName", "selector"})
@@ -42,6 +43,16 @@ def unread_object(kind: UnreadKind, document: Document) -> Unread:
     except _Unreadable:
         where = (Everything(_home(kind, document)),)
         return Unread(kind, Reach(where, where, located=False), document)
+
+
+def unlisted_objects(document: Document, origin: UnlistedKind) -> Unread:
+    """Return what stands for the objects of a kind that were not read: nobody knows what they would say.
+
+    Where those of one namespace were, an answer is about what was read.
+    """
+    kind = UnreadKind(document.group, document.kind, Influence.CHANGE, Plane.MESH, By.CLUSTER, origin.reason)
+    everywhere = (Everything(None),)
+    return Unread(kind, Reach(everywhere, everywhere, located=origin.beyond is not None), document)
 
 
 def _home(kind: UnreadKind, document: Document) -> str | None:

@@ -12,7 +12,7 @@ from eastgate.envoy.config.inbound_port import InboundPort
 from eastgate.envoy.config.sidecar import inbound_resources, shared_resources
 from eastgate.envoy.plan import PortPlan, plan_port
 from eastgate.envoy.server.resources import XdsResource
-from eastgate.mesh.sites import known_identities
+from eastgate.mesh.sites import KnownIdentities
 from tests.differential.asking import Ask
 from tests.differential.judging import expected_name, outcomes
 from tests.envoy.plan.interpreter import Interpreter, Said, Sent
@@ -24,7 +24,7 @@ _REFUSED = ("unclear-values", "cannot-be-enforced")  # see the table of differen
 
 
 def plan_of(authority: Authority, workload: str, port: int) -> PortPlan:
-    known = known_identities(authority.world, authority.settings)
+    known = KnownIdentities(authority.world, authority.settings).all
     return plan_port(authority.engine.program(workload).layers, port, authority.settings, known)
 
 

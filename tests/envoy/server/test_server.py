@@ -21,6 +21,7 @@ from eastgate.envoy.server import (
     Disconnected,
     Limits,
     ResourceRejected,
+    Settled,
     Store,
     Tokens,
 )
@@ -49,7 +50,7 @@ def test_a_change_is_sent_accepted_counted_and_settled() -> None:
             await proxy.reply(response)
             await waiting
             assert p.events[0] == Connected("n")
-            assert p.events[-1] == Acked("n", LISTENER, (("a", resource(LISTENER, "a", "2").version),))
+            assert p.events[-2:] == [Acked("n", LISTENER, (("a", resource(LISTENER, "a", "2").version),)), Settled("n")]
             assert p.count("responses_total", type="Listener") == p.count("acks_total", type="Listener") == 2
             assert p.count("sent_bytes_total", type="Listener") > 100
             assert p.count("connected_proxies") == 1
@@ -328,10 +329,10 @@ def test_tokens_do_not_go_over_a_network_in_clear(address: str) -> None:
 
 def test_a_port_of_this_machine_will_do() -> None:
     async def test() -> None:
-        server = AdsServer(Store(), Tokens())
+        server = AdsServer(Store(), tokens := Tokens())
         port = await server.start("127.0.0.1:0")
         server.store.put("n", [])
-        proxy = Client(f"127.0.0.1:{port}", "n", server.tokens.issue("n"))
+        proxy = Client(f"127.0.0.1:{port}", "n", tokens.issue("n"))
         try:
             await proxy.say(LISTENER)
             await proxy.take()

@@ -70,7 +70,7 @@ def check_overlapping_servers(context: Context) -> Iterator[Finding]:
     for (owner, server, port), members in overlaps.items():
         message = f"{server.ref} is ignored on port {port} of {enumerated(members)}: {owner.ref} owns it"
         why = "it is older" if owner.created != server.created else "its name comes first"
-        help_ = f"{why}; narrow one of the two, or write both as one ({owner.span.file}:{owner.span.line})"
+        help_ = f"{why}; narrow one of the two, or write both as one ({owner.span.location})"
         span = locating.at(server.span, "spec", "port")
         yield Finding(codes.SERVERS_OVERLAP, message, span, help_, (str(server.ref), str(owner.ref), *members))
 

@@ -136,7 +136,7 @@ def check_order(context: Context) -> Iterator[Finding]:
         subjects = (str(second.ref), str(first.ref), *keys[:3])
         if first.ref.kind == second.ref.kind:
             message = f"{first.ref} and {second.ref} have priority {first.priority}, and both select {on}"
-            help_ = f"write another priority ({first.span.file}:{first.span.line})"
+            help_ = f"write another priority ({first.span.location})"
             span = locating.at(second.span, "spec", "priority")
             yield Finding(codes.EQUAL_PRIORITY, message, span, help_, subjects)
         else:

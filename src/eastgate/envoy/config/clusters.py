@@ -9,6 +9,7 @@ from envoy.config.cluster.v3 import cluster_pb2
 from envoy.config.endpoint.v3 import endpoint_pb2
 from envoy.config.route.v3 import route_pb2
 
+from eastgate.envoy.config.inbound_port import ANY_PORT
 from eastgate.envoy.config.packing import serialize
 from eastgate.envoy.config.typed import ADS, Plain, filter_, message, typed
 from eastgate.envoy.server.resources import CLUSTER, ENDPOINTS, ROUTE, XdsResource
@@ -16,16 +17,20 @@ from eastgate.records import dataclass
 
 __all__ = [
     "HTTP2",
+    "ORIGINAL",
     "SocketAddress",
     "Upstream",
     "app_resources",
     "cluster_resource",
     "internal_cluster",
+    "mutual_tls",
     "options",
+    "original_app_resources",
     "service_resources",
     "upstream_resources",
 ]
 
+ORIGINAL: Plain = {"type": "ORIGINAL_DST", "lb_policy": "CLUSTER_PROVIDED"}
 _OPTIONS = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
 HTTP2: Plain = {"http2_protocol_options": {}}
 _MOST = 100_000  # Envoy's default of 1,024 connections would refuse callers that policies allow
@@ -114,7 +119,19 @@ def app_resources(port: int, app: SocketAddress) -> tuple[XdsResource, ...]:
     return cluster_resource(name, config), _endpoints(name, [app]), routes
 
 
-def upstream_resources(upstreams: Iterable[Upstream], source: str) -> Iterator[XdsResource]:
+@lru_cache(maxsize=1)
+def original_app_resources() -> tuple[XdsResource, ...]:
+    """Return the cluster of the application at whatever port was called, and its routes."""
+    name = f"app/{ANY_PORT}"
+    both: Plain = {"http_protocol_options": {}, "http2_protocol_options": {}}
+    idle = {"idle_timeout": _IDLE}
+    options = {_OPTIONS: typed(_OPTIONS, use_downstream_protocol_config=both, common_http_protocol_options=idle)}
+    config: Plain = {**ORIGINAL, "typed_extension_protocol_options": options}
+    routes = _route(f"requests/{ANY_PORT}", [_virtual_host("app", ["*"], name)])
+    return cluster_resource(name, config), routes
+
+
+def upstream_resources(upstreams: Iterable[Upstream], source: str | None) -> Iterator[XdsResource]:
     """Yield the clusters of other workloads, and the routes to them by host. `source`: the address to call from."""
     hosts = []
     for upstream in upstreams:
@@ -123,15 +140,36 @@ def upstream_resources(upstreams: Iterable[Upstream], source: str) -> Iterator[X
     yield _route("outbound", hosts)
 
 
-def service_resources(name: str, upstream: Upstream, source: str, *, http2: bool = False) -> Iterator[XdsResource]:
-    """Yield the cluster of a Service's port, over mTLS, verified by the account that each sidecar should have.
+@lru_cache(maxsize=16384)
+def service_resources(
+    name: str, upstream: Upstream, source: str | None, *, http2: bool = False
+) -> tuple[XdsResource, ...]:
+    """Return the cluster of a Service's port, over mTLS, verified by the account that each sidecar should have.
 
-    `source` is the address to call them from, which identifies the workload to them.
+    `source` is the address to call them from, which identifies the workload to them; None: any.
     """
-    names = [{"san_type": "URI", "matcher": {"exact": identity}} for identity in sorted(upstream.identities)]
-    context = typed(
+    bound = {"upstream_bind_config": {"source_address": {"address": source, "port_value": 0}}} if source else {}
+    context = mutual_tls(upstream.identities)
+    cluster = cluster_resource(
+        name,
+        {
+            "type": "EDS",
+            "eds_cluster_config": {"eds_config": ADS},
+            "transport_socket": filter_("tls", context),
+            **bound,
+            **(options(HTTP2) if http2 else {}),
+        },
+    )
+    return cluster, _endpoints(name, upstream.endpoints)
+
+
+def mutual_tls(identities: Iterable[str]) -> Plain:
+    """Return TLS with the SVID of the proxy, to a peer that proves one of these identities."""
+    names = [{"san_type": "URI", "matcher": {"exact": identity}} for identity in sorted(identities)]
+    return typed(
         "envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext",
         common_tls_context={
+            "tls_params": {"tls_maximum_protocol_version": "TLSv1_3"},
             "tls_certificate_sds_secret_configs": [{"name": "svid", "sds_config": ADS}],
             "combined_validation_context": {
                 "default_validation_context": {"match_typed_subject_alt_names": names},
@@ -139,17 +177,6 @@ def service_resources(name: str, upstream: Upstream, source: str, *, http2: bool
             },
         },
     )
-    yield cluster_resource(
-        name,
-        {
-            "type": "EDS",
-            "eds_cluster_config": {"eds_config": ADS},
-            "transport_socket": filter_("tls", context),
-            "upstream_bind_config": {"source_address": {"address": source, "port_value": 0}},
-            **(options(HTTP2) if http2 else {}),
-        },
-    )
-    yield _endpoints(name, upstream.endpoints)
 
 
 def options(protocol: Plain) -> Plain:

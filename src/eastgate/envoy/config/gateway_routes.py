@@ -7,7 +7,15 @@ from collections.abc import Iterable, Iterator
 from envoy.config.route.v3 import route_pb2
 
 from eastgate.cluster import Redirect, UrlRewrite
-from eastgate.envoy.config.clusters import HTTP2, SocketAddress, Upstream, cluster_resource, options, service_resources
+from eastgate.envoy.config.clusters import (
+    HTTP2,
+    SocketAddress,
+    Upstream,
+    cluster_resource,
+    mutual_tls,
+    options,
+    service_resources,
+)
 from eastgate.envoy.config.gateway_filters import AUTHORIZER, TOOLS, asking
 from eastgate.envoy.config.packing import serialize
 from eastgate.envoy.config.route_filters import header_changes, redirect_action, rewrite_action, timeouts
@@ -16,7 +24,15 @@ from eastgate.envoy.plan.gateway import GatewayDestination
 from eastgate.envoy.server.resources import ROUTE, XdsResource
 from eastgate.records import dataclass
 
-__all__ = ["ExternalHost", "Leg", "authorizer_resources", "gateway_routes", "leg_resources"]
+__all__ = [
+    "AuthorizerService",
+    "ExternalHost",
+    "Leg",
+    "authorizer_resources",
+    "authorizer_service_resources",
+    "gateway_routes",
+    "leg_resources",
+]
 
 _DESTINATION = "x-eastgate-destination"
 _NOT_DONE = {"status": 500, "body": {"inline_string": "the gateway cannot do what the route says\n"}}
@@ -40,6 +56,19 @@ class ExternalHost:
     def speaks_tls(self) -> bool:
         """Tell whether it is spoken to in TLS: at the port of HTTPS."""
         return self.port == 443
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorizerService:
+    """The authorizer as a Service, with its ports: for decisions by gRPC, and for lists of tools by HTTP.
+
+    `identity` is the SPIFFE ID that it must prove.
+    """
+
+    host: str
+    grpc: int
+    http: int
+    identity: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +120,8 @@ def _route(leg: Leg, scheme: str, port: int) -> Plain:
     return route | {"route": action} | header_changes(destination.filters)
 
 
-def leg_resources(legs: Iterable[Leg], source: str) -> Iterator[XdsResource]:
-    """Yield the clusters of servers. `source` is the address that the gateway calls them from."""
+def leg_resources(legs: Iterable[Leg], source: str | None) -> Iterator[XdsResource]:
+    """Yield the clusters of servers. `source` is the address that the gateway calls them from; None: any."""
     seen: set[str] = set()
     for leg in legs:
         if leg.to is None or leg.cluster is None or leg.cluster in seen:
@@ -133,3 +162,14 @@ def authorizer_resources(grpc: str, http: str) -> Iterator[XdsResource]:
         endpoint = {"endpoint": {"address": SocketAddress(path).to_plain()}}
         assignment = {"cluster_name": name, "endpoints": [{"lb_endpoints": [endpoint]}]}
         yield cluster_resource(name, {"type": "STATIC", "load_assignment": assignment, **more})
+
+
+def authorizer_service_resources(service: AuthorizerService) -> Iterator[XdsResource]:
+    """Yield the clusters of an authorizer that is reached over TLS: both ends prove who they are by their SVIDs."""
+    socket = filter_("tls", mutual_tls([service.identity]))
+    keepalive = {"http2_protocol_options": {"connection_keepalive": {"interval": "10s", "timeout": "5s"}}}
+    for name, port, more in ((AUTHORIZER, service.grpc, options(keepalive)), (TOOLS, service.http, {})):
+        endpoint = {"endpoint": {"address": SocketAddress(service.host, port).to_plain()}}
+        assignment = {"cluster_name": name, "endpoints": [{"lb_endpoints": [endpoint]}]}
+        config = {"type": "STRICT_DNS", "load_assignment": assignment, "transport_socket": socket, **more}
+        yield cluster_resource(name, config)

@@ -6,8 +6,16 @@ from collections.abc import Iterable, Iterator
 
 from envoy.config.listener.v3 import listener_pb2
 
-from eastgate.envoy.config.clusters import SocketAddress, Upstream, app_resources, internal_cluster, upstream_resources
-from eastgate.envoy.config.inbound_port import TIMEOUTS, InboundPort
+from eastgate.envoy.config.capture import capture_resource
+from eastgate.envoy.config.clusters import (
+    SocketAddress,
+    Upstream,
+    app_resources,
+    internal_cluster,
+    original_app_resources,
+    upstream_resources,
+)
+from eastgate.envoy.config.inbound_port import ANY_PORT, TIMEOUTS, InboundPort
 from eastgate.envoy.config.listeners import port_listeners
 from eastgate.envoy.config.packing import serialize
 from eastgate.envoy.config.rbac import connection_filters, request_filters
@@ -24,10 +32,13 @@ OUTBOUND_PORT = 15001
 
 @dataclass(frozen=True, slots=True)
 class Outbound:
-    """The outbound listener of a workload: an HTTP proxy on its own address, for its own application."""
+    """The outbound listener of a workload: an HTTP proxy for its own application.
 
-    workload: str
+    `source` is the address to call from, which identifies the workload; None: any that it has.
+    """
+
     address: str
+    source: str | None
     port: int = OUTBOUND_PORT
 
 
@@ -41,7 +52,12 @@ def inbound_resources(
 ) -> Iterator[XdsResource]:
     """Yield the resources of one port: its listeners, what decides there, and the application behind it."""
     yield internal_cluster(f"connections/{inbound.port}")
-    yield from app_resources(inbound.port, app)
+    if inbound.capture is not None and inbound.port == ANY_PORT:
+        yield internal_cluster(f"inbound/{ANY_PORT}")
+        yield from original_app_resources()
+        yield capture_resource(inbound)
+    else:
+        yield from app_resources(inbound.port, app)
     yield from port_listeners(inbound, plan)
     yield from shared
     if plan.reads_http:
@@ -64,4 +80,4 @@ def outbound_resources(out: Outbound, upstreams: Iterable[Upstream]) -> Iterator
         "filter_chains": [{"name": "outbound", "filters": [filter_("http", manager)]}],
     }
     yield XdsResource(LISTENER, "outbound", serialize(message(listener_pb2.Listener, plain)))
-    yield from upstream_resources(upstreams, out.address)
+    yield from upstream_resources(upstreams, out.source)

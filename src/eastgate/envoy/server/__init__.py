@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from eastgate.envoy.server.events import Acked, Connected, Disconnected, ResourceRejected, ServerEvent
+from eastgate.envoy.server.authentication import (
+    AuthenticatedProxy,
+    AuthenticationError,
+    Authenticator,
+    ProxyCredentials,
+    UnavailableError,
+)
+from eastgate.envoy.server.events import Acked, Connected, Disconnected, ResourceRejected, ServerEvent, Settled
 from eastgate.envoy.server.limits import Limits
 from eastgate.envoy.server.metrics import Metrics
 from eastgate.envoy.server.resources import (
@@ -29,10 +36,14 @@ __all__ = [
     "SECRET",
     "Acked",
     "AdsServer",
+    "AuthenticatedProxy",
+    "AuthenticationError",
+    "Authenticator",
     "Connected",
     "Disconnected",
     "Limits",
     "Metrics",
+    "ProxyCredentials",
     "ProxyStatus",
     "ResourceKey",
     "ResourceRejected",
@@ -40,8 +51,10 @@ __all__ = [
     "ResourceState",
     "ResourceStatus",
     "ServerEvent",
+    "Settled",
     "Store",
     "StoreChange",
     "Tokens",
+    "UnavailableError",
     "XdsResource",
 ]

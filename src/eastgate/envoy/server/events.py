@@ -9,7 +9,16 @@ from typing import TypeAlias
 from eastgate.envoy.server.status import ResourceRejection
 from eastgate.records import dataclass
 
-__all__ = ["Acked", "Connected", "Disconnected", "Events", "OnServerEvent", "ResourceRejected", "ServerEvent"]
+__all__ = [
+    "Acked",
+    "Connected",
+    "Disconnected",
+    "Events",
+    "OnServerEvent",
+    "ResourceRejected",
+    "ServerEvent",
+    "Settled",
+]
 
 _LOG = logging.getLogger(__name__)
 
@@ -24,6 +33,13 @@ class Connected:
 @dataclass(frozen=True, slots=True)
 class Disconnected:
     """A proxy's stream has ended."""
+
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """A proxy has answered for everything that it is to have."""
 
     node: str
 
@@ -47,7 +63,7 @@ class ResourceRejected:
     rejection: ResourceRejection
 
 
-ServerEvent: TypeAlias = Connected | Disconnected | Acked | ResourceRejected
+ServerEvent: TypeAlias = Connected | Disconnected | Settled | Acked | ResourceRejected
 OnServerEvent: TypeAlias = Callable[[ServerEvent], None]
 
 

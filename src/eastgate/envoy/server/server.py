@@ -5,22 +5,38 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import Any, Final
+from urllib.parse import unquote
 
 import grpc
 from envoy.service.discovery.v3.discovery_pb2 import DeltaDiscoveryRequest
 
-from eastgate.envoy.server.events import Acked, Connected, Disconnected, Events, OnServerEvent, ResourceRejected
+from eastgate.envoy.server.authentication import (
+    AuthenticatedProxy,
+    AuthenticationError,
+    Authenticator,
+    ProxyCredentials,
+    UnavailableError,
+)
+from eastgate.envoy.server.events import (
+    Acked,
+    Connected,
+    Disconnected,
+    Events,
+    OnServerEvent,
+    ResourceRejected,
+    Settled,
+)
 from eastgate.envoy.server.limits import Limits
 from eastgate.envoy.server.metrics import Metrics
+from eastgate.envoy.server.resources import ResourceKey
 from eastgate.envoy.server.session import ProxySession, RpcContext
 from eastgate.envoy.server.settling import Settling
 from eastgate.envoy.server.status import Ledger, ProxyStatus
 from eastgate.envoy.server.store import Store
 from eastgate.envoy.server.streams import Acknowledgement, Stream
-from eastgate.envoy.server.tokens import Tokens
 
 __all__ = ["AdsServer"]
 
@@ -31,49 +47,58 @@ _IDLE_CONNECTION: Final = 60.0  # seconds that a connection may live without a s
 
 
 class AdsServer:
-    """Serves a store to the proxies that tokens were issued for. Belongs to one event loop, as the store does."""
+    """Serves a store to the proxies that authenticate. Belongs to one event loop, as the store does.
+
+    Proxies have names of their own; the node whose resources a proxy gets is named by the authenticator.
+    """
 
     def __init__(
-        self, store: Store, tokens: Tokens, metrics: Metrics | None = None, limits: Limits | None = None
+        self, store: Store, authenticator: Authenticator, metrics: Metrics | None = None, limits: Limits | None = None
     ) -> None:
         self.store = store
-        self.tokens = tokens
+        self._authenticator = authenticator
         self.metrics = metrics or Metrics()
         self._limits = limits or Limits()
         self._events = Events()
-        self._settling = Settling(self._is_settled)
+        self._settling = Settling(self.is_settled)
         self._sessions: dict[str, ProxySession] = {}
         self._ledgers: dict[str, Ledger] = {}
         self._open = 0  # streams, whether they have said whose they are or not
         self._server: grpc.aio.Server | None = None
-        self._unwatch_tokens: Callable[[], None] | None = None
+        self._unwatch_revoked: Callable[[], None] | None = None
 
     async def start(self, address: str, credentials: grpc.ServerCredentials | None = None) -> int:
         """Listen on `unix:PATH` or `HOST:PORT`; return the port.
 
         Raises ValueError where tokens would go over a network in clear.
         """
-        if credentials is None and not _is_local(address):
-            raise ValueError(f"{address} may be reached from elsewhere, so it needs credentials: tokens are secrets")
+        return (await self.start_all([(address, credentials)]))[0]
+
+    async def start_all(self, addresses: Iterable[tuple[str, grpc.ServerCredentials | None]]) -> list[int]:
+        """Listen on several addresses, each with credentials of its own; return their ports. See `start`."""
         server = grpc.aio.server(options=self._options())
         server.add_generic_rpc_handlers((self._handlers(),))
-        port = (
-            server.add_secure_port(address, credentials)
-            if credentials is not None
-            else server.add_insecure_port(address)
-        )
+        ports = []
+        for address, credentials in addresses:
+            if credentials is not None:
+                ports.append(server.add_secure_port(address, credentials))
+            elif _is_local(address):
+                ports.append(server.add_insecure_port(address))
+            else:
+                message = f"{address} may be reached from elsewhere, so it needs credentials: tokens are secrets"
+                raise ValueError(message)
         await server.start()
         self._server = server
-        self._unwatch_tokens = self.tokens.on_revoke(self._on_revoked)
-        return port
+        self._unwatch_revoked = self._authenticator.on_revoke(self._on_revoked)
+        return ports
 
     async def stop(self, grace: float = 1.0) -> None:
         """End all streams and stop listening. Proxies keep what they have."""
         for session in tuple(self._sessions.values()):
             session.end(grpc.StatusCode.UNAVAILABLE, "the control plane stops")
-        if self._unwatch_tokens is not None:
-            self._unwatch_tokens()
-            self._unwatch_tokens = None
+        if self._unwatch_revoked is not None:
+            self._unwatch_revoked()
+            self._unwatch_revoked = None
         if self._server is not None:
             server, self._server = self._server, None
             await server.stop(grace)
@@ -89,7 +114,17 @@ class AdsServer:
     def status(self, node: str) -> ProxyStatus | None:
         """Return the status of one proxy, or None where it was never connected."""
         ledger = self._ledgers.get(node)
-        return ledger.snapshot(self.store, self._is_settled(node)) if ledger is not None else None
+        return ledger.snapshot(self.store, self.is_settled(node)) if ledger is not None else None
+
+    def summary(self, node: str) -> ProxyStatus | None:
+        """Return the status of one proxy with only those resources that it has rejected; costs little."""
+        ledger = self._ledgers.get(node)
+        return ledger.summary(self.store, self.is_settled(node)) if ledger is not None else None
+
+    def unconfirmed(self, node: str) -> tuple[ResourceKey, ...]:
+        """Return the resources whose wanted version a proxy may have accepted without a look at it."""
+        ledger = self._ledgers.get(node)
+        return ledger.unconfirmed(self.store) if ledger is not None else ()
 
     def proxies(self) -> tuple[ProxyStatus, ...]:
         """Return the status of each proxy, in the order of their names."""
@@ -99,10 +134,13 @@ class AdsServer:
         """Call `listener` with every event, until the function that this returns is called."""
         return self._events.listen(listener)
 
-    def _is_settled(self, node: str | None) -> bool:
+    def is_settled(self, node: str | None) -> bool:
+        """Return whether a proxy is connected and has answered for everything; None: whether all that are have."""
         if node is None:
             return all(
-                session.stream.settled for session in self._sessions.values() if self.store.has_node(session.node)
+                session.stream.settled
+                for session in self._sessions.values()
+                if self.store.has_node(session.stream.resources_of)
             )
         session = self._sessions.get(node)
         return session is not None and session.stream.settled
@@ -136,17 +174,17 @@ class AdsServer:
             await self._refuse(context, grpc.StatusCode.RESOURCE_EXHAUSTED, "too many streams")
         self._open += 1
         try:
-            first = await self._authenticate(context)
-            end = await self._run(first, context)
+            proxy, first = await self._authenticate(context)
+            end = await self._run(proxy, first, context)
         finally:
             self._open -= 1
         if end is not None:
             await context.abort(*end)
 
-    async def _authenticate(self, context: RpcContext) -> Any:
-        """Return the first request of a proxy that has authenticated. Refuse all others."""
-        token = _bearer_token(context)
-        if not self.tokens.issued(token):  # a client without one is refused before anything is read
+    async def _authenticate(self, context: RpcContext) -> tuple[AuthenticatedProxy, Any]:
+        """Return a proxy that has authenticated, and its first request. Refuse all others."""
+        credentials = _credentials(context)
+        if not self._authenticator.may_authenticate(credentials):  # refused before anything is read
             await self._refuse(context, grpc.StatusCode.UNAUTHENTICATED, "a bearer token is needed")
         try:
             first = await asyncio.wait_for(context.read(), self._limits.first_message)
@@ -154,37 +192,46 @@ class AdsServer:
             await self._refuse(context, grpc.StatusCode.DEADLINE_EXCEEDED, "no first message")
         if first is grpc.aio.EOF:
             await self._refuse(context, grpc.StatusCode.INVALID_ARGUMENT, "no first message")
-        if not self.tokens.accepts(first.node.id, token):
-            await self._refuse(context, grpc.StatusCode.UNAUTHENTICATED, "not the token of this node")
-        return first
+        try:
+            return await self._authenticator.authenticate(credentials, first.node.id), first
+        except UnavailableError as error:
+            await self._refuse(context, grpc.StatusCode.UNAVAILABLE, str(error))
+        except AuthenticationError as error:
+            await self._refuse(context, grpc.StatusCode.UNAUTHENTICATED, str(error))
+        raise AssertionError("a refusal ends the call")
 
     async def _refuse(self, context: RpcContext, code: grpc.StatusCode, details: str) -> Any:
         self.metrics.refused(code.name.lower())
         await context.abort(code, details)
 
-    async def _run(self, first: Any, context: RpcContext) -> tuple[grpc.StatusCode, str] | None:
-        session = self._connect(first.node.id, context)
-        unwatch = self.store.watch(session.node, session.notify_changed)
+    async def _run(
+        self, proxy: AuthenticatedProxy, first: Any, context: RpcContext
+    ) -> tuple[grpc.StatusCode, str] | None:
+        session = self._connect(proxy, context)
+        unwatch = self.store.watch(proxy.node, session.notify_changed)
         try:
             return await session.run(first)
         finally:
             unwatch()
             self._disconnect(session)
 
-    def _connect(self, node: str, context: RpcContext) -> ProxySession:
+    def _connect(self, proxy: AuthenticatedProxy, context: RpcContext) -> ProxySession:
+        node = proxy.name
         older = self._sessions.get(node)
         if older is not None:
             older.end(grpc.StatusCode.ABORTED, "a newer stream of this node has taken over")
             self._disconnect(older)
-        ledger = self._ledgers.setdefault(node, Ledger(node))
+        ledger = self._ledgers.get(node)
+        if ledger is None or ledger.resources_of != proxy.node:
+            ledger = self._ledgers[node] = Ledger(node, proxy.node)
         ledger.connected_since = datetime.now(UTC)
-        stream = Stream(node, self.store, ledger, self._limits)
+        stream = Stream(node, self.store, ledger, self._limits, proxy.node)
         session = ProxySession(
             stream,
             context,
             on_acknowledged=self._on_acknowledged,
             on_sent=self.metrics.sent,
-            on_idle=self._settling.wake_settled,
+            on_idle=self._on_idle,
         )
         self._sessions[node] = session
         self.metrics.connected.set(len(self._sessions))
@@ -209,6 +256,11 @@ class AdsServer:
             self._disconnect(session)
         self._ledgers.pop(node, None)
 
+    def _on_idle(self, session: ProxySession) -> None:
+        if session.stream.settled:
+            self._events.emit(Settled(session.node))
+        self._settling.wake_settled()
+
     def _on_acknowledged(self, session: ProxySession, acknowledgement: Acknowledgement) -> None:
         node, type_url = session.node, acknowledgement.type_url
         if acknowledgement.nack:
@@ -227,14 +279,30 @@ class AdsServer:
 
     def _observe_latency(self, session: ProxySession, acknowledgement: Acknowledgement) -> None:
         """Observe how long changes took that came while this proxy was connected."""
-        wanted = self.store.of_type(session.node, acknowledgement.type_url)
+        node = session.stream.resources_of
+        wanted = self.store.of_type(node, acknowledgement.type_url)
         for name, resource in acknowledgement.accepted:
-            changed_at = self.store.changed_at(session.node, (acknowledgement.type_url, name))
+            changed_at = self.store.changed_at(node, (acknowledgement.type_url, name))
             current = wanted.get(name)
             if resource is None or current is None or changed_at is None or changed_at < session.stream.opened_at:
                 continue
             if current.version == resource.version:
                 self.metrics.took(acknowledgement.type_url, time.monotonic() - changed_at)
+
+
+def _credentials(context: RpcContext) -> ProxyCredentials:
+    """Return what a client shows. gRPC hands over only certificates that it has verified."""
+    certificates = context.auth_context().get("x509_pem_cert") or ()
+    certificate = next(iter(certificates), b"")
+    return ProxyCredentials(_bearer_token(context), certificate, _address(context.peer()))
+
+
+def _address(peer: str) -> str:
+    """Return the IP address in what gRPC says of a peer, `ipv4:ADDRESS:PORT` or `ipv6:%5BADDRESS%5D:PORT`."""
+    family, _, address = peer.partition(":")
+    if family not in ("ipv4", "ipv6"):
+        return ""
+    return unquote(address).rpartition(":")[0].strip("[]")
 
 
 def _bearer_token(context: RpcContext) -> str:

@@ -30,7 +30,7 @@ class ProxySession:
         *,
         on_acknowledged: Callable[[ProxySession, Acknowledgement], None],
         on_sent: Callable[[str, int], None],
-        on_idle: Callable[[], None],
+        on_idle: Callable[[ProxySession], None],
     ) -> None:
         self.stream = stream
         self._context = context
@@ -89,4 +89,4 @@ class ProxySession:
                 encoded = encode(response)
                 self._on_sent(response.type_url, len(encoded))
                 await self._context.write(encoded)
-            self._on_idle()
+            self._on_idle(self)

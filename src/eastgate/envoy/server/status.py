@@ -111,8 +111,9 @@ class _Accepted:
 class Ledger:
     """The record of one proxy. It outlives the proxy's streams."""
 
-    def __init__(self, node: str) -> None:
+    def __init__(self, node: str, resources_of: str | None = None) -> None:
         self.node = node
+        self.resources_of = node if resources_of is None else resources_of
         self.connected_since: datetime | None = None
         self.rejections: dict[ResourceKey, ResourceRejection] = {}
         self._accepted: dict[ResourceKey, _Accepted] = {}
@@ -214,12 +215,29 @@ class Ledger:
         return rejection.version if rejection is not None else None
 
     def snapshot(self, store: Store, settled: bool) -> ProxyStatus:
-        wanted = {resource.key: resource.version for resource in store.resources(self.node)}
+        wanted = {resource.key: resource.version for resource in store.resources(self.resources_of)}
         resources = tuple(
             self._status(key, wanted.get(key))
             for key in sorted(wanted.keys() | self._accepted.keys() | self.rejections.keys())
         )
         return ProxyStatus(self.node, self.connected_since, settled, resources)
+
+    def summary(self, store: Store, settled: bool) -> ProxyStatus:
+        """Return a snapshot of what is rejected only."""
+        wanted = ((key, store.of_type(self.resources_of, key[0]).get(key[1])) for key in sorted(self.rejections))
+        statuses = (self._status(key, resource.version if resource is not None else None) for key, resource in wanted)
+        rejected = tuple(status for status in statuses if status.state is ResourceState.REJECTED)
+        return ProxyStatus(self.node, self.connected_since, settled, rejected)
+
+    def unconfirmed(self, store: Store) -> tuple[ResourceKey, ...]:
+        """Return the resources that count as accepted without a proof of it."""
+        doubtful = (key for key, accepted in self._accepted.items() if not accepted.confirmed)
+        wanted = ((key, store.of_type(self.resources_of, key[0]).get(key[1])) for key in sorted(doubtful))
+        return tuple(
+            key
+            for key, resource in wanted
+            if resource is not None and self._status(key, resource.version).state is ResourceState.ACCEPTED
+        )
 
     def _status(self, key: ResourceKey, wanted: str | None) -> ResourceStatus:
         accepted = self._accepted.get(key)

@@ -43,10 +43,16 @@ class Acknowledgement:
 
 
 class Stream:
-    """The state of one delta stream of a node. It sees no resources but the node's own."""
+    """The state of one delta stream of a proxy. It sees no resources but those of its node, `resources_of`.
 
-    def __init__(self, node: str, store: Store, ledger: Ledger, limits: Limits | None = None) -> None:
+    That is the proxy itself, unless it shares a node with others.
+    """
+
+    def __init__(
+        self, node: str, store: Store, ledger: Ledger, limits: Limits | None = None, resources_of: str | None = None
+    ) -> None:
         self.node = node
+        self.resources_of = node if resources_of is None else resources_of
         self.opened_at = time.monotonic()
         self._store = store
         self._ledger = ledger
@@ -90,7 +96,7 @@ class Stream:
                 self._resubscribe(subscription, request)
             return
         subscription = self._types[type_url] = Subscription(type_url, type_url in _WILDCARD)
-        wanted = self._store.of_type(self.node, type_url)
+        wanted = self._store.of_type(self.resources_of, type_url)
         claims = request.initial_resource_versions
         self._same_process = self._same_process or bool(claims)
         believed = self._ledger.resume(type_url, claims, wanted, self._same_process)
@@ -144,7 +150,7 @@ class Stream:
 
     def next_response(self) -> PendingResponse | None:
         """Return the response to send now; None where there is nothing that may be sent yet."""
-        if self._closed or not self._store.has_node(self.node):
+        if self._closed or not self._store.has_node(self.resources_of):
             return None
         for type_url in ORDER:
             subscription = self._types.get(type_url)
@@ -164,7 +170,7 @@ class Stream:
 
     def _differences(self, subscription: Subscription) -> Items:
         type_url = subscription.type_url
-        wanted = self._store.of_type(self.node, type_url)
+        wanted = self._store.of_type(self.resources_of, type_url)
         return subscription.differences(wanted, lambda name: self._ledger.rejected_version((type_url, name)))
 
     def _has_waiting_clusters(self) -> bool:
@@ -178,14 +184,14 @@ class Stream:
     def _must_keep_clusters(self) -> bool:
         """Return whether the proxy may still have a listener or a route that names a cluster to be removed."""
         if LISTENER not in self._types:
-            return bool(self._store.of_type(self.node, LISTENER))
+            return bool(self._store.of_type(self.resources_of, LISTENER))
         return any(self._differs(type_url) for type_url in _NAME_CLUSTERS if type_url in self._types)
 
     def _differs(self, type_url: str) -> bool:
         subscription = self._types[type_url]
         if subscription.in_flight is not None or self._differences(subscription):
             return True
-        wanted = self._store.of_type(self.node, type_url)
+        wanted = self._store.of_type(self.resources_of, type_url)
         return any(
             rejection.version == (wanted[name].version if name in wanted else ABSENT)
             for (of_type, name), rejection in self._ledger.rejections.items()
@@ -197,7 +203,9 @@ class Stream:
         if any(subscription.in_flight is not None for subscription in self._types.values()):
             return False
         awaited = {*_WILDCARD, *self._asked_before} if self._same_process else _WILDCARD
-        return all(type_url in self._types or not self._store.of_type(self.node, type_url) for type_url in awaited)
+        return all(
+            type_url in self._types or not self._store.of_type(self.resources_of, type_url) for type_url in awaited
+        )
 
     def close(self) -> None:
         """End the stream. What was in flight may have been applied; the proxy's next claim will tell."""

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from hashlib import sha256
 from typing import Final
 
+from eastgate.envoy.server.authentication import AuthenticatedProxy, AuthenticationError, ProxyCredentials
+
 __all__ = ["Tokens"]
 
 _BYTES: Final = 32
@@ -45,6 +47,16 @@ class Tokens:
         if self._withdraw(node):
             for callback in tuple(self._on_revoke):
                 callback(node)
+
+    def may_authenticate(self, credentials: ProxyCredentials) -> bool:
+        """Return whether this is the token of any node."""
+        return self.issued(credentials.token)
+
+    async def authenticate(self, credentials: ProxyCredentials, node_id: str) -> AuthenticatedProxy:
+        """Return the proxy of a node whose token this is. Raises AuthenticationError."""
+        if not self.accepts(node_id, credentials.token):
+            raise AuthenticationError("not the token of this node")
+        return AuthenticatedProxy(node_id, node_id)
 
     def issued(self, token: str) -> bool:
         """Return whether this is the token of any node."""

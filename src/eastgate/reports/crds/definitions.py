@@ -9,7 +9,7 @@ from eastgate.dialects.serving import Column, Status
 from eastgate.manifests.shapes import Record
 from eastgate.records import dataclass
 from eastgate.reports.crds.kinds import Definition, Version, served
-from eastgate.reports.crds.openapi import Schema, SchemaContext, structural
+from eastgate.reports.crds.openapi import KEEP_UNKNOWN, Schema, SchemaContext, structural
 from eastgate.reports.crds.status import CONDITIONS, POLICY_STATUS
 
 __all__ = ["Webhook", "definitions"]
@@ -89,7 +89,10 @@ def _version(of: Definition, version: Version, webhook: Webhook | None) -> Schem
 
 
 def whole_schema(shape: Record[Any], of: Definition) -> Schema:
-    """Return the schema of a resource. The API server checks its metadata itself."""
+    """Return the schema of a resource.
+
+    The API server checks its metadata itself. What stands beside the spec is kept, for admission policies to refuse.
+    """
     spec = shape.fields["spec"]
     return {
         "type": "object",
@@ -104,6 +107,7 @@ def whole_schema(shape: Record[Any], of: Definition) -> Schema:
             "status": _STATUS[of.resource.status],
         },
         "required": ["spec"],
+        KEEP_UNKNOWN: True,
     }
 
 

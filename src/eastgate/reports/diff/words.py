@@ -61,7 +61,7 @@ def cause(side: SideVerdict) -> str:
     """Name the rule that decides, or say that none does."""
     if side.policy is None:
         return side.reason
-    location = f" ({side.span.file}:{side.span.line})" if side.span is not None else ""
+    location = f" ({side.span.location})" if side.span is not None else ""
     return f"{side.policy} rule {side.rule}{location}"
 
 
@@ -94,6 +94,8 @@ def unproven_text(unproven: Unproven) -> str:
             return f"{subject}: other tokens are accepted there, or its address is another; what it changes is unknown"
         case DoubtReason.HOST:
             return f"{subject}: its AuthConfig is another one now, has changed, or is on one side alone"
+        case DoubtReason.TIME:
+            return "there was no time left to compare the rest"
         case DoubtReason.LABELS:
             return f"pod:{subject}: policies select it by labels that only a cluster adds"
 

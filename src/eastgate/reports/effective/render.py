@@ -133,7 +133,7 @@ def by_text(branch: Branch, *, levels: bool = False) -> str:
 
 def span_text(span: Span | None) -> str:
     """Return file and line; nothing without a span."""
-    return f"{span.file}:{span.line}" if span is not None else ""
+    return span.location if span is not None else ""
 
 
 # Plain data

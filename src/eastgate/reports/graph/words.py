@@ -54,12 +54,12 @@ def name_ports(bundle: Bundle) -> str:
 
 def rule_lines(origin: Origin) -> list[str]:
     """Return a rule, and the line where it is written."""
-    return [str(origin), *([f"  {origin.span.file}:{origin.span.line}"] if origin.span is not None else [])]
+    return [str(origin), *([f"  {origin.span.location}"] if origin.span is not None else [])]
 
 
 def rule_name(origin: Origin) -> str:
     """Return a rule with the line where it is written."""
-    where = f" ({origin.span.file}:{origin.span.line})" if origin.span is not None else ""
+    where = f" ({origin.span.location})" if origin.span is not None else ""
     return f"{origin}{where}"
 
 

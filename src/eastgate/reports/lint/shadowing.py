@@ -118,7 +118,7 @@ def _findings(verdicts: list[_Verdict], inventory: PolicyInventory) -> Iterator[
     others = sorted({_key(other): other for verdict in verdicts for other in verdict.others}.values(), key=_order)
     origins = [other.origin for other in others]
     names = " and ".join(map(str, origins))
-    lines = ", ".join(f"{origin.span.file}:{origin.span.line}" for origin in origins if origin.span)
+    lines = ", ".join(origin.span.location for origin in origins if origin.span)
     where = f"see {lines}" if lines else ""
     refs = {str(origin.policy) for origin in origins if origin.policy is not None}
     subjects = (str(rule.origin.policy), *sorted(refs - {str(rule.origin.policy)}))

@@ -1,0 +1,156 @@
+"""The CA that all replicas of a control plane sign with, and that one of them replaces in time."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Protocol
+
+from eastgate.controller.certificates.ca_secret import (
+    CA_NAME,
+    SECRET_RESOURCE,
+    SYSTEM_NAMESPACE,
+    Rollover,
+    new_secret,
+    next_secret,
+    read_secret,
+)
+from eastgate.identity.ca import CaState, EmbeddedCa, Lifetimes, with_new_intermediate
+from eastgate.identity.issuer import IssuerCa
+from eastgate.identity.problems import StoredCaError
+from eastgate.identity.svid import utc_now
+from eastgate.kubernetes import ApiError, JsonObject, Resource
+
+__all__ = ["SecretApi", "SharedCa"]
+
+_LOG = logging.getLogger(__name__)
+
+
+class SecretApi(Protocol):
+    """The calls to the API server that are needed: those of `eastgate.kubernetes.Connection`."""
+
+    async def get(self, resource: Resource, name: str, namespace: str | None = None) -> JsonObject:
+        """Return one object. Raises ApiError."""
+        ...
+
+    async def create(self, resource: Resource, obj: Mapping[str, Any]) -> JsonObject:
+        """Create an object. Raises ApiError."""
+        ...
+
+    async def replace(self, resource: Resource, obj: Mapping[str, Any]) -> JsonObject:
+        """Replace the object of that resourceVersion. Raises ApiError."""
+        ...
+
+
+class SharedCa:
+    """The CA in a Secret. `source` issues SVIDs and trust bundles; make this with `open`.
+
+    All replicas `refresh` when the Secret changes, and from time to time. The leader also calls `rotate`.
+    """
+
+    def __init__(
+        self,
+        api: SecretApi,
+        secret: JsonObject,
+        trust_domain: str,
+        lifetimes: Lifetimes,
+        rollover: Rollover,
+        clock: Callable[[], datetime],
+    ) -> None:
+        stored = read_secret(secret)
+        self._api = api
+        self._secret = secret
+        self._lifetimes = lifetimes
+        self._rollover = rollover
+        self._clock = clock
+        self.session_key = stored.session_key
+        self.source: EmbeddedCa | IssuerCa
+        if isinstance(stored.content, CaState):
+            own = with_new_intermediate(stored.content, lifetimes, clock())
+            self.source = EmbeddedCa(trust_domain, state=own, lifetimes=lifetimes, clock=clock)
+        else:
+            self.source = IssuerCa(trust_domain, stored.content, lifetimes=lifetimes, clock=clock)
+
+    @classmethod
+    async def open(
+        cls,
+        api: SecretApi,
+        trust_domain: str,
+        *,
+        namespace: str = SYSTEM_NAMESPACE,
+        name: str = CA_NAME,
+        create: bool = True,
+        lifetimes: Lifetimes | None = None,
+        rollover: Rollover | None = None,
+        clock: Callable[[], datetime] = utc_now,
+    ) -> SharedCa:
+        """Read the CA; where there is none and `create` is set, make one, unless another replica is faster.
+
+        Raises ApiError, UnreachableError and StoredCaError: a damaged CA is never replaced, since nobody would trust
+        what a new one signs.
+        """
+        lifetimes = lifetimes or Lifetimes()
+        try:
+            secret = await api.get(SECRET_RESOURCE, name, namespace)
+        except ApiError as error:
+            if not error.is_missing or not create:
+                raise
+            try:
+                secret = await api.create(
+                    SECRET_RESOURCE, new_secret(trust_domain, namespace, name, lifetimes, clock())
+                )
+            except ApiError as conflict:
+                if not conflict.is_conflict:
+                    raise
+                secret = await api.get(SECRET_RESOURCE, name, namespace)
+        return cls(api, secret, trust_domain, lifetimes, rollover or Rollover(), clock)
+
+    async def refresh(self) -> None:
+        """Read the Secret again, and sign and trust as it says. Raises ApiError and UnreachableError."""
+        metadata = self._secret["metadata"]
+        self.adopt(await self._api.get(SECRET_RESOURCE, metadata["name"], metadata["namespace"]))
+
+    def adopt(self, secret: JsonObject) -> None:
+        """Sign and trust as a newer version of the Secret says. One that cannot be used changes nothing."""
+        if secret.get("data") == self._secret.get("data"):
+            self._secret = secret  # its resourceVersion may be another
+            return
+        try:
+            stored = read_secret(secret)
+        except StoredCaError as error:
+            _LOG.error("the CA stays as it was: %s", error)
+            return
+        if isinstance(stored.content, CaState) and isinstance(self.source, EmbeddedCa):
+            current = self.source.state
+            same = current.root.certificate == stored.content.root.certificate
+            self.source.adopt(
+                replace(stored.content, intermediate=current.intermediate)
+                if same
+                else with_new_intermediate(stored.content, self._lifetimes, self._clock())
+            )
+        elif not isinstance(stored.content, CaState) and isinstance(self.source, IssuerCa):
+            self.source.adopt(stored.content)
+        else:
+            _LOG.error("the CA stays as it was: its Secret is managed by somebody else now; restart to use it")
+            return
+        self._secret = secret
+
+    async def rotate(self) -> bool:
+        """Take the next step in replacing the root, if one is due; return whether there was one. For the leader.
+
+        Raises ApiError and UnreachableError, but for a conflict: then somebody else has changed the Secret, which is
+        looked at next time.
+        """
+        await self.refresh()
+        due = next_secret(self._secret, self._lifetimes, self._rollover, self._clock())
+        if due is None:
+            return False
+        try:
+            self.adopt(await self._api.replace(SECRET_RESOURCE, due))
+        except ApiError as error:
+            if not error.is_conflict:
+                raise
+            return False
+        return True

@@ -1,0 +1,251 @@
+"""The control plane of one replica: an authority that changes in, what proxies enforce out, and a report of it.
+
+Whoever changes the authority holds `lock`, and calls `follow` afterwards, both in the thread of the event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from contextlib import AsyncExitStack
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Final
+
+import grpc
+
+from eastgate.api.authority import Authority
+from eastgate.controller.proxies.authentication import PodAuthenticator
+from eastgate.controller.proxies.membership import split_proxy
+from eastgate.controller.proxies.progress import ReplicaReport
+from eastgate.controller.proxies.sites import Sites, proxies_of, sidecar_site
+from eastgate.controller.proxies.tracking import ProgressTracker, combine
+from eastgate.envoy.config.gateway_routes import AuthorizerService
+from eastgate.envoy.server import (
+    Acked,
+    AdsServer,
+    Connected,
+    Limits,
+    Metrics,
+    ProxyStatus,
+    ResourceKey,
+    ResourceRejected,
+    ResourceRejection,
+    ServerEvent,
+    Settled,
+    Store,
+)
+from eastgate.identity import BundlesChanged, IdentityError, Svid, SvidSource
+from eastgate.mesh.certificates import Certificates
+from eastgate.mesh.enforcement import Enforcement, SiteChange
+from eastgate.mesh.events import MeshEvent, Noted
+from eastgate.mesh.gateways import gateway_identity
+from eastgate.mesh.metrics import MeshMetrics
+from eastgate.mesh.sites import ProxySite, identity_of
+
+__all__ = ["ProxyControl"]
+
+_LOG = logging.getLogger(__name__)
+_AT_ONCE: Final = 4  # proxies whose resources are computed without a pause
+
+
+class ProxyControl:
+    """Serves the proxies of a cluster from one replica. Use it with `async with`, and call `start` then.
+
+    `replica` is its name in reports. `session_key` is what all replicas share (see `SharedCa`). `site_of` makes the
+    site of a pod's sidecar.
+    """
+
+    def __init__(
+        self,
+        authority: Authority,
+        authenticator: PodAuthenticator,
+        source: SvidSource,
+        *,
+        replica: str,
+        session_key: str | None = None,
+        authorizer: AuthorizerService | None = None,
+        site_of: Callable[..., ProxySite | None] = sidecar_site,
+        limits: Limits | None = None,
+        metrics: Metrics | None = None,
+    ) -> None:
+        self.lock = threading.RLock()
+        self.store = Store()
+        self.server = AdsServer(self.store, authenticator, metrics or Metrics(), limits)
+        self.enforcement = Enforcement(authority, self.store, authorizer=authorizer, session_key=session_key)
+        self.sites = Sites(authority.world, site_of)
+        self.tracker = ProgressTracker(replica, self.server, self.enforcement)
+        self._authenticator = authenticator
+        self._source = source
+        self._certificates = Certificates(
+            source, authority.settings, MeshMetrics(self.server.metrics.registry), _log_event, self._on_renewed
+        )
+        self._held: dict[str, str] = {}  # identities of nodes whose SVIDs were published
+        self._following = asyncio.Lock()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._renewing: asyncio.Task[None] | None = None
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> ProxyControl:
+        await self._stack.enter_async_context(self._certificates)
+        self._stack.callback(self._source.watch(self._on_source_change))
+        self._stack.callback(self.server.listen(self._on_event))
+        self._stack.callback(self.server.listen(self.tracker.on_event))
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.server.stop()
+        await self._stack.aclose()
+
+    async def start(self, addresses: Iterable[tuple[str, grpc.ServerCredentials | None]]) -> list[int]:
+        """Enforce the authority as it is, and listen; return the ports."""
+        sites, _ = self.sites.take()
+        with self.lock:
+            self.enforcement.begin(self.enforcement.authority, sites.sites, sites.gateways)
+        await self._publish_secrets()
+        return await self.server.start_all(addresses)
+
+    # What changes
+
+    async def follow(
+        self, policies: Mapping[str, tuple[int, str]] | None = None, removed: Iterable[str] = ()
+    ) -> frozenset[str]:
+        """Enforce what has become of the authority; return the nodes that were looked at again.
+
+        `policies` are those that have changed, by the names that resources have for them (`policy_name`), with
+        generation and uid; `removed` are those that are gone.
+        """
+        async with self._following:
+            sites, world = self.sites.take()
+            with self.lock:
+                touched = self.enforcement.update(sites, world)
+            gone = self._authenticator.revoke_missing() if world else frozenset[str]()
+            self.tracker.apply(policies or {}, removed)
+            self.tracker.forget(gone)
+            if sites:
+                await self._publish_secrets(sites)
+        if self._renewing is None or self._renewing.done():
+            self._renewing = self._spawn(self._renew())
+        return touched
+
+    async def _renew(self) -> None:
+        """Have all proxies know the identities that there are, a few at a time: others have their turn in between."""
+        goes_on = True
+        while goes_on:
+            async with self._following:
+                with self.lock:
+                    goes_on = self.enforcement.renew(_AT_ONCE)
+            await asyncio.sleep(0)
+
+    def report(self) -> ReplicaReport:
+        """Return what this replica has applied, and what the proxies have made of it."""
+        world = self.enforcement.authority.world
+        return self.tracker.report({node: proxies_of(world, node) for node in self.enforcement.nodes})
+
+    # What proxies do
+
+    def _on_event(self, event: ServerEvent) -> None:
+        match event:
+            case Connected(proxy):
+                self.sites.connect(proxy)
+                if self.sites.has_changed:
+                    self._spawn(self._follow_connected())
+            case Acked(proxy):
+                self._open_ports(split_proxy(proxy))
+            case ResourceRejected(proxy, type_url, name, rejection):
+                _LOG.warning("the proxy %s rejected %s: %s", proxy, name, rejection.message)
+                self._reject(split_proxy(proxy), (type_url, name), rejection)
+            case Settled(proxy):
+                self._close_unconfirmed(proxy)
+
+    async def _follow_connected(self) -> None:
+        await self.follow()
+
+    def _spawn(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._finish)
+        return task
+
+    def _finish(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            _LOG.error("proxies may lack the last change", exc_info=error)
+
+    def _reject(self, node: str, key: ResourceKey, rejection: ResourceRejection) -> None:
+        with self.lock:
+            self.enforcement.reject(node, key, rejection)
+
+    def _open_ports(self, node: str) -> None:
+        with self.lock:
+            self.enforcement.accept(node, lambda: self._status(node))
+
+    def _status(self, node: str) -> ProxyStatus | None:
+        """Return the status of all proxies of a node that are connected here."""
+        names = proxies_of(self.enforcement.authority.world, node)
+        statuses = (self.server.status(name) for name in names)
+        return combine(node, [each for each in statuses if each is not None and each.connected_since is not None])
+
+    def _close_unconfirmed(self, proxy: str) -> None:
+        """Close the ports of resources that a proxy may have accepted without a look: the old may be in force."""
+        node = split_proxy(proxy)
+        for key in self.server.unconfirmed(proxy):
+            resource = self.store.of_type(node, key[0]).get(key[1])
+            if resource is not None:
+                message = "it may have been accepted without a look at it"
+                rejection = ResourceRejection(resource.version, message, resource.policies, datetime.now(UTC))
+                self._reject(node, key, rejection)
+
+    # Certificates
+
+    def _identity_of(self, node: str) -> str | None:
+        world, settings = self.enforcement.authority.world, self.enforcement.authority.settings
+        site = self.enforcement.gateways.get(node)
+        if site is not None:
+            return gateway_identity(site.gateway, settings)
+        workload = world.workloads.get(node)
+        return identity_of(workload, settings) if workload is not None else None
+
+    async def _publish_secrets(self, sites: SiteChange | None = None) -> None:
+        """Publish the SVIDs and bundles of nodes that are new or have another identity; release what nobody has."""
+        nodes = self.enforcement.nodes if sites is None else (*sites.sites, *sites.gateways)
+        before = set(self._held.values())
+        for node in sites.removed if sites is not None else ():
+            self._held.pop(node, None)
+        for node in nodes:
+            identity = self._identity_of(node)
+            if identity is None or self._held.get(node) == identity:
+                continue
+            try:
+                svid = await self._certificates.hold(identity)
+            except IdentityError as error:
+                _LOG.error("%s has no certificate: %s", node, error)
+                continue
+            if self._identity_of(node) == identity:
+                self._held[node] = identity
+                self.enforcement.put_svid(node, svid)
+                self.enforcement.put_trust(node, self._source.bundles)
+        for unused in before - set(self._held.values()):
+            await self._certificates.release(unused)
+
+    def _on_renewed(self, svid: Svid) -> None:
+        for node, identity in self._held.items():
+            if identity == svid.identity:
+                self.enforcement.put_svid(node, svid)
+
+    def _on_source_change(self, change: object) -> None:
+        if isinstance(change, BundlesChanged):
+            for node in self._held:
+                self.enforcement.put_trust(node, self._source.bundles)
+
+
+def _log_event(event: MeshEvent) -> None:
+    if isinstance(event, Noted):
+        _LOG.warning("%s", event.message)

@@ -1,0 +1,174 @@
+"""Where proxies run in a cluster: a world in, the sites of sidecars and Gateways out.
+
+A pod has a sidecar if its label says so and it has an address of its own, or if its proxy has authenticated: labels can
+be changed, and a proxy that runs must not be left with policies of yesterday. A label alone opens nothing: others speak
+mTLS to such a pod and verify its account, and only the pod's own credentials get its certificate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Final, TypeVar
+
+from eastgate.cluster import Change, Workload, World
+from eastgate.cluster.targets import GatewayNamed, PodsMatching
+from eastgate.controller.proxies.membership import (
+    BOUND,
+    GATEWAY_CLASS,
+    GATEWAY_LABEL,
+    GATEWAY_PREFIX,
+    PROXY_LABEL,
+    SIDECAR,
+    gateway_of_pod,
+)
+from eastgate.envoy.config.clusters import SocketAddress
+from eastgate.injection.redirection import excluded_inbound_ports
+from eastgate.ir.labels import Operator, Requirement, Selector
+from eastgate.mesh.capturing import pod_site
+from eastgate.mesh.enforcement import NOT_ROUTING, SiteChange
+from eastgate.mesh.gateways import GatewaySite, gateway_node, ports_of_gateway
+from eastgate.mesh.sites import ProxySite, ports_of
+
+__all__ = ["Sites", "bound_site", "gateway_site", "proxies_of", "sidecar_site"]
+
+_Site = TypeVar("_Site", ProxySite, GatewaySite)
+_OF_GATEWAYS: Final = Selector.of(expressions=[Requirement(GATEWAY_LABEL, Operator.EXISTS)])
+_ANY_ADDRESS: Final = "0.0.0.0"  # noqa: S104 - a pod of a Gateway is there to be reached
+
+
+def sidecar_site(world: World, key: str, *, connected: bool = False) -> ProxySite | None:
+    """Return the site of a pod's sidecar; None where it has none. `connected`: its proxy has authenticated.
+
+    All connections of the pod are redirected to it, unless its label says that it opens the pod's ports itself.
+    """
+    pod = _pod_with_proxy(world, key, connected=connected)
+    if pod is None:
+        return None
+    if pod.labels.get(PROXY_LABEL) == BOUND:
+        return bound_site(world, key, connected=connected)
+    return pod_site(world, pod, excluded_inbound_ports(pod.annotations))
+
+
+def _pod_with_proxy(world: World, key: str, *, connected: bool) -> Workload | None:
+    pod = world.workloads.get(key)
+    if pod is None or not pod.is_pod or pod.derived or not pod.ips or gateway_of_pod(world, pod) is not None:
+        return None
+    return pod if connected or pod.labels.get(PROXY_LABEL) in (SIDECAR, BOUND) else None
+
+
+def bound_site(world: World, key: str, *, connected: bool = False, app_host: str | None = None) -> ProxySite | None:
+    """Return the site of a proxy that opens the ports of its pod itself, as people may run one; None without one.
+
+    The application is reached at `app_host`, by default at the address of the pod: what listens on loopback only is
+    for nobody else.
+    """
+    pod = _pod_with_proxy(world, key, connected=connected)
+    if pod is None:
+        return None
+    address, ports = pod.ips[0], sorted(ports_of(world, pod))
+    apps = {port: SocketAddress(app_host or address, port) for port in ports}
+    return ProxySite(key, address, {port: port for port in ports}, apps, calls_out=True, in_pod=True)
+
+
+def gateway_site(world: World, key: str) -> GatewaySite | None:
+    """Return the site of a Gateway, shared by all its pods; None where it is not of our class."""
+    gateway = world.gateways.get(key)
+    if gateway is None or gateway.gateway_class != GATEWAY_CLASS:
+        return None
+    ports = {port: port for port in sorted(ports_of_gateway(world, gateway))}
+    return GatewaySite(GatewayNamed(gateway.namespace, gateway.name), _ANY_ADDRESS, ports, in_pod=True)
+
+
+def proxies_of(world: World, node: str) -> tuple[str, ...]:
+    """Return the names on the wire of all proxies that a node should have: of a Gateway one for each of its pods."""
+    if not node.startswith(GATEWAY_PREFIX):
+        return (node,)
+    namespace = node.removeprefix(GATEWAY_PREFIX).partition("/")[0]
+    pods = (world.workloads[key] for key in sorted(world.select(PodsMatching(namespace, _OF_GATEWAYS))))
+    return tuple(f"{node}/{pod.name}" for pod in pods if _node_of(world, pod) == node)
+
+
+def _node_of(world: World, pod: Workload) -> str | None:
+    gateway = gateway_of_pod(world, pod) if not pod.derived else None
+    return gateway_node(gateway.namespace, gateway.name) if gateway is not None else None
+
+
+class Sites:
+    """The sites of a world, kept up to date: it watches the world, and `take` returns what has changed since.
+
+    `site_of` returns the site of a pod's sidecar, by default `sidecar_site`.
+    """
+
+    def __init__(self, world: World, site_of: Callable[..., ProxySite | None] = sidecar_site) -> None:
+        self._world = world
+        self._site_of = site_of
+        self._connected: set[str] = set()  # pods whose proxies have authenticated
+        self.sidecars: dict[str, ProxySite] = {}
+        self.gateways: dict[str, GatewaySite] = {}
+        self._pending: Change | None = Change(
+            added=frozenset(world.workloads), objects=frozenset(world.objects), services=frozenset(world.services)
+        )
+        world.watch(self._on_change)
+
+    def _on_change(self, change: Change) -> None:
+        self._pending = change if self._pending is None else _joined(self._pending, change)
+
+    def connect(self, proxy: str) -> None:
+        """Note that a proxy has authenticated, so that it is a site whatever the labels of its pod say."""
+        if not proxy.startswith(GATEWAY_PREFIX) and proxy not in self._connected:
+            self._connected.add(proxy)
+            if proxy not in self.sidecars:
+                self._on_change(Change(changed=frozenset({proxy})))
+
+    @property
+    def has_changed(self) -> bool:
+        """Return whether there is something to take."""
+        return self._pending is not None
+
+    def take(self) -> tuple[SiteChange, Change]:
+        """Return what has changed since the last time: the sites, and the world."""
+        change, self._pending = self._pending or Change(), None
+        sidecars = self._look_again(self.sidecars, self._pods_to_look_at(change), self._sidecar)
+        routing = any(changed.kind not in NOT_ROUTING for changed in change.objects)
+        named = {*self.gateways, *(gateway_node(*key.split("/")) for key in self._world.gateways)} if routing else ()
+        gateways = self._look_again(self.gateways, named, self._gateway)
+        self._connected -= {key for key in change.removed if key not in self._world.workloads}
+        return SiteChange(sidecars[0], gateways[0], sidecars[1] | gateways[1]), change
+
+    def _pods_to_look_at(self, change: Change) -> set[str]:
+        """Return the pods whose sites may be others: their own changes, and those of Services before them."""
+        behind = (key for service in change.services for key in self._world.pods_of(service))
+        named = {f"{name.namespace}/" for name in change.objects if name.kind == "Gateway"}
+        of_gateways = (key for key in self.sidecars if any(map(key.startswith, named)))
+        return {*change.workloads, *behind, *of_gateways}
+
+    def _sidecar(self, key: str) -> ProxySite | None:
+        return self._site_of(self._world, key, connected=key in self._connected)
+
+    def _gateway(self, node: str) -> GatewaySite | None:
+        return gateway_site(self._world, node.removeprefix(GATEWAY_PREFIX))
+
+    @staticmethod
+    def _look_again(
+        known: dict[str, _Site], keys: Iterable[str], site_of: Callable[[str], _Site | None]
+    ) -> tuple[dict[str, _Site], frozenset[str]]:
+        changed: dict[str, _Site] = {}
+        removed: set[str] = set()
+        for key in sorted(keys):
+            site = site_of(key)
+            if site is None:
+                removed |= {key} if known.pop(key, None) is not None else set()
+            elif known.get(key) != site:
+                known[key] = changed[key] = site
+        return changed, frozenset(removed)
+
+
+def _joined(first: Change, second: Change) -> Change:
+    """Return two changes, one after the other, as one. A workload that came and went may be in several of its sets."""
+    return Change(
+        first.added | second.added,
+        first.removed | second.removed,
+        first.changed | second.changed,
+        first.services | second.services,
+        first.objects | second.objects,
+    )

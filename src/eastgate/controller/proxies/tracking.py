@@ -1,0 +1,153 @@
+"""Follows what proxies acknowledge, and makes the report of a replica."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from eastgate.controller.proxies.progress import (
+    AppliedPolicy,
+    ClosedPort,
+    ProxyReport,
+    RejectedResource,
+    ReplicaReport,
+)
+from eastgate.envoy.plan.decisions import policy_name
+from eastgate.envoy.server import (
+    AdsServer,
+    Connected,
+    Disconnected,
+    ProxyStatus,
+    ResourceState,
+    ResourceStatus,
+    ServerEvent,
+    Settled,
+)
+from eastgate.ir.levels import at_port
+from eastgate.mesh.closures import Closure
+from eastgate.mesh.enforcement import Enforcement
+
+__all__ = ["ProgressTracker", "combine"]
+
+
+class ProgressTracker:
+    """Counts the changes of a replica, and remembers for each proxy the last that it has acknowledged entirely."""
+
+    def __init__(self, replica: str, server: AdsServer, enforcement: Enforcement) -> None:
+        self.revision = 0
+        self._replica = replica
+        self._server = server
+        self._enforcement = enforcement
+        self._policies: dict[str, AppliedPolicy] = {}
+        self._pending: dict[str, int] = {}  # proxies that lack something, and the first revision of which they may
+        self._connected_at: dict[str, float] = {}
+        self._disconnected: dict[str, int] = {}  # what they had acknowledged
+
+    def apply(self, put: Mapping[str, tuple[int, str]], removed: Iterable[str] = ()) -> int:
+        """Note that policies are enforced from now on, by their names, with generation and uid; return the revision.
+
+        To be called after their resources were published.
+        """
+        self.revision += 1
+        for name in removed:
+            self._policies.pop(name, None)
+        for name, (generation, uid) in put.items():
+            self._policies[name] = AppliedPolicy(generation, self.revision, uid)
+        for proxy in self._connected_at.keys() - self._pending.keys() - self._disconnected.keys():
+            if not self._server.is_settled(proxy):
+                self._pending[proxy] = self.revision
+        return self.revision
+
+    def on_event(self, event: ServerEvent) -> None:
+        """Follow an event of the server."""
+        match event:
+            case Connected(proxy):
+                status = self._server.summary(proxy)
+                since = status.connected_since if status is not None else None
+                self._connected_at[proxy] = since.timestamp() if since is not None else 0.0
+                self._disconnected.pop(proxy, None)
+                self._pending[proxy] = 1  # it may be another process, which has nothing
+            case Settled(proxy):
+                self._pending.pop(proxy, None)
+            case Disconnected(proxy):
+                self._disconnected[proxy] = self._acknowledged(proxy)
+                self._pending.pop(proxy, None)
+
+    def forget(self, proxies: Iterable[str]) -> None:
+        """Forget proxies that are gone."""
+        for proxy in proxies:
+            for known in (self._pending, self._connected_at, self._disconnected):
+                known.pop(proxy, None)
+
+    def _acknowledged(self, proxy: str) -> int:
+        if proxy in self._disconnected:
+            return self._disconnected[proxy]
+        return self._pending[proxy] - 1 if proxy in self._pending else self.revision
+
+    def report(self, proxies: Mapping[str, Sequence[str]]) -> ReplicaReport:
+        """Return the report of this replica. `proxies` are all that should be there, by node."""
+        closed = self._closed_ports()
+        reports = {
+            proxy: self._report(proxy, node, closed.get(node, ())) for node, names in proxies.items() for proxy in names
+        }
+        return ReplicaReport(self._replica, self.revision, dict(self._policies), reports)
+
+    def _report(self, proxy: str, node: str, closed: tuple[ClosedPort, ...]) -> ProxyReport:
+        status = self._server.summary(proxy)
+        if status is None or proxy not in self._connected_at:
+            return ProxyReport(proxy, node, closed=closed)
+        return ProxyReport(
+            proxy,
+            node,
+            connected=status.connected_since is not None,
+            settled=status.settled,
+            acknowledged=self._acknowledged(proxy),
+            connected_at=self._connected_at[proxy],
+            rejected=tuple(_rejected(resource) for resource in status.resources),
+            closed=closed,
+        )
+
+    def _closed_ports(self) -> dict[str, tuple[ClosedPort, ...]]:
+        by_node: dict[str, tuple[ClosedPort, ...]] = {}
+        for (node, port), closure in sorted(self._enforcement.closed.items()):
+            by_node[node] = (*by_node.get(node, ()), self._closed_port(node, port, closure))
+        return by_node
+
+    def _closed_port(self, node: str, port: int, closure: Closure) -> ClosedPort:
+        deciding = set(self._enforcement.port_plan(node, port).policies)
+        if node in self._enforcement.sites:
+            for layer in self._enforcement.authority.engine.program(node).layers:
+                rules = (rule for chain in at_port(layer, port).chains for rule in chain.rules(observed=True))
+                deciding |= {policy_name(rule.origin.policy) for rule in rules if rule.origin.policy is not None}
+        return ClosedPort(port, closure.reason, closure.policies, tuple(sorted(deciding)), closure.parts)
+
+
+def _rejected(resource: ResourceStatus) -> RejectedResource:
+    rejection = resource.rejection
+    if rejection is None:
+        raise AssertionError("only what is rejected is in a summary")
+    policies = tuple(sorted(rejection.policies))
+    return RejectedResource(resource.type_url, resource.name, rejection.message, policies)
+
+
+def combine(node: str, statuses: Sequence[ProxyStatus]) -> ProxyStatus | None:
+    """Return the status of a node that several proxies share: of each resource that of the proxy that is least far."""
+    if not statuses:
+        return None
+    worst: dict[tuple[str, str], ResourceStatus] = {}
+    for resource in (resource for status in statuses for resource in status.resources):
+        key = resource.type_url, resource.name
+        if key not in worst or _distance(resource) > _distance(worst[key]):
+            worst[key] = resource
+    return ProxyStatus(
+        node,
+        min((status.connected_since for status in statuses if status.connected_since is not None), default=None),
+        all(status.settled for status in statuses),
+        tuple(worst[key] for key in sorted(worst)),
+    )
+
+
+def _distance(resource: ResourceStatus) -> int:
+    """Return how far a resource is from being in force."""
+    if resource.state is ResourceState.ACCEPTED:
+        return 0 if resource.confirmed else 1
+    return 3 if resource.state is ResourceState.REJECTED else 2

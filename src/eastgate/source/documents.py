@@ -1,0 +1,106 @@
+"""Objects of a cluster as documents, the same that files become; places in them are named by object and field."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from eastgate import dialects
+from eastgate.ir import PolicyRef
+from eastgate.manifests import Document
+from eastgate.manifests.rendered import RenderedObject
+
+__all__ = ["document_of", "ref_of", "ref_of_document", "relevant"]
+
+_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+_BOOKKEEPING: Final = frozenset({"managedFields", "resourceVersion", "selfLink"})
+_OF_NODES: Final = frozenset({"volumes", "tolerations", "affinity", "topologySpreadConstraints", "imagePullSecrets"})
+_OF_PROCESSES: Final = frozenset(
+    {"env", "envFrom", "volumeMounts", "resources", "image", "imagePullPolicy", "lifecycle"}
+)
+_POD_STATUS: Final = frozenset({"phase", "podIP", "podIPs", "hostIP", "hostIPs"})
+
+
+def ref_of(obj: Mapping[str, Any]) -> PolicyRef:
+    """Return the name of an object among policies and objects of the world."""
+    metadata = obj["metadata"]
+    group = str(obj["apiVersion"]).rpartition("/")[0]
+    return PolicyRef(obj["kind"], metadata.get("namespace"), metadata["name"], group)
+
+
+def ref_of_document(document: Document) -> PolicyRef:
+    """Return the name of a document among policies and objects of the world."""
+    return PolicyRef(document.kind, document.home, document.name, document.group)
+
+
+def relevant(obj: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an object without what the server keeps for itself, and without the status of a policy.
+
+    Where that is the same as before, nothing has changed for anybody here.
+    """
+    kept = {key: value for key, value in obj.items() if key != "metadata"}
+    metadata = {key: value for key, value in obj["metadata"].items() if key not in _BOOKKEEPING}
+    annotations = metadata.get("annotations")
+    if isinstance(annotations, Mapping) and _LAST_APPLIED in annotations:
+        metadata["annotations"] = {key: value for key, value in annotations.items() if key != _LAST_APPLIED}
+    if dialects.reads(str(obj["apiVersion"]), str(obj["kind"])):
+        kept.pop("status", None)
+    trim_pod = _TRIMMED.get(str(obj["kind"]))
+    if trim_pod is not None:
+        trim_pod(kept)
+    return {"apiVersion": kept.pop("apiVersion"), "kind": kept.pop("kind"), "metadata": metadata, **kept}
+
+
+def _trim_pod(pod: dict[str, Any]) -> None:
+    """Leave out of a pod what nobody here asks for: it is most of it, there are many, and it may hold secrets."""
+    spec, status = pod.get("spec"), pod.get("status")
+    if isinstance(spec, Mapping):
+        pod["spec"] = _trim_spec(spec)
+    if isinstance(status, Mapping):
+        pod["status"] = {key: value for key, value in status.items() if key in _POD_STATUS} | _readiness(status)
+
+
+def _readiness(status: Mapping[str, Any]) -> dict[str, Any]:
+    conditions = [
+        {"type": each["type"], "status": each.get("status")}
+        for each in status.get("conditions") or ()
+        if each.get("type") == "Ready"
+    ]
+    return {"conditions": conditions} if conditions else {}
+
+
+def _trim_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
+    trimmed = {key: value for key, value in spec.items() if key not in _OF_NODES}
+    for field in ("containers", "initContainers"):
+        if isinstance(containers := trimmed.get(field), list):
+            trimmed[field] = [
+                {key: value for key, value in container.items() if key not in _OF_PROCESSES} for container in containers
+            ]
+    return trimmed
+
+
+def _trim_template(controller: dict[str, Any]) -> None:
+    """Leave the same out of the template of a controller."""
+    spec = controller.get("spec")
+    template = spec.get("template") if isinstance(spec, Mapping) else None
+    if isinstance(spec, Mapping) and isinstance(template, Mapping) and isinstance(template.get("spec"), Mapping):
+        controller["spec"] = {**spec, "template": {**template, "spec": _trim_spec(template["spec"])}}
+    controller.pop("status", None)
+
+
+_TRIMMED: Final[Mapping[str, Callable[[dict[str, Any]], None]]] = {
+    "Pod": _trim_pod,
+    **dict.fromkeys(("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController"), _trim_template),
+}
+
+
+def document_of(obj: dict[str, Any], default_namespace: str = "default") -> Document:
+    """Return an object of which `relevant` was taken as a document. Those of dialects have positions."""
+    metadata = obj["metadata"]
+    api_version, kind = str(obj["apiVersion"]), str(obj["kind"])
+    origin = RenderedObject(str(ref_of(obj)), obj)
+    node = origin.node() if dialects.reads(api_version, kind) else None
+    data = obj if node is None else None
+    return Document(
+        api_version, kind, metadata["name"], metadata.get("namespace"), node, data, origin, default_namespace
+    )

@@ -1,0 +1,141 @@
+"""One reading of a cluster: what it has now, as manifests. It is what `--cluster` gives to offline commands."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+
+from eastgate.kubernetes import (
+    ApiError,
+    Connection,
+    JsonObject,
+    KubeconfigError,
+    Resource,
+    UnreachableError,
+    connect,
+)
+from eastgate.manifests import Document, ReadResult
+from eastgate.settings import Settings
+from eastgate.source.codes import NO_CLUSTER, REFUSED_BY_CLUSTER
+from eastgate.source.documents import document_of, relevant
+from eastgate.source.kinds import BY_NAME, served_kinds, watched_kinds
+from eastgate.source.needs import NeedIndex
+from eastgate.source.unlisted import unlisted
+
+__all__ = ["ClusterPath"]
+
+_AT_ONCE = 8  # requests
+
+
+class ClusterPath:
+    """A cluster in the place of files: everything that it has now.
+
+    Where a kind may not be listed in all namespaces, that of `namespace`, or of the context, is.
+    """
+
+    __slots__ = ("context", "kubeconfig", "namespace")
+
+    def __init__(
+        self,
+        kubeconfig: str | os.PathLike[str] | None = None,
+        context: str | None = None,
+        namespace: str | None = None,
+    ) -> None:
+        self.kubeconfig = kubeconfig
+        self.context = context
+        self.namespace = namespace
+
+    def __fspath__(self) -> str:
+        return f"<cluster {self.context}>" if self.context else "<cluster>"
+
+    def read(self, settings: Settings, into: ReadResult, on_part: Callable[[int, int], None] | None) -> None:
+        """Add what the cluster has to what was read; report where it cannot be asked."""
+        try:
+            into.documents += asyncio.run(self._read(settings, on_part))
+        except (KubeconfigError, UnreachableError, ValueError) as error:
+            help_ = "choose one with --kubeconfig and --context; `kubectl version` shows whether it answers"
+            into.reporter.report(NO_CLUSTER, f"the cluster cannot be read: {error}", help=help_)
+        except ApiError as error:
+            into.reporter.report(REFUSED_BY_CLUSTER, f"the API server refuses: {error}")
+
+    async def _read(self, settings: Settings, on_part: Callable[[int, int], None] | None) -> list[Document]:
+        async with connect(self.kubeconfig, self.context) as connection:
+            return await _Listing(connection, self.namespace or connection.namespace).read(settings, on_part)
+
+
+class _Listing:
+    def __init__(self, connection: Connection, namespace: str) -> None:
+        self._connection = connection
+        self._namespace = namespace
+        self._slots = asyncio.Semaphore(_AT_ONCE)
+        self._unlisted: list[Document] = []
+
+    async def read(self, settings: Settings, on_kind: Callable[[int, int], None] | None) -> list[Document]:
+        served = served_kinds(await self._connection.discover(), watched_kinds())
+        resources = {(kind.group, kind.kind): resource for kind, resource in served.items()}
+        whole = [resource for name, resource in resources.items() if name not in BY_NAME]
+        done = 0
+
+        async def read(resource: Resource) -> list[JsonObject]:
+            nonlocal done
+            objects = await self._list(resource)
+            done += 1
+            if on_kind is not None:
+                on_kind(done, len(whole))
+            return objects
+
+        found = await asyncio.gather(*map(read, whole))
+        objects = [relevant(obj) for of_kind in found for obj in of_kind]
+        needs = NeedIndex(settings)
+        for obj in objects:
+            needs.put(obj)
+        named = [resource for name, resource in resources.items() if name in BY_NAME]
+        objects += [relevant(obj) for resource in named for obj in await self._list_named(resource, needs)]
+        return [*(document_of(obj, settings.namespace) for obj in objects), *self._unlisted]
+
+    async def _list(self, resource: Resource) -> list[JsonObject]:
+        try:
+            async with self._slots:
+                objects, _ = await self._connection.list(resource)
+        except ApiError as error:
+            if error.is_missing:
+                return []
+            if not error.is_forbidden:
+                raise
+            return await self._list_namespace(resource, error)
+        return objects
+
+    async def _list_namespace(self, resource: Resource, refusal: ApiError) -> list[JsonObject]:
+        """List a kind in one namespace, since it may not be listed in all."""
+        try:
+            async with self._slots:
+                if resource.kind == "Namespace" and not resource.group:
+                    objects = [await self._connection.get(resource, self._namespace)]
+                elif resource.namespaced:
+                    objects, _ = await self._connection.list(resource, self._namespace)
+                else:
+                    raise refusal
+        except ApiError as error:
+            if not error.is_forbidden and not error.is_missing:
+                raise
+            self._unlisted.append(unlisted(resource, f"may not be listed: {error.message}"))
+            return []
+        reason = f"only those of the namespace {self._namespace} may be listed"
+        self._unlisted.append(unlisted(resource, reason, beyond=self._namespace))
+        return objects
+
+    async def _list_named(self, resource: Resource, needs: NeedIndex) -> list[JsonObject]:
+        objects: dict[tuple[str, str], JsonObject] = {}
+        for need in needs.of(resource.kind):
+            try:
+                listed, _ = await self._connection.list(
+                    resource, need.namespace, label_selector=need.labels, field_selector=need.fields
+                )
+            except ApiError as error:
+                if not error.is_forbidden:
+                    raise
+                self._unlisted.append(unlisted(resource, f"{need} may not be read: {error.message}"))
+                continue
+            objects |= {(obj["metadata"]["namespace"], obj["metadata"]["name"]): obj for obj in listed}
+        return list(objects.values())

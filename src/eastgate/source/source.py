@@ -1,0 +1,127 @@
+"""The authority of a cluster: built when everything has been listed, and changed by every batch of what happens."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from eastgate.api.authority import Authority, Touched
+from eastgate.api.reading import ManifestError, Manifests, sort_documents
+from eastgate.cluster.changes import Change
+from eastgate.diagnostics import Diagnostic, Reporter
+from eastgate.ir import PolicyRef
+from eastgate.kubernetes import Connection, JsonObject
+from eastgate.manifests import Document
+from eastgate.settings import Settings
+from eastgate.source.documents import document_of, ref_of
+from eastgate.source.following import ClusterChanges, ClusterFollower, Kept
+from eastgate.source.kinds import WatchedKind
+from eastgate.unread import Handling
+
+if TYPE_CHECKING:
+    from eastgate.languages.jwt import KeySource
+
+__all__ = ["ClusterSource"]
+
+
+class ClusterSource:
+    """Reads a cluster for as long as it is open: `authority` is what it says, as of the last batch applied.
+
+    A policy with errors closes what it targets. Any other object with errors is left out, answers that it could change
+    say so, and `faults` has why.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        settings: Settings,
+        *,
+        namespace: str | None = None,
+        keys: KeySource | None = None,
+        unread: Handling = Handling.BY_KIND,
+        live: bool = True,
+        also: Iterable[WatchedKind] = (),
+        keeps: Kept = lambda _resource: False,
+        on_trouble: Callable[[str, Exception], None] = lambda _what, _error: None,
+    ) -> None:
+        self.settings = settings
+        self._keys = keys
+        self._unread = unread
+        self._live = live
+        self.follower = ClusterFollower(
+            connection, settings, namespace=namespace, also=also, keeps=keeps, on_trouble=on_trouble
+        )
+        self.faults: dict[PolicyRef, list[Diagnostic]] = {}
+        """The errors in objects that were left out."""
+
+    async def __aenter__(self) -> ClusterSource:
+        await self.follower.__aenter__()
+        try:
+            changes = await self.follower.first()
+            self.authority = self._build(changes)
+        except BaseException:
+            await self.follower.__aexit__(None, None, None)
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.follower.__aexit__(kind, error, trace)
+
+    def batches(self) -> AsyncIterator[ClusterChanges]:
+        """Yield what happens. Nothing of it counts until it is applied."""
+        return self.follower.batches()
+
+    def apply(self, changes: ClusterChanges) -> Touched:
+        """Change the authority by a batch; return what that touched."""
+        removed = [*changes.removed, *changes.listed]
+        for ref in removed:
+            self.faults.pop(ref, None)
+        try:
+            return self._apply(changes.put, changes.unlisted, removed)
+        except ManifestError:
+            return self._apply_each(changes, removed)
+
+    def _apply(
+        self, put: Sequence[JsonObject], unlisted: Sequence[Document] = (), removed: Sequence[PolicyRef] = ()
+    ) -> Touched:
+        news = self._read(put, unlisted, whole=False)
+        return self.authority.apply(news, [*removed, *news.left_out])  # what is left out now may have been fine before
+
+    def _apply_each(self, changes: ClusterChanges, removed: Sequence[PolicyRef]) -> Touched:
+        """Apply a batch object by object, and leave those out that cannot be."""
+        touched = [self._apply((), changes.unlisted, removed)]
+        for obj in changes.put:
+            try:
+                touched.append(self._apply([obj]))
+            except ManifestError as error:
+                self.faults[ref_of(obj)] = error.diagnostics
+        return _joined(touched)
+
+    def _build(self, changes: ClusterChanges) -> Authority:
+        manifests = self._read(changes.put, changes.unlisted, whole=True)
+        return Authority(manifests, keys=self._keys, strict=False, unread=self._unread, live=self._live)
+
+    def _read(self, objects: Sequence[JsonObject], unlisted: Sequence[Document], *, whole: bool) -> Manifests:
+        documents = [*(document_of(obj, self.settings.namespace) for obj in objects), *unlisted]
+        manifests = sort_documents(documents, self.settings, Reporter(), whole=whole)
+        for obj in objects:
+            self.faults.pop(ref_of(obj), None)
+        self.faults |= manifests.left_out
+        return manifests
+
+
+def _joined(touched: list[Touched]) -> Touched:
+    changes = [each.change for each in touched]
+    return Touched(
+        frozenset[object]().union(*(each.points for each in touched)),  # type: ignore[arg-type]
+        Change(
+            frozenset().union(*(each.added for each in changes)),
+            frozenset().union(*(each.removed for each in changes)),
+            frozenset().union(*(each.changed for each in changes)),
+            frozenset().union(*(each.services for each in changes)),
+            frozenset().union(*(each.objects for each in changes)),
+        ),
+    )

@@ -1,0 +1,21 @@
+"""Documents for what a reading of a cluster leaves out: kinds that may not be listed, other namespaces."""
+
+from __future__ import annotations
+
+from eastgate.kubernetes import Resource
+from eastgate.manifests import Document
+from eastgate.manifests.node import Plain
+from eastgate.manifests.rendered import UnlistedKind
+
+__all__ = ["unlisted"]
+
+
+def unlisted(resource: Resource, reason: str, *, beyond: str | None = None) -> Document:
+    """Return the document that stands for the objects of a kind that were not read."""
+    data: dict[str, Plain] = {
+        "apiVersion": resource.api_version,
+        "kind": resource.kind,
+        "metadata": {"name": "*"},
+    }
+    origin = UnlistedKind(str(resource), data, reason, beyond)
+    return Document(resource.api_version, resource.kind, "*", None, None, data, origin)
