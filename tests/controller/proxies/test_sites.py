@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import pytest
@@ -12,7 +10,6 @@ from eastgate.api.authority import Authority
 from eastgate.controller.proxies.sites import Sites, gateway_site, proxies_of, sidecar_site
 from eastgate.envoy.server import ENDPOINTS, Store
 from eastgate.mesh.enforcement import Enforcement
-from eastgate.mesh.sites import ProxySite
 from tests.controller.proxies.pods import (
     Plain,
     authority,
@@ -25,6 +22,7 @@ from tests.controller.proxies.pods import (
 )
 
 _SIDECAR = {"eastgate.dev/proxy": "sidecar"}
+_BOUND = {"eastgate.dev/proxy": "bound"}
 
 
 def _policy(name: str, app: str, caller: str) -> Plain:
@@ -107,10 +105,9 @@ def _content(store: Store) -> dict[str, dict[tuple[str, str], tuple[str, frozens
 class _Cluster:
     """A control plane that follows a cluster, and one that begins anew."""
 
-    def __init__(self, *objects: Plain, site_of: Callable[..., ProxySite | None] = sidecar_site) -> None:
+    def __init__(self, *objects: Plain) -> None:
         self.authority: Authority = authority(*objects)
-        self.site_of = site_of
-        self.sites = Sites(self.authority.world, site_of)
+        self.sites = Sites(self.authority.world)
         self.enforcement = Enforcement(self.authority, Store(), session_key="key")
         sites, _ = self.sites.take()
         self.enforcement.begin(self.authority, sites.sites, sites.gateways)
@@ -120,7 +117,7 @@ class _Cluster:
         return self.enforcement.update(*self.sites.take())
 
     def afresh(self) -> Enforcement:
-        sites, _ = Sites(self.authority.world, self.site_of).take()
+        sites, _ = Sites(self.authority.world).take()
         enforcement = Enforcement(self.authority, Store(), session_key="key")
         enforcement.begin(self.authority, sites.sites, sites.gateways)
         return enforcement
@@ -131,14 +128,13 @@ class _Cluster:
         assert dict(self.enforcement.closed) == dict(fresh.closed)
 
 
-_BOUND = partial(sidecar_site, app_host="127.0.0.1")
 _APPS = st.sampled_from(["pay", "cart"])
 _PODS = st.builds(
     lambda name, app, account, ip, ready, labelled: pod(
         name,
         account=account,
         ip=f"10.0.0.{ip}" if ip else "",
-        labels={"app": app, **(_SIDECAR if labelled else {})},
+        labels={"app": app, **labelled},
         ports=(80,) if app == "pay" else (),
         ready=ready,
     ),
@@ -147,7 +143,7 @@ _PODS = st.builds(
     st.sampled_from(["default", "a", "b"]),
     st.integers(0, 3),
     st.booleans(),
-    st.integers(0, 3),
+    st.sampled_from([{}, _SIDECAR, _SIDECAR, _BOUND]),
 )
 _PUT = st.one_of(
     _PODS,
@@ -179,22 +175,21 @@ _STEP = st.tuples(st.lists(_PUT, max_size=3), st.lists(_REMOVE, max_size=2))
 
 class TestFollowing:
     @settings(max_examples=100, deadline=None)
-    @given(st.booleans(), st.lists(_PUT, max_size=6), st.lists(_STEP, min_size=1, max_size=5))
+    @given(st.lists(_PUT, max_size=6), st.lists(_STEP, min_size=1, max_size=5))
     def test_what_is_published_is_what_a_beginning_would_publish(
-        self, is_bound: bool, first: list[Plain], steps: list[tuple[list[Plain], list[str]]]
+        self, first: list[Plain], steps: list[tuple[list[Plain], list[str]]]
     ) -> None:
-        objects = {(each["kind"], each["metadata"]["name"]): each for each in first}.values()
-        cluster = _Cluster(*objects, site_of=_BOUND if is_bound else sidecar_site)
+        cluster = _Cluster(*{(each["kind"], each["metadata"]["name"]): each for each in first}.values())
         for put, remove in steps:
             cluster.apply(list({(each["kind"], each["metadata"]["name"]): each for each in put}.values()), remove)
             cluster.check()
 
     def test_a_pod_that_comes_touches_its_callers_endpoints_and_nothing_else(self) -> None:
         pods = [
-            pod(f"pay-{number}", ip=f"10.0.0.{number}", ports=(80,), labels={**_SIDECAR, "app": "pay"})
+            pod(f"pay-{number}", ip=f"10.0.0.{number}", ports=(80,), labels={**_BOUND, "app": "pay"})
             for number in range(1, 5)
         ]
-        cluster = _Cluster(*pods[:3], service("pay"), site_of=_BOUND)
+        cluster = _Cluster(*pods[:3], service("pay"))
         store = cluster.enforcement.store
         before = _content(store)
         cluster.apply([pods[3]])
@@ -213,9 +208,9 @@ class TestFollowing:
         assert cluster.apply() == frozenset()
 
     def test_endpoints_that_are_not_ready_are_left_out_unless_none_is(self) -> None:
-        labels = {**_SIDECAR, "app": "pay"}
+        labels = {**_BOUND, "app": "pay"}
         up, down = (pod(f"pay-{at}", ip=f"10.0.0.{at}", ports=(80,), labels=labels, ready=at == 1) for at in (1, 2))
-        cluster = _Cluster(up, down, service("pay"), site_of=_BOUND)
+        cluster = _Cluster(up, down, service("pay"))
 
         def endpoints() -> bytes:
             resources = cluster.enforcement.store.of_type("shop/pay-1", ENDPOINTS)
