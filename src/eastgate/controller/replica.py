@@ -158,7 +158,7 @@ class Replica:
         webhooks = Webhooks(
             self.settings,
             judge=partial(judge_change, self.judge),
-            mutate=partial(mutate_pod, lambda: self.world, options.injection),
+            mutate=partial(mutate_pod, options.injection),
         )
         names = names_of_service(options.namespace, SERVICE, self.settings.cluster_domain)
         certificate = await enter(WebhookCertificate(self.ca.source, self.identity, (*names, "localhost")))
