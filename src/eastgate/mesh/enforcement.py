@@ -24,7 +24,7 @@ from eastgate.engine.compiled import Program
 from eastgate.envoy.config.gateway_filters import gateway_resources
 from eastgate.envoy.config.gateway_port import gateway_port_resources
 from eastgate.envoy.config.gateway_routes import (
-    AuthorizerService,
+    AuthorizerAddress,
     Leg,
     authorizer_resources,
     authorizer_service_resources,
@@ -104,7 +104,7 @@ class Enforcement:
         *,
         by_address: bool = False,
         tokens: TokenIdentity | None = None,
-        authorizer: AuthorizerSockets | AuthorizerService | None = None,
+        authorizer: AuthorizerSockets | AuthorizerAddress | None = None,
         session_key: str | None = None,
     ) -> None:
         self.authority = authority
@@ -366,7 +366,7 @@ class Enforcement:
         return [*published, *leg_resources(legs, site.source)]
 
     def _authorizer_resources(self) -> Iterator[XdsResource]:
-        if isinstance(self._authorizer, AuthorizerService):
+        if isinstance(self._authorizer, AuthorizerAddress):
             yield from authorizer_service_resources(self._authorizer)
         elif self._authorizer is not None:
             yield from authorizer_resources(*self._authorizer)
