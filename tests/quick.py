@@ -45,6 +45,7 @@ REAL = (
     "reports/lint/test_integrations.py",
     "mcp/lua",
     "mesh",
+    "native/test_on_server.py",
     "programs",
     "manifests/test_kustomize.py",
     "test_bench.py",

@@ -77,6 +77,7 @@ class Authority:
         self._documents = {policy.ref: manifests.document_of(policy) for policy in manifests.policies}
         self._unfit = {fault.unfit.ref: fault.unfit for fault in manifests.faults if fault.unfit is not None}
         self._documents |= {fault.unfit.ref: fault.document for fault in manifests.faults if fault.unfit is not None}
+        self._rejected_documents = {fault.policy.ref: fault.document for fault in manifests.closing}
         self._is_examined = bool(self._unfit) or any(map(dialects.is_examined, manifests.policies))
         self._live = LiveWorld.of(manifests.objects)
         self._world = self._live.view
@@ -120,6 +121,10 @@ class Authority:
     def document_of(self, ref: PolicyRef) -> Document | None:
         """Return what a policy was read from. It is for the packages of this project, and no part of the public API."""
         return self._documents.get(ref)
+
+    def document_of_rejected(self, ref: PolicyRef) -> Document | None:
+        """Return what a policy with errors was read from. It is no part of the public API."""
+        return self._rejected_documents.get(ref)
 
     @property
     def rejected(self) -> Sequence[rejection.RejectedPolicy]:
@@ -168,9 +173,11 @@ class Authority:
         for ref in gone:
             self._engine.remove_policy(ref)
             documents.pop(ref, None)
+            self._rejected_documents.pop(ref, None)
         for policy in (*news.demanded, *again):
             self._engine.put_policy(policy)
         self._documents = documents
+        self._rejected_documents |= {fault.policy.ref: fault.document for fault in news.closing}
         self.unread_objects = self._unread_after(news, gone)
         self.warnings += [diagnostic for diagnostic in news.reporter if not diagnostic.is_error]
         return Touched(frozenset(self._engine.touched), change)

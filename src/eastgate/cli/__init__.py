@@ -27,9 +27,11 @@ _MODULES = {"explain": "check"}  # the others have one of their own
 
 _VERBS = {
     "authorizer": "Answer any proxy whether a request may pass: Envoy, Istio, Envoy Gateway, nginx.",
+    "bootstrap": "Print the bootstrap of an Envoy that gets everything else from the control plane in the cluster.",
     "call": "Make a real mTLS call through the running mesh; say what the proxy did, and why.",
     "check": "May this source reach that destination?",
     "completion": "Print the completion script of a shell.",
+    "controller": "Run in a cluster: watch, decide, enforce, and say in status what is in force.",
     "convert": "Write policies as another API has them.",
     "crds": "CustomResourceDefinitions of the policies, their admission policies, and JSON Schemas for editors.",
     "describe": "What affects a thing, and who may reach it.",
@@ -37,6 +39,7 @@ _VERBS = {
     "explain": "The same as check, with every layer and stage, and a caret under the YAML that decided.",
     "get": "List policies, workloads, pods, services, gateways, routes, backends, namespaces, or any kind.",
     "graph": "Who can reach whom, on which port, and on what it depends.",
+    "inject": "Print manifests with the sidecar in their pods, as the cluster's webhook would make them.",
     "lint": "Find rules without effect, targets that select nothing, workloads that nothing can reach, and the like.",
     "test": "Run decision tables: questions with the answers that they must get.",
     "up": "Run the manifests as a mesh on this machine, and enforce every change that is saved.",

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from eastgate.cli.output import emit, emit_json, say
 from eastgate.diagnostics.printable import json_text, printable
 from eastgate.settings import MeshMode
+
+if TYPE_CHECKING:
+    from eastgate.reports.crds import Webhook
 
 __all__ = ["crds"]
 
@@ -57,6 +60,11 @@ def _certificates(_context: click.Context, _option: click.Parameter, value: str 
     callback=_certificates,
     help="The certificates (PEM) of the CA that signs for that Service; without it, those that the API server trusts.",
 )
+@click.option(
+    "--webhooks",
+    is_flag=True,
+    help="ValidatingWebhookConfiguration and MutatingWebhookConfiguration for that Service, instead.",
+)
 @click.option("--kind", "kinds", multiple=True, help="Only this kind; may be repeated.")
 @click.option("--dir", "folder", type=click.Path(file_okay=False), help="Write a file for each into this folder.")
 @click.option("-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", show_default=True)
@@ -65,6 +73,7 @@ def crds(
     json_schema: bool,
     conversion_webhook: tuple[str, str] | None,
     conversion_ca: str | None,
+    webhooks: bool,
     kinds: tuple[str, ...],
     folder: str | None,
     output: str,
@@ -79,7 +88,13 @@ def crds(
         raise click.UsageError("--conversion-ca is for a --conversion-webhook")
     from eastgate.reports.crds import Webhook, admission_policies, definitions
 
-    made = definitions(Webhook(*conversion_webhook, conversion_ca) if conversion_webhook else None)
+    webhook = Webhook(*conversion_webhook, conversion_ca) if conversion_webhook else None
+    if webhooks:
+        if webhook is None or admission is not None or kinds:
+            raise click.UsageError("--webhooks is for a --conversion-webhook, and for all kinds")
+        _configurations(webhook, folder, output)
+        return
+    made = definitions(webhook)
     names = {manifest["spec"]["names"]["kind"]: manifest["metadata"]["name"] for manifest in made}
     wanted = {names[kind] for kind in _check_names(kinds, names)}
     if admission is not None:
@@ -90,6 +105,17 @@ def crds(
         _print(made, output)
     else:
         _write({f"{_stem(manifest)}.{output}": _text([manifest], output) for manifest in made}, folder)
+
+
+def _configurations(webhook: Webhook, folder: str | None, output: str) -> None:
+    from eastgate.admission.configuration import webhook_configurations
+
+    made = webhook_configurations(webhook)
+    if folder is None:
+        _print(made, output)
+    else:
+        files = {f"{manifest['kind'].lower()}.{output}": _text([manifest], output) for manifest in made}
+        _write(files, folder)
 
 
 def _check_names(asked: Sequence[str], there_are: Sequence[str] | dict[str, str]) -> list[str]:

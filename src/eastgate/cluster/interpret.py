@@ -68,6 +68,7 @@ _SERVICE_PORT = each(
         "targetPort": Field(NAMED_PORT, when=_has_target),
         "name": TEXT,
         "protocol": PROTOCOL,
+        "appProtocol": TEXT,
     }
 )
 _SERVICE = record(
@@ -153,6 +154,7 @@ def _service(root: Data, namespace: str, name: str, span: Span | None) -> Servic
         labels=strings(mapping(root, "metadata"), "labels"),
         is_headless=text(spec, "clusterIP") == "None",
         address=_address_of(spec),
+        addresses=_addresses_of(spec),
         span=span,
     )
 
@@ -162,6 +164,14 @@ def _address_of(service: Data) -> str | None:
     address, every = text(service, "clusterIP"), service.get("clusterIPs")
     has_several = isinstance(every, list) and len(every) > 1
     return None if address in (None, "", "None") or has_several else address
+
+
+def _addresses_of(service: Data) -> tuple[str, ...]:
+    """Return all addresses of a Service, in their usual spelling."""
+    every = service.get("clusterIPs")
+    written = [text(service, "clusterIP"), *(every if isinstance(every, list) else ())]
+    usual = (usual_address(address) for address in written if isinstance(address, str))
+    return tuple(dict.fromkeys(address for address in usual if address is not None))
 
 
 def _node(root: Data, name: str, span: Span | None) -> ClusterNode:
@@ -175,7 +185,7 @@ def _node(root: Data, name: str, span: Span | None) -> ClusterNode:
 def _service_port(port: Data) -> ServicePort:
     own = number(port, "port") or 0
     target = text(port, "targetPort") or number(port, "targetPort") or own
-    return ServicePort(own, target, text(port, "name"), read_protocol(port))
+    return ServicePort(own, target, text(port, "name"), read_protocol(port), text(port, "appProtocol"))
 
 
 _READ_SETTINGS = ("mesh",)  # of all ConfigMaps: what else is in them is nobody's business

@@ -94,13 +94,14 @@ class ServicePort:
     target: int | str
     name: str | None = None
     protocol: str = "TCP"
+    app_protocol: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Service(Namespaced):
     """A Service. A headless one has no address: who calls it calls the addresses of its pods.
 
-    `address` is None where it has none, or several, or where it is not known.
+    `address` is None where it has none, or several, or where it is not known. `addresses` are all that are known.
     """
 
     namespace: str
@@ -111,6 +112,7 @@ class Service(Namespaced):
     labels: Mapping[str, str] = field(default_factory=dict, hash=False)
     is_headless: bool = False
     address: str | None = None
+    addresses: tuple[str, ...] = ()
     span: Span | None = field(default=None, compare=False)
 
     @property

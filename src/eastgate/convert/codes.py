@@ -51,6 +51,15 @@ AUDIT = Code(
     Severity.WARNING,
 )
 
+WIDER = Code(
+    "EG7008",
+    "the mesh would allow what policies deny",
+    "The native policies that would be written were compared with the policies that they stand for, for all requests, "
+    "and allow more, since another policy on the same pods cannot be written, or policies of somebody else combine "
+    "with them. So nobody reaches these pods.",
+    Severity.WARNING,
+)
+
 # Istio
 
 SELECTOR = Code(

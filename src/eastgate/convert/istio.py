@@ -165,8 +165,12 @@ def _write(policy: Aimed, among: Sequence[Aimed], job: Job) -> None:
         name = gep.name if len(targets) == 1 else f"{gep.name}-{number}"
         if rules or not gep.denies:
             _policy(policy, job, name, target, str(gep.policy.action), rules)
-        if gep.denies and closes(gep, job) and not any(_opens_alike(policy, other) for other in among):
+        if gep.denies and closes(gep, job) and (job.options.stands_alone or not _is_closed(policy, among)):
             _policy(policy, job, f"{name}-allow-nothing", target, "ALLOW", [])
+
+
+def _is_closed(denying: Aimed, among: Sequence[Aimed]) -> bool:
+    return any(_opens_alike(denying, other) for other in among)
 
 
 def _opens_alike(denying: Aimed, other: Aimed) -> bool:
@@ -214,4 +218,4 @@ def _policy(policy: Aimed, job: Job, name: str, target: Manifest, action: str, r
         "metadata": metadata_of(gep.document, chosen, annotations=noted),
         "spec": {**target, "action": action, "rules": list(rules)},
     }
-    job.write(gep.document, manifest)
+    job.write(gep.document, manifest, policy.others)

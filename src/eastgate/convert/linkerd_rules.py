@@ -12,14 +12,16 @@ from eastgate.convert.gep_reading import Account, Gep, GepRule, NamedCaller, Spi
 from eastgate.convert.model import Job, Manifest, metadata_of
 from eastgate.convert.selectors import write_selector
 from eastgate.dialects.linkerd import GROUP
-from eastgate.manifests import Plain
+from eastgate.manifests import Document, Plain
 
 __all__ = ["authorize", "catch_all", "server_of"]
 
 _MOST_MATCHES = 8
 
 
-def _manifest(gep: Gep, job: Job, kind: str, version: str, name: str, spec: Manifest) -> str:
+def _manifest(
+    gep: Gep, job: Job, kind: str, version: str, name: str, spec: Manifest, others: Sequence[Document] = ()
+) -> str:
     chosen = job.name(f"{kind}.{GROUP}", gep.namespace, name.replace(".", "-") if kind == "Server" else name)
     manifest: Manifest = {
         "apiVersion": f"{GROUP}/{version}",
@@ -27,14 +29,14 @@ def _manifest(gep: Gep, job: Job, kind: str, version: str, name: str, spec: Mani
         "metadata": metadata_of(gep.document, chosen, gep.written_namespace),
         "spec": spec,
     }
-    job.write(gep.document, manifest)
+    job.write(gep.document, manifest, others)
     return chosen
 
 
-def server_of(gep: Gep, selector: Selector, port: int, job: Job) -> str:
-    """Return a Server, closed but for what is authorized."""
+def server_of(gep: Gep, selector: Selector, port: int, job: Job, others: Sequence[Document] = ()) -> str:
+    """Return a Server, closed but for what is authorized. `others` are further policies that share it."""
     spec: Manifest = {"podSelector": write_selector(selector), "port": port, "accessPolicy": "deny"}
-    return _manifest(gep, job, "Server", "v1beta3", f"{gep.name}-{port}", spec)
+    return _manifest(gep, job, "Server", "v1beta3", f"{gep.name}-{port}", spec, others)
 
 
 def authorize(gep: Gep, number: int, rule: GepRule, servers: Sequence[str], job: Job) -> None:
@@ -60,9 +62,9 @@ def authorize(gep: Gep, number: int, rule: GepRule, servers: Sequence[str], job:
         _manifest(gep, job, "AuthorizationPolicy", "v1alpha1", own, spec)
 
 
-def catch_all(gep: Gep, servers: Sequence[str], job: Job) -> None:
+def catch_all(gep: Gep, servers: Sequence[str], job: Job, others: Sequence[Document] = ()) -> None:
     """Return a route for the rest: without it, a Server with routes answers what none of them matches with 404."""
-    _route(gep, f"{gep.name}-rest", [{"path": {"type": "PathPrefix", "value": "/"}}], servers, job)
+    _route(gep, f"{gep.name}-rest", [{"path": {"type": "PathPrefix", "value": "/"}}], servers, job, others)
 
 
 def _identity(caller: NamedCaller, job: Job) -> str:
@@ -81,11 +83,18 @@ def _identity(caller: NamedCaller, job: Job) -> str:
 # Routes
 
 
-def _route(gep: Gep, name: str, matches: Sequence[Manifest], servers: Sequence[str], job: Job) -> str:
+def _route(
+    gep: Gep,
+    name: str,
+    matches: Sequence[Manifest],
+    servers: Sequence[str],
+    job: Job,
+    others: Sequence[Document] = (),
+) -> str:
     parents: list[Plain] = [{"group": GROUP, "kind": "Server", "name": server} for server in servers]
     chunks = [list(matches[start : start + _MOST_MATCHES]) for start in range(0, len(matches), _MOST_MATCHES)]
     rules: list[Plain] = [{"matches": list[Plain](chunk)} for chunk in chunks]
-    return _manifest(gep, job, "HTTPRoute", "v1beta3", name, {"parentRefs": parents, "rules": rules})
+    return _manifest(gep, job, "HTTPRoute", "v1beta3", name, {"parentRefs": parents, "rules": rules}, others)
 
 
 def _matches(rule: GepRule) -> Iterator[Manifest]:

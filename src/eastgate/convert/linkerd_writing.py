@@ -159,7 +159,8 @@ def _write(group: _Group, job: Job) -> None:
     policy_ports = {port for _, _, rule in rules for port in rule.ports or ()}
     ports = sorted(declared | policy_ports)
     first = group.geps[0]
-    servers = {port: server_of(first, group.selector, port, job) for port in ports}
+    others = tuple(gep.document for gep in group.geps[1:])
+    servers = {port: server_of(first, group.selector, port, job, others) for port in ports}
     for gep, number, rule in rules:
         if rule.ports is None:
             listed = ", ".join(str(port) for port in ports) or "none is known"
@@ -173,4 +174,4 @@ def _write(group: _Group, job: Job) -> None:
         message = "where another route is a closer match, only its callers get in"
         job.lose(codes.ROUTES, message, rule.paths_span or rule.span)
     if routed and len(routed) < len(rules):
-        catch_all(first, list(servers.values()), job)
+        catch_all(first, list(servers.values()), job, others)

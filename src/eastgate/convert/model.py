@@ -57,6 +57,7 @@ class Options:
 
     assumed: frozenset[Assumption] = frozenset()
     istio_root_namespace: str | None = None  # that of the settings
+    stands_alone: bool = False  # whatever is written for a policy holds when other policies go
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +70,11 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A manifest that came out, and the document that it came from."""
+    """A manifest that came out, the document that it came from, and others that went into it."""
 
     manifest: Manifest
     document: Document
+    others: tuple[Document, ...] = ()
 
 
 @dataclass(slots=True)
@@ -117,9 +119,9 @@ class Job:
         if document not in self.kept:
             self.kept.append(document)
 
-    def write(self, document: Document, manifest: Manifest) -> None:
+    def write(self, document: Document, manifest: Manifest, others: Sequence[Document] = ()) -> None:
         """Add a finished manifest."""
-        self.written.append(Written(manifest, document))
+        self.written.append(Written(manifest, document, tuple(others)))
 
     def reserve(self, kind: str, namespace: str, name: str) -> None:
         """Note that a name is taken by something that is not converted here."""

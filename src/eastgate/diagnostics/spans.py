@@ -47,10 +47,14 @@ class SourceText:
     def location(self, span: Span) -> str:
         """Return the name of a place in it, for people: file and line, or object and field."""
         name = printable(self.name)
-        if self._field_at is None:
+        if not self.is_object:
             return f"{name}:{span.line}"
-        field = printable(self._field_at(span))
+        field = self.field_at(span)
         return f"{name} {field}" if field else name
+
+    def field_at(self, span: Span) -> str:
+        """Return the field of an object that a span is in, for people; empty where it is in no object, or no field."""
+        return printable(self._field_at(span)) if self._field_at is not None else ""
 
     def line(self, number: int) -> str:
         """Return the text of a line, counted from 1, without its line break; empty where there is none.

@@ -16,12 +16,13 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 from eastgate.cluster import Backend, Manifest, Target, Workload, World, WorldObject
+from eastgate.cluster.gateways import ParentRef
 from eastgate.cluster.points import Direction
 from eastgate.diagnostics import Diagnostic, Reporter
 from eastgate.diagnostics.spans import Span
 from eastgate.dialects.converting import Converter
 from eastgate.dialects.logs import LoggedDecision
-from eastgate.dialects.serving import Served
+from eastgate.dialects.serving import Served, Status
 from eastgate.dialects.words import Words
 from eastgate.ir import Attachment, Layer, Origin, PolicyRef
 from eastgate.manifests import Document
@@ -86,6 +87,7 @@ class Kind(Generic[T]):
     else defines. A kind may be `cluster_scoped`; apply only where another policy refers to it (`by_reference`); or be a
     route whose parents are of the kind `parent`. `locate` returns the targets of a document that has errors elsewhere,
     where its kind does not have `targetRefs`; without it, or where it returns None, they are read from there.
+    `shared_status` is the form of the status of a kind that others define, and that several controllers write.
     """
 
     group: str
@@ -100,6 +102,12 @@ class Kind(Generic[T]):
     by_reference: bool = False
     parent: str | None = None
     locate: Callable[[Document], tuple[Target, ...] | None] | None = None
+    shared_status: Status | None = None
+
+    @property
+    def status(self) -> Status | None:
+        """Return the form of the status that a controller of ours may write; None where it is not ours to write."""
+        return self.served.resource.status if self.served is not None else self.shared_status
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -152,7 +160,9 @@ class Dialect(Generic[P]):
       in `eastgate.convert`.
     - `examine` yields diagnostics that need everything that was read: an error about a policy rejects it. `inspect`
       reports what is wrong with an object of another API that refers to this one. `status` returns the conditions
-      that a policy would show, and `summary` the summary beside them, where the API has one.
+      that a policy would show, and `summary` the summary beside them, where the API has one. `refusal` is the type and
+      reason of the condition that says that a policy has errors. `parents` returns those of a route, each with the
+      route as if it had no other.
     - `widen` returns what a policy with errors may be about, where that is more than its namespace or its targets.
     - `read_log` returns the decision in a line of the log of this API's own proxies, or None where it is no line of
       theirs; it raises LogLineError where the line tells of no decision.
@@ -175,6 +185,8 @@ class Dialect(Generic[P]):
     inspect: Callable[[Manifest, WorldObject, Reporter], None] | None = None
     status: Callable[[P, Sequence[P], Settings, World], Sequence[Condition]] | None = None
     summary: Callable[[P, Sequence[P], Settings, World], Mapping[str, object]] | None = None
+    refusal: tuple[str, str] = ("Accepted", "Invalid")
+    parents: Callable[[P], Sequence[tuple[ParentRef, P]]] | None = None
     bystanders: frozenset[tuple[str, str]] = field(default_factory=frozenset)
     read_log: Callable[[str], LoggedDecision | None] | None = None
     widen: Widen | None = None
@@ -200,6 +212,10 @@ class Dialect(Generic[P]):
         if self.summary is None or not isinstance(policy, self.model):
             return {}
         return self.summary(policy, self._of(policies), settings, world)
+
+    def split_parents(self, policy: object) -> Sequence[tuple[ParentRef, P]]:
+        """Return the parents of a route, each with the route as if it had no other; none of what is no route."""
+        return self.parents(policy) if self.parents is not None and isinstance(policy, self.model) else ()
 
     def _of(self, policies: Sequence[object]) -> list[P]:
         return [policy for policy in policies if isinstance(policy, self.model)]

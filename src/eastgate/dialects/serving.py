@@ -8,7 +8,19 @@ from typing import Any
 from eastgate.manifests.shapes import Record
 from eastgate.records import dataclass
 
-__all__ = ["ACTION", "AGE", "ATTACHED", "INHERITED", "LEVEL", "TARGETS", "Column", "Served", "ServedResource", "Status"]
+__all__ = [
+    "ACTION",
+    "AGE",
+    "ATTACHED",
+    "INHERITED",
+    "LEVEL",
+    "PROBLEM",
+    "TARGETS",
+    "Column",
+    "Served",
+    "ServedResource",
+    "Status",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,10 +34,13 @@ class Column:
 
 
 class Status(Enum):
-    """The content of a status: conditions for each target of the policy (GEP-713), or conditions alone."""
+    """The content of a status: conditions for each target of the policy (GEP-713), conditions alone, or, for routes,
+    conditions for each parent.
+    """
 
     ANCESTORS = auto()
     CONDITIONS = auto()
+    PARENTS = auto()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +77,8 @@ AGE = Column("Age", ".metadata.creationTimestamp", "date")
 ACTION = Column("Action", ".spec.action")
 LEVEL = Column("Level", ".spec.enforcementLevel", priority=1)
 TARGETS = Column("Targets", ".spec.targetRefs")
-# A column shows the first value at its path, so that this path leads only to problems, of any target.
+# A column shows the first value at its path, so that these paths lead only to problems, of any target.
+PROBLEM = Column("Problem", '.status.conditions[?(@.status!="True")].reason')
 _PROBLEM = Column("Problem", '.status.ancestors[*].conditions[?(@.status!="True")].reason')
 _CONTROLLER = Column("Controller", ".status.ancestors[*].controllerName", priority=1)
 ATTACHED = (_CONTROLLER, _PROBLEM, AGE)

@@ -84,6 +84,10 @@ class Attachments(Generic[P]):
         """Return the points that a policy touches; none where it does not exist."""
         return frozenset(self._touched(self.policies.get(ref)))
 
+    def points_targeted(self, policy: P) -> frozenset[Point]:
+        """Return the points that a policy touches, whether it is one of these or not."""
+        return frozenset(self._touched(policy))
+
     def uncertain(self, workload: Workload) -> list[P]:
         """Return the policies that may select the pods of a template, by labels that only a cluster adds."""
         if not self._by_added_labels or not workload.derived:

@@ -213,6 +213,10 @@ class Engine(Generic[P]):
         """Return the points that a policy, or one that refers to it, targets: where it has a say."""
         return self._attachments.points_of(ref)
 
+    def points_targeted(self, policy: P) -> frozenset[Point]:
+        """Return the points that the targets of a policy mean, or of one that refers to a policy of its name."""
+        return self._attachments.points_targeted(policy)
+
     def uncertain(self, point: Point) -> list[P]:
         """Return the policies that may target a point or not: they select by labels that a cluster adds to pods."""
         key = point.workload if isinstance(point, NetworkEnd) else point

@@ -2,16 +2,38 @@
 
 from __future__ import annotations
 
+import enum
 from collections import Counter
 from collections.abc import Iterator
 
 from eastgate.cluster import GATEWAY_GROUP, ROUTE_KINDS, Gateway, Listener, ParentRef, Route, RoutesFrom, World
 from eastgate.gateway.hostnames import comparable, intersect
 
-__all__ = ["attached_routes", "distinct_listeners", "is_http", "is_tls", "seniority"]
+__all__ = [
+    "Detachment",
+    "attached_routes",
+    "distinct_listeners",
+    "is_http",
+    "is_tls",
+    "kinds_of",
+    "seniority",
+    "share_hostname",
+    "why_detached",
+]
 
 _HTTP_KINDS = ("HTTPRoute", "GRPCRoute")
 _KINDS = {"HTTP": _HTTP_KINDS, "HTTPS": _HTTP_KINDS, "TLS": ("TLSRoute",)}
+
+
+class Detachment(enum.Enum):
+    """Why a listener does not take a route that some parent reference asks it to take."""
+
+    OTHER_PARENT = enum.auto()
+    OTHER_KIND = enum.auto()
+    OTHER_NAMESPACE = enum.auto()
+    OTHER_HOSTNAME = enum.auto()
+    HOSTNAME_TAKEN = enum.auto()
+    """An older route of the other kind, HTTPRoute or GRPCRoute, has some of its hostnames."""
 
 
 def is_http(listener: Listener) -> bool:
@@ -35,13 +57,18 @@ def _flow(listener: Listener) -> tuple[int, bool, str | None]:
     return listener.port, is_tls(listener), comparable(listener.hostname)
 
 
+def kinds_of(listener: Listener) -> tuple[str, ...]:
+    """Return the kinds of routes that a listener takes: those that its protocol carries and that it allows."""
+    return tuple(kind for kind in _KINDS.get(listener.protocol.upper(), ()) if _takes_kind(listener, kind))
+
+
 def attached_routes(world: World, gateway: Gateway, listener: Listener) -> Iterator[Route]:
     """Yield the routes of a listener, of the kinds that its protocol carries.
 
     Of an HTTPRoute and a GRPCRoute that share a hostname here, only the older is accepted. That the hostnames of a
     route fit those of the listener shows when a host does.
     """
-    kinds = [kind for kind in _KINDS.get(listener.protocol.upper(), ()) if _takes_kind(listener, kind)]
+    kinds = kinds_of(listener)
     asking = [
         route
         for route in world.routes.values()
@@ -58,6 +85,28 @@ def attached_routes(world: World, gateway: Gateway, listener: Listener) -> Itera
         if not any(_share_hostname(route, other, listener) for other in others):
             accepted[route.key] = route
     yield from (route for route in asking if route.key in accepted)
+
+
+def why_detached(
+    world: World, gateway: Gateway, listener: Listener, route: Route, parent: ParentRef
+) -> Detachment | None:
+    """Return why a listener does not take a route by one of its parent references; None where it does.
+
+    That other routes were first is not looked at: `attached_routes` says that of all at once.
+    """
+    if not _means(parent, gateway, listener):
+        return Detachment.OTHER_PARENT
+    if route.kind not in kinds_of(listener):
+        return Detachment.OTHER_KIND
+    if not _takes_from(listener, gateway.namespace, route.namespace, world):
+        return Detachment.OTHER_NAMESPACE
+    return None if share_hostname(route, listener) else Detachment.OTHER_HOSTNAME
+
+
+def share_hostname(route: Route, listener: Listener) -> bool:
+    """Tell whether some host is meant by a route and by a listener."""
+    own = comparable(listener.hostname)
+    return any(intersect(own, name) for name in map(comparable, route.hostnames or (None,)))
 
 
 def seniority(route: Route) -> tuple[bool, str, str, int]:

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from eastgate.cluster import Gateway, World
 from eastgate.cluster.targets import GatewayNamed
-from eastgate.gateway.attachment import attached_routes, distinct_listeners
-from eastgate.gateway.hostnames import comparable, intersect
+from eastgate.gateway.attachment import attached_routes, distinct_listeners, share_hostname
 from eastgate.gateway.journey import asks_for_gateway, undeclared_gateways
 from eastgate.gateway.model import Routed, rules_of
 
@@ -31,9 +30,7 @@ def every_rule(world: World) -> Iterator[Routed]:
 def _behind(gateway: Gateway, world: World) -> Iterator[Routed]:
     named = GatewayNamed(gateway.namespace, gateway.name)
     for listener in distinct_listeners(gateway):
-        own = comparable(listener.hostname)
         for route in attached_routes(world, gateway, listener):
-            hostnames = {comparable(name) for name in route.hostnames} or {None}
-            if any(intersect(own, name) for name in hostnames):
+            if share_hostname(route, listener):
                 for number, rule in enumerate(rules_of(route)):
                     yield Routed(route, number, (), rule.redirects, named, listener.name)

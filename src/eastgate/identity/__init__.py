@@ -8,7 +8,7 @@
 
 from eastgate.identity.bundles import TrustBundles, read_bundle, roots_of_jwks, roots_of_pem
 from eastgate.identity.ca import CaState, EmbeddedCa, Lifetimes
-from eastgate.identity.contexts import client_context, server_context
+from eastgate.identity.contexts import client_context, load_svid, server_context
 from eastgate.identity.files import write_svid
 from eastgate.identity.peers import verify_connection, verify_peer
 from eastgate.identity.problems import (
@@ -18,11 +18,11 @@ from eastgate.identity.problems import (
     MissingNameError,
     NoMemoryFileError,
     NotGivenError,
+    NoWorkloadApiError,
     PeerError,
     StoredCaError,
     SvidExpiredError,
     UnknownTrustDomainError,
-    UnreachableError,
     UnsafeFileError,
 )
 from eastgate.identity.rotation import Clock, Rotation
@@ -42,6 +42,7 @@ __all__ = [
     "Lifetimes",
     "MissingNameError",
     "NoMemoryFileError",
+    "NoWorkloadApiError",
     "NotGivenError",
     "PeerError",
     "Rotation",
@@ -52,10 +53,10 @@ __all__ = [
     "SvidsRenewed",
     "TrustBundles",
     "UnknownTrustDomainError",
-    "UnreachableError",
     "UnsafeFileError",
     "WorkloadApi",
     "client_context",
+    "load_svid",
     "read_bundle",
     "roots_of_jwks",
     "roots_of_pem",

@@ -15,7 +15,7 @@ from eastgate.identity.bundles import TrustBundles
 from eastgate.identity.problems import NoMemoryFileError, SvidExpiredError
 from eastgate.identity.svid import Svid, utc_now
 
-__all__ = ["client_context", "server_context"]
+__all__ = ["client_context", "load_svid", "server_context"]
 
 
 def client_context(svid: Svid, bundles: TrustBundles, trust_domain: str | None = None) -> ssl.SSLContext:
@@ -43,12 +43,15 @@ def _context(protocol: ssl._SSLMethod, svid: Svid) -> ssl.SSLContext:
     context.verify_mode = ssl.CERT_REQUIRED
     # Every certificate of a SPIFFE bundle is an anchor, also one that another authority signed.
     context.verify_flags |= ssl.VERIFY_X509_STRICT | ssl.VERIFY_X509_PARTIAL_CHAIN
-    _load(context, svid)
+    load_svid(context, svid)
     return context
 
 
-def _load(context: ssl.SSLContext, svid: Svid) -> None:
-    """Load an SVID through a file in memory: Python takes certificates only from a path."""
+def load_svid(context: ssl.SSLContext, svid: Svid) -> None:
+    """Prove an SVID in connections that begin from now on.
+
+    It is loaded through a file in memory: Python takes certificates only from a path.
+    """
     if not hasattr(os, "memfd_create") or not os.path.isdir("/proc/self/fd"):
         raise NoMemoryFileError(
             "this system has no files in memory (memfd and /proc), which keep keys off the disk; run this on Linux"

@@ -88,14 +88,14 @@ def _dumper() -> type[yaml.CSafeDumper]:
 def _child_around(node: Node, span: Span) -> tuple[str, Node | None]:
     """Return the step to the entry or item of a node that a span is in; None where it is in none."""
     for key, value in node.items():
-        if _is_around(node.keys.get(key, value), value, span):
+        if _is_around(value, span) or _is_around(node.keys.get(key, value), span):
             return f".{key}" if key.isidentifier() else f"[{key}]", value
     for index, item in enumerate(node):
-        if _is_around(item, item, span):
+        if _is_around(item, span):
             return f"[{index}]", item
     return "", None
 
 
-def _is_around(first: Node, last: Node, span: Span) -> bool:
-    begins = (first.line, first.column) <= (span.line, span.column)
-    return begins and (span.end_line, span.end_column) <= (last.end_line, last.end_column)
+def _is_around(node: Node, span: Span) -> bool:
+    begins = (node.line, node.column) <= (span.line, span.column)
+    return begins and (span.end_line, span.end_column) <= (node.end_line, node.end_column)

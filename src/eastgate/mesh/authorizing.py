@@ -48,8 +48,9 @@ class MeshAuthorizer:
         external: ExternalServices,
         checks: AuthorizerEndpoint,
         tools: AuthorizerEndpoint,
+        lock: threading.RLock | None = None,
     ) -> None:
-        self.lock = threading.RLock()
+        self.lock = lock or threading.RLock()
         self._enforcement = enforcement
         self._external = external
         self._endpoints = checks, tools

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from eastgate.cluster.points import Point
-from eastgate.envoy.config.inbound_port import InboundPort
+from eastgate.envoy.config.inbound_port import ANY_PORT, InboundPort
 from eastgate.envoy.config.limits import find_obstacle
 from eastgate.envoy.config.listeners import closing_listener
 from eastgate.envoy.config.rbac import AUDIT, filter_name
@@ -42,7 +42,8 @@ class Closure:
 
     @property
     def where(self) -> str:
-        return ", ".join((f"{self.workload} port {self.port}", *self.parts))
+        port = f"port {self.port}" if self.port != ANY_PORT else "any other port"
+        return ", ".join((f"{self.workload} {port}", *self.parts))
 
     def covers(self, points: Iterable[Point]) -> bool:
         """Return whether a request that passes these points meets what is closed."""

@@ -21,6 +21,7 @@ from eastgate.cluster.targets import HostNamed
 from eastgate.collection import no_collection
 from eastgate.dialects import Policy
 from eastgate.engine.compiled import Program
+from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.envoy.config.gateway_filters import gateway_resources
 from eastgate.envoy.config.gateway_port import gateway_port_resources
 from eastgate.envoy.config.gateway_routes import (
@@ -30,11 +31,13 @@ from eastgate.envoy.config.gateway_routes import (
     authorizer_service_resources,
     leg_resources,
 )
-from eastgate.envoy.config.inbound_port import InboundPort
+from eastgate.envoy.config.inbound_port import ANY_PORT, InboundPort
+from eastgate.envoy.config.outbound_capture import outbound_capture_resources
 from eastgate.envoy.config.secrets import OPTIONAL_TRUST, optional_trust_secret, svid_secret, trust_secret
 from eastgate.envoy.config.sidecar import inbound_resources, shared_resources
 from eastgate.envoy.config.tokens import TokenIdentity
 from eastgate.envoy.plan import PortPlan, plan_port
+from eastgate.envoy.plan.any_port import named_ports, plan_any_port
 from eastgate.envoy.plan.gateway import GatewayPlan
 from eastgate.envoy.server.resources import ResourceKey, XdsResource
 from eastgate.envoy.server.status import ProxyStatus, ResourceRejection
@@ -42,10 +45,11 @@ from eastgate.envoy.server.store import Store
 from eastgate.gateway import ListenerGroup
 from eastgate.identity import Svid, TrustBundles
 from eastgate.ir import PolicyRef
+from eastgate.mesh.capturing import capture_of, captured_outbound
 from eastgate.mesh.closures import TRUST, Closure, Closures, closing_of
 from eastgate.mesh.gateway_tls import handshakes_of, secrets_of
 from eastgate.mesh.gateways import GatewaySite, legs_of, plan_gateway, ports_of_gateway, services_behind
-from eastgate.mesh.outbound import OutboundResources
+from eastgate.mesh.outbound import OutboundChange, OutboundResources, difference
 from eastgate.mesh.sites import KnownIdentities, ProxySite, identity_of
 from eastgate.mesh.undecided import describe_gateway_closure, describe_inexpressible, describe_unreadable
 from eastgate.records import dataclass
@@ -124,6 +128,7 @@ class Enforcement:
         self._shared: WeakKeyDictionary[PortPlan, tuple[XdsResource, ...]] = WeakKeyDictionary()
         self._outbound = OutboundResources()
         self._identities = KnownIdentities(authority.world, authority.settings)
+        self._captured: dict[frozenset[bool], dict[ResourceKey, XdsResource]] = {}
         self._stale: dict[str, None] = {}  # proxies that know identities of before, in order
         self.changes: Counter[str] = Counter()  # how often what a proxy enforces changed, or may have
         self._ended: dict[tuple[str, int], Counter[str]] = {}
@@ -141,6 +146,7 @@ class Enforcement:
         self._identities = KnownIdentities(authority.world, authority.settings)
         self._plans.clear()
         self._outbound.clear()
+        self._captured.clear()
         for node in before - {*self.nodes}:
             self._forget(node)
         self.publish(self.nodes)
@@ -177,12 +183,31 @@ class Enforcement:
             self._gateway_plans.clear()
             self._listener_groups.clear()
         everybody = self._by_address and bool(sites)
-        outbound = self._outbound.update(services, self.authority.world, self.sites, self.authority.settings)
+        bound = {node: site for node, site in self.sites.items() if not site.captured}
+        outbound = {
+            **self._outbound.update(services, self.authority.world, bound, self.authority.settings),
+            **self._update_captured(bool(sites) or bool(services)),
+        }
         touched = frozenset(self.nodes if everybody else self._touched(sites, services))
         self._publish(touched)
         for node in outbound.keys() - touched:
             self.store.update(node, put=outbound[node].put, remove=outbound[node].removed)
         return touched | outbound.keys()
+
+    def _update_captured(self, is_other: bool) -> dict[str, OutboundChange]:
+        """Look again at what pods are sent for leaving them; return what that changes for each proxy."""
+        before, self._captured = (self._captured, {}) if is_other else ({}, self._captured)
+        changes: dict[frozenset[bool], OutboundChange] = {}
+        for site in self.sites.values():
+            families = _families(site)
+            if site.captured and families in before and families not in changes:
+                self._captured_resources(site)
+                changes[families] = difference(before[families], self._captured[families])
+        return {
+            node: change
+            for node, site in self.sites.items()
+            if site.captured and (change := changes.get(_families(site)))
+        }
 
     def renew(self, most: int | None = None) -> bool:
         """Compute the resources again of proxies that know identities of before, of so many; return whether more do.
@@ -403,13 +428,19 @@ class Enforcement:
         trust = [secret for secret in self._secrets.get(node, {}).values() if secret.key == TRUST]
         published: list[XdsResource] = []
         self._programs[node] = self.authority.engine.program(node)
-        self._closures.keep(node, site.ports)
+        ports = self._ports_of(site)
+        self._closures.keep(node, ports)
         ends_requests = self.authority.settings.open_requests is OpenRequests.END
-        for port, bound in sorted(site.ports.items()):
+        for port, bound in sorted(ports.items()):
             ended = self._ended.get((node, port), Counter())
-            inbound = InboundPort(node, site.address, port, bound, by_address, self.tokens, ends_requests, ended=ended)
+            inbound = InboundPort(
+                *(node, site.address, port, bound, by_address, self.tokens, ends_requests),
+                ended=ended,
+                capture=capture_of(site, port, ports),
+            )
             plan = self.plan(node, port)
-            resources = list(inbound_resources(inbound, plan, site.apps[port], self._shared_resources(plan)))
+            app = site.apps.get(port) or SocketAddress(site.address, port)
+            resources = list(inbound_resources(inbound, plan, app, self._shared_resources(plan)))
             published += self._closures.guard(node, port, resources, trust, closing_of(inbound))
             if unreadable := self.authority.rejected_at([node]):
                 self._closures.closed[node, port] = describe_unreadable(node, port, unreadable)
@@ -417,7 +448,18 @@ class Enforcement:
                 self._closures.closed[node, port] = describe_inexpressible(node, plan, plan.refused)
         if not site.calls_out:
             return published
+        if site.captured:
+            return [*published, *self._captured_resources(site)]
         return [*published, *self._outbound.of(site, self.authority.world, self.sites, self.authority.settings)]
+
+    def _ports_of(self, site: ProxySite) -> Mapping[int, int]:
+        """Return the ports that a proxy answers at. In a pod these are all: those known or named by policies, and
+        `ANY_PORT` for the rest, which no policy tells apart.
+        """
+        if not site.captured:
+            return site.ports
+        named = named_ports(self.authority.engine.program(site.workload).layers) or frozenset()
+        return {port: port for port in {*site.ports, *named, ANY_PORT} - site.uncaptured}
 
     def _shared_resources(self, plan: PortPlan) -> tuple[XdsResource, ...]:
         """Return the resources that decide: the same for all workloads with the same plan."""
@@ -426,12 +468,22 @@ class Enforcement:
             resources = self._shared[plan] = shared_resources(plan, self.tokens)
         return resources
 
+    def _captured_resources(self, site: ProxySite) -> Iterable[XdsResource]:
+        """Return the resources for what leaves a pod: the same for all pods with addresses of the same versions."""
+        families = _families(site)
+        if families not in self._captured:
+            outbound = captured_outbound(self.authority.world, self.sites, self.authority.settings)
+            resources = outbound_capture_resources(site.addresses, outbound)
+            self._captured[families] = {resource.key: resource for resource in resources}
+        return self._captured[families].values()
+
     def plan(self, node: str, port: int) -> PortPlan:
         """Return the plan of a port. Workloads of one class share their plans."""
         program = self.authority.engine.program(node)
         plans = self._plans.setdefault(program, {})
         if port not in plans:
-            plans[port] = plan_port(program.layers, port, self.authority.settings, self._identities.all)
+            planned = plan_any_port if port == ANY_PORT else plan_port
+            plans[port] = planned(program.layers, port, self.authority.settings, self._identities.all)
         return plans[port]
 
     def _addresses(self, node: str) -> tuple[tuple[str, str], ...]:
@@ -442,3 +494,8 @@ class Enforcement:
             if key != node
         )
         return tuple((address, identity) for address, identity in identified if identity is not None)
+
+
+def _families(site: ProxySite) -> frozenset[bool]:
+    """Return the versions of IP that the addresses of a pod are of: whether each is IPv6."""
+    return frozenset(":" in address for address in site.addresses)

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from eastgate.cluster import GATEWAY_GROUP, Gateway, Listener, TlsReference, World
+from eastgate.cluster import Gateway, Listener, TlsReference, World
 from eastgate.envoy.config.gateway_routes import Leg
 from eastgate.envoy.config.inbound_port import Handshake
 from eastgate.envoy.config.secrets import certificate_secret, client_ca_secret
 from eastgate.envoy.plan.gateway import GatewayDestination, TlsStream
 from eastgate.envoy.server.resources import XdsResource
 from eastgate.gateway import ListenerGroup
-from eastgate.gateway.certificates import CertificateProblem, listener_certificates
+from eastgate.gateway.attachment import is_http
+from eastgate.gateway.certificates import CertificateProblem, client_authorities, listener_certificates
 from eastgate.gateway.hostnames import comparable
 
 __all__ = ["handshakes_of", "secrets_of", "why_closed"]
 
-_CA = "ca.crt"
 _TOLERATED = (None, CertificateProblem.NOT_DECLARED)
 
 
@@ -31,7 +31,7 @@ def handshakes_of(
     if not group.tls:
         return
     for listener in group.listeners:
-        if not listener.passes_tls_through:
+        if is_http(listener):
             yield _terminated(gateway, listener, world)
     for stream in streams:
         named = [(legs[destination].cluster, destination.weight) for destination in stream.destinations]
@@ -46,27 +46,24 @@ def _terminated(gateway: Gateway, listener: Listener, world: World) -> Handshake
     if why_closed(gateway, listener, world) is not None:
         return Handshake(hostname, closed=True)
     named = listener_certificates(world, gateway, listener)
-    cas = _client_authorities(listener)
+    cas = client_authorities(world, gateway, listener)
     certificates = tuple(_secret_name("tls", each.reference) for each in named if each.problem is None)
-    return Handshake(hostname, certificates, _secret_name("clients", cas[0]) if cas else None)
+    return Handshake(hostname, certificates, _secret_name("clients", cas[0].reference) if cas else None)
 
 
 def why_closed(gateway: Gateway, listener: Listener, world: World) -> str | None:
     """Return why a listener that ends TLS takes no connection; None where it does."""
     if listener.tls is None:
         return "it says nothing of TLS"
+    if not is_http(listener):
+        return "only TLS of HTTP can end here"
     for named in listener_certificates(world, gateway, listener):
         if named.problem not in _TOLERATED:
             return f"the certificate {named.reference.namespace}/{named.reference.name} cannot be used: {named.problem}"
-    for ref in _client_authorities(listener):
-        if not _is_granted(gateway, ref, world) or _roots(ref, world) is None:
-            return f"the authority of clients {ref.namespace}/{ref.name} cannot be used"
+    for ca in client_authorities(world, gateway, listener):
+        if ca.problem is not None:
+            return f"the authority of clients {ca.reference.namespace}/{ca.reference.name} cannot be used: {ca.problem}"
     return None
-
-
-def _client_authorities(listener: Listener) -> tuple[TlsReference, ...]:
-    validation = listener.tls.client_validation if listener.tls is not None else None
-    return validation.ca_certificates if validation is not None else ()
 
 
 def secrets_of(gateway: Gateway, group: ListenerGroup, world: World) -> Iterator[XdsResource]:
@@ -75,19 +72,9 @@ def secrets_of(gateway: Gateway, group: ListenerGroup, world: World) -> Iterator
         for named in listener_certificates(world, gateway, listener):
             if named.problem is None:
                 yield certificate_secret(_secret_name("tls", named.reference), named.chain, named.key)
-        for ref in _client_authorities(listener)[:1]:
-            roots = _roots(ref, world)
-            if roots is not None:
-                yield client_ca_secret(_secret_name("clients", ref), roots)
-
-
-def _roots(ref: TlsReference, world: World) -> bytes | None:
-    secret = world.secrets.get(f"{ref.namespace}/{ref.name}") if ref.kind == "Secret" else None
-    return secret.data.get(_CA) if secret is not None else None
-
-
-def _is_granted(gateway: Gateway, ref: TlsReference, world: World) -> bool:
-    return world.granted(GATEWAY_GROUP, "Gateway", gateway.namespace, ref.group, ref.kind, ref.namespace, ref.name)
+        for ca in client_authorities(world, gateway, listener)[:1]:
+            if ca.problem is None:
+                yield client_ca_secret(_secret_name("clients", ca.reference), ca.roots)
 
 
 def _secret_name(kind: str, ref: TlsReference) -> str:

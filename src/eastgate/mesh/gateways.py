@@ -145,7 +145,7 @@ def _servers(
     ref = destination.backend
     if ref is None or not ref.granted:
         return None
-    if ref.kind == "Service":
+    if (ref.group, ref.kind) == ("", "Service"):
         return _service(f"{ref.namespace}/{ref.name}", ref.port, world, sites, settings)
     backend = world.backends.get(destination.backend_key or "")
     return _backend_servers(backend, world, sites, settings) if backend is not None else None

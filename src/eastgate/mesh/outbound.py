@@ -16,7 +16,7 @@ from eastgate.mesh.sites import ProxySite, upstreams_of_service
 from eastgate.records import dataclass
 from eastgate.settings import Settings
 
-__all__ = ["OutboundChange", "OutboundResources"]
+__all__ = ["OutboundChange", "OutboundResources", "difference"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ class OutboundResources:
         else:
             every = (upstream for key in sorted(reached.upstreams) for upstream in reached.upstreams[key])
             resources = {resource.key: resource for resource in outbound_resources(caller.out, every)}
-        change = _difference(reached.resources, resources)
+        change = difference(reached.resources, resources)
         reached.resources = resources
         return change
 
@@ -124,7 +124,8 @@ def _names(upstreams: Iterable[Upstream]) -> list[tuple[str, tuple[str, ...]]]:
     return [(upstream.name, upstream.hosts) for upstream in upstreams]
 
 
-def _difference(before: Mapping[ResourceKey, XdsResource], after: Mapping[ResourceKey, XdsResource]) -> OutboundChange:
+def difference(before: Mapping[ResourceKey, XdsResource], after: Mapping[ResourceKey, XdsResource]) -> OutboundChange:
+    """Return what is new, different or gone."""
     changed = tuple(resource for key, resource in after.items() if _version(before, key) != resource.version)
     return OutboundChange(changed, tuple(sorted(before.keys() - after.keys())))
 

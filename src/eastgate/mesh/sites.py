@@ -20,6 +20,9 @@ class ProxySite:
     `calls_out`: it has an outbound listener. Anyone who can reach that acts as this workload, so it exists only where
     the workload has an application of the user's. `in_pod`: the proxy runs in the workload's own network, where nobody
     else reaches loopback, and calls from its address whatever it does.
+
+    `captured`: it is in a pod that redirects all connections to it, of which `ports` are only those that are known.
+    `addresses` are all of that pod's, `address` the first; `uncaptured` ports it does not redirect.
     """
 
     workload: str
@@ -28,6 +31,9 @@ class ProxySite:
     apps: Mapping[int, SocketAddress]
     calls_out: bool = False
     in_pod: bool = False
+    captured: bool = False
+    addresses: tuple[str, ...] = ()
+    uncaptured: frozenset[int] = frozenset()
 
 
 def identity_of(workload: Workload, settings: Settings) -> str | None:

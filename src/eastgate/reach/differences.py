@@ -8,7 +8,7 @@ could not be found out, or not be confirmed, is a doubt: with one, nothing is sa
 from __future__ import annotations
 
 import enum
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
 from itertools import chain
 
 from eastgate.api.authority import Authority
@@ -28,7 +28,7 @@ from eastgate.reach.hosts import differing_hosts
 from eastgate.reach.network_differences import TooManyConnections, differing_connection
 from eastgate.reach.numbering import caller_atoms, number_callers
 from eastgate.reach.opposition import Opposition, oppositions
-from eastgate.reach.pairing import Pair, Pairing, pair_destinations
+from eastgate.reach.pairing import Pair, Pairing, go_on, pair_destinations, pair_workloads
 from eastgate.reach.reachability import Reachability
 from eastgate.reach.strings import strings_in
 from eastgate.records import dataclass
@@ -38,7 +38,7 @@ from eastgate.symbolic.stages import is_answer
 from eastgate.symbolic.trees import Entry
 from eastgate.symbolic.witnesses import GaveUp
 
-__all__ = ["AuthorityComparison", "ComparisonDoubt", "DoubtReason", "VerdictDifference", "compare"]
+__all__ = ["AuthorityComparison", "ComparisonDoubt", "DoubtReason", "VerdictDifference", "compare", "compare_workloads"]
 
 _BEFORE = " (before)"  # marks the answer of an authorizer that has changed, as the old side has it
 
@@ -75,6 +75,7 @@ class DoubtReason(enum.StrEnum):
     DERIVED = "derivedOtherwise"  # proxies accept other tokens, or have other addresses
     LABELS = "labelsUnknown"  # a policy selects by labels that only a cluster adds
     HOST = "hostChanged"  # Authorino may decide otherwise about a host
+    TIME = "outOfTime"  # there was no time to compare the rest
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,27 +116,65 @@ def compare(
     *,
     spellings: bool = True,
     handshakes: bool = True,
+    known: Iterable[str] = (),
+    namespaces: Iterable[str] = (),
+    is_late: Callable[[], bool] = go_on,
+    skips_network: bool = False,
 ) -> AuthorityComparison:
     """Compare two authorities that have the same settings, or at least name callers alike.
 
     `among`: of workloads only these. `spellings` False: paths and hosts that proxies may refuse whatever the policies
     are do not count. `handshakes` False: where a listener speaks no TLS, no request has the name of a handshake.
+    `known` and `namespaces`: identities, and accounts of namespaces, that shall have cells of their own. `is_late` is
+    asked again and again whether to stop; then what was not compared is a doubt. `skips_network`: what the network does
+    is looked at only in examples, where it is the same on both sides; what it hides may be a doubt.
     """
     with no_collection():
-        return _compare(old, new, among, spellings=spellings, handshakes=handshakes)
+        pairing = pair_destinations(old, new, among, is_late, skips_network=skips_network)
+        callers = _callers(old, new, pairing, known, namespaces)
+        comparing = _Comparing(old, new, pairing, callers, is_late, spellings=spellings, handshakes=handshakes)
+        return _compare(comparing, old, new, _beside(old, new, pairing))
+
+
+def compare_workloads(
+    old: Authority,
+    new: Authority,
+    keys: Collection[str],
+    *,
+    same_network: bool,
+    known: Iterable[str] = (),
+    namespaces: Iterable[str] = (),
+    is_late: Callable[[], bool] = go_on,
+) -> AuthorityComparison:
+    """Compare what happens to plain requests to some workloads, and nothing else.
+
+    `same_network`: what the network does is known to be the same on both sides; it is looked at only in examples then.
+    """
+    with no_collection():
+        pairing = pair_workloads(old, new, keys, same_network=same_network, is_late=is_late)
+        callers = _callers(old, new, pairing, known, namespaces)
+        comparing = _Comparing(old, new, pairing, callers, is_late, spellings=False, handshakes=True)
+        return _compare(comparing, old, new)
+
+
+def _callers(
+    old: Authority, new: Authority, pairing: Pairing, known: Iterable[str], namespaces: Iterable[str]
+) -> CallerSets:
+    layers = chain.from_iterable(pair.layers for pair in pairing.pairs)
+    return number_callers((old, new), layers, known, namespaces)
 
 
 def _compare(
-    old: Authority, new: Authority, among: Container[str] | None, *, spellings: bool, handshakes: bool
+    comparing: _Comparing, old: Authority, new: Authority, beside: Iterable[ComparisonDoubt] = ()
 ) -> AuthorityComparison:
-    pairing = pair_destinations(old, new, among)
-    callers = number_callers((old, new), chain.from_iterable(pair.layers for pair in pairing.pairs))
-    comparing = _Comparing(old, new, pairing, callers, spellings=spellings, handshakes=handshakes)
+    pairing = comparing.pairing
     differences = tuple(chain.from_iterable(map(comparing.differences, pairing.pairs)))
     confirmed = tuple(difference for difference in differences if difference.confirmation is not None)
     unconfirmed = [difference for difference in differences if difference.confirmation is None]
-    doubts = [*comparing.doubts, *map(comparing.doubt, unconfirmed), *_beside(old, new, pairing)]
-    return AuthorityComparison(old, new, pairing, callers, confirmed, tuple(doubts))
+    doubts = [*comparing.doubts, *map(comparing.doubt, unconfirmed), *beside]
+    if pairing.is_late or comparing.was_late:
+        doubts.append(ComparisonDoubt(DoubtReason.TIME, ""))
+    return AuthorityComparison(old, new, pairing, comparing.callers, confirmed, tuple(doubts))
 
 
 def _beside(old: Authority, new: Authority, pairing: Pairing) -> Iterator[ComparisonDoubt]:
@@ -144,6 +183,8 @@ def _beside(old: Authority, new: Authority, pairing: Pairing) -> Iterator[Compar
     yield from (ComparisonDoubt(DoubtReason.REJECTED, name) for name in rejected)
     yield from (ComparisonDoubt(DoubtReason.LABELS, key) for key in pairing.uncertain)
     yield from (ComparisonDoubt(DoubtReason.HOST, host) for host in differing_hosts(old, new))
+    if pairing.same_network or pairing.is_late:
+        return
     try:
         connection = differing_connection(old, new)
     except TooManyConnections:
@@ -160,14 +201,18 @@ class _Comparing:
         new: Authority,
         pairing: Pairing,
         callers: CallerSets,
+        is_late: Callable[[], bool],
         *,
         spellings: bool,
         handshakes: bool,
     ) -> None:
+        self.pairing = pairing
+        self.callers = callers
+        self.was_late = False
+        self._is_late = is_late
         self.doubts: list[ComparisonDoubt] = []
         self._has_handshakes = handshakes
         self._spells = spellings
-        self._callers = callers
         self._old = Reachability(old, callers=callers)
         self._new = Reachability(new, callers=callers)
         self._schemes, changed = _schemes(old, new, pairing)
@@ -190,9 +235,12 @@ class _Comparing:
             if not are_alike(_dependencies(was), _dependencies(now)):
                 self._note(DoubtReason.DERIVED, pair)
             for callers, spelling, old, new in self._lists(pair, was, now):
+                self.was_late = self.was_late or self._is_late()
+                if self.was_late:
+                    return
                 if _is_same(old, new):
                     continue
-                cell = next(self._callers.cells_in(callers))
+                cell = next(self.callers.cells_in(callers))
                 limits = list(_impossible(spelling, (was, now)))
                 if not self._has_handshakes and was.tls is False and now.tls is False:
                     limits.append(Is(SNI, Present()))
@@ -244,8 +292,8 @@ class _Comparing:
         spellings = list(_spellings(layers))
         if not spellings:
             return
-        for alike in self._callers.alike(self._callers.everybody, caller_atoms(layers)):
-            cell = next(self._callers.cells_in(alike))
+        for alike in self.callers.alike(self.callers.everybody, caller_atoms(layers)):
+            cell = next(self.callers.cells_in(alike))
             for spelling in spellings:
                 try:
                     old = self._old.branches(was, cell, spelling=spelling)

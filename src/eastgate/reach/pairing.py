@@ -1,16 +1,16 @@
 """Pairs of destinations: what exists on two sides under one name, at entrances that both sides have.
 
 Destinations that cannot differ are left out, and cheaply: where the world is the same, only what changed policies
-target is looked at.
+target is looked at, and what the network does is worked out only where something else differs, or it may itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from eastgate.api.authority import Authority
-from eastgate.cluster import Everything, Workload
+from eastgate.cluster import ROUTE_KINDS, Everything, ObjectId, Workload
 from eastgate.cluster.points import DeadEnd, NamedPoint, Point
 from eastgate.cluster.targets import BackendNamed
 from eastgate.dialects import Policy
@@ -23,7 +23,15 @@ from eastgate.reach.hosts import host_names
 from eastgate.reach.workloads import backend_alone, endpoints, layers_before, service_alone, workload_class
 from eastgate.records import dataclass
 
-__all__ = ["Pair", "Pairing", "pair_destinations"]
+__all__ = ["Pair", "Pairing", "differing_objects", "go_on", "pair_destinations", "pair_workloads"]
+
+# What the network does depends on none of these
+_BESIDE_NETWORK = frozenset({*ROUTE_KINDS, "Gateway", "GatewayClass", "ReferenceGrant", "Secret", "Service"})
+
+
+def go_on() -> bool:
+    """Return that it is not too late: a comparison takes as long as it takes."""
+    return False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,6 +53,7 @@ class Pairing:
     """The pairs to compare; what is on one side alone, as questions name it; and how many are on both sides.
 
     `uncertain` are workloads of which nobody can tell which policies select them, and those may differ.
+    `same_network`: what the network does is the same on both sides. `is_late`: there was no time to look at all.
     """
 
     pairs: tuple[Pair, ...]
@@ -53,6 +62,8 @@ class Pairing:
     common: int
     changed: tuple[PolicyRef, ...]
     uncertain: tuple[str, ...]
+    same_network: bool = False
+    is_late: bool = False
 
 
 class _Sides(NamedTuple):
@@ -60,13 +71,28 @@ class _Sides(NamedTuple):
     new: Authority
     touched: frozenset[Point] | None  # None: all may have changed
     among: Container[str] | None
+    same_network: bool
+    is_late: Callable[[], bool]
+    skips_network: bool = False  # where it is the same on both sides
 
 
-def pair_destinations(old: Authority, new: Authority, among: Container[str] | None = None) -> Pairing:
-    """Pair the destinations of two authorities that name callers alike; `among`: of workloads only these."""
+def pair_destinations(
+    old: Authority,
+    new: Authority,
+    among: Container[str] | None = None,
+    is_late: Callable[[], bool] = go_on,
+    *,
+    skips_network: bool = False,
+) -> Pairing:
+    """Pair the destinations of two authorities that name callers alike; `among`: of workloads only these.
+
+    `is_late` is asked again and again whether to stop. `skips_network`: where it is the same on both sides, what the
+    network does is no part of the pairs, and differences that it hides may be found.
+    """
     policies = _policies(old), _policies(new)
     changed = changed_policies(old, new, *policies)
-    sides = _Sides(old, new, _touched(old, new, changed, policies), among)
+    same_network = _is_same_network(old, new, changed)
+    sides = _Sides(old, new, _touched(old, new, changed, policies), among, same_network, is_late, skips_network)
     before, after = _names(old), _names(new)
     pairs = [*_workloads(sides), *_gateways(sides, gateways.gateways), *_gateways(sides, gateways.routes)]
     pairs += [*_services(sides), *_backends(sides)]
@@ -77,7 +103,18 @@ def pair_destinations(old: Authority, new: Authority, among: Container[str] | No
         sum(name in after and _is_among(name, among) for name in before),
         tuple(changed),
         tuple(_uncertain(old, new)) if changed or sides.touched is None else (),
+        same_network,
+        is_late(),
     )
+
+
+def pair_workloads(
+    old: Authority, new: Authority, keys: Collection[str], *, same_network: bool, is_late: Callable[[], bool] = go_on
+) -> Pairing:
+    """Pair some workloads alone; `same_network`: what the network does is the same on both sides."""
+    sides = _Sides(old, new, frozenset(keys), None, same_network, is_late, skips_network=True)
+    pairs = tuple(pair for pair in _workloads(sides) if pair.entrances)
+    return Pairing(pairs, (), (), len(keys), (), (), same_network, is_late())
 
 
 _Policies = Mapping[PolicyRef, Policy]
@@ -101,6 +138,24 @@ def _touched(
             return None
     engines = old.engine, new.engine
     return frozenset[Point]().union(*(engine.points_of(ref) for engine in engines for ref in changed))
+
+
+def _is_same_network(old: Authority, new: Authority, changed: Sequence[PolicyRef]) -> bool:
+    """Return whether nothing has changed that the verdicts of the network depend on."""
+    if old.settings != new.settings:
+        return False
+    if any(ref in engine.network_refs for engine in (old.engine, new.engine) for ref in changed):
+        return False
+    return all(name.kind in _BESIDE_NETWORK for name in differing_objects(old, new))
+
+
+def differing_objects(old: Authority, new: Authority) -> Iterator[ObjectId]:
+    """Yield the names of objects that are not the same on both sides."""
+    before, after = old.world.objects, new.world.objects
+    if before == after:
+        return
+    yield from (name for name, declared in before.items() if after.get(name) != declared)
+    yield from (name for name in after if name not in before)
 
 
 def _names(authority: Authority) -> dict[str, None]:
@@ -143,18 +198,31 @@ _Layers = tuple[Layer, ...]
 
 
 def _workloads(sides: _Sides) -> Iterator[Pair]:
-    old, new, touched, among = sides
+    old, new, touched, among, same_network, is_late, skips_network = sides
     classes: dict[tuple[int, ...], tuple[_Layers, _Layers, list[tuple[Workload, Workload]]]] = {}
     keys = old.world.workloads if touched is None else sorted(point for point in touched if isinstance(point, str))
     for key in keys:
         before, after = old.world.workloads.get(key), new.world.workloads.get(key)
         if before is not None and after is not None and (among is None or key in among):
-            layers = layers_before(old, before), layers_before(new, after)
+            if is_late():
+                break
+            if same_network and not _is_own_different(sides, key):
+                continue
+            if same_network and skips_network:
+                layers = old.engine.program(key).layers, new.engine.program(key).layers
+            else:
+                layers = layers_before(old, before), layers_before(new, after)
             ids = (len(layers[0]), *(id(layer) for side in layers for layer in side))
             classes.setdefault(ids, (*layers, []))[2].append((before, after))
     for was, now, members in classes.values():
         if not _decide_alike(sides, was, now):
             yield _workload_pair(old, new, (was, now), members)
+
+
+def _is_own_different(sides: _Sides, key: str) -> bool:
+    """Return whether the policies at the proxy of a workload may decide otherwise."""
+    was, now = sides.old.engine.program(key).layers, sides.new.engine.program(key).layers
+    return not _decide_alike(sides, was, now)
 
 
 def _workload_pair(
@@ -192,7 +260,7 @@ def _port_key(entrance: Entrance) -> tuple[object, ...]:
 
 def _services(sides: _Sides) -> Iterator[Pair]:
     """Yield the Services that lead elsewhere than before; of others, what their pods decide says it all."""
-    old, new, touched, _ = sides
+    old, new, touched = sides[:3]
     if touched is not None:
         return
     for key, service in new.world.services.items():
@@ -206,7 +274,7 @@ def _services(sides: _Sides) -> Iterator[Pair]:
 
 
 def _gateways(sides: _Sides, of: Callable[[Authority], list[Destination]]) -> Iterator[Pair]:
-    old, new, touched, _ = sides
+    old, new, touched = sides[:3]
     if touched is not None and not any(isinstance(point, NamedPoint) for point in touched):
         return
     before = {destination.members: destination for destination in of(old)}
@@ -250,7 +318,7 @@ def _instead(authority: Authority, entrances: Iterable[Entrance], missing: Entra
 
 
 def _backends(sides: _Sides) -> Iterator[Pair]:
-    old, new, touched, _ = sides
+    old, new, touched = sides[:3]
     for key, backend in new.world.backends.items():
         before = old.world.backends.get(key)
         point = BackendNamed(backend.namespace, backend.name)

@@ -24,6 +24,8 @@ _SHORT = {
     "ds": "daemonset",
     "rs": "replicaset",
     "cj": "cronjob",
+    "inv": "invariant",
+    "cinv": "clusterinvariant",
 }
 
 # Words that stand for several kinds, and those kinds; `policy` stands for whatever dialects read.

@@ -34,8 +34,8 @@ from eastgate.manifests import Document
 from eastgate.records import dataclass
 from eastgate.settings import Settings
 from eastgate.source.documents import ref_of, ref_of_document, relevant
-from eastgate.source.kinds import BY_NAME, served_kinds, watched_kinds
-from eastgate.source.named import Named, Naming
+from eastgate.source.kinds import BY_NAME, WatchedKind, served_kinds, watched_kinds
+from eastgate.source.needs import NeededObjects, NeedIndex
 from eastgate.source.unlisted import unlisted
 
 __all__ = ["ClusterChanges", "ClusterFollower", "Kept"]
@@ -47,7 +47,7 @@ _SETTLING: Final = 0.5  # seconds after a definition has changed until its kind 
 _LOOK_AGAIN: Final = 30.0  # seconds between looks at which kinds there are, and at those that may not be read
 _MISSING: Final = 1.0  # seconds until a kind is tried again that was just there
 
-Stream: TypeAlias = tuple[Resource, Named | None]
+Stream: TypeAlias = tuple[Resource, NeededObjects | None]
 """One list and watch: a kind, or of a kind only what is named."""
 
 Kept: TypeAlias = Callable[[Resource], bool]
@@ -73,7 +73,10 @@ class ClusterChanges:
 
 
 class ClusterFollower:
-    """Follows a cluster, or one namespace of it. It is an asynchronous context manager."""
+    """Follows a cluster, or one namespace of it. It is an asynchronous context manager.
+
+    `also` are kinds that are followed though no policy depends on them; of those that `keeps` names, objects are kept.
+    """
 
     def __init__(
         self,
@@ -81,10 +84,12 @@ class ClusterFollower:
         settings: Settings,
         *,
         namespace: str | None = None,
+        also: Iterable[WatchedKind] = (),
         keeps: Kept = lambda _resource: False,
         on_trouble: Callable[[str, Exception], None] = lambda _what, _error: None,
     ) -> None:
         self._connection = connection
+        self._wanted = (*watched_kinds(), *also)
         self._namespace = namespace
         self._keeps = keeps
         self._on_trouble = on_trouble
@@ -92,7 +97,7 @@ class ClusterFollower:
         self._streams: dict[Stream, asyncio.Task[None]] = {}
         self._reflectors: dict[Stream, Reflector] = {}
         self._pending: set[Stream] = set()
-        self._naming = Naming(settings)
+        self._needs = NeedIndex(settings)
         self._digests: dict[PolicyRef, bytes] = {}
         self._holders: dict[PolicyRef, set[Stream]] = {}
         self._members: dict[Stream, set[PolicyRef]] = {}
@@ -153,7 +158,7 @@ class ClusterFollower:
     async def _discover(self) -> None:
         """Follow each kind that is served now, and none that is not."""
         discovery = await self._connection.discover()
-        served = served_kinds(discovery, watched_kinds())
+        served = served_kinds(discovery, self._wanted)
         whole = {resource for kind, resource in served.items() if (kind.group, kind.kind) not in BY_NAME}
         self._named_kinds = {r.kind: r for kind, r in served.items() if (kind.group, kind.kind) in BY_NAME}
         whole |= {r for r, named in self._streams if named is None and (r.group, r.version) in discovery.stale}
@@ -164,7 +169,7 @@ class ClusterFollower:
         self._follow_named()
 
     def _follow_named(self) -> None:
-        wanted = {(resource, named) for kind, resource in self._named_kinds.items() for named in self._naming.of(kind)}
+        wanted = {(resource, named) for kind, resource in self._named_kinds.items() for named in self._needs.of(kind)}
         for stream in [stream for stream in self._streams if stream[1] is not None and stream not in wanted]:
             self._stop(stream)
         for stream in wanted:
@@ -175,8 +180,9 @@ class ClusterFollower:
         try:
             while True:
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._rediscover.wait(), _LOOK_AGAIN)
-                    await asyncio.sleep(_SETTLING)
+                    async with asyncio.timeout(_LOOK_AGAIN):  # wait_for of Python 3.11 may swallow a cancellation
+                        await self._rediscover.wait()
+                await asyncio.sleep(_SETTLING)
                 self._rediscover.clear()
                 try:
                     await self._discover()
@@ -284,7 +290,7 @@ class ClusterFollower:
             self._digests[ref] = digest
             batch.put[ref] = reduced
             batch.removed.discard(ref)
-            if self._naming.put(reduced):
+            if self._needs.put(reduced):
                 self._follow_named()
 
     def _remove(self, stream: Stream, ref: PolicyRef, batch: _Batch) -> None:
@@ -299,7 +305,7 @@ class ClusterFollower:
         if self._digests.pop(ref, None) is not None:
             batch.put.pop(ref, None)
             batch.removed.add(ref)
-            if self._naming.remove(ref):
+            if self._needs.remove(ref):
                 self._follow_named()
 
 

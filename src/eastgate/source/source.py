@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from eastgate.manifests import Document
 from eastgate.settings import Settings
 from eastgate.source.documents import document_of, ref_of
 from eastgate.source.following import ClusterChanges, ClusterFollower, Kept
+from eastgate.source.kinds import WatchedKind
 from eastgate.unread import Handling
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ class ClusterSource:
         keys: KeySource | None = None,
         unread: Handling = Handling.BY_KIND,
         live: bool = True,
+        also: Iterable[WatchedKind] = (),
         keeps: Kept = lambda _resource: False,
         on_trouble: Callable[[str, Exception], None] = lambda _what, _error: None,
     ) -> None:
@@ -47,7 +49,9 @@ class ClusterSource:
         self._keys = keys
         self._unread = unread
         self._live = live
-        self.follower = ClusterFollower(connection, settings, namespace=namespace, keeps=keeps, on_trouble=on_trouble)
+        self.follower = ClusterFollower(
+            connection, settings, namespace=namespace, also=also, keeps=keeps, on_trouble=on_trouble
+        )
         self.faults: dict[PolicyRef, list[Diagnostic]] = {}
         """The errors in objects that were left out."""
 

@@ -20,7 +20,7 @@ from eastgate.controller.certificates.shared_ca import SharedCa
 from eastgate.controller.proxies.authentication import PodAuthenticator
 from eastgate.controller.proxies.control import ProxyControl
 from eastgate.controller.proxies.progress import ProgressState, merge
-from eastgate.controller.proxies.sites import sidecar_site
+from eastgate.controller.proxies.sites import bound_site
 from eastgate.controller.proxies.svid_proofs import SvidProofs
 from eastgate.controller.proxies.token_reviews import TokenReviews
 from eastgate.envoy.config.bootstrap import bootstrap
@@ -114,7 +114,7 @@ class Replica:
             ca.source,
             replica="one",
             session_key=ca.session_key,
-            site_of=partial(sidecar_site, app_host="127.0.0.1"),
+            site_of=partial(bound_site, app_host="127.0.0.1"),
         )
         self._running: list[EnvoyProcess] = []
         self._following: asyncio.Task[None] | None = None

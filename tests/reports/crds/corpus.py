@@ -30,6 +30,12 @@ class Sample:
     mode: MeshMode
     errors: tuple[Diagnostic, ...]
 
+    @property
+    def source(self) -> tuple[str, str]:
+        """The file that it is in, and what it is called there."""
+        metadata = self.manifest.get("metadata")
+        return self.name.rpartition(":")[0], str(metadata.get("name") if isinstance(metadata, dict) else None)
+
 
 @cache
 def samples() -> tuple[Sample, ...]:

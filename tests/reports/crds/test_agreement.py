@@ -20,7 +20,6 @@ from tests.reports.crds.corpus import ROOT, Sample, samples
 
 # Why an API server may take what Eastgate rejects. docs/crds.md has the same list.
 GONE = {
-    "beside spec": "fields of the resource beside `spec` are dropped (kubectl refuses them, unless told not to)",
     "metadata": "names, labels and other metadata are the API server's own to check",
     "expressions": "regular expressions, CEL and Rego are checked by who evaluates them",
     "either style": "sections of an auth scheme that are a list or a mapping have no type",
@@ -41,8 +40,6 @@ def excuse(error: Diagnostic, sample: Sample) -> str | None:
 
 def _excuse(error: Diagnostic, sample: Sample) -> str | None:
     node, is_unknown = sample.node, error.code is codes.UNKNOWN_FIELD
-    if is_unknown and error.span in [node.key_span(key) for key in node.keys]:
-        return "beside spec"
     if error.code is not codes.BAD_MODE and _is_in(error, node.get("metadata")):
         return "metadata"
     if sample.manifest["apiVersion"].startswith(f"{KUADRANT}/"):

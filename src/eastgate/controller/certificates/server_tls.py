@@ -14,7 +14,7 @@ from typing import Final
 import grpc
 
 from eastgate.controller.certificates.ca_secret import SYSTEM_NAMESPACE
-from eastgate.identity import Rotation, Svid, SvidSource, TrustBundles, server_context
+from eastgate.identity import Rotation, Svid, SvidSource, TrustBundles, client_context, server_context
 from eastgate.ir.service_accounts import service_account_id
 
 __all__ = ["CONTROL_PLANE", "ServerTls", "control_plane_identity", "control_plane_names"]
@@ -63,6 +63,10 @@ class ServerTls:
         if self._context is None or self._context[:2] != (svid, bundles):
             self._context = svid, bundles, server_context(svid, bundles, [bundles.own])
         return self._context[2]
+
+    def client_context(self) -> ssl.SSLContext:
+        """Return a context for a connection to another server of the own trust domain. Raises IdentityError."""
+        return client_context(self._rotation.current(self._identity), self.bundles)
 
     def grpc_credentials(self, *, verify_clients: bool) -> grpc.ServerCredentials:
         """Return credentials for a gRPC server: clients need a certificate of the own trust domain, or none counts."""

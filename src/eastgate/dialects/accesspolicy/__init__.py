@@ -65,7 +65,16 @@ def _policies(kind: str) -> Iterator[Kind[Policy]]:
     for group, version in _VERSIONS:
         served = _SERVED.get(kind) if group == PROTOTYPE_GROUP else None
         shapes = partial(_policy_shapes, group, version)
-        yield Kind(group, version, kind, _read_policy, shapes, short=_SHORT.get(kind), served=served)
+        yield Kind(
+            group,
+            version,
+            kind,
+            _read_policy,
+            shapes,
+            short=_SHORT.get(kind),
+            served=served,
+            shared_status=Status.ANCESTORS,
+        )
 
 
 def _backends(kind: str) -> Iterator[Kind[Backend]]:

@@ -17,6 +17,7 @@ from eastgate.dialects.serving import (
     ATTACHED,
     INHERITED,
     LEVEL,
+    PROBLEM,
     TARGETS,
     Column,
     Served,
@@ -103,6 +104,7 @@ _KINDS: tuple[Kind[Policy], ...] = (
                 ACTION,
                 LEVEL,
                 Column("Accepted", '.status.conditions[?(@.type=="Accepted")].status'),
+                PROBLEM,
                 AGE,
             ),
         ),
@@ -130,6 +132,6 @@ DIALECT: Dialect[Policy] = Dialect(
     status=conditions,
     bystanders=frozenset(
         {(GROUP, kind) for kind in ("XBackend", "XBackendTrafficPolicy", "XListenerSet", "XMesh")}
-        | {(CLUSTER_GROUP, "DecisionTest"), (CLUSTER_GROUP, "Invariant")}
+        | {(CLUSTER_GROUP, kind) for kind in ("ClusterInvariant", "DecisionTest", "Invariant")}
     ),
 )

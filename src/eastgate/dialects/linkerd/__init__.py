@@ -11,11 +11,12 @@ from eastgate.diagnostics import Reporter
 from eastgate.dialects.base import Dialect, Kind, NameUse, Scene
 from eastgate.dialects.linkerd import codes
 from eastgate.dialects.linkerd.gateway_routes import inspect
-from eastgate.dialects.linkerd.model import GROUP, Resource
+from eastgate.dialects.linkerd.model import GROUP, LinkerdResource
 from eastgate.dialects.linkerd.settings import LinkerdSettings
 from eastgate.dialects.linkerd.stance import stance_of
-from eastgate.dialects.linkerd.status import conditions
+from eastgate.dialects.linkerd.status import conditions, parents
 from eastgate.dialects.linkerd.words import WORDS
+from eastgate.dialects.serving import Status
 from eastgate.ir import Attachment, Layer
 from eastgate.manifests import Document
 from eastgate.manifests.node import Node
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DIALECT", "GROUP", "Policy"]
 
-Policy = Resource
+Policy = LinkerdResource
 
 
 _ALPHA = ("v1alpha1",)
@@ -43,15 +44,16 @@ class _Traits(TypedDict, total=False):
     by_reference: bool
     parent: str
     locate: Callable[[Document], tuple[Target, ...] | None]
+    shared_status: Status
 
 
-def _kinds(kind: str, versions: tuple[str, ...], **more: Unpack[_Traits]) -> Iterator[Kind[Resource]]:
+def _kinds(kind: str, versions: tuple[str, ...], **more: Unpack[_Traits]) -> Iterator[Kind[LinkerdResource]]:
     """Give a kind in some versions."""
     for version in versions:
         yield Kind(GROUP, version, kind, _read, partial(_shapes, kind, version), **more)
 
 
-def _read(document: Document, root: Node, settings: Settings, reporter: Reporter) -> Resource | None:
+def _read(document: Document, root: Node, settings: Settings, reporter: Reporter) -> LinkerdResource | None:
     from eastgate.dialects.linkerd.reading import read  # many folders have no document for it to read
 
     return read(document, root, settings, reporter)
@@ -63,7 +65,7 @@ def _shapes(kind: str, version: str) -> tuple[Record[Settings], ...]:
     return (shape_of(kind, version),)
 
 
-def _layers(attached: Sequence[Attachment[Resource]], scene: Scene) -> list[Layer]:
+def _layers(attached: Sequence[Attachment[LinkerdResource]], scene: Scene) -> list[Layer]:
     from eastgate.dialects.linkerd.assemble import layers  # many folders have no workload with a proxy
 
     return layers(attached, scene)
@@ -78,22 +80,22 @@ def _pods_of_server(document: Document) -> tuple[Target, ...] | None:
     return (PodsMatching(document.home, selector) if selector is not None else Everything(document.home),)
 
 
-def _lint() -> Linting[Resource]:
+def _lint() -> Linting[LinkerdResource]:
     from eastgate.dialects.linkerd.lint import LINTING
 
     return LINTING
 
 
-DIALECT: Dialect[Resource] = Dialect(
+DIALECT: Dialect[LinkerdResource] = Dialect(
     name="Linkerd",
-    model=Resource,
+    model=LinkerdResource,
     kinds=(
         *_kinds("Server", _ALPHA_TO_BETA_3, name_use=NameUse.COMMON, locate=_pods_of_server),
         *_kinds("ServerAuthorization", _ALPHA_TO_BETA_1),
         *_kinds("AuthorizationPolicy", _ALPHA, name_use=NameUse.OTHER_GROUPS),
         *_kinds("MeshTLSAuthentication", _ALPHA, by_reference=True),
         *_kinds("NetworkAuthentication", _ALPHA, by_reference=True),
-        *_kinds("HTTPRoute", _ALPHA_TO_BETA_3, name_use=NameUse.COMMON, parent="Server"),
+        *_kinds("HTTPRoute", _ALPHA_TO_BETA_3, name_use=NameUse.COMMON, parent="Server", shared_status=Status.PARENTS),
     ),
     layers=_layers,
     words=WORDS,
@@ -103,6 +105,7 @@ DIALECT: Dialect[Resource] = Dialect(
     lint=_lint,
     stance=stance_of,
     status=conditions,
+    parents=parents,
     inspect=inspect,
     bystanders=frozenset({(GROUP, "EgressNetwork"), (GROUP, "HTTPLocalRateLimitPolicy")}),
 )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from eastgate.envoy.config.typed import Plain, filter_, typed
 
-__all__ = ["bootstrap"]
+__all__ = ["CONTROL_PLANE", "assemble", "bootstrap", "http2_options"]
 
+CONTROL_PLANE = "control-plane"
 _MOST_CONNECTIONS = 50_000
 # With it, the end of a connection between two listeners of a proxy is taken for a reset, and what was written last is
 # thrown away: the answer to a request with `Connection: close`.
@@ -15,48 +16,61 @@ _LARGEST_PATTERN = 20_000  # of RE2; patterns are checked before they get here
 
 def bootstrap(node: str, control_plane: str, token: str, admin: str | None = None) -> Plain:
     """Return the bootstrap of a proxy. Both addresses are paths of sockets that only we can open."""
+    metadata = [{"key": "authorization", "value": f"Bearer {token}"}]
+    cluster = {
+        "type": "STATIC",
+        "connect_timeout": "1s",
+        "typed_extension_protocol_options": http2_options(),
+        "load_assignment": {
+            "cluster_name": CONTROL_PLANE,
+            "endpoints": [{"lb_endpoints": [{"endpoint": {"address": {"pipe": {"path": control_plane}}}}]}],
+        },
+    }
+    return assemble(node, cluster, metadata, admin)
+
+
+def http2_options(**more: object) -> Plain:
+    """Return what the cluster of the control plane says of HTTP."""
     options = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
     keepalive = {"connection_keepalive": {"interval": "5s", "timeout": "5s"}}
-    address = {"endpoint": {"address": {"pipe": {"path": control_plane}}}}
+    return {options: typed(options, explicit_http_config={"http2_protocol_options": keepalive}, **more)}
+
+
+def assemble(
+    node: str | None,
+    cluster: Plain,
+    metadata: list[Plain] | None = None,
+    admin: str | None = None,
+    *,
+    patient: bool = False,
+) -> Plain:
+    """Return a bootstrap with the cluster of a control plane.
+
+    `node`: None where the command line names it. `patient`: without a control plane it never starts to serve.
+    """
+    source: Plain = {"ads": {}, "resource_api_version": "V3", **({"initial_fetch_timeout": "0s"} if patient else {})}
+    service: Plain = {
+        "envoy_grpc": {
+            "cluster_name": CONTROL_PLANE,
+            "retry_policy": {"retry_back_off": {"base_interval": "0.05s", "max_interval": "2s"}},
+        }
+    }
     plain: Plain = {
-        "node": {"id": node, "cluster": "eastgate"},
+        **({"node": {"id": node, "cluster": "eastgate"}} if node is not None else {}),
         "bootstrap_extensions": [
             filter_("inside", typed("envoy.extensions.bootstrap.internal_listener.v3.InternalListener"))
         ],
         "dynamic_resources": {
-            "lds_config": {"ads": {}, "resource_api_version": "V3"},
-            "cds_config": {"ads": {}, "resource_api_version": "V3"},
+            "lds_config": source,
+            "cds_config": source,
             "ads_config": {
                 "api_type": "DELTA_GRPC",
                 "transport_api_version": "V3",
                 "set_node_on_first_message_only": True,
-                "grpc_services": [
-                    {
-                        "envoy_grpc": {
-                            "cluster_name": "control-plane",
-                            "retry_policy": {"retry_back_off": {"base_interval": "0.05s", "max_interval": "2s"}},
-                        },
-                        "initial_metadata": [{"key": "authorization", "value": f"Bearer {token}"}],
-                    }
-                ],
+                "grpc_services": [service | ({"initial_metadata": metadata} if metadata else {})],
             },
         },
-        "static_resources": {
-            "clusters": [
-                {
-                    "name": "control-plane",
-                    "type": "STATIC",
-                    "connect_timeout": "1s",
-                    "typed_extension_protocol_options": {
-                        options: typed(options, explicit_http_config={"http2_protocol_options": keepalive})
-                    },
-                    "load_assignment": {
-                        "cluster_name": "control-plane",
-                        "endpoints": [{"lb_endpoints": [address]}],
-                    },
-                }
-            ]
-        },
+        "static_resources": {"clusters": [{"name": CONTROL_PLANE, **cluster}]},
         "layered_runtime": {
             "layers": [
                 {

@@ -9,6 +9,7 @@ from envoy.config.cluster.v3 import cluster_pb2
 from envoy.config.endpoint.v3 import endpoint_pb2
 from envoy.config.route.v3 import route_pb2
 
+from eastgate.envoy.config.inbound_port import ANY_PORT
 from eastgate.envoy.config.packing import serialize
 from eastgate.envoy.config.typed import ADS, Plain, filter_, message, typed
 from eastgate.envoy.server.resources import CLUSTER, ENDPOINTS, ROUTE, XdsResource
@@ -16,6 +17,7 @@ from eastgate.records import dataclass
 
 __all__ = [
     "HTTP2",
+    "ORIGINAL",
     "SocketAddress",
     "Upstream",
     "app_resources",
@@ -23,10 +25,12 @@ __all__ = [
     "internal_cluster",
     "mutual_tls",
     "options",
+    "original_app_resources",
     "service_resources",
     "upstream_resources",
 ]
 
+ORIGINAL: Plain = {"type": "ORIGINAL_DST", "lb_policy": "CLUSTER_PROVIDED"}
 _OPTIONS = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
 HTTP2: Plain = {"http2_protocol_options": {}}
 _MOST = 100_000  # Envoy's default of 1,024 connections would refuse callers that policies allow
@@ -113,6 +117,18 @@ def app_resources(port: int, app: SocketAddress) -> tuple[XdsResource, ...]:
     }
     routes = _route(f"requests/{port}", [_virtual_host("app", ["*"], name)])
     return cluster_resource(name, config), _endpoints(name, [app]), routes
+
+
+@lru_cache(maxsize=1)
+def original_app_resources() -> tuple[XdsResource, ...]:
+    """Return the cluster of the application at whatever port was called, and its routes."""
+    name = f"app/{ANY_PORT}"
+    both: Plain = {"http_protocol_options": {}, "http2_protocol_options": {}}
+    idle = {"idle_timeout": _IDLE}
+    options = {_OPTIONS: typed(_OPTIONS, use_downstream_protocol_config=both, common_http_protocol_options=idle)}
+    config: Plain = {**ORIGINAL, "typed_extension_protocol_options": options}
+    routes = _route(f"requests/{ANY_PORT}", [_virtual_host("app", ["*"], name)])
+    return cluster_resource(name, config), routes
 
 
 def upstream_resources(upstreams: Iterable[Upstream], source: str | None) -> Iterator[XdsResource]:

@@ -7,14 +7,14 @@ from typing import Any
 from envoy.config.listener.v3 import listener_pb2
 
 from eastgate.envoy.config.client_certificates import CERTIFICATE
-from eastgate.envoy.config.inbound_port import NETWORK, Handshake, InboundPort
+from eastgate.envoy.config.inbound_port import ANY_PORT, NETWORK, Handshake, InboundPort
 from eastgate.envoy.config.logs import connection_log, handshake_log
 from eastgate.envoy.config.matching import ADDRESS_KEY, CERTIFICATE_KEY, NOBODY, PEER_KEY, SNI_KEY, SOURCE_KEY
 from eastgate.envoy.config.rbac import AUDIT, CONNECTIONS, filter_name
 from eastgate.envoy.config.secrets import OPTIONAL_TRUST
 from eastgate.envoy.config.typed import ADS, Plain, discovered, filter_, message, struct, typed
 
-__all__ = ["inbound_listener", "note"]
+__all__ = ["inbound_listener", "note", "source_notes"]
 
 _HANDSHAKE = "15s"  # for all of it, once it is known to be one
 _SVID, _TRUST = "svid", "trust"  # the names of secrets
@@ -25,7 +25,7 @@ def inbound_listener(inbound: InboundPort) -> Any:
     """Build the listener that terminates TLS and notes the peer. No header of a client ever counts as its identity."""
     plain = {
         "name": f"inbound/{inbound.port}",
-        "address": {"socket_address": {"address": inbound.address, "port_value": inbound.bound}},
+        **_address(inbound),
         "listener_filters": [filter_("tls", typed("envoy.extensions.filters.listener.tls_inspector.v3.TlsInspector"))],
         "listener_filters_timeout": inbound.detection,
         "continue_on_listener_filters_timeout": True,
@@ -33,6 +33,19 @@ def inbound_listener(inbound: InboundPort) -> Any:
         **(_of_gateway(inbound) if inbound.handshakes else _of_workload(inbound)),
     }
     return message(listener_pb2.Listener, plain)
+
+
+def _address(inbound: InboundPort) -> Plain:
+    """Return where a port listens. In a pod another listener hands over what was redirected."""
+    if inbound.capture is None:
+        return {"address": {"socket_address": {"address": inbound.address, "port_value": inbound.bound}}}
+    if inbound.port == ANY_PORT:
+        return {"internal_listener": {}}
+    first, *others = (
+        {"address": {"socket_address": {"address": address, "port_value": inbound.port}}}
+        for address in inbound.capture.addresses
+    )
+    return {**first, "bind_to_port": False, **({"additional_addresses": others} if others else {})}
 
 
 def _of_workload(inbound: InboundPort) -> Plain:
@@ -123,11 +136,7 @@ def _host(address: str) -> Plain:
 
 def _outer(inbound: InboundPort, identity: str, *, tls: bool) -> list[Plain]:
     when = "on_downstream_tls_handshake" if tls else "on_new_connection"
-    notes = [
-        note(PEER_KEY, identity),
-        note(ADDRESS_KEY, "%DOWNSTREAM_DIRECT_REMOTE_ADDRESS_WITHOUT_PORT%"),
-        note(SOURCE_KEY, "%DOWNSTREAM_DIRECT_REMOTE_ADDRESS%"),
-    ]
+    notes = [note(PEER_KEY, identity), *_source_notes(inbound)]
     if inbound.handshakes:
         notes.append(note(SNI_KEY, "%REQUESTED_SERVER_NAME%"))
     if tls:
@@ -146,6 +155,20 @@ def _outer(inbound: InboundPort, identity: str, *, tls: bool) -> list[Plain]:
                 **late,
             ),
         ),
+    ]
+
+
+def _source_notes(inbound: InboundPort) -> list[Plain]:
+    if inbound.capture is not None and inbound.port == ANY_PORT:  # they were noted where the connection came in
+        return [note(key, f"%FILTER_STATE({key}:PLAIN)%") for key in (ADDRESS_KEY, SOURCE_KEY)]
+    return source_notes()
+
+
+def source_notes() -> list[Plain]:
+    """Note where a connection comes from."""
+    return [
+        note(ADDRESS_KEY, "%DOWNSTREAM_DIRECT_REMOTE_ADDRESS_WITHOUT_PORT%"),
+        note(SOURCE_KEY, "%DOWNSTREAM_DIRECT_REMOTE_ADDRESS%"),
     ]
 
 

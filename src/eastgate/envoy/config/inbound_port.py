@@ -8,7 +8,7 @@ from dataclasses import field
 from eastgate.envoy.config.tokens import TokenIdentity
 from eastgate.records import dataclass
 
-__all__ = ["HTTP", "NETWORK", "TIMEOUTS", "Handshake", "InboundPort"]
+__all__ = ["ANY_PORT", "HTTP", "NETWORK", "TIMEOUTS", "Capture", "Handshake", "InboundPort"]
 
 # How long a client may take until TLS, or HTTP, is recognized; then it is taken to speak something else. A client of a
 # server that speaks first says nothing for as long, so that the wait is short where such servers usually listen: at the
@@ -21,6 +21,7 @@ _SERVER_FIRST = frozenset({25, 587, 3306, 4444, 5432, 6379, 9300, 11211})
 TIMEOUTS = {"stream_idle_timeout": "3600s", "delayed_close_timeout": "5s"}
 NETWORK = "envoy.extensions.filters.network"
 HTTP = "envoy.extensions.filters.http"
+ANY_PORT = 0  # stands for all ports of a pod that have no listener of their own
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,17 @@ class Handshake:
 
 
 @dataclass(frozen=True, slots=True)
+class Capture:
+    """How connections get to a port whose pod redirects all of them to its proxy.
+
+    `addresses` are all of the pod's. `known`, for `ANY_PORT`: the ports that have listeners of their own.
+    """
+
+    addresses: tuple[str, ...]
+    known: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class InboundPort:
     """The inbound port of a workload, and how callers without a certificate are identified.
 
@@ -48,6 +60,7 @@ class InboundPort:
     proxy also logs requests while they are open. `ended`: how often the requests of a caller were ended, by its name;
     it is part of the name of the caller's filter chain. `handshakes`, at a gateway: only TLS is spoken, and these say
     how; there, a client need not show a certificate, and one that it shows may only name somebody of `trust_domain`.
+    `capture`: in a pod, where nothing is bound for the port.
     """
 
     workload: str
@@ -60,6 +73,7 @@ class InboundPort:
     handshakes: tuple[Handshake, ...] = ()
     ended: Mapping[str, int] = field(default_factory=dict, compare=False)
     trust_domain: str | None = None
+    capture: Capture | None = None
 
     @property
     def detection(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from eastgate.envoy.config.inbound_port import ANY_PORT
 from eastgate.envoy.config.matching import (
     DESTINATION_KEY,
     MCP_METHOD_KEY,
@@ -21,6 +22,8 @@ from eastgate.envoy.config.values import ALL_KEY
 
 __all__ = [
     "GATEWAY_FIELDS",
+    "ORIGINAL_KEY",
+    "capture_log",
     "connection_log",
     "denial_log",
     "handshake_log",
@@ -29,6 +32,7 @@ __all__ = [
     "unreachable_log",
 ]
 
+ORIGINAL_KEY = "envoy.network.transport_socket.original_dst_address"  # a name of Envoy's own
 _DECIDED = "%DYNAMIC_METADATA(envoy.filters.http.rbac:{}_effective_policy_id)%"
 _PEER_FIELDS = {
     "time": "%START_TIME(%Y-%m-%dT%H:%M:%S.%3fZ)%",
@@ -53,7 +57,8 @@ _NO_FIELDS: Mapping[str, str] = MappingProxyType({})
 
 
 def _stdout(record: str, workload: str, port: int, fields: dict[str, str]) -> list[Plain]:
-    logged = {"eastgate": record, "workload": workload, "port": port, **_PEER_FIELDS, **fields}
+    called = {} if port != ANY_PORT else {"originalDestination": f"%FILTER_STATE({ORIGINAL_KEY}:PLAIN)%"}
+    logged = {"eastgate": record, "workload": workload, "port": port, **_PEER_FIELDS, **fields, **called}
     stream = "envoy.extensions.access_loggers.stream.v3.StdoutAccessLog"
     return [filter_("stdout", typed(stream, log_format={"json_format": logged}))]
 
@@ -128,6 +133,18 @@ def unreachable_log(workload: str, port: int) -> list[Plain]:
     """
     [log] = _stdout("unreachable", workload, port, {"flags": "%RESPONSE_FLAGS%"})
     return [{**log, "filter": {"response_flag_filter": {"flags": ["UF", "UH", "UO"]}}}]
+
+
+def capture_log(workload: str, decision: str) -> list[Plain]:
+    """Log each connection that is refused where it comes in, before anything is known of its caller."""
+    fields = {
+        "decision": decision,
+        "source": "%DOWNSTREAM_DIRECT_REMOTE_ADDRESS%",
+        "originalDestination": "%DOWNSTREAM_LOCAL_ADDRESS%",
+    }
+    [log] = _stdout("denial", workload, ANY_PORT, {})
+    log["typed_config"]["log_format"]["json_format"] |= fields
+    return [log]
 
 
 def handshake_log(workload: str, port: int) -> list[Plain]:

@@ -6,8 +6,16 @@ from collections.abc import Iterable, Iterator
 
 from envoy.config.listener.v3 import listener_pb2
 
-from eastgate.envoy.config.clusters import SocketAddress, Upstream, app_resources, internal_cluster, upstream_resources
-from eastgate.envoy.config.inbound_port import TIMEOUTS, InboundPort
+from eastgate.envoy.config.capture import capture_resource
+from eastgate.envoy.config.clusters import (
+    SocketAddress,
+    Upstream,
+    app_resources,
+    internal_cluster,
+    original_app_resources,
+    upstream_resources,
+)
+from eastgate.envoy.config.inbound_port import ANY_PORT, TIMEOUTS, InboundPort
 from eastgate.envoy.config.listeners import port_listeners
 from eastgate.envoy.config.packing import serialize
 from eastgate.envoy.config.rbac import connection_filters, request_filters
@@ -44,7 +52,12 @@ def inbound_resources(
 ) -> Iterator[XdsResource]:
     """Yield the resources of one port: its listeners, what decides there, and the application behind it."""
     yield internal_cluster(f"connections/{inbound.port}")
-    yield from app_resources(inbound.port, app)
+    if inbound.capture is not None and inbound.port == ANY_PORT:
+        yield internal_cluster(f"inbound/{ANY_PORT}")
+        yield from original_app_resources()
+        yield capture_resource(inbound)
+    else:
+        yield from app_resources(inbound.port, app)
     yield from port_listeners(inbound, plan)
     yield from shared
     if plan.reads_http:

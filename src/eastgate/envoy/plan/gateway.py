@@ -261,7 +261,7 @@ class _GatewayPlanner:
         for host in self._group.streams():
             destinations: tuple[GatewayDestination, ...] = ()
             verdict = _NO_STREAM
-            if host.candidates:
+            if host.candidates and host.listener.passes_tls_through:
                 routed = host.candidates[0].routed
                 destinations = tuple(self._destinations(f"{routed.route.namespace}/{routed.route.name}", routed, None))
                 verdicts = [self._stream_verdict(destination) for destination in destinations]

@@ -1,6 +1,7 @@
 """ValidatingAdmissionPolicies: what a CustomResourceDefinition cannot say.
 
-That is the draft's “VAP Validation” list, which depends on the mesh, and metadata, which a schema cannot reach.
+That is the draft's “VAP Validation” list, which depends on the mesh, metadata, which a schema cannot reach, and what
+stands beside the spec, which a schema that has a status cannot refuse.
 """
 
 from __future__ import annotations
@@ -17,6 +18,10 @@ from eastgate.settings import MeshMode
 __all__ = ["admission_policies"]
 
 _API = "admissionregistration.k8s.io/v1"
+_BESIDE_SPEC = (
+    "dyn(object).all(field, field in ['apiVersion', 'kind', 'metadata', 'spec', 'status'])",
+    "a field beside spec belongs in it: indent it",
+)
 
 
 def admission_policies(mode: MeshMode) -> list[Schema]:
@@ -34,13 +39,12 @@ def _policy(of: Definition, version: Version, mode: MeshMode) -> Iterator[Schema
     validations = [
         {"expression": rule, "message": message, "reason": "Invalid"}
         for rule, message in (
+            _BESIDE_SPEC,
             *_of_the_mesh(version.shape, mode),
             *_of_the_whole(version.shape),
             *_annotations(version.shape),
         )
     ]
-    if not validations:
-        return
     plural = of.resource.plural
     metadata = {"name": f"{plural}.{version.name}.{of.group}", "labels": {"eastgate.dev/mesh-mode": str(mode)}}
     rule = {

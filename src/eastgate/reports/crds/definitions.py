@@ -9,7 +9,7 @@ from eastgate.dialects.serving import Column, Status
 from eastgate.manifests.shapes import Record
 from eastgate.records import dataclass
 from eastgate.reports.crds.kinds import Definition, Version, served
-from eastgate.reports.crds.openapi import Schema, SchemaContext, structural
+from eastgate.reports.crds.openapi import KEEP_UNKNOWN, Schema, SchemaContext, structural
 from eastgate.reports.crds.status import CONDITIONS, POLICY_STATUS
 
 __all__ = ["Webhook", "definitions"]
@@ -20,11 +20,21 @@ _STATUS = {Status.ANCESTORS: POLICY_STATUS, Status.CONDITIONS: CONDITIONS}
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """The Service that converts between versions, and the certificates (PEM) of the CA that it is known by."""
+    """The Service that the API server asks, and the certificates (PEM) of the CA that it is known by.
+
+    With a `url`, the server asks there and no Service.
+    """
 
     namespace: str
     name: str
     ca: str | None = None
+    url: str | None = None
+
+    def client_config(self, path: str) -> Schema:
+        """Return how the API server asks at a path."""
+        service = {"namespace": self.namespace, "name": self.name, "path": path}
+        asked: Schema = {"service": service} if self.url is None else {"url": f"{self.url}{path}"}
+        return asked | ({"caBundle": b64encode(self.ca.encode()).decode()} if self.ca else {})
 
 
 def definitions(webhook: Webhook | None = None) -> list[Schema]:
@@ -79,7 +89,10 @@ def _version(of: Definition, version: Version, webhook: Webhook | None) -> Schem
 
 
 def whole_schema(shape: Record[Any], of: Definition) -> Schema:
-    """Return the schema of a resource. The API server checks its metadata itself."""
+    """Return the schema of a resource.
+
+    The API server checks its metadata itself. What stands beside the spec is kept, for admission policies to refuse.
+    """
     spec = shape.fields["spec"]
     return {
         "type": "object",
@@ -94,6 +107,7 @@ def whole_schema(shape: Record[Any], of: Definition) -> Schema:
             "status": _STATUS[of.resource.status],
         },
         "required": ["spec"],
+        KEEP_UNKNOWN: True,
     }
 
 
@@ -103,11 +117,9 @@ def _column(column: Column) -> Schema:
 
 
 def _conversion(webhook: Webhook) -> Schema:
-    service = {"namespace": webhook.namespace, "name": webhook.name, "path": "/convert"}
-    trusted = {"caBundle": b64encode(webhook.ca.encode()).decode()} if webhook.ca else {}
     return {
         "conversion": {
             "strategy": "Webhook",
-            "webhook": {"clientConfig": {"service": service} | trusted, "conversionReviewVersions": ["v1"]},
+            "webhook": {"clientConfig": webhook.client_config("/convert"), "conversionReviewVersions": ["v1"]},
         }
     }

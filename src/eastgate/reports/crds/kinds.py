@@ -7,11 +7,16 @@ from typing import Any
 
 from eastgate.dialects import registered
 from eastgate.dialects.base import Kind
-from eastgate.dialects.serving import Column, Served, ServedResource
+from eastgate.dialects.serving import AGE, Column, Served, ServedResource, Status
 from eastgate.manifests.shapes import Record
 from eastgate.records import dataclass
+from eastgate.reports.invariants.shapes import CLUSTER_KIND
+from eastgate.reports.invariants.shapes import SERVED as STATED
 
 __all__ = ["Definition", "Readable", "Version", "readable", "served"]
+
+_HOLDS = Column("Holds", '.status.conditions[?(@.type=="Holds")].status')
+_REASON = Column("Reason", '.status.conditions[?(@.type=="Holds")].reason')
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +52,29 @@ class Readable:
 
 
 def served() -> list[Definition]:
-    """Return a definition of each kind that only Eastgate defines, with its versions in the order of its dialect."""
+    """Return a definition of each kind that only Eastgate defines, with its versions in the order of its dialect.
+
+    The kinds of statements come last.
+    """
     versions: dict[tuple[str, str], list[tuple[Kind[Any], Served]]] = {}
     for kind in registered().kinds:
         if kind.served is not None:
             versions.setdefault((kind.group, kind.kind), []).append((kind, kind.served))
-    return [_definition(of_kind) for of_kind in versions.values()]
+    return [*(_definition(of_kind) for of_kind in versions.values()), *_invariants()]
+
+
+def _invariants() -> Iterator[Definition]:
+    """Yield the definitions of statements about all requests, which are no policies."""
+    for kind, shape in STATED.items():
+        version = Version("v1alpha1", shape, (_HOLDS, _REASON, AGE))
+        yield Definition(
+            "eastgate.dev",
+            kind,
+            "cinv" if kind == CLUSTER_KIND else "inv",
+            kind == CLUSTER_KIND,
+            ServedResource(f"{kind.lower()}s", Status.CONDITIONS),
+            (version,),
+        )
 
 
 def _definition(versions: Sequence[tuple[Kind[Any], Served]]) -> Definition:

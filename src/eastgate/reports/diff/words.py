@@ -94,6 +94,8 @@ def unproven_text(unproven: Unproven) -> str:
             return f"{subject}: other tokens are accepted there, or its address is another; what it changes is unknown"
         case DoubtReason.HOST:
             return f"{subject}: its AuthConfig is another one now, has changed, or is on one side alone"
+        case DoubtReason.TIME:
+            return "there was no time left to compare the rest"
         case DoubtReason.LABELS:
             return f"pod:{subject}: policies select it by labels that only a cluster adds"
 

@@ -7,6 +7,7 @@ __all__ = [
     "BAD_IDENTITY",
     "BAD_PATH",
     "BAD_WORD",
+    "BEYOND_ITS_NAMESPACE",
     "FITS_NOTHING",
     "NAMES_NOTHING",
     "NO_CALLERS",
@@ -73,4 +74,10 @@ SELECTS_NOTHING = Code(
     "No workload of the manifests has the labels. The statement is about workloads that do not exist yet alone; most "
     "likely a label is misspelt.",
     Severity.WARNING,
+)
+BEYOND_ITS_NAMESPACE = Code(
+    "EG0320",
+    "an Invariant about another namespace",
+    "An Invariant with a namespace is about what is in that namespace. Write `to` without `namespaces` and with names "
+    "of that namespace; a ClusterInvariant, or in files an Invariant without a namespace, is about all of them.",
 )

@@ -14,7 +14,7 @@ from eastgate.reports.invariants import codes
 from eastgate.reports.invariants.future import Cover
 from eastgate.reports.invariants.model import Named, Statement
 
-__all__ = ["Covered", "covered", "covers_of", "find_missing", "select_workloads"]
+__all__ = ["Covered", "cover_destinations", "covered", "covers_of", "find_missing", "select_workloads"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,11 +95,15 @@ def covers_of(statement: Statement, world: World) -> list[Cover]:
 def covered(statement: Statement, reach: Reachability, imagined: Iterable[str] | None = None) -> Iterator[Covered]:
     """Yield the entrances that a statement is about; with `imagined`, those by which only these are reached."""
     new = frozenset(imagined or ())
-    return (place for place in _covered(statement, reach, new) if imagined is None or place.member in new)
+    places = cover_destinations(statement, reach.destinations, reach.authority.world, new)
+    return (place for place in places if imagined is None or place.member in new)
 
 
-def _covered(statement: Statement, reach: Reachability, new: frozenset[str]) -> Iterator[Covered]:
-    destinations, world = statement.destinations, reach.authority.world
+def cover_destinations(
+    statement: Statement, among: Iterable[Destination], world: World, new: frozenset[str] = frozenset()
+) -> Iterator[Covered]:
+    """Yield the entrances of some destinations that a statement is about; `new` are those that do not exist yet."""
+    destinations = statement.destinations
     selected: frozenset[str] = frozenset()
     if destinations.pods is not None:
         selected = select_workloads(world, destinations.namespaces, destinations.pods)
@@ -108,7 +112,7 @@ def _covered(statement: Statement, reach: Reachability, new: frozenset[str]) -> 
         DestinationKind.GATEWAY: {name.key for name in destinations.gateways},
         DestinationKind.BACKEND: {name.key for name in destinations.backends},
     }
-    for destination in reach.destinations:
+    for destination in among:
         if destination.kind is DestinationKind.POD:
             yield from _of_pods(statement, destination, selected, new, world)
             for service, pods in behind:

@@ -110,3 +110,13 @@ class Statement:
     external_auth: Mapping[str, str] = field(default_factory=dict)
     cites: str | None = None
     words: tuple[tuple[Question, Span], ...] = field(default=(), compare=False, repr=False)
+
+    @property
+    def breaks(self) -> bool:
+        """Return the verdict that breaks it: whether that is allow."""
+        return self.mode is not Quantifier.ALWAYS
+
+    @property
+    def is_about_named(self) -> bool:
+        """Return whether requests of the callers that it names break it; otherwise those of all others do."""
+        return self.mode is not Quantifier.ONLY

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import replace
 from itertools import islice
 
 from eastgate.api.authority import Authority
@@ -29,14 +30,15 @@ from eastgate.reports.invariants.callers import CallerTest, TooManyLabels
 from eastgate.reports.invariants.covering import Covered, covered, covers_of, find_missing, select_workloads
 from eastgate.reports.invariants.future import ImaginedPod, imagine
 from eastgate.reports.invariants.labels import TooManyLabellings
-from eastgate.reports.invariants.model import Quantifier, Statement
+from eastgate.reports.invariants.locating import field_path
+from eastgate.reports.invariants.model import Statement
 from eastgate.reports.invariants.requests import requests_at, spelled_path
 from eastgate.symbolic.simplify import both
 from eastgate.symbolic.witnesses import GaveUp
 from eastgate.unread import Callers as UnreadCallers
 from eastgate.unread import Handling, could_change, list_unconsidered
 
-__all__ = ["Counterexample", "StatementFinding", "StatementStanding", "prove"]
+__all__ = ["Counterexample", "StatementFinding", "StatementProof", "StatementStanding", "prove"]
 
 _MOST_CANDIDATES = 64  # requests to workloads that do not exist, of which the engine is asked one by one
 _TOO_MANY_LABELS = (
@@ -58,7 +60,8 @@ class Counterexample:
     """A request that breaks a statement, as the engine decides it.
 
     `imagined` is its destination, where that does not exist yet; `labels` are those of the caller's namespace, if that
-    does not. `lines` show the rule that decides, and `policies` are those of which one would have to change.
+    does not. `lines` show the rule that decides, `field` is its path in the policy, and `policies` are those of which
+    one would have to change.
     """
 
     question: Question
@@ -71,7 +74,8 @@ class Counterexample:
     lines: tuple[str, ...]
     policies: tuple[str, ...]
     imagined: ImaginedPod | None = None
-    labels: dict[str, str] = field(default_factory=dict)
+    labels: dict[str, str] = dataclasses.field(default_factory=dict)
+    field: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +93,7 @@ def prove(authority: Authority, statement: Statement) -> StatementFinding:
     missing = tuple(find_missing(statement, authority.world))
     if missing:
         return StatementFinding(StatementStanding.NOT_PROVEN, missing[0].message, diagnostics=missing)
-    proof = _Proof(authority, statement)
+    proof = StatementProof(authority, statement)
     diagnostics = tuple(_selecting_nothing(statement, authority))
     try:
         with no_collection():
@@ -128,16 +132,14 @@ class _WorldAnswers:
         self.reach = Reachability(authority, self.test.identities, self.test.namespaces)
 
 
-class _Proof:
+class StatementProof:
     """The search for a request that breaks a statement."""
 
     def __init__(self, authority: Authority, statement: Statement) -> None:
         self._authority = authority
         self._statement = statement
-        self._breaks = statement.mode is not Quantifier.ALWAYS  # the verdict that breaks it: allowed
-        self._meant = (
-            statement.mode is not Quantifier.ONLY
-        )  # whose requests break it: those of the callers that it names
+        self.breaks = statement.breaks
+        self.meant = statement.is_about_named
         self._is_about_something = False
         self._first_doubt: str | None = None
 
@@ -196,13 +198,13 @@ class _Proof:
 
     def _candidates(self, search: _WorldAnswers, places: Iterable[Covered]) -> Iterator[tuple[Covered, Witness]]:
         """Yield requests that break the statement by what was computed, of which the engine has to say the same."""
-        callers = search.test.choose(search.reach.callers, meant=self._meant)
+        callers = search.test.choose(search.reach.callers, meant=self.meant)
         for place in places:
             fitting = requests_at(self._statement, place.entrance)
             try:
                 for meant in callers:
                     where = both((fitting, meant.where))
-                    for witness in witnesses(search.reach, place.entrance, meant.callers, where, allowed=self._breaks):
+                    for witness in witnesses(search.reach, place.entrance, meant.callers, where, allowed=self.breaks):
                         yield place, witness
             except GaveUp:
                 self._doubt(f"there are too many cases to look at, at {place}")
@@ -213,21 +215,21 @@ class _Proof:
         self, search: _WorldAnswers, place: Covered, witness: Witness, imagined: ImaginedPod | None = None
     ) -> Counterexample | None:
         """Ask the engine about a request; None where it disagrees, or cannot tell."""
-        for question in self._questions(place, witness):
+        for question in self.questions(place, witness):
             try:
                 decision = self._authority.decide(question)
             except QuestionError as error:
                 self._doubt(f"{question} could not be decided: {error}")
                 continue
-            if decision.allowed is self._breaks or dict(decision.ways).get(place.member) is self._breaks:
-                labels = search.test.labels_for(witness.cell, meant=self._meant)
-                return self._counterexample(question, decision, imagined, labels or {})
+            if decision.allowed is self.breaks or dict(decision.ways).get(place.member) is self.breaks:
+                labels = search.test.labels_for(witness.cell, meant=self.meant)
+                return self.describe(question, decision, imagined, labels or {})
             asked = ", ".join(authorizers_in(place.entrance.layers))
             why = f"it depends on what {asked} answers" if asked else "it could not be shown by a request"
             self._doubt(f"{why}: {question}")
         return None
 
-    def _questions(self, place: Covered, witness: Witness) -> Iterator[Question]:
+    def questions(self, place: Covered, witness: Witness) -> Iterator[Question]:
         """Yield ways to ask about a request. Authorizers that are evaluated here answer by themselves."""
         domain = self._authority.settings.trust_domain
         question = question_of(
@@ -248,9 +250,10 @@ class _Proof:
         yield replace(question, to=f"service:{place.service}", port=place.service_port)
         yield replace(question, to=f"pod:{place.member}")
 
-    def _counterexample(
+    def describe(
         self, question: Question, decision: Decision, imagined: ImaginedPod | None, labels: Mapping[str, str]
     ) -> Counterexample:
+        """Return a question that breaks the statement, with what decides it."""
         span = decision.span
         return Counterexample(
             question,
@@ -264,7 +267,16 @@ class _Proof:
             tuple(self._to_change(decision)),
             imagined,
             {key: value for key, value in labels.items() if key != NAME_LABEL},
+            self._field(decision),
         )
+
+    def _field(self, decision: Decision) -> str | None:
+        """Return the path of the rule that decided in its policy."""
+        if decision.span is None or decision.policy is None:
+            return None
+        refs = (policy.ref for policy in self._authority.policies if str(policy.ref) == decision.policy)
+        documents = filter(None, map(self._authority.document_of, refs))
+        return next(filter(None, (field_path(document, decision.span) for document in documents)), None)
 
     def _to_change(self, decision: Decision) -> list[str]:
         """Return the policies of which one would have to change: who decided, or else who could have."""
@@ -290,7 +302,7 @@ class _Proof:
         if not authority.unread_objects.objects or authority.unread in (Handling.WARN, Handling.IGNORE):
             return None
         unconsidered = authority.unread_objects.about(points, UnreadCallers(anybody=True), world)
-        if not could_change(unconsidered, allowed=not self._breaks):
+        if not could_change(unconsidered, allowed=not self.breaks):
             return None
         lines = "; ".join(list_unconsidered(unconsidered))
         return f"what is not read could change it: {lines} (write unread: ignore to do without)"

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from eastgate.cluster.objects import NAME_LABEL
 from eastgate.cluster.question import Question
 from eastgate.cluster.resources import selector_of
 from eastgate.diagnostics.spans import Span
+from eastgate.ir.labels import Selector
 from eastgate.ir.spiffe import SCHEME
 from eastgate.manifests import Node
 from eastgate.reports.invariants.model import (
@@ -24,15 +26,15 @@ from eastgate.reports.invariants.model import (
 __all__ = ["statement_of"]
 
 
-def statement_of(spec: Node, external_auth: Mapping[str, str]) -> Statement:
-    """Return the statement of a checked spec."""
+def statement_of(spec: Node, external_auth: Mapping[str, str], namespace: str | None = None) -> Statement:
+    """Return the statement of a checked spec; one of a namespace is about nothing outside of it."""
     mode = next(mode for mode in Quantifier if mode in spec)
     node = spec[mode]
     existing_only, cites = spec.get("existingOnly"), spec.get("cites")
     return Statement(
         mode,
         _callers(node["from"]),
-        _destinations(node["to"]),
+        _destinations(node["to"], namespace),
         _requests(node),
         spec.key_span(mode),
         existing_only is not None and existing_only.value is True,
@@ -87,12 +89,12 @@ def _group(node: Node) -> CallerGroup:
     )
 
 
-def _destinations(node: Node) -> DestinationSelector:
+def _destinations(node: Node, namespace: str | None) -> DestinationSelector:
     pods, namespaces = node.get("pods"), node.get("namespaces")
     at = pods or namespaces or node
     return DestinationSelector(
         selector_of(pods) if pods is not None or namespaces is not None else None,
-        selector_of(namespaces),
+        selector_of(namespaces) if namespace is None else Selector.of({NAME_LABEL: namespace}),
         _named(node, "services"),
         _named(node, "gateways"),
         _named(node, "backends"),

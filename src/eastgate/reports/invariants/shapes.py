@@ -5,20 +5,44 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from eastgate.cluster.names import dns_label_problem, dns_subdomain_problem
-from eastgate.cluster.resources import label_selector
+from eastgate.cluster.resources import label_selector, resource
 from eastgate.ir.hosts import comparable_host, is_host
 from eastgate.ir.paths import path_problem
 from eastgate.ir.spiffe import SCHEME, spiffe_problem, trust_domain_problem
 from eastgate.manifests import Node
-from eastgate.manifests.shapes import Check, Field, Flag, ListOf, Record, Text, Whole, enumerated, quoted
+from eastgate.manifests.shapes import (
+    Check,
+    Choice,
+    Field,
+    Flag,
+    ListOf,
+    Record,
+    Text,
+    Whole,
+    constraint,
+    enumerated,
+    quoted,
+)
 from eastgate.mcp.messages import NAMED
 from eastgate.regexes import regex
 from eastgate.reports.invariants import codes
 from eastgate.reports.invariants.model import ALL_ACCOUNTS, Quantifier
 
-__all__ = ["KIND", "STATEMENT_FIELDS", "exactly_one_statement"]
+__all__ = [
+    "CLUSTER_KIND",
+    "KIND",
+    "KINDS",
+    "ON_NOT_PROVEN",
+    "SERVED",
+    "STATEMENT_FIELDS",
+    "check_namespace",
+    "exactly_one_statement",
+]
 
 KIND = "Invariant"
+CLUSTER_KIND = "ClusterInvariant"
+KINDS = (KIND, CLUSTER_KIND)
+ON_NOT_PROVEN = ("Warn", "Refuse")
 _METHOD = regex(r"[A-Z][A-Z0-9_-]*")
 _TOOL = regex(r"[^\s*]+\*?")
 _MCP_METHOD = regex(r"[a-z][A-Za-z0-9_]*(/[A-Za-z0-9_]+)*")
@@ -206,12 +230,16 @@ _statement: Record[None] = Record(
 )
 
 STATEMENT_FIELDS: dict[str, Field[None]] = {
-    **{mode: Field(_statement) for mode in Quantifier},
-    "existingOnly": Field(Flag()),
-    "cites": Field(Text()),
+    **{mode.value: Field(_statement) for mode in Quantifier},
+    "existingOnly": Field(Flag(), about="Whether workloads that do not exist yet are left out."),
+    "cites": Field(Text(), about="What the statement follows from, to be shown where it fails."),
+    "onNotProven": Field(
+        Choice(ON_NOT_PROVEN), about="What becomes of a change after which nobody can tell whether it holds."
+    ),
 }
 
 
+@constraint(oneOf=[{"required": [mode.value]} for mode in Quantifier])
 def exactly_one_statement(node: Node, to: Check[None]) -> None:
     """Demand that a spec has one of the statements, and no other."""
     given = [mode for mode in Quantifier if mode in node]
@@ -224,3 +252,35 @@ def exactly_one_statement(node: Node, to: Check[None]) -> None:
     for mode in given[1:]:
         message = f"an {KIND} has one of {words}, and this has `{given[0]}` too"
         to.report(codes.ONE_STATEMENT, message, node.key_span(mode), help="write a document for each statement")
+
+
+def check_namespace(node: Node, to: Check[None]) -> None:
+    """Demand that an Invariant with a namespace is about nothing outside of it."""
+    namespace = node.nearest("metadata", "namespace")
+    if "metadata" not in node or "namespace" not in node["metadata"] or not isinstance(namespace.value, str):
+        return
+    for mode in Quantifier:
+        meant = node.nearest("spec", mode, "to")
+        if not isinstance(meant.value, dict):
+            continue
+        if "namespaces" in meant:
+            message = f"this is about the pods of namespace {namespace.value}"
+            way_out = f"leave it out, or write a {CLUSTER_KIND}"
+            to.report(codes.BEYOND_ITS_NAMESPACE, message, meant.key_span("namespaces"), help=way_out)
+        for field in _NAMING:
+            for name in meant.get(field) or ():
+                if isinstance(name.value, str) and name.value.partition("/")[0] != namespace.value:
+                    message = f"{quoted(name.value)} is not in namespace {namespace.value}"
+                    way_out = f"name what is in {namespace.value}, or write a {CLUSTER_KIND}"
+                    to.report(codes.BEYOND_ITS_NAMESPACE, message, name, help=way_out)
+
+
+_STATED = Record("spec", STATEMENT_FIELDS, rules=(exactly_one_statement,))
+
+SERVED: dict[str, Record[None]] = {
+    KIND: resource(KIND, _STATED, about="A statement about all requests to what is in a namespace."),
+    CLUSTER_KIND: resource(
+        CLUSTER_KIND, _STATED, cluster_scoped=True, about="A statement about all requests to what is in a cluster."
+    ),
+}
+"""The shapes of the objects of a cluster. They have no manifests to be read: what is in the cluster is meant."""

@@ -16,6 +16,8 @@ from eastgate.regexes import regex
 from eastgate.reports.invariants.model import Quantifier
 from eastgate.reports.invariants.read import statement_of
 from eastgate.reports.invariants.shapes import KIND as INVARIANT
+from eastgate.reports.invariants.shapes import KINDS as INVARIANTS
+from eastgate.reports.invariants.shapes import check_namespace
 from eastgate.reports.tables.model import Case, Rejection, Table
 from eastgate.reports.tables.shapes import API_VERSION, KIND, SHAPES
 from eastgate.settings import BAD_SETTING, Settings, SettingsError
@@ -104,6 +106,8 @@ def _table(node: Node, file: Path, base: Settings, bounds: Bounds, handling: Han
     diagnostics = Reporter()
     kind = _meant_kind(node) or KIND
     check(SHAPES[kind], node, Check(diagnostics, None))
+    if kind in INVARIANTS:
+        check_namespace(node, Check(diagnostics, None))
     if "kind" not in node or node["kind"].value != kind:
         span = node.nearest("kind").span if "kind" in node else next(iter(node.keys.values()), node).span
         what = "cases" if kind == KIND else "a statement"
@@ -143,7 +147,7 @@ def _table(node: Node, file: Path, base: Settings, bounds: Bounds, handling: Han
         ),
         bounds=bounds,
         unread=Handling(handling_text) if (handling_text := _text(spec, "unread")) is not None else handling,
-        statement=statement_of(spec, given) if kind == INVARIANT else None,
+        statement=statement_of(spec, given, _text(node["metadata"], "namespace")) if kind in INVARIANTS else None,
     )
 
 

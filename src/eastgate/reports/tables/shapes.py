@@ -90,10 +90,13 @@ _DECISION_TEST: Record[None] = resource(
     ),
 )
 
-_INVARIANT: Record[None] = resource(
-    invariants.KIND,
-    Record("spec", {**_READING, **invariants.STATEMENT_FIELDS}, rules=(invariants.exactly_one_statement,)),
+_STATED: Record[None] = Record(
+    "spec", {**_READING, **invariants.STATEMENT_FIELDS}, rules=(invariants.exactly_one_statement,)
 )
 
-SHAPES: dict[str, Record[None]] = {KIND: _DECISION_TEST, invariants.KIND: _INVARIANT}
+SHAPES: dict[str, Record[None]] = {
+    KIND: _DECISION_TEST,
+    invariants.KIND: resource(invariants.KIND, _STATED),
+    invariants.CLUSTER_KIND: resource(invariants.CLUSTER_KIND, _STATED, cluster_scoped=True),
+}
 """The shape of each kind of document that is run."""

@@ -85,5 +85,6 @@ DIALECT: Dialect[Policy] = Dialect(
     lint=_lint,
     examine=examine,
     status=conditions,
+    refusal=("Available", "Error"),
     bystanders=frozenset({(GROUP, "RateLimitPolicy")}),
 )

@@ -1,0 +1,79 @@
+"""`bootstrap`: the configuration of an Envoy that people run themselves, for the control plane in their cluster."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from eastgate.cli.output import emit, emit_json
+from eastgate.diagnostics.printable import printable
+
+if TYPE_CHECKING:
+    from eastgate.envoy.config.pod_bootstrap import ControlPlane
+
+__all__ = ["bootstrap", "control_plane_of"]
+
+_LAST_PORT = 65535
+
+
+def control_plane_of(address: str | None, name: str | None = None) -> ControlPlane:
+    """Read an address as `HOST:PORT`; without one, it is that of the Service in the cluster."""
+    from eastgate.envoy.config.pod_bootstrap import ControlPlane
+
+    if address is None:
+        return ControlPlane(name=name)
+    host, colon, port = address.rpartition(":")
+    if not colon or not host or not (port.isascii() and port.isdigit() and 0 < int(port) <= _LAST_PORT):
+        raise click.BadParameter(printable(f"{address} is no HOST:PORT"))
+    return ControlPlane(host.strip("[]"), int(port), name)
+
+
+def _key(_context: click.Context, _option: click.Parameter, value: str | None) -> str | None:
+    if value is not None and (value.count("/") != 1 or not all(value.split("/"))):
+        raise click.BadParameter("write <namespace>/<name>")
+    return value
+
+
+@click.command(epilog="Exits with 0.")
+@click.option("--node", required=True, metavar="NAMESPACE/POD", callback=_key, help="The pod that the Envoy runs in.")
+@click.option("--gateway", metavar="NAMESPACE/NAME", callback=_key, help="The Gateway that it is a proxy of.")
+@click.option("--control-plane", metavar="HOST:PORT", help="Where the control plane is.")
+@click.option("--server-name", metavar="NAME", help="What its certificate must be for; by default, the host.")
+@click.option("--token", metavar="FILE", help="The token of the pod's service account, with the audience eastgate.")
+@click.option("--ca", metavar="FILE", help="The CA of the control plane.")
+@click.option(
+    "--sources", metavar="FOLDER", help="A folder with token.json and trust.json, which are printed with -o all."
+)
+@click.option("--admin", metavar="SOCKET", help="A socket for Envoy's admin interface; by default there is none.")
+@click.option("-o", "--output", type=click.Choice(["yaml", "json", "all"]), default="yaml", show_default=True)
+def bootstrap(
+    node: str,
+    gateway: str | None,
+    control_plane: str | None,
+    server_name: str | None,
+    token: str | None,
+    ca: str | None,
+    sources: str | None,
+    admin: str | None,
+    output: str,
+) -> None:
+    """Print the bootstrap of an Envoy that gets everything else from the control plane in the cluster."""
+    from eastgate.convert.render import as_yaml
+    from eastgate.envoy.config.pod_bootstrap import ProxyFiles, pod_bootstrap, secret_sources
+
+    usual = ProxyFiles()
+    files = ProxyFiles(token or usual.token, ca or usual.ca, sources or usual.sources, admin)
+    pod = node.rpartition("/")[2]
+    plain = pod_bootstrap(
+        control_plane_of(control_plane, server_name),
+        files,
+        node=node if gateway is None else f"gateway:{gateway}/{pod}",
+        address="127.0.0.1",
+    )
+    if output == "all":
+        emit_json({"bootstrap.json": plain, **secret_sources(files)})
+    elif output == "json":
+        emit_json(plain)
+    else:
+        emit(as_yaml([plain]))

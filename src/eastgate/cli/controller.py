@@ -1,0 +1,131 @@
+"""`controller`: Eastgate in a cluster, as one replica of a Deployment."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import socket
+from typing import NoReturn
+
+import click
+
+from eastgate.cli.options import settings_from, with_default_namespace
+from eastgate.cli.output import UNDECIDED, fail
+from eastgate.diagnostics import Diagnostic
+from eastgate.settings import Settings
+
+__all__ = ["controller"]
+
+_EPILOG = "SIGTERM and Ctrl-C end it and exit with 0; 2 if it could not be started."
+_port = click.IntRange(0, 65535)
+
+
+@click.command(epilog=_EPILOG)
+@click.option("--kubeconfig", type=click.Path(), metavar="FILE", help="By default the account of its pod.")
+@click.option("--context", metavar="NAME", help="The context of the kubeconfig.")
+@click.option("-n", "--namespace", default="eastgate-system", show_default=True, help="The namespace that it runs in.")
+@click.option("--replica", envvar="POD_NAME", metavar="NAME", help="Its name among all replicas: that of its pod.")
+@click.option("--host", default="0.0.0.0", show_default=True, help="The address to listen on.")  # noqa: S104 - a pod
+@click.option("--xds-port", type=_port, default=15010, show_default=True, help="Configuration of proxies.")
+@click.option("--authorizer-port", type=_port, default=15011, show_default=True, help="Decisions for gateways.")
+@click.option("--tools-port", type=_port, default=15012, show_default=True, help="Lists of tools for gateways.")
+@click.option("--peers-port", type=_port, default=15013, show_default=True, help="Other replicas.")
+@click.option("--webhook-port", type=_port, default=9443, show_default=True, help="Admission and conversion.")
+@click.option("--http-port", type=_port, default=8080, show_default=True, help="/healthz, /readyz, /metrics.")
+@click.option("--no-webhooks", is_flag=True, help="Answer no webhooks.")
+@click.option(
+    "--native",
+    type=click.Choice(["istio", "linkerd"]),
+    help="Write the policies of this mesh for those of GEP-3779, and leave its proxies as they are.",
+)
+@click.option(
+    "--lease-duration",
+    type=click.FloatRange(1.0),
+    default=15.0,
+    show_default=True,
+    help="Seconds after which a leader that is not heard of is replaced.",
+)
+@click.option("--proxy-image", metavar="IMAGE", help="The image of sidecars and gateways.")
+@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="A setting, such as denyOnly=allow.")
+@click.option("--config", type=click.Path(dir_okay=False), help="A file with settings.")
+@click.option(
+    "--log-format", type=click.Choice(["json", "text"]), default="json", show_default=True, help="Form of the log."
+)
+@click.option("-v", "--verbose", is_flag=True, help="Log everything.")
+def controller(
+    kubeconfig: str | None,
+    context: str | None,
+    namespace: str,
+    replica: str | None,
+    host: str,
+    xds_port: int,
+    authorizer_port: int,
+    tools_port: int,
+    peers_port: int,
+    webhook_port: int,
+    http_port: int,
+    no_webhooks: bool,
+    native: str | None,
+    lease_duration: float,
+    proxy_image: str | None,
+    settings: tuple[str, ...],
+    config: str | None,
+    log_format: str,
+    verbose: bool,
+) -> None:
+    """Watch a cluster, decide, enforce, and say in status what is in force."""
+    from dataclasses import replace
+
+    from eastgate.controller.election import ElectionTimes
+    from eastgate.controller.logs import configure_logs
+    from eastgate.controller.options import ControllerOptions, ListeningPorts
+    from eastgate.envoy.config.pod_bootstrap import ControlPlane
+    from eastgate.injection import InjectionOptions
+    from eastgate.native import NativeMesh
+
+    configure_logs(log_format, logging.DEBUG if verbose else logging.INFO)
+    injection = InjectionOptions(control_plane=ControlPlane(f"eastgate.{namespace}.svc", xds_port))
+    if proxy_image is not None:
+        injection = replace(injection, proxy_image=proxy_image, redirect_image=proxy_image)
+    options = ControllerOptions(
+        replica or socket.gethostname(),
+        namespace,
+        host,
+        ListeningPorts(xds_port, authorizer_port, tools_port, peers_port, webhook_port, http_port),
+        NativeMesh(native) if native is not None else None,
+        webhooks=not no_webhooks,
+        injection=injection,
+        election=ElectionTimes.of_lease(lease_duration),
+    )
+    chosen = settings_from(with_default_namespace(settings, None), config, "text")
+    _run(kubeconfig, context, chosen, options)
+
+
+def _run(kubeconfig: str | os.PathLike[str] | None, context: str | None, settings: Settings, options: object) -> None:
+    from eastgate.controller.controller import run_controller
+    from eastgate.controller.options import ControllerOptions
+    from eastgate.kubernetes import ApiError, KubeconfigError, UnreachableError, connect
+
+    assert isinstance(options, ControllerOptions)  # noqa: S101 - made by the command
+
+    async def run() -> None:
+        stopping = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, stopping.set)
+        async with connect(kubeconfig, context, agent="eastgate-controller") as connection:
+            await run_controller(connection, settings, options, stopping)
+
+    try:
+        asyncio.run(run())
+    except (KubeconfigError, UnreachableError, ApiError, OSError, ValueError) as error:
+        _stop(error)
+
+
+def _stop(error: Exception) -> NoReturn:
+    from eastgate.source.codes import NO_CLUSTER
+
+    fail([Diagnostic(NO_CLUSTER, f"the controller could not be started: {error}")], "text")
+    raise SystemExit(UNDECIDED)

@@ -1,0 +1,59 @@
+"""`inject`: manifests of pods, and of what makes pods, with the sidecar in them."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from eastgate.cli.output import UNDECIDED, emit, fail, say
+from eastgate.diagnostics.printable import printable
+
+__all__ = ["inject"]
+
+
+@click.command(epilog="Exits with 0, or with 2 if a manifest cannot be read, or a pod cannot have a sidecar.")
+@click.option(
+    "-f", "--filename", "files", multiple=True, required=True, help="A file, a folder, or - ; may be repeated."
+)
+@click.option("--proxy-image", metavar="IMAGE", help="The image with Envoy.")
+@click.option("--redirect-image", metavar="IMAGE", help="The image with iptables; by default the same.")
+@click.option("--control-plane", metavar="HOST:PORT", help="Where proxies reach the control plane.")
+@click.option("-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", show_default=True)
+def inject(
+    files: tuple[str, ...], proxy_image: str | None, redirect_image: str | None, control_plane: str | None, output: str
+) -> None:
+    """Print manifests with the sidecar in their pods, as the cluster's webhook would make them."""
+    from dataclasses import replace
+
+    from eastgate.cli.bootstrap import control_plane_of
+    from eastgate.convert.render import as_json, as_yaml
+    from eastgate.injection import InjectionOptions, InjectionRefused, inject_manifest
+    from eastgate.manifests import read
+    from eastgate.manifests.document import content_of
+
+    options = InjectionOptions()
+    options = replace(
+        options,
+        proxy_image=proxy_image or options.proxy_image,
+        redirect_image=redirect_image or proxy_image or options.redirect_image,
+        control_plane=control_plane_of(control_plane),
+    )
+    reading = read(files, positioned=lambda *_: False, stdin=sys.stdin.buffer)
+    if reading.reporter.errors:
+        fail(reading.reporter, output)
+    manifests, refused = [], False
+    for document in reading.documents:
+        named = printable(f"{document.kind} {document.name}")
+        try:
+            manifest, warnings = inject_manifest(dict(content_of(document) or {}), options)  # type: ignore[arg-type]
+        except InjectionRefused as error:
+            say(f"error: {named}: {printable(str(error))}", err=True)
+            refused = True
+            continue
+        for warning in warnings:
+            say(f"warning: {named}: {printable(warning)}", err=True)
+        manifests.append(manifest)
+    if refused:
+        sys.exit(UNDECIDED)
+    emit(as_json(manifests) if output == "json" else as_yaml(manifests))

@@ -1,0 +1,102 @@
+"""Conditions of Kubernetes objects: those that we want, merged into those that are there.
+
+Merging changes nothing that need not change: a caller that compares the result with what it gave sees whether there is
+anything to write.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from eastgate.records import dataclass
+
+__all__ = ["ConditionStatus", "StatusCondition", "find_condition", "is_outdated", "merge_conditions", "timestamp"]
+
+_LONGEST_MESSAGE = 32768  # of metav1.Condition
+
+
+class ConditionStatus(enum.StrEnum):
+    """The status of a condition, as it is written."""
+
+    TRUE = "True"
+    FALSE = "False"
+    UNKNOWN = "Unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class StatusCondition:
+    """A condition that an object should have. When it changed last is known only beside the one that it replaces."""
+
+    type: str
+    status: ConditionStatus
+    reason: str
+    message: str = ""
+
+    @classmethod
+    def true(cls, type_: str, reason: str, message: str = "") -> StatusCondition:
+        """Return a condition that holds."""
+        return cls(type_, ConditionStatus.TRUE, reason, message)
+
+    @classmethod
+    def false(cls, type_: str, reason: str, message: str = "") -> StatusCondition:
+        """Return a condition that does not hold."""
+        return cls(type_, ConditionStatus.FALSE, reason, message)
+
+    @classmethod
+    def unknown(cls, type_: str, reason: str, message: str = "") -> StatusCondition:
+        """Return a condition of which nobody knows whether it holds."""
+        return cls(type_, ConditionStatus.UNKNOWN, reason, message)
+
+
+def merge_conditions(
+    existing: Sequence[Mapping[str, Any]] | None,
+    wanted: Iterable[StatusCondition],
+    generation: int,
+    now: str,
+    ours: Collection[str] = (),
+) -> list[dict[str, Any]]:
+    """Return the existing conditions with the wanted ones among them; equal to the existing ones if nothing changes.
+
+    Conditions of other types stay as they are, except those of the types in `ours`: these go where they are not wanted.
+    `lastTransitionTime` becomes `now` only where the status of a condition changes.
+    """
+    conditions = {condition.type: condition for condition in wanted}
+    merged = [
+        _written(conditions.pop(type_), generation, now, entry) if type_ in conditions else dict(entry)
+        for entry in existing or ()
+        if (type_ := entry.get("type")) in conditions or type_ not in ours
+    ]
+    return merged + [_written(condition, generation, now, {}) for condition in conditions.values()]
+
+
+def _written(condition: StatusCondition, generation: int, now: str, before: Mapping[str, Any]) -> dict[str, Any]:
+    unchanged = before.get("status") == condition.status and before.get("lastTransitionTime")
+    return {
+        "type": condition.type,
+        "status": condition.status.value,
+        "reason": condition.reason,
+        "message": condition.message[:_LONGEST_MESSAGE],
+        "observedGeneration": generation,
+        "lastTransitionTime": before["lastTransitionTime"] if unchanged else now,
+    }
+
+
+def find_condition(conditions: Sequence[Mapping[str, Any]] | None, type_: str) -> Mapping[str, Any] | None:
+    """Return the condition of a type."""
+    return next((condition for condition in conditions or () if condition.get("type") == type_), None)
+
+
+def is_outdated(existing: Sequence[Mapping[str, Any]] | None, generation: int, types: Collection[str]) -> bool:
+    """Tell whether a status of some later generation is there already, so that ours must not be written over it."""
+    return any(
+        condition.get("type") in types and int(condition.get("observedGeneration") or 0) > generation
+        for condition in existing or ()
+    )
+
+
+def timestamp(moment: datetime) -> str:
+    """Return a moment as Kubernetes writes it."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

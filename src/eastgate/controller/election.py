@@ -1,0 +1,164 @@
+"""Leader election: of several replicas one writes, by a Lease that it renews.
+
+As Kubernetes' own controllers do it. Clocks are not compared: a Lease has run out when it was not seen to change for as
+long as it says. Who cannot renew in time stops leading before anybody else can begin.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+import time
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from eastgate.kubernetes import ApiError, Connection, JsonObject, Resource, UnreachableError
+from eastgate.records import dataclass
+
+__all__ = ["LEASES", "Election", "ElectionTimes"]
+
+LEASES: Final = Resource("coordination.k8s.io", "v1", "leases", "Lease")
+
+
+@dataclass(frozen=True, slots=True)
+class ElectionTimes:
+    """Seconds: for which a Lease holds, within which its holder must renew it, and between tries."""
+
+    lease: float = 15.0
+    renew: float = 10.0
+    retry: float = 2.0
+
+    @classmethod
+    def of_lease(cls, seconds: float) -> ElectionTimes:
+        """Return the times that go with a Lease for so many seconds."""
+        return cls(seconds, seconds * 2 / 3, seconds * 2 / 15)
+
+
+class Election:
+    """Takes part in an election. `identity` tells replicas apart."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        namespace: str,
+        identity: str,
+        *,
+        name: str = "eastgate",
+        times: ElectionTimes | None = None,
+        on_trouble: Callable[[str, Exception], None] = lambda _what, _error: None,
+    ) -> None:
+        self._connection = connection
+        self._namespace = namespace
+        self._name = name
+        self.identity = identity
+        self._times = times or ElectionTimes()
+        self._on_trouble = on_trouble
+        self._seen: JsonObject = {}  # the Lease as it last was
+        self._seen_at = 0.0  # when it was seen to change, by the monotonic clock
+        self.leads = False
+        self.leader: str | None = None
+
+    async def run(self, lead: Callable[[], Awaitable[None]]) -> None:
+        """Take part until cancelled: whenever this replica is elected, `lead` runs, and is cancelled when it is not."""
+        try:
+            while True:
+                await self._wait_until_elected()
+                await self._lead(lead)
+        finally:
+            await self._release()
+
+    async def _wait_until_elected(self) -> None:
+        while not await self._try():
+            await asyncio.sleep(self._times.retry * random.uniform(1.0, 1.2))  # noqa: S311 - no secret
+
+    async def _lead(self, lead: Callable[[], Awaitable[None]]) -> None:
+        self.leads = True
+        leading = asyncio.ensure_future(lead())
+        renewing = asyncio.create_task(self._renew())
+        try:
+            await asyncio.wait([leading, renewing], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            self.leads = False
+            for task in (leading, renewing):
+                task.cancel()
+            await asyncio.wait([leading, renewing])
+        if not leading.cancelled() and (error := leading.exception()) is not None:
+            self._on_trouble("leading", error if isinstance(error, Exception) else RuntimeError(str(error)))
+            await asyncio.sleep(self._times.retry)
+
+    async def _renew(self) -> None:
+        """Renew until that fails for too long."""
+        renewed = time.monotonic()
+        while time.monotonic() - renewed < self._times.renew:
+            await asyncio.sleep(self._times.retry)
+            left = self._times.renew - (time.monotonic() - renewed)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(max(left, 0.01)):
+                    renewed = time.monotonic() if await self._try() else renewed
+            if self.leader != self.identity:
+                return
+
+    async def _try(self) -> bool:
+        """Take or renew the Lease; return whether it is ours."""
+        try:
+            lease = await self._get()
+            self._observe(lease)
+            spec = lease.get("spec") or {}
+            holder = spec.get("holderIdentity") or None
+            if holder not in (None, self.identity) and not self._has_run_out(spec):
+                return False
+            written = await self._write(lease, spec, holder)
+        except (ApiError, UnreachableError) as error:
+            if not (isinstance(error, ApiError) and error.is_conflict):
+                self._on_trouble("the election of a leader", error)
+            return False
+        self._observe(written)
+        return True
+
+    async def _get(self) -> JsonObject:
+        try:
+            return await self._connection.get(LEASES, self._name, self._namespace)
+        except ApiError as error:
+            if not error.is_missing:
+                raise
+        empty = {
+            "apiVersion": LEASES.api_version,
+            "kind": LEASES.kind,
+            "metadata": {"name": self._name, "namespace": self._namespace},
+        }
+        return await self._connection.create(LEASES, empty)
+
+    async def _write(self, lease: JsonObject, spec: dict[str, Any], holder: str | None) -> JsonObject:
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        ours = {
+            "holderIdentity": self.identity,
+            "leaseDurationSeconds": max(1, round(self._times.lease)),
+            "renewTime": now,
+            "acquireTime": spec.get("acquireTime") if holder == self.identity else now,
+            "leaseTransitions": (spec.get("leaseTransitions") or 0) + (holder != self.identity),
+        }
+        return await self._connection.replace(LEASES, {**lease, "spec": {**spec, **ours}})
+
+    def _observe(self, lease: JsonObject) -> None:
+        spec = lease.get("spec") or {}
+        if spec != self._seen:
+            self._seen, self._seen_at = spec, time.monotonic()
+        self.leader = spec.get("holderIdentity") or None
+
+    def _has_run_out(self, spec: dict[str, Any]) -> bool:
+        seconds = spec.get("leaseDurationSeconds") or self._times.lease
+        return time.monotonic() - self._seen_at > seconds
+
+    async def _release(self) -> None:
+        """Let the next begin at once."""
+        if self.leader != self.identity:
+            return
+        with contextlib.suppress(ApiError, UnreachableError, TimeoutError):
+            async with asyncio.timeout(self._times.retry):
+                lease = await self._connection.get(LEASES, self._name, self._namespace)
+                spec = lease.get("spec") or {}
+                if spec.get("holderIdentity") == self.identity:
+                    free = {**spec, "holderIdentity": "", "leaseDurationSeconds": 1}
+                    await self._connection.replace(LEASES, {**lease, "spec": free})

@@ -1,0 +1,153 @@
+"""The pods of a Gateway: an Envoy, and nothing that it does not need."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import field
+from typing import Any, Final
+
+from eastgate.controller.gateways.names import READINESS_PORT, selector_of
+from eastgate.controller.gateways.parameters import GatewayParameters
+from eastgate.records import dataclass
+
+__all__ = ["ProxySetup", "pod_spec"]
+
+_USER: Final = 1337
+_TOKEN_SECONDS: Final = 3600
+_BEYOND_DRAIN: Final = 10  # seconds that an Envoy has to stop, after the drain
+_SOURCE_ANNOTATION: Final = "eastgate.dev/source-"
+
+
+@dataclass(frozen=True, slots=True)
+class ProxySetup:
+    """What every proxy of a Gateway starts with.
+
+    `bootstrap` is the configuration of its Envoy, without the id of the node, which the command line gives. `sources`
+    are small files that the bootstrap refers to, by name, as JSON; they hold no secrets. The rest are the folders in
+    which it expects its files.
+    """
+
+    bootstrap: Mapping[str, Any] = field(hash=False)
+    sources: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    token_folder: str = "/var/run/secrets/eastgate"  # noqa: S105 - a path
+    ca_folder: str = "/var/run/eastgate/ca"
+    admin_folder: str = "/var/run/eastgate/admin"
+    sources_folder: str = "/etc/eastgate"
+    ca_config_map: str = "eastgate-ca"
+    audience: str = "eastgate"
+    readiness_path: str = "/healthz/ready"
+
+    @property
+    def annotations(self) -> dict[str, str]:
+        """Return the annotations of a pod that its files come from."""
+        return {_SOURCE_ANNOTATION + name: _json(content) for name, content in sorted(self.sources.items())}
+
+
+def pod_spec(namespace: str, name: str, setup: ProxySetup, parameters: GatewayParameters) -> dict[str, Any]:
+    """Return the specification of a pod of a Gateway.
+
+    Its listeners have the ports that the Gateway says, which the sysctl lets a user other than root open.
+    """
+    spec: dict[str, Any] = {
+        "serviceAccountName": name,
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,
+        "terminationGracePeriodSeconds": parameters.drain_seconds + _BEYOND_DRAIN,
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": _USER,
+            "runAsGroup": _USER,
+            "fsGroup": _USER,
+            "seccompProfile": {"type": "RuntimeDefault"},
+            "sysctls": [{"name": "net.ipv4.ip_unprivileged_port_start", "value": "0"}],
+        },
+        "topologySpreadConstraints": [
+            {
+                "maxSkew": 1,
+                "topologyKey": key,
+                "whenUnsatisfiable": "ScheduleAnyway",
+                "labelSelector": {"matchLabels": selector_of(name)},
+            }
+            for key in ("topology.kubernetes.io/zone", "kubernetes.io/hostname")
+        ],
+        "containers": [_container(namespace, name, setup, parameters)],
+        "volumes": _volumes(setup),
+    }
+    if parameters.priority_class is not None:
+        spec["priorityClassName"] = parameters.priority_class
+    return spec
+
+
+def _volumes(setup: ProxySetup) -> list[dict[str, Any]]:
+    token = {"audience": setup.audience, "expirationSeconds": _TOKEN_SECONDS, "path": "token"}
+    sources = [
+        {"path": name, "fieldRef": {"apiVersion": "v1", "fieldPath": f"metadata.annotations['{annotation}']"}}
+        for name, annotation in zip(sorted(setup.sources), setup.annotations, strict=True)
+    ]
+    return [
+        {"name": "token", "projected": {"defaultMode": 0o440, "sources": [{"serviceAccountToken": token}]}},
+        {"name": "ca", "configMap": {"name": setup.ca_config_map, "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
+        {"name": "admin", "emptyDir": {"medium": "Memory", "sizeLimit": "1Mi"}},
+        *([{"name": "sources", "downwardAPI": {"items": sources}}] if sources else []),
+    ]
+
+
+def _mounts(setup: ProxySetup) -> list[dict[str, Any]]:
+    return [
+        {"name": "token", "mountPath": setup.token_folder, "readOnly": True},
+        {"name": "ca", "mountPath": setup.ca_folder, "readOnly": True},
+        {"name": "admin", "mountPath": setup.admin_folder},
+        *([{"name": "sources", "mountPath": setup.sources_folder, "readOnly": True}] if setup.sources else []),
+    ]
+
+
+def _container(namespace: str, name: str, setup: ProxySetup, parameters: GatewayParameters) -> dict[str, Any]:
+    ready = {"path": setup.readiness_path, "port": READINESS_PORT}
+    container: dict[str, Any] = {
+        "name": "envoy",
+        "image": parameters.image,
+        "imagePullPolicy": parameters.image_pull_policy,
+        "command": ["envoy"],
+        "args": [
+            *("--disable-hot-restart", "--reject-unknown-dynamic-fields"),
+            *("--concurrency", str(parameters.concurrency), "--log-level", parameters.log_level),
+            *("--drain-time-s", "0", "--drain-strategy", "immediate"),  # revoked callers are cut off at once
+            *("--service-cluster", "eastgate", "--service-node", f"gateway:{namespace}/{name}/$(POD_NAME)"),
+            *("--config-yaml", _literal(_json(setup.bootstrap))),
+        ],
+        "env": [{"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}],
+        "ports": [{"name": "readiness", "containerPort": READINESS_PORT, "protocol": "TCP"}],
+        "startupProbe": {"httpGet": ready, "periodSeconds": 1, "timeoutSeconds": 3, "failureThreshold": 600},
+        "readinessProbe": {"httpGet": ready, "periodSeconds": 5, "timeoutSeconds": 3, "failureThreshold": 2},
+        "resources": _resources(parameters),
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "privileged": False,
+            "readOnlyRootFilesystem": True,
+            "runAsNonRoot": True,
+            "capabilities": {"drop": ["ALL"]},
+        },
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "volumeMounts": _mounts(setup),
+    }
+    if parameters.drain_seconds:
+        # The pod is no endpoint of the Service any more, and connections go on.
+        container["lifecycle"] = {"preStop": {"sleep": {"seconds": parameters.drain_seconds}}}
+    return container
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+
+
+def _literal(argument: str) -> str:
+    """Return an argument in which Kubernetes expands nothing."""
+    return argument.replace("$", "$$")
+
+
+def _resources(parameters: GatewayParameters) -> dict[str, Any]:
+    limits = {"cpu": parameters.cpu_limit, "memory": parameters.memory_limit}
+    known = {name: value for name, value in limits.items() if value is not None}
+    requests = {"cpu": parameters.cpu_request, "memory": parameters.memory_request}
+    return {"requests": requests, **({"limits": known} if known else {})}

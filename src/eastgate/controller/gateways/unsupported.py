@@ -1,0 +1,38 @@
+"""What a gateway cannot do of a route as it is written, and answers with an error."""
+
+from __future__ import annotations
+
+from eastgate.cluster import Route, World
+from eastgate.cluster.targets import GatewayNamed
+from eastgate.envoy.plan.gateway import GatewayDestination
+from eastgate.gateway.candidates import candidates_of
+from eastgate.records import dataclass
+
+__all__ = ["UnsupportedParts", "unsupported_parts"]
+
+
+@dataclass(frozen=True, slots=True)
+class UnsupportedParts:
+    """What is not supported, by the number of the rule, and whether that is all of the route."""
+
+    rules: tuple[tuple[int, tuple[str, ...]], ...] = ()
+    is_whole: bool = False
+
+    def __str__(self) -> str:
+        return "; ".join(f"{', '.join(names)} (rule {number})" for number, names in self.rules)
+
+
+def unsupported_parts(route: Route, world: World) -> UnsupportedParts:
+    """Return what closes backends of a route at a gateway, by the plan that the gateway is configured from."""
+    nowhere = GatewayNamed(route.namespace, "")
+    rules = {each.routed.rule: each.routed for each in candidates_of(world, nowhere, "", route, None)}
+    closed = {
+        number: [GatewayDestination("", 1, (), routed, backend).unsupported for backend in routed.backends or (None,)]
+        for number, routed in rules.items()
+    }
+    named = (
+        (number, tuple(dict.fromkeys(name for names in of_rule for name in names)))
+        for number, of_rule in sorted(closed.items())
+    )
+    parts = tuple((number, names) for number, names in named if names)
+    return UnsupportedParts(parts, bool(parts) and all(names for of_rule in closed.values() for names in of_rule))

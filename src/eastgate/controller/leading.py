@@ -1,0 +1,190 @@
+"""What only the leader does: it writes. Each writer looks again when something has changed, and now and then."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from eastgate.admission.ca_bundles import CaBundleKeeper
+from eastgate.cluster.gateways import ROUTE_KINDS
+from eastgate.controller.certificates.trust_config_maps import (
+    CONFIG_MAP_RESOURCE,
+    namespaces_with_proxies,
+    trust_config_map,
+)
+from eastgate.controller.gateways.parameters import GatewayParameters
+from eastgate.controller.gateways.pods import ProxySetup
+from eastgate.controller.gateways.reconciling import GatewayReconciler, GatewayView
+from eastgate.controller.gateways.status import GatewayProgress
+from eastgate.controller.invariants import InvariantStatuses
+from eastgate.controller.peers import PeerReports, peer_addresses
+from eastgate.controller.proxies.progress import MeshReport, merge
+from eastgate.controller.replica import Replica
+from eastgate.controller.tasks import Nudge, keep_running, run_together
+from eastgate.envoy.config.pod_bootstrap import pod_bootstrap, secret_sources
+from eastgate.kubernetes import ApiError, JsonObject
+from eastgate.mesh.gateways import gateway_node
+from eastgate.native import NativePlan, NativeWriter, wanted
+from eastgate.source.following import ClusterChanges
+
+__all__ = ["Leader"]
+
+_LOG = logging.getLogger(__name__)
+_TOGETHER: Final = 0.1  # seconds that are waited for more changes, to look at all of them at once
+_LOOK_AGAIN: Final = 60.0
+_ASK_PEERS: Final = 1.0
+
+
+class Leader:
+    """The writers of a replica. They run while it leads, and not otherwise."""
+
+    def __init__(self, replica: Replica) -> None:
+        self._replica = replica
+        self._changed = [Nudge() for _ in range(4)]
+        self._gateways, self._natives, self._config_maps, self._invariants = self._changed
+        self._reported = Nudge()
+        self._report = MeshReport()
+        options = replica.options
+        plane, files = options.injection.control_plane, options.injection.files
+        setup = ProxySetup(pod_bootstrap(plane, files), secret_sources(files))
+        defaults = GatewayParameters(image=options.injection.proxy_image)
+        self._reconciler = GatewayReconciler(replica.connection, setup, defaults)
+        self._native_writer = NativeWriter(replica.connection)
+        self._bundles = CaBundleKeeper(replica.connection, self._own_bundle)
+        self._peers = PeerReports(replica.tls.client_context, options.ports.peers)
+        self._standings = InvariantStatuses(replica)
+
+    async def run(self) -> None:
+        """Write until cancelled."""
+        replica = self._replica
+        stop = [replica.listen(self._on_changes), replica.control.server.listen(lambda _event: self._reported())]
+        _LOG.info("%s leads now", replica.options.replica)
+        try:
+            await run_together(*self._writers())
+        finally:
+            for each in stop:
+                each()
+            _LOG.info("%s does not lead any more", replica.options.replica)
+
+    def _writers(self) -> list[Awaitable[None]]:
+        options = self._replica.options
+        writers: dict[str, Callable[[], Awaitable[None]]] = {
+            "the statuses of policies": self._replica.statuses.writer.run,
+            "the reports of proxies": self._keep_reporting,
+            "the Gateways": lambda: self._look(self._gateways, self._reconcile_gateways),
+            "the CA": self._keep_rotating,
+            "the ConfigMaps with the CA": lambda: self._look(self._config_maps, self._write_config_maps),
+            "native policies": lambda: self._look(self._natives, self._write_natives),
+        }
+        if options.webhooks:
+            writers["the certificates of webhooks"] = self._bundles.run
+            writers["the statuses of Invariants"] = lambda: self._look(self._invariants, self._standings.write)
+        return [keep_running(name, work) for name, work in writers.items()]
+
+    def _on_changes(self, _changes: ClusterChanges) -> None:
+        for nudge in self._changed:
+            nudge()
+
+    async def _look(self, nudge: Nudge, write: Callable[[], Awaitable[None]]) -> None:
+        """Write, and again whenever there is a nudge."""
+        while True:
+            await write()
+            await nudge.wait(_LOOK_AGAIN)
+            await asyncio.sleep(_TOGETHER)
+
+    # Reports
+
+    async def _keep_reporting(self) -> None:
+        replica = self._replica
+        while True:
+            addresses = peer_addresses(replica.world, replica.options.namespace, replica.options.replica)
+            reports = await self._peers.ask(addresses)
+            report = merge([*reports, replica.control.report()])
+            if report != self._report:
+                self._report = report
+                replica.statuses.take_report(report)
+                self._gateways()
+            await self._reported.wait(_ASK_PEERS)
+            await asyncio.sleep(_TOGETHER / 2)
+
+    # Gateways
+
+    async def _reconcile_gateways(self) -> None:
+        replica = self._replica
+        by_kind: dict[str, list[JsonObject]] = {}
+        for ref, obj in replica.objects.items():
+            if ref.group == "gateway.networking.k8s.io":
+                by_kind.setdefault(ref.kind, []).append(obj)
+        gateways = by_kind.get("Gateway", [])
+        if not by_kind.get("GatewayClass"):
+            return
+        unreadable = {
+            (ref.kind, ref.namespace or "", ref.name): "; ".join(error.message for error in errors)
+            for ref, errors in replica.source.faults.items()
+        }
+        routes = [route for kind in ROUTE_KINDS for route in by_kind.get(kind, [])]
+        progress = {name: self._progress_of(name) for name in (_name_of(gateway) for gateway in gateways)}
+        view = GatewayView(replica.world, by_kind["GatewayClass"], gateways, routes, progress, unreadable)
+        result = await self._reconciler.reconcile(view)
+        for key, message in result.errors.items():
+            _LOG.warning("%s could not be written: %s", "/".join(key), message)
+
+    def _progress_of(self, name: str) -> GatewayProgress:
+        namespace, _, own = name.partition("/")
+        proxies = [report for report in self._report.proxies.values() if report.node == gateway_node(namespace, own)]
+        if not proxies:
+            return GatewayProgress(False, "no proxy has connected yet")
+        waiting = [report.proxy for report in proxies if not (report.connected and report.settled)]
+        rejected = [f"{each.name}: {each.message}" for report in proxies for each in report.rejected]
+        if waiting or rejected:
+            return GatewayProgress(False, rejected[0] if rejected else f"waiting for {', '.join(waiting)}")
+        return GatewayProgress(True)
+
+    # Native policies
+
+    async def _write_natives(self) -> None:
+        replica, mesh = self._replica, self._replica.options.native
+        if mesh is None:
+            return
+        plan = await asyncio.to_thread(self._plan_natives)
+        for failure in await self._native_writer.write(plan):
+            _LOG.warning("a native policy could not be written: %s", failure.error)
+        replica.statuses.take_plan(plan)
+
+    def _plan_natives(self) -> NativePlan:
+        with self._replica.control.lock:
+            assert self._replica.options.native is not None  # noqa: S101 - checked by the caller
+            return wanted(self._replica.authority, self._replica.options.native)
+
+    # Certificates
+
+    def _own_bundle(self) -> str:
+        bundles = self._replica.tls.bundles
+        return bundles.pem(bundles.own)
+
+    async def _keep_rotating(self) -> None:
+        while True:
+            if await self._replica.ca.rotate():
+                self._bundles.look()
+                self._config_maps()
+            await asyncio.sleep(_LOOK_AGAIN)
+
+    async def _write_config_maps(self) -> None:
+        replica = self._replica
+        sites = replica.control.enforcement.sites
+        for namespace in sorted(namespaces_with_proxies(replica.world, sites)):
+            wanted_map = trust_config_map(namespace, replica.tls.bundles)
+            try:
+                existing = await replica.connection.get(CONFIG_MAP_RESOURCE, "eastgate-ca", namespace)
+            except ApiError as error:
+                if not error.is_missing:
+                    raise
+                existing = {}
+            if existing.get("data") != wanted_map["data"]:
+                await replica.connection.apply(CONFIG_MAP_RESOURCE, wanted_map)
+
+
+def _name_of(obj: JsonObject) -> str:
+    return f"{obj['metadata']['namespace']}/{obj['metadata']['name']}"

@@ -1,0 +1,51 @@
+"""The options of the controller, and the names that it has in its cluster."""
+
+from __future__ import annotations
+
+from dataclasses import field
+from typing import Final
+
+from eastgate.controller.certificates.ca_secret import SYSTEM_NAMESPACE
+from eastgate.controller.election import ElectionTimes
+from eastgate.injection import InjectionOptions
+from eastgate.native import NativeMesh
+from eastgate.records import dataclass
+
+__all__ = ["AUTHORIZER_PORT", "PEERS_PORT", "SERVICE", "TOOLS_PORT", "XDS_PORT", "ControllerOptions", "ListeningPorts"]
+
+SERVICE: Final = "eastgate"
+XDS_PORT: Final = 15010
+AUTHORIZER_PORT: Final = 15011
+TOOLS_PORT: Final = 15012
+PEERS_PORT: Final = 15013
+
+
+@dataclass(frozen=True, slots=True)
+class ListeningPorts:
+    """The ports of a replica; 0 means any that is free."""
+
+    xds: int = XDS_PORT
+    authorizer: int = AUTHORIZER_PORT
+    tools: int = TOOLS_PORT
+    peers: int = PEERS_PORT
+    webhooks: int = 9443
+    http: int = 8080
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerOptions:
+    """How one replica runs.
+
+    `replica` is its name among all of them: that of its pod. `native` is the mesh whose own policies are written for
+    those of GEP-3779. Without `webhooks`, nothing is asked of it before it is stored.
+    """
+
+    replica: str
+    namespace: str = SYSTEM_NAMESPACE
+    host: str = "0.0.0.0"  # noqa: S104 - a pod is reached by its address
+    ports: ListeningPorts = field(default_factory=ListeningPorts)
+    native: NativeMesh | None = None
+    webhooks: bool = True
+    enforces: bool = True
+    injection: InjectionOptions = field(default_factory=InjectionOptions)
+    election: ElectionTimes = field(default_factory=ElectionTimes)

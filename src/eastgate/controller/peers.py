@@ -1,0 +1,99 @@
+"""The replicas among each other: each tells what its proxies have acknowledged, and the leader asks them all."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+from collections.abc import Callable, Iterable
+from types import TracebackType
+
+import msgspec
+
+from eastgate.authorizer.http_server import HttpServer, ServedRequest, ServedResponse
+from eastgate.cluster import World
+from eastgate.controller.certificates.server_tls import ServerTls
+from eastgate.controller.proxies.progress import ReplicaReport
+from eastgate.mesh.endpoints import TlsEndpoint
+
+__all__ = ["PeerReports", "PeerServer", "peer_addresses"]
+
+_LOG = logging.getLogger(__name__)
+_PATH = "/report"
+_NAME_LABEL = "app.kubernetes.io/name"
+_SECONDS = 3.0
+_JSON = (("content-type", "application/json"),)
+
+
+def peer_addresses(world: World, namespace: str, replica: str) -> list[str]:
+    """Return the addresses of the other replicas: the pods of the controller that have one."""
+    return sorted(
+        workload.ips[0]
+        for workload in world.workloads.values()
+        if workload.namespace == namespace
+        and workload.labels.get(_NAME_LABEL) == "eastgate"
+        and workload.name != replica
+        and workload.ips
+        and not workload.derived
+    )
+
+
+class PeerServer:
+    """Tells other replicas what this one knows; nobody else is heard. Use it with `async with`."""
+
+    def __init__(
+        self, host: str, port: int, tls: ServerTls, identity: str, report: Callable[[], ReplicaReport]
+    ) -> None:
+        self._report = report
+        self._http = HttpServer(self._answer)
+        self._endpoint = TlsEndpoint(host, port, tls.context, lambda: tls.bundles, lambda peer: peer == identity)
+        self._server: asyncio.Server | None = None
+
+    async def __aenter__(self) -> PeerServer:
+        self._server = await self._endpoint.listen(self._http.protocol)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._server is not None:
+            self._server.close()
+            await self._http.drain(1.0)
+
+    @property
+    def port(self) -> int:
+        """Return the port that it listens on."""
+        assert self._server is not None  # noqa: S101 - it was started
+        port: int = self._server.sockets[0].getsockname()[1]
+        return port
+
+    def _answer(self, request: ServedRequest) -> ServedResponse:
+        if request.target != _PATH:
+            return ServedResponse(404)
+        return ServedResponse(200, _JSON, msgspec.json.encode(self._report().to_json()))
+
+
+class PeerReports:
+    """Asks the other replicas. One that does not answer has no report: nothing is known of its proxies."""
+
+    def __init__(self, context: Callable[[], ssl.SSLContext], port: int) -> None:
+        self._context = context
+        self._port = port
+
+    async def ask(self, addresses: Iterable[str]) -> list[ReplicaReport]:
+        """Return the reports of those that answer."""
+        answers = await asyncio.gather(*(self._ask(address) for address in addresses))
+        return [answer for answer in answers if answer is not None]
+
+    async def _ask(self, address: str) -> ReplicaReport | None:
+        import httpx2
+
+        host = f"[{address}]" if ":" in address else address
+        try:
+            async with httpx2.AsyncClient(verify=self._context(), timeout=_SECONDS, trust_env=False) as client:
+                response = await client.get(f"https://{host}:{self._port}{_PATH}")
+                response.raise_for_status()
+                return ReplicaReport.from_json(msgspec.json.decode(response.content))
+        except (httpx2.HTTPError, OSError, ValueError) as error:
+            _LOG.warning("the replica at %s does not tell what its proxies have: %s", address, error)
+            return None

@@ -1,0 +1,228 @@
+"""One replica of the controller: it follows the cluster, serves its proxies and answers webhooks. All replicas do.
+
+What it would write is left to the one that leads (`leading`).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AsyncExitStack
+from functools import partial
+from types import TracebackType
+from typing import Final
+
+from eastgate.admission.certificates import WebhookCertificate, names_of_service
+from eastgate.admission.semantic import Judge
+from eastgate.admission.server import WebhookServer
+from eastgate.admission.webhooks import Webhooks
+from eastgate.api.authority import Authority
+from eastgate.authorizer.external import ExternalAuthorizers, ServiceAddress
+from eastgate.cluster import World
+from eastgate.cluster.gateways import GATEWAY_GROUP, ROUTE_KINDS
+from eastgate.controller.admitting import judge_change, mutate_pod
+from eastgate.controller.certificates.server_tls import ServerTls, control_plane_identity, control_plane_names
+from eastgate.controller.certificates.shared_ca import SharedCa
+from eastgate.controller.options import SERVICE, ControllerOptions
+from eastgate.controller.peers import PeerServer
+from eastgate.controller.proxies.authentication import PodAuthenticator
+from eastgate.controller.proxies.control import ProxyControl
+from eastgate.controller.proxies.svid_proofs import SvidProofs
+from eastgate.controller.proxies.token_reviews import TokenReviews
+from eastgate.controller.status.keeping import PolicyStatuses, keeps_status
+from eastgate.envoy.config.gateway_routes import AuthorizerService
+from eastgate.envoy.plan.decisions import policy_name
+from eastgate.ir import ExternalAuthorizer, PolicyRef
+from eastgate.kubernetes import Connection, JsonObject, Resource
+from eastgate.mesh.authorizing import MeshAuthorizer
+from eastgate.mesh.endpoints import TlsEndpoint
+from eastgate.mesh.gateways import gateway_identity
+from eastgate.reports.invariants.objects import GROUP, VERSION, InvariantObject, is_invariant, read_invariant
+from eastgate.reports.invariants.shapes import KINDS as INVARIANTS
+from eastgate.settings import Settings
+from eastgate.source.following import ClusterChanges
+from eastgate.source.kinds import WatchedKind
+from eastgate.source.source import ClusterSource
+
+__all__ = ["Replica"]
+
+_LOG = logging.getLogger(__name__)
+_CLASSES: Final = WatchedKind(GATEWAY_GROUP, "GatewayClass")
+_ALSO: Final = (_CLASSES, *(WatchedKind(GROUP, kind, (VERSION,)) for kind in INVARIANTS))
+_OF_GATEWAYS: Final = frozenset({"GatewayClass", "Gateway", *ROUTE_KINDS})
+
+
+class Replica:
+    """A running replica. Use it with `async with`, and have `follow` run."""
+
+    def __init__(self, connection: Connection, settings: Settings, options: ControllerOptions) -> None:
+        self.connection = connection
+        self.settings = settings.enforced()
+        self.options = options
+        self.identity = control_plane_identity(settings.trust_domain, options.namespace)
+        self._listeners: list[Callable[[ClusterChanges], None]] = []
+        self._stack = AsyncExitStack()
+        self.ready = False
+
+    @property
+    def authority(self) -> Authority:
+        """Return the authority, as of the last change that was applied."""
+        return self.source.authority
+
+    @property
+    def world(self) -> World:
+        """Return what exists."""
+        return self.authority.world
+
+    @property
+    def objects(self) -> Mapping[PolicyRef, JsonObject]:
+        """Return the policies, Gateways and routes as the API server has them."""
+        return self.source.follower.objects
+
+    def find(self, ref: PolicyRef) -> Resource | None:
+        """Return the kind of an object as it is served."""
+        return self.source.follower.resources.get((ref.group, ref.kind))
+
+    def listen(self, listener: Callable[[ClusterChanges], None]) -> Callable[[], None]:
+        """Call `listener` with every batch that was applied, until the function that this returns is called."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    # Starting and stopping
+
+    async def __aenter__(self) -> Replica:
+        try:
+            await self._start()
+        except BaseException:
+            await self._stack.aclose()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.ready = False
+        await self._stack.aclose()
+
+    async def _start(self) -> None:
+        enter = self._stack.enter_async_context
+        options, settings = self.options, self.settings
+        self.source = await enter(
+            ClusterSource(self.connection, settings, also=_ALSO, keeps=_is_kept, on_trouble=_log_trouble)
+        )
+        self.ca = await SharedCa.open(self.connection, settings.trust_domain, namespace=options.namespace)
+        names = control_plane_names(settings.cluster_domain, options.namespace)
+        self.tls = await enter(ServerTls(self.ca.source, self.identity, names))
+        self.statuses = PolicyStatuses(
+            self.connection, self.authority, self.objects, self.find, instance=options.replica
+        )
+        await self._start_proxies()
+        if options.webhooks:
+            await self._start_webhooks()
+        self.ready = True
+
+    async def _start_proxies(self) -> None:
+        enter, options, ports = self._stack.enter_async_context, self.options, self.options.ports
+        proofs = (TokenReviews(self.connection, lambda: self.world), SvidProofs(lambda: self.world, self.settings))
+        host = f"{SERVICE}.{options.namespace}.svc.{self.settings.cluster_domain}"
+        service = AuthorizerService(host, ports.authorizer, ports.tools, self.identity)
+        self.control = ProxyControl(
+            self.authority,
+            PodAuthenticator(lambda: self.world, proofs),
+            self.ca.source,
+            replica=options.replica,
+            session_key=self.ca.session_key,
+            authorizer=service,
+        )
+        await enter(self.control)
+        external = ExternalAuthorizers(self._address_of)
+        self._stack.callback(external.close)
+        self.authorizer = MeshAuthorizer(
+            lambda: self.control.enforcement,
+            external,
+            self._endpoint(ports.authorizer),
+            self._endpoint(ports.tools),
+            self.control.lock,
+        )
+        self.authorizer.decide_by(self.authority)
+        await enter(self.authorizer)
+        credentials = self.tls.grpc_credentials(verify_clients=False)
+        (self.xds_port,) = await self.control.start([(f"{options.host}:{ports.xds}", credentials)])
+        self.control.tracker.apply(_generations(self.objects.values()))
+        self.peers = await enter(PeerServer(options.host, ports.peers, self.tls, self.identity, self.control.report))
+
+    async def _start_webhooks(self) -> None:
+        enter, options = self._stack.enter_async_context, self.options
+        self.judge = Judge(self.authority, self._invariants())
+        self._stack.callback(self.judge.close)
+        webhooks = Webhooks(
+            self.settings,
+            judge=partial(judge_change, self.judge),
+            mutate=partial(mutate_pod, lambda: self.world, options.injection),
+        )
+        names = names_of_service(options.namespace, SERVICE, self.settings.cluster_domain)
+        certificate = await enter(WebhookCertificate(self.ca.source, self.identity, (*names, "localhost")))
+        self.webhooks = await enter(
+            WebhookServer(webhooks, certificate.context, host=options.host, port=options.ports.webhooks)
+        )
+
+    def _endpoint(self, port: int) -> TlsEndpoint:
+        return TlsEndpoint(self.options.host, port, self.tls.context, lambda: self.tls.bundles, self._is_gateway)
+
+    def _is_gateway(self, identity: str) -> bool:
+        gateways = self.control.enforcement.gateways.values()
+        return any(gateway_identity(site.gateway, self.settings) == identity for site in gateways)
+
+    def _address_of(self, authorizer: ExternalAuthorizer) -> ServiceAddress | None:
+        if f"{authorizer.namespace}/{authorizer.service}" not in self.world.services:
+            return None
+        domain = self.settings.cluster_domain
+        return ServiceAddress(f"{authorizer.service}.{authorizer.namespace}.svc.{domain}", authorizer.port)
+
+    # Following
+
+    async def follow(self) -> None:
+        """Apply what happens in the cluster, for as long as it is not cancelled."""
+        async for changes in self.source.batches():
+            await self.apply(changes)
+
+    async def apply(self, changes: ClusterChanges) -> None:
+        """Apply one batch: to the authority, to what proxies enforce, and to what is known of statuses."""
+        with self.control.lock:
+            touched = self.source.apply(changes)
+        policies = _generations(obj for ref in changes.touched if (obj := self.objects.get(ref)) is not None)
+        await self.control.follow(policies, [policy_name(ref) for ref in changes.removed])
+        if self.options.webhooks:
+            for error in self.judge.update(changes.put, changes.removed):
+                _LOG.warning("an Invariant does not count: %s", error)
+        self.statuses.take_changes(changes.touched, touched)
+        for listener in tuple(self._listeners):
+            listener(changes)
+
+    def _invariants(self) -> Iterable[InvariantObject]:
+        for obj in self.objects.values():
+            if is_invariant(obj):
+                try:
+                    yield read_invariant(obj)
+                except ValueError as error:
+                    _LOG.warning("an Invariant does not count: %s", error)
+
+
+def _is_kept(resource: Resource) -> bool:
+    is_gateway = resource.group == GATEWAY_GROUP and resource.kind in _OF_GATEWAYS
+    return is_gateway or keeps_status(resource) or (resource.group == GROUP and resource.kind in INVARIANTS)
+
+
+def _generations(objects: Iterable[JsonObject]) -> dict[str, tuple[int, str]]:
+    """Return the generation and uid of objects, by the names that proxies' resources have for policies."""
+    generations = {}
+    for obj in objects:
+        metadata = obj["metadata"]
+        group = str(obj["apiVersion"]).rpartition("/")[0]
+        ref = PolicyRef(obj["kind"], metadata.get("namespace"), metadata["name"], group)
+        generations[policy_name(ref)] = (metadata.get("generation") or 0, metadata.get("uid") or "")
+    return generations
+
+
+def _log_trouble(what: str, error: Exception) -> None:
+    _LOG.warning("%s: %s", what, error)

@@ -1,0 +1,36 @@
+"""The status of policies, and events about them: what is in force, where, and if not, why.
+
+`assess` says what is true of a policy, `merge_status` what has to be written for that, and `StatusWriter` writes it. A
+policy that is not in force is never shown as if it were. Start reading at `assessment.py`.
+"""
+
+from eastgate.controller.status.assessment import Assessment, ClusterView, StatusEntry, StoredPolicy, assess
+from eastgate.controller.status.events import EventRecorder
+from eastgate.controller.status.keeping import PolicyStatuses, keeps_status
+from eastgate.controller.status.linkerd import has_linkerd_controller
+from eastgate.controller.status.marking import changed_policies, policies_at
+from eastgate.controller.status.merging import CONTROLLER_NAME, MergedStatus, merge_status, wanted_status
+from eastgate.controller.status.notices import Notice, NoticeReason
+from eastgate.controller.status.writer import STATUS_MANAGER, StatusWriter
+
+__all__ = [
+    "CONTROLLER_NAME",
+    "STATUS_MANAGER",
+    "Assessment",
+    "ClusterView",
+    "EventRecorder",
+    "MergedStatus",
+    "Notice",
+    "NoticeReason",
+    "PolicyStatuses",
+    "StatusEntry",
+    "StatusWriter",
+    "StoredPolicy",
+    "assess",
+    "changed_policies",
+    "has_linkerd_controller",
+    "keeps_status",
+    "merge_status",
+    "policies_at",
+    "wanted_status",
+]

@@ -1,0 +1,132 @@
+"""The ancestors of a policy: what the entries of its status are about (GEP-713).
+
+An entry is about the target that a policy names. Pods that a selector selects are too many for a list of 16: their
+entry is about the mesh (XMesh) where the cluster has that object, and else about their namespace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from eastgate.cluster import GATEWAY_GROUP, World
+from eastgate.cluster.targets import (
+    BackendNamed,
+    Everything,
+    ExternalsMatching,
+    GatewayNamed,
+    GatewaysMatching,
+    HostNamed,
+    PodNamed,
+    PodsAcross,
+    PodsMatching,
+    PodsOfAccount,
+    PodsOfService,
+    PodsOwnedBy,
+    RouteNamed,
+    RulesOfGateway,
+    RulesOfRoute,
+    Target,
+)
+from eastgate.ir import PolicyRef
+from eastgate.records import dataclass
+
+__all__ = ["AncestorRef", "AncestorTargets", "ancestors_of"]
+
+_MESH_GROUP = "gateway.networking.x-k8s.io"
+
+
+@dataclass(frozen=True, slots=True)
+class AncestorRef:
+    """A reference to an ancestor, with the defaults of Gateway API filled in. Some kinds have no namespace."""
+
+    group: str
+    kind: str
+    name: str
+    namespace: str | None = None
+    section: str | None = None
+    port: int | None = None
+
+    @classmethod
+    def read(cls, ref: Mapping[str, Any], home: str | None) -> AncestorRef:
+        """Read a reference in the status of an object of the namespace `home`."""
+        group, kind = ref.get("group", GATEWAY_GROUP), ref.get("kind", "Gateway")
+        is_in_cluster = (group, kind) in _CLUSTER_SCOPED
+        return cls(
+            group,
+            kind,
+            ref.get("name", ""),
+            None if is_in_cluster else ref.get("namespace", home),
+            ref.get("sectionName"),
+            ref.get("port"),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as it is written."""
+        written = {
+            "group": self.group,
+            "kind": self.kind,
+            "namespace": self.namespace,
+            "name": self.name,
+            "sectionName": self.section,
+            "port": self.port,
+        }
+        return {name: value for name, value in written.items() if value is not None}
+
+    def __str__(self) -> str:
+        name = self.name if self.namespace is None else f"{self.namespace}/{self.name}"
+        return f"{self.kind} {name}"
+
+
+_CLUSTER_SCOPED = frozenset({("", "Namespace"), (_MESH_GROUP, "XMesh")})
+
+
+@dataclass(frozen=True, slots=True)
+class AncestorTargets:
+    """An ancestor, and the targets of a policy that it stands for."""
+
+    ancestor: AncestorRef
+    targets: tuple[Target, ...]
+
+
+def ancestors_of(
+    ref: PolicyRef, targets: Sequence[Target], world: World, mesh: str | None = None
+) -> list[AncestorTargets]:
+    """Return the ancestors of a policy, each once. `mesh` is the name of the XMesh of the cluster."""
+    by_ancestor: dict[AncestorRef, list[Target]] = {}
+    for target in targets:
+        by_ancestor.setdefault(_ancestor(target, ref, world, mesh), []).append(target)
+    if not targets:  # it cannot be read that far
+        by_ancestor[_home(ref.namespace, mesh)] = []
+    return [AncestorTargets(ancestor, tuple(own)) for ancestor, own in by_ancestor.items()]
+
+
+def _ancestor(target: Target, ref: PolicyRef, world: World, mesh: str | None) -> AncestorRef:
+    match target:
+        case PodsOfService(namespace, service):
+            return AncestorRef("", "Service", service, namespace)
+        case GatewayNamed(namespace, name):
+            return AncestorRef(GATEWAY_GROUP, "Gateway", name, namespace)
+        case RulesOfGateway(namespace, name, listener):
+            return AncestorRef(GATEWAY_GROUP, "Gateway", name, namespace, listener)
+        case RouteNamed(namespace, name, kind):
+            return AncestorRef(GATEWAY_GROUP, kind, name, namespace)
+        case RulesOfRoute(namespace, name, kind, rule):
+            return AncestorRef(GATEWAY_GROUP, kind, name, namespace, rule)
+        case BackendNamed(namespace, name):
+            backend = world.backends.get(f"{namespace}/{name}")
+            group = backend.group if backend is not None else ref.group
+            kind = backend.kind if backend is not None else "XBackend" if ref.kind.startswith("X") else "Backend"
+            return AncestorRef(group, kind, name, namespace)
+        case PodsMatching(namespace) | PodsOfAccount(namespace) | PodNamed(namespace) | ExternalsMatching(namespace):
+            return _home(namespace, mesh)
+        case PodsOwnedBy(namespace) | Everything(namespace) | GatewaysMatching(namespace):
+            return _home(namespace or ref.namespace, mesh)
+        case PodsAcross() | HostNamed():
+            return _home(ref.namespace, mesh)
+
+
+def _home(namespace: str | None, mesh: str | None) -> AncestorRef:
+    if mesh is not None:
+        return AncestorRef(_MESH_GROUP, "XMesh", mesh)
+    return AncestorRef("", "Namespace", namespace or "default")

@@ -1,0 +1,281 @@
+"""What the status of a policy should say: a policy, what exists and what proxies have acknowledged in, entries out.
+
+Whether a policy is accepted is for its dialect to say (`Dialect.conditions`), for each ancestor by itself; whether it
+is in force, for the proxies. What a policy with errors targets is closed, which its status says too. A policy that is
+being deleted counts for as long as the object exists: finalizers must not open anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field, replace
+from functools import cached_property, lru_cache
+from typing import Any
+
+from eastgate import dialects
+from eastgate.api.authority import Authority
+from eastgate.controller.conditions import ConditionStatus, StatusCondition
+from eastgate.controller.proxies.progress import MeshReport
+from eastgate.controller.status.ancestors import AncestorRef, ancestors_of
+from eastgate.controller.status.natively import native_notices, natively_programmed
+from eastgate.controller.status.notices import Notice, NoticeReason
+from eastgate.controller.status.overriding import find_overriding
+from eastgate.controller.status.paths import GatewayPaths, nodes_of
+from eastgate.controller.status.programmed import programmed, progress_at
+from eastgate.diagnostics import Diagnostic
+from eastgate.dialects import Policy
+from eastgate.dialects.base import Condition, Dialect, Kind
+from eastgate.dialects.registry import Registry
+from eastgate.dialects.rejected import RejectedPolicy
+from eastgate.dialects.serving import Status
+from eastgate.envoy.plan.decisions import policy_name
+from eastgate.ir import PolicyRef
+from eastgate.native import NativeMesh, NativeOutcome, NativePlan
+from eastgate.records import dataclass
+
+__all__ = ["Assessment", "ClusterView", "StatusEntry", "StoredPolicy", "assess", "kind_of"]
+
+_ACCEPTED = "Accepted"
+_AVAILABLE = "Available"
+_NOT_FOUND = frozenset({"TargetNotFound", "NoMatchingParent"})
+_MOST_TARGETS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPolicy:
+    """The object that a policy was read from: the policies of two generations are two policies."""
+
+    generation: int
+    uid: str = ""
+    is_being_deleted: bool = False
+
+    @classmethod
+    def of(cls, obj: Mapping[str, Any]) -> StoredPolicy:
+        """Return what matters of an object of the API server."""
+        metadata = obj["metadata"]
+        return cls(metadata.get("generation", 0), metadata.get("uid", ""), bool(metadata.get("deletionTimestamp")))
+
+
+@dataclass(slots=True)
+class ClusterView:
+    """All that the statuses of policies depend on, at one moment.
+
+    `mesh` is the name of the XMesh that is ours. `native` is the plan for an installed mesh, which enforces those
+    policies that have an outcome in it. `owns_linkerd`: no policy controller of Linkerd runs, so that Eastgate writes
+    the status of its routes.
+    """
+
+    authority: Authority
+    report: MeshReport = field(default_factory=MeshReport)
+    mesh: str | None = None
+    native: NativePlan | None = None
+    owns_linkerd: bool = False
+    _indexed: _Index | None = None
+    _outcomes: tuple[NativePlan, Mapping[PolicyRef, NativeOutcome]] | None = None
+
+    def outcome_of(self, ref: PolicyRef) -> tuple[NativeMesh, NativeOutcome] | None:
+        """Return the mesh that is to enforce a policy, and what became of it there; None where proxies of ours are."""
+        if self.native is None:
+            return None
+        if self._outcomes is None or self._outcomes[0] is not self.native:
+            self._outcomes = self.native, {outcome.source: outcome for outcome in self.native.outcomes}
+        outcome = self._outcomes[1].get(ref)
+        return (self.native.mesh, outcome) if outcome is not None else None
+
+    @property
+    def index(self) -> _Index:
+        """Return what is looked up for each policy. It is made again when something has changed."""
+        version = self.authority.engine.version
+        if self._indexed is None or self._indexed.version != version:
+            self._indexed = _Index(self.authority)
+        return self._indexed
+
+
+class _Index:
+    def __init__(self, authority: Authority) -> None:
+        self.version = authority.engine.version
+        self.by_ref = {policy.ref: policy for policy in authority.policies}
+        self._by_home: dict[tuple[str, str | None], list[Policy]] = {}
+        for policy in self.by_ref.values():
+            self._by_home.setdefault((policy.ref.group, policy.ref.namespace), []).append(policy)
+        self._world = authority.world
+
+    @cached_property
+    def paths(self) -> GatewayPaths:
+        return GatewayPaths(self._world)
+
+    def beside(self, ref: PolicyRef) -> Sequence[Policy]:
+        """Return the policies that one may conflict with, or depend on: those of its API and namespace."""
+        return self._by_home.get((ref.group, ref.namespace), ())
+
+
+@dataclass(frozen=True, slots=True)
+class StatusEntry:
+    """The conditions of a policy, for one ancestor or (None) as a whole."""
+
+    ancestor: AncestorRef | None
+    conditions: tuple[StatusCondition, ...]
+
+    @property
+    def severity(self) -> int:
+        """Return how bad it is: 0 for an entry in which every condition is True, more where earlier ones are not."""
+        statuses = [condition.status for condition in self.conditions]
+        return next((len(statuses) - at for at, status in enumerate(statuses) if status is not ConditionStatus.TRUE), 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """What we have to say of a policy: the entries of its status, the worst first, and what a person must see."""
+
+    ref: PolicyRef
+    form: Status
+    stored: StoredPolicy
+    entries: tuple[StatusEntry, ...] = ()
+    notices: tuple[Notice, ...] = ()
+    nodes: frozenset[str] = frozenset()
+    """The nodes at which it has to be enforced."""
+
+    @property
+    def is_in_force(self) -> bool:
+        """Return whether there is nothing to complain about."""
+        return bool(self.entries) and not self.notices and all(entry.severity == 0 for entry in self.entries)
+
+
+def kind_of(ref: PolicyRef) -> Kind[Any] | None:
+    """Return the kind of a policy, in a version that has a status; None where it has none for us to write."""
+    return _with_status(dialects.registered()).get((ref.group, ref.kind))
+
+
+@lru_cache(maxsize=2)
+def _with_status(registry: Registry) -> Mapping[tuple[str, str], Kind[Any]]:
+    return {(kind.group, kind.kind): kind for kind in registry.policies.values() if kind.status is not None}
+
+
+def assess(policy: Policy, stored: StoredPolicy, view: ClusterView) -> Assessment | None:
+    """Return what the status of a policy should say; None where it is not ours to write."""
+    kind = kind_of(policy.ref)
+    if kind is None or kind.status is None or (isinstance(policy, RejectedPolicy) and not policy.is_policy):
+        return None
+    is_ours = kind.status is not Status.PARENTS or view.owns_linkerd
+    parts = list(_parts(policy, stored, view, kind)) if is_ours else []
+    if kind.served is None:  # others define it, and say what becomes of it where no proxy of ours is
+        parts = [part for part in parts if part.is_ours]
+    entries = sorted((StatusEntry(part.ancestor, tuple(part.conditions)) for part in parts), key=_worst_first)
+    notices = dict.fromkeys(notice for part in parts for notice in part.notices)
+    nodes = frozenset(node for part in parts for node in part.nodes)
+    return Assessment(policy.ref, kind.status, stored, tuple(entries), tuple(notices), nodes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A policy as far as it is about one ancestor."""
+
+    ancestor: AncestorRef | None
+    conditions: Sequence[StatusCondition]
+    notices: Sequence[Notice]
+    is_ours: bool
+    nodes: Sequence[str]
+
+
+def _worst_first(entry: StatusEntry) -> tuple[int, tuple[str, ...]]:
+    ancestor = entry.ancestor
+    name = (ancestor.kind, ancestor.namespace or "", ancestor.name, ancestor.section or "") if ancestor else ()
+    return -entry.severity, name
+
+
+def _parts(policy: Policy, stored: StoredPolicy, view: ClusterView, kind: Kind[Any]) -> Iterator[_Part]:
+    world = view.authority.world
+    match kind.status:
+        case Status.ANCESTORS:
+            for own in ancestors_of(policy.ref, policy.targets, world, view.mesh):
+                yield _part(own.ancestor, replace(policy, targets=own.targets), stored, view)
+        case Status.PARENTS if not isinstance(policy, RejectedPolicy):
+            for parent, about in dialects.dialect_of(policy).split_parents(policy):
+                ancestor = AncestorRef(parent.group, parent.kind, parent.name, parent.namespace)
+                yield _part(ancestor, about, stored, view)
+        case _:
+            yield _part(None, policy, stored, view)
+
+
+def _part(ancestor: AncestorRef | None, policy: Policy, stored: StoredPolicy, view: ClusterView) -> _Part:
+    authority = view.authority
+    nodes = nodes_of(authority.engine.points_targeted(policy), authority.world, view.index)
+    progress = progress_at(nodes, view.report, policy_name(policy.ref), stored.generation, stored.uid)
+    if isinstance(policy, RejectedPolicy):
+        return _Part(ancestor, [_invalid(policy)], [_invalid_notice(policy)], progress.has_proxies, nodes)
+    native = view.outcome_of(policy.ref)
+    if native is not None:
+        in_force, notices = natively_programmed(*native, audit=policy.audit), list(native_notices(*native))
+    else:
+        in_force, notices = programmed(progress, audit=policy.audit), list(progress.notices())
+        overriding = find_overriding(policy, nodes, authority.engine) if ancestor is None else None
+        in_force = overriding.limit(in_force) if overriding is not None else in_force
+    if stored.is_being_deleted:
+        in_force = replace(in_force, message=f"{in_force.message}; it is being deleted, and counts until it is gone")
+    own = dialects.conditions(policy, view.index.beside(policy.ref), authority.settings, authority.world)
+    conditions = list(_conditions(own, in_force, ancestor, audit=policy.audit))
+    is_accepted = all(condition.status == "True" for condition in own if condition.type in (_ACCEPTED, _AVAILABLE))
+    is_ours = progress.has_proxies or native is not None
+    return _Part(ancestor, conditions, notices if is_accepted else (), is_ours, nodes)
+
+
+def _conditions(
+    own: Sequence[Condition], in_force: StatusCondition, ancestor: AncestorRef | None, *, audit: bool
+) -> Iterator[StatusCondition]:
+    """Yield the conditions of a dialect, in words for a cluster, and then whether the policy is in force.
+
+    A policy that is not accepted has no `Programmed`. Where `Available` says both, it holds only if the other would.
+    """
+    is_accepted = False
+    for condition in own:
+        if condition.type == _AVAILABLE and condition.status == "True":
+            holds = in_force.status is ConditionStatus.TRUE
+            yield _copy(condition) if holds else replace(in_force, type=_AVAILABLE)
+        elif condition.type == _ACCEPTED and condition.status == "True":
+            is_accepted = True
+            mode = "; in audit mode it is reported and decides nothing" if audit else ""
+            yield StatusCondition.true(_ACCEPTED, condition.reason, f"it is valid, and its target exists{mode}")
+        elif condition.reason in _NOT_FOUND and ancestor is not None:
+            yield StatusCondition.false(condition.type, condition.reason, f"there is no {ancestor}")
+        else:
+            yield _copy(condition)
+    if is_accepted:
+        yield in_force
+
+
+def _copy(condition: Condition) -> StatusCondition:
+    return StatusCondition(condition.type, ConditionStatus(condition.status), condition.reason, condition.message)
+
+
+def _invalid(policy: RejectedPolicy) -> StatusCondition:
+    errors = policy.errors
+    others = len(errors) - 1
+    more = f"; {others} more error{'' if others == 1 else 's'}" if others > 0 else ""
+    targets = [str(target) for target in policy.targets]
+    hidden = len(targets) - _MOST_TARGETS
+    closed = ", ".join(targets[:_MOST_TARGETS]) + (f" and {hidden} more" if hidden > 0 else "")
+    closes = f"; proxies close what it may be about until it is corrected: {closed}" if targets else ""
+    type_, reason = _dialect_of(policy.ref).refusal
+    return StatusCondition.false(type_, reason, f"{_error_text(errors[:1])}{more}{closes}")
+
+
+def _invalid_notice(policy: RejectedPolicy) -> Notice:
+    text = _error_text(policy.errors[:1])
+    return Notice(NoticeReason.INVALID, text, text)
+
+
+def _error_text(errors: Sequence[Diagnostic]) -> str:
+    """Return the code, the field, the message and the help of the first error."""
+    if not errors:
+        return "it cannot be read"
+    error = errors[0]
+    field_name = error.span.source.field_at(error.span) if error.span is not None else ""
+    where = f" {field_name}:" if field_name else ""
+    way_out = f" ({error.help})" if error.help else ""
+    return f"{error.code.id}:{where} {error.message}{way_out}"
+
+
+def _dialect_of(ref: PolicyRef) -> Dialect[Any]:
+    name = ref.group, ref.kind
+    own = (each for each in dialects.DIALECTS if any((kind.group, kind.kind) == name for kind in each.kinds))
+    return next(own)

@@ -1,0 +1,135 @@
+"""Events of Kubernetes (events.k8s.io/v1) for what a person must see.
+
+An event is written when something begins, not for as long as it lasts. What is seen again, also by another replica and
+after a restart, is counted in the event that is there: its name follows from what it is about.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from eastgate.controller.status.merging import CONTROLLER_NAME
+from eastgate.controller.status.notices import Notice, NoticeReason
+from eastgate.controller.status.schedule import TokenBucket
+from eastgate.kubernetes import ApiError, Connection, Resource, UnreachableError
+
+__all__ = ["EVENTS", "EventRecorder"]
+
+EVENTS: Final = Resource("events.k8s.io", "v1", "events", "Event")
+
+_LONGEST_NOTE: Final = 1024
+_LONGEST_NAME: Final = 200
+_HOME_OF_CLUSTER: Final = "default"  # where events about objects without a namespace are
+_ACTIONS: Final = {
+    NoticeReason.INVALID: "Validate",
+    NoticeReason.NOT_CONVERTED: "Convert",
+    NoticeReason.ANCESTORS_FULL: "WriteStatus",
+}
+_Key = tuple[NoticeReason, str]
+
+
+class EventRecorder:
+    """Writes events: for one object at most `burst` at once and one more every few minutes; for all, a few a second.
+
+    What is too many is dropped. `counts` has how many were written, counted again, dropped or failed.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        instance: str,
+        *,
+        burst: int = 10,
+        clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._connection = connection
+        self._instance = instance
+        self._burst = burst
+        self._clock = clock
+        self._now = now
+        self._active: dict[str, frozenset[_Key]] = {}  # by the uid of the object
+        self._buckets: dict[str, TokenBucket] = {}
+        self._bucket = TokenBucket(100, 5.0)
+        self.counts: Counter[str] = Counter()
+
+    async def report(self, regarding: Mapping[str, Any], notices: Iterable[Notice], recovered: str | None) -> None:
+        """Write events for those notices about an object that are new since the last report.
+
+        `recovered`: all is well, and why; that is an event too, where something was wrong before.
+        """
+        uid = regarding["metadata"].get("uid", "")
+        current = {(notice.reason, notice.subject): notice for notice in notices}
+        before = self._active.get(uid, frozenset())
+        for key, notice in current.items():
+            if key not in before:
+                await self._write(regarding, notice)
+        if before and not current and recovered is not None:
+            await self._write(regarding, Notice(NoticeReason.PROGRAMMED, recovered))
+        if current or (before and recovered is None):
+            self._active[uid] = frozenset(current) or before  # it was wrong, and is not right again
+        else:
+            self._active.pop(uid, None)
+
+    def forget(self, uid: str) -> None:
+        """Forget an object that is gone."""
+        self._active.pop(uid, None)
+        self._buckets.pop(uid, None)
+
+    async def _write(self, regarding: Mapping[str, Any], notice: Notice) -> None:
+        uid = regarding["metadata"].get("uid", "")
+        own = self._buckets.setdefault(uid, TokenBucket(self._burst, 1 / 300))
+        if not own.take(self._clock()) or not self._bucket.take(self._clock()):
+            self.counts["dropped"] += 1
+            return
+        event = self._event(regarding, notice)
+        try:
+            await self._connection.create(EVENTS, event)
+            self.counts["written"] += 1
+        except ApiError as error:
+            await self._count(event, error)
+        except UnreachableError:
+            self.counts["failed"] += 1
+
+    async def _count(self, event: Mapping[str, Any], refusal: ApiError) -> None:
+        """Count an event again that is there already."""
+        if refusal.reason != "AlreadyExists":  # its namespace may be going
+            self.counts["failed"] += 1
+            return
+        metadata = event["metadata"]
+        try:
+            stored = await self._connection.get(EVENTS, metadata["name"], metadata["namespace"])
+            count = (stored.get("series") or {}).get("count", 1)
+            series = {"count": count + 1, "lastObservedTime": event["eventTime"]}
+            await self._connection.replace(EVENTS, {**stored, "series": series})
+            self.counts["repeated"] += 1
+        except (ApiError, UnreachableError):
+            self.counts["failed"] += 1
+
+    def _event(self, regarding: Mapping[str, Any], notice: Notice) -> dict[str, Any]:
+        metadata = regarding["metadata"]
+        names = {name: metadata[name] for name in ("name", "namespace", "uid") if name in metadata}
+        identity = "\0".join((metadata.get("uid", ""), notice.reason, notice.subject))
+        digest = hashlib.blake2b(identity.encode(), digest_size=8).hexdigest()
+        note = notice.note
+        return {
+            "apiVersion": EVENTS.api_version,
+            "kind": EVENTS.kind,
+            "metadata": {
+                "name": f"{metadata['name'][:_LONGEST_NAME]}.{digest}",
+                "namespace": metadata.get("namespace", _HOME_OF_CLUSTER),
+            },
+            "eventTime": self._now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+            "reportingController": CONTROLLER_NAME,
+            "reportingInstance": self._instance,
+            "action": _ACTIONS.get(notice.reason, "Program"),
+            "reason": notice.reason.value,
+            "regarding": {"apiVersion": regarding["apiVersion"], "kind": regarding["kind"], **names},
+            "note": note if len(note) <= _LONGEST_NOTE else f"{note[: _LONGEST_NOTE - 3]}...",
+            "type": "Warning" if notice.reason.is_warning else "Normal",
+        }

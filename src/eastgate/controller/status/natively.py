@@ -1,0 +1,56 @@
+"""The condition `Programmed` of policies that an installed mesh enforces, by policies that were written for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from eastgate.controller.conditions import StatusCondition
+from eastgate.controller.status.notices import Notice, NoticeReason
+from eastgate.controller.status.programmed import NOT_ENFORCED, PARTIALLY_PROGRAMMED, PROGRAMMED, join_names
+from eastgate.native import NativeMesh, NativeOutcome, NativeState
+
+__all__ = ["native_notices", "natively_programmed"]
+
+
+def natively_programmed(mesh: NativeMesh, outcome: NativeOutcome, *, audit: bool) -> StatusCondition:
+    """Return the condition: True only where the mesh answers everything as the policy says."""
+    name = mesh.value.capitalize()
+    losses = "; ".join(loss.message for loss in outcome.losses)
+    match outcome.state:
+        case NativeState.WRITTEN:
+            how = f"written for {name}: {join_names(outcome.objects)}"
+        case NativeState.COVERED:
+            how = f"{name} answers as it says, by what is written for others, though it cannot be written: {losses}"
+        case NativeState.CLOSED:
+            message = f"nobody reaches what it targets, since it cannot be written for {name}: {losses}"
+            return StatusCondition.false("Programmed", NOT_ENFORCED, message)
+        case NativeState.NOT_WRITTEN:
+            message = f"nobody enforces it, since it cannot be written for {name}: {losses}"
+            return StatusCondition.false("Programmed", NOT_ENFORCED, message)
+    if outcome.differences:
+        message = f"{how}; {'; '.join(_differences(name, outcome))}"
+        return StatusCondition.false("Programmed", PARTIALLY_PROGRAMMED, message)
+    observed = "; observed only: it is reported and decides nothing" if audit else ""
+    return StatusCondition.true("Programmed", PROGRAMMED, f"{how}{observed}")
+
+
+def native_notices(mesh: NativeMesh, outcome: NativeOutcome) -> Iterator[Notice]:
+    """Yield what a person must see: what cannot be written, and what the mesh allows all the same."""
+    name = mesh.value.capitalize()
+    if outcome.losses and outcome.state is not NativeState.COVERED:
+        losses = "; ".join(f"{loss.code.id}: {loss.message}" for loss in outcome.losses)
+        yield Notice(NoticeReason.NOT_CONVERTED, f"it cannot be written for {name}: {losses}", losses)
+    if any(difference.allowed for difference in outcome.differences):
+        yield Notice(NoticeReason.NOT_ENFORCED, "; ".join(_differences(name, outcome)))
+
+
+def _differences(name: str, outcome: NativeOutcome) -> Iterator[str]:
+    for allowed, phrase in ((True, "allows more than it"), (False, "denies more than it")):
+        destinations = {
+            destination
+            for difference in outcome.differences
+            if difference.allowed is allowed
+            for destination in difference.destinations
+        }
+        if destinations:
+            yield f"{name} {phrase} at {join_names(destinations)}"

@@ -1,0 +1,225 @@
+"""Writes the status of policies, as the leader: what is marked is assessed, compared with what is stored, and applied.
+
+Lists of entries are atomic, and several controllers write into them. So a status is applied for exactly the version of
+the object that it was merged with; where somebody was faster, the object is read again and merged again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from eastgate.controller.conditions import timestamp
+from eastgate.controller.status.assessment import Assessment, kind_of
+from eastgate.controller.status.events import EventRecorder
+from eastgate.controller.status.merging import merge_status
+from eastgate.controller.status.notices import Notice, NoticeReason
+from eastgate.controller.status.schedule import Schedule
+from eastgate.ir import PolicyRef
+from eastgate.kubernetes import ApiError, Connection, JsonObject, Resource
+from eastgate.source.documents import ref_of
+
+__all__ = ["STATUS_MANAGER", "StatusWriter"]
+
+STATUS_MANAGER: Final = "eastgate-status"
+
+_MOST_TRIES: Final = 5
+_SHARE: Final = 20  # how much longer than it takes to look at a policy it is then left alone
+_METADATA: Final = ("name", "namespace", "uid", "resourceVersion", "generation", "deletionTimestamp")
+
+
+class StatusWriter:
+    """Keeps the status of policies right.
+
+    `assess` returns what the status of a policy should say, and None where it is not ours to write, or there is no such
+    policy; `find` returns the resource of a policy, with a version that is served. `observe` must be called with every
+    object that a watch brings, `mark` with the policies about which something else has changed. Nothing is written but
+    by `run`, which is for the leader.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        assess: Callable[[PolicyRef], Assessment | None],
+        find: Callable[[PolicyRef], Resource | None],
+        *,
+        recorder: EventRecorder | None = None,
+        schedule: Schedule[PolicyRef] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        on_trouble: Callable[[PolicyRef, Exception], None] = lambda _ref, _error: None,
+    ) -> None:
+        self._connection = connection
+        self._assess = assess
+        self._find = find
+        self._recorder = recorder
+        self._schedule = schedule if schedule is not None else Schedule()
+        self._clock = clock
+        self._now = now
+        self._on_trouble = on_trouble
+        self._objects: dict[PolicyRef, JsonObject] = {}
+        self._written: dict[PolicyRef, str] = {}  # the version that our last write made
+        self._marked = asyncio.Event()
+        self.counts: Counter[str] = Counter()
+        """How often a status was written, was found to be right, met a conflict, or could not be written."""
+        self.full: set[PolicyRef] = set()
+        """The policies in whose status others have left no room for us."""
+        self.states: dict[PolicyRef, str] = {}
+        """The reason of the worst condition of each policy, for metrics."""
+
+    # What changes
+
+    def observe(self, obj: Mapping[str, Any]) -> None:
+        """Take in an object as a watch brought it. What we have written ourselves is no reason to look again."""
+        ref = ref_of(obj)
+        if kind_of(ref) is None:
+            return
+        self._keep(ref, obj)
+        if self._written.get(ref) != obj["metadata"].get("resourceVersion"):
+            self.mark([ref])
+
+    def forget(self, ref: PolicyRef) -> None:
+        """Forget a policy that was deleted."""
+        self._schedule.forget(ref)
+        self._written.pop(ref, None)
+        self.states.pop(ref, None)
+        self.full.discard(ref)
+        obj = self._objects.pop(ref, None)
+        if obj is not None and self._recorder is not None:
+            self._recorder.forget(obj["metadata"].get("uid", ""))
+
+    def mark(self, refs: Iterable[PolicyRef]) -> None:
+        """Have policies looked at again."""
+        self._schedule.mark(refs, self._clock())
+        self._marked.set()
+
+    def mark_all(self) -> None:
+        """Have all policies looked at again, as who has just become the leader must."""
+        self.mark(list(self._objects))
+
+    # Writing
+
+    async def run(self) -> None:
+        """Write what is to be written, until it is cancelled."""
+        self.mark_all()
+        while True:
+            self._marked.clear()
+            await self.settle()
+            wait = self._schedule.wait(self._clock())
+            try:
+                await asyncio.wait_for(self._marked.wait(), wait)
+            except TimeoutError:
+                continue
+
+    async def settle(self) -> None:
+        """Look at every policy that is due."""
+        while (ref := self._schedule.take(self._clock())) is not None:
+            try:
+                await self._look_at(ref)
+            except ApiError as error:
+                self._fail(ref, error, error.retry_after)
+            except Exception as error:  # one policy must not keep all others from their status
+                self._fail(ref, error)
+            await asyncio.sleep(0)  # others share this loop
+
+    def _fail(self, ref: PolicyRef, error: Exception, asked: float | None = None) -> None:
+        self.counts["failed"] += 1
+        self._on_trouble(ref, error)
+        self._schedule.fail(ref, self._clock(), asked)
+
+    async def _look_at(self, ref: PolicyRef) -> None:
+        started = self._clock()
+        assessment, resource = self._assess(ref), self._find(ref)
+        ended = self._clock()
+        self._schedule.rest(ref, ended, _SHARE * (ended - started))
+        if assessment is None or resource is None:
+            self.states.pop(ref, None)
+            return
+        obj = self._objects.get(ref)
+        for last in (*[False] * (_MOST_TRIES - 1), True):
+            if obj is None or not _is_about(assessment, obj):
+                obj = await self._read(ref, resource)
+            if obj is None:
+                return
+            if not _is_about(assessment, obj):  # there is a later one, which nobody has assessed yet
+                self.counts["behind"] += 1
+                self._schedule.fail(ref, self._clock())
+                return
+            try:
+                await self._write(assessment, resource, obj)
+            except ApiError as error:
+                if error.is_missing:
+                    return
+                if last or not error.is_conflict:
+                    raise
+                self.counts["conflicts"] += 1
+                obj = None
+            else:
+                self._schedule.succeed(ref)
+                await self._report(assessment, obj)
+                return
+
+    async def _read(self, ref: PolicyRef, resource: Resource) -> JsonObject | None:
+        try:
+            obj = await self._connection.get(resource, ref.name, ref.namespace)
+        except ApiError as error:
+            if error.is_missing:
+                return None
+            raise
+        return self._keep(ref, obj)
+
+    async def _write(self, assessment: Assessment, resource: Resource, obj: Mapping[str, Any]) -> None:
+        ref = assessment.ref
+        merged = merge_status(assessment, obj.get("status"), timestamp(self._now()))
+        self.states[ref] = _state_of(assessment)
+        (self.full.add if merged.is_full else self.full.discard)(ref)
+        if merged.status is None:
+            self.counts["unchanged"] += 1
+            return
+        names = {name: value for name, value in obj["metadata"].items() if name in _PRECONDITIONS}
+        wanted = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": names, "status": merged.status}
+        self._schedule.spend(ref, self._clock())
+        answer = await self._connection.apply(resource, wanted, manager=STATUS_MANAGER, subresource="status")
+        self._written[ref] = answer["metadata"]["resourceVersion"]
+        self._keep(ref, answer)
+        self.counts["written"] += 1
+
+    async def _report(self, assessment: Assessment, obj: Mapping[str, Any]) -> None:
+        if self._recorder is None:
+            return
+        notices = list(assessment.notices)
+        if assessment.ref in self.full:
+            note = (
+                "others have filled the list of ancestors in its status, so that Eastgate cannot say what becomes of it"
+            )
+            notices.append(Notice(NoticeReason.ANCESTORS_FULL, note))
+        recovered = assessment.entries[0].conditions[-1].message if assessment.is_in_force else None
+        await self._recorder.report(obj, notices, recovered)
+
+    def _keep(self, ref: PolicyRef, obj: Mapping[str, Any]) -> JsonObject:
+        metadata = {name: obj["metadata"][name] for name in _METADATA if name in obj["metadata"]}
+        kept = {"apiVersion": obj["apiVersion"], "kind": obj["kind"], "metadata": metadata, "status": obj.get("status")}
+        self._objects[ref] = kept
+        return kept
+
+
+_PRECONDITIONS: Final = ("name", "namespace", "uid", "resourceVersion")
+
+
+def _is_about(assessment: Assessment, obj: Mapping[str, Any]) -> bool:
+    """Return whether an assessment is about an object as it is: the same object, of the same generation."""
+    metadata = obj["metadata"]
+    stored = assessment.stored
+    return metadata.get("generation", 0) == stored.generation and stored.uid in ("", metadata.get("uid"))
+
+
+def _state_of(assessment: Assessment) -> str:
+    """Return the reason of the worst condition, or of the last where all hold."""
+    if not assessment.entries:
+        return "None"
+    conditions = assessment.entries[0].conditions
+    return next((condition.reason for condition in conditions if condition.status != "True"), conditions[-1].reason)

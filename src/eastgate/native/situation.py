@@ -1,0 +1,163 @@
+"""The input of a plan: policies of GEP-3779, native policies of others, and the world that both are about."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, cast
+
+from eastgate import dialects
+from eastgate.api.authority import Authority
+from eastgate.api.reading import Fault, Manifests
+from eastgate.cluster import World, WorldObject
+from eastgate.convert.model import Item
+from eastgate.diagnostics import Reporter
+from eastgate.dialects import Policy, gep3779, istio, linkerd
+from eastgate.dialects.rejected import RejectedPolicy
+from eastgate.ir import PolicyRef
+from eastgate.manifests import Document, read_text
+from eastgate.manifests.document import content_of
+from eastgate.native.marking import PolicyOwner, is_ours, object_id
+from eastgate.native.model import Json, NativeMesh
+from eastgate.records import dataclass
+from eastgate.settings import Settings
+
+__all__ = ["Situation", "SourcePolicy", "read_documents", "situation_of"]
+
+_DIALECTS: Mapping[NativeMesh, Any] = {NativeMesh.ISTIO: istio.DIALECT, NativeMesh.LINKERD: linkerd.DIALECT}
+_GEP_KINDS = frozenset((kind.group, kind.version, kind.kind) for kind in gep3779.DIALECT.kinds)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SourcePolicy:
+    """A policy of GEP-3779 as it was read. `policy` is None where it has errors; `closing` then closes its targets."""
+
+    owner: PolicyOwner
+    document: Document
+    policy: gep3779.Policy | None
+    closing: Policy
+    fault: Fault | None = None
+
+    @property
+    def ref(self) -> PolicyRef:
+        return self.closing.ref
+
+    @property
+    def audits(self) -> bool:
+        """Return whether it decides nothing."""
+        return self.policy is not None and self.policy.audit
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Situation:
+    """What a plan is made for. `foreign` are the native policies that others have written, those with errors too."""
+
+    settings: Settings
+    mesh: NativeMesh
+    objects: Sequence[WorldObject]
+    world: World
+    sources: Sequence[SourcePolicy]
+    foreign: Sequence[Document]
+    foreign_items: Sequence[Item]
+    taken: frozenset[tuple[str, str, str, str]]
+
+    @property
+    def namespaces(self) -> list[str]:
+        """Return the namespaces that are known: declared, in use, or with a policy."""
+        homes = {source.ref.namespace for source in self.sources if source.ref.namespace is not None}
+        return sorted({*self.world.namespaces, *self.world.namespaces_in_use(), *homes})
+
+    def names_taken(self, group: str, kind: str, namespace: str) -> set[str]:
+        """Return the names in a namespace that others have given to objects of a kind."""
+        return {entry[3] for entry in self.taken if entry[:3] == (group, kind, namespace)}
+
+
+def situation_of(cluster: Manifests | Authority, mesh: NativeMesh) -> Situation:
+    """Sort what was read. Raises ValueError where a policy of GEP-3779 has no UID: no API server has it."""
+    settings = cluster.settings
+    if isinstance(cluster, Authority):
+        documents, objects = list(_documents_of_authority(cluster)), list(cluster.world.objects.values())
+    else:
+        documents, objects = list(_documents(cluster)), list(cluster.objects)
+    own_kinds = {(kind.group, kind.version, kind.kind) for kind in _DIALECTS[mesh].kinds}
+    written = [document for document in documents if _type_of(document) in _GEP_KINDS]
+    uids = {str(_metadata(document).get("uid")) for document in written}
+    native = [document for document in documents if _type_of(document) in own_kinds]
+    foreign = [document for document in native if not is_ours(_content(document), uids)]
+    read = read_documents([*written, *foreign], settings)
+    return Situation(
+        settings,
+        mesh,
+        objects,
+        World.of(objects),
+        sorted(_sources(read), key=lambda source: source.owner.path),
+        foreign,
+        [*_items(read)],
+        frozenset(object_id(_content(document)) for document in foreign),
+    )
+
+
+def read_documents(documents: Iterable[Document | Json], settings: Settings) -> Manifests:
+    """Read policies again, as one text: then each place of it belongs to one of them."""
+    contents = [each if isinstance(each, dict) else _content(each) for each in documents]
+    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": contents}, indent=1)
+    reading = read_text("native.json", text, positioned=dialects.reads, namespace=settings.namespace)
+    manifests = Manifests(settings, reporter=Reporter())
+    for document in reading.documents:
+        manifests.add(document)
+    manifests.settle()
+    return manifests
+
+
+def _documents(manifests: Manifests) -> Iterator[Document]:
+    for policy in manifests.policies:
+        document = manifests.document_of(policy)
+        if document is not None:
+            yield document
+    yield from (fault.document for fault in manifests.closing if dialects.is_policy(fault.document))
+
+
+def _documents_of_authority(authority: Authority) -> Iterator[Document]:
+    for policy in authority.policies:
+        is_rejected = isinstance(policy, RejectedPolicy)
+        document = authority.document_of_rejected(policy.ref) if is_rejected else authority.document_of(policy.ref)
+        if document is not None and dialects.is_policy(document):
+            yield document
+
+
+def _sources(read: Manifests) -> Iterator[SourcePolicy]:
+    for policy in read.policies:
+        document = read.document_of(policy)
+        if isinstance(policy, gep3779.Policy) and document is not None:
+            yield SourcePolicy(_owner(document, policy.ref), document, policy, policy)
+    for fault in read.closing:
+        if _type_of(fault.document) in _GEP_KINDS:
+            closing = fault.policy
+            yield SourcePolicy(_owner(fault.document, closing.ref), fault.document, None, closing, fault)
+
+
+def _items(read: Manifests) -> Iterator[Item]:
+    for policy in read.policies:
+        document = read.document_of(policy)
+        if not isinstance(policy, gep3779.Policy) and document is not None:
+            yield Item(policy, document)
+
+
+def _owner(document: Document, ref: PolicyRef) -> PolicyOwner:
+    uid = _metadata(document).get("uid")
+    if not isinstance(uid, str) or not uid:
+        raise ValueError(f"{ref} has no UID: only policies of an API server can own what is written for them")
+    return PolicyOwner(uid, document.api_version, document.kind, ref.namespace, ref.name)
+
+
+def _type_of(document: Document) -> tuple[str, str, str]:
+    return document.group, document.version, document.kind
+
+
+def _content(document: Document) -> Json:
+    return cast("Json", content_of(document))
+
+
+def _metadata(document: Document) -> Json:
+    metadata = _content(document).get("metadata")
+    return metadata if isinstance(metadata, dict) else {}

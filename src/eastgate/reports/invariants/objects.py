@@ -1,0 +1,79 @@
+"""Invariants as objects of a cluster: read by the shapes and the reader of those in files."""
+
+from __future__ import annotations
+
+import enum
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from eastgate.diagnostics import Diagnostic, Reporter
+from eastgate.ir import PolicyRef
+from eastgate.manifests import read_nodes_text
+from eastgate.manifests.shapes import Check, check
+from eastgate.records import dataclass
+from eastgate.reports.invariants.model import Statement
+from eastgate.reports.invariants.read import statement_of
+from eastgate.reports.invariants.shapes import CLUSTER_KIND, KINDS, SERVED, check_namespace
+
+__all__ = ["GROUP", "VERSION", "InvariantError", "InvariantObject", "OnNotProven", "is_invariant", "read_invariant"]
+
+GROUP = "eastgate.dev"
+VERSION = "v1alpha1"
+
+
+class OnNotProven(enum.StrEnum):
+    """What becomes of a change after which nobody can tell whether an Invariant holds."""
+
+    WARN = "Warn"
+    REFUSE = "Refuse"
+
+
+class InvariantError(ValueError):
+    """An Invariant with errors. `diagnostics` has all of them."""
+
+    def __init__(self, diagnostics: list[Diagnostic]) -> None:
+        super().__init__("; ".join(diagnostic.message for diagnostic in diagnostics))
+        self.diagnostics = diagnostics
+
+
+@dataclass(frozen=True, slots=True)
+class InvariantObject:
+    """An Invariant of a namespace, or of the cluster, in one generation."""
+
+    ref: PolicyRef
+    statement: Statement
+    on_not_proven: OnNotProven = OnNotProven.WARN
+    generation: int | None = None
+
+
+def is_invariant(document: Mapping[str, Any]) -> bool:
+    """Return whether plain data is an Invariant, of whichever version."""
+    group, _, _ = str(document.get("apiVersion")).rpartition("/")
+    return group == GROUP and document.get("kind") in KINDS
+
+
+def read_invariant(document: Mapping[str, Any]) -> InvariantObject:
+    """Read an Invariant that is given as plain data. Raises InvariantError."""
+    kind, metadata = str(document.get("kind")), document.get("metadata")
+    named = metadata if isinstance(metadata, dict) else {}
+    is_namespaced = kind != CLUSTER_KIND
+    reporter = Reporter()
+    roots = read_nodes_text(f"{kind}.json", json.dumps(document, indent=1))
+    reporter.diagnostics.extend(roots.reporter)
+    if not reporter.errors:
+        (node,) = roots.nodes
+        check(SERVED[kind], node, Check(reporter, None))
+        check_namespace(node, Check(reporter, None))
+    if reporter.errors:
+        raise InvariantError(reporter.errors)
+    namespace = str(named.get("namespace", "default")) if is_namespaced else None
+    spec = node["spec"]
+    unproven = spec.get("onNotProven")
+    generation = named.get("generation")
+    return InvariantObject(
+        PolicyRef(kind, namespace, str(named["name"]), GROUP),
+        statement_of(spec, {}, namespace),
+        OnNotProven(unproven.text) if unproven is not None else OnNotProven.WARN,
+        generation if isinstance(generation, int) else None,
+    )

@@ -1,0 +1,113 @@
+"""What has to be written so that objects are as they must be, on objects as an API server returns them."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from eastgate.controller.gateways.differences import compare_objects, is_fulfilled, key_of
+from eastgate.controller.gateways.objects import gateway_objects
+from eastgate.controller.gateways.parameters import GatewayParameters
+from eastgate.controller.gateways.pods import ProxySetup
+from tests.controller.gateways.manifests import gateway
+
+OWNER = "uid-of-gw"
+WANTED = gateway_objects(gateway(), {80}, ProxySetup({}), GatewayParameters("envoy:v1", max_replicas=3))
+
+
+def _stored(entry: dict[str, Any], **metadata: Any) -> dict[str, Any]:
+    """Return an object as the API server has it: with more fields than were written."""
+    stored = copy.deepcopy(entry)
+    stored["metadata"] |= {"uid": f"uid-{entry['kind']}", "resourceVersion": "7", **metadata}
+    stored["status"] = {"observed": True}
+    return stored
+
+
+def _kinds(entries: Any) -> list[str]:
+    return [entry["kind"] for entry in entries]
+
+
+def test_what_is_missing_is_created() -> None:
+    changes = compare_objects(WANTED, [], OWNER)
+    assert list(changes.create) == WANTED
+    assert (changes.update, changes.delete, changes.foreign) == ((), (), ())
+
+
+def test_what_is_there_is_left_alone() -> None:
+    assert not compare_objects(WANTED, [_stored(entry) for entry in WANTED], OWNER)
+
+
+def test_what_is_no_longer_wanted_is_deleted_and_nothing_that_belongs_to_others() -> None:
+    stored = [_stored(entry) for entry in WANTED]
+    foreign = _stored(WANTED[1], ownerReferences=[], name="another")
+    leaving = _stored(WANTED[2], name="leaving", deletionTimestamp="2026-01-01T00:00:00Z")
+    wanted = [entry for entry in WANTED if entry["kind"] != "HorizontalPodAutoscaler"]
+    assert _kinds(compare_objects(wanted, [*stored, foreign, leaving], OWNER).delete) == ["HorizontalPodAutoscaler"]
+
+
+@pytest.mark.parametrize("kind", [entry["kind"] for entry in WANTED if entry["kind"] != "ServiceAccount"])
+@pytest.mark.parametrize("owners", [[], [{"uid": "another", "controller": True}], [{"uid": OWNER}]])
+def test_an_object_of_somebody_else_is_not_touched(kind: str, owners: list[dict[str, Any]]) -> None:
+    stored = [
+        _stored(entry, ownerReferences=owners, labels={}) if entry["kind"] == kind else _stored(entry)
+        for entry in WANTED
+    ]
+    changes = compare_objects(WANTED, stored, OWNER)
+    assert not changes
+    assert [key[0] for key in changes.foreign] == [kind]
+
+
+def test_no_pods_get_the_account_of_somebody_else() -> None:
+    account = _stored(WANTED[0], ownerReferences=[])
+    changes = compare_objects(WANTED, [account], OWNER)
+    assert changes.foreign == (("ServiceAccount", "edge", "gw"),)
+    assert "Deployment" not in _kinds(changes.create)
+
+
+def test_pods_that_run_go_on_when_somebody_replaces_the_account() -> None:
+    stored = [_stored(entry) for entry in WANTED[1:]] + [_stored(WANTED[0], ownerReferences=[])]
+    assert not compare_objects(WANTED, stored, OWNER)
+
+
+def test_an_update_is_of_the_object_that_was_seen() -> None:
+    stored = [_stored(entry) for entry in WANTED]
+    stored[1]["spec"]["type"] = "NodePort"
+    (update,) = compare_objects(WANTED, stored, OWNER).update
+    assert (update["kind"], update["metadata"]["uid"]) == ("Service", "uid-Service")
+    assert key_of(update) == key_of(WANTED[1])
+
+
+@pytest.mark.parametrize(
+    ("field", "wanted", "current", "fulfilled"),
+    [
+        ("", {"a": 1}, {"a": 1, "b": 2}, True),
+        ("", {"a": 1}, {"b": 2}, False),
+        ("", {"a": {"b": 1}}, {"a": None}, False),
+        ("", {"a": False}, {"a": True}, False),
+        ("args", ["a", "b"], ["a", "b"], True),
+        ("args", ["a", "b"], ["a", "b", "c"], False),
+        ("args", ["a", "b"], ["b", "a"], False),
+        ("containers", [{"name": "a", "image": "x"}], [{"name": "b"}, {"name": "a", "image": "x", "tty": False}], True),
+        ("containers", [{"name": "a", "image": "x"}], [{"name": "a", "image": "y"}], False),
+        ("containers", [{"name": "a", "image": "x"}], [], False),
+        ("ports", [{"port": 80, "protocol": "TCP"}], [{"port": 80, "protocol": "TCP", "nodePort": 30000}], True),
+        ("ports", [{"port": 80, "protocol": "TCP"}], [{"port": 80, "protocol": "UDP"}], False),
+        ("requests", {"cpu": "1000m", "memory": "1Gi"}, {"cpu": "1", "memory": "1024Mi"}, True),
+        ("requests", {"cpu": "1000m"}, {"cpu": "100m"}, False),
+        ("requests", {"cpu": "1"}, {"cpu": "odd"}, False),
+        ("requests", {"cpu": "1"}, {"cpu": "1x"}, False),
+    ],
+)
+def test_fulfilled(field: str, wanted: Any, current: Any, fulfilled: bool) -> None:
+    assert is_fulfilled(wanted, current, field) is fulfilled
+
+
+def test_a_field_that_is_wanted_no_more_shows_in_the_digest() -> None:
+    before = gateway_objects(
+        gateway(infrastructure={"labels": {"a": "b"}}), {80, 81}, ProxySetup({}), GatewayParameters("e")
+    )
+    after = gateway_objects(gateway(), {80}, ProxySetup({}), GatewayParameters("e"))
+    changes = compare_objects(after, [_stored(entry) for entry in before], OWNER)
+    assert _kinds(changes.update) == ["ServiceAccount", "Service", "Deployment", "PodDisruptionBudget"]

@@ -1,0 +1,102 @@
+"""Of several replicas one leads; when it is gone another does, and never two at once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from eastgate.controller.election import LEASES, Election, ElectionTimes
+from eastgate.kubernetes import Connection, connect
+from tests.programs import ApiServer
+
+pytestmark = pytest.mark.apiserver
+
+_TIMES = ElectionTimes(lease=2, renew=1.0, retry=0.2)
+
+
+class Replica:
+    """One replica, and how often it has led."""
+
+    def __init__(self, connection: Connection, namespace: str, name: str, leading: set[str]) -> None:
+        self.election = Election(connection, namespace, name, times=_TIMES)
+        self._leading = leading
+        self.terms = 0
+        self.task = asyncio.create_task(self.election.run(self._lead))
+
+    async def _lead(self) -> None:
+        assert not self._leading
+        self._leading.add(self.election.identity)
+        self.terms += 1
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self._leading.discard(self.election.identity)
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(60):
+        while not holds():
+            await asyncio.sleep(0.05)
+
+
+def on_server(server: ApiServer, play: Callable[[Connection, str], Awaitable[None]]) -> None:
+    namespace = server.namespace("election")
+
+    async def run() -> None:
+        async with connect(server.kubeconfig) as connection:
+            await play(connection, namespace)
+
+    asyncio.run(run())
+
+
+def test_one_leads_and_another_follows_it(api_server: ApiServer) -> None:
+    async def play(connection: Connection, namespace: str) -> None:
+        leading: set[str] = set()
+        replicas = {name: Replica(connection, namespace, name, leading) for name in ("a", "b", "c")}
+        await until(lambda: bool(leading))
+        (first,) = leading
+        replicas[first].task.cancel()
+        await until(lambda: bool(leading - {first}))
+        assert sum(replica.terms for replica in replicas.values()) == 2
+        for replica in replicas.values():
+            replica.task.cancel()
+        await asyncio.wait([replica.task for replica in replicas.values()])
+        lease = await connection.get(LEASES, "eastgate", namespace)
+        assert lease["spec"]["holderIdentity"] == ""
+
+    on_server(api_server, play)
+
+
+def test_a_leader_that_is_killed_is_followed_when_its_lease_has_run_out(api_server: ApiServer) -> None:
+    async def play(connection: Connection, namespace: str) -> None:
+        leading: set[str] = set()
+        dead = connect(api_server.kubeconfig)
+        first = Replica(dead, namespace, "a", leading)
+        await until(lambda: bool(leading))
+        second = Replica(connection, namespace, "b", leading)
+        await dead.close()  # it can say nothing any more, and must stop leading by itself
+        await until(lambda: leading == {"b"})
+        assert not first.election.leads
+        for replica in (first, second):
+            replica.task.cancel()
+        await asyncio.wait([first.task, second.task])
+
+    on_server(api_server, play)
+
+
+def test_a_lease_that_somebody_else_takes_ends_the_term(api_server: ApiServer) -> None:
+    async def play(connection: Connection, namespace: str) -> None:
+        leading: set[str] = set()
+        replica = Replica(connection, namespace, "a", leading)
+        await until(lambda: bool(leading))
+        taken = {"spec": {"holderIdentity": "thief", "leaseDurationSeconds": 2}}
+        await connection.patch(LEASES, "eastgate", namespace, taken)
+        await until(lambda: not leading)
+        await until(lambda: leading == {"a"})  # the thief does not renew
+        assert replica.terms == 2
+        replica.task.cancel()
+        await asyncio.wait([replica.task])
+
+    on_server(api_server, play)

@@ -1,0 +1,110 @@
+"""A node and its pods as network namespaces. None of them leads out of this machine, or to its own network.
+
+Every pod has an address of its own and one link, to the node, which routes between them and translates the addresses of
+Services, as kube-proxy would.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Self
+
+PROGRAMS = ("ip", "iptables", "iptables-restore", "ip6tables-restore", "nsenter", "setpriv", "unshare")
+NODE = "198.18.255.1"  # of the range for tests of networks
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_NETWORK = 0x40000000  # CLONE_NEWNET
+
+
+def what_is_missing() -> str | None:
+    """Return why there can be no namespaces here; None where there can."""
+    if os.geteuid() != 0:
+        return "only root makes network namespaces"
+    missing = [program for program in PROGRAMS if shutil.which(program) is None]
+    return f"{', '.join(missing)} not installed" if missing else None
+
+
+class Namespace:
+    """A network namespace, for as long as a process lives in it."""
+
+    def __init__(self) -> None:
+        command = ["setpriv", "--pdeathsig", "KILL", "unshare", "--net", "sleep", "infinity"]
+        self._process = subprocess.Popen(command)
+        self.pid = self._process.pid
+        here = os.readlink("/proc/self/ns/net")
+        while os.readlink(f"/proc/{self.pid}/ns/net") == here:
+            assert self._process.poll() is None
+
+    def run(self, *command: str, stdin: str = "") -> str:
+        """Run a command in it."""
+        entered = ["nsenter", "--net", "--target", str(self.pid), "--", *command]
+        done = subprocess.run(entered, input=stdin, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
+        return done.stdout
+
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """Have this thread make its sockets in it."""
+        with open("/proc/thread-self/ns/net") as before, open(f"/proc/{self.pid}/ns/net") as there:
+            _enter(there.fileno())
+            try:
+                yield
+            finally:
+                _enter(before.fileno())
+
+    def stop(self) -> None:
+        """Leave it to the kernel."""
+        self._process.kill()
+        self._process.wait()
+
+
+def _enter(descriptor: int) -> None:
+    if _LIBC.setns(descriptor, _NETWORK) != 0:
+        raise OSError(ctypes.get_errno(), "setns")
+
+
+class Network:
+    """A node, and a namespace for each of its pods."""
+
+    def __init__(self) -> None:
+        self.node = Namespace()
+        self.pods: dict[str, Namespace] = {}
+        self.node.run("ip", "link", "set", "lo", "up")
+        self.node.run("sh", "-c", "echo 1 >/proc/sys/net/ipv4/ip_forward")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for namespace in (*self.pods.values(), self.node):
+            namespace.stop()
+
+    def add_pod(self, name: str, address: str) -> Namespace:
+        """Add a pod with one address."""
+        pod = self.pods[name] = Namespace()
+        link = f"pod{len(self.pods)}"
+        self.node.run("ip", "link", "add", link, "type", "veth", "peer", "eth0", "netns", str(pod.pid))
+        self.node.run("ip", "address", "add", f"{NODE}/32", "dev", link)
+        self.node.run("ip", "link", "set", link, "up")
+        self.node.run("ip", "route", "add", f"{address}/32", "dev", link)
+        pod.run("ip", "link", "set", "lo", "up")
+        pod.run("ip", "link", "set", "eth0", "up")
+        pod.run("ip", "address", "add", f"{address}/32", "dev", "eth0")
+        pod.run("ip", "route", "add", f"{NODE}/32", "dev", "eth0")
+        pod.run("ip", "route", "add", "default", "via", NODE)
+        return pod
+
+    def add_service(self, address: str, port: int, target: str) -> None:
+        """Lead an address of a Service to a pod."""
+        arguments = ["-d", address, "-p", "tcp", "--dport", str(port), "-j", "DNAT", "--to-destination", target]
+        for chain in ("PREROUTING", "OUTPUT"):
+            self.node.run("iptables", "-t", "nat", "-A", chain, *arguments)
+        pod = target.partition(":")[0]  # which gets its own calls back from the node
+        self.node.run("iptables", "-t", "nat", "-A", "POSTROUTING", "-s", pod, "-d", pod, "-j", "MASQUERADE")
