@@ -374,7 +374,7 @@ class Enforcement:
                 self._inbound_addresses(node),
                 self.tokens,
                 ends_requests,
-                tuple(handshakes_of(gateway, groups[port], plan.streams, by_destination, world)),
+                tuple(handshakes_of(gateway, groups[port], plan.streams, by_destination, world, whole=site.in_pod)),
                 self._ended.get((node, port), Counter()),
                 self.authority.settings.trust_domain,
             )
@@ -384,7 +384,7 @@ class Enforcement:
             ]
             resources = list(gateway_port_resources(inbound, plan, of_port, decisive, answers_messages))
             published += self._closures.guard(node, port, resources, trust, closing_of(inbound))
-            closure = describe_gateway_closure(self.authority, node, plan, groups[port])
+            closure = describe_gateway_closure(self.authority, node, plan, groups[port], whole=site.in_pod)
             if closure is not None and ((node, port) not in self._closures.closed or not closure.parts):
                 self._closures.closed[node, port] = closure
             legs += of_port
