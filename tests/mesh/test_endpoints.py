@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from eastgate.authorizer.external import ExternalAuthorizers
-from eastgate.envoy.config.gateway_routes import AuthorizerService
+from eastgate.envoy.config.gateway_routes import AuthorizerAddress
 from eastgate.identity import EmbeddedCa, client_context, server_context
 from eastgate.mesh.authorizing import MeshAuthorizer
 from eastgate.mesh.endpoints import TlsEndpoint
@@ -98,7 +98,7 @@ async def _authorizer_service(store: ToyStore, admitted: list[str]) -> AsyncIter
     checks, tools = (_endpoint(ca, port, lambda identity: identity in admitted) for port in ports)
     async with MeshAuthorizer(lambda: mesh.enforcement, ExternalAuthorizers(lambda _: None), checks, tools) as service:
         service.decide_by(mesh.authority)
-        mesh.enforcement._authorizer = AuthorizerService("127.0.0.1", *ports, _CONTROL_PLANE)
+        mesh.enforcement._authorizer = AuthorizerAddress("127.0.0.1", *ports, _CONTROL_PLANE)
         mesh.enforcement.publish(mesh.gateways)
         await asyncio.gather(*(mesh.server.wait_settled(node) for node in mesh.gateways))
         yield

@@ -25,7 +25,7 @@ from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.envoy.config.gateway_filters import gateway_resources
 from eastgate.envoy.config.gateway_port import gateway_port_resources
 from eastgate.envoy.config.gateway_routes import (
-    AuthorizerService,
+    AuthorizerAddress,
     Leg,
     authorizer_resources,
     authorizer_service_resources,
@@ -108,7 +108,7 @@ class Enforcement:
         *,
         by_address: bool = False,
         tokens: TokenIdentity | None = None,
-        authorizer: AuthorizerSockets | AuthorizerService | None = None,
+        authorizer: AuthorizerSockets | AuthorizerAddress | None = None,
         session_key: str | None = None,
     ) -> None:
         self.authority = authority
@@ -374,7 +374,7 @@ class Enforcement:
                 self._inbound_addresses(node),
                 self.tokens,
                 ends_requests,
-                tuple(handshakes_of(gateway, groups[port], plan.streams, by_destination, world)),
+                tuple(handshakes_of(gateway, groups[port], plan.streams, by_destination, world, whole=site.in_pod)),
                 self._ended.get((node, port), Counter()),
                 self.authority.settings.trust_domain,
             )
@@ -384,14 +384,14 @@ class Enforcement:
             ]
             resources = list(gateway_port_resources(inbound, plan, of_port, decisive, answers_messages))
             published += self._closures.guard(node, port, resources, trust, closing_of(inbound))
-            closure = describe_gateway_closure(self.authority, node, plan, groups[port])
+            closure = describe_gateway_closure(self.authority, node, plan, groups[port], whole=site.in_pod)
             if closure is not None and ((node, port) not in self._closures.closed or not closure.parts):
                 self._closures.closed[node, port] = closure
             legs += of_port
         return [*published, *leg_resources(legs, site.source)]
 
     def _authorizer_resources(self) -> Iterator[XdsResource]:
-        if isinstance(self._authorizer, AuthorizerService):
+        if isinstance(self._authorizer, AuthorizerAddress):
             yield from authorizer_service_resources(self._authorizer)
         elif self._authorizer is not None:
             yield from authorizer_resources(*self._authorizer)

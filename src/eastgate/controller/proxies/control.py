@@ -22,7 +22,7 @@ from eastgate.controller.proxies.membership import split_proxy
 from eastgate.controller.proxies.progress import ReplicaReport
 from eastgate.controller.proxies.sites import Sites, proxies_of, sidecar_site
 from eastgate.controller.proxies.tracking import ProgressTracker, combine
-from eastgate.envoy.config.gateway_routes import AuthorizerService
+from eastgate.envoy.config.gateway_routes import AuthorizerAddress
 from eastgate.envoy.server import (
     Acked,
     AdsServer,
@@ -66,7 +66,7 @@ class ProxyControl:
         *,
         replica: str,
         session_key: str | None = None,
-        authorizer: AuthorizerService | None = None,
+        authorizer: AuthorizerAddress | None = None,
         site_of: Callable[..., ProxySite | None] = sidecar_site,
         limits: Limits | None = None,
         metrics: Metrics | None = None,
