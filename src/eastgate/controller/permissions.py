@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from eastgate import dialects
 from eastgate.admission.configuration import MUTATING, VALIDATING, converted_definitions
@@ -16,7 +16,7 @@ from eastgate.native import NativeMesh
 from eastgate.native.writer import RESOURCES as NATIVE_RESOURCES
 from eastgate.reports.invariants.objects import GROUP as INVARIANT_GROUP
 from eastgate.reports.invariants.shapes import KINDS as INVARIANT_KINDS
-from eastgate.source.kinds import BY_NAME, watched_kinds
+from eastgate.source.kinds import BY_NAME, WatchedKind, watched_kinds
 
 __all__ = [
     "FINALIZER_RULES",
@@ -35,6 +35,7 @@ Rule: TypeAlias = dict[str, list[str]]
 _LEASE: Final = "eastgate"
 _ADMISSION: Final = "admissionregistration.k8s.io"
 _EXTENSIONS: Final = "apiextensions.k8s.io"
+_GONE: Final = frozenset({"extensions"})  # groups that are read in files, and that no supported API server has
 _MESH_GROUPS: Final = {NativeMesh.ISTIO: "security.istio.io", NativeMesh.LINKERD: "policy.linkerd.io"}
 _IRREGULAR: Final[Mapping[tuple[str, str], str]] = {
     ("consul.hashicorp.com", "ServiceIntentions"): "serviceintentions",
@@ -121,8 +122,9 @@ def own_rules() -> list[Rule]:
     ]
 
 
-def _followed() -> list[Any]:
-    return [kind for kind in (*watched_kinds(), *ALSO_FOLLOWED) if (kind.group, kind.kind) not in BY_NAME]
+def _followed() -> list[WatchedKind]:
+    kinds = (*watched_kinds(), *ALSO_FOLLOWED)
+    return [kind for kind in kinds if (kind.group, kind.kind) not in BY_NAME and kind.group not in _GONE]
 
 
 def _policies_with_status() -> set[tuple[str, str]]:
