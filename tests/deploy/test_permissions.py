@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 import grpc
@@ -35,7 +37,14 @@ _LINKERD = tuple(
 )
 _SETTINGS = {"linkerdDefaultPolicy": "deny"}
 _OURS = "app.kubernetes.io/managed-by=eastgate"
-_XDS = "/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources"
+_XDS = "/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources"
+
+_AT_GATEWAYS = {
+    ("patch", "agentic.prototype.x-k8s.io", "accesspolicies/status"),
+    ("patch", "agentic.networking.x-k8s.io", "accesspolicies/status"),
+    ("patch", "agentic.networking.x-k8s.io", "xaccesspolicies/status"),
+}
+"""What is used only where a proxy of a Gateway has connected: others define these kinds."""
 
 REASONS = {
     "a policy is read again only after somebody else has written to it at the same moment": (
@@ -165,21 +174,38 @@ def _fill(server: ApiServer, home: str) -> None:
     server.run_pod(home, "cart", "10.0.0.7")
 
 
-def _connect_proxy(server: ApiServer, home: str, port: int) -> None:
-    """Connect as the proxy of a pod does; what comes of it is not looked at."""
-    pod = server.get("pod", "cart", "-n", home)
-    token = server.token_of(f"{home}/default", "eastgate", pod=pod)
+def _run_gateway_pod(server: ApiServer, home: str) -> Object:
+    """Make a pod of the Gateway's Deployment, as the controllers of Kubernetes would."""
+    (deployment,) = server.get("deployments", "-n", home)["items"]
+    owner = {"apiVersion": "apps/v1", "kind": "Deployment", "controller": True}
+    owner |= {key: deployment["metadata"][key] for key in ("name", "uid")}
+    template = deployment["spec"]["template"]
+    labels = template["metadata"]["labels"]
+    pod = {"name": "edge-1", "labels": labels, "ownerReferences": [owner]}
+    server.create(f"/api/v1/namespaces/{home}/pods", {"metadata": pod, "spec": template["spec"]})
+    server.run_pod(home, "edge-1", "10.0.0.8")
+    created: Object = server.get("pod", "edge-1", "-n", home)
+    return created
+
+
+@contextmanager
+def _connected(server: ApiServer, pod: Object, port: int) -> Iterator[None]:
+    """Be the proxy of a pod of the Gateway that has connected, and says nothing of what it gets."""
+    home, account = pod["metadata"]["namespace"], pod["spec"]["serviceAccountName"]
+    token = server.token_of(f"{home}/{account}", "eastgate", pod=pod)
     roots: Any = server.get("configmap", CA_NAME, "-n", home)["data"]["ca.crt"].encode()
     options = [("grpc.ssl_target_name_override", f"eastgate.{NAMESPACE}.svc")]
+    request = discovery_pb2.DeltaDiscoveryRequest(type_url="type.googleapis.com/envoy.config.listener.v3.Listener")
+    request.node.id = f"gateway:{home}/edge/{pod['metadata']['name']}"
+    requests: SimpleQueue[Any] = SimpleQueue()
+    requests.put(request)
     with grpc.secure_channel(f"localhost:{port}", grpc.ssl_channel_credentials(roots), options) as channel:
-        call = channel.stream_stream(_XDS, discovery_pb2.DiscoveryRequest.SerializeToString, lambda data: data)
-        request = discovery_pb2.DiscoveryRequest(type_url="type.googleapis.com/envoy.config.listener.v3.Listener")
-        request.node.id = f"{home}/cart"
-        answers = call(iter([request]), metadata=[("authorization", f"Bearer {token}")], timeout=60)
-        try:
-            next(iter(answers), None)
-        except grpc.RpcError:
-            return
+        call = channel.stream_stream(_XDS, discovery_pb2.DeltaDiscoveryRequest.SerializeToString, lambda data: data)
+        answers = call(iter(requests.get, None), metadata=[("authorization", f"Bearer {token}")])
+        next(answers)
+        yield
+        requests.put(None)
+        answers.cancel()
 
 
 def _replace_ca(server: ApiServer) -> None:
@@ -198,8 +224,9 @@ def test_nothing_is_denied_and_nothing_is_to_spare(installation: Installation) -
         installation.wait_for(controller, lambda: installation.natives(_ISTIO))
         installation.tamper(_ISTIO)
         installation.wait_for(controller, lambda: not installation.is_tampered(_ISTIO))
-        _connect_proxy(server, home, controller.ports["xds"])
-        installation.wait_for(controller, lambda: len(server.get("hpa", "-n", home)["items"]) == 1)
+        installation.wait_for(controller, lambda: server.get("hpa", "-n", home)["items"])
+        with _connected(server, _run_gateway_pod(server, home), controller.ports["xds"]):
+            installation.wait_for(controller, lambda: not installation.unused() & _AT_GATEWAYS)
         controller.finish()
 
     _replace_ca(server)
@@ -212,7 +239,8 @@ def test_nothing_is_denied_and_nothing_is_to_spare(installation: Installation) -
 
     with installation.run(installation.install("istio")) as controller:
         installation.wait_for(controller, lambda: not installation.natives(*_LINKERD))
-        server.kubectl("patch", "gateway", "edge", "-n", home, "--type=merge", "-p", '{"spec":{"gatewayClassName":"other"}}')
+        change = '{"spec": {"gatewayClassName": "other"}}'
+        server.kubectl("patch", "gateway", "edge", "-n", home, "--type=merge", "-p", change)
         installation.wait_for(controller, lambda: not server.get("hpa,deployments", "-n", home)["items"])
         controller.finish()
 
