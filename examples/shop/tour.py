@@ -23,7 +23,7 @@ import eastgate
 from eastgate import Question
 from eastgate.mesh.calls import CallResult, make_calls
 from eastgate.mesh.events import BrokenChange, Enforced, MeshEvent
-from eastgate.mesh.local.connection import Connection, Target
+from eastgate.mesh.local.connection import CallConnection, Target
 from eastgate.mesh.mesh import LocalMesh, MeshOptions
 from eastgate.mesh.reloading import ManifestFiles, Reloading
 
@@ -103,12 +103,12 @@ class Tour:
         self.console.print(f"   saved, and enforced after [bold]{event.milliseconds:.0f} ms[/bold]\n")
 
     @contextlib.asynccontextmanager
-    async def connected(self) -> AsyncIterator[Connection]:
+    async def connected(self) -> AsyncIterator[CallConnection]:
         """The web front, connected with the cart."""
         site = self.mesh.sites["shop/cart"]
         tls = await self.mesh.certificates.context(WEB)
         target = Target(site.address, site.ports[8080])
-        async with await Connection.open(target, tls=tls, source_address=self.mesh.own_address) as connection:
+        async with await CallConnection.open(target, tls=tls, source_address=self.mesh.own_address) as connection:
             yield connection
 
 

@@ -48,6 +48,10 @@ def test_what_only_eastgate_defines_fails_closed() -> None:
             assert key not in rules_of(VALIDATING, "Ignore")
 
 
+def test_what_is_refused_without_an_answer_is_diagnosed_before() -> None:
+    assert rules_of(MUTATING, "Ignore") == rules_of(VALIDATING, "Fail")
+
+
 def test_names_of_resources_are_those_of_their_definitions() -> None:
     resources = {resource for _, _, resource in rules_of(VALIDATING, "Ignore")}
     for name in ("networkpolicies", "gateways", "httproutes", "peerauthentications", "authconfigs", "servers"):
@@ -64,7 +68,8 @@ def test_namespaces_that_the_cluster_needs_are_left_alone() -> None:
 
 
 def test_pods_are_not_created_without_the_injector() -> None:
-    assert {webhook["failurePolicy"] for webhook in MUTATING["webhooks"]} == {"Fail"}
+    names = {webhook["name"] for webhook in MUTATING["webhooks"] if webhook["failurePolicy"] == "Fail"}
+    assert names == {"namespace.inject.eastgate.dev", "pod.inject.eastgate.dev"}
     assert rules_of(MUTATING, "Fail") == {("", "v1", "pods")}
 
 

@@ -70,6 +70,7 @@ def test_each_path_has_its_webhook() -> None:
             assert allowed == {"uid": "u", "allowed": True}
             refused = await client.review("/validate", admission_review(policy(rules([{"ports": []}]))))
             assert not refused["allowed"]
+            assert await client.review("/diagnose", admission_review(policy(rules([{"ports": []}])))) == refused
             pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "shop"}}
             assert await client.review("/inject", admission_review(pod)) == {"uid": "u", "allowed": True}
             request = {"uid": "u", "desiredAPIVersion": f"{GROUP}/v1alpha1", "objects": [policy(rules([{}]))]}

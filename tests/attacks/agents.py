@@ -10,7 +10,7 @@ from typing import Any
 
 from eastgate import Authority, Settings
 from eastgate.envoy.config.clusters import SocketAddress
-from eastgate.mesh.local.connection import Called, Connection, HttpRequest, Target
+from eastgate.mesh.local.connection import CallConnection, Called, HttpRequest, Target
 from eastgate.mesh.local.http1 import Malformed, Source
 from eastgate.mesh.local.serving import SocketServer
 from eastgate.mesh.mesh import LocalMesh
@@ -289,12 +289,14 @@ class AgentBench(Bench):
             server.arrived.clear()
             server.script = lambda _: None
 
-    async def connect(self, who: str | None, at: str = "gw", port: int = 8080, alpn: Sequence[str] = ()) -> Connection:
+    async def connect(
+        self, who: str | None, at: str = "gw", port: int = 8080, alpn: Sequence[str] = ()
+    ) -> CallConnection:
         """Connect to a gateway as an account, or as nobody."""
         site = self.mesh.gateways[f"gateway:a/{at}"]
         identity = None if who is None else f"spiffe://td/ns/a/sa/{who}"
         tls = await self.context(Caller(identity, ""), alpn)
-        return await Connection.open(Target(site.address, site.ports[port]), tls=tls, timeout=_TIMEOUT)
+        return await CallConnection.open(Target(site.address, site.ports[port]), tls=tls, timeout=_TIMEOUT)
 
     def call(self, who: str | None, body: object = None, *headers: tuple[str, str], **more: Any) -> Called:
         """Make a request of HTTP/1.1 as somebody. See `request`."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 
-from eastgate.mesh.local.connection import Connection
+from eastgate.mesh.local.connection import CallConnection
 from tests.attacks.frames import ACK, SETTINGS, Answers, frame, opening, request
 from tests.differential.asking import Http
 
 __all__ = ["converse"]
 
 
-async def converse(connection: Connection, http: Http, timeout: float) -> int:
+async def converse(connection: CallConnection, http: Http, timeout: float) -> int:
     """Make one request over HTTP/2; return the status of its answer, or 0 where there is none."""
     answers = Answers()
     await connection.send(opening() + request(*http.fields()))
@@ -19,7 +19,7 @@ async def converse(connection: Connection, http: Http, timeout: float) -> int:
     return answers.status(1)
 
 
-async def _listen(connection: Connection, answers: Answers, stream: int, timeout: float) -> None:
+async def _listen(connection: CallConnection, answers: Answers, stream: int, timeout: float) -> None:
     """Take what comes until a stream has ended, the connection has, or the time is over."""
     ends = asyncio.get_running_loop().time() + timeout
     while not answers.gone and stream not in answers.ended:

@@ -17,7 +17,7 @@ from eastgate.envoy.config.sidecar import OUTBOUND_PORT
 from eastgate.envoy.config.tokens import TokenIdentity
 from eastgate.identity import SvidSource
 from eastgate.languages.jwt import KnownKeys
-from eastgate.mesh.local.connection import Connection, HttpRequest, Target
+from eastgate.mesh.local.connection import CallConnection, HttpRequest, Target
 from eastgate.mesh.local.http1 import Malformed
 from tests.attacks.application import MARK, Application, Arrived
 from tests.attacks.conversing import converse
@@ -76,7 +76,7 @@ class Attacked(Protocol):
     def of(self, caller: Caller) -> Attacked:
         """Return the same with another attacker, for as long as the same is enforced."""
 
-    async def open(self, alpn: Sequence[str] = (), *, victim: bool = False) -> Connection:
+    async def open(self, alpn: Sequence[str] = (), *, victim: bool = False) -> CallConnection:
         """Open a connection as the attacker, or as somebody else who is served by the same application."""
 
     def connect(self) -> socket.socket:
@@ -204,10 +204,10 @@ class _Sidecar:
             for (mark, _), answer in zip(sent, answers, strict=True)
         ]
 
-    async def open(self, alpn: Sequence[str] = (), *, victim: bool = False) -> Connection:
+    async def open(self, alpn: Sequence[str] = (), *, victim: bool = False) -> CallConnection:
         caller = _VICTIM if victim else self._attacker
         tls = await self._bench.context(caller, alpn)
-        return await Connection.open(self._inbound, tls=tls, source_address=caller.address, timeout=_TIMEOUT)
+        return await CallConnection.open(self._inbound, tls=tls, source_address=caller.address, timeout=_TIMEOUT)
 
     def connect(self) -> socket.socket:
         entrance, source = self._entrance, (self._attacker.address, 0)
@@ -267,10 +267,10 @@ class _Outbound(_Sidecar):
             except (OSError, EOFError, Malformed):
                 return 0, False
 
-    async def open(self, alpn: Sequence[str] = (), *, victim: bool = False) -> Connection:
+    async def open(self, alpn: Sequence[str] = (), *, victim: bool = False) -> CallConnection:
         if victim:
             return await super().open(alpn, victim=True)
-        return await Connection.open(self._entrance, source_address=self._attacker.address, timeout=_TIMEOUT)
+        return await CallConnection.open(self._entrance, source_address=self._attacker.address, timeout=_TIMEOUT)
 
     @property
     def _entrance(self) -> Target:
@@ -304,7 +304,7 @@ class _Gateway(_Outbound):
                 return decision.reason
         return None
 
-    async def open(self, alpn: Sequence[str] = (), *, victim: bool = False) -> Connection:
+    async def open(self, alpn: Sequence[str] = (), *, victim: bool = False) -> CallConnection:
         return await _Sidecar.open(self, alpn, victim=victim)
 
     @property

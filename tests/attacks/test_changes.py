@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from eastgate.mesh.local.connection import Connection, Target
+from eastgate.mesh.local.connection import CallConnection, Target
 from eastgate.mesh.local.http1 import Malformed
 from tests.attacks.agents import AGENTS_WORLD, AgentBench, access_policy, request, route, to_backend, tool, tool_message
 from tests.differential.bench import authority_of
@@ -74,7 +74,7 @@ def _change(bench: AgentBench, worlds: Sequence[Sequence[Manifest]]) -> None:
 async def _call(target: Target, tls: ssl.SSLContext, name: str, over: asyncio.Event) -> None:
     while not over.is_set():
         try:
-            async with await Connection.open(target, tls=tls) as connection:
+            async with await CallConnection.open(target, tls=tls) as connection:
                 is_open = True
                 while is_open and not over.is_set():
                     await connection.send(request(tool_message(name), host=_HOST))

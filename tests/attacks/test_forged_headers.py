@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from eastgate.mesh.local.connection import Connection, HttpRequest
+from eastgate.mesh.local.connection import CallConnection, HttpRequest
 from tests.attacks.headers import FORGED
 from tests.attacks.placements import HOST, Attacked, Placement
 from tests.attacks.policies import ONLY_API, only_accounts
@@ -14,7 +14,7 @@ from tests.differential.asking import Http
 from tests.differential.bench import Bench
 
 
-async def _statuses(connection: Connection, requests: list[HttpRequest]) -> list[int]:
+async def _statuses(connection: CallConnection, requests: list[HttpRequest]) -> list[int]:
     statuses = []
     for request in requests:
         await connection.send(request)

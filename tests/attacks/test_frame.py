@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from eastgate.mesh.local.connection import Connection, HttpRequest, Target
+from eastgate.mesh.local.connection import CallConnection, HttpRequest, Target
 from tests.attacks import framing, headers, hosts, http2, paths, sizes, xds
 from tests.attacks.application import Application
 from tests.attacks.placements import HOST, Attacked, Verdict, marked
@@ -55,8 +55,8 @@ class _OpenDoor:
             found.append(Verdict(status, next(one for one in self.application.arrived if one.mark == mark), False))
         return found
 
-    async def open(self, alpn: Sequence[str] = (), *, victim: bool = False) -> Connection:  # noqa: ARG002
-        return await Connection.open(Target("127.0.0.1", self.port))
+    async def open(self, alpn: Sequence[str] = (), *, victim: bool = False) -> CallConnection:  # noqa: ARG002
+        return await CallConnection.open(Target("127.0.0.1", self.port))
 
     def run(self, task: Coroutine[Any, Any, T]) -> T:
         return self._loop.run_until_complete(task)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from eastgate.mesh.local.connection import Called, Connection
+from eastgate.mesh.local.connection import CallConnection, Called
 from tests.attacks.agents import (
     LIST,
     TOOLS,
@@ -110,7 +110,7 @@ def test_an_idle_stream_ends_when_its_caller_is_denied(agents: AgentBench, who: 
     others = _session(agents, "free")
     agents.servers["maths"].script = lambda arrived: _STREAM if arrived.method == "GET" else None
 
-    async def stream(caller: str, session: str) -> Connection:
+    async def stream(caller: str, session: str) -> CallConnection:
         connection = await agents.connect(caller)
         await connection.send(request(None, (_HEADER, session), method="GET"))
         heard = b""
@@ -118,7 +118,7 @@ def test_an_idle_stream_ends_when_its_caller_is_denied(agents: AgentBench, who: 
             heard += (await connection.raw(PATIENCE, enough=1)).body
         return connection
 
-    async def ended(connection: Connection) -> bool:
+    async def ended(connection: CallConnection) -> bool:
         """Whether it ends while it is read, as a client reads it."""
         while (await connection.raw(PATIENCE, enough=1)).body:
             pass

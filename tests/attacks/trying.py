@@ -11,7 +11,7 @@ import secrets
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from eastgate.mesh.local.connection import Connection, HttpRequest
+from eastgate.mesh.local.connection import CallConnection, HttpRequest
 from eastgate.mesh.local.http1 import Malformed
 from tests.attacks.application import MARK, SAW, Arrived
 from tests.attacks.placements import Attacked
@@ -107,7 +107,7 @@ async def _make(attacked: Attacked, one: Try) -> bytes:
 
 
 async def hear(
-    opening: Awaitable[Connection], pieces: Sequence[bytes], first: float = _FIRST, quiet: float = _QUIET
+    opening: Awaitable[CallConnection], pieces: Sequence[bytes], first: float = _FIRST, quiet: float = _QUIET
 ) -> bytes:
     """Send the pieces one after the other, and return all that comes back.
 
@@ -147,7 +147,7 @@ async def _victim(attacked: Attacked, nonce: str) -> None:
                 await asyncio.sleep(0.01)
 
 
-async def _ask(connection: Connection, mark: str) -> str | None:
+async def _ask(connection: CallConnection, mark: str) -> str | None:
     try:
         await connection.send(HttpRequest(path="/api/victim", headers=((MARK, mark),)))
         return (await connection.response(_PATIENCE)).header(SAW)

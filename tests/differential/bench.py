@@ -23,7 +23,7 @@ from eastgate.languages.jwt import KeySource
 from eastgate.manifests import read_text
 from eastgate.mesh.access_log import Observation
 from eastgate.mesh.events import Decided, MeshEvent, NotEnforced
-from eastgate.mesh.local.connection import Connection, HttpRequest, Target
+from eastgate.mesh.local.connection import CallConnection, HttpRequest, Target
 from eastgate.mesh.local.http1 import Malformed
 from eastgate.mesh.mesh import LocalMesh, MeshOptions
 from tests.attacks.application import Application
@@ -149,11 +149,11 @@ class Bench:
 
     # In the thread of the mesh
 
-    def forget(self, connection: Connection) -> None:
+    def forget(self, connection: CallConnection) -> None:
         """Forget what was logged about connections from the same address and port, before this one is used."""
         self._seen.pop("{}:{}".format(*connection.local_address), None)
 
-    async def logged(self, connection: Connection, number: int) -> list[Observation]:
+    async def logged(self, connection: CallConnection, number: int) -> list[Observation]:
         """So many lines about requests on a connection, once the proxy has written them."""
         source = "{}:{}".format(*connection.local_address)
         ends = time.monotonic() + PATIENCE
@@ -224,10 +224,10 @@ class Bench:
                 statuses = await self._requests(connection, [ask.http for ask in asks if ask.http is not None])
         return source, statuses
 
-    async def _fresh(self, ask: Ask, tls: Any) -> Connection:
+    async def _fresh(self, ask: Ask, tls: Any) -> CallConnection:
         """Open a connection from a port that none of these asks came from: by it their lines are told apart."""
         while True:
-            connection = await Connection.open(
+            connection = await CallConnection.open(
                 self.target(ask), tls=tls, source_address=ask.caller.address, timeout=_TIMEOUT
             )
             if connection.local_address not in self._used:
@@ -235,7 +235,7 @@ class Bench:
                 return connection
             await connection.close()
 
-    async def _requests(self, connection: Connection, requests: Sequence[Http]) -> list[int]:
+    async def _requests(self, connection: CallConnection, requests: Sequence[Http]) -> list[int]:
         """One after the other: Envoy does not like more than two answers to wait."""
         statuses: list[int] = []
         try:

@@ -8,7 +8,7 @@ from os import getpid
 
 import pytest
 
-from eastgate.mesh.local.connection import Connection
+from eastgate.mesh.local.connection import CallConnection
 from tests.differential.asking import Ask, Caller, Http
 from tests.differential.bench import RAW, Bench
 from tests.differential.world import SETTINGS, Manifest
@@ -41,12 +41,12 @@ def _ask(account: str, http: Http | None = None) -> Ask:
     return Ask(Caller(f"spiffe://td/ns/{namespace}/sa/{name}", "127.0.0.2"), "a/p0", 80, http)
 
 
-async def _open(bench: Bench, ask: Ask) -> Connection:
+async def _open(bench: Bench, ask: Ask) -> CallConnection:
     tls = await bench.context(ask.caller)
-    return await Connection.open(bench.target(ask), tls=tls, source_address=ask.caller.address)
+    return await CallConnection.open(bench.target(ask), tls=tls, source_address=ask.caller.address)
 
 
-async def _echoes(connection: Connection) -> bool:
+async def _echoes(connection: CallConnection) -> bool:
     await connection.send(RAW)
     return (await connection.raw(5, len(RAW))).body == RAW
 
@@ -59,7 +59,7 @@ async def _echoes(connection: Connection) -> bool:
 def test_bytes_flow_for_those_who_may_still_connect(bench: Bench, after: list[str]) -> None:
     bench.enforce(_allowed("a/*", "b/*", "elsewhere/*"), SETTINGS)
 
-    async def connect() -> dict[str, Connection]:
+    async def connect() -> dict[str, CallConnection]:
         opened = {account: await _open(bench, _ask(account)) for account in _ACCOUNTS}
         assert all([await _echoes(connection) for connection in opened.values()])
         return opened
@@ -86,7 +86,7 @@ def test_bytes_flow_for_those_who_may_still_connect(bench: Bench, after: list[st
 def test_requests_on_an_open_connection_are_decided_by_what_is_in_force_now(bench: Bench) -> None:
     http = Http(target="/")
 
-    async def status(connection: Connection) -> int:
+    async def status(connection: CallConnection) -> int:
         await connection.send(http.to_bytes())
         return (await connection.response()).status
 

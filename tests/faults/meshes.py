@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.mesh.access_log import Observation
 from eastgate.mesh.events import Decided, Enforced, MeshEvent, PartlyEnforced
-from eastgate.mesh.local.connection import Called, Connection, HttpRequest, Target
+from eastgate.mesh.local.connection import CallConnection, Called, HttpRequest, Target
 from eastgate.mesh.local.echo import EchoOptions, EchoServer
 from eastgate.mesh.mesh import LocalMesh, MeshOptions
 from eastgate.settings import Settings
@@ -50,11 +50,11 @@ class Running:
         site = self.mesh.sites[workload]
         return Target(site.address, site.ports[port])
 
-    async def open(self, account: str | None, port: int = HTTP, workload: str = SERVER) -> Connection:
+    async def open(self, account: str | None, port: int = HTTP, workload: str = SERVER) -> CallConnection:
         """A connection as an account of the namespace, as a SPIFFE ID, or as nobody."""
         identity = account if account is None or "://" in account else sa(account)
         tls = await self.mesh.certificates.context(identity) if identity is not None else None
-        return await Connection.open(self.target(port, workload), tls=tls)
+        return await CallConnection.open(self.target(port, workload), tls=tls)
 
     async def call(
         self,
@@ -94,7 +94,7 @@ class Running:
         """What the proxies decided."""
         return [event.observation for event in self.told(Decided)]
 
-    async def logged(self, connection: Connection, number: int = 1, level: str = "request") -> list[Observation]:
+    async def logged(self, connection: CallConnection, number: int = 1, level: str = "request") -> list[Observation]:
         """The first so many things that the proxy logged about a connection that is open here, in their order."""
         source = "{}:{}".format(*connection.local_address)
 

@@ -17,7 +17,7 @@ from eastgate.ir import Is, Present
 from eastgate.ir.attributes import header
 from eastgate.ir.fields import header_values
 from eastgate.mesh.calls import make_calls
-from eastgate.mesh.local.connection import Connection
+from eastgate.mesh.local.connection import CallConnection
 from tests.attacks.frames import GOAWAY, RST_STREAM, frames, opening, request
 from tests.faults.hammering import hammering
 from tests.faults.linkerd import only_for_bob
@@ -42,10 +42,10 @@ def _bytes(version: str, headers: Headers, path: str = "/") -> bytes:
     return ("".join(f"{line}\r\n" for line in lines) + "\r\n").encode("latin-1")
 
 
-async def _open(mesh: Running) -> Connection:
+async def _open(mesh: Running) -> CallConnection:
     """A connection as alice, from another address than that of the workload."""
     tls = await mesh.mesh.certificates.context(sa("alice"))
-    return await Connection.open(mesh.target(), tls=tls, source_address=mesh.mesh.own_address)
+    return await CallConnection.open(mesh.target(), tls=tls, source_address=mesh.mesh.own_address)
 
 
 async def _decided(mesh: Running, version: str, headers: Headers) -> str:
@@ -144,7 +144,7 @@ async def test_cookies_of_http2_are_one_text() -> None:
         assert (await _decided(mesh, "HTTP/2", [("cookie", "a=1")])).startswith("403:")
 
 
-@pytest.mark.parametrize("name", ["Expect", "te", "http2-settings", "Connection", "x-envoy-internal"])
+@pytest.mark.parametrize("name", ["Expect", "te", "http2-settings", "CallConnection", "x-envoy-internal"])
 async def test_what_the_proxy_changes_closes_the_port(name: str) -> None:
     async with running(*only_for_bob(*_matching(name, "x"))) as mesh:
         assert list(mesh.mesh.enforcement.closed) == [("shop/server", 8080)]
@@ -302,6 +302,6 @@ def _is_refused(answer: bytes) -> bool:
 
 
 def test_values_are_grouped_by_name() -> None:
-    given = {"X-Role": ["a", " b "], "x-role": "c", "Connection": "x-other", "x-other": "1"}
+    given = {"X-Role": ["a", " b "], "x-role": "c", "CallConnection": "x-other", "x-other": "1"}
     assert header_values(given) == {"x-role": ("a", "b", "c"), "connection": ("x-other",)}
     assert header_values(header_values(given)) == header_values(given)

@@ -6,7 +6,7 @@ import pytest
 
 from eastgate.api.questions import Question
 from eastgate.mesh.calls import make_calls
-from eastgate.mesh.local.connection import Connection
+from eastgate.mesh.local.connection import CallConnection
 from tests.attacks.frames import opening, request
 from tests.faults.linkerd import route_for, server
 from tests.faults.meshes import Running, running
@@ -51,7 +51,7 @@ async def test_what_is_no_host_is_refused_and_a_host_is_compared_in_every_form()
 async def _exchange(mesh: Running, data: bytes, quiet: float = 0.3) -> bytes:
     """Sends bytes as alice, from an address that is not the workload's own, and gives what comes back."""
     tls = await mesh.mesh.certificates.context(sa("alice"))
-    async with await Connection.open(mesh.target(), tls=tls, source_address="127.9.9.9") as connection:
+    async with await CallConnection.open(mesh.target(), tls=tls, source_address="127.9.9.9") as connection:
         await connection.send(data)
         return (await connection.raw(quiet)).body
 

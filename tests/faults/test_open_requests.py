@@ -13,7 +13,7 @@ import grpc.aio
 import pytest
 
 from eastgate.mesh.events import Enforced
-from eastgate.mesh.local.connection import Connection
+from eastgate.mesh.local.connection import CallConnection
 from eastgate.settings import OpenRequests, Settings
 from tests.faults.answering import Answering
 from tests.faults.meshes import Running, running
@@ -32,7 +32,7 @@ class Held:
     """A request that is open, with somebody who reads what comes and, of a talker, speaks."""
 
     name: str
-    connection: Connection
+    connection: CallConnection
     tasks: list[asyncio.Task[None]] = field(default_factory=list)
 
     @property
@@ -43,12 +43,12 @@ class Held:
         return await self.connection.peer_closed(_LONG)
 
 
-async def _read(connection: Connection) -> None:
+async def _read(connection: CallConnection) -> None:
     while connection.closed_at is None:
         await connection.raw(1, enough=1)
 
 
-async def _speak(connection: Connection, data: bytes) -> None:
+async def _speak(connection: CallConnection, data: bytes) -> None:
     while connection.closed_at is None:
         await connection.send(data)
         await asyncio.sleep(0.1)
@@ -226,10 +226,10 @@ def _only_for_bob(**match: object) -> list[Manifest]:
     return found
 
 
-async def _as_alice(mesh: Running) -> Connection:
+async def _as_alice(mesh: Running) -> CallConnection:
     """From an address that Linkerd does not take for the workload's own."""
     tls = await mesh.mesh.certificates.context(sa("alice"))
-    return await Connection.open(mesh.target(), tls=tls, source_address=mesh.mesh.own_address)
+    return await CallConnection.open(mesh.target(), tls=tls, source_address=mesh.mesh.own_address)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
-from eastgate.mesh.local.connection import Connection, HttpRequest
+from eastgate.mesh.local.connection import CallConnection, HttpRequest
 from eastgate.mesh.local.echo import EchoOptions
 from tests.faults.meshes import Running, running
 from tests.faults.worlds import HTTP, PUSH, RAW, allow, deny, sa, world
@@ -23,7 +23,7 @@ class Held:
     """The three connections of one caller: one that pings, one that is silent, one that is spoken to."""
 
     who: str
-    connections: list[Connection]
+    connections: list[CallConnection]
     at_work: list[asyncio.Task[None]]
 
     async def closed(self) -> list[bool]:
@@ -55,14 +55,14 @@ async def holding(mesh: Running, *callers: str) -> AsyncIterator[dict[str, Held]
         yield found
 
 
-async def _ping(connection: Connection) -> None:
+async def _ping(connection: CallConnection) -> None:
     while connection.closed_at is None:
         await connection.send(b"ping")
         await connection.raw(1, enough=4)
         await asyncio.sleep(0.1)
 
 
-async def _listen(connection: Connection) -> None:
+async def _listen(connection: CallConnection) -> None:
     while connection.closed_at is None:
         await connection.raw(1, enough=1)
 

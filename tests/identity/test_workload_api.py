@@ -16,10 +16,10 @@ from eastgate.identity import (
     IdentityChange,
     Lifetimes,
     NotGivenError,
+    NoWorkloadApiError,
     Svid,
     SvidExpiredError,
     SvidsRenewed,
-    UnreachableError,
     WorkloadApi,
 )
 from tests.identity.fake_agent import END, REFUSE, FakeAgent, answer
@@ -162,9 +162,9 @@ def test_an_agent_that_refuses_us_is_not_one_that_is_down(agent: FakeAgent, sock
 def test_an_agent_that_is_down_says_which_socket(socket: Path) -> None:
     async def run() -> None:
         async with WorkloadApi(f"unix:{socket}", "cluster.local", timeout=0.3) as api:
-            with pytest.raises(UnreachableError, match=r"agent\.sock.*does not exist.*see that it runs"):
+            with pytest.raises(NoWorkloadApiError, match=r"agent\.sock.*does not exist.*see that it runs"):
                 await api.svid(WEB)
-            with pytest.raises(UnreachableError):
+            with pytest.raises(NoWorkloadApiError):
                 _ = api.bundles
 
     asyncio.run(run())
@@ -176,7 +176,7 @@ def test_an_agent_of_another_trust_domain_is_refused(agent: FakeAgent, socket: P
     async def run() -> None:
         agent.push(answer([there.issue("spiffe://partner.example/a/b")], there.bundles))
         async with WorkloadApi(str(socket), "cluster.local", timeout=0.5) as api:
-            with pytest.raises(UnreachableError, match=r"partner\.example and not 'cluster\.local': set trustDomain"):
+            with pytest.raises(NoWorkloadApiError, match=r"partner\.example and not 'cluster\.local': set trustDomain"):
                 await api.svid(WEB)
 
     asyncio.run(run())

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from eastgate.mesh.events import Enforced, PartlyEnforced
-from eastgate.mesh.local.connection import Connection, HttpRequest
+from eastgate.mesh.local.connection import CallConnection, HttpRequest
 from tests.certificates import self_signed
 from tests.mesh.toystore import GATEWAY, POD, ToyStore, client_context, toy_store
 
@@ -54,14 +54,14 @@ def in_store(folder: Path, do: Callable[[ToyStore], Awaitable[None]]) -> None:
     asyncio.run(run())
 
 
-async def ask(connection: Connection) -> int:
+async def ask(connection: CallConnection) -> int:
     """Return the status of one more request on a connection."""
     await connection.send(HttpRequest("GET", "/toys", (("host", "www.toystore.com"),)))
     return (await connection.response()).status
 
 
-async def open_connection(store: ToyStore, port: int = 443) -> Connection:
-    return await Connection.open(store.target("www.toystore.com", port), tls=client_context())
+async def open_connection(store: ToyStore, port: int = 443) -> CallConnection:
+    return await CallConnection.open(store.target("www.toystore.com", port), tls=client_context())
 
 
 def test_listeners_and_gateways_come_and_go_beside_open_connections(tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_listeners_and_gateways_come_and_go_beside_open_connections(tmp_path: Pa
             await store.edit("gateway.yaml", lambda text: text.replace(LISTENER, ""))
             assert 8443 not in store.mesh.gateways[GATEWAY].ports
             with pytest.raises((OSError, EOFError)):
-                await ask(await Connection.open(bound, tls=client_context()))
+                await ask(await CallConnection.open(bound, tls=client_context()))
             (store.folder / "another.yaml").unlink()
             await store.apply()
             assert set(store.mesh.gateways) == {GATEWAY}

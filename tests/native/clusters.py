@@ -9,9 +9,8 @@ from typing import Any
 
 from eastgate import Authority, Settings
 from eastgate.api.reading import Manifests, read_plain
-from eastgate.native import NativeMesh, NativePlan, NativeStep, StepKind
+from eastgate.native import NativeMesh, NativePlan, NativeStep, NativeStepKind
 from eastgate.native.marking import object_id
-from eastgate.reach.differences import compare
 
 Manifest = dict[str, Any]
 GEP_GROUP = "gateway.networking.x-k8s.io"
@@ -46,21 +45,11 @@ def mesh_authority(manifests: Iterable[Manifest], natives: Iterable[Manifest], c
 def after(natives: dict[tuple[str, ...], Manifest], step: NativeStep) -> dict[tuple[str, ...], Manifest]:
     """Return the native objects after a step."""
     changed = dict(natives)
-    if step.kind is StepKind.DELETE:
+    if step.kind is NativeStepKind.DELETE:
         del changed[object_id(step.manifest)]
     else:
         changed[object_id(step.manifest)] = step.manifest
     return changed
-
-
-def opens(old: Authority, new: Authority) -> list[tuple[str, ...]]:
-    """Return questions that are allowed on the new side alone."""
-    comparison = compare(old, new, spellings=False, handshakes=False)
-    return [
-        tuple(difference.confirmation.question.arguments)
-        for difference in comparison.differences
-        if difference.new.allowed and difference.confirmation is not None
-    ]
 
 
 def by_id(plan: NativePlan) -> dict[tuple[str, ...], Manifest]:
@@ -74,7 +63,6 @@ __all__ = [
     "by_id",
     "is_source",
     "mesh_authority",
-    "opens",
     "read",
     "stored",
 ]

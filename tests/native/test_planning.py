@@ -10,7 +10,7 @@ import pytest
 from eastgate import Settings
 from eastgate.api.authority import Authority
 from eastgate.kubernetes import ApiError, Connection
-from eastgate.native import NativeMesh, NativePlan, NativeState, NativeWriter, StepKind, Unwritable, steps, wanted
+from eastgate.native import NativeMesh, NativePlan, NativeState, NativeStepKind, NativeWriter, Unwritable, steps, wanted
 from eastgate.native.marking import MANAGED_BY, SOURCE_UID, is_ours, object_id
 from tests.native.clusters import Manifest, read, stored
 
@@ -192,7 +192,7 @@ def test_ours_is_what_labels_and_owners_say(labels: dict[str, str], owners: list
     native["metadata"] |= {"labels": labels, "ownerReferences": [{"uid": uid} for uid in owners]}
     assert is_ours(native, {"1", "2"}) is ours
     planned = steps([native], [], {"1", "2"})
-    assert [step.kind for step in planned] == ([StepKind.DELETE] if ours else [])
+    assert [step.kind for step in planned] == ([NativeStepKind.DELETE] if ours else [])
 
 
 class _Refusing:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from eastgate import dialects
@@ -12,6 +12,7 @@ from eastgate.reports.crds import Webhook
 from eastgate.reports.crds.kinds import served
 
 __all__ = [
+    "DIAGNOSE",
     "INJECT",
     "MUTATING",
     "VALIDATE",
@@ -23,7 +24,7 @@ __all__ = [
 ]
 
 VALIDATING = MUTATING = "eastgate"  # the names of the two configurations
-VALIDATE, INJECT = "/validate", "/inject"
+VALIDATE, DIAGNOSE, INJECT = "/validate", "/diagnose", "/inject"
 
 _API_VERSION = "admissionregistration.k8s.io/v1"
 _LABELS = {"app.kubernetes.io/managed-by": "eastgate"}
@@ -31,6 +32,8 @@ _NAMESPACE = "kubernetes.io/metadata.name"
 _EXCLUDED = ("eastgate-system", "kube-system")
 _INJECTION, _INJECT_POD = "eastgate.dev/injection", "eastgate.dev/inject"
 _SECONDS = 10
+
+_Kind = tuple[str, str, str]
 
 
 def webhook_configurations(webhook: Webhook) -> list[dict[str, Any]]:
@@ -49,17 +52,14 @@ def validating_configuration(webhook: Webhook) -> dict[str, Any]:
     Without an answer nothing changes about the policies that only Eastgate reads. Those of others, Gateways and routes
     are theirs: what could not be looked at is allowed.
     """
-    ours = {(each.group, each.kind) for each in served()}
-    kinds = [(kind.group, kind.version, kind.kind) for kind in dialects.registered().kinds]
-    mine = _rules((group, version, kind) for group, version, kind in kinds if (group, kind) in ours)
-    others = _rules((group, version, kind) for group, version, kind in kinds if (group, kind) not in ours)
+    mine, others = _kinds()
     routes = _rules((GATEWAY_GROUP, "*", kind) for kind in ("Gateway", "ReferenceGrant", *ROUTE_KINDS))
     return _configuration(
         "Validating",
         VALIDATING,
         [
-            _webhook("policies.eastgate.dev", webhook, VALIDATE, mine, "Fail"),
-            _webhook("others.eastgate.dev", webhook, VALIDATE, others, "Ignore"),
+            _webhook("policies.eastgate.dev", webhook, VALIDATE, _rules(mine), "Fail"),
+            _webhook("others.eastgate.dev", webhook, VALIDATE, _rules(others), "Ignore"),
             _webhook("routes.eastgate.dev", webhook, VALIDATE, routes, "Ignore"),
         ],
     )
@@ -69,6 +69,8 @@ def mutating_configuration(webhook: Webhook) -> dict[str, Any]:
     """Return the configuration for new pods: of namespaces with injection, and those with the label that asks for it.
 
     A pod without the proxy that it should have would be reachable past all policies, so that there is none instead.
+    Policies are looked at here as well, and not changed: the API server asks these webhooks before it checks its own
+    schema, whose messages nobody understands.
     """
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
     enabled, disabled = (_where(_INJECTION, operator, "enabled") for operator in ("In", "NotIn"))
@@ -78,7 +80,17 @@ def mutating_configuration(webhook: Webhook) -> dict[str, Any]:
         _webhook("pod.inject.eastgate.dev", webhook, INJECT, [rule], "Fail", disabled)
         | {"objectSelector": {"matchExpressions": [_where(_INJECT_POD, "In", "true")]}},
     ]
-    return _configuration("Mutating", MUTATING, [each | {"reinvocationPolicy": "IfNeeded"} for each in webhooks])
+    changing = [each | {"reinvocationPolicy": "IfNeeded"} for each in webhooks]
+    mine = _rules(_kinds()[0], ["CREATE", "UPDATE"])
+    diagnosing = _webhook("diagnose.policies.eastgate.dev", webhook, DIAGNOSE, mine, "Ignore")
+    return _configuration("Mutating", MUTATING, [*changing, diagnosing | {"reinvocationPolicy": "Never"}])
+
+
+def _kinds() -> tuple[list[_Kind], list[_Kind]]:
+    """Return the kinds of policies that only Eastgate defines, and the others that it reads, in all versions."""
+    mine = [(each.group, version.name, each.kind) for each in served() for version in each.versions]
+    kinds = [(kind.group, kind.version, kind.kind) for kind in dialects.registered().kinds]
+    return mine, [kind for kind in kinds if kind not in mine]
 
 
 def _configuration(kind: str, name: str, webhooks: list[dict[str, Any]]) -> dict[str, Any]:
@@ -116,7 +128,7 @@ def _where(key: str, operator: str, *values: str) -> dict[str, Any]:
     return {"key": key, "operator": operator, "values": list(values)}
 
 
-def _rules(kinds: Iterable[tuple[str, str, str]]) -> list[dict[str, Any]]:
+def _rules(kinds: Iterable[_Kind], operations: Sequence[str] = ("CREATE", "UPDATE", "DELETE")) -> list[dict[str, Any]]:
     """Return a rule for each group, with all of its kinds in all of their versions."""
     by_group: dict[str, tuple[set[str], set[str]]] = {}
     for group, version, kind in kinds:
@@ -127,7 +139,7 @@ def _rules(kinds: Iterable[tuple[str, str, str]]) -> list[dict[str, Any]]:
         {
             "apiGroups": [group],
             "apiVersions": sorted(versions),
-            "operations": ["CREATE", "UPDATE", "DELETE"],
+            "operations": list(operations),
             "resources": sorted(resources),
         }
         for group, (versions, resources) in sorted(by_group.items())

@@ -21,7 +21,7 @@ from eastgate.admission.changes import (
     answer_with_patch,
     change_of,
 )
-from eastgate.admission.configuration import INJECT, VALIDATE
+from eastgate.admission.configuration import DIAGNOSE, INJECT, VALIDATE
 from eastgate.admission.conversion import answer_conversion
 from eastgate.admission.reviews import MalformedReviewError
 from eastgate.admission.storing import stored_form
@@ -66,6 +66,7 @@ class Webhooks:
         self._workers = ThreadPoolExecutor(_THREADS, "webhooks")
         self._paths: dict[str, tuple[Answer, float]] = {
             VALIDATE: (self.validate, seconds),
+            DIAGNOSE: (self.diagnose, seconds),
             INJECT: (self.inject, seconds),
             CONVERT: (self.convert, conversion_seconds),
         }
@@ -97,6 +98,12 @@ class Webhooks:
             if _means_something(stored):
                 judgement |= await self._judge(stored)
         return answer_to(uid, change, _limited(judgement))
+
+    async def diagnose(self, review: Any) -> dict[str, Any]:
+        """Refuse what has errors by itself, before the API server looks at it. The rest is said by `validate`."""
+        uid, change = change_of(review)
+        judgement = await self._work(judge_object, change, self.settings)
+        return answer_to(uid, change, _limited(AdmissionJudgement(judgement.refusals)))
 
     async def inject(self, review: Any) -> dict[str, Any]:
         """Change a pod as `mutate` says; without one, not at all."""

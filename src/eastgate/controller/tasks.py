@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
-from eastgate.kubernetes.reflector import Backoff
+from eastgate.kubernetes.reflector import RetryDelay
 
 __all__ = ["Nudge", "keep_running", "run_together"]
 
@@ -34,7 +34,7 @@ class Nudge:
 
 async def keep_running(name: str, work: Callable[[], Awaitable[None]]) -> None:
     """Run work again and again, until cancelled; after a failure with a pause."""
-    backoff = Backoff(first=0.5, most=30.0)
+    backoff = RetryDelay(first=0.5, most=30.0)
     while True:
         try:
             await work()

@@ -22,7 +22,7 @@ from eastgate.dialects.linkerd import GROUP
 from eastgate.dialects.linkerd.authorizations import Authorizations
 from eastgate.dialects.linkerd.clients import cluster_networks, default_client
 from eastgate.dialects.linkerd.injected import ports_named, probes_with
-from eastgate.dialects.linkerd.model import AuthorizationPolicy, HttpRoute, Resource, Server
+from eastgate.dialects.linkerd.model import AuthorizationPolicy, HttpRoute, LinkerdResource, Server
 from eastgate.dialects.linkerd.settings import InboundPolicy, LinkerdSettings
 from eastgate.ir import PolicyRef
 
@@ -44,8 +44,8 @@ def from_linkerd(items: Sequence[Item], job: Job, write: Write) -> None:
 class _InboundPort:
     def __init__(self, namespace: str, items: Sequence[Item], job: Job) -> None:
         self.namespace, self.items, self.job = namespace, items, job
-        self.resources = [item.policy for item in items if isinstance(item.policy, Resource)]
-        everything = [item.policy for item in job.items if isinstance(item.policy, Resource)]
+        self.resources = [item.policy for item in items if isinstance(item.policy, LinkerdResource)]
+        everything = [item.policy for item in job.items if isinstance(item.policy, LinkerdResource)]
         self.authorizations = Authorizations(
             [
                 resource
@@ -75,14 +75,14 @@ class _InboundPort:
     # What is not converted
 
     def _stays(self, item: Item) -> bool:
-        reason = self._reason(item.policy) if isinstance(item.policy, Resource) else None
+        reason = self._reason(item.policy) if isinstance(item.policy, LinkerdResource) else None
         if reason is None:
             return False
         code, why, span = reason
         self.job.keep(item.document, code, f"{why}: {item.policy.ref} is not converted", span)
         return True
 
-    def _reason(self, policy: Resource) -> tuple[Code, str, Span] | None:
+    def _reason(self, policy: LinkerdResource) -> tuple[Code, str, Span] | None:
         if policy.audit:
             return codes.AUDIT, "it only observes, and what it observes is not converted", policy.span
         if isinstance(policy, AuthorizationPolicy) and policy.target.is_workload:

@@ -18,11 +18,11 @@ from eastgate.identity.problems import (
     MissingNameError,
     NoMemoryFileError,
     NotGivenError,
+    NoWorkloadApiError,
     PeerError,
     StoredCaError,
     SvidExpiredError,
     UnknownTrustDomainError,
-    UnreachableError,
     UnsafeFileError,
 )
 from eastgate.identity.rotation import Clock, Rotation
@@ -42,6 +42,7 @@ __all__ = [
     "Lifetimes",
     "MissingNameError",
     "NoMemoryFileError",
+    "NoWorkloadApiError",
     "NotGivenError",
     "PeerError",
     "Rotation",
@@ -52,7 +53,6 @@ __all__ = [
     "SvidsRenewed",
     "TrustBundles",
     "UnknownTrustDomainError",
-    "UnreachableError",
     "UnsafeFileError",
     "WorkloadApi",
     "client_context",

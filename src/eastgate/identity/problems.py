@@ -8,12 +8,12 @@ __all__ = [
     "IdentityError",
     "MissingNameError",
     "NoMemoryFileError",
+    "NoWorkloadApiError",
     "NotGivenError",
     "PeerError",
     "StoredCaError",
     "SvidExpiredError",
     "UnknownTrustDomainError",
-    "UnreachableError",
     "UnsafeFileError",
 ]
 
@@ -54,7 +54,7 @@ class MissingNameError(IdentityError):
     """The SPIRE agent gives the identity, but without a DNS name that must be in its certificate."""
 
 
-class UnreachableError(IdentityError):
+class NoWorkloadApiError(IdentityError):
     """The SPIRE agent has given no answer."""
 
 

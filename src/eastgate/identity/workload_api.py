@@ -24,8 +24,8 @@ from eastgate.identity.problems import (
     IdentityError,
     MissingNameError,
     NotGivenError,
+    NoWorkloadApiError,
     SvidExpiredError,
-    UnreachableError,
 )
 from eastgate.identity.svid import BundlesChanged, IdentityChange, Svid, SvidsRenewed, Watchers, utc_now
 from eastgate.records import dataclass
@@ -79,7 +79,7 @@ class WorkloadApi:
 
     @property
     def bundles(self) -> TrustBundles:
-        """Return the roots of the last update. Raises UnreachableError where there was none yet."""
+        """Return the roots of the last update. Raises NoWorkloadApiError where there was none yet."""
         if self._received is None:
             raise self._unreachable()
         return self._received.bundles
@@ -120,7 +120,7 @@ class WorkloadApi:
 
     def _unreachable(self) -> IdentityError:
         waited = "it has not answered" if self._problem is None else str(self._problem)
-        kind = NotGivenError if isinstance(self._problem, NotGivenError) else UnreachableError
+        kind = NotGivenError if isinstance(self._problem, NotGivenError) else NoWorkloadApiError
         return kind(
             f"no identities from the agent at {self._socket}: {waited}; see that it runs, and that this process may "
             f"use its socket and has an entry"
@@ -177,7 +177,7 @@ class WorkloadApi:
     def _on_lost(self, error: Exception) -> None:
         """Note the loss of the agent: SVIDs survive its absence, but not its refusal."""
         refused = "PERMISSION_DENIED" in str(error)
-        kind = NotGivenError if refused else UnreachableError
+        kind = NotGivenError if refused else NoWorkloadApiError
         self._problem = kind("it gives no identity to this process" if refused else str(error))
         _log.warning("lost the Workload API at %s: %s", self._socket, self._problem)
         if refused and self._received is not None and self._received.svids:

@@ -18,7 +18,7 @@ from eastgate.kubernetes.errors import ApiError, UnreachableError, error_of
 from eastgate.kubernetes.resources import Resource
 from eastgate.records import dataclass
 
-__all__ = ["Backoff", "Deleted", "ObjectEvent", "Put", "Reflector", "Replaced", "Synced"]
+__all__ = ["Deleted", "ObjectEvent", "Put", "Reflector", "Replaced", "RetryDelay", "Synced"]
 
 _WATCH: Final = 300.0  # seconds, and up to twice that: watches of many kinds must not all end together
 _SILENCE: Final = 90.0  # seconds without an event or a bookmark, which come every minute or so
@@ -53,7 +53,7 @@ class Synced:
 ObjectEvent: TypeAlias = Replaced | Put | Deleted | Synced
 
 
-class Backoff:
+class RetryDelay:
     """Seconds to wait before the next try: longer each time, with jitter, until something works."""
 
     def __init__(self, first: float = 0.2, most: float = 30.0) -> None:
@@ -87,7 +87,7 @@ class Reflector:
         label_selector: str | None = None,
         field_selector: str | None = None,
         on_trouble: Callable[[Resource, Exception], None] = lambda _resource, _error: None,
-        backoff: Backoff | None = None,
+        backoff: RetryDelay | None = None,
     ) -> None:
         self.resource = resource
         self._connection = connection
@@ -95,7 +95,7 @@ class Reflector:
         self._label_selector = label_selector
         self._field_selector = field_selector
         self._on_trouble = on_trouble
-        self._backoff = backoff or Backoff()
+        self._backoff = backoff or RetryDelay()
         self._version: str | None = None
         self.seen_at: float | None = None
         """When the server last said something, by the monotonic clock: how far behind this may be."""

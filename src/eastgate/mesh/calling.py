@@ -10,7 +10,7 @@ from types import TracebackType
 
 from eastgate.mesh.access_log import Observation
 from eastgate.mesh.events import Decided, MeshEvent
-from eastgate.mesh.local.connection import Called, Connection, HttpRequest, Target, problem
+from eastgate.mesh.local.connection import CallConnection, Called, HttpRequest, Target, problem
 from eastgate.mesh.local.http1 import Malformed
 from eastgate.mesh.mesh import LocalMesh
 from eastgate.records import dataclass
@@ -43,7 +43,7 @@ async def make_call(
     with _Observations(mesh) as observations:
         source = None
         try:
-            connection = await Connection.open(target, tls=tls, source_address=client.address, timeout=timeout)
+            connection = await CallConnection.open(target, tls=tls, source_address=client.address, timeout=timeout)
             source = "{}:{}".format(*connection.local_address)
             try:
                 await connection.send(request)

@@ -13,7 +13,7 @@ from eastgate.native.model import (
     Unwritable,
 )
 from eastgate.native.planning import wanted
-from eastgate.native.reconciling import NativeStep, StepKind, steps
+from eastgate.native.reconciling import NativeStep, NativeStepKind, steps
 from eastgate.native.writer import NativeWriter, WriteFailure
 
 __all__ = [
@@ -24,8 +24,8 @@ __all__ = [
     "NativePlan",
     "NativeState",
     "NativeStep",
+    "NativeStepKind",
     "NativeWriter",
-    "StepKind",
     "Unwritable",
     "WriteFailure",
     "steps",

@@ -10,13 +10,13 @@ from eastgate.convert.selectors import label_sets
 from eastgate.dialects.istio.settings import IstioSettings
 from eastgate.native.converting import NativeObject, marked
 from eastgate.native.model import Json, NativeMesh
-from eastgate.native.situation import Situation, Source
+from eastgate.native.situation import Situation, SourcePolicy
 from eastgate.native.targets import pods_of
 
 __all__ = ["closures", "is_out_of_reach"]
 
 
-def closures(source: Source, situation: Situation) -> Iterator[NativeObject]:
+def closures(source: SourcePolicy, situation: Situation) -> Iterator[NativeObject]:
     """Yield policies of Istio by which nobody reaches the pods that a policy targets.
 
     Where Istio cannot select exactly these pods, more of their namespace are closed. In the root namespace nothing can

@@ -11,14 +11,14 @@ from eastgate.convert.registry import converters_to
 from eastgate.diagnostics import Diagnostic
 from eastgate.dialects import gep3779, istio, linkerd
 from eastgate.manifests import Document
-from eastgate.native.marking import Owner, mark, name_of
+from eastgate.native.marking import PolicyOwner, mark, name_of
 from eastgate.native.model import Json, NativeLoss
-from eastgate.native.situation import Situation, Source, read_documents
+from eastgate.native.situation import Situation, SourcePolicy, read_documents
 from eastgate.native.tiers import goes_first, in_namespaces
 from eastgate.records import dataclass
 from eastgate.settings import Settings
 
-__all__ = ["Conversion", "NativeObject", "convert_sources", "marked"]
+__all__ = ["NativeObject", "SourceConversion", "convert_sources", "marked"]
 
 _FOLLOWED = frozenset({codes.SERVICE_SELECTOR.id})
 """Losses that are none where conversions are repeated: the selector of a Service is followed."""
@@ -33,19 +33,19 @@ class NativeObject:
     """A marked object, and the policies that it stands for."""
 
     manifest: Json
-    owners: tuple[Owner, ...]
+    owners: tuple[PolicyOwner, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Conversion:
+class SourceConversion:
     """The objects of the policies that convert, and the losses of those that do not, by UID."""
 
     objects: tuple[NativeObject, ...]
-    converted: tuple[Source, ...]
+    converted: tuple[SourcePolicy, ...]
     losses: Mapping[str, tuple[NativeLoss, ...]]
 
 
-def convert_sources(situation: Situation, dropped: Collection[str], options: Options) -> Conversion:
+def convert_sources(situation: Situation, dropped: Collection[str], options: Options) -> SourceConversion:
     """Convert the policies but those of the dropped UIDs. One that loses something is left out, and the rest is
     converted again without it, until nothing is lost.
     """
@@ -67,12 +67,12 @@ def convert_sources(situation: Situation, dropped: Collection[str], options: Opt
                 objects += own
                 lost |= own_losses
         if not lost:
-            return Conversion(tuple(objects), tuple(sources), losses)
+            return SourceConversion(tuple(objects), tuple(sources), losses)
         losses.update(lost)
 
 
 def _convert_everywhere(
-    source: Source, situation: Situation, options: Options
+    source: SourcePolicy, situation: Situation, options: Options
 ) -> tuple[list[NativeObject], dict[str, tuple[NativeLoss, ...]]]:
     """Convert a cluster-wide DENY in each namespace. It closes nothing that it does not deny."""
     settings = Settings.from_mapping({"denyOnly": "allow"}, situation.settings)
@@ -119,7 +119,9 @@ def _loss(diagnostic: Diagnostic) -> NativeLoss:
 # Marks
 
 
-def _objects(sources: Sequence[Source], written: Sequence[Written], situation: Situation) -> Iterator[NativeObject]:
+def _objects(
+    sources: Sequence[SourcePolicy], written: Sequence[Written], situation: Situation
+) -> Iterator[NativeObject]:
     by_document = {id(source.document): source for source in sources}
     renamed: dict[tuple[str, str, str], str] = {}
     seen: set[tuple[str, str, str]] = set()
@@ -143,8 +145,8 @@ def _rank(each: Written) -> int:
 
 def _native(
     each: Written,
-    source: Source,
-    owners: Iterable[Owner],
+    source: SourcePolicy,
+    owners: Iterable[PolicyOwner],
     renamed: Mapping[tuple[str, str, str], str],
     situation: Situation,
 ) -> NativeObject:
@@ -161,7 +163,7 @@ def _native(
 def marked(
     manifest: Json,
     namespace: str,
-    owners: Iterable[Owner],
+    owners: Iterable[PolicyOwner],
     situation: Situation,
     annotations: Mapping[str, str] | None = None,
     *,

@@ -17,7 +17,7 @@ __all__ = [
     "MANAGER",
     "SOURCE",
     "SOURCE_UID",
-    "Owner",
+    "PolicyOwner",
     "is_ours",
     "mark",
     "name_of",
@@ -31,7 +31,7 @@ _LONGEST_PREFIX = 40
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Owner:
+class PolicyOwner:
     """A policy as an object of the API server, which owns what stands for it."""
 
     uid: str
@@ -98,7 +98,7 @@ def mark(
     manifest: Mapping[str, Plain],
     name: str,
     namespace: str,
-    owners: Iterable[Owner],
+    owners: Iterable[PolicyOwner],
     annotations: Mapping[str, str] | None = None,
 ) -> Json:
     """Return an object with the marks of the policies that it stands for, and no other labels and annotations.

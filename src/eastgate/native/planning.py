@@ -15,7 +15,7 @@ from eastgate.api.reading import Manifests
 from eastgate.convert import Options, codes
 from eastgate.ir import PolicyRef
 from eastgate.native.closing import closures, is_out_of_reach
-from eastgate.native.converting import Conversion, NativeObject, convert_sources
+from eastgate.native.converting import NativeObject, SourceConversion, convert_sources
 from eastgate.native.marking import object_id
 from eastgate.native.model import (
     NativeDifference,
@@ -27,7 +27,7 @@ from eastgate.native.model import (
     Unwritable,
 )
 from eastgate.native.proving import Prover
-from eastgate.native.situation import Situation, Source, situation_of
+from eastgate.native.situation import Situation, SourcePolicy, situation_of
 from eastgate.reach.differences import AuthorityComparison, VerdictDifference
 from eastgate.reach.pairing import Pair
 from eastgate.records import dataclass
@@ -51,7 +51,7 @@ def wanted(
         return NativePlan(mesh, (), ())
     chosen = replace(options or Options(), stands_alone=True)
     prover = Prover(situation, chosen)
-    closed: dict[str, Source] = {}
+    closed: dict[str, SourcePolicy] = {}
     while True:
         draft = _draft(situation, prover, chosen, closed)
         culprits = _culprits(draft, prover, closed) if unwritable is Unwritable.CLOSE else []
@@ -65,10 +65,10 @@ class _Draft:
     """Objects that may be written, and their comparison with the policies. `closed` are policies by UID."""
 
     situation: Situation
-    conversion: Conversion
+    conversion: SourceConversion
     objects: tuple[NativeObject, ...]
     comparison: AuthorityComparison
-    closed: dict[str, Source]
+    closed: dict[str, SourcePolicy]
 
     @property
     def written(self) -> frozenset[str]:
@@ -84,7 +84,7 @@ class _Draft:
         return list(dict.fromkeys(difference.pair for difference in self.differences if difference.new.allowed))
 
 
-def _draft(situation: Situation, prover: Prover, options: Options, closed: dict[str, Source]) -> _Draft:
+def _draft(situation: Situation, prover: Prover, options: Options, closed: dict[str, SourcePolicy]) -> _Draft:
     dropped = closed if situation.mesh is NativeMesh.LINKERD else ()
     conversion = convert_sources(situation, dropped, options)
     objects = list(conversion.objects)
@@ -95,9 +95,9 @@ def _draft(situation: Situation, prover: Prover, options: Options, closed: dict[
     return _Draft(situation, conversion, tuple(objects), comparison, dict(closed))
 
 
-def _culprits(draft: _Draft, prover: Prover, closed: dict[str, Source]) -> list[Source]:
+def _culprits(draft: _Draft, prover: Prover, closed: dict[str, SourcePolicy]) -> list[SourcePolicy]:
     """Return further policies to close, so that the mesh allows less."""
-    culprits: dict[str, Source] = {}
+    culprits: dict[str, SourcePolicy] = {}
     for pair in draft.wider:
         if is_out_of_reach(pair.members, draft.situation):
             continue
@@ -132,7 +132,7 @@ def _plan(draft: _Draft, prover: Prover) -> NativePlan:
     )
 
 
-def _outcome(source: Source, draft: _Draft, differences: tuple[NativeDifference, ...]) -> NativeOutcome:
+def _outcome(source: SourcePolicy, draft: _Draft, differences: tuple[NativeDifference, ...]) -> NativeOutcome:
     uid = source.owner.uid
     objects = tuple(sorted("/".join(object_id(n.manifest)[1:]) for n in draft.objects if source.owner in n.owners))
     losses = draft.conversion.losses.get(uid, ())
@@ -144,7 +144,7 @@ def _outcome(source: Source, draft: _Draft, differences: tuple[NativeDifference,
 
 
 def _state(
-    source: Source, draft: _Draft, objects: Sequence[str], differences: Sequence[NativeDifference]
+    source: SourcePolicy, draft: _Draft, objects: Sequence[str], differences: Sequence[NativeDifference]
 ) -> NativeState:
     uid = source.owner.uid
     is_closed = uid in draft.closed and bool(objects)
@@ -162,7 +162,7 @@ def _state(
     return NativeState.CLOSED if is_closed else NativeState.NOT_WRITTEN
 
 
-def _summaries(draft: _Draft, prover: Prover) -> Iterator[tuple[NativeDifference, Sequence[Source]]]:
+def _summaries(draft: _Draft, prover: Prover) -> Iterator[tuple[NativeDifference, Sequence[SourcePolicy]]]:
     """Yield a difference for each destination and verdict, with the policies there."""
     seen: set[tuple[int, bool]] = set()
     for difference in draft.differences:

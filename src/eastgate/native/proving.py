@@ -18,7 +18,7 @@ from eastgate.convert.model import Options
 from eastgate.convert.selectors import may_meet
 from eastgate.manifests import Document
 from eastgate.native.model import Json, NativeMesh
-from eastgate.native.situation import Situation, Source, read_documents
+from eastgate.native.situation import Situation, SourcePolicy, read_documents
 from eastgate.native.targets import pods_of
 from eastgate.reach.differences import AuthorityComparison, compare
 from eastgate.settings import Settings
@@ -62,7 +62,7 @@ class Prover:
             comparison = compare(self.policies, mesh, spellings=False, handshakes=False)
         return assume(comparison, self._options.assumed, self._situation.settings.trust_domain)
 
-    def sources_at(self, kind: str, members: Sequence[str]) -> list[Source]:
+    def sources_at(self, kind: str, members: Sequence[str]) -> list[SourcePolicy]:
         """Return the policies that target a destination; those of its namespace where it is no pod."""
         world, engine = self.policies.world, self.policies.engine
         pods = [member for member in members if kind == "pod" and member in world.workloads]

@@ -22,10 +22,10 @@ from eastgate.native.marking import is_ours, object_id
 from eastgate.native.model import Json
 from eastgate.records import dataclass
 
-__all__ = ["NativeStep", "StepKind", "steps"]
+__all__ = ["NativeStep", "NativeStepKind", "steps"]
 
 
-class StepKind(enum.StrEnum):
+class NativeStepKind(enum.StrEnum):
     """What a step does to one object."""
 
     CREATE = "create"
@@ -37,7 +37,7 @@ class StepKind(enum.StrEnum):
 class NativeStep:
     """A change of one object. `existing` is the object as it was; None where it is new."""
 
-    kind: StepKind
+    kind: NativeStepKind
     manifest: Json
     existing: Json | None = None
 
@@ -63,14 +63,16 @@ def steps(existing: Iterable[Json], wanted: Sequence[Json], sources: Collection[
     """
     ours = {object_id(manifest): manifest for manifest in existing if is_ours(manifest, sources)}
     names = {object_id(manifest) for manifest in wanted}
-    created, replaced, deleted = [], [], []
+    created, replaced = [], []
     for manifest in wanted:
         present = ours.get(object_id(manifest))
         if present is None:
-            created.append(NativeStep(StepKind.CREATE, manifest))
+            created.append(NativeStep(NativeStepKind.CREATE, manifest))
         elif _content(present) != _content(manifest):
-            replaced.append(NativeStep(StepKind.REPLACE, manifest, present))
-    deleted = [NativeStep(StepKind.DELETE, manifest, manifest) for key, manifest in ours.items() if key not in names]
+            replaced.append(NativeStep(NativeStepKind.REPLACE, manifest, present))
+    deleted = [
+        NativeStep(NativeStepKind.DELETE, manifest, manifest) for key, manifest in ours.items() if key not in names
+    ]
     return [
         *sorted(replaced, key=_rank),
         *sorted(created, key=_rank),

@@ -17,22 +17,22 @@ from eastgate.dialects.rejected import RejectedPolicy
 from eastgate.ir import PolicyRef
 from eastgate.manifests import Document, read_text
 from eastgate.manifests.document import content_of
-from eastgate.native.marking import Owner, is_ours, object_id
+from eastgate.native.marking import PolicyOwner, is_ours, object_id
 from eastgate.native.model import Json, NativeMesh
 from eastgate.records import dataclass
 from eastgate.settings import Settings
 
-__all__ = ["Situation", "Source", "read_documents", "situation_of"]
+__all__ = ["Situation", "SourcePolicy", "read_documents", "situation_of"]
 
 _DIALECTS: Mapping[NativeMesh, Any] = {NativeMesh.ISTIO: istio.DIALECT, NativeMesh.LINKERD: linkerd.DIALECT}
 _GEP_KINDS = frozenset((kind.group, kind.version, kind.kind) for kind in gep3779.DIALECT.kinds)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Source:
+class SourcePolicy:
     """A policy of GEP-3779 as it was read. `policy` is None where it has errors; `closing` then closes its targets."""
 
-    owner: Owner
+    owner: PolicyOwner
     document: Document
     policy: gep3779.Policy | None
     closing: Policy
@@ -56,7 +56,7 @@ class Situation:
     mesh: NativeMesh
     objects: Sequence[WorldObject]
     world: World
-    sources: Sequence[Source]
+    sources: Sequence[SourcePolicy]
     foreign: Sequence[Document]
     foreign_items: Sequence[Item]
     taken: frozenset[tuple[str, str, str, str]]
@@ -125,15 +125,15 @@ def _documents_of_authority(authority: Authority) -> Iterator[Document]:
             yield document
 
 
-def _sources(read: Manifests) -> Iterator[Source]:
+def _sources(read: Manifests) -> Iterator[SourcePolicy]:
     for policy in read.policies:
         document = read.document_of(policy)
         if isinstance(policy, gep3779.Policy) and document is not None:
-            yield Source(_owner(document, policy.ref), document, policy, policy)
+            yield SourcePolicy(_owner(document, policy.ref), document, policy, policy)
     for fault in read.closing:
         if _type_of(fault.document) in _GEP_KINDS:
             closing = fault.policy
-            yield Source(_owner(fault.document, closing.ref), fault.document, None, closing, fault)
+            yield SourcePolicy(_owner(fault.document, closing.ref), fault.document, None, closing, fault)
 
 
 def _items(read: Manifests) -> Iterator[Item]:
@@ -143,11 +143,11 @@ def _items(read: Manifests) -> Iterator[Item]:
             yield Item(policy, document)
 
 
-def _owner(document: Document, ref: PolicyRef) -> Owner:
+def _owner(document: Document, ref: PolicyRef) -> PolicyOwner:
     uid = _metadata(document).get("uid")
     if not isinstance(uid, str) or not uid:
         raise ValueError(f"{ref} has no UID: only policies of an API server can own what is written for them")
-    return Owner(uid, document.api_version, document.kind, ref.namespace, ref.name)
+    return PolicyOwner(uid, document.api_version, document.kind, ref.namespace, ref.name)
 
 
 def _type_of(document: Document) -> tuple[str, str, str]:

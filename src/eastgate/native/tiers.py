@@ -11,13 +11,13 @@ from eastgate.dialects.gep3779.model import Action, Policy, Tier
 from eastgate.dialects.istio.settings import IstioSettings
 from eastgate.manifests.document import content_of
 from eastgate.native.model import Json, NativeMesh
-from eastgate.native.situation import Situation, Source
+from eastgate.native.situation import Situation, SourcePolicy
 from eastgate.native.targets import pods_of
 
 __all__ = ["goes_first", "in_namespaces"]
 
 
-def goes_first(source: Source, situation: Situation) -> bool:
+def goes_first(source: SourcePolicy, situation: Situation) -> bool:
     """Return whether a policy is of the Admin tier and denies whatever others say: none before it allows or passes."""
     policy = source.policy
     if situation.mesh is not NativeMesh.ISTIO or policy is None or policy.tier is not Tier.ADMIN:
@@ -33,7 +33,7 @@ def _is_before(other: Policy, policy: Policy) -> bool:
     return is_rival and other.action is not Action.DENY and other.priority < policy.priority
 
 
-def in_namespaces(source: Source, situation: Situation) -> Iterator[Json]:
+def in_namespaces(source: SourcePolicy, situation: Situation) -> Iterator[Json]:
     """Yield a policy with the same rules for each namespace; not for the root namespace, where it would be for all."""
     content = content_of(source.document)
     assert isinstance(content, Mapping)  # noqa: S101 - an object is a mapping

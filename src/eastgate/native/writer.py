@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from eastgate.kubernetes import ApiError, Connection, Resource
 from eastgate.native.marking import MANAGED_BY, MANAGER, SOURCE_UID, object_id
 from eastgate.native.model import Json, NativePlan
-from eastgate.native.reconciling import NativeStep, StepKind, steps
+from eastgate.native.reconciling import NativeStep, NativeStepKind, steps
 from eastgate.records import dataclass
 
 __all__ = ["RESOURCES", "NativeWriter", "WriteFailure"]
@@ -81,13 +81,13 @@ class NativeWriter:
         _, _, namespace, name = object_id(step.manifest)
         present = step.existing["metadata"] if step.existing is not None else {}
         match step.kind:
-            case StepKind.CREATE:
+            case NativeStepKind.CREATE:
                 await self._connection.create(resource, step.manifest)
-            case StepKind.REPLACE:
+            case NativeStepKind.REPLACE:
                 version = {"resourceVersion": present["resourceVersion"], "uid": present["uid"]}
                 metadata = {**step.manifest["metadata"], **version}
                 await self._connection.replace(resource, {**step.manifest, "metadata": metadata})
-            case StepKind.DELETE:
+            case NativeStepKind.DELETE:
                 try:
                     await self._connection.delete(resource, name, namespace, uid=present["uid"])
                 except ApiError as error:

@@ -119,16 +119,18 @@ def compare(
     known: Iterable[str] = (),
     namespaces: Iterable[str] = (),
     is_late: Callable[[], bool] = go_on,
+    skips_network: bool = False,
 ) -> AuthorityComparison:
     """Compare two authorities that have the same settings, or at least name callers alike.
 
     `among`: of workloads only these. `spellings` False: paths and hosts that proxies may refuse whatever the policies
     are do not count. `handshakes` False: where a listener speaks no TLS, no request has the name of a handshake.
     `known` and `namespaces`: identities, and accounts of namespaces, that shall have cells of their own. `is_late` is
-    asked again and again whether to stop; then what was not compared is a doubt.
+    asked again and again whether to stop; then what was not compared is a doubt. `skips_network`: what the network does
+    is looked at only in examples, where it is the same on both sides; what it hides may be a doubt.
     """
     with no_collection():
-        pairing = pair_destinations(old, new, among, is_late)
+        pairing = pair_destinations(old, new, among, is_late, skips_network=skips_network)
         callers = _callers(old, new, pairing, known, namespaces)
         comparing = _Comparing(old, new, pairing, callers, is_late, spellings=spellings, handshakes=handshakes)
         return _compare(comparing, old, new, _beside(old, new, pairing))
@@ -146,7 +148,7 @@ def compare_workloads(
 ) -> AuthorityComparison:
     """Compare what happens to plain requests to some workloads, and nothing else.
 
-    `same_network`: what the network does is known to be the same on both sides.
+    `same_network`: what the network does is known to be the same on both sides; it is looked at only in examples then.
     """
     with no_collection():
         pairing = pair_workloads(old, new, keys, same_network=same_network, is_late=is_late)

@@ -73,6 +73,7 @@ class _Sides(NamedTuple):
     among: Container[str] | None
     same_network: bool
     is_late: Callable[[], bool]
+    skips_network: bool = False  # where it is the same on both sides
 
 
 def pair_destinations(
@@ -80,15 +81,18 @@ def pair_destinations(
     new: Authority,
     among: Container[str] | None = None,
     is_late: Callable[[], bool] = go_on,
+    *,
+    skips_network: bool = False,
 ) -> Pairing:
     """Pair the destinations of two authorities that name callers alike; `among`: of workloads only these.
 
-    `is_late` is asked again and again whether to stop.
+    `is_late` is asked again and again whether to stop. `skips_network`: where it is the same on both sides, what the
+    network does is no part of the pairs, and differences that it hides may be found.
     """
     policies = _policies(old), _policies(new)
     changed = changed_policies(old, new, *policies)
     same_network = _is_same_network(old, new, changed)
-    sides = _Sides(old, new, _touched(old, new, changed, policies), among, same_network, is_late)
+    sides = _Sides(old, new, _touched(old, new, changed, policies), among, same_network, is_late, skips_network)
     before, after = _names(old), _names(new)
     pairs = [*_workloads(sides), *_gateways(sides, gateways.gateways), *_gateways(sides, gateways.routes)]
     pairs += [*_services(sides), *_backends(sides)]
@@ -108,7 +112,7 @@ def pair_workloads(
     old: Authority, new: Authority, keys: Collection[str], *, same_network: bool, is_late: Callable[[], bool] = go_on
 ) -> Pairing:
     """Pair some workloads alone; `same_network`: what the network does is the same on both sides."""
-    sides = _Sides(old, new, frozenset(keys), None, same_network, is_late)
+    sides = _Sides(old, new, frozenset(keys), None, same_network, is_late, skips_network=True)
     pairs = tuple(pair for pair in _workloads(sides) if pair.entrances)
     return Pairing(pairs, (), (), len(keys), (), (), same_network, is_late())
 
@@ -194,7 +198,7 @@ _Layers = tuple[Layer, ...]
 
 
 def _workloads(sides: _Sides) -> Iterator[Pair]:
-    old, new, touched, among, same_network, is_late = sides
+    old, new, touched, among, same_network, is_late, skips_network = sides
     classes: dict[tuple[int, ...], tuple[_Layers, _Layers, list[tuple[Workload, Workload]]]] = {}
     keys = old.world.workloads if touched is None else sorted(point for point in touched if isinstance(point, str))
     for key in keys:
@@ -204,7 +208,10 @@ def _workloads(sides: _Sides) -> Iterator[Pair]:
                 break
             if same_network and not _is_own_different(sides, key):
                 continue
-            layers = layers_before(old, before), layers_before(new, after)
+            if same_network and skips_network:
+                layers = old.engine.program(key).layers, new.engine.program(key).layers
+            else:
+                layers = layers_before(old, before), layers_before(new, after)
             ids = (len(layers[0]), *(id(layer) for side in layers for layer in side))
             classes.setdefault(ids, (*layers, []))[2].append((before, after))
     for was, now, members in classes.values():

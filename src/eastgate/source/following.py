@@ -35,7 +35,7 @@ from eastgate.records import dataclass
 from eastgate.settings import Settings
 from eastgate.source.documents import ref_of, ref_of_document, relevant
 from eastgate.source.kinds import BY_NAME, WatchedKind, served_kinds, watched_kinds
-from eastgate.source.named import Named, Naming
+from eastgate.source.needs import NeededObjects, NeedIndex
 from eastgate.source.unlisted import unlisted
 
 __all__ = ["ClusterChanges", "ClusterFollower", "Kept"]
@@ -47,7 +47,7 @@ _SETTLING: Final = 0.5  # seconds after a definition has changed until its kind 
 _LOOK_AGAIN: Final = 30.0  # seconds between looks at which kinds there are, and at those that may not be read
 _MISSING: Final = 1.0  # seconds until a kind is tried again that was just there
 
-Stream: TypeAlias = tuple[Resource, Named | None]
+Stream: TypeAlias = tuple[Resource, NeededObjects | None]
 """One list and watch: a kind, or of a kind only what is named."""
 
 Kept: TypeAlias = Callable[[Resource], bool]
@@ -97,7 +97,7 @@ class ClusterFollower:
         self._streams: dict[Stream, asyncio.Task[None]] = {}
         self._reflectors: dict[Stream, Reflector] = {}
         self._pending: set[Stream] = set()
-        self._naming = Naming(settings)
+        self._needs = NeedIndex(settings)
         self._digests: dict[PolicyRef, bytes] = {}
         self._holders: dict[PolicyRef, set[Stream]] = {}
         self._members: dict[Stream, set[PolicyRef]] = {}
@@ -169,7 +169,7 @@ class ClusterFollower:
         self._follow_named()
 
     def _follow_named(self) -> None:
-        wanted = {(resource, named) for kind, resource in self._named_kinds.items() for named in self._naming.of(kind)}
+        wanted = {(resource, named) for kind, resource in self._named_kinds.items() for named in self._needs.of(kind)}
         for stream in [stream for stream in self._streams if stream[1] is not None and stream not in wanted]:
             self._stop(stream)
         for stream in wanted:
@@ -290,7 +290,7 @@ class ClusterFollower:
             self._digests[ref] = digest
             batch.put[ref] = reduced
             batch.removed.discard(ref)
-            if self._naming.put(reduced):
+            if self._needs.put(reduced):
                 self._follow_named()
 
     def _remove(self, stream: Stream, ref: PolicyRef, batch: _Batch) -> None:
@@ -305,7 +305,7 @@ class ClusterFollower:
         if self._digests.pop(ref, None) is not None:
             batch.put.pop(ref, None)
             batch.removed.add(ref)
-            if self._naming.remove(ref):
+            if self._needs.remove(ref):
                 self._follow_named()
 
 

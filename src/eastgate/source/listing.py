@@ -20,7 +20,7 @@ from eastgate.settings import Settings
 from eastgate.source.codes import NO_CLUSTER, REFUSED_BY_CLUSTER
 from eastgate.source.documents import document_of, relevant
 from eastgate.source.kinds import BY_NAME, served_kinds, watched_kinds
-from eastgate.source.named import Naming
+from eastgate.source.needs import NeedIndex
 from eastgate.source.unlisted import unlisted
 
 __all__ = ["ClusterPath"]
@@ -87,11 +87,11 @@ class _Listing:
 
         found = await asyncio.gather(*map(read, whole))
         objects = [relevant(obj) for of_kind in found for obj in of_kind]
-        naming = Naming(settings)
+        needs = NeedIndex(settings)
         for obj in objects:
-            naming.put(obj)
+            needs.put(obj)
         named = [resource for name, resource in resources.items() if name in BY_NAME]
-        objects += [relevant(obj) for resource in named for obj in await self._list_named(resource, naming)]
+        objects += [relevant(obj) for resource in named for obj in await self._list_named(resource, needs)]
         return [*(document_of(obj, settings.namespace) for obj in objects), *self._unlisted]
 
     async def _list(self, resource: Resource) -> list[JsonObject]:
@@ -125,9 +125,9 @@ class _Listing:
         self._unlisted.append(unlisted(resource, reason, beyond=self._namespace))
         return objects
 
-    async def _list_named(self, resource: Resource, naming: Naming) -> list[JsonObject]:
+    async def _list_named(self, resource: Resource, needs: NeedIndex) -> list[JsonObject]:
         objects: dict[tuple[str, str], JsonObject] = {}
-        for need in naming.of(resource.kind):
+        for need in needs.of(resource.kind):
             try:
                 listed, _ = await self._connection.list(
                     resource, need.namespace, label_selector=need.labels, field_selector=need.fields

@@ -338,18 +338,19 @@ def test_all_of_it_goes_with_the_gateway(controller_manager: ControllerManager) 
 
 
 class _Late:
-    """A connection that sees none of the objects that somebody creates right after one has looked."""
+    """A connection that sees none of the objects of a kind, or fails by `error` where it looks for them."""
 
-    def __init__(self, connection: Connection, kind: str) -> None:
+    def __init__(self, connection: Connection, kind: str, error: ApiError | None = None) -> None:
         self._connection = connection
         self._kind = kind
+        self._error = error or ApiError(404, "NotFound", "not yet")
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._connection, name)
 
     async def get(self, resource: Resource, name: str, namespace: str | None = None) -> Any:
         if resource.kind == self._kind:
-            raise ApiError(404, "NotFound", "not yet")
+            raise self._error
         return await self._connection.get(resource, name, namespace)
 
 
@@ -403,3 +404,12 @@ def test_the_pods_are_accepted_where_pods_are_restricted(cluster: Cluster) -> No
     cluster.server.kubectl(*arguments, stdin=json.dumps(pod))
     template["spec"]["containers"][0]["securityContext"]["allowPrivilegeEscalation"] = True
     assert "violates PodSecurity" in cluster.server.kubectl(*arguments, stdin=json.dumps(pod), fails=True)
+
+
+def test_what_is_forbidden_for_one_gateway_does_not_stop_the_rest(cluster: Cluster) -> None:
+    cluster.apply(cluster.gateway(), _route(cluster.namespace))
+    refusal = ApiError(403, "Forbidden", "not you")
+    result = cluster.reconcile(wrap=lambda connection: _Late(connection, "Deployment", refusal))
+    assert result.errors == {("Gateway", cluster.namespace, "gw"): "not you"}
+    (parent,) = cluster.get("httproute", "r")["status"]["parents"]
+    assert reasons(parent["conditions"])["Accepted"] == "True/Accepted"

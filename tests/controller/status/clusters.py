@@ -29,6 +29,13 @@ GROUP = "gateway.networking.x-k8s.io"
 NOW = "2026-11-16T12:00:00Z"
 LATER = "2026-11-16T13:00:00Z"
 AMBIENT = Settings(mesh_mode=MeshMode.AMBIENT)  # in which policies may target Services
+GROUPS = {
+    "AuthorizationPolicy": GROUP,
+    "ClusterAuthorizationPolicy": "eastgate.dev",
+    "XAccessPolicy": "agentic.prototype.x-k8s.io",
+    "AuthPolicy": "apim.kuadrant.io",
+    "HTTPRoute": "policy.linkerd.io",
+}
 POLICY = "AuthorizationPolicy/shop/web"
 
 
@@ -90,6 +97,7 @@ def report_of(
     generation: int = 1,
 ) -> MeshReport:
     """What one replica reports of proxies, by their names. The name of a gateway's ends with that of its pod."""
+    policies = [name_of(policy) for policy in policies]
     applied = {name: AppliedPolicy(generation, 7) for name in policies}
     proxies = [ProxyReport(name, node_of(name), True, True, 7) for name in enforcing]
     proxies += [ProxyReport(name, node_of(name), True, False, 6) for name in waiting]
@@ -101,6 +109,12 @@ def report_of(
         port = ClosedPort(8080, reason, at_fault=tuple(policies))
         proxies.append(ProxyReport(name, node_of(name), True, True, 7, closed=(port,)))
     return merge([ReplicaReport("one", 7, applied, {proxy.proxy: proxy for proxy in proxies})])
+
+
+def name_of(policy: str) -> str:
+    """The name of a policy in reports, which has the group."""
+    kind, _, rest = policy.partition("/")
+    return policy if "." in kind else f"{kind}.{GROUPS[kind]}/{rest}"
 
 
 def with_uids(report: MeshReport, uids: Mapping[str, str]) -> MeshReport:

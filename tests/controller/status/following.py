@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from eastgate.controller.proxies.progress import MeshReport
 from eastgate.controller.status import Assessment, ClusterView, EventRecorder, StatusWriter, StoredPolicy, assess
 from eastgate.controller.status.schedule import Pace, Schedule
+from eastgate.envoy.plan.decisions import policy_name
 from eastgate.ir import PolicyRef
 from eastgate.kubernetes import Connection, Discovery, JsonObject, Resource
 from eastgate.settings import Settings
@@ -30,12 +31,13 @@ class FollowingController:
         self.others = list(others)
         self.report = self._taken = MeshReport()
         self.settings = Settings()
-        self.recorder = EventRecorder(connection, "test")
+        self.recorder = EventRecorder(connection, "test", clock=lambda: 0.0)
         self.writer = StatusWriter(
             connection,
             self.assess,
             self.find,
             recorder=self.recorder,
+            clock=lambda: 0.0,  # nothing has to wait
             schedule=Schedule(Pace(delay=0, between=0, first_retry=0, burst=10**6)),
         )
         self.stored: dict[PolicyRef, JsonObject] = {}
@@ -68,7 +70,7 @@ class FollowingController:
 
     def take_report(self, report: MeshReport) -> None:
         """Take in what proxies of the policies that exist have acknowledged."""
-        uids = {str(ref): obj["metadata"]["uid"] for ref, obj in self.stored.items()}
+        uids = {policy_name(ref): obj["metadata"]["uid"] for ref, obj in self.stored.items()}
         self.view.report = with_uids(report, uids)
         if report is not self._taken:
             self._taken = report

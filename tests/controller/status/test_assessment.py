@@ -8,11 +8,12 @@ import pytest
 
 from eastgate.controller.conditions import StatusCondition
 from eastgate.controller.proxies.progress import MeshReport
-from eastgate.controller.status import Assessment, NoticeReason, StoredPolicy, assess
+from eastgate.controller.status import Assessment, NoticeReason, StoredPolicy, assess, merge_status
 from eastgate.diagnostics import Code
 from eastgate.native import NativeDifference, NativeLoss, NativeMesh, NativeOutcome, NativePlan, NativeState
 from tests.controller.status.clusters import (
     GROUP,
+    NOW,
     POLICY,
     STORED,
     Manifest,
@@ -349,8 +350,10 @@ def test_a_gateway_of_others_enforces_nothing_of_ours() -> None:
 def test_in_kinds_of_others_only_what_our_proxies_enforce_has_an_entry() -> None:
     manifest = access_policy("Gateway", "edge", "agentic.networking.x-k8s.io")
     assert assessed(GATEWAY, manifest, name=ACCESS, report=report_of()).entries == ()
-    ours = report_of(["gateway:shop/edge/edge-1"], policies=[ACCESS])
-    assert len(assessed(GATEWAY, manifest, name=ACCESS, report=ours).entries) == 1
+    name = "XAccessPolicy.agentic.networking.x-k8s.io/shop/tools"
+    ours = report_of(["gateway:shop/edge/edge-1"], policies=[name])
+    assessment = assessed(GATEWAY, manifest, name=ACCESS, report=ours)
+    assert [entry[1][-1] for entry in shown(assessment)] == [("Programmed", "True", "Programmed")]
 
 
 AUTH_POLICY: Manifest = {
@@ -415,6 +418,17 @@ def test_the_status_of_linkerd_is_written_only_where_its_own_controller_is_not()
     assert [entry[1][0] for entry in shown(assessment)] == [("Accepted", "False", "NoMatchingParent"), ACCEPTED]
 
 
+def test_a_route_of_linkerd_with_errors_has_no_parents_and_must_be_seen() -> None:
+    bad = {**LINKERD_ROUTE, "spec": {**LINKERD_ROUTE["spec"], "rules": [{"matches": "all"}]}}
+    authority = authority_of(SERVER, bad, *PODS)
+    view = view_of(authority, report_of(KEYS, policies=["HTTPRoute/shop/web"]), owns_linkerd=True)
+    assessment = assess(policy_of(authority, "HTTPRoute/shop/web"), STORED, view)
+    assert assessment is not None
+    assert [entry.ancestor for entry in assessment.entries] == [None]
+    assert merge_status(assessment, None, NOW).status is None
+    assert [notice.reason for notice in assessment.notices] == [NoticeReason.INVALID]
+
+
 @pytest.mark.parametrize(
     "manifest",
     [
@@ -440,8 +454,7 @@ def test_the_status_of_what_others_enforce_is_theirs(manifest: Manifest) -> None
     assert assess(other, STORED, view_of(authority, report_of(KEYS), owns_linkerd=True)) is None
 
 
-def test_the_group_of_a_policy_decides_and_not_its_kind_alone() -> None:
-    authority = authority_of(policy(to_pods(app="web")), *PODS)
-    assessment = assess(policy_of(authority), STORED, view_of(authority, report_of(KEYS)))
-    assert assessment is not None
-    assert assessment.ref.group == GROUP
+def test_what_proxies_say_of_a_policy_of_another_api_with_the_same_name_is_about_that() -> None:
+    theirs = report_of(KEYS, policies=["AuthorizationPolicy.security.istio.io/shop/web"])
+    assessment = assessed(*PODS, policy(to_pods(app="web")), report=theirs)
+    assert (assessment.ref.group, programmed(assessment).reason) == (GROUP, "Reconciling")

@@ -14,6 +14,7 @@ import pytest
 
 from eastgate.controller.proxies.progress import MeshReport
 from eastgate.controller.status import CONTROLLER_NAME, PolicyStatuses, has_linkerd_controller, keeps_status
+from eastgate.envoy.plan.decisions import policy_name
 from eastgate.ir import PolicyRef
 from eastgate.kubernetes import Connection, Resource, connect
 from eastgate.settings import Settings
@@ -64,7 +65,7 @@ class RunningStatuses:
 
     def report(self, report: MeshReport) -> None:
         """Have the proxies of the policies that exist report something."""
-        uids = {str(ref): obj["metadata"]["uid"] for ref, obj in self.source.follower.objects.items()}
+        uids = {policy_name(ref): obj["metadata"]["uid"] for ref, obj in self.source.follower.objects.items()}
         self.statuses.take_report(with_uids(report, uids))
 
     def apply(self, *manifests: Manifest) -> None:

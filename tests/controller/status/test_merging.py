@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from eastgate.controller.conditions import StatusCondition
 from eastgate.controller.status import CONTROLLER_NAME, Assessment, StatusEntry, StoredPolicy, merge_status
 from eastgate.controller.status.ancestors import AncestorRef
@@ -162,3 +165,29 @@ def test_parents_of_routes_are_a_list_of_their_own() -> None:
     assert status is not None
     (parent,) = status["parents"]
     assert parent["parentRef"]["name"] == "web"
+
+
+NAMES = st.sampled_from([f"service-{number:02}" for number in range(20)])
+
+
+@given(
+    st.lists(st.tuples(NAMES, st.sampled_from([OTHER, "another.io/one", CONTROLLER_NAME])), max_size=16),
+    st.lists(NAMES, unique=True, max_size=20),
+    st.lists(NAMES, unique=True, max_size=20),
+)
+def test_whatever_is_there_others_keep_theirs_and_nothing_is_written_twice(
+    stored: list[tuple[str, str]], first: list[str], second: list[str]
+) -> None:
+    before = [foreign(name, controller) for name, controller in stored]
+    theirs = [each for each in before if each["controllerName"] != CONTROLLER_NAME]
+    for names in (first, second):
+        wanted = assessment(*(entry(name) for name in names))
+        merged = merge_status(wanted, {"ancestors": before}, NOW)
+        after = merged.status["ancestors"] if merged.status is not None else before
+        assert len(after) <= 16
+        assert [each for each in after if each["controllerName"] != CONTROLLER_NAME] == theirs
+        listed = [each["ancestorRef"]["name"] for each in after if each["controllerName"] == CONTROLLER_NAME]
+        assert listed == names[: 16 - len(theirs)]
+        assert merged.is_full == (len(theirs) == 16 and bool(names))
+        assert merge_status(wanted, {"ancestors": after}, LATER).status is None
+        before = after

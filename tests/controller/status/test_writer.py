@@ -32,6 +32,8 @@ class TroubledServer:
         self.errors = list(errors)
         self.requests: list[str] = []
         self.version = 1
+        self.refuses: Exception | None = None  # every status
+        self.refuses_events: Exception | None = None
 
     def _answer(self, request: str) -> dict[str, Any]:
         self.requests.append(request)
@@ -43,11 +45,15 @@ class TroubledServer:
         return self._answer("get")
 
     async def apply(self, _resource: Resource, obj: Mapping[str, Any], **_options: Any) -> dict[str, Any]:
+        if self.refuses is not None:
+            raise self.refuses
         answer = self._answer(f"apply {obj['metadata']['resourceVersion']}")
         self.version += 1
         return {**answer, "metadata": {**answer["metadata"], "resourceVersion": str(self.version)}}
 
     async def create(self, _resource: Resource, _obj: Mapping[str, Any]) -> dict[str, Any]:
+        if self.refuses_events is not None:
+            raise self.refuses_events
         return self._answer("create")
 
 
@@ -107,16 +113,31 @@ def test_whoever_was_faster_is_read_and_merged_with() -> None:
     assert server.requests == ["apply 1", "get", "apply 5"]
 
 
-def test_without_end_others_are_faster() -> None:
-    class Busy(TroubledServer):
-        async def apply(self, _resource: Resource, _obj: Mapping[str, Any], **_options: Any) -> dict[str, Any]:
-            raise ApiError(409, "Conflict", "modified")
+def test_whoever_is_faster_each_time_is_left_to_finish() -> None:
+    server = TroubledServer()
+    server.refuses = ApiError(409, "Conflict", "modified")
+    clocked = Clocked(server)
+    clocked.writer.observe(POLICY)
+    clocked.settle()
+    assert clocked.writer.counts == {"conflicts": 4, "failed": 1}
+    assert clocked.schedule.wait(0) == 1
 
-    busy = Clocked(Busy())
-    busy.writer.observe(POLICY)
-    busy.settle()
-    assert busy.writer.counts["failed"] == 1
-    assert busy.schedule.wait(0) == 1
+
+def test_one_policy_that_nobody_can_assess_keeps_no_other_from_its_status() -> None:
+    server = TroubledServer()
+    clocked = Clocked(server)
+
+    def assess(ref: PolicyRef) -> Assessment:
+        if ref.name == "bad":
+            raise RecursionError("too deep")
+        return clocked.said
+
+    clocked.writer._assess = assess
+    clocked.writer.observe({**POLICY, "metadata": {**POLICY["metadata"], "name": "bad"}})
+    clocked.writer.observe(POLICY)
+    clocked.settle()
+    assert clocked.writer.counts == {"failed": 1, "written": 1}
+    assert [str(error) for error in clocked.troubles] == ["too deep"]
 
 
 def test_a_policy_that_is_gone_is_no_failure() -> None:
@@ -145,12 +166,7 @@ def test_an_event_that_cannot_be_written_stops_no_status(error: Exception) -> No
     server = TroubledServer()
     clocked = Clocked(server, assessment(1, Notice(NoticeReason.NOT_ENFORCED, "nobody")), events=True)
     clocked.writer.observe(POLICY)
-    server.errors = []
-
-    async def create(_resource: Resource, _obj: Mapping[str, Any]) -> dict[str, Any]:
-        raise error
-
-    server.create = create  # type: ignore[method-assign]
+    server.refuses_events = error
     clocked.settle()
     assert clocked.writer.counts == {"written": 1}
 

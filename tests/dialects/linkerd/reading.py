@@ -10,14 +10,14 @@ from eastgate import dialects
 from eastgate.api.authority import Authority
 from eastgate.api.reading import sort_documents
 from eastgate.diagnostics import Diagnostic, Reporter
-from eastgate.dialects.linkerd.model import GROUP, Resource
+from eastgate.dialects.linkerd.model import GROUP, LinkerdResource
 from eastgate.ir import Known, Outcome, Request
 from eastgate.ir.attributes import ADDRESS, HOST, MESH_NAME, METHOD, PATH, PORT, SENT_PATH, Attribute
 from eastgate.manifests import read_text
 from eastgate.settings import Settings
 from tests.dialects.reading import document
 
-R = TypeVar("R", bound=Resource)
+R = TypeVar("R", bound=LinkerdResource)
 
 DEFAULT = Settings()
 VERSIONS = {
@@ -62,11 +62,11 @@ def manifest(kind: str, spec: str, metadata: str = META, version: str | None = N
     )
 
 
-def judge(text: str, settings: Settings = DEFAULT) -> tuple[Resource | None, list[Diagnostic]]:
+def judge(text: str, settings: Settings = DEFAULT) -> tuple[LinkerdResource | None, list[Diagnostic]]:
     """The resource in a text, if there is one, and everything that was said about it."""
     reporter = Reporter()
     read = dialects.read_policy(document(text), settings, reporter)
-    assert read is None or isinstance(read, Resource)
+    assert read is None or isinstance(read, LinkerdResource)
     return read, reporter.diagnostics
 
 

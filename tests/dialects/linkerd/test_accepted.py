@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from eastgate.dialects.linkerd.model import GROUP, Resource
+from eastgate.dialects.linkerd.model import GROUP, LinkerdResource
 from eastgate.ir import PolicyRef
 from tests.dialects.linkerd.reading import META, VERSIONS, judge, manifest
 
@@ -84,7 +84,7 @@ FORMS = [(kind, version) for kind, versions in VERSIONS.items() for version in v
 def test_the_least_that_can_be_written_is_read_in_every_version(kind: str, version: str) -> None:
     read, found = judge(manifest(kind, MINIMAL[kind], version=version))
     assert found == []
-    assert isinstance(read, Resource)
+    assert isinstance(read, LinkerdResource)
     assert read.ref == PolicyRef(kind, "shop", "p", GROUP)
     assert (read.span.line, read.audit) == (1, False)
 

@@ -8,9 +8,9 @@ from eastgate.dialects.linkerd.authorizations import Authorizations
 from eastgate.dialects.linkerd.model import (
     AuthorizationPolicy,
     HttpRoute,
+    LinkerdResource,
     MeshTLSAuthentication,
     NetworkAuthentication,
-    Resource,
     Server,
     ServerAuthorization,
 )
@@ -44,7 +44,7 @@ def names(rules: list[Rule]) -> list[str]:
     return [rule.origin.policy.name for rule in rules if rule.origin.policy is not None]
 
 
-RESOURCES: list[Resource] = [
+RESOURCES: list[LinkerdResource] = [
     policy("p-route", ON_ROUTE),
     policy("p-other-route", ON_ROUTE.replace("policy.linkerd.io", "gateway.networking.k8s.io")),
     policy("p-other-server", ON_SERVER.replace("web", "db")),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from eastgate.dialects.linkerd.model import AuthorizationPolicy, Resource, Server, ServerAuthorization
+from eastgate.dialects.linkerd.model import AuthorizationPolicy, LinkerdResource, Server, ServerAuthorization
 from eastgate.ir import Layer, Origin, Rule, rules_of
 from eastgate.ir.attributes import ADDRESS, MESH_NAME, Attribute
 from eastgate.settings import Settings
@@ -76,7 +76,7 @@ def test_a_server_points_at_its_access_policy_or_at_itself(spec: str, where: Whe
 
 def test_what_is_only_referred_to_has_no_rules_of_its_own() -> None:
     read, _ = judge(manifest("MeshTLSAuthentication", "identities: ['*']"))
-    assert isinstance(read, Resource)
+    assert isinstance(read, LinkerdResource)
     assert list(read.origins) == []
 
 

@@ -16,7 +16,7 @@ from eastgate import Authority, Settings
 from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.mcp.sessions import wrap_session
 from eastgate.mesh.access_log import Observation
-from eastgate.mesh.local.connection import Connection, HttpRequest, Target
+from eastgate.mesh.local.connection import CallConnection, HttpRequest, Target
 from eastgate.mesh.local.http1 import Malformed
 from eastgate.mesh.mesh import LocalMesh
 from tests.attacks.application import MARK, Application, Arrived
@@ -150,7 +150,7 @@ class GatewayBench(Bench):
     async def _pass(self, port: int, hello: bytes) -> str | None:
         site = self.mesh.gateways[GATEWAY]
         target = Target(site.address, site.ports[port])
-        async with await Connection.open(target, source_address="127.0.0.2", timeout=_TIMEOUT) as connection:
+        async with await CallConnection.open(target, source_address="127.0.0.2", timeout=_TIMEOUT) as connection:
             await connection.send(hello)
             await connection.raw(_TIMEOUT, enough=len(hello))  # a server answers with what it got
         return next((name for name, server in self.servers.items() if hello in b"".join(server.passed)), None)
@@ -223,7 +223,7 @@ class GatewayBench(Bench):
                 answers = await _requests(connection, asks if first.shares_connections else asks[:1])
         return await self._with_lines(source, answers)
 
-    async def _opened(self, ask: GatewayAsk) -> Connection:
+    async def _opened(self, ask: GatewayAsk) -> CallConnection:
         """Open a connection from a port that none of these asks came from: by it their lines are told apart."""
         site = self.mesh.gateways[GATEWAY]
         target = Target(site.address, site.ports[ask.port], ask.sni)
@@ -231,7 +231,7 @@ class GatewayBench(Bench):
         if tls is None and ask.is_tls:
             tls = self._anonymous
         while True:
-            connection = await Connection.open(target, tls=tls, source_address=ask.caller.address, timeout=_TIMEOUT)
+            connection = await CallConnection.open(target, tls=tls, source_address=ask.caller.address, timeout=_TIMEOUT)
             if connection.local_address not in self._used:
                 self._used.add(connection.local_address)
                 return connection
@@ -250,7 +250,7 @@ class GatewayBench(Bench):
         return [replace(answer, logged=line) for answer, line in zip(answers, lines, strict=False)]
 
 
-async def _requests(connection: Connection, asks: Sequence[GatewayAsk]) -> list[GatewayAnswer]:
+async def _requests(connection: CallConnection, asks: Sequence[GatewayAsk]) -> list[GatewayAnswer]:
     answers: list[GatewayAnswer] = []
     try:
         for ask in asks:
@@ -265,7 +265,7 @@ async def _requests(connection: Connection, asks: Sequence[GatewayAsk]) -> list[
     return answers or [_CLOSED]
 
 
-async def _converse(connection: Connection, ask: GatewayAsk) -> GatewayAnswer:
+async def _converse(connection: CallConnection, ask: GatewayAsk) -> GatewayAnswer:
     answers = Answers()
     await connection.send(opening() + request(*ask.with_length.fields(), data=ask.body))
     ends = asyncio.get_running_loop().time() + _TIMEOUT

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
-from eastgate.mesh.local.connection import Called, Connection, HttpRequest, Target, problem
+from eastgate.mesh.local.connection import CallConnection, Called, HttpRequest, Target, problem
 from eastgate.mesh.local.http1 import Malformed
 
 __all__ = ["call"]
@@ -27,7 +27,7 @@ async def call(
     """Call once and close. Network errors are returned, not raised."""
     began = time.monotonic()
     try:
-        connection = await Connection.open(target, tls=tls, source_address=source_address, timeout=timeout)
+        connection = await CallConnection.open(target, tls=tls, source_address=source_address, timeout=timeout)
         async with connection, _sending(connection, request):
             left = max(0.001, timeout - (time.monotonic() - began))
             if isinstance(request, HttpRequest):
@@ -40,7 +40,7 @@ async def call(
 
 
 @asynccontextmanager
-async def _sending(connection: Connection, request: HttpRequest | bytes | None) -> AsyncIterator[None]:
+async def _sending(connection: CallConnection, request: HttpRequest | bytes | None) -> AsyncIterator[None]:
     """Send in the background: an answer may come before everything is sent, and the rest may never be wanted."""
     if request is None:
         yield

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from eastgate.mesh.local.connection import OPEN, Called, Connection, HttpRequest, Target
+from eastgate.mesh.local.connection import OPEN, CallConnection, Called, HttpRequest, Target
 from eastgate.mesh.local.envoy import EnvoyProcess
 from tests.mesh.local import certificates
 from tests.mesh.local.calling import call
@@ -218,7 +218,7 @@ def test_what_the_peer_said_is_heard_although_sending_failed_first() -> None:
     async def scene(listening: socket.socket) -> None:
         server = threading.Thread(target=answer_and_reset, args=(listening,))
         server.start()
-        async with await Connection.open(Target("127.0.0.1", listening.getsockname()[1])) as connection:
+        async with await CallConnection.open(Target("127.0.0.1", listening.getsockname()[1])) as connection:
             await connection.send(b"x")
             server.join()  # the event loop stands still meanwhile, so nothing has been read yet
             await connection.send(HttpRequest())
@@ -240,7 +240,7 @@ def test_what_nobody_reads_is_not_hoarded() -> None:
             sent += 100_000
 
     async def scene() -> None:
-        async with serving(endless) as target, await Connection.open(target) as connection:
+        async with serving(endless) as target, await CallConnection.open(target) as connection:
             await asyncio.sleep(0.3)
             before = sent
             assert before < 30_000_000
@@ -285,7 +285,7 @@ def test_a_connection_stays_open_and_tells_when_the_peer_closed() -> None:
     async def scene() -> None:
         async with (
             serving(behaviour) as target,
-            await Connection.open(target, source_address="127.5.5.5") as connection,
+            await CallConnection.open(target, source_address="127.5.5.5") as connection,
         ):
             assert connection.local_address[0] == "127.5.5.5"
             await connection.send(HttpRequest())

@@ -9,7 +9,6 @@ import sys
 import time
 from collections.abc import Iterator
 from functools import cache
-from typing import Any
 from urllib.parse import quote
 
 import pytest

@@ -25,7 +25,7 @@ from eastgate.manifests.document import content_of
 from eastgate.reach.differences import AuthorityComparison, DoubtReason, compare
 from eastgate.records import dataclass
 from eastgate.reports.diff.run import report_of
-from eastgate.reports.invariants.breaking import find_breach, named_callers
+from eastgate.reports.invariants.breaking import changed_targets, find_breach, named_callers
 from eastgate.reports.invariants.objects import (
     InvariantError,
     InvariantObject,
@@ -38,6 +38,7 @@ from eastgate.reports.invariants.proving import StatementStanding, prove
 __all__ = ["Judge", "judge"]
 
 _BUDGET = 2.0  # seconds for a judgement, of the ten that an API server waits
+_MANY = 1_000  # workloads, of which the network is not worked out where it stays the same
 _COMPARING = 0.6  # the share of it that is for what exists; the rest is for Invariants
 
 
@@ -173,21 +174,26 @@ class Judge:
                 known=known,
                 namespaces=namespaces,
                 is_late=comparing.is_past,
+                skips_network=len(self._shadows.new.world.workloads) > _MANY,
             )
             report = report_of(_about_change(comparison), unread=False)
-            warnings = [*warnings_of(report, self._shadows.new.world), *self._unread()]
+            unread = list(self._unread())
+            targets = changed_targets(comparison)
             breaches = [
-                (each, find_breach(comparison, each.statement, deadline.is_past)) for each in self._invariants.values()
+                (each, find_breach(comparison, each.statement, targets, deadline.is_past))
+                for each in self._invariants.values()
             ]
         refusals: list[str] = []
+        doubts: list[str] = []
         for invariant, breach in breaches:
             if breach.counterexample is not None:
                 refusals.append(refusal_of(invariant, breach.counterexample))
             elif breach.doubt is not None and invariant.on_not_proven is OnNotProven.REFUSE:
                 refusals.append(unproven_of(invariant, breach.doubt))
             elif breach.doubt is not None:
-                warnings.insert(0, line(f"not proven: {invariant.ref}: {breach.doubt}"))
-        return ChangeJudgement(limited(warnings), tuple(refusals), determined=report.proven)
+                doubts.append(f"{invariant.ref}: {breach.doubt}")
+        warnings = warnings_of(report, self._shadows.new.world, [*doubts, *unread])
+        return ChangeJudgement(limited(warnings), tuple(refusals), determined=report.proven and not unread)
 
     def _unread(self) -> Iterator[str]:
         """Yield what the change puts or removes that is of a kind which is not read."""
@@ -197,7 +203,7 @@ class Judge:
         )
         for name in sorted({*before, *after}):
             if before.get(name) != after.get(name):
-                yield line(f"not proven: {name} is of a kind that is not read")
+                yield f"{name} is of a kind that is not read"
 
 
 def _about_change(comparison: AuthorityComparison) -> AuthorityComparison:

@@ -22,11 +22,12 @@ _RESERVE = 160  # bytes for the line that says how many were left out
 _MOST_NAMES = 3
 
 
-def warnings_of(report: DiffReport, world: World) -> Iterator[str]:
-    """Yield what a change opens, then what is not proven, then what it closes, and what is new."""
+def warnings_of(report: DiffReport, world: World, doubts: Iterable[str] = ()) -> Iterator[str]:
+    """Yield what a change opens, then what is not proven, `doubts` among it, then what it closes, and what is new."""
     opening = [change for change in report.changes if change.is_wider]
     closing = [change for change in report.changes if not change.is_wider]
     yield from (_reaching(change, "can now reach", world) for change in opening)
+    yield from (line(f"not proven: {doubt}") for doubt in doubts)
     yield from (line(f"not proven: {unproven_text(unproven)}") for unproven in report.unproven)
     yield from (_reaching(change, "can no longer reach", world) for change in closing)
     new = [name for name in report.added if not name.startswith(f"{DestinationKind.POD}:")]

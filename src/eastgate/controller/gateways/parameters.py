@@ -187,7 +187,7 @@ def _changed(
 ) -> GatewayParameters:
     data = config_maps.get(key)
     if data is None:
-        raise ParameterError(f"there is no ConfigMap {key}")
+        raise ParameterError(f"there is no ConfigMap {key} that can be read")
     changes: dict[str, Any] = {}
     for name, value in sorted(data.items()):
         if name not in _READERS:

@@ -118,7 +118,10 @@ class _Reconciliation:
             standing = self._standing(gateway)
             standings[_name(gateway)] = standing
             gateway_class = classes[gateway["spec"]["gatewayClassName"]]
-            await self._reconcile_gateway(gateway, gateway_class, standing, existing, config_maps)
+            try:
+                await self._reconcile_gateway(gateway, gateway_class, standing, existing, config_maps)
+            except ApiError as error:  # of one Gateway: the others must not wait for it
+                self._errors[key_of(gateway)] = error.message
         for route in self._view.routes:
             await self._write_route(route, standings)
         return ReconcileResult(tuple(self._written), tuple(self._overtaken), self._errors)
@@ -139,7 +142,11 @@ class _Reconciliation:
         config_maps: dict[str, Mapping[str, str]] = {}
         for key in sorted(keys):
             namespace, _, name = key.partition("/")
-            read = await self._get(_CONFIG_MAPS, name, namespace)
+            try:
+                read = await self._get(_CONFIG_MAPS, name, namespace)
+            except ApiError as error:
+                self._errors["ConfigMap", namespace, name] = error.message
+                continue
             if read is not None:
                 config_maps[key] = read.get("data") or {}
         return config_maps

@@ -15,6 +15,7 @@ from eastgate.mesh.gateways import gateway_node
 from eastgate.records import dataclass
 
 __all__ = [
+    "BOUND",
     "GATEWAY_CLASS",
     "GATEWAY_LABEL",
     "GATEWAY_PREFIX",
@@ -28,7 +29,8 @@ __all__ = [
 ]
 
 PROXY_LABEL: Final = "eastgate.dev/proxy"
-SIDECAR: Final = "sidecar"
+SIDECAR: Final = "sidecar"  # all connections of the pod are redirected to it
+BOUND: Final = "bound"  # it opens the ports of the pod itself
 GATEWAY_LABEL: Final = "eastgate.dev/gateway"
 GATEWAY_CLASS: Final = "eastgate"
 _OWNERS: Final = ("Deployment", "Gateway")  # kinds

@@ -12,7 +12,9 @@ from typing import Final, TypeVar
 
 from eastgate.cluster import Change, Workload, World
 from eastgate.cluster.targets import GatewayNamed, PodsMatching
+from eastgate.controller.gateways.names import RESERVED_PORTS
 from eastgate.controller.proxies.membership import (
+    BOUND,
     GATEWAY_CLASS,
     GATEWAY_LABEL,
     GATEWAY_PREFIX,
@@ -21,28 +23,48 @@ from eastgate.controller.proxies.membership import (
     gateway_of_pod,
 )
 from eastgate.envoy.config.clusters import SocketAddress
+from eastgate.injection.redirection import excluded_inbound_ports
 from eastgate.ir.labels import Operator, Requirement, Selector
+from eastgate.mesh.capturing import pod_site
 from eastgate.mesh.enforcement import NOT_ROUTING, SiteChange
 from eastgate.mesh.gateways import GatewaySite, gateway_node, ports_of_gateway
 from eastgate.mesh.sites import ProxySite, ports_of
 
-__all__ = ["Sites", "gateway_site", "proxies_of", "sidecar_site"]
+__all__ = ["Sites", "bound_site", "gateway_site", "proxies_of", "sidecar_site"]
 
 _Site = TypeVar("_Site", ProxySite, GatewaySite)
 _OF_GATEWAYS: Final = Selector.of(expressions=[Requirement(GATEWAY_LABEL, Operator.EXISTS)])
 _ANY_ADDRESS: Final = "0.0.0.0"  # noqa: S104 - a pod of a Gateway is there to be reached
 
 
-def sidecar_site(world: World, key: str, *, connected: bool = False, app_host: str | None = None) -> ProxySite | None:
+def sidecar_site(world: World, key: str, *, connected: bool = False) -> ProxySite | None:
     """Return the site of a pod's sidecar; None where it has none. `connected`: its proxy has authenticated.
+
+    All connections of the pod are redirected to it, unless its label says that it opens the pod's ports itself.
+    """
+    pod = _pod_with_proxy(world, key, connected=connected)
+    if pod is None:
+        return None
+    if pod.labels.get(PROXY_LABEL) == BOUND:
+        return bound_site(world, key, connected=connected)
+    return pod_site(world, pod, excluded_inbound_ports(pod.annotations))
+
+
+def _pod_with_proxy(world: World, key: str, *, connected: bool) -> Workload | None:
+    pod = world.workloads.get(key)
+    if pod is None or not pod.is_pod or pod.derived or not pod.ips or gateway_of_pod(world, pod) is not None:
+        return None
+    return pod if connected or pod.labels.get(PROXY_LABEL) in (SIDECAR, BOUND) else None
+
+
+def bound_site(world: World, key: str, *, connected: bool = False, app_host: str | None = None) -> ProxySite | None:
+    """Return the site of a proxy that opens the ports of its pod itself, as people may run one; None without one.
 
     The application is reached at `app_host`, by default at the address of the pod: what listens on loopback only is
     for nobody else.
     """
-    pod = world.workloads.get(key)
-    if pod is None or not pod.is_pod or pod.derived or not pod.ips:
-        return None
-    if gateway_of_pod(world, pod) is not None or not (connected or pod.labels.get(PROXY_LABEL) == SIDECAR):
+    pod = _pod_with_proxy(world, key, connected=connected)
+    if pod is None:
         return None
     address, ports = pod.ips[0], sorted(ports_of(world, pod))
     apps = {port: SocketAddress(app_host or address, port) for port in ports}
@@ -54,7 +76,7 @@ def gateway_site(world: World, key: str) -> GatewaySite | None:
     gateway = world.gateways.get(key)
     if gateway is None or gateway.gateway_class != GATEWAY_CLASS:
         return None
-    ports = {port: port for port in sorted(ports_of_gateway(world, gateway))}
+    ports = {port: port for port in sorted(ports_of_gateway(world, gateway)) if port not in RESERVED_PORTS}
     return GatewaySite(GatewayNamed(gateway.namespace, gateway.name), _ANY_ADDRESS, ports, in_pod=True)
 
 

@@ -28,6 +28,7 @@ from eastgate.dialects.base import Condition, Dialect, Kind
 from eastgate.dialects.registry import Registry
 from eastgate.dialects.rejected import RejectedPolicy
 from eastgate.dialects.serving import Status
+from eastgate.envoy.plan.decisions import policy_name
 from eastgate.ir import PolicyRef
 from eastgate.native import NativeMesh, NativeOutcome, NativePlan
 from eastgate.records import dataclass
@@ -199,7 +200,7 @@ def _parts(policy: Policy, stored: StoredPolicy, view: ClusterView, kind: Kind[A
 def _part(ancestor: AncestorRef | None, policy: Policy, stored: StoredPolicy, view: ClusterView) -> _Part:
     authority = view.authority
     nodes = nodes_of(authority.engine.points_targeted(policy), authority.world, view.index)
-    progress = progress_at(nodes, view.report, str(policy.ref), stored.generation, stored.uid)
+    progress = progress_at(nodes, view.report, policy_name(policy.ref), stored.generation, stored.uid)
     if isinstance(policy, RejectedPolicy):
         return _Part(ancestor, [_invalid(policy)], [_invalid_notice(policy)], progress.has_proxies, nodes)
     native = view.outcome_of(policy.ref)

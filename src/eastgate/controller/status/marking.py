@@ -8,6 +8,7 @@ from eastgate.api.authority import Authority
 from eastgate.cluster.points import NamedPoint
 from eastgate.cluster.targets import Everything
 from eastgate.controller.proxies.progress import MeshReport
+from eastgate.envoy.plan.decisions import policy_name
 from eastgate.ir import PolicyRef
 from eastgate.mesh.gateways import gateway_of
 
@@ -25,7 +26,7 @@ def changed_policies(before: MeshReport, after: MeshReport, authority: Authority
     ]
     nodes = {report.node for report, _ in served[0] ^ served[1]}
     names = {name for name, _, _ in applied[0] ^ applied[1]}
-    named = {policy.ref for policy in authority.policies if str(policy.ref) in names} if names else set()
+    named = {policy.ref for policy in authority.policies if policy_name(policy.ref) in names} if names else set()
     return policies_at(nodes, authority) | named
 
 

@@ -13,7 +13,6 @@ from eastgate.engine.compiled import Program
 from eastgate.engine.engine import Engine
 from eastgate.ir import PolicyRef
 from eastgate.records import dataclass
-from eastgate.symbolic.stages import order_chain
 
 __all__ = ["Overriding", "find_overriding"]
 
@@ -68,5 +67,5 @@ def find_overriding(policy: Policy, nodes: Iterable[str], engine: Engine[Policy]
 
 def _refs(program: Program) -> set[PolicyRef | None]:
     """Return the policies whose rules a program asks."""
-    chains = [chain for layer in program.layers for chain in (layer.otherwise, *(case.chain for case in layer.cases))]
-    return {arm.rule.origin.policy for chain in chains for stage in order_chain(chain) for arm in stage.arms}
+    chains = (chain for layer in program.layers for chain in layer.chains)
+    return {rule.origin.policy for chain in chains for rule in chain.rules(observed=False)}

@@ -77,7 +77,7 @@ class TargetProgress:
 
 
 def progress_at(nodes: Iterable[str], report: MeshReport, policy: str, generation: int, uid: str) -> TargetProgress:
-    """Return how far a generation of a policy has come at nodes."""
+    """Return how far a generation of a policy, by its `policy_name`, has come at nodes."""
     enforced = 0
     missing: dict[ProgressState, list[tuple[str, PolicyProgress]]] = {}
     for node in nodes:

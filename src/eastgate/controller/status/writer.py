@@ -20,7 +20,7 @@ from eastgate.controller.status.merging import merge_status
 from eastgate.controller.status.notices import Notice, NoticeReason
 from eastgate.controller.status.schedule import Schedule
 from eastgate.ir import PolicyRef
-from eastgate.kubernetes import ApiError, Connection, JsonObject, Resource, UnreachableError
+from eastgate.kubernetes import ApiError, Connection, JsonObject, Resource
 from eastgate.source.documents import ref_of
 
 __all__ = ["STATUS_MANAGER", "StatusWriter"]
@@ -111,7 +111,8 @@ class StatusWriter:
             await self.settle()
             wait = self._schedule.wait(self._clock())
             try:
-                await asyncio.wait_for(self._marked.wait(), wait)
+                async with asyncio.timeout(wait):  # wait_for of Python 3.11 may swallow a cancellation
+                    await self._marked.wait()
             except TimeoutError:
                 continue
 
@@ -122,7 +123,7 @@ class StatusWriter:
                 await self._look_at(ref)
             except ApiError as error:
                 self._fail(ref, error, error.retry_after)
-            except UnreachableError as error:
+            except Exception as error:  # one policy must not keep all others from their status
                 self._fail(ref, error)
             await asyncio.sleep(0)  # others share this loop
 

@@ -11,7 +11,7 @@ from eastgate.diagnostics import Reporter
 from eastgate.dialects.base import Dialect, Kind, NameUse, Scene
 from eastgate.dialects.linkerd import codes
 from eastgate.dialects.linkerd.gateway_routes import inspect
-from eastgate.dialects.linkerd.model import GROUP, Resource
+from eastgate.dialects.linkerd.model import GROUP, LinkerdResource
 from eastgate.dialects.linkerd.settings import LinkerdSettings
 from eastgate.dialects.linkerd.stance import stance_of
 from eastgate.dialects.linkerd.status import conditions, parents
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DIALECT", "GROUP", "Policy"]
 
-Policy = Resource
+Policy = LinkerdResource
 
 
 _ALPHA = ("v1alpha1",)
@@ -47,13 +47,13 @@ class _Traits(TypedDict, total=False):
     shared_status: Status
 
 
-def _kinds(kind: str, versions: tuple[str, ...], **more: Unpack[_Traits]) -> Iterator[Kind[Resource]]:
+def _kinds(kind: str, versions: tuple[str, ...], **more: Unpack[_Traits]) -> Iterator[Kind[LinkerdResource]]:
     """Give a kind in some versions."""
     for version in versions:
         yield Kind(GROUP, version, kind, _read, partial(_shapes, kind, version), **more)
 
 
-def _read(document: Document, root: Node, settings: Settings, reporter: Reporter) -> Resource | None:
+def _read(document: Document, root: Node, settings: Settings, reporter: Reporter) -> LinkerdResource | None:
     from eastgate.dialects.linkerd.reading import read  # many folders have no document for it to read
 
     return read(document, root, settings, reporter)
@@ -65,7 +65,7 @@ def _shapes(kind: str, version: str) -> tuple[Record[Settings], ...]:
     return (shape_of(kind, version),)
 
 
-def _layers(attached: Sequence[Attachment[Resource]], scene: Scene) -> list[Layer]:
+def _layers(attached: Sequence[Attachment[LinkerdResource]], scene: Scene) -> list[Layer]:
     from eastgate.dialects.linkerd.assemble import layers  # many folders have no workload with a proxy
 
     return layers(attached, scene)
@@ -80,15 +80,15 @@ def _pods_of_server(document: Document) -> tuple[Target, ...] | None:
     return (PodsMatching(document.home, selector) if selector is not None else Everything(document.home),)
 
 
-def _lint() -> Linting[Resource]:
+def _lint() -> Linting[LinkerdResource]:
     from eastgate.dialects.linkerd.lint import LINTING
 
     return LINTING
 
 
-DIALECT: Dialect[Resource] = Dialect(
+DIALECT: Dialect[LinkerdResource] = Dialect(
     name="Linkerd",
-    model=Resource,
+    model=LinkerdResource,
     kinds=(
         *_kinds("Server", _ALPHA_TO_BETA_3, name_use=NameUse.COMMON, locate=_pods_of_server),
         *_kinds("ServerAuthorization", _ALPHA_TO_BETA_1),

@@ -17,7 +17,7 @@ from dataclasses import replace
 from eastgate.dialects.base import Scene
 from eastgate.dialects.linkerd import clients
 from eastgate.dialects.linkerd.authorizations import Authorizations
-from eastgate.dialects.linkerd.model import HttpRoute, InboundRoute, Protocol, Resource, Server
+from eastgate.dialects.linkerd.model import HttpRoute, InboundRoute, LinkerdResource, Protocol, Server
 from eastgate.dialects.linkerd.provenance import (
     INBOUND,
     AccessPolicy,
@@ -67,7 +67,7 @@ _WITH_IDENTITY = {
 }
 
 
-def layers(attached: Sequence[Attachment[Resource]], scene: Scene) -> list[Layer]:
+def layers(attached: Sequence[Attachment[LinkerdResource]], scene: Scene) -> list[Layer]:
     """Return the inbound layer of a workload; none where Linkerd does not govern it."""
     stance = scene.stance
     if not isinstance(stance, Stance):
@@ -93,7 +93,7 @@ class _Port:
 
 
 class _Inbound:
-    def __init__(self, resources: list[Resource], stance: Stance, settings: Settings) -> None:
+    def __init__(self, resources: list[LinkerdResource], stance: Stance, settings: Settings) -> None:
         self.stance = stance
         self.settings = settings
         self.predicates = match_predicates(settings.data_plane)

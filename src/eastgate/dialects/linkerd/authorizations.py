@@ -13,9 +13,9 @@ from eastgate.dialects.linkerd.model import (
     AuthorizationPolicy,
     ClientRequirement,
     InboundRoute,
+    LinkerdResource,
     MeshTLSAuthentication,
     NetworkAuthentication,
-    Resource,
     Server,
     ServerAuthorization,
 )
@@ -32,7 +32,7 @@ _Part = tuple[Attribute, Span]
 class Authorizations:
     """The authorizations of a namespace, with the authentications that they refer to, in the order of their names."""
 
-    def __init__(self, resources: Iterable[Resource], cluster_networks: Networks) -> None:
+    def __init__(self, resources: Iterable[LinkerdResource], cluster_networks: Networks) -> None:
         self._cluster = in_networks(cluster_networks)
         ordered = sorted(resources, key=lambda resource: resource.ref)
         self._authentications = {resource.ref: resource for resource in ordered}

@@ -21,8 +21,8 @@ from eastgate.dialects.linkerd.lint_servers import (
 from eastgate.dialects.linkerd.lint_spellings import check_spellings
 from eastgate.dialects.linkerd.model import (
     AuthorizationPolicy,
+    LinkerdResource,
     MeshTLSAuthentication,
-    Resource,
     Server,
     ServerAuthorization,
 )
@@ -32,7 +32,7 @@ from eastgate.ir import Layer, PolicyRef
 __all__ = ["LINTING"]
 
 
-def _statements(resource: Resource) -> Statements:
+def _statements(resource: LinkerdResource) -> Statements:
     rules = (resource.rule,) if isinstance(resource, ServerAuthorization) else ()
     targets, field = _targets(resource)
     return Statements(
@@ -45,7 +45,7 @@ def _statements(resource: Resource) -> Statements:
     )
 
 
-def _naming(resource: Resource) -> Iterator[Naming]:
+def _naming(resource: LinkerdResource) -> Iterator[Naming]:
     match resource:
         case MeshTLSAuthentication():
             yield Naming(resource.who, resource.who_span)
@@ -57,7 +57,7 @@ def _naming(resource: Resource) -> Iterator[Naming]:
             pass  # the others name callers in rules, or not at all
 
 
-def _targets(resource: Resource) -> tuple[tuple[Target, ...], str]:
+def _targets(resource: LinkerdResource) -> tuple[tuple[Target, ...], str]:
     """Return the targets that are workloads, and their field. `check_policy_targets` is for Servers and routes."""
     match resource:
         case Server():
@@ -73,7 +73,7 @@ def _blames(policy: Policy, _layer: Layer) -> bool:
     return policy.ref.kind == "Server"
 
 
-LINTING: Linting[Resource] = Linting(
+LINTING: Linting[LinkerdResource] = Linting(
     statements=_statements,
     blames=_blames,
     readings=(),

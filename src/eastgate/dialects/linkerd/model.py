@@ -22,10 +22,10 @@ __all__ = [
     "ClientRequirement",
     "HttpRoute",
     "InboundRoute",
+    "LinkerdResource",
     "MeshTLSAuthentication",
     "NetworkAuthentication",
     "Protocol",
-    "Resource",
     "Server",
     "ServerAuthorization",
     "TargetRef",
@@ -58,7 +58,7 @@ class Protocol(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Resource:
+class LinkerdResource:
     """The fields that all resources have. Each object equals only itself: one that has changed is another."""
 
     ref: PolicyRef
@@ -74,7 +74,7 @@ class Resource:
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Server(Resource):
+class Server(LinkerdResource):
     """A port of the pods that it selects: there, only what is authorized is allowed."""
 
     port: int | str
@@ -96,7 +96,7 @@ class ClientRequirement:
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class ServerAuthorization(Resource):
+class ServerAuthorization(LinkerdResource):
     """An authorization of clients on the Server of that name, or on those with these labels.
 
     Without networks it means those of the cluster: its rule has those of the settings, and `client` is the condition
@@ -127,7 +127,7 @@ class TargetRef:
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class AuthorizationPolicy(Resource):
+class AuthorizationPolicy(LinkerdResource):
     """An authorization of clients that meet ALL requirements; of everybody if there are none."""
 
     target: TargetRef
@@ -145,7 +145,7 @@ class AuthorizationPolicy(Resource):
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class MeshTLSAuthentication(Resource):
+class MeshTLSAuthentication(LinkerdResource):
     """Clients by their identities: with ANY of them."""
 
     who: Predicate
@@ -153,7 +153,7 @@ class MeshTLSAuthentication(Resource):
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class NetworkAuthentication(Resource):
+class NetworkAuthentication(LinkerdResource):
     """Clients by their addresses: in ANY of the networks."""
 
     where: Predicate
@@ -204,7 +204,7 @@ class InboundRoute:
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class HttpRoute(Resource):
+class HttpRoute(LinkerdResource):
     """Linkerd's own HTTPRoute."""
 
     route: InboundRoute

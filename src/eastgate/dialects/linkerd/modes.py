@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 
-from eastgate.dialects.linkerd.model import Resource
+from eastgate.dialects.linkerd.model import LinkerdResource
 from eastgate.dialects.linkerd.provenance import InboundScope
 from eastgate.dialects.linkerd.settings import InboundPolicy
 from eastgate.dialects.linkerd.stance import Stance
@@ -15,7 +15,7 @@ from eastgate.ir.attributes import PORT
 __all__ = ["modes"]
 
 
-def modes(layer: Layer, _resources: Sequence[Resource], stance: Hashable) -> list[LayerMode]:
+def modes(layer: Layer, _resources: Sequence[LinkerdResource], stance: Hashable) -> list[LayerMode]:
     """Return one mode for each port that a Server owns, and one for the default."""
     ports: dict[InboundScope, set[int]] = {}
     chains: dict[InboundScope, Chain] = {}

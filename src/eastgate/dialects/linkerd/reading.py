@@ -8,7 +8,7 @@ from functools import cache
 from eastgate.diagnostics import Reporter
 from eastgate.dialects.base import Read, reader
 from eastgate.dialects.linkerd import meaning, route_meaning, route_shapes, shapes
-from eastgate.dialects.linkerd.model import Resource
+from eastgate.dialects.linkerd.model import LinkerdResource
 from eastgate.manifests import Document
 from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import Record
@@ -18,7 +18,7 @@ __all__ = ["read", "shape_of"]
 
 # Versions of a kind have one shape, or each their own.
 _Shape = Record[Settings] | Callable[[str], Record[Settings]]
-_FORMS: dict[str, tuple[_Shape, Callable[[Document, Node, Settings], Resource]]] = {
+_FORMS: dict[str, tuple[_Shape, Callable[[Document, Node, Settings], LinkerdResource]]] = {
     "Server": (shapes.server, meaning.server),
     "ServerAuthorization": (shapes.SERVER_AUTHORIZATION, meaning.server_authorization),
     "AuthorizationPolicy": (shapes.AUTHORIZATION_POLICY, meaning.authorization_policy),
@@ -28,7 +28,7 @@ _FORMS: dict[str, tuple[_Shape, Callable[[Document, Node, Settings], Resource]]]
 }
 
 
-def read(document: Document, root: Node, settings: Settings, reporter: Reporter) -> Resource | None:
+def read(document: Document, root: Node, settings: Settings, reporter: Reporter) -> LinkerdResource | None:
     """Return the resource that a document describes, where nothing is wrong with it."""
     return _reader(document.kind, document.version)(document, root, settings, reporter)
 
@@ -41,6 +41,6 @@ def shape_of(kind: str, version: str) -> Record[Settings]:
 
 
 @cache
-def _reader(kind: str, version: str) -> Read[Resource]:
+def _reader(kind: str, version: str) -> Read[LinkerdResource]:
     _, mean = _FORMS[kind]
     return reader(shape_of(kind, version), mean)

@@ -9,7 +9,7 @@ from eastgate.diagnostics.spans import Span
 from eastgate.dialects.base import Scene
 from eastgate.dialects.linkerd.clients import cluster_networks
 from eastgate.dialects.linkerd.injected import injected_ports, injected_probes
-from eastgate.dialects.linkerd.model import INBOUND_KINDS, InboundRoute, Resource, is_server
+from eastgate.dialects.linkerd.model import INBOUND_KINDS, InboundRoute, LinkerdResource, is_server
 from eastgate.dialects.linkerd.settings import InboundPolicy, LinkerdSettings
 from eastgate.dialects.linkerd.values import is_port
 from eastgate.ir import Attachment
@@ -54,7 +54,7 @@ class Stance:
         return frozenset({port}) if isinstance(port, int) else frozenset(n for name, n in self.names if name == port)
 
 
-def stance_of(workload: Workload, attached: Sequence[Attachment[Resource]], scene: Scene) -> Stance | None:
+def stance_of(workload: Workload, attached: Sequence[Attachment[LinkerdResource]], scene: Scene) -> Stance | None:
     """Return the stance of a workload; None where nothing restricts it: no policy, and a default that allows all."""
     default, identity_required = _default(workload, scene), _ports(workload, _IDENTITY_PORTS, scene)
     if not attached and not identity_required and default.policy is InboundPolicy.ALL_UNAUTHENTICATED:

@@ -13,7 +13,7 @@ from eastgate.dialects.linkerd.model import (
     AuthorizationPolicy,
     ClientRequirement,
     HttpRoute,
-    Resource,
+    LinkerdResource,
     Server,
     ServerAuthorization,
 )
@@ -23,7 +23,9 @@ from eastgate.settings import Settings
 __all__ = ["conditions", "parents"]
 
 
-def conditions(policy: Resource, policies: Sequence[Resource], _settings: Settings, world: World) -> list[Condition]:
+def conditions(
+    policy: LinkerdResource, policies: Sequence[LinkerdResource], _settings: Settings, world: World
+) -> list[Condition]:
     """Return whether the target of a resource exists, and whether the authentications that it refers to do."""
     missing = _missing(policy, policies, world)
     if missing is not None:
@@ -35,7 +37,7 @@ def conditions(policy: Resource, policies: Sequence[Resource], _settings: Settin
     return [accepted, *_references(policy, policies)]
 
 
-def parents(policy: Resource) -> list[tuple[ParentRef, Resource]]:
+def parents(policy: LinkerdResource) -> list[tuple[ParentRef, LinkerdResource]]:
     """Return the parents of a route, each with the route as if it had no other."""
     if not isinstance(policy, HttpRoute):
         return []
@@ -43,7 +45,7 @@ def parents(policy: Resource) -> list[tuple[ParentRef, Resource]]:
     return [(parent, replace(policy, route=replace(route, parents=(parent,)))) for parent in route.parents]
 
 
-def _missing(policy: Resource, policies: Sequence[Resource], world: World) -> str | None:
+def _missing(policy: LinkerdResource, policies: Sequence[LinkerdResource], world: World) -> str | None:
     """Describe the target of a resource that does not exist; None where it exists."""
     servers = [
         resource
@@ -75,7 +77,7 @@ def _has_server(servers: Sequence[Server], name: str) -> bool:
 
 
 def _missing_target(
-    policy: AuthorizationPolicy, policies: Sequence[Resource], servers: Sequence[Server], world: World
+    policy: AuthorizationPolicy, policies: Sequence[LinkerdResource], servers: Sequence[Server], world: World
 ) -> str | None:
     target, namespace = policy.target, policy.ref.namespace
     if target.is_workload:
@@ -91,7 +93,7 @@ def _missing_target(
     return None if exists else f"no manifest declares {target.kind} {namespace}/{target.name}"
 
 
-def _references(policy: Resource, policies: Sequence[Resource]) -> Iterator[Condition]:
+def _references(policy: LinkerdResource, policies: Sequence[LinkerdResource]) -> Iterator[Condition]:
     if not isinstance(policy, AuthorizationPolicy):
         return
     wanted = [requirement.when for requirement in policy.requirements if _refers(requirement)]

@@ -8,9 +8,9 @@ from eastgate.cluster import Workload
 from eastgate.dialects.linkerd.model import (
     AuthorizationPolicy,
     HttpRoute,
+    LinkerdResource,
     MeshTLSAuthentication,
     NetworkAuthentication,
-    Resource,
     Server,
     ServerAuthorization,
 )
@@ -22,7 +22,7 @@ from eastgate.settings import Settings
 __all__ = ["WORDS"]
 
 
-def _action(resource: Resource) -> str:
+def _action(resource: LinkerdResource) -> str:
     match resource:
         case Server(access=access):
             return str(access)
@@ -32,7 +32,7 @@ def _action(resource: Resource) -> str:
             return NO_ACTION
 
 
-def _rules(resource: Resource) -> Iterator[DescribedRule]:
+def _rules(resource: LinkerdResource) -> Iterator[DescribedRule]:
     match resource:
         case Server(port=port, protocol=protocol, access=access):
             asks = f"port {port}, protocol {protocol}: what nothing authorizes is decided by accessPolicy {access}"
@@ -53,7 +53,7 @@ def _rules(resource: Resource) -> Iterator[DescribedRule]:
             yield DescribedRule("ROUTE", (f"{len(route.rules)} rules",), None, resource.span)
 
 
-def _targets(resource: Resource) -> list[DescribedTarget] | None:
+def _targets(resource: LinkerdResource) -> list[DescribedTarget] | None:
     """Return the targets that an author writes: Servers and routes, which are points of no workload."""
     match resource:
         case AuthorizationPolicy(target=target, targets=targets):
@@ -66,18 +66,18 @@ def _targets(resource: Resource) -> list[DescribedTarget] | None:
             return None
 
 
-def _is_indirect(resource: Resource) -> bool:
+def _is_indirect(resource: LinkerdResource) -> bool:
     """Return whether it targets a Server or a route: attached to all pods of the namespace, it applies to few."""
     return not isinstance(resource, Server) and len(resource.targets) > 1
 
 
-def _names(resource: Resource) -> Iterator[PolicyRef]:
+def _names(resource: LinkerdResource) -> Iterator[PolicyRef]:
     if isinstance(resource, AuthorizationPolicy):
         target = resource.target
         yield PolicyRef(target.kind, resource.ref.namespace, target.name, target.group)
 
 
-def _why_idle(resource: Resource, problem: str | None, selects: bool) -> str:
+def _why_idle(resource: LinkerdResource, problem: str | None, selects: bool) -> str:
     if problem is not None:
         return problem
     match resource:
@@ -102,7 +102,7 @@ def _mesh_name(workload: Workload, settings: Settings) -> str | None:
     return settings.mesh_name(workload.namespace, workload.service_account)
 
 
-WORDS: Words[Resource] = Words(
+WORDS: Words[LinkerdResource] = Words(
     action=_action,
     level=lambda _resource: "inbound",
     rules=_rules,

@@ -16,7 +16,7 @@ from eastgate.mesh.local.http1 import Headers, Malformed, Source, read_response
 from eastgate.mesh.local.wire import HandshakeClosed, Wire
 from eastgate.records import dataclass
 
-__all__ = ["OPEN", "Called", "Connection", "HttpRequest", "Target", "problem"]
+__all__ = ["OPEN", "CallConnection", "Called", "HttpRequest", "Target", "problem"]
 
 OPEN = 200
 _MAX_RAW = 16 * 1024 * 1024
@@ -78,7 +78,7 @@ class Called:
         return next((value for key, value in self.headers if key.lower() == name.lower()), None)
 
 
-class Connection:
+class CallConnection:
     """An open connection. Errors of the network are raised; `problem` puts them into words."""
 
     def __init__(self, target: Target, wire: Wire) -> None:
@@ -95,7 +95,7 @@ class Connection:
         tls: ssl.SSLContext | None = None,
         source_address: str | None = None,
         timeout: float = 15.0,
-    ) -> Connection:
+    ) -> CallConnection:
         """Connect, from this source address if one is given, and do the TLS handshake."""
         async with asyncio.timeout(timeout):
             name = target.server_name or target.address
@@ -166,7 +166,7 @@ class Connection:
         """Close at once; `reset`: and end what the peer might still wait for."""
         await self._wire.close(reset=reset)
 
-    async def __aenter__(self) -> Connection:
+    async def __aenter__(self) -> CallConnection:
         return self
 
     async def __aexit__(self, *_: object) -> Literal[False]:

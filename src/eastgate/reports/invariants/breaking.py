@@ -6,7 +6,7 @@ statement which was broken before is broken by a change again only where it gets
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 
 from eastgate.api.authority import Authority
@@ -39,7 +39,7 @@ from eastgate.reports.invariants.requests import requests_at
 from eastgate.symbolic.simplify import both
 from eastgate.symbolic.witnesses import GaveUp
 
-__all__ = ["Breach", "find_breach", "named_callers"]
+__all__ = ["Breach", "changed_targets", "find_breach", "named_callers"]
 
 _ABOUT_NO_PODS = (NamedPoint, HostNamed, RulesOfGateway, RulesOfRoute)
 _IN_A_NAMESPACE = (PodsMatching, PodNamed, PodsOfAccount, PodsOfService, PodsOwnedBy)
@@ -69,18 +69,28 @@ def _test(statement: Statement, authority: Authority) -> CallerTest:
     return CallerTest(statement.callers, authority.world, authority.settings.trust_domain)
 
 
-def find_breach(comparison: AuthorityComparison, statement: Statement, is_late: Callable[[], bool] = go_on) -> Breach:
+def find_breach(
+    comparison: AuthorityComparison,
+    statement: Statement,
+    targets: Sequence[Target],
+    is_late: Callable[[], bool] = go_on,
+) -> Breach:
     """Find out whether a change breaks a statement, first for what exists, then for what may come.
 
     `comparison` is of all that exists, without the change and with it, with cells for the callers that the statement
-    names. What was broken before, and is no more than that, is no breach.
+    names, and `targets` are its `changed_targets`. What was broken before, and is no more than that, is no breach.
     """
     missing = next(find_missing(statement, comparison.new.world), None)
-    if missing is not None:
-        return Breach(doubt=missing.message)
+    doubt = missing.message if missing is not None else _selects_otherwise(comparison, statement)
+    if doubt is not None:
+        return Breach(doubt=doubt)
     try:
         breach = _BreachSearch(comparison, statement, {}, is_late).run()
-        if breach.counterexample is not None or statement.existing_only or not _may_select(comparison, statement):
+        if (
+            breach.counterexample is not None
+            or statement.existing_only
+            or not _may_select(comparison, statement, targets)
+        ):
             return breach
         future = _find_in_future(comparison, statement, is_late)
     except TooManyLabels:
@@ -88,7 +98,35 @@ def find_breach(comparison: AuthorityComparison, statement: Statement, is_late: 
     return future if future.counterexample is not None or breach.doubt is None else breach
 
 
-def _may_select(comparison: AuthorityComparison, statement: Statement) -> bool:
+def _selects_otherwise(comparison: AuthorityComparison, statement: Statement) -> str | None:
+    """Return why a statement may be about others than before, whose verdicts need not have changed."""
+    callers, destinations = statement.callers, statement.destinations
+    selectors = (callers.of.namespaces, callers.without.namespaces, destinations.namespaces)
+    keys = frozenset(key for selector in selectors if selector is not None for key in selector.keys)
+    services = frozenset(name.key for name in destinations.services)
+    for name in differing_objects(comparison.old, comparison.new):
+        if name.kind == "Namespace":
+            was, now = (side.world.namespace(name.name).labels for side in (comparison.old, comparison.new))
+            if any(was.get(key) != now.get(key) for key in keys):
+                return f"it selects namespaces by labels, and those of {name.name} change"
+        elif name.kind == "Service" and f"{name.namespace}/{name.name}" in services:
+            return f"it is about the Service {name.namespace}/{name.name}, which changes"
+    return None
+
+
+def changed_targets(comparison: AuthorityComparison) -> list[Target]:
+    """Return the targets of the policies that have changed, and of those that refer to them."""
+    changed = frozenset(comparison.pairing.changed)
+    policies = (policy for side in (comparison.old, comparison.new) for policy in side.policies)
+    return [
+        target
+        for policy in policies
+        if policy.ref in changed or not changed.isdisjoint(policy.references)
+        for target in policy.targets
+    ]
+
+
+def _may_select(comparison: AuthorityComparison, statement: Statement, targets: Sequence[Target]) -> bool:
     """Return whether what has changed may matter to pods that do not exist yet and that a statement is about."""
     sides = comparison.old, comparison.new
     world = comparison.new.world
@@ -98,7 +136,6 @@ def _may_select(comparison: AuthorityComparison, statement: Statement) -> bool:
     changed = frozenset(comparison.pairing.changed)
     if any(ref in side.engine.network_refs for side in sides for ref in changed):
         return True
-    policies = [policy for side in sides for policy in side.policies if policy.ref in changed]
     objects = [name for name in differing_objects(*sides) if name.kind not in _ABOUT_EXISTING]
     if not all(name.kind in _IN_ITS_NAMESPACE for name in objects):
         return True
@@ -116,8 +153,7 @@ def _may_select(comparison: AuthorityComparison, statement: Statement) -> bool:
 
     if any(is_in_cover(name.namespace) for name in objects):
         return True
-    referring = (policy for side in sides for policy in side.policies if not changed.isdisjoint(policy.references))
-    return any(is_covered(target) for policy in (*policies, *referring) for target in policy.targets)
+    return any(map(is_covered, targets))
 
 
 def _find_in_future(comparison: AuthorityComparison, statement: Statement, is_late: Callable[[], bool]) -> Breach:
@@ -175,10 +211,10 @@ class _BreachSearch:
 
     def run(self) -> Breach:
         """Look at all that differs and is meant."""
-        meant = self._test.choose(self._comparison.callers, meant=self._statement.is_about_named)
-        for difference in self._comparison.differences:
-            if difference.spelling is not Spelling.PLAIN or difference.new.allowed is not self._statement.breaks:
-                continue
+        differences = [each for each in self._comparison.differences if self._may_break(each)]
+        sets = self._comparison.callers
+        meant = self._test.choose(sets, meant=self._statement.is_about_named) if differences else []
+        for difference in differences:
             for callers in meant:
                 some = callers.callers & difference.callers
                 for place, witness in self._candidates(difference, some, callers.where) if some else ():
@@ -188,6 +224,11 @@ class _BreachSearch:
         for doubt in self._comparison.doubts:
             self._consider(doubt)
         return Breach(doubt=self._doubt)
+
+    def _may_break(self, difference: VerdictDifference) -> bool:
+        if difference.spelling is not Spelling.PLAIN or difference.new.allowed is not self._statement.breaks:
+            return False
+        return any(place.entrance is difference.entrance for place in self._places(difference.pair))
 
     def _candidates(
         self, difference: VerdictDifference, callers: CallerSet, where: Predicate

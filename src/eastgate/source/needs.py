@@ -10,7 +10,7 @@ from eastgate.records import dataclass
 from eastgate.settings import Settings
 from eastgate.source.documents import ref_of
 
-__all__ = ["Named", "Naming"]
+__all__ = ["NeedIndex", "NeededObjects"]
 
 _MESH_CONFIG_NAMESPACES: Final = ("istio-system",)
 _REFERENCE_LISTS: Final = frozenset({"certificateRefs", "caCertificateRefs", "signingKeyRefs"})
@@ -19,7 +19,7 @@ _SELECTING: Final = frozenset({"apiKey", "x509", "mtls"})
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Named:
+class NeededObjects:
     """Objects of a kind in a namespace (or in all): the one of a name, or those with some labels."""
 
     kind: str
@@ -37,13 +37,13 @@ class Named:
         return f"metadata.name={self.name}" if self.name is not None else None
 
 
-class Naming:
+class NeedIndex:
     """Who names which Secrets and ConfigMaps, kept up to date one object at a time."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._by_object: dict[PolicyRef, frozenset[Named]] = {}
-        self._always = frozenset(Named("ConfigMap", namespace) for namespace in _MESH_CONFIG_NAMESPACES)
+        self._by_object: dict[PolicyRef, frozenset[NeededObjects]] = {}
+        self._always = frozenset(NeededObjects("ConfigMap", namespace) for namespace in _MESH_CONFIG_NAMESPACES)
 
     def put(self, obj: Mapping[str, Any]) -> bool:
         """Note what an object names; return whether that is something else than before."""
@@ -58,13 +58,13 @@ class Naming:
         """Forget what an object names; return whether it named anything."""
         return bool(self._by_object.pop(ref, None))
 
-    def of(self, kind: str) -> list[Named]:
+    def of(self, kind: str) -> list[NeededObjects]:
         """Return all that is named of a kind."""
         named = self._always.union(*self._by_object.values())
         return sorted((each for each in named if each.kind == kind), key=str)
 
 
-def _named_in(value: object, namespace: str) -> Iterator[Named]:
+def _named_in(value: object, namespace: str) -> Iterator[NeededObjects]:
     if isinstance(value, Mapping):
         for key, inner in value.items():
             yield from _named_at(key, inner, namespace)
@@ -74,7 +74,7 @@ def _named_in(value: object, namespace: str) -> Iterator[Named]:
             yield from _named_in(item, namespace)
 
 
-def _named_at(key: str, value: object, namespace: str) -> Iterator[Named]:
+def _named_at(key: str, value: object, namespace: str) -> Iterator[NeededObjects]:
     references = value if key in _REFERENCE_LISTS and isinstance(value, list) else []
     if key.endswith(_REFERENCES):
         references = [value]
@@ -82,12 +82,12 @@ def _named_at(key: str, value: object, namespace: str) -> Iterator[Named]:
         if isinstance(reference, Mapping) and isinstance(reference.get("name"), str):
             kind = reference.get("kind") or "Secret"
             if kind in ("Secret", "ConfigMap"):
-                yield Named(kind, reference.get("namespace") or namespace, reference["name"])
+                yield NeededObjects(kind, reference.get("namespace") or namespace, reference["name"])
     selector = value.get("selector") if key in _SELECTING and isinstance(value, Mapping) else None
     if isinstance(selector, Mapping):
         written = ",".join(_requirements(selector))
         if written:
-            yield Named("Secret", None, labels=written)
+            yield NeededObjects("Secret", None, labels=written)
 
 
 def _requirements(selector: Mapping[str, Any]) -> Iterator[str]:
