@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import importlib.util
 import json
 import subprocess
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -32,7 +34,12 @@ def helm(*arguments: str | Path, values: Object | None = None, fails: bool = Fal
 
 def render(values: Object | None = None, *arguments: str) -> list[Object]:
     """Return the objects of the chart."""
-    text = helm("template", "eastgate", CHART, "--namespace", NAMESPACE, *arguments, values=values or {})
+    return copy.deepcopy(_rendered(json.dumps(values or {}), *arguments))
+
+
+@cache
+def _rendered(values: str, *arguments: str) -> list[Object]:
+    text = helm("template", "eastgate", CHART, "--namespace", NAMESPACE, *arguments, values=json.loads(values))
     return [each for each in yaml.load_all(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)) if each]
 
 
