@@ -47,7 +47,7 @@ class Controller(Processes):
 
     def is_ready(self) -> bool:
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.ports['http']}/readyz", timeout=10) as answer:  # noqa: S310
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.ports['http']}/readyz", timeout=10) as answer:
                 return bool(answer.status == 200)
         except (urllib.error.URLError, OSError):
             return False

@@ -16,7 +16,11 @@ from tests.programs import find
 
 _EVERYTHING = {
     "replicas": 3,
-    "image": {"repository": "registry.example/eastgate", "digest": "sha256:" + "0" * 64, "pullSecrets": [{"name": "pull"}]},
+    "image": {
+        "repository": "registry.example/eastgate",
+        "digest": "sha256:" + "0" * 64,
+        "pullSecrets": [{"name": "pull"}],
+    },
     "settings": {"trustDomain": "shop.example"},
     "native": "linkerd",
     "log": {"verbose": True},
@@ -69,7 +73,9 @@ def _plain(manifests: list[Object]) -> dict[str, Object]:
 
 def test_webhooks_are_those_of_the_command_and_have_no_certificates() -> None:
     rendered = {each["kind"]: each["webhooks"] for each in render() if "Webhook" in each["kind"]}
-    assert rendered == {each["kind"]: each["webhooks"] for each in webhook_configurations(Webhook(NAMESPACE, "eastgate"))}
+    assert rendered == {
+        each["kind"]: each["webhooks"] for each in webhook_configurations(Webhook(NAMESPACE, "eastgate"))
+    }
     assert "caBundle" not in yaml.safe_dump(rendered)
 
 
@@ -84,7 +90,9 @@ def test_lint_has_no_complaints(values: Object) -> None:
 
 
 def test_another_namespace_is_named_everywhere() -> None:
-    text = helm("template", "eastgate", CHART, "--namespace", "elsewhere", values={"admissionPolicies": {"enabled": True}})
+    text = helm(
+        "template", "eastgate", CHART, "--namespace", "elsewhere", values={"admissionPolicies": {"enabled": True}}
+    )
     assert NAMESPACE not in text
 
 
@@ -126,10 +134,14 @@ def test_switches_reach_the_program() -> None:
 
 def test_without_a_feature_there_are_no_rights_for_it() -> None:
     rules = [rule for role in of_kind(render(_LITTLE), "ClusterRole") for rule in role["rules"]]
-    written = {(group, name) for rule in rules for group in rule["apiGroups"] for name in rule["resources"] if _writes(rule)}
+    written = {
+        (group, name) for rule in rules for group in rule["apiGroups"] for name in rule["resources"] if _writes(rule)
+    }
     assert not written & {("apps", "deployments"), ("", "services"), ("", "secrets")}
     assert not any(group == "admissionregistration.k8s.io" for rule in rules for group in rule["apiGroups"])
-    assert {("", "secrets")}.isdisjoint((group, name) for rule in rules for group in rule["apiGroups"] for name in rule["resources"])
+    assert {("", "secrets")}.isdisjoint(
+        (group, name) for rule in rules for group in rule["apiGroups"] for name in rule["resources"]
+    )
 
 
 def _writes(rule: Object) -> bool:
@@ -141,7 +153,12 @@ def test_secrets_of_others_are_read_only_where_they_are_named() -> None:
     (role,) = (each for each in of_kind(objects, "Role") if each["metadata"]["name"] == "eastgate-secrets")
     assert role["metadata"]["namespace"] == "shop"
     (rule,) = role["rules"]
-    assert rule == {"apiGroups": [""], "resources": ["secrets"], "resourceNames": ["shop-tls"], "verbs": ["list", "watch"]}
+    assert rule == {
+        "apiGroups": [""],
+        "resources": ["secrets"],
+        "resourceNames": ["shop-tls"],
+        "verbs": ["list", "watch"],
+    }
 
 
 def test_the_class_is_made_where_the_cluster_has_gateway_api() -> None:

@@ -1,4 +1,4 @@
-"""The recipe of the image. No image is built here: what it names exists, and the wheel runs in an environment of its own."""
+"""The recipe of the image. None is built here: what it names exists, and the wheel runs in an environment of its own."""
 
 from __future__ import annotations
 
@@ -58,7 +58,9 @@ def test_programs_that_pods_run_are_installed() -> None:
     commands = [container["command"] for container in injected["spec"]["initContainers"]]
     programs = {word for command in commands for text in command for word in shlex.split(text) if "tables" in word}
     assert {command[0] for command in commands} == {"/bin/sh", "envoy"}
-    assert programs <= {f"{family}{variant}-restore" for family in ("iptables", "ip6tables") for variant in ("", "-legacy")}
+    assert programs <= {
+        f"{family}{variant}-restore" for family in ("iptables", "ip6tables") for variant in ("", "-legacy")
+    }
     runs = " ".join(words for name, words in instructions() if name == "RUN")
     assert "install --yes --no-install-recommends iptables" in runs
     assert "/opt/eastgate/bin/envoy" in runs
@@ -77,12 +79,32 @@ def test_all_that_is_needed_is_pinned() -> None:
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel in an environment of its own, which has everything else from the one that runs the tests."""
     folder = tmp_path_factory.mktemp("wheel")
-    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, ROOT]
+    build: list[str | Path] = [
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "--quiet",
+        "--no-deps",
+        "--wheel-dir",
+        folder,
+        ROOT,
+    ]
     subprocess.run(build, check=True, timeout=300)
     (wheel,) = folder.glob("eastgate-*.whl")
     venv.create(folder / "environment", with_pip=False)
     bin_folder = folder / "environment" / "bin"
-    install = [sys.executable, "-m", "pip", "--python", bin_folder / "python", "install", "--quiet", "--no-deps", wheel]
+    install: list[str | Path] = [
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        bin_folder / "python",
+        "install",
+        "--quiet",
+        "--no-deps",
+        wheel,
+    ]
     subprocess.run(install, check=True, timeout=300)
     (packages,) = (folder / "environment" / "lib").glob("python*/site-packages")
     (packages / "beside.pth").write_text(sysconfig.get_paths()["purelib"])
@@ -90,7 +112,9 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _output(program: Path, *arguments: str) -> str:
-    done = subprocess.run([program, *arguments], capture_output=True, text=True, env={"PATH": "/usr/bin:/bin"}, timeout=120)
+    done = subprocess.run(
+        [program, *arguments], capture_output=True, text=True, env={"PATH": "/usr/bin:/bin"}, timeout=120
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 

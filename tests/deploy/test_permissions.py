@@ -12,7 +12,6 @@ from typing import Any
 
 import grpc
 import pytest
-import yaml
 from envoy.service.discovery.v3 import discovery_pb2
 
 from eastgate.controller.certificates.ca_secret import CA_NAME, new_secret
@@ -201,7 +200,7 @@ def _connected(server: ApiServer, pod: Object, port: int) -> Iterator[None]:
     requests.put(request)
     with grpc.secure_channel(f"localhost:{port}", grpc.ssl_channel_credentials(roots), options) as channel:
         call = channel.stream_stream(_XDS, discovery_pb2.DeltaDiscoveryRequest.SerializeToString, lambda data: data)
-        answers = call(iter(requests.get, None), metadata=[("authorization", f"Bearer {token}")])
+        answers = call(iter(requests.get, None), metadata=(("authorization", f"Bearer {token}"),))
         next(answers)
         yield
         requests.put(None)
