@@ -1,4 +1,4 @@
-"""The recipe of the image. None is built here: what it names exists, and the wheel runs in an environment of its own."""
+"""The recipe of the image. None is built here: what it names exists, and the wheel runs in its own environment."""
 
 from __future__ import annotations
 
