@@ -14,7 +14,7 @@ import pytest
 
 from tests.deploy.charts import CHART, MANIFESTS, NAMESPACE, Object, of_kind, render
 from tests.deploy.controllers import arguments_of
-from tests.programs import ApiServer, find
+from tests.programs import ApiServer, crds, find
 
 pytestmark = pytest.mark.apiserver
 
@@ -32,7 +32,7 @@ _VALUES: dict[str, Object] = {
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
     """An API server of this file: what is installed here concerns all namespaces."""
     with ApiServer(tmp_path_factory.mktemp("api-server")) as server:
-        server.install("gateway-api")
+        server.apply(*(each for each in crds("gateway-api") if each["spec"]["names"]["kind"] == "GatewayClass"))
         server.create("/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
         yield server
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -15,9 +15,12 @@ import pytest
 from envoy.service.discovery.v3 import discovery_pb2
 
 from eastgate.controller.certificates.ca_secret import CA_NAME, new_secret
+from eastgate.controller.gateways.objects import OBJECT_RESOURCES
 from eastgate.controller.permissions import plural_of
 from eastgate.controller.replica import ALSO_FOLLOWED
 from eastgate.identity.ca import Lifetimes
+from eastgate.kubernetes import Resource
+from eastgate.native.writer import RESOURCES as NATIVE_RESOURCES
 from eastgate.source.kinds import watched_kinds
 from tests.deploy.audit import audit_options, audited, unused
 from tests.deploy.charts import NAMESPACE, Object, of_kind, render
@@ -29,13 +32,10 @@ pytestmark = pytest.mark.apiserver
 _ACCOUNT = f"{NAMESPACE}/eastgate"
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _BUILT_IN = ("", "apps", "batch", "discovery.k8s.io", "extensions", "networking.k8s.io")
-_ISTIO = "authorizationpolicies.security.istio.io"
-_LINKERD = tuple(
-    f"{plural}.policy.linkerd.io"
-    for plural in ("servers", "meshtlsauthentications", "httproutes", "authorizationpolicies")
-)
+_ISTIO = [resource for resource in NATIVE_RESOURCES if resource.group == "security.istio.io"]
+_LINKERD = [resource for resource in NATIVE_RESOURCES if resource.group == "policy.linkerd.io"]
 _SETTINGS = {"linkerdDefaultPolicy": "deny"}
-_OURS = "app.kubernetes.io/managed-by=eastgate"
+_TAMPERED = {"metadata": {"annotations": {"tampered": "yes"}}}
 _XDS = "/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources"
 
 _AT_GATEWAYS = {
@@ -72,7 +72,9 @@ class Installation:
 
     def install(self, native: str) -> list[Object]:
         """Install the chart, and return its objects. All rules count that it had at any time."""
-        objects = render({"native": native, "settings": _SETTINGS, "secrets": {"named": {self.home: ["tls"]}}})
+        named = {"named": {self.home: ["tls"]}}
+        values = {"native": native, "settings": _SETTINGS, "secrets": named, "crds": {"install": False}}
+        objects = render(values)
         roles = [*of_kind(objects, "ClusterRole"), *of_kind(objects, "Role")]
         self.rules += [rule for role in roles for rule in role["rules"]]
         self.server.apply(*(each for each in objects if "Webhook" not in each["kind"]))
@@ -88,30 +90,30 @@ class Installation:
         self.server.apply(*(_at_loopback(each, controller) for each in objects if "Webhook" in each["kind"]))
         return controller
 
-    def wait_for(self, controller: Controller, is_done: Callable[[], object]) -> None:
-        controller.wait_until(lambda: bool(is_done()))
-
     def unused(self) -> set[tuple[str, str, str]]:
         return unused(self.rules, audited(self.folder))
 
-    def natives(self, *kinds: str) -> list[Object]:
-        """Return the policies of a mesh that were written."""
-        items: list[Object] = self.server.get(",".join(kinds), "-n", self.home, "-l", _OURS)["items"]
+    def made(self, resource: Resource) -> list[Object]:
+        """Return the objects of a kind in the namespace that were made by the controller."""
+        path = f"{resource.path(self.home)}?labelSelector=app.kubernetes.io/managed-by%3Deastgate"
+        status, answer = self.server.request("GET", path)
+        assert status == 200, answer
+        items: list[Object] = answer["items"]
         return items
 
-    def tamper(self, *kinds: str) -> None:
-        """Change what was written for a mesh."""
-        for kind in kinds:
-            self.server.kubectl("annotate", kind, "-n", self.home, "-l", _OURS, "tampered=yes", "--overwrite")
-        self.touch()
+    def tamper(self, resources: Iterable[Resource]) -> None:
+        """Change what was written for a mesh, and have the controller look."""
+        for resource in resources:
+            for each in self.made(resource):
+                status, answer = self.server.request(
+                    "PATCH", resource.path(self.home, each["metadata"]["name"]), _TAMPERED
+                )
+                assert status == 200, answer
+        self.server.create(f"/api/v1/namespaces/{self.home}/serviceaccounts", {"metadata": {"generateName": "new-"}})
 
-    def touch(self) -> None:
-        """Have the controller look."""
-        name = f"touched-{len(self.server.get('serviceaccounts', '-n', self.home)['items'])}"
-        self.server.create(f"/api/v1/namespaces/{self.home}/serviceaccounts", {"metadata": {"name": name}})
-
-    def is_tampered(self, *kinds: str) -> bool:
-        return any("tampered" in (each["metadata"].get("annotations") or {}) for each in self.natives(*kinds))
+    def is_tampered(self, resources: Iterable[Resource]) -> bool:
+        objects = [each for resource in resources for each in self.made(resource)]
+        return any("tampered" in (each["metadata"].get("annotations") or {}) for each in objects)
 
 
 def _at_loopback(configuration: Object, controller: Controller) -> Object:
@@ -158,7 +160,7 @@ def _are_served(server: ApiServer) -> bool:
 def installation(tmp_path: Path) -> Iterator[Installation]:
     with ApiServer(tmp_path, audit_options(tmp_path, _ACCOUNT)) as server:
         server.create("/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
-        server.install("gateway-api", "istio", "linkerd", "agentic")
+        server.install("gateway-api", "linkerd")
         definitions = of_kind(render(), "CustomResourceDefinition")
         server.apply(*definitions)
         for definition in _stand_ins(server):
@@ -220,27 +222,27 @@ def test_nothing_is_denied_and_nothing_is_to_spare(installation: Installation) -
     _fill(server, home)
 
     with installation.run(installation.install("istio")) as controller:
-        installation.wait_for(controller, lambda: installation.natives(_ISTIO))
+        controller.wait_until(lambda: all(map(installation.made, _ISTIO)))
         installation.tamper(_ISTIO)
-        installation.wait_for(controller, lambda: not installation.is_tampered(_ISTIO))
-        installation.wait_for(controller, lambda: server.get("hpa", "-n", home)["items"])
+        controller.wait_until(lambda: not installation.is_tampered(_ISTIO))
+        controller.wait_until(lambda: all(map(installation.made, OBJECT_RESOURCES)))
         with _connected(server, _run_gateway_pod(server, home), controller.ports["xds"]):
-            installation.wait_for(controller, lambda: not installation.unused() & _AT_GATEWAYS)
+            controller.wait_until(lambda: not installation.unused() & _AT_GATEWAYS)
         controller.finish()
 
     _replace_ca(server)
     with installation.run(installation.install("linkerd")) as controller:
-        installation.wait_for(controller, lambda: all(installation.natives(kind) for kind in _LINKERD))
-        installation.tamper(*_LINKERD)
-        installation.wait_for(controller, lambda: not installation.is_tampered(*_LINKERD))
-        installation.wait_for(controller, lambda: not installation.natives(_ISTIO))
+        controller.wait_until(lambda: all(map(installation.made, _LINKERD)))
+        installation.tamper(_LINKERD)
+        controller.wait_until(lambda: not installation.is_tampered(_LINKERD))
+        controller.wait_until(lambda: not any(map(installation.made, _ISTIO)))
         controller.finish()
 
     with installation.run(installation.install("istio")) as controller:
-        installation.wait_for(controller, lambda: not installation.natives(*_LINKERD))
-        change = '{"spec": {"gatewayClassName": "other"}}'
-        server.kubectl("patch", "gateway", "edge", "-n", home, "--type=merge", "-p", change)
-        installation.wait_for(controller, lambda: not server.get("hpa,deployments", "-n", home)["items"])
+        controller.wait_until(lambda: not any(map(installation.made, _LINKERD)))
+        path = f"/apis/gateway.networking.k8s.io/v1/namespaces/{home}/gateways/edge"
+        assert server.request("PATCH", path, {"spec": {"gatewayClassName": "other"}})[0] == 200
+        controller.wait_until(lambda: not any(map(installation.made, OBJECT_RESOURCES)))
         controller.finish()
 
     denied = [str(request) for request in audited(installation.folder) if request.status == 403]
