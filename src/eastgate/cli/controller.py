@@ -35,6 +35,7 @@ _port = click.IntRange(0, 65535)
 @click.option("--webhook-port", type=_port, default=9443, show_default=True, help="Admission and conversion.")
 @click.option("--http-port", type=_port, default=8080, show_default=True, help="/healthz, /readyz, /metrics.")
 @click.option("--no-webhooks", is_flag=True, help="Answer no webhooks.")
+@click.option("--no-gateways", is_flag=True, help="Run no Gateways, and write nothing into their status.")
 @click.option(
     "--native",
     type=click.Choice(["istio", "linkerd"]),
@@ -67,6 +68,7 @@ def controller(
     webhook_port: int,
     http_port: int,
     no_webhooks: bool,
+    no_gateways: bool,
     native: str | None,
     lease_duration: float,
     proxy_image: str | None,
@@ -96,6 +98,7 @@ def controller(
         ListeningPorts(xds_port, authorizer_port, tools_port, peers_port, webhook_port, http_port),
         NativeMesh(native) if native is not None else None,
         webhooks=not no_webhooks,
+        gateways=not no_gateways,
         injection=injection,
         election=ElectionTimes.of_lease(lease_duration),
     )

@@ -69,11 +69,12 @@ class Leader:
         writers: dict[str, Callable[[], Awaitable[None]]] = {
             "the statuses of policies": self._replica.statuses.writer.run,
             "the reports of proxies": self._keep_reporting,
-            "the Gateways": lambda: self._look(self._gateways, self._reconcile_gateways),
             "the CA": self._keep_rotating,
             "the ConfigMaps with the CA": lambda: self._look(self._config_maps, self._write_config_maps),
             "native policies": lambda: self._look(self._natives, self._write_natives),
         }
+        if options.gateways:
+            writers["the Gateways"] = lambda: self._look(self._gateways, self._reconcile_gateways)
         if options.webhooks:
             writers["the certificates of webhooks"] = self._bundles.run
             writers["the statuses of Invariants"] = lambda: self._look(self._invariants, self._standings.write)
