@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from types import TracebackType
 
 import grpc
+from prometheus_client import CollectorRegistry
 
 from eastgate.api.authority import Authority
 from eastgate.controller.proxies.authentication import PodAuthenticator
@@ -77,9 +78,10 @@ class ProxyControl:
         self.tracker = ProgressTracker(replica, self.server, self.enforcement)
         self._authenticator = authenticator
         self._source = source
-        self._certificates = Certificates(
-            source, authority.settings, MeshMetrics(self.server.metrics.registry), _log_event, self._on_renewed
-        )
+        self.mesh_metrics = MeshMetrics(CollectorRegistry())
+        self._certificates = Certificates(source, authority.settings, self.mesh_metrics, _log_event, self._on_renewed)
+        self.has_begun = False
+        """Whether what proxies enforce was computed once."""
         self._held: dict[str, str] = {}  # identities of nodes whose SVIDs were published
         self._following = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -106,6 +108,7 @@ class ProxyControl:
         sites, _ = self.sites.take()
         with self.lock:
             self.enforcement.begin(self.enforcement.authority, sites.sites, sites.gateways)
+        self.has_begun = True
         await self._publish_secrets()
         return await self.server.start_all(addresses)
 
@@ -146,7 +149,8 @@ class ProxyControl:
             case Acked(proxy):
                 self._open_ports(split_proxy(proxy))
             case ResourceRejected(proxy, type_url, name, rejection):
-                _LOG.warning("the proxy %s rejected %s: %s", proxy, name, rejection.message)
+                fields = {"proxy": proxy, "resource": name, "policies": sorted(rejection.policies)}
+                _LOG.warning("the proxy %s rejected %s: %s", proxy, name, rejection.message, extra=fields)
                 self._reject(split_proxy(proxy), (type_url, name), rejection)
             case Settled(proxy):
                 self._close_unconfirmed(proxy)
@@ -206,7 +210,7 @@ class ProxyControl:
             try:
                 svid = await self._certificates.hold(identity)
             except IdentityError as error:
-                _LOG.error("%s has no certificate: %s", node, error)
+                _LOG.error("%s has no certificate: %s", node, error, extra={"proxy": node})
                 continue
             if self._identity_of(node) == identity:
                 self._held[node] = identity

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from eastgate.envoy.server.resources import short_type
+from eastgate.envoy.server.resources import ORDER, short_type
 from eastgate.envoy.server.status import ResourceRejection
 
 __all__ = ["Metrics"]
@@ -50,6 +50,11 @@ class Metrics:
         """Count a rejected resource, for each policy at fault, or for none."""
         for policy in rejection.policies or ("",):
             self._rejections.labels(short_type(type_url), policy).inc()
+
+    def forget(self, policy: str) -> None:
+        """Remove the series of a policy that is gone."""
+        for type_url in ORDER:
+            self._rejections.remove(short_type(type_url), policy)
 
     def took(self, type_url: str, seconds: float) -> None:
         """Observe the time from a change to its acknowledgement."""
