@@ -40,6 +40,13 @@ _port = click.IntRange(0, 65535)
     type=click.Choice(["istio", "linkerd"]),
     help="Write the policies of this mesh for those of GEP-3779, and leave its proxies as they are.",
 )
+@click.option(
+    "--lease-duration",
+    type=click.FloatRange(1.0),
+    default=15.0,
+    show_default=True,
+    help="Seconds after which a leader that is not heard of is replaced.",
+)
 @click.option("--proxy-image", metavar="IMAGE", help="The image of sidecars and gateways.")
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="A setting, such as denyOnly=allow.")
 @click.option("--config", type=click.Path(dir_okay=False), help="A file with settings.")
@@ -61,6 +68,7 @@ def controller(
     http_port: int,
     no_webhooks: bool,
     native: str | None,
+    lease_duration: float,
     proxy_image: str | None,
     settings: tuple[str, ...],
     config: str | None,
@@ -70,6 +78,7 @@ def controller(
     """Watch a cluster, decide, enforce, and say in status what is in force."""
     from dataclasses import replace
 
+    from eastgate.controller.election import ElectionTimes
     from eastgate.controller.logs import configure_logs
     from eastgate.controller.options import ControllerOptions, ListeningPorts
     from eastgate.envoy.config.pod_bootstrap import ControlPlane
@@ -88,6 +97,7 @@ def controller(
         NativeMesh(native) if native is not None else None,
         webhooks=not no_webhooks,
         injection=injection,
+        election=ElectionTimes.of_lease(lease_duration),
     )
     chosen = settings_from(with_default_namespace(settings, None), config, "text")
     _run(kubeconfig, context, chosen, options)

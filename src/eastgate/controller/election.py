@@ -30,6 +30,11 @@ class ElectionTimes:
     renew: float = 10.0
     retry: float = 2.0
 
+    @classmethod
+    def of_lease(cls, seconds: float) -> ElectionTimes:
+        """Return the times that go with a Lease for so many seconds."""
+        return cls(seconds, seconds * 2 / 3, seconds * 2 / 15)
+
 
 class Election:
     """Takes part in an election. `identity` tells replicas apart."""

@@ -30,7 +30,7 @@ from eastgate.controller.proxies.control import ProxyControl
 from eastgate.controller.proxies.svid_proofs import SvidProofs
 from eastgate.controller.proxies.token_reviews import TokenReviews
 from eastgate.controller.status.keeping import PolicyStatuses, keeps_status
-from eastgate.envoy.config.gateway_routes import AuthorizerService
+from eastgate.envoy.config.gateway_routes import AuthorizerAddress
 from eastgate.envoy.plan.decisions import policy_name
 from eastgate.ir import ExternalAuthorizer, PolicyRef
 from eastgate.kubernetes import Connection, JsonObject, Resource
@@ -125,7 +125,7 @@ class Replica:
         enter, options, ports = self._stack.enter_async_context, self.options, self.options.ports
         proofs = (TokenReviews(self.connection, lambda: self.world), SvidProofs(lambda: self.world, self.settings))
         host = f"{SERVICE}.{options.namespace}.svc.{self.settings.cluster_domain}"
-        service = AuthorizerService(host, ports.authorizer, ports.tools, self.identity)
+        service = AuthorizerAddress(host, ports.authorizer, ports.tools, self.identity)
         self.control = ProxyControl(
             self.authority,
             PodAuthenticator(lambda: self.world, proofs),

@@ -27,7 +27,7 @@ from eastgate.ir.attributes import BACKEND, PORT, SNI
 from eastgate.ir.hosts import comparable_host
 from eastgate.mesh.access_log import AUTHORIZER
 from eastgate.mesh.check_thread import CheckThread
-from eastgate.mesh.endpoints import Endpoint
+from eastgate.mesh.endpoints import AuthorizerEndpoint
 from eastgate.mesh.enforcement import Enforcement
 from eastgate.mesh.gateways import find_destination
 from eastgate.regexes import regex
@@ -50,8 +50,8 @@ class MeshAuthorizer:
         self,
         enforcement: Callable[[], Enforcement],
         external: ExternalServices,
-        checks: Endpoint,
-        tools: Endpoint,
+        checks: AuthorizerEndpoint,
+        tools: AuthorizerEndpoint,
         lock: threading.RLock | None = None,
         on_decided: Callable[[ProxyAnswer, float], None] = lambda _answer, _seconds: None,
     ) -> None:

@@ -1,0 +1,69 @@
+"""Replicas of the controller as processes, beside a real API server."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.programs import ApiServer, Processes, free_port
+
+SYSTEM = "eastgate-system"
+_PORTS = ("xds", "authorizer", "tools", "peers", "webhook", "http")
+
+
+class Replicas(Processes):
+    """Replicas of the controller on loopback, each with ports of its own."""
+
+    is_bound = True
+
+    def __init__(
+        self, server: ApiServer, folder: Path, options: Sequence[str] = (), kubeconfig: Path | None = None
+    ) -> None:
+        super().__init__(folder)
+        self._server = server
+        self._options = options
+        self._kubeconfig = kubeconfig or server.kubeconfig
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        self.ports: dict[str, dict[str, int]] = {}
+        server.create("/api/v1/namespaces", {"metadata": {"name": SYSTEM}})
+
+    def launch(self, name: str) -> None:
+        """Start a replica, and do not wait for it."""
+        ports = self.ports[name] = {port: free_port() for port in _PORTS}
+        chosen = [f"--{port}-port={number}" for port, number in ports.items()]
+        command = [sys.executable, "-m", "eastgate", "controller", "--kubeconfig", str(self._kubeconfig)]
+        command += ["--replica", name, "--host", "127.0.0.1", "--lease-duration", "3", "-v", *chosen, *self._options]
+        self.processes[name] = self.run(command)
+
+    def start_all(self, *names: str) -> None:
+        """Start replicas, and wait until all are ready."""
+        for name in names:
+            self.launch(name)
+        self.wait_until(lambda: all(self.is_ready(name) for name in names))
+
+    def is_ready(self, name: str) -> bool:
+        return self.fetch(name, "/readyz") == b"ready\n"
+
+    def fetch(self, name: str, path: str) -> bytes | None:
+        """Return what a replica answers over HTTP; None where it does not, or not with 200."""
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.ports[name]['http']}{path}", timeout=10) as answer:
+                content: bytes = answer.read()
+                return content
+        except (OSError, urllib.error.URLError):
+            return None
+
+    @property
+    def leader(self) -> str:
+        """The replica that holds the Lease."""
+        path = f"/apis/coordination.k8s.io/v1/namespaces/{SYSTEM}/leases/eastgate"
+        _, lease = self._server.request("GET", path)
+        return str((lease.get("spec") or {}).get("holderIdentity") or "")
+
+    def lose(self, name: str, *, is_asked: bool) -> None:
+        """Ask a replica to end, or kill it."""
+        self.end(self.processes.pop(name), is_asked=is_asked)
