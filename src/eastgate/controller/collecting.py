@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["ReplicaCollector", "expected_proxies"]
 
 _CHECKS: Final = frozenset({"eastgate_checks", "eastgate_checks_refused", "eastgate_check_seconds"})
+_Labels = TypeVar("_Labels", bound=tuple[str, ...])
 _RESULTS: Final = ("written", "unchanged", "conflicts", "failed", "behind")
 
 
@@ -54,9 +54,7 @@ class ReplicaCollector(Collector):
         yield from self._of_proxies()
         yield from self._of_certificates()
         yield from self._of_process()
-        yield from (
-            metric for metric in self._replica.metrics.check_registry.collect() if metric.name in _CHECKS
-        )
+        yield from (metric for metric in self._replica.metrics.check_registry.collect() if metric.name in _CHECKS)
 
     def _of_source(self) -> Iterator[Metric]:
         follower = self._replica.source.follower
@@ -77,9 +75,9 @@ class ReplicaCollector(Collector):
             written.add_metric([result], statuses.writer.counts[result])
         yield written
         yield _single("full_statuses", "Policies in whose status others left no room.", len(statuses.writer.full))
-        if (plan := statuses.view.native) is not None:
-            outcomes = Counter((str(outcome.state),) for outcome in plan.outcomes)
-            yield _gauge("native_policies", "Policies by what became of them in the mesh.", ["state"], outcomes)
+        plan = statuses.view.native
+        outcomes = Counter((str(outcome.state),) for outcome in plan.outcomes) if plan is not None else Counter()
+        yield _gauge("native_policies", "Policies by what became of them in the mesh.", ["state"], outcomes)
 
     def _of_proxies(self) -> Iterator[Metric]:
         control = self._replica.control
@@ -109,13 +107,8 @@ def _single(name: str, text: str, value: float) -> Metric:
     return GaugeMetricFamily(f"eastgate_{name}", text, value=float(value))
 
 
-def _gauge(name: str, text: str, labels: list[str], values: Mapping[tuple[str, ...], float]) -> Metric:
+def _gauge(name: str, text: str, labels: list[str], values: Mapping[_Labels, float]) -> Metric:
     family = GaugeMetricFamily(f"eastgate_{name}", text, labels=labels)
     for label_values in sorted(values):
         family.add_metric(list(label_values), float(values[label_values]))
     return family
-
-
-def timestamps(ends: Mapping[str, datetime]) -> dict[str, str]:
-    """Return times as text."""
-    return {name: end.isoformat(timespec="seconds") for name, end in ends.items()}

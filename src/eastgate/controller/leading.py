@@ -23,6 +23,7 @@ from eastgate.controller.peers import PeerReports, peer_addresses
 from eastgate.controller.proxies.progress import MeshReport, merge
 from eastgate.controller.replica import Replica
 from eastgate.controller.tasks import Nudge, keep_running, run_together
+from eastgate.controller.tracing import span
 from eastgate.envoy.config.pod_bootstrap import pod_bootstrap, secret_sources
 from eastgate.kubernetes import ApiError, JsonObject
 from eastgate.mesh.gateways import gateway_node
@@ -148,9 +149,10 @@ class Leader:
         replica, mesh = self._replica, self._replica.options.native
         if mesh is None:
             return
-        plan = await asyncio.to_thread(self._plan_natives)
-        for failure in await self._native_writer.write(plan):
-            _LOG.warning("a native policy could not be written: %s", failure.error)
+        with span("native plan", {"mesh": mesh.value}):
+            plan = await asyncio.to_thread(self._plan_natives)
+            for failure in await self._native_writer.write(plan):
+                _LOG.warning("a native policy could not be written: %s", failure.error)
         replica.statuses.take_plan(plan)
 
     def _plan_natives(self) -> NativePlan:

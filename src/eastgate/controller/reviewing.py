@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import msgspec
@@ -14,6 +14,18 @@ from eastgate.controller.metrics import ControllerMetrics
 from eastgate.controller.tracing import span
 
 __all__ = ["ObservedWebhooks"]
+
+
+class _Response(msgspec.Struct):
+    allowed: bool | None = None
+    result: dict[str, Any] = {}
+
+
+class _Review(msgspec.Struct):
+    response: _Response
+
+
+_ANSWERS: Final = msgspec.json.Decoder(_Review)  # of the rest, which may be a whole list of objects, nothing is made
 
 
 class ObservedWebhooks(Webhooks):
@@ -42,7 +54,7 @@ class ObservedWebhooks(Webhooks):
 def _result(response: ServedResponse) -> str:
     if response.status != 200:
         return "error"
-    answer = msgspec.json.decode(response.body).get("response", {})
-    if "allowed" in answer:
-        return "allowed" if answer["allowed"] else "denied"
-    return "converted" if answer.get("result", {}).get("status") == "Success" else "error"
+    answer = _ANSWERS.decode(response.body).response
+    if answer.allowed is not None:
+        return "allowed" if answer.allowed else "denied"
+    return "converted" if answer.result.get("status") == "Success" else "error"
