@@ -100,6 +100,7 @@ def test_without_traces_nothing_is_made(monkeypatch: pytest.MonkeyPatch) -> None
     stop()
 
 
+@pytest.mark.real
 def test_nothing_of_it_is_imported_by_the_controller() -> None:
     code = "import eastgate.controller.controller, sys; print([m for m in sys.modules if 'opentelemetry' in m])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
