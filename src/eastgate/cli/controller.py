@@ -36,7 +36,8 @@ _share = click.FloatRange(0.0, 1.0)
 @click.option("--webhook-port", type=_port, default=9443, show_default=True, help="Admission and conversion.")
 @click.option("--http-port", type=_port, default=8080, show_default=True, help="/healthz, /readyz, /metrics.")
 @click.option("--debug-port", type=_port, help="A snapshot of all that it knows, at /debug on localhost only.")
-@click.option("--decision-log", metavar="FILE", help="Log decisions of the authorizer as JSON lines; - is stdout.")
+@click.option("--access-logs", is_flag=True, help="Have proxies send their decisions, for metrics and decision log.")
+@click.option("--decision-log", metavar="FILE", help="Log decisions as JSON lines; - is stdout.")
 @click.option("--decision-sample", type=_share, default=0.01, show_default=True, help="The share of allows logged.")
 @click.option("--decision-sample-denied", type=_share, default=1.0, show_default=True, help="And of denials.")
 @click.option("--no-webhooks", is_flag=True, help="Answer no webhooks.")
@@ -72,6 +73,7 @@ def controller(
     webhook_port: int,
     http_port: int,
     debug_port: int | None,
+    access_logs: bool,
     decision_log: str | None,
     decision_sample: float,
     decision_sample_denied: float,
@@ -108,7 +110,7 @@ def controller(
         webhooks=not no_webhooks,
         injection=injection,
         observation=ObservationOptions(
-            debug_port, decision_log, DecisionSampling(decision_sample, decision_sample_denied)
+            debug_port, decision_log, DecisionSampling(decision_sample, decision_sample_denied), access_logs
         ),
         election=ElectionTimes.of_lease(lease_duration),
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import random
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import BinaryIO
 
@@ -45,6 +45,11 @@ class SampledDecisions:
         """Write a decision of the authorizer, if it is of the sample."""
         if self._chance() < self._sampling.share(allowed=answer.allowed):
             self._log.decided(answer, "grpc", seconds)
+
+    def observed(self, record: Mapping[str, object], *, allowed: bool) -> None:
+        """Write a decision of a proxy, if it is of the sample: the line that the proxy itself writes."""
+        if self._chance() < self._sampling.share(allowed=allowed):
+            self._log.record(record)
 
 
 def open_decision_log(target: str) -> AbstractContextManager[BinaryIO]:

@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from eastgate.authorizer.checks import ProxyAnswer
 from eastgate.authorizer.metrics import AuthorizerMetrics
-from eastgate.mesh.access_log import rule_of
+from eastgate.mesh.access_log import Observation, rule_of
 
 __all__ = ["ControllerMetrics"]
 
@@ -21,6 +21,7 @@ _SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2
 _DECIDERS: Final = ("none-of-", "proxy/", "authorizer", "unreachable", "handshake", "open", "cannot-be-enforced")
 _OTHER: Final = "other"
 _VERDICTS: Final = ("allow", "deny")
+_LEVELS: Final = ("connection", "request", "handshake")
 
 
 class ControllerMetrics:
@@ -39,6 +40,12 @@ class ControllerMetrics:
             ["verdict", "policy"],
             registry=registry,
         )
+        self._decisions = Counter(
+            "eastgate_decisions",
+            "Decisions that proxies sent, by level, verdict and the policy that decided, or what did where none has.",
+            ["level", "verdict", "policy"],
+            registry=registry,
+        )
         self._watch_errors = Counter(
             "eastgate_watch_errors", "Lists and watches that failed, by kind.", ["kind"], registry=registry
         )
@@ -53,9 +60,6 @@ class ControllerMetrics:
             registry=registry,
         )
         self._admission_seconds = self._histogram("admission_seconds", "How long a review took.", "webhook")
-        self._dropped_records = Counter(
-            "eastgate_decision_log_dropped", "Decisions that the decision log could not write.", registry=registry
-        )
 
     def _histogram(self, name: str, text: str, *labels: str) -> Histogram:
         return Histogram(f"eastgate_{name}", text, labels, buckets=_SECONDS, registry=self.registry)
@@ -81,15 +85,18 @@ class ControllerMetrics:
         who = str(answer.why or answer.record.get("decider") or "authorizer")
         self._check_decisions.labels(_VERDICTS[not answer.allowed], decider(f"0:{who}", policies)).inc()
 
-    def dropped_record(self) -> None:
-        """Count a decision that was not logged."""
-        self._dropped_records.inc()
+    def decided(self, observation: Observation, policies: Container[str]) -> None:
+        """Count a decision of a proxy."""
+        policy = decider(observation.decision, policies)
+        self._decisions.labels(observation.level, _VERDICTS[not observation.allowed], policy).inc()
 
     def forget(self, policies: Iterable[str]) -> None:
         """Remove the series of policies that are gone."""
         for policy in policies:
             for verdict in _VERDICTS:
                 self._check_decisions.remove(verdict, policy)
+                for level in _LEVELS:
+                    self._decisions.remove(level, verdict, policy)
 
 
 def decider(decision: str, policies: Container[str]) -> str:

@@ -46,12 +46,14 @@ class ListeningPorts:
 class ObservationOptions:
     """What is shown of a replica beside its metrics: a port for snapshots on its loopback, and a log of decisions.
 
-    `decision_log` is a file, or `-` for standard output; without one, none is written.
+    `decision_log` is a file, or `-` for standard output; without one, none is written. With `access_logs`, proxies send
+    what they log of decisions.
     """
 
     debug_port: int | None = None
     decision_log: str | None = None
     sampling: DecisionSampling = field(default_factory=DecisionSampling)
+    access_logs: bool = False
 
 
 @dataclass(frozen=True, slots=True)

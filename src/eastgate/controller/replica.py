@@ -12,7 +12,7 @@ from contextlib import AsyncExitStack, suppress
 from datetime import datetime
 from functools import partial
 from types import TracebackType
-from typing import Final
+from typing import Any, Final
 
 from eastgate.admission.certificates import WebhookCertificate, names_of_service
 from eastgate.admission.semantic import Judge
@@ -39,10 +39,11 @@ from eastgate.controller.status.keeping import PolicyStatuses, keeps_status
 from eastgate.controller.tracing import span
 from eastgate.envoy.config.gateway_routes import AuthorizerAddress
 from eastgate.envoy.plan.decisions import policy_name
-from eastgate.envoy.server import Metrics
+from eastgate.envoy.server import AuthenticatedProxy, Metrics
 from eastgate.identity import IdentityError
 from eastgate.ir import ExternalAuthorizer, PolicyRef
 from eastgate.kubernetes import Connection, JsonObject, Resource
+from eastgate.mesh.access_log import read_record
 from eastgate.mesh.authorizing import MeshAuthorizer
 from eastgate.mesh.endpoints import TlsEndpoint
 from eastgate.mesh.gateways import gateway_identity
@@ -164,6 +165,7 @@ class Replica:
             session_key=self.ca.session_key,
             authorizer=service,
             metrics=self._server_metrics,
+            on_record=self._on_record if options.observation.access_logs else None,
         )
         await enter(self.control)
         external = ExternalAuthorizers(self._address_of)
@@ -257,8 +259,17 @@ class Replica:
     def _on_decided(self, answer: ProxyAnswer, seconds: float) -> None:
         """Count a decision, and log it. It is called in the thread of the check."""
         self.metrics.checked(answer, seconds, self.control.tracker.policies)
-        if self._decisions is not None:
+        if self._decisions is not None and not self.options.observation.access_logs:  # else the gateway sends it
             self._decisions.decided(answer, seconds)
+
+    def _on_record(self, _proxy: AuthenticatedProxy, record: Mapping[str, Any]) -> None:
+        """Count a decision that a proxy sent, and log it."""
+        observation = read_record(record)
+        if observation is None:
+            return
+        self.metrics.decided(observation, self.control.tracker.policies)
+        if self._decisions is not None:
+            self._decisions.observed(record, allowed=observation.allowed)
 
     def _on_trouble(self, what: str, error: Exception) -> None:
         self.metrics.failed_watch(what)

@@ -30,6 +30,7 @@ from eastgate.envoy.server import (
     Connected,
     Limits,
     Metrics,
+    OnRecord,
     ProxyStatus,
     ResourceKey,
     ResourceRejected,
@@ -56,7 +57,7 @@ class ProxyControl:
     """Serves the proxies of a cluster from one replica. Use it with `async with`, and call `start` then.
 
     `replica` is its name in reports. `session_key` is what all replicas share (see `SharedCa`). `site_of` makes the
-    site of a pod's sidecar.
+    site of a pod's sidecar. With `on_record`, proxies send what they log of decisions, and it is called with each.
     """
 
     def __init__(
@@ -71,11 +72,18 @@ class ProxyControl:
         site_of: Callable[..., ProxySite | None] = sidecar_site,
         limits: Limits | None = None,
         metrics: Metrics | None = None,
+        on_record: OnRecord | None = None,
     ) -> None:
         self.lock = threading.RLock()
         self.store = Store()
-        self.server = AdsServer(self.store, authenticator, metrics or Metrics(), limits)
-        self.enforcement = Enforcement(authority, self.store, authorizer=authorizer, session_key=session_key)
+        self.server = AdsServer(self.store, authenticator, metrics or Metrics(), limits, on_record)
+        self.enforcement = Enforcement(
+            authority,
+            self.store,
+            authorizer=authorizer,
+            session_key=session_key,
+            sends_logs=on_record is not None,
+        )
         self.sites = Sites(authority.world, site_of)
         self.tracker = ProgressTracker(replica, self.server, self.enforcement)
         self._authenticator = authenticator

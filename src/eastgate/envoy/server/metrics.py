@@ -24,6 +24,12 @@ class Metrics:
         self._nacks = self._counter("nacks", "Responses that a proxy rejected", "type")
         self._rejections = self._counter("rejections", "Resources that a proxy rejected", "type", "policy")
         self._refused = self._counter("refused_streams", "Streams that were refused", "reason")
+        self._logs = Counter(
+            "eastgate_access_log_messages",
+            "Messages with access logs of proxies: read, unreadable, or dropped for lack of time.",
+            ("result",),
+            registry=self.registry,
+        )
         self._seconds = Histogram(
             "eastgate_xds_change_to_ack_seconds",
             "From a change of a resource to its acknowledgement by a proxy that was connected",
@@ -59,6 +65,10 @@ class Metrics:
     def took(self, type_url: str, seconds: float) -> None:
         """Observe the time from a change to its acknowledgement."""
         self._seconds.labels(short_type(type_url)).observe(seconds)
+
+    def received_log(self, result: str) -> None:
+        """Count a message with access logs."""
+        self._logs.labels(result).inc()
 
     def refused(self, reason: str) -> None:
         self._refused.labels(reason).inc()
