@@ -53,7 +53,7 @@ async def run_controller(
             debug = DebugServer(options.observation.debug_port, lambda: snapshot(replica, election, heartbeat))
             await stack.enter_async_context(debug)
         leader = Leader(replica)
-        work = asyncio.create_task(run_together(replica.follow(), election.run(leader.run)))
+        work = asyncio.create_task(run_together(replica.follow(), replica.keep_ca(), election.run(leader.run)))
         stop = asyncio.create_task(stopping.wait())
         if on_ready is not None:
             on_ready.set()

@@ -5,6 +5,7 @@ What it would write is left to the one that leads (`leading`).
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -42,7 +43,7 @@ from eastgate.envoy.plan.decisions import policy_name
 from eastgate.envoy.server import AuthenticatedProxy, Metrics
 from eastgate.identity import IdentityError
 from eastgate.ir import ExternalAuthorizer, PolicyRef
-from eastgate.kubernetes import Connection, JsonObject, Resource
+from eastgate.kubernetes import ApiError, Connection, JsonObject, Resource, UnreachableError
 from eastgate.mesh.access_log import read_record
 from eastgate.mesh.authorizing import MeshAuthorizer
 from eastgate.mesh.endpoints import TlsEndpoint
@@ -59,6 +60,7 @@ __all__ = ["Replica"]
 _LOG = logging.getLogger(__name__)
 _CLASSES: Final = WatchedKind(GATEWAY_GROUP, "GatewayClass")
 _ALSO: Final = (_CLASSES, *(WatchedKind(GROUP, kind, (VERSION,)) for kind in INVARIANTS))
+_REFRESH: Final = 30.0  # seconds
 _OF_GATEWAYS: Final = frozenset({"GatewayClass", "Gateway", *ROUTE_KINDS})
 
 
@@ -193,7 +195,7 @@ class Replica:
             self.settings,
             metrics=self.metrics,
             judge=partial(judge_change, self.judge),
-            mutate=partial(mutate_pod, lambda: self.world, options.injection),
+            mutate=partial(mutate_pod, options.injection),
         )
         names = names_of_service(options.namespace, SERVICE, self.settings.cluster_domain)
         certificate = await enter(WebhookCertificate(self.ca.source, self.identity, (*names, "localhost")))
@@ -220,6 +222,15 @@ class Replica:
         """Apply what happens in the cluster, for as long as it is not cancelled."""
         async for changes in self.source.batches():
             await self.apply(changes)
+
+    async def keep_ca(self) -> None:
+        """Sign and trust as the Secret of the CA says, which the leader replaces in time."""
+        while True:
+            await asyncio.sleep(_REFRESH)
+            try:
+                await self.ca.refresh()
+            except (ApiError, UnreachableError) as error:
+                self._warnings.warn("the CA", error)
 
     async def apply(self, changes: ClusterChanges) -> None:
         """Apply one batch: to the authority, to what proxies enforce, and to what is known of statuses."""
