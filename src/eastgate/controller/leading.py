@@ -130,7 +130,8 @@ class Leader:
         view = GatewayView(replica.world, by_kind["GatewayClass"], gateways, routes, progress, unreadable)
         result = await self._reconciler.reconcile(view)
         for key, message in result.errors.items():
-            _LOG.warning("%s could not be written: %s", "/".join(key), message)
+            fields = {"kind": key[0], "object": "/".join(key[1:])}
+            _LOG.warning("%s could not be written: %s", "/".join(key), message, extra=fields)
 
     def _progress_of(self, name: str) -> GatewayProgress:
         namespace, _, own = name.partition("/")
