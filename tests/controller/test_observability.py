@@ -101,6 +101,7 @@ def test_plain_data_is_cleaned_all_through() -> None:
         ("403:none-of-3", "none-of"),
         ("503:proxy/upstream_reset{anything}", "proxy"),
         ("403:authorizer", "authorizer"),
+        ("503:authorizer-without-answer", "authorizer-without-answer"),
         ("403:whatever a proxy says", "other"),
         ("", "other"),
     ],

@@ -18,7 +18,16 @@ from eastgate.mesh.access_log import Observation, rule_of
 __all__ = ["ControllerMetrics"]
 
 _SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
-_DECIDERS: Final = ("none-of-", "proxy/", "authorizer", "unreachable", "handshake", "open", "cannot-be-enforced")
+_DECIDERS: Final = (
+    "none-of-",
+    "proxy/",
+    "authorizer-without-answer",
+    "authorizer",
+    "unreachable",
+    "handshake",
+    "open",
+    "cannot-be-enforced",
+)
 _OTHER: Final = "other"
 _VERDICTS: Final = ("allow", "deny")
 _LEVELS: Final = ("connection", "request", "handshake")
