@@ -19,6 +19,7 @@ from eastgate.controller.peers import PeerReports, peer_addresses
 from eastgate.controller.proxies.progress import MeshReport, merge
 from eastgate.controller.replica import Replica
 from eastgate.controller.tasks import Nudge, keep_running, run_together
+from eastgate.controller.tracing import span
 from eastgate.envoy.config.pod_bootstrap import pod_bootstrap, secret_sources
 from eastgate.kubernetes import JsonObject
 from eastgate.mesh.gateways import gateway_node
@@ -126,7 +127,8 @@ class Leader:
         view = GatewayView(replica.world, by_kind["GatewayClass"], gateways, routes, progress, unreadable)
         result = await self._reconciler.reconcile(view)
         for key, message in result.errors.items():
-            _LOG.warning("%s could not be written: %s", "/".join(key), message)
+            fields = {"kind": key[0], "object": "/".join(key[1:])}
+            _LOG.warning("%s could not be written: %s", "/".join(key), message, extra=fields)
 
     def _progress_of(self, name: str) -> GatewayProgress:
         namespace, _, own = name.partition("/")
@@ -145,9 +147,10 @@ class Leader:
         replica, mesh = self._replica, self._replica.options.native
         if mesh is None:
             return
-        plan = await asyncio.to_thread(self._plan_natives)
-        for failure in await self._native_writer.write(plan):
-            _LOG.warning("a native policy could not be written: %s", failure.error)
+        with span("native plan", {"mesh": mesh.value}):
+            plan = await asyncio.to_thread(self._plan_natives)
+            for failure in await self._native_writer.write(plan):
+                _LOG.warning("a native policy could not be written: %s", failure.error)
         replica.statuses.take_plan(plan)
 
     def _plan_natives(self) -> NativePlan:
