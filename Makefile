@@ -9,7 +9,7 @@ WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 # Tests start hundreds of commands: each would compile its modules anew where the environment forbids writing them.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test quick mutants fuzz spire apiserver authorino kuadrant istio expressions netpol bench lint fmt docs clean
+.PHONY: demo test tables quick mutants fuzz spire apiserver authorino kuadrant istio expressions netpol bench lint fmt docs clean
 
 $(READY): pyproject.toml src/eastgate/_version.py
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -22,9 +22,12 @@ demo: $(READY)  ## a tour of a small shop and one of agents and their tools, thr
 	@echo
 	@$(BIN)/python examples/agents/tour.py
 
-test: lint  ## everything that CI runs
-	@$(BIN)/eastgate test conformance examples
+test: $(READY)  ## everything that CI runs
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint tables
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --cov --cov-report=term:skip-covered
+
+tables: $(READY)  ## the decision tables of the conformance suites and of the examples
+	@$(BIN)/eastgate test conformance examples
 
 quick: $(READY)  ## the inner loop: decision tables and the tests that start no process, with few examples each
 	@$(BIN)/python -m pytest --quick -n auto

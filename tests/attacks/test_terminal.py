@@ -98,7 +98,7 @@ _BASES: dict[str, list[list[str]]] = {
         ["-f", "GOOD", "--tool", HOSTILE],
         ["-f", "BROKEN"],
     ],
-    "inject": [["-f", "GOOD"], ["-f", "GOOD", "--proxy-image", HOSTILE], ["-f", "BROKEN"]],
+    "inject": [["-f", "GOOD"], ["-f", "GOOD", "--control-plane", HOSTILE], ["-f", "BROKEN"]],
     "lint": [["-f", "GOOD"], ["-f", "BROKEN"]],
     "test": [["TABLE", "-v", "--coverage"], ["BROKEN"]],
     "up": [["--strict", "-f", "BROKEN", "--name", "test"], ["-f", "GOOD", "--name", HOSTILE]],

@@ -9,6 +9,8 @@ from pathlib import Path
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
     def do_GET(self) -> None:
         is_there = not self.path.startswith("/ready") or Path(sys.argv[1]).exists()
         body = f"{self.client_address[0]} {self.path}\n".encode()

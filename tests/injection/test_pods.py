@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -279,3 +281,34 @@ def test_only_the_redirecting_container_offends_the_baseline_of_pod_security(clu
     first = pod["spec"]["initContainers"].pop(0)
     assert first["name"] == "eastgate-redirect"
     cluster.api.kubectl(*created, stdin=json.dumps(pod))
+
+
+def test_connections_stay_open_while_other_pods_and_ports_come_and_go(cluster: Cluster) -> None:
+    with cluster.network.pods["web"].entered():
+        open_ones = [
+            http.client.HTTPConnection(ADDRESSES["cart"], DECLARED, timeout=PATIENCE),
+            http.client.HTTPConnection(ADDRESSES["cart"], UNDECLARED, timeout=PATIENCE),
+            http.client.HTTPConnection(SERVICE, 80, timeout=PATIENCE),
+        ]
+        for connection in open_ones:
+            connection.connect()
+    for connection in open_ones:
+        assert _get(connection) == 200
+    other = deepcopy(next(each for each in cluster.manifests if each["metadata"]["name"] == "stranger"))
+    other["metadata"]["name"] = "another"
+    other["spec"]["serviceAccountName"] = "another"
+    other["status"] = {"podIP": "198.18.0.40", "podIPs": [{"ip": "198.18.0.40"}], "phase": "Running"}
+    named = allow("more", "stranger", app="cart", ports=[7777])
+    named["metadata"]["namespace"] = SPACE
+    cluster.plane.enforce([*cluster.manifests, other, named])
+    for connection in open_ones:
+        assert _get(connection) == 200
+        connection.close()
+    cluster.plane.enforce(cluster.manifests)
+
+
+def _get(connection: http.client.HTTPConnection) -> int:
+    connection.request("GET", "/")
+    answer = connection.getresponse()
+    answer.read()
+    return answer.status

@@ -182,9 +182,11 @@ class Edge:
         head = f"{method} {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n{headers}\r\n"
         writer.write(head.encode())
         first, *lines = (await reader.readuntil(b"\r\n\r\n")).decode().rstrip("\r\n").split("\r\n")
-        body = await reader.read()
+        fields = dict(line.lower().split(": ", 1) for line in lines if ": " in line)
+        length = fields.get("content-length")  # a proxy that answers by itself hangs up seconds later
+        body = await (reader.read() if length is None else reader.readexactly(int(length)))
         writer.close()
-        return Answer(int(first.split()[1]), dict(line.lower().split(": ", 1) for line in lines if ": " in line), body)
+        return Answer(int(first.split()[1]), fields, body)
 
 
 async def _answer_plainly(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -26,7 +26,7 @@ from eastgate.ir.attributes import BACKEND, PORT, SNI
 from eastgate.ir.hosts import comparable_host
 from eastgate.mesh.access_log import AUTHORIZER
 from eastgate.mesh.check_thread import CheckThread
-from eastgate.mesh.endpoints import Endpoint
+from eastgate.mesh.endpoints import AuthorizerEndpoint
 from eastgate.mesh.enforcement import Enforcement
 from eastgate.mesh.gateways import find_destination
 from eastgate.regexes import regex
@@ -46,8 +46,8 @@ class MeshAuthorizer:
         self,
         enforcement: Callable[[], Enforcement],
         external: ExternalServices,
-        checks: Endpoint,
-        tools: Endpoint,
+        checks: AuthorizerEndpoint,
+        tools: AuthorizerEndpoint,
         lock: threading.RLock | None = None,
     ) -> None:
         self.lock = lock or threading.RLock()

@@ -31,6 +31,7 @@ def pod_site(world: World, pod: Workload, excluded: Iterable[int] = ()) -> Proxy
         {port: port for port in ports},
         {port: SocketAddress(address, port) for port in ports},
         calls_out=True,
+        in_pod=True,
         captured=True,
         addresses=pod.ips,
         uncaptured=uncaptured,

@@ -10,7 +10,7 @@ from typing import Final
 
 from eastgate.envoy.authz.server import CheckReply, CheckServer, ReceivedCheck
 from eastgate.envoy.authz.threads import answer_on_thread
-from eastgate.mesh.endpoints import Endpoint
+from eastgate.mesh.endpoints import AuthorizerEndpoint
 
 __all__ = ["CheckThread"]
 
@@ -30,7 +30,7 @@ class CheckThread:
         self._running: tuple[asyncio.AbstractEventLoop, threading.Thread] | None = None
         self._listener: asyncio.Server | None = None
 
-    def start(self, endpoint: Endpoint) -> None:
+    def start(self, endpoint: AuthorizerEndpoint) -> None:
         """Listen, and begin to answer. Raises OSError."""
         loop = asyncio.new_event_loop()
         thread = threading.Thread(target=loop.run_forever, name="checks", daemon=True)
@@ -53,7 +53,7 @@ class CheckThread:
         loop.close()
         self._pool.shutdown(wait=False, cancel_futures=True)
 
-    async def _listen(self, endpoint: Endpoint) -> None:
+    async def _listen(self, endpoint: AuthorizerEndpoint) -> None:
         self._listener = await endpoint.listen(self._server.protocol)
 
     async def _close(self, grace: float) -> None:

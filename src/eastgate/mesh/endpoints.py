@@ -12,7 +12,7 @@ from typing import Protocol
 from eastgate.identity import IdentityError, TrustBundles, verify_connection
 from eastgate.records import dataclass
 
-__all__ = ["Endpoint", "TlsEndpoint", "UnixEndpoint"]
+__all__ = ["AuthorizerEndpoint", "TlsEndpoint", "UnixEndpoint"]
 
 _LOG = logging.getLogger(__name__)
 _HANDSHAKE = 10.0  # seconds
@@ -20,7 +20,7 @@ _HANDSHAKE = 10.0  # seconds
 ProtocolFactory = Callable[[], asyncio.Protocol]
 
 
-class Endpoint(Protocol):
+class AuthorizerEndpoint(Protocol):
     """Something to listen on."""
 
     async def listen(self, protocol: ProtocolFactory) -> asyncio.Server:

@@ -25,7 +25,7 @@ from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.envoy.config.gateway_filters import gateway_resources
 from eastgate.envoy.config.gateway_port import gateway_port_resources
 from eastgate.envoy.config.gateway_routes import (
-    AuthorizerService,
+    AuthorizerAddress,
     Leg,
     authorizer_resources,
     authorizer_service_resources,
@@ -108,7 +108,7 @@ class Enforcement:
         *,
         by_address: bool = False,
         tokens: TokenIdentity | None = None,
-        authorizer: AuthorizerSockets | AuthorizerService | None = None,
+        authorizer: AuthorizerSockets | AuthorizerAddress | None = None,
         session_key: str | None = None,
     ) -> None:
         self.authority = authority
@@ -129,6 +129,7 @@ class Enforcement:
         self._outbound = OutboundResources()
         self._identities = KnownIdentities(authority.world, authority.settings)
         self._captured: dict[frozenset[bool], dict[ResourceKey, XdsResource]] = {}
+        self._stale: dict[str, None] = {}  # proxies that know identities of before, in order
         self.changes: Counter[str] = Counter()  # how often what a proxy enforces changed, or may have
         self._ended: dict[tuple[str, int], Counter[str]] = {}
 
@@ -154,7 +155,7 @@ class Enforcement:
         """Enforce what has become of the authority and the sites; return the proxies that were looked at again.
 
         `world` is what the authority's world has changed by since the last time. The outcome is that of `begin`, at the
-        cost of what has changed.
+        cost of what has changed. Only where there are other identities than before, `renew` does the rest.
         """
         with no_collection():
             return self._update(sites, world)
@@ -177,10 +178,11 @@ class Enforcement:
         by_caller = self._identities.update(world)
         if by_caller:
             self._plans.clear()
+            self._stale = dict.fromkeys(self.nodes)
         if by_caller or any(changed.kind not in NOT_ROUTING for changed in world.objects):
             self._gateway_plans.clear()
             self._listener_groups.clear()
-        everybody = by_caller or (self._by_address and bool(sites))
+        everybody = self._by_address and bool(sites)
         bound = {node: site for node, site in self.sites.items() if not site.captured}
         outbound = {
             **self._outbound.update(services, self.authority.world, bound, self.authority.settings),
@@ -206,6 +208,20 @@ class Enforcement:
             for node, site in self.sites.items()
             if site.captured and (change := changes.get(_families(site)))
         }
+
+    def renew(self, most: int | None = None) -> bool:
+        """Compute the resources again of proxies that know identities of before, of so many; return whether more do.
+
+        Until then such a proxy decides as it should about callers with a new identity, as about any caller that is not
+        known by name; but it cannot yet end the connections of one of them alone.
+        """
+        nodes = [node for node in list(self._stale)[:most] if self._has(node)]
+        self.publish(nodes)
+        self._stale = dict.fromkeys(list(self._stale)[most:] if most is not None else ())
+        return bool(self._stale)
+
+    def _has(self, node: str) -> bool:
+        return node in self._sites or node in self._gateways
 
     def _touched(self, sites: SiteChange, services: frozenset[str]) -> Iterator[str]:
         """Yield the proxies whose sites have changed, what is decided there, or what is behind a gateway."""
@@ -273,13 +289,13 @@ class Enforcement:
 
     def reject(self, node: str, key: ResourceKey, rejection: ResourceRejection) -> None:
         """Close the ports of a resource that a proxy has rejected."""
-        if node in self.nodes:
+        if self._has(node):
             self._closures.reject(node, key, rejection)
             self.publish([node])
 
     def accept(self, node: str, status: Callable[[], ProxyStatus | None]) -> bool:
         """Open the ports that were closed and of which the proxy has everything now; return whether there are any."""
-        if node not in self.nodes or not self._closures.has_closed_ports(node):
+        if not self._has(node) or not self._closures.has_closed_ports(node):
             return False
         proxy = status()
         if proxy is not None and self._closures.forget_accepted(node, proxy.resources):
@@ -307,7 +323,7 @@ class Enforcement:
     def _put_secret(self, node: str, secret: XdsResource) -> None:
         self._secrets.setdefault(node, {})[secret.name] = secret
         self.store.update(node, put=[secret])
-        if node in self.nodes and self._closures.has_closed_ports(node):
+        if self._has(node) and self._closures.has_closed_ports(node):
             self.publish([node])  # it may have been this that its ports were closed for
 
     # Open requests
@@ -358,7 +374,7 @@ class Enforcement:
                 self._inbound_addresses(node),
                 self.tokens,
                 ends_requests,
-                tuple(handshakes_of(gateway, groups[port], plan.streams, by_destination, world)),
+                tuple(handshakes_of(gateway, groups[port], plan.streams, by_destination, world, whole=site.in_pod)),
                 self._ended.get((node, port), Counter()),
                 self.authority.settings.trust_domain,
             )
@@ -368,14 +384,14 @@ class Enforcement:
             ]
             resources = list(gateway_port_resources(inbound, plan, of_port, decisive, answers_messages))
             published += self._closures.guard(node, port, resources, trust, closing_of(inbound))
-            closure = describe_gateway_closure(self.authority, node, plan, groups[port])
+            closure = describe_gateway_closure(self.authority, node, plan, groups[port], whole=site.in_pod)
             if closure is not None and ((node, port) not in self._closures.closed or not closure.parts):
                 self._closures.closed[node, port] = closure
             legs += of_port
         return [*published, *leg_resources(legs, site.source)]
 
     def _authorizer_resources(self) -> Iterator[XdsResource]:
-        if isinstance(self._authorizer, AuthorizerService):
+        if isinstance(self._authorizer, AuthorizerAddress):
             yield from authorizer_service_resources(self._authorizer)
         elif self._authorizer is not None:
             yield from authorizer_resources(*self._authorizer)

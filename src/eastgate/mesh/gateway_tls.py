@@ -17,8 +17,6 @@ from eastgate.gateway.hostnames import comparable
 
 __all__ = ["handshakes_of", "secrets_of", "why_closed"]
 
-_TOLERATED = (None, CertificateProblem.NOT_DECLARED)
-
 
 def handshakes_of(
     gateway: Gateway,
@@ -26,13 +24,18 @@ def handshakes_of(
     streams: Iterable[TlsStream],
     legs: Mapping[GatewayDestination, Leg],
     world: World,
+    *,
+    whole: bool = False,
 ) -> Iterator[Handshake]:
-    """Yield what becomes of each name in a handshake; nothing for a port without TLS."""
+    """Yield what becomes of each name in a handshake; nothing for a port without TLS.
+
+    `whole`: what the world does not have is not there. Manifests often leave Secrets out, a cluster does not.
+    """
     if not group.tls:
         return
     for listener in group.listeners:
         if is_http(listener):
-            yield _terminated(gateway, listener, world)
+            yield _terminated(gateway, listener, world, whole=whole)
     for stream in streams:
         named = [(legs[destination].cluster, destination.weight) for destination in stream.destinations]
         known = tuple((cluster, weight) for cluster, weight in named if cluster is not None)
@@ -40,10 +43,10 @@ def handshakes_of(
         yield Handshake(stream.hostname, clusters=known if is_open else (), closed=not is_open)
 
 
-def _terminated(gateway: Gateway, listener: Listener, world: World) -> Handshake:
-    """Return a handshake that ends here. A Secret that nobody declared is taken for one with a good certificate."""
+def _terminated(gateway: Gateway, listener: Listener, world: World, *, whole: bool) -> Handshake:
+    """Return a handshake that ends here. Unless the world is whole, a Secret that is missing counts as a good one."""
     hostname = comparable(listener.hostname)
-    if why_closed(gateway, listener, world) is not None:
+    if why_closed(gateway, listener, world, whole=whole) is not None:
         return Handshake(hostname, closed=True)
     named = listener_certificates(world, gateway, listener)
     cas = client_authorities(world, gateway, listener)
@@ -51,14 +54,14 @@ def _terminated(gateway: Gateway, listener: Listener, world: World) -> Handshake
     return Handshake(hostname, certificates, _secret_name("clients", cas[0].reference) if cas else None)
 
 
-def why_closed(gateway: Gateway, listener: Listener, world: World) -> str | None:
+def why_closed(gateway: Gateway, listener: Listener, world: World, *, whole: bool = False) -> str | None:
     """Return why a listener that ends TLS takes no connection; None where it does."""
     if listener.tls is None:
         return "it says nothing of TLS"
     if not is_http(listener):
         return "only TLS of HTTP can end here"
     for named in listener_certificates(world, gateway, listener):
-        if named.problem not in _TOLERATED:
+        if named.problem is not None and (whole or named.problem is not CertificateProblem.NOT_DECLARED):
             return f"the certificate {named.reference.namespace}/{named.reference.name} cannot be used: {named.problem}"
     for ca in client_authorities(world, gateway, listener):
         if ca.problem is not None:

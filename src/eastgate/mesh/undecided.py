@@ -37,7 +37,12 @@ def describe_unreadable(node: str, port: int, policies: Sequence[RejectedPolicy]
 
 
 def describe_gateway_closure(
-    authority: Authority, node: str, plan: GatewayPlan, group: ListenerGroup
+    authority: Authority,
+    node: str,
+    plan: GatewayPlan,
+    group: ListenerGroup,
+    *,
+    whole: bool = False,
 ) -> Closure | None:
     """Describe what is closed at a port of a gateway: all of it, or the listeners, routes and backends with a fault."""
     destinations = tuple(plan.every_destination)
@@ -52,18 +57,18 @@ def describe_gateway_closure(
         str(destination.points[1]): f"the gateway cannot do all that is written there: {what}"
         for destination in destinations
         if (what := ", ".join(destination.unsupported))
-    } | _closed_listeners(authority.world, plan, group)
+    } | _closed_listeners(authority.world, plan, group, whole=whole)
     parts = tuple(sorted({*map(str, faults), *undone}))
     reasons = [describe_unreadable(node, port, policies).reason] if policies else []
     names = tuple(sorted(str(policy.ref) for policy in policies))
     return Closure(node, port, names, "; ".join((*reasons, *undone.values())), parts) if parts else None
 
 
-def _closed_listeners(world: World, plan: GatewayPlan, group: ListenerGroup) -> dict[str, str]:
+def _closed_listeners(world: World, plan: GatewayPlan, group: ListenerGroup, *, whole: bool) -> dict[str, str]:
     """Return why listeners take no connections, by their names."""
     gateway = gateway_of(plan.gateway, world)
     if gateway is None:
         return {}
     terminating = [listener for listener in group.listeners if plan.tls and not listener.passes_tls_through]
-    reasons = ((listener.name, why_closed(gateway, listener, world)) for listener in terminating)
+    reasons = ((listener.name, why_closed(gateway, listener, world, whole=whole)) for listener in terminating)
     return {f"listener {name}": why for name, why in reasons if why is not None}

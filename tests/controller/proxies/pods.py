@@ -54,7 +54,11 @@ def service(name: str, port: int = 80, *, namespace: str = "shop", selector: dic
         "apiVersion": "v1",
         "kind": "Service",
         "metadata": {"name": name, "namespace": namespace},
-        "spec": {"selector": selector or {"app": name}, "ports": [{"port": port, "targetPort": port}]},
+        "spec": {
+            "selector": selector or {"app": name},
+            "ports": [{"port": port, "targetPort": port}],
+            "clusterIP": f"10.96.0.{sum(name.encode()) % 250 + 1}",
+        },
     }
 
 

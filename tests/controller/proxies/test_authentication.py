@@ -12,7 +12,7 @@ from eastgate.api.authority import Authority
 from eastgate.controller.proxies.authentication import PodAuthenticator
 from eastgate.controller.proxies.svid_proofs import SvidProofs
 from eastgate.controller.proxies.token_reviews import TokenReviews, read_review
-from eastgate.envoy.server import AuthenticatedProxy, AuthenticationError, Credentials, UnavailableError
+from eastgate.envoy.server import AuthenticatedProxy, AuthenticationError, ProxyCredentials, UnavailableError
 from eastgate.identity import EmbeddedCa
 from eastgate.kubernetes import ApiError, JsonObject, Resource, UnreachableError
 from tests.controller.proxies.pods import (
@@ -54,7 +54,7 @@ class Setup:
         self.authenticator = PodAuthenticator(lambda: self.authority.world, [reviews])
 
     def connect(self, shown: str, node: str = "shop/pay-1") -> AuthenticatedProxy:
-        credentials = Credentials(shown)
+        credentials = ProxyCredentials(shown)
         if not self.authenticator.may_authenticate(credentials):
             raise AuthenticationError("not even read")
         return asyncio.run(self.authenticator.authenticate(credentials, node))
@@ -168,8 +168,8 @@ class TestTokens:
     @given(st.text(), st.binary(max_size=60))
     def test_any_text_is_refused_and_none_breaks(self, text: str, body: bytes) -> None:
         reviews = TokenReviews(FakeApi({}), lambda: authority().world)
-        assert not reviews.may_prove(Credentials(text))
-        assert not reviews.may_prove(Credentials(f"a.{body.hex()}.c"))
+        assert not reviews.may_prove(ProxyCredentials(text))
+        assert not reviews.may_prove(ProxyCredentials(f"a.{body.hex()}.c"))
 
     @given(st.recursive(st.none() | st.booleans() | st.text(max_size=3), lambda inner: st.lists(inner, max_size=2)))
     def test_a_review_without_a_user_proves_nothing(self, user: object) -> None:
@@ -245,7 +245,7 @@ class TestSvids:
         world = authority(pod("pay-1", account="pay", ip="10.0.0.1"), pod("pay-2", account="pay", ip="10.0.0.2"))
         authenticator = PodAuthenticator(lambda: world.world, [SvidProofs(lambda: world.world, world.settings)])
         svid = EmbeddedCa("cluster.local").issue(identity)
-        credentials = Credentials(certificate=svid.chain.encode(), address=address)
+        credentials = ProxyCredentials(certificate=svid.chain.encode(), address=address)
         assert authenticator.may_authenticate(credentials)
         return asyncio.run(authenticator.authenticate(credentials, node))
 
@@ -271,6 +271,6 @@ class TestSvids:
     def test_what_is_no_certificate_is_refused(self) -> None:
         world = authority(pod("pay-1", ip="10.0.0.1"))
         proofs = SvidProofs(lambda: world.world, world.settings)
-        assert not proofs.may_prove(Credentials("token"))
+        assert not proofs.may_prove(ProxyCredentials("token"))
         with pytest.raises(AuthenticationError, match="no SVID"):
-            asyncio.run(proofs.prove(Credentials(certificate=b"nothing", address="10.0.0.1")))
+            asyncio.run(proofs.prove(ProxyCredentials(certificate=b"nothing", address="10.0.0.1")))

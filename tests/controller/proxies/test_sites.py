@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -7,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eastgate.api.authority import Authority
-from eastgate.controller.proxies.sites import Sites, gateway_site, proxies_of, sidecar_site
+from eastgate.controller.proxies.sites import Sites, bound_site, gateway_site, proxies_of, sidecar_site
 from eastgate.envoy.server import ENDPOINTS, Store
 from eastgate.mesh.enforcement import Enforcement
+from eastgate.mesh.sites import ProxySite
 from tests.controller.proxies.pods import (
     Plain,
     authority,
@@ -22,7 +25,7 @@ from tests.controller.proxies.pods import (
 )
 
 _SIDECAR = {"eastgate.dev/proxy": "sidecar"}
-_BOUND = {"eastgate.dev/proxy": "bound"}
+_OPENING = {"eastgate.dev/proxy": "bound"}
 
 
 def _policy(name: str, app: str, caller: str) -> Plain:
@@ -105,9 +108,10 @@ def _content(store: Store) -> dict[str, dict[tuple[str, str], tuple[str, frozens
 class _Cluster:
     """A control plane that follows a cluster, and one that begins anew."""
 
-    def __init__(self, *objects: Plain) -> None:
+    def __init__(self, *objects: Plain, site_of: Callable[..., ProxySite | None] = sidecar_site) -> None:
         self.authority: Authority = authority(*objects)
-        self.sites = Sites(self.authority.world)
+        self.site_of = site_of
+        self.sites = Sites(self.authority.world, site_of)
         self.enforcement = Enforcement(self.authority, Store(), session_key="key")
         sites, _ = self.sites.take()
         self.enforcement.begin(self.authority, sites.sites, sites.gateways)
@@ -117,17 +121,20 @@ class _Cluster:
         return self.enforcement.update(*self.sites.take())
 
     def afresh(self) -> Enforcement:
-        sites, _ = Sites(self.authority.world).take()
+        sites, _ = Sites(self.authority.world, self.site_of).take()
         enforcement = Enforcement(self.authority, Store(), session_key="key")
         enforcement.begin(self.authority, sites.sites, sites.gateways)
         return enforcement
 
     def check(self) -> None:
+        while self.enforcement.renew(2):
+            pass
         fresh = self.afresh()
         assert _content(self.enforcement.store) == _content(fresh.store)
         assert dict(self.enforcement.closed) == dict(fresh.closed)
 
 
+_BOUND = partial(bound_site, app_host="127.0.0.1")
 _APPS = st.sampled_from(["pay", "cart"])
 _PODS = st.builds(
     lambda name, app, account, ip, ready, labelled: pod(
@@ -143,7 +150,7 @@ _PODS = st.builds(
     st.sampled_from(["default", "a", "b"]),
     st.integers(0, 3),
     st.booleans(),
-    st.sampled_from([{}, _SIDECAR, _SIDECAR, _BOUND]),
+    st.sampled_from([{}, _SIDECAR, _SIDECAR, _OPENING]),
 )
 _PUT = st.one_of(
     _PODS,
@@ -175,21 +182,22 @@ _STEP = st.tuples(st.lists(_PUT, max_size=3), st.lists(_REMOVE, max_size=2))
 
 class TestFollowing:
     @settings(max_examples=100, deadline=None)
-    @given(st.lists(_PUT, max_size=6), st.lists(_STEP, min_size=1, max_size=5))
+    @given(st.booleans(), st.lists(_PUT, max_size=6), st.lists(_STEP, min_size=1, max_size=5))
     def test_what_is_published_is_what_a_beginning_would_publish(
-        self, first: list[Plain], steps: list[tuple[list[Plain], list[str]]]
+        self, is_bound: bool, first: list[Plain], steps: list[tuple[list[Plain], list[str]]]
     ) -> None:
-        cluster = _Cluster(*{(each["kind"], each["metadata"]["name"]): each for each in first}.values())
+        objects = {(each["kind"], each["metadata"]["name"]): each for each in first}.values()
+        cluster = _Cluster(*objects, site_of=_BOUND if is_bound else sidecar_site)
         for put, remove in steps:
             cluster.apply(list({(each["kind"], each["metadata"]["name"]): each for each in put}.values()), remove)
             cluster.check()
 
     def test_a_pod_that_comes_touches_its_callers_endpoints_and_nothing_else(self) -> None:
         pods = [
-            pod(f"pay-{number}", ip=f"10.0.0.{number}", ports=(80,), labels={**_BOUND, "app": "pay"})
+            pod(f"pay-{number}", ip=f"10.0.0.{number}", ports=(80,), labels={**_OPENING, "app": "pay"})
             for number in range(1, 5)
         ]
-        cluster = _Cluster(*pods[:3], service("pay"))
+        cluster = _Cluster(*pods[:3], service("pay"), site_of=_BOUND)
         store = cluster.enforcement.store
         before = _content(store)
         cluster.apply([pods[3]])
@@ -208,9 +216,9 @@ class TestFollowing:
         assert cluster.apply() == frozenset()
 
     def test_endpoints_that_are_not_ready_are_left_out_unless_none_is(self) -> None:
-        labels = {**_BOUND, "app": "pay"}
+        labels = {**_OPENING, "app": "pay"}
         up, down = (pod(f"pay-{at}", ip=f"10.0.0.{at}", ports=(80,), labels=labels, ready=at == 1) for at in (1, 2))
-        cluster = _Cluster(up, down, service("pay"))
+        cluster = _Cluster(up, down, service("pay"), site_of=_BOUND)
 
         def endpoints() -> bytes:
             resources = cluster.enforcement.store.of_type("shop/pay-1", ENDPOINTS)

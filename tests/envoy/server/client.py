@@ -53,9 +53,9 @@ async def plane(limits: Limits | None = None) -> AsyncIterator[Plane]:
 class Client:
     """One stream to a control plane."""
 
-    def __init__(self, address: str, node: str, token: str | None) -> None:
+    def __init__(self, address: str, node: str, token: str | None, channel: grpc.aio.Channel | None = None) -> None:
         self.node = node
-        self._channel = grpc.aio.insecure_channel(address)
+        self._channel = channel or grpc.aio.insecure_channel(address)
         metadata = (("authorization", f"Bearer {token}"),) if token is not None else ()
         method: Any = self._channel.stream_stream(METHOD, DeltaDiscoveryRequest.SerializeToString, None)
         self.call: Any = method(metadata=metadata)

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from eastgate.cluster import World
 from eastgate.controller.proxies.membership import PodIdentity, identify
-from eastgate.envoy.server.authentication import AuthenticatedProxy, AuthenticationError, Credentials
+from eastgate.envoy.server.authentication import AuthenticatedProxy, AuthenticationError, ProxyCredentials
 
 __all__ = ["PodAuthenticator", "PodProof"]
 
@@ -15,11 +15,11 @@ __all__ = ["PodAuthenticator", "PodProof"]
 class PodProof(Protocol):
     """A way to prove which pod a proxy runs in."""
 
-    def may_prove(self, credentials: Credentials) -> bool:
+    def may_prove(self, credentials: ProxyCredentials) -> bool:
         """Return whether these credentials may be of this kind; costs little."""
         ...
 
-    async def prove(self, credentials: Credentials) -> PodIdentity:
+    async def prove(self, credentials: ProxyCredentials) -> PodIdentity:
         """Return the pod that these credentials were issued to. Raises AuthenticationError."""
         ...
 
@@ -36,11 +36,11 @@ class PodAuthenticator:
         self._admitted: dict[str, PodIdentity] = {}
         self._on_revoke: list[Callable[[str], None]] = []
 
-    def may_authenticate(self, credentials: Credentials) -> bool:
+    def may_authenticate(self, credentials: ProxyCredentials) -> bool:
         """Return whether the credentials may prove anything."""
         return any(proof.may_prove(credentials) for proof in self._proofs)
 
-    async def authenticate(self, credentials: Credentials, node_id: str) -> AuthenticatedProxy:
+    async def authenticate(self, credentials: ProxyCredentials, node_id: str) -> AuthenticatedProxy:
         """Return the proxy of the pod that the credentials prove. Raises AuthenticationError."""
         proof = next((proof for proof in self._proofs if proof.may_prove(credentials)), None)
         if proof is None:

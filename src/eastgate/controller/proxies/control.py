@@ -12,6 +12,7 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from types import TracebackType
+from typing import Final
 
 import grpc
 
@@ -21,7 +22,7 @@ from eastgate.controller.proxies.membership import split_proxy
 from eastgate.controller.proxies.progress import ReplicaReport
 from eastgate.controller.proxies.sites import Sites, proxies_of, sidecar_site
 from eastgate.controller.proxies.tracking import ProgressTracker, combine
-from eastgate.envoy.config.gateway_routes import AuthorizerService
+from eastgate.envoy.config.gateway_routes import AuthorizerAddress
 from eastgate.envoy.server import (
     Acked,
     AdsServer,
@@ -47,6 +48,7 @@ from eastgate.mesh.sites import ProxySite, identity_of
 __all__ = ["ProxyControl"]
 
 _LOG = logging.getLogger(__name__)
+_AT_ONCE: Final = 4  # proxies whose resources are computed without a pause
 
 
 class ProxyControl:
@@ -64,7 +66,7 @@ class ProxyControl:
         *,
         replica: str,
         session_key: str | None = None,
-        authorizer: AuthorizerService | None = None,
+        authorizer: AuthorizerAddress | None = None,
         site_of: Callable[..., ProxySite | None] = sidecar_site,
         limits: Limits | None = None,
         metrics: Metrics | None = None,
@@ -83,6 +85,7 @@ class ProxyControl:
         self._held: dict[str, str] = {}  # identities of nodes whose SVIDs were published
         self._following = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._renewing: asyncio.Task[None] | None = None
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> ProxyControl:
@@ -128,7 +131,18 @@ class ProxyControl:
             self.tracker.forget(gone)
             if sites:
                 await self._publish_secrets(sites)
+        if self._renewing is None or self._renewing.done():
+            self._renewing = self._spawn(self._renew())
         return touched
+
+    async def _renew(self) -> None:
+        """Have all proxies know the identities that there are, a few at a time: others have their turn in between."""
+        goes_on = True
+        while goes_on:
+            async with self._following:
+                with self.lock:
+                    goes_on = self.enforcement.renew(_AT_ONCE)
+            await asyncio.sleep(0)
 
     def report(self) -> ReplicaReport:
         """Return what this replica has applied, and what the proxies have made of it."""
@@ -154,10 +168,16 @@ class ProxyControl:
     async def _follow_connected(self) -> None:
         await self.follow()
 
-    def _spawn(self, work: Coroutine[None, None, None]) -> None:
+    def _spawn(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._finish)
+        return task
+
+    def _finish(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            _LOG.error("proxies may lack the last change", exc_info=error)
 
     def _reject(self, node: str, key: ResourceKey, rejection: ResourceRejection) -> None:
         with self.lock:

@@ -12,6 +12,7 @@ from typing import Final, TypeVar
 
 from eastgate.cluster import Change, Workload, World
 from eastgate.cluster.targets import GatewayNamed, PodsMatching
+from eastgate.controller.gateways.names import RESERVED_PORTS
 from eastgate.controller.proxies.membership import (
     BOUND,
     GATEWAY_CLASS,
@@ -75,7 +76,7 @@ def gateway_site(world: World, key: str) -> GatewaySite | None:
     gateway = world.gateways.get(key)
     if gateway is None or gateway.gateway_class != GATEWAY_CLASS:
         return None
-    ports = {port: port for port in sorted(ports_of_gateway(world, gateway))}
+    ports = {port: port for port in sorted(ports_of_gateway(world, gateway)) if port not in RESERVED_PORTS}
     return GatewaySite(GatewayNamed(gateway.namespace, gateway.name), _ANY_ADDRESS, ports, in_pod=True)
 
 

@@ -14,7 +14,7 @@ from cryptography import x509
 
 from eastgate.cluster import World
 from eastgate.controller.proxies.membership import PodIdentity
-from eastgate.envoy.server.authentication import AuthenticationError, Credentials
+from eastgate.envoy.server.authentication import AuthenticationError, ProxyCredentials
 from eastgate.identity import PeerError
 from eastgate.identity.peers import identity_of
 from eastgate.settings import Settings
@@ -29,11 +29,11 @@ class SvidProofs:
         self._world = world
         self._settings = settings
 
-    def may_prove(self, credentials: Credentials) -> bool:
+    def may_prove(self, credentials: ProxyCredentials) -> bool:
         """Return whether there is a certificate."""
         return bool(credentials.certificate)
 
-    async def prove(self, credentials: Credentials) -> PodIdentity:
+    async def prove(self, credentials: ProxyCredentials) -> PodIdentity:
         """Return the pod that has the address of the proxy, and the account of its SVID. Raises AuthenticationError."""
         try:
             identity = identity_of(x509.load_pem_x509_certificate(credentials.certificate))

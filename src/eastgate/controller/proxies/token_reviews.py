@@ -23,7 +23,7 @@ import msgspec
 
 from eastgate.cluster import World
 from eastgate.controller.proxies.membership import PodIdentity, find_pod
-from eastgate.envoy.server.authentication import AuthenticationError, Credentials, UnavailableError
+from eastgate.envoy.server.authentication import AuthenticationError, ProxyCredentials, UnavailableError
 from eastgate.kubernetes import ApiError, JsonObject, Resource, UnreachableError
 from eastgate.records import dataclass
 
@@ -69,11 +69,11 @@ class TokenReviews:
         self._answers: dict[bytes, _Answer] = {}
         self._asking = asyncio.Semaphore(_AT_ONCE)
 
-    def may_prove(self, credentials: Credentials) -> bool:
+    def may_prove(self, credentials: ProxyCredentials) -> bool:
         """Return whether a token says that it is a pod's, for this audience, and not over."""
         return self._claims(credentials) is not None
 
-    async def prove(self, credentials: Credentials) -> PodIdentity:
+    async def prove(self, credentials: ProxyCredentials) -> PodIdentity:
         """Return the pod of a token. Raises AuthenticationError."""
         claims = self._claims(credentials)
         if claims is None:
@@ -81,7 +81,7 @@ class TokenReviews:
         find_pod(self._world(), claims.pod)  # or there is no need to ask
         return await self._review(credentials.token, claims)
 
-    def _claims(self, credentials: Credentials) -> _Claims | None:
+    def _claims(self, credentials: ProxyCredentials) -> _Claims | None:
         claims = _read_claims(credentials.token)
         current = claims is not None and claims.exp > self._clock() and AUDIENCE in claims.audiences
         return claims if current else None

@@ -25,7 +25,7 @@ from eastgate.envoy.server.resources import ROUTE, XdsResource
 from eastgate.records import dataclass
 
 __all__ = [
-    "AuthorizerService",
+    "AuthorizerAddress",
     "ExternalHost",
     "Leg",
     "authorizer_resources",
@@ -59,7 +59,7 @@ class ExternalHost:
 
 
 @dataclass(frozen=True, slots=True)
-class AuthorizerService:
+class AuthorizerAddress:
     """The authorizer as a Service, with its ports: for decisions by gRPC, and for lists of tools by HTTP.
 
     `identity` is the SPIFFE ID that it must prove.
@@ -164,7 +164,7 @@ def authorizer_resources(grpc: str, http: str) -> Iterator[XdsResource]:
         yield cluster_resource(name, {"type": "STATIC", "load_assignment": assignment, **more})
 
 
-def authorizer_service_resources(service: AuthorizerService) -> Iterator[XdsResource]:
+def authorizer_service_resources(service: AuthorizerAddress) -> Iterator[XdsResource]:
     """Yield the clusters of an authorizer that is reached over TLS: both ends prove who they are by their SVIDs."""
     socket = filter_("tls", mutual_tls([service.identity]))
     keepalive = {"http2_protocol_options": {"connection_keepalive": {"interval": "10s", "timeout": "5s"}}}

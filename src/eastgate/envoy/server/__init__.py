@@ -6,7 +6,7 @@ from eastgate.envoy.server.authentication import (
     AuthenticatedProxy,
     AuthenticationError,
     Authenticator,
-    Credentials,
+    ProxyCredentials,
     UnavailableError,
 )
 from eastgate.envoy.server.events import Acked, Connected, Disconnected, ResourceRejected, ServerEvent, Settled
@@ -40,10 +40,10 @@ __all__ = [
     "AuthenticationError",
     "Authenticator",
     "Connected",
-    "Credentials",
     "Disconnected",
     "Limits",
     "Metrics",
+    "ProxyCredentials",
     "ProxyStatus",
     "ResourceKey",
     "ResourceRejected",

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from eastgate.records import dataclass
 
-__all__ = ["AuthenticatedProxy", "AuthenticationError", "Authenticator", "Credentials", "UnavailableError"]
+__all__ = ["AuthenticatedProxy", "AuthenticationError", "Authenticator", "ProxyCredentials", "UnavailableError"]
 
 
 class AuthenticationError(Exception):
@@ -24,7 +24,7 @@ class UnavailableError(AuthenticationError):
 
 
 @dataclass(frozen=True, slots=True)
-class Credentials:
+class ProxyCredentials:
     """What a proxy shows: a bearer token, or a certificate that was verified in the handshake, as PEM.
 
     `address` is where it calls from; empty for a socket in the file system.
@@ -49,11 +49,11 @@ class AuthenticatedProxy:
 class Authenticator(Protocol):
     """Decides which proxy it is that connects."""
 
-    def may_authenticate(self, credentials: Credentials) -> bool:
+    def may_authenticate(self, credentials: ProxyCredentials) -> bool:
         """Return whether these credentials may be those of any proxy: where not, nothing is read from it."""
         ...
 
-    async def authenticate(self, credentials: Credentials, node_id: str) -> AuthenticatedProxy:
+    async def authenticate(self, credentials: ProxyCredentials, node_id: str) -> AuthenticatedProxy:
         """Return which proxy shows these credentials and says to be `node_id`. Raises AuthenticationError."""
         ...
 

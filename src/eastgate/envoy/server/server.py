@@ -17,7 +17,7 @@ from eastgate.envoy.server.authentication import (
     AuthenticatedProxy,
     AuthenticationError,
     Authenticator,
-    Credentials,
+    ProxyCredentials,
     UnavailableError,
 )
 from eastgate.envoy.server.events import (
@@ -290,11 +290,11 @@ class AdsServer:
                 self.metrics.took(acknowledgement.type_url, time.monotonic() - changed_at)
 
 
-def _credentials(context: RpcContext) -> Credentials:
+def _credentials(context: RpcContext) -> ProxyCredentials:
     """Return what a client shows. gRPC hands over only certificates that it has verified."""
     certificates = context.auth_context().get("x509_pem_cert") or ()
     certificate = next(iter(certificates), b"")
-    return Credentials(_bearer_token(context), certificate, _address(context.peer()))
+    return ProxyCredentials(_bearer_token(context), certificate, _address(context.peer()))
 
 
 def _address(peer: str) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from hashlib import sha256
 from typing import Final
 
-from eastgate.envoy.server.authentication import AuthenticatedProxy, AuthenticationError, Credentials
+from eastgate.envoy.server.authentication import AuthenticatedProxy, AuthenticationError, ProxyCredentials
 
 __all__ = ["Tokens"]
 
@@ -48,11 +48,11 @@ class Tokens:
             for callback in tuple(self._on_revoke):
                 callback(node)
 
-    def may_authenticate(self, credentials: Credentials) -> bool:
+    def may_authenticate(self, credentials: ProxyCredentials) -> bool:
         """Return whether this is the token of any node."""
         return self.issued(credentials.token)
 
-    async def authenticate(self, credentials: Credentials, node_id: str) -> AuthenticatedProxy:
+    async def authenticate(self, credentials: ProxyCredentials, node_id: str) -> AuthenticatedProxy:
         """Return the proxy of a node whose token this is. Raises AuthenticationError."""
         if not self.accepts(node_id, credentials.token):
             raise AuthenticationError("not the token of this node")

@@ -1,0 +1,287 @@
+"""One replica with clients that play proxies."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from eastgate.controller.proxies.authentication import PodAuthenticator
+from eastgate.controller.proxies.control import ProxyControl
+from eastgate.controller.proxies.membership import PodIdentity
+from eastgate.controller.proxies.progress import MeshReport, ProgressState, merge
+from eastgate.controller.proxies.tracking import combine
+from eastgate.envoy.server import (
+    CLUSTER,
+    EXTENSION,
+    LISTENER,
+    SECRET,
+    AuthenticationError,
+    ProxyCredentials,
+    ProxyStatus,
+    ResourceStatus,
+)
+from eastgate.identity import EmbeddedCa
+from tests.controller.proxies.pods import (
+    Plain,
+    authority,
+    gateway,
+    gateway_deployment,
+    gateway_pod,
+    pod,
+    route,
+    service,
+)
+from tests.envoy.server.client import Client, run
+from tests.patience import PATIENCE
+
+_LABELS = {"eastgate.dev/proxy": "sidecar", "app": "pay"}
+_PAY = pod("pay", ip="10.0.0.1", ports=(80,), labels=_LABELS)
+_NAME = "AuthorizationPolicy.security.istio.io/shop/one"
+
+
+def _policy(caller: str) -> Plain:
+    return {
+        "apiVersion": "security.istio.io/v1",
+        "kind": "AuthorizationPolicy",
+        "metadata": {"name": "one", "namespace": "shop"},
+        "spec": {
+            "selector": {"matchLabels": {"app": "pay"}},
+            "rules": [{"from": [{"source": {"principals": [f"cluster.local/ns/shop/sa/{caller}"]}}]}],
+        },
+    }
+
+
+class _ByName:
+    """Takes for the token of a pod its name, and its account."""
+
+    def may_prove(self, credentials: ProxyCredentials) -> bool:
+        return bool(credentials.token)
+
+    async def prove(self, credentials: ProxyCredentials) -> PodIdentity:
+        name, _, account = credentials.token.partition(":")
+        if not name:
+            raise AuthenticationError("no")
+        return PodIdentity("shop", name, f"uid-{name}", account or "default")
+
+
+class Replica:
+    """A replica, on a socket."""
+
+    def __init__(self, *objects: Plain) -> None:
+        self.authority = authority(*objects)
+        self.ca = EmbeddedCa("cluster.local")
+        authenticator = PodAuthenticator(lambda: self.authority.world, [_ByName()])
+        self.control = ProxyControl(self.authority, authenticator, self.ca, replica="one", session_key="key")
+
+    async def apply(self, *put: Plain, remove: tuple[str, ...] = (), policies: dict[str, int] | None = None) -> None:
+        with self.control.lock:
+            self.authority.update(put, remove)
+        await self.control.follow({name: (generation, "u") for name, generation in (policies or {}).items()})
+
+    def merged(self) -> MeshReport:
+        return merge([self.control.report()])
+
+
+@asynccontextmanager
+async def _replica(*objects: Plain) -> AsyncIterator[tuple[Replica, str]]:
+    replica = Replica(*objects)
+    with tempfile.TemporaryDirectory(prefix="eg") as folder:
+        address = f"unix:{folder}/ads"
+        async with replica.control:
+            await replica.control.start([(address, None)])
+            yield replica, address
+
+
+class Proxy(Client):
+    """Plays a proxy that accepts what it is sent, or not."""
+
+    async def subscribe(self) -> None:
+        await self.say(CLUSTER)
+        await self.say(LISTENER)
+
+    async def serve(self, *, rejects: str = "") -> None:
+        """Answer for everything: reject the extensions with this in their names, and accept the rest."""
+        asked: set[tuple[str, str]] = set()
+        while True:
+            response = await self.hear(PATIENCE)
+            named = [resource.name for resource in response.resources]
+            bad = response.type_url == EXTENSION and rejects and any(rejects in name for name in named)
+            await self.reply(response, "no" if bad else None)
+            if response.type_url == LISTENER:
+                ports = {name.rpartition("/")[2] for name in named}
+                wanted = {(EXTENSION, f"{port}/connections") for port in ports if port.isdigit()}
+                wanted |= {(SECRET, "svid"), (SECRET, "trust")}
+                for type_url, name in sorted(wanted - asked):
+                    asked.add((type_url, name))
+                    await self.say(type_url, name)
+
+
+@asynccontextmanager
+async def _proxy(address: str, node: str, token: str, *, rejects: str = "") -> AsyncIterator[Proxy]:
+    proxy = Proxy(address, node, token)
+    await proxy.subscribe()
+    serving = asyncio.create_task(proxy.serve(rejects=rejects))
+    try:
+        yield proxy
+    finally:
+        serving.cancel()
+        await asyncio.gather(serving, return_exceptions=True)
+        await proxy.close()
+
+
+async def _until(holds: Any) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while not holds():
+            await asyncio.sleep(0.01)
+
+
+class TestProgress:
+    def test_a_policy_is_enforced_once_the_proxy_has_acknowledged_it(self) -> None:
+        async def test() -> None:
+            async with _replica(_PAY) as (replica, address):
+                await replica.apply(_policy("a"), policies={_NAME: 1})
+
+                def state(generation: int) -> ProgressState:
+                    return replica.merged().progress(_NAME, generation, "shop/pay", "u").state
+
+                assert state(1) is ProgressState.DISCONNECTED
+                proxy = Proxy(address, "shop/pay", "pay")
+                await proxy.subscribe()
+                await proxy.hear()
+                assert state(1) is ProgressState.WAITING
+                await proxy.close()
+                async with _proxy(address, "shop/pay", "pay"):
+                    await _until(lambda: state(1) is ProgressState.ENFORCED)
+                    await replica.apply(_policy("b"), policies={_NAME: 2})
+                    assert state(2) in (ProgressState.WAITING, ProgressState.ENFORCED)
+                    await _until(lambda: state(2) is ProgressState.ENFORCED)
+                    assert state(3) is ProgressState.NOT_APPLIED
+                await _until(lambda: state(2) is ProgressState.DISCONNECTED)
+
+        run(test())
+
+    def test_a_policy_elsewhere_does_not_unsettle_one_that_is_enforced(self) -> None:
+        async def test() -> None:
+            other = pod("cart", ip="10.0.0.2", ports=(80,), labels={**_LABELS, "app": "cart"})
+            async with _replica(_PAY, other) as (replica, address), _proxy(address, "shop/pay", "pay"):
+                await replica.apply(_policy("a"), policies={_NAME: 1})
+                await _until(lambda: replica.merged().progress(_NAME, 1, "shop/pay").enforced)
+                elsewhere = _policy("a")
+                elsewhere["metadata"]["name"] = "two"
+                elsewhere["spec"]["selector"]["matchLabels"]["app"] = "cart"
+                await replica.apply(elsewhere, policies={f"{_NAME[:-3]}two": 1})
+                assert replica.merged().progress(_NAME, 1, "shop/pay").enforced
+
+        run(test())
+
+
+class TestSites:
+    def test_the_stream_of_a_pod_ends_with_it(self) -> None:
+        async def test() -> None:
+            async with _replica(_PAY) as (replica, address), _proxy(address, "shop/pay", "pay") as proxy:
+                await _until(lambda: replica.control.server.is_settled("shop/pay"))
+                await replica.apply(remove=("Pod/shop/pay",))
+                assert (await proxy.code()).name == "UNAUTHENTICATED"
+                assert replica.control.report().proxies == {}
+                assert not replica.control.store.has_node("shop/pay")
+
+        run(test())
+
+    def test_a_proxy_that_connects_gets_its_resources_though_its_pod_has_no_label(self) -> None:
+        async def test() -> None:
+            plain = pod("pay", ip="10.0.0.1", ports=(80,), labels={"app": "pay"})
+            async with _replica(plain) as (replica, address):
+                assert replica.control.enforcement.nodes == ()
+                async with _proxy(address, "shop/pay", "pay"):
+                    await _until(lambda: "shop/pay" in replica.control.enforcement.nodes)
+                    await _until(lambda: replica.control.server.is_settled("shop/pay"))
+                    assert {name for _, name in _keys(replica, "shop/pay", SECRET)} == {"svid", "trust"}
+
+        run(test())
+
+    def test_a_label_that_is_taken_away_does_not_leave_a_running_proxy_behind(self) -> None:
+        async def test() -> None:
+            async with _replica(_PAY) as (replica, address), _proxy(address, "shop/pay", "pay"):
+                await _until(lambda: replica.control.server.is_settled("shop/pay"))
+                await replica.apply(pod("pay", ip="10.0.0.1", ports=(80,), labels={"app": "pay"}))
+                await replica.apply(_policy("a"), policies={_NAME: 1})
+                await _until(lambda: replica.merged().progress(_NAME, 1, "shop/pay").enforced)
+
+        run(test())
+
+    def test_secrets_follow_the_account_and_the_roots(self) -> None:
+        async def test() -> None:
+            async with _replica(_PAY) as (replica, _):
+                svid = replica.control.store.of_type("shop/pay", SECRET)["svid"]
+                trust = replica.control.store.of_type("shop/pay", SECRET)["trust"]
+                moved = pod("pay", ip="10.0.0.9", ports=(80,), labels=_LABELS, account="other")
+                await replica.apply(moved)
+                assert replica.control.store.of_type("shop/pay", SECRET)["svid"] != svid
+                replica.ca.prepare_root()
+                assert replica.control.store.of_type("shop/pay", SECRET)["trust"] != trust
+
+        run(test())
+
+
+def _keys(replica: Replica, node: str, type_url: str) -> set[tuple[str, str]]:
+    return {(type_url, name) for name in replica.control.store.of_type(node, type_url)}
+
+
+_GATEWAY = (
+    gateway(port=8080),
+    gateway_deployment(),
+    gateway_pod("gw-1"),
+    gateway_pod("gw-2"),
+    service("pay"),
+    route("r1", "pay"),
+    _PAY,
+)
+
+
+class TestGateways:
+    def test_its_pods_share_resources_and_what_one_rejects_is_closed_for_all(self) -> None:
+        async def test() -> None:
+            first, second = "gateway:shop/gw/gw-1", "gateway:shop/gw/gw-2"
+            async with (
+                _replica(*_GATEWAY) as (replica, address),
+                _proxy(address, first, "gw-1:gw"),
+                _proxy(address, second, "gw-2:gw", rejects="connections"),
+            ):
+                server = replica.control.server
+                await _until(lambda: ("gateway:shop/gw", 8080) in replica.control.enforcement.closed)
+                await _until(lambda: server.is_settled(first) and server.is_settled(second))
+                report = replica.control.report()
+                assert {report.proxies[name].node for name in (first, second)} == {"gateway:shop/gw"}
+                assert [closed.port for closed in report.proxies[first].closed] == [8080]
+                assert report.proxies[second].rejected
+                assert not report.proxies[first].rejected
+
+        run(test())
+
+    def test_it_counts_all_pods_that_should_be_there(self) -> None:
+        async def test() -> None:
+            async with _replica(*_GATEWAY) as (replica, _):
+                assert replica.merged().by_node["gateway:shop/gw"] == ("gateway:shop/gw/gw-1", "gateway:shop/gw/gw-2")
+
+        run(test())
+
+
+def test_of_several_proxies_the_one_that_is_least_far_counts() -> None:
+    def status(name: str, accepted: str | None, *, confirmed: bool = True) -> ProxyStatus:
+        resources = (ResourceStatus(LISTENER, "a", "2", accepted, None, confirmed),)
+        return ProxyStatus(name, None, settled=True, resources=resources)
+
+    ready, unsure, waiting = status("p", "2"), status("q", "2", confirmed=False), status("r", "1")
+    assert combine("n", []) is None
+    for statuses, accepted, confirmed in (
+        ([ready], "2", True),
+        ([ready, unsure], "2", False),
+        ([waiting, unsure, ready], "1", True),
+    ):
+        combined = combine("n", statuses)
+        assert combined is not None
+        (resource,) = combined.resources
+        assert (resource.accepted, resource.confirmed) == (accepted, confirmed)
