@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable
 from typing import Final
 
@@ -46,6 +47,8 @@ class Leader:
         self._gateways, self._natives, self._config_maps, self._invariants = self._changed
         self._reported = Nudge()
         self._report = MeshReport()
+        self._maps: dict[str, JsonObject] = {}  # what the ConfigMaps of namespaces were last seen to hold
+        self._maps_read_at = 0.0
         options = replica.options
         plane, files = options.injection.control_plane, options.injection.files
         setup = ProxySetup(pod_bootstrap(plane, files, address="0.0.0.0"), secret_sources(files))  # noqa: S104
@@ -60,6 +63,7 @@ class Leader:
         """Write until cancelled."""
         replica = self._replica
         stop = [replica.listen(self._on_changes), replica.control.server.listen(lambda _event: self._reported())]
+        self._maps.clear()
         _LOG.info("%s leads now", replica.options.replica)
         try:
             await run_together(*self._writers())
@@ -174,8 +178,16 @@ class Leader:
     async def _write_config_maps(self) -> None:
         replica = self._replica
         sites = replica.control.enforcement.sites
-        for namespace in sorted(namespaces_with_proxies(replica.world, sites)):
+        if time.monotonic() - self._maps_read_at > _LOOK_AGAIN:
+            self._maps.clear()  # somebody may have changed them
+            self._maps_read_at = time.monotonic()
+        namespaces = namespaces_with_proxies(replica.world, sites)
+        for gone in self._maps.keys() - namespaces:
+            del self._maps[gone]
+        for namespace in sorted(namespaces):
             wanted_map = trust_config_map(namespace, replica.tls.bundles)
+            if self._maps.get(namespace) == wanted_map["data"]:
+                continue
             try:
                 existing = await replica.connection.get(CONFIG_MAP_RESOURCE, "eastgate-ca", namespace)
             except ApiError as error:
@@ -184,6 +196,7 @@ class Leader:
                 existing = {}
             if existing.get("data") != wanted_map["data"]:
                 await replica.connection.apply(CONFIG_MAP_RESOURCE, wanted_map)
+            self._maps[namespace] = wanted_map["data"]
 
 
 def _name_of(obj: JsonObject) -> str:

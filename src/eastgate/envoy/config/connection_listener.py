@@ -107,7 +107,17 @@ class _Chains:
 
     def name_chains(self, decided: ByCaller[Node], leads_to: str) -> ByCaller[Node]:
         """Return the same decisions, with the names of filter chains as verdicts."""
-        return decided.map(lambda caller, node: self._node(node, caller, leads_to))
+        refusals: dict[int, Node] = {}  # what refuses everything names no chain of a caller, and many callers share it
+
+        def named(caller: CallerCell, node: Node) -> Node:
+            known = refusals.get(id(node))
+            if known is None:
+                known = self._node(node, caller, leads_to)
+                if not any(entry.end.allowed for entry in flatten(node)):
+                    refusals[id(node)] = known
+            return known
+
+        return decided.map(named)
 
     def _node(self, node: Node, caller: CallerCell, leads_to: str) -> Node:
         """Name the chain of each entry. Consecutive entries that allow are one: they lead to the same cluster.
