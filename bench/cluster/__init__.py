@@ -15,4 +15,4 @@ __all__ = ["run"]
 def run(*, quick: bool) -> Iterator[Section]:
     """Run both tables."""
     yield asyncio.run(Growth((100, 200) if quick else (1_000, 3_000, 10_000), changes=5 if quick else 11).run())
-    yield asyncio.run(Fleet(*(20, 100) if quick else (1_000, 10_000), changes=3 if quick else 5).run())
+    yield asyncio.run(Fleet(*(20, 100) if quick else (1_000, 1_000), changes=3 if quick else 5).run())

@@ -107,15 +107,14 @@ class _Chains:
 
     def name_chains(self, decided: ByCaller[Node], leads_to: str) -> ByCaller[Node]:
         """Return the same decisions, with the names of filter chains as verdicts."""
-        refusals: dict[int, Node] = {}  # what refuses everything names no chain of a caller, and many callers share it
+        refusals: dict[ProxyVerdict, Node] = {}  # most callers are refused for the same reason, by the same chain
 
         def named(caller: CallerCell, node: Node) -> Node:
-            known = refusals.get(id(node))
-            if known is None:
-                known = self._node(node, caller, leads_to)
-                if not any(entry.end.allowed for entry in flatten(node)):
-                    refusals[id(node)] = known
-            return known
+            if not isinstance(node, ProxyVerdict) or node.allowed:
+                return self._node(node, caller, leads_to)
+            if node not in refusals:
+                refusals[node] = self._node(node, caller, leads_to)
+            return refusals[node]
 
         return decided.map(named)
 
