@@ -7,12 +7,13 @@ import sys
 import time
 from statistics import median
 
+from tests.programs import ApiServer
+
 from bench.cluster.objects import GROUP, App, apps, objects_of_app, pod_status, policy
 from bench.cluster.proxies import SimulatedProxies
 from bench.cluster.requests import Channels, fill
 from bench.cluster.running import StatusWatch, change_policy, running_server, started
 from bench.report import Section
-from tests.programs import ApiServer
 
 __all__ = ["Fleet"]
 
@@ -25,8 +26,8 @@ _COLUMNS = (
 _MEASURED = (
     "Simulated proxies of one replica: each a stream over a TLS connection of its own, with the token of its pod, that "
     "asks for all resources and acknowledges what it is sent; they run in one process, so that part of each time is "
-    "theirs. settled: from the first connection until the last proxy has acknowledged its secrets and a policy. CPU: of "
-    "the controller. policy: one that selects all their pods is changed, until the last proxy has acknowledged it; "
+    "theirs. settled: from the first connection until the last proxy has acknowledged its secrets and a policy. CPU: "
+    "of the controller. policy: one that selects all their pods is changed, until the last proxy has acknowledged it; "
     "status: until its status says Programmed. pod: another pod with a sidecar gets its address, which all must know "
     "to speak mTLS to it, until the last has acknowledged that."
 )

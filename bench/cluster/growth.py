@@ -8,12 +8,13 @@ import sys
 import time
 from statistics import median
 
+from tests.programs import ApiServer
+
 from bench.cluster.objects import PODS, App, apps, policy
 from bench.cluster.proxies import SimulatedProxies
 from bench.cluster.requests import Channels, fill
 from bench.cluster.running import RunningReplica, StatusWatch, change_policy, list_everything, running_server, started
 from bench.report import Section
-from tests.programs import ApiServer
 
 __all__ = ["Growth"]
 

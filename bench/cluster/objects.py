@@ -96,7 +96,7 @@ def pod_status(address: str) -> Object:
 
 def policy(app: App, also: str = "anybody") -> Object:
     """Return the policy of an application: three others of its namespace, and the account `also`, may call it."""
-    draw = random.Random(app.number)  # noqa: S311 - no secret
+    draw = random.Random(app.number)
     callers = [f"{app.namespace}/app-{number}" for number in sorted(draw.sample(range(APPS), 3))]
     return {
         "apiVersion": f"{GROUP}/v1alpha2",

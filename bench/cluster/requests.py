@@ -11,8 +11,9 @@ from types import TracebackType
 from typing import Any
 from urllib.parse import urlsplit
 
-from bench.cluster.objects import App, namespaces, nodes, objects_of_app, pod_status
 from tests.programs import ApiServer
+
+from bench.cluster.objects import App, namespaces, nodes, objects_of_app, pod_status
 
 __all__ = ["Channel", "Channels", "fill"]
 

@@ -13,10 +13,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from bench.cluster.objects import GROUP
-from bench.cluster.requests import Channel, Channels
 from tests.controller.replicas import Replicas
 from tests.programs import ApiServer
+
+from bench.cluster.objects import GROUP
+from bench.cluster.requests import Channel, Channels
 
 __all__ = ["RunningReplica", "StatusWatch", "change_policy", "list_everything", "running_server", "started"]
 

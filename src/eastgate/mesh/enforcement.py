@@ -208,9 +208,7 @@ class Enforcement:
                 self._captured_resources(site)
                 changes[families] = difference(before[families], self._captured[families])
         return {
-            node: change
-            for node, site in served.items()
-            if site.captured and (change := changes.get(_families(site)))
+            node: change for node, site in served.items() if site.captured and (change := changes.get(_families(site)))
         }
 
     def serve(self, node: str) -> None:
