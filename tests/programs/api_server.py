@@ -259,13 +259,17 @@ class ApiServer(Processes):
 
 
 class ControllerManager(Processes):
-    """The controllers of Kubernetes beside an API server: Deployments, EndpointSlices, accounts, garbage."""
+    """The controllers of Kubernetes beside an API server: Deployments, EndpointSlices, accounts, garbage.
+
+    `options` are further flags of kube-controller-manager.
+    """
 
     is_bound = True
 
-    def __init__(self, server: ApiServer) -> None:
+    def __init__(self, server: ApiServer, options: Sequence[str] = ()) -> None:
         super().__init__(server.folder)
         self.server = server
+        self._options = options
         self._program = find("kube-controller-manager")
 
     def start(self) -> None:
@@ -276,6 +280,7 @@ class ControllerManager(Processes):
                 *("--secure-port=0", "--use-service-account-credentials=false", "--profiling=false"),
                 *(f"--service-account-private-key-file={self.server.accounts_key}",),
                 *(f"--root-ca-file={self.server.certificate}", "--endpointslice-updates-batch-period=0"),
+                *self._options,
             ]
         )
         account = "/api/v1/namespaces/default/serviceaccounts/default"
