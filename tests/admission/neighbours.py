@@ -39,7 +39,7 @@ def service(name: str, labels: dict[str, str]) -> Manifest:
 def policy(draw: st.DrawFn, name: str) -> Manifest:
     action = draw(st.sampled_from(["ALLOW", "ALLOW", "DENY"]))
     application = draw(st.integers(0, 4)) == 0
-    spec: dict[str, Any] = {
+    spec: Manifest = {
         "targetRefs": draw(st.lists(st.sampled_from(TARGETS), min_size=1, max_size=3, unique_by=str)),
         "action": action,
         "rules": draw(st.lists(st.sampled_from(RULES), min_size=action == "DENY", max_size=2)),

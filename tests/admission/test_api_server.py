@@ -304,5 +304,21 @@ def test_the_ca_bundle_is_put_back(server: ApiServer, webhooks: RunningWebhooks)
         server.kubectl("replace", "-f", "-", stdin=json.dumps(foreign))
     assert asyncio.run(write()) == len(resources)
     assert asyncio.run(write()) == 0
+
+    async def keep() -> None:
+        """Somebody changes it while the keeper waits, and the keeper is told to look."""
+        async with connect(server.kubeconfig) as connection:
+            keeper = CaBundleKeeper(connection, lambda: webhooks.certificates)
+            running = asyncio.create_task(keeper.run(seconds=600))
+            try:
+                changed = with_ca_bundle(server.get(*resources[0]), EmbeddedCa("td").bundles.pem("td"))
+                await asyncio.to_thread(server.kubectl, "replace", "-f", "-", stdin=json.dumps(changed))
+                while with_ca_bundle(await asyncio.to_thread(server.get, *resources[0]), webhooks.certificates):
+                    keeper.look()
+                    await asyncio.sleep(0.2)
+            finally:
+                running.cancel()
+
+    asyncio.run(asyncio.wait_for(keep(), _WAIT_SECONDS))
     wait_until(lambda: post(server, broken("canary"), dry=True)[0] == 422)
     wait_until(lambda: server.request("GET", path_of(OLD))[0] == 200)

@@ -235,3 +235,11 @@ def test_dry_run_and_user_are_known() -> None:
     review["request"] |= {"dryRun": True, "userInfo": {"username": "ana"}}
     change: RequestedChange = change_of(review)[1]
     assert (change.dry_run, change.user) == (True, "ana")
+
+
+def test_the_largest_policies_are_judged_quickly_enough() -> None:
+    """What would take minutes is not done: looking for each account among none, and advice of this size."""
+    accounts = [{"authorizationSource": {"serviceAccounts": [f"n{i}/a{j}" for j in range(100)]}} for i in range(256)]
+    assert judged(admission_review(policy(rules(accounts)))) == AdmissionJudgement()
+    broken = judged(admission_review(policy(rules([{"x": number} for number in range(3000)]))))
+    assert len(broken.refusals) == 64

@@ -88,9 +88,8 @@ def mutating_configuration(webhook: Webhook) -> dict[str, Any]:
 
 def _kinds() -> tuple[list[_Kind], list[_Kind]]:
     """Return the kinds of policies that only Eastgate defines, and the others that it reads, in all versions."""
-    ours = {(each.group, each.kind) for each in served()}
+    mine = [(each.group, version.name, each.kind) for each in served() for version in each.versions]
     kinds = [(kind.group, kind.version, kind.kind) for kind in dialects.registered().kinds]
-    mine = [kind for kind in kinds if (kind[0], kind[2]) in ours]
     return mine, [kind for kind in kinds if kind not in mine]
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from eastgate import dialects
@@ -22,11 +23,17 @@ from eastgate.diagnostics import Diagnostic, Severity
 from eastgate.dialects.linting import Finding
 from eastgate.manifests import read_text
 from eastgate.records import dataclass
-from eastgate.reports.lint import lint
+from eastgate.reports.lint.context import CheckContext
+from eastgate.reports.lint.hooks import own_checks
+from eastgate.reports.lint.rules import find_impossible_rules
+from eastgate.reports.lint.suppression import drop_suppressed
 from eastgate.settings import Settings
 from eastgate.unread import Handling
 
 __all__ = ["judge_object"]
+
+_MOST_ERRORS = 64  # of one object; whoever has corrected these hears of the next
+_LONGEST_LINTED = 128 * 1024  # advice is not worth a timeout
 
 # Findings about what else there is, which one object by itself does not know
 _OF_THE_REST = frozenset(
@@ -129,7 +136,16 @@ def _read(manifest: Mapping[str, Any], settings: Settings, namespace: str | None
         return tuple(_Remark(each, field_at(roots[0], each.span) if roots else None) for each in about)
 
     if manifests.reporter.errors:
-        return _Examination(remarks(manifests.reporter.errors))
-    findings = lint(Authority(manifests, unread=Handling.IGNORE), manifests)
+        return _Examination(remarks(manifests.reporter.errors[:_MOST_ERRORS]))
+    findings = _lint(manifests) if len(text) <= _LONGEST_LINTED else []
     telling = [each for each in findings if each.severity is not Severity.INFO and each.code.id not in _OF_THE_REST]
-    return _Examination((), remarks(telling))
+    return _Examination((), remarks(telling[:_MOST_ERRORS]))
+
+
+def _lint(manifests: Manifests) -> list[Finding]:
+    """Run the checks that need nothing but the object. The others would look for each of its names in vain."""
+    context = CheckContext(Authority(manifests, unread=Handling.IGNORE))
+    warnings = (Finding.of(warning, context.subjects_at(warning.span)) for warning in manifests.reporter)
+    own = (finding for check in own_checks() for finding in check(context))
+    findings = drop_suppressed(chain(warnings, find_impossible_rules(context), own), context)
+    return sorted(dict.fromkeys(findings), key=lambda finding: finding.sort_key)

@@ -46,6 +46,12 @@ def _key(_context: click.Context, _option: click.Parameter, value: str | None) -
     "--sources", metavar="FOLDER", help="A folder with token.json and trust.json, which are printed with -o all."
 )
 @click.option("--admin", metavar="SOCKET", help="A socket for Envoy's admin interface; by default there is none.")
+@click.option(
+    "--address",
+    default="0.0.0.0",  # noqa: S104 - kubelets ask from outside
+    show_default=True,
+    help="Where kubelets ask at port 15021 whether it is ready.",
+)
 @click.option("-o", "--output", type=click.Choice(["yaml", "json", "all"]), default="yaml", show_default=True)
 def bootstrap(
     node: str,
@@ -56,6 +62,7 @@ def bootstrap(
     ca: str | None,
     sources: str | None,
     admin: str | None,
+    address: str,
     output: str,
 ) -> None:
     """Print the bootstrap of an Envoy that gets everything else from the control plane in the cluster."""
@@ -69,7 +76,7 @@ def bootstrap(
         control_plane_of(control_plane, server_name),
         files,
         node=node if gateway is None else f"gateway:{gateway}/{pod}",
-        address="127.0.0.1",
+        address=address,
     )
     if output == "all":
         emit_json({"bootstrap.json": plain, **secret_sources(files)})

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from copy import deepcopy
-from typing import Any
+from types import MappingProxyType
+from typing import Final
 
 from eastgate.admission.changes import (
     AdmissionJudgement,
@@ -14,10 +15,12 @@ from eastgate.admission.changes import (
     RequestedChange,
 )
 from eastgate.admission.semantic import Judge, ObjectChange
-from eastgate.cluster import World
 from eastgate.injection import InjectionOptions, InjectionRefused, inject, is_wanted, json_patch, warnings_of
+from eastgate.injection.names import INJECTION
 
 __all__ = ["judge_change", "mutate_pod"]
+
+_ASKED: Final[Mapping[str, str]] = MappingProxyType({INJECTION: "enabled"})
 
 
 async def judge_change(judge: Judge, change: RequestedChange) -> AdmissionJudgement:
@@ -30,22 +33,18 @@ async def judge_change(judge: Judge, change: RequestedChange) -> AdmissionJudgem
     return AdmissionJudgement(tuple(AdmissionRefusal(text) for text in judged.refusals), judged.warnings)
 
 
-async def mutate_pod(world: Callable[[], World], options: InjectionOptions, change: RequestedChange) -> Mutation:
-    """Give a new pod its sidecar, where its namespace or the pod itself asks for one."""
-    pod = change.new
-    if pod is None or change.kind != "Pod" or change.operation is not ChangeOperation.CREATE:
+async def mutate_pod(options: InjectionOptions, change: RequestedChange) -> Mutation:
+    """Give a new pod its sidecar, unless it says itself that it wants none.
+
+    The API server asks only where the namespace or the pod wants one. What this replica knows of the namespace may be
+    older, and would leave a pod without.
+    """
+    if change.new is None or change.kind != "Pod" or change.operation is not ChangeOperation.CREATE:
         return Mutation()
-    namespace = world().namespaces.get(change.namespace or "")
-    if not is_wanted(_plain(pod), namespace.labels if namespace is not None else {}):
-        return Mutation()
+    pod = deepcopy(dict(change.new))
     try:
-        injected = inject(_plain(pod), options)
+        injected = inject(pod, options) if is_wanted(pod, _ASKED) else None
+        warnings = AdmissionJudgement(warnings=warnings_of(pod))
     except InjectionRefused as error:
         return Mutation(judgement=AdmissionJudgement((AdmissionRefusal(str(error)),)))
-    warnings = AdmissionJudgement(warnings=tuple(warnings_of(_plain(pod))))
-    patch = json_patch(_plain(pod), injected) if injected is not None else []
-    return Mutation(tuple(patch), warnings)
-
-
-def _plain(pod: Mapping[str, Any]) -> dict[str, Any]:
-    return deepcopy(dict(pod))
+    return Mutation(tuple(json_patch(pod, injected)) if injected is not None else (), warnings)

@@ -37,7 +37,7 @@ async def run_controller(
         )
         health.election = election
         leader = Leader(replica)
-        work = asyncio.create_task(run_together(replica.follow(), election.run(leader.run)))
+        work = asyncio.create_task(run_together(replica.follow(), replica.keep_ca(), election.run(leader.run)))
         stop = asyncio.create_task(stopping.wait())
         if on_ready is not None:
             on_ready.set()

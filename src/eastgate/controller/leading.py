@@ -48,7 +48,7 @@ class Leader:
         self._report = MeshReport()
         options = replica.options
         plane, files = options.injection.control_plane, options.injection.files
-        setup = ProxySetup(pod_bootstrap(plane, files, address="127.0.0.1"), secret_sources(files))
+        setup = ProxySetup(pod_bootstrap(plane, files, address="0.0.0.0"), secret_sources(files))  # noqa: S104
         defaults = GatewayParameters(image=options.injection.proxy_image)
         self._reconciler = GatewayReconciler(replica.connection, setup, defaults)
         self._native_writer = NativeWriter(replica.connection)

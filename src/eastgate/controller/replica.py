@@ -5,6 +5,7 @@ What it would write is left to the one that leads (`leading`).
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
@@ -33,7 +34,7 @@ from eastgate.controller.status.keeping import PolicyStatuses, keeps_status
 from eastgate.envoy.config.gateway_routes import AuthorizerAddress
 from eastgate.envoy.plan.decisions import policy_name
 from eastgate.ir import ExternalAuthorizer, PolicyRef
-from eastgate.kubernetes import Connection, JsonObject, Resource
+from eastgate.kubernetes import ApiError, Connection, JsonObject, Resource, UnreachableError
 from eastgate.mesh.authorizing import MeshAuthorizer
 from eastgate.mesh.endpoints import TlsEndpoint
 from eastgate.mesh.gateways import gateway_identity
@@ -49,6 +50,7 @@ __all__ = ["Replica"]
 _LOG = logging.getLogger(__name__)
 _CLASSES: Final = WatchedKind(GATEWAY_GROUP, "GatewayClass")
 _ALSO: Final = (_CLASSES, *(WatchedKind(GROUP, kind, (VERSION,)) for kind in INVARIANTS))
+_REFRESH: Final = 30.0  # seconds
 _OF_GATEWAYS: Final = frozenset({"GatewayClass", "Gateway", *ROUTE_KINDS})
 
 
@@ -158,7 +160,7 @@ class Replica:
         webhooks = Webhooks(
             self.settings,
             judge=partial(judge_change, self.judge),
-            mutate=partial(mutate_pod, lambda: self.world, options.injection),
+            mutate=partial(mutate_pod, options.injection),
         )
         names = names_of_service(options.namespace, SERVICE, self.settings.cluster_domain)
         certificate = await enter(WebhookCertificate(self.ca.source, self.identity, (*names, "localhost")))
@@ -185,6 +187,15 @@ class Replica:
         """Apply what happens in the cluster, for as long as it is not cancelled."""
         async for changes in self.source.batches():
             await self.apply(changes)
+
+    async def keep_ca(self) -> None:
+        """Sign and trust as the Secret of the CA says, which the leader replaces in time."""
+        while True:
+            await asyncio.sleep(_REFRESH)
+            try:
+                await self.ca.refresh()
+            except (ApiError, UnreachableError) as error:
+                _log_trouble("the CA", error)
 
     async def apply(self, changes: ClusterChanges) -> None:
         """Apply one batch: to the authority, to what proxies enforce, and to what is known of statuses."""

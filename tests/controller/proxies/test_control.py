@@ -143,7 +143,10 @@ class TestProgress:
         async def test() -> None:
             async with _replica(_PAY) as (replica, address):
                 await replica.apply(_policy("a"), policies={_NAME: 1})
-                state = lambda generation: replica.merged().progress(_NAME, generation, "shop/pay", "u").state  # noqa: E731
+
+                def state(generation: int) -> ProgressState:
+                    return replica.merged().progress(_NAME, generation, "shop/pay", "u").state
+
                 assert state(1) is ProgressState.DISCONNECTED
                 proxy = Proxy(address, "shop/pay", "pay")
                 await proxy.subscribe()

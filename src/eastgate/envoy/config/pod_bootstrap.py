@@ -67,12 +67,12 @@ def pod_bootstrap(
 ) -> Plain:
     """Return the bootstrap of a proxy in a pod. Until the control plane has answered, it serves nothing at all.
 
-    `node`: None where the command line names it. `address`: the pod's, where there are probes to answer.
+    `node`: None where the command line names it. `address`: the pod's, to tell kubelets whether it is ready.
     """
     plain = assemble(node, _control_plane(plane, files), admin=files.admin, patient=True)
     if address is not None:
         of_pod = tuple(probes)
-        plain["static_resources"]["listeners"] = [probe_listener(of_pod)]
+        plain["static_resources"]["listeners"] = [probe_listener(of_pod, address)]
         plain["static_resources"]["clusters"] += probe_clusters(of_pod, address)
     return plain
 

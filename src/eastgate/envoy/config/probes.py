@@ -44,8 +44,8 @@ class AppProbe:
     timeout: int = 1
 
 
-def probe_listener(probes: Iterable[AppProbe]) -> Plain:
-    """Return the listener that answers kubelets."""
+def probe_listener(probes: Iterable[AppProbe], address: str) -> Plain:
+    """Return the listener that answers kubelets, at the address of the pod."""
     filters = [_answer(READY_PATH), *(_answer(probe.path, probe) for probe in probes)]
     nothing = {"name": "nothing", "domains": ["*"], "routes": [_not_found()]}
     manager = typed(
@@ -59,7 +59,7 @@ def probe_listener(probes: Iterable[AppProbe]) -> Plain:
     )
     return {
         "name": "probes",
-        "address": {"socket_address": {"address": "::", "port_value": PROBE_PORT, "ipv4_compat": True}},
+        "address": {"socket_address": {"address": address, "port_value": PROBE_PORT}},
         "filter_chains": [{"name": "probes", "filters": [filter_("http", manager)]}],
     }
 
