@@ -32,6 +32,7 @@ REPLICAS = {"eastgate-a": "198.18.255.11", "eastgate-b": "198.18.255.12"}
 ADDRESSES = {"cart": "198.18.0.10", "web": "198.18.0.20", "stranger": "198.18.0.30", "gateway": "198.18.0.40"}
 CONTROL_PLANE, CART, GATEWAY = "10.96.200.1", "10.96.200.2", "10.96.200.3"  # addresses of Services
 PORT = 8080
+GATEWAY_GROUP = "gateway.networking.k8s.io"
 GROUP = "gateway.networking.x-k8s.io"
 _PORTS = {"xds": 15010, "authorizer": 15011, "tools": 15012, "webhooks": 443, "http": 8080}
 _TARGETS = {443: 9443}
@@ -114,7 +115,7 @@ class WholeCluster:
             named(
                 "GatewayClass",
                 "eastgate",
-                api="gateway.networking.k8s.io/v1",
+                api=f"{GATEWAY_GROUP}/v1",
                 spec={"controllerName": "eastgate.dev/gateway-controller"},
             ),
             *webhook_configurations(_WEBHOOK),
@@ -133,6 +134,17 @@ class WholeCluster:
         return all(
             "caBundle" in webhook["clientConfig"] for _, each in configurations for webhook in each.get("webhooks", ())
         )
+
+    def restart_replica(self, name: str) -> None:
+        """Restart a replica as a rolling update does: nobody is led there any more, it ends, and comes back."""
+        self.balance(*(other for other in REPLICAS if other != name))
+        self.replicas.lose(name, is_asked=True)
+        self.bring_back(name)
+
+    def bring_back(self, name: str) -> None:
+        """Start a replica that is gone, and lead callers to all of them once it is ready."""
+        self.replicas.start_all(name)
+        self.balance(*REPLICAS)
 
     def balance(self, *names: str) -> None:
         """Lead what calls the Service of the controller to these replicas."""
@@ -156,6 +168,27 @@ class WholeCluster:
         for name in ("cart", "web", "stranger"):
             until(lambda name=name: self.is_pod_ready(name), self.logs)  # type: ignore[misc]
 
+    def open_gateway(self) -> None:
+        """Have a Gateway of our class, run the pod that is made for it, and lead its Service there. Does it once."""
+        if "gateway" in self.pods:
+            return
+        listener = {"name": "http", "port": 80, "protocol": "HTTP", "allowedRoutes": {"namespaces": {"from": "All"}}}
+        spec: Plain = {"gatewayClassName": "eastgate", "listeners": [listener]}
+        spec["addresses"] = [{"type": "IPAddress", "value": GATEWAY}]
+        parameters = {"group": "", "kind": "ConfigMap", "name": "parameters"}
+        spec["infrastructure"] = {"parametersRef": parameters}
+        self.kubectl_apply(
+            named("Namespace", EDGE),
+            named("ConfigMap", "parameters", EDGE, data={"replicas": "1", "serviceType": "ClusterIP"}),
+            named("Gateway", "entry", EDGE, f"{GATEWAY_GROUP}/v1", spec=spec),
+        )
+        pods = f"/api/v1/namespaces/{EDGE}/pods"
+        until(lambda: self.api.request("GET", pods)[1]["items"], self.logs)
+        [pod] = self.api.request("GET", pods)[1]["items"]
+        self.start_pod(EDGE, pod["metadata"]["name"], "gateway").start("envoy")
+        self.network.balance_service(GATEWAY, 80, [f"{ADDRESSES['gateway']}:80"])
+        until(lambda: self.is_pod_ready("gateway"), self.logs)
+
     def start_pod(self, namespace: str, name: str, role: str) -> PodSandbox:
         """Do for a pod what a scheduler and a kubelet do before they start its containers."""
         address = ADDRESSES[role]
@@ -170,6 +203,12 @@ class WholeCluster:
         sandbox = PodSandbox(pod, self.network.add_pod(role, address), self.folder / role, contents, _HOSTS)
         self.pods[role] = sandbox
         return sandbox
+
+    def restart_proxy(self, role: str) -> None:
+        """Restart the sidecar of a pod, and wait until it is ready."""
+        self.pods[role].stop_program("eastgate-proxy")
+        self.pods[role].start("eastgate-proxy")
+        until(lambda: self.is_pod_ready(role), self.logs)
 
     def is_pod_ready(self, role: str) -> bool:
         """Ask the proxy of a pod, as a kubelet does, whether it is ready."""
@@ -199,6 +238,23 @@ class WholeCluster:
             return "closed"
         finally:
             connection.close()
+
+    @contextmanager
+    def load(self, caller: str | None, *target: str) -> Iterator[None]:
+        """Call all the time, as an application or from outside; every request must be answered with 200."""
+        command = [sys.executable, str(Path(__file__).parent / "load.py"), *target]
+        if caller is not None:
+            command = self.as_application(caller, command)
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        try:
+            yield
+            output, _ = process.communicate("end\n", timeout=PATIENCE)
+        finally:
+            process.kill()
+            process.wait()
+        answers = json.loads(output)
+        print(f"{caller or 'outside'} to {target[0]}: {answers}")
+        assert list(answers) == ["200"], f"{answers}\n{self.logs()}"
 
     # Status
 

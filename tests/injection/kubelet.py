@@ -39,7 +39,7 @@ class PodSandbox:
         self.folder = folder
         self._files = files
         self._hosts = hosts or {"eastgate.eastgate-system.svc": NODE}
-        self._running: list[subprocess.Popen[bytes]] = []
+        self._running: dict[str, subprocess.Popen[bytes]] = {}
         folder.mkdir(parents=True)
         for sysctl in pod["spec"].get("securityContext", {}).get("sysctls", ()):
             namespace.run("sh", "-c", f"echo {sysctl['value']} >/proc/sys/{sysctl['name'].replace('.', '/')}")
@@ -133,8 +133,14 @@ class PodSandbox:
     def start_program(self, name: str, command: list[str]) -> subprocess.Popen[bytes]:
         """Start a program in the background, with a log."""
         with (self.folder / f"{name}.log").open("ab") as log:
-            self._running.append(subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT))
-        return self._running[-1]
+            self._running[name] = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
+        return self._running[name]
+
+    def stop_program(self, name: str) -> None:
+        """Kill a program."""
+        process = self._running.pop(name)
+        process.kill()
+        process.wait()
 
     def records(self) -> list[Plain]:
         """Return what the proxy has logged of connections and requests."""
@@ -142,9 +148,8 @@ class PodSandbox:
         return [json.loads(line) for line in lines if line.startswith("{")]
 
     def stop(self) -> None:
-        for process in self._running:
-            process.kill()
-            process.wait()
+        for name in list(self._running):
+            self.stop_program(name)
 
 
 def _expanded(word: str, env: dict[str, str]) -> str:
