@@ -1,4 +1,4 @@
-"""Calls `HOST PORT [NAME=VALUE...]` over and over until standard input ends, then prints what the answers were, as JSON.
+"""Calls `HOST PORT [NAME=VALUE...]` over and over until standard input ends, then prints all answers as JSON.
 
 Every second request is on a connection of its own, the others are on one that stays open as long as it can.
 """

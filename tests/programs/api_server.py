@@ -92,6 +92,7 @@ class ApiServer(Processes):
         """Send one request as an administrator, or as whose `token` it is; return the status and the answer."""
         kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
         headers = {"Authorization": f"Bearer {token or self.token}", "Content-Type": kind}
+        is_new = self._connection is None
         if self._connection is None:
             trusted = ssl.create_default_context(cafile=str(self.certificate))
             address = urlsplit(self.url).netloc
@@ -102,6 +103,11 @@ class ApiServer(Processes):
             content = answer.read()
             is_json = answer.getheader("Content-Type", "").startswith("application/json")
             return answer.status, json.loads(content) if is_json else content.decode()
+        except http.client.RemoteDisconnected:
+            self._hang_up()
+            if is_new:
+                raise
+            return self.request(method, path, body, token=token)  # the connection was idle for too long
         except (OSError, http.client.HTTPException):
             self._hang_up()
             raise
