@@ -288,7 +288,12 @@ def test_whatever_is_stored_has_a_form_and_comes_back(written: Manifest, data: s
 
 
 def test_every_policy_of_the_tree_comes_back() -> None:
-    chosen = [sample.manifest for sample in samples() if is_convertible(sample.manifest)]
+    storable = {"apiVersion", "kind", "metadata", "spec", "status"}  # others are refused
+    chosen = [
+        sample.manifest
+        for sample in samples()
+        if is_convertible(sample.manifest) and sample.manifest.keys() <= storable
+    ]
     assert len(chosen) > 200
     for manifest in chosen:
         there = convert_object(manifest, other(manifest["apiVersion"]))

@@ -75,7 +75,7 @@ def controller(
     log_format: str,
     verbose: bool,
 ) -> None:
-    """Watch a cluster, decide, enforce, and say in status what is in force."""
+    """Run in a cluster: watch, decide, enforce, and say in status what is in force."""
     from dataclasses import replace
 
     from eastgate.controller.election import ElectionTimes
