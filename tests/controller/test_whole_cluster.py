@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.controller.whole_cluster import (
+    AGENTIC_GROUP,
     CART,
     EDGE,
     GATEWAY,
@@ -21,6 +24,7 @@ from tests.controller.whole_cluster import (
     Plain,
     WholeCluster,
     named,
+    pod_of,
     run_whole_cluster,
     until,
 )
@@ -82,6 +86,8 @@ def test_a_policy_that_kubectl_creates_is_enforced_and_programmed(cluster: Whole
     until(lambda: cluster.call("stranger") == "200")
     assert cluster.call("web") == "closed"
     assert cluster.is_condition(POLICY, "cart")
+    older = cluster.api.get(f"authorizationpolicies.v1alpha1.{GROUP}", "-n", SHOP)["items"]  # through the webhook
+    assert [(each["apiVersion"], each["metadata"]["name"]) for each in older] == [(f"{GROUP}/v1alpha1", "cart")]
 
 
 def test_kubectl_is_told_what_is_wrong_what_opens_and_what_breaks_an_invariant(cluster: WholeCluster) -> None:
@@ -113,6 +119,9 @@ def test_a_gateway_and_its_route_work_and_ask_the_authorizer(cluster: WholeClust
     [listener] = cluster.api.get("gateway", "entry", "-n", EDGE)["status"]["listeners"]
     assert {each["type"]: each["status"] for each in listener["conditions"]}["Programmed"] == "True"
     assert listener["attachedRoutes"] == 1
+    made = cluster.api.get("deployment,service,serviceaccount", "-n", EDGE, "-l", "eastgate.dev/gateway=entry")["items"]
+    assert {each["kind"] for each in made} == {"Deployment", "Service", "ServiceAccount"}
+    assert {owner["kind"] for each in made for owner in each["metadata"]["ownerReferences"]} == {"Gateway"}
     cluster.kubectl_apply(policy("cart", "web"))
     report(cluster, "closed to the gateway", "cart", lambda: call_gateway(cluster) != "200")
     cluster.kubectl_apply(policy("cart", "web", "edge/entry"))
@@ -121,6 +130,44 @@ def test_a_gateway_and_its_route_work_and_ask_the_authorizer(cluster: WholeClust
     until(lambda: call_gateway(cluster) == "401", cluster.logs)
     until(lambda: call_gateway(cluster, KEY) == "200", cluster.logs)
     assert call_gateway(cluster, KEY | {"authorization": "APIKEY wrong"}) == "401"
+
+
+def test_agents_call_the_tools_of_their_policy_through_the_gateway(cluster: WholeCluster) -> None:
+    cluster.open_gateway()
+    api, name = f"{AGENTIC_GROUP}/v0alpha0", "tools"
+    rule = {"backendRefs": [{"group": AGENTIC_GROUP, "kind": "XBackend", "name": name}]}
+    spec = {"parentRefs": [{"name": "entry", "namespace": EDGE}], "hostnames": ["tools.example"], "rules": [rule]}
+    source = {"type": "ServiceAccount", "serviceAccount": {"name": "web"}}
+    allowed = {"name": "web", "source": source, "authorization": {"type": "InlineTools", "tools": ["echo"]}}
+    target = {"group": AGENTIC_GROUP, "kind": "XBackend", "name": name}
+    cluster.kubectl_apply(
+        named("XBackend", name, SHOP, api, spec={"mcp": {"serviceName": "cart", "port": 80, "path": "/mcp"}}),
+        named("HTTPRoute", name, SHOP, f"{GATEWAY_GROUP}/v1", spec=spec),
+        named("XAccessPolicy", name, SHOP, api, spec={"targetRefs": [target], "rules": [allowed]}),
+    )
+    until(lambda: is_tool_called(cluster, "web", "echo"), cluster.logs)
+    until(lambda: not is_tool_called(cluster, "stranger", "echo"), cluster.logs)
+    assert not is_tool_called(cluster, "web", "remove")
+    kind = f"xaccesspolicy.{AGENTIC_GROUP}"
+    until(lambda: cluster.is_condition(kind, name), lambda: cluster.conditions(kind, name))
+
+
+def is_tool_called(cluster: WholeCluster, caller: str, tool: str) -> bool:
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": {}}}
+    options = ("--host", "tools.example", "--message", json.dumps(message))
+    answer = cluster.call_for_answer(caller, "/mcp", GATEWAY, *options)
+    print(caller, tool, answer)
+    return answer.startswith("200 ") and "result" in json.loads(answer[4:])
+
+
+def test_what_is_made_for_a_gateway_goes_with_it(cluster: WholeCluster) -> None:
+    listener = {"name": "http", "port": 80, "protocol": "HTTP"}
+    spec = {"gatewayClassName": "eastgate", "listeners": [listener]}
+    cluster.kubectl_apply(named("Gateway", "brief", SHOP, f"{GATEWAY_GROUP}/v1", spec=spec))
+    made = ("deployment,service,serviceaccount", "-n", SHOP, "-l", "eastgate.dev/gateway=brief")
+    until(lambda: len(cluster.api.get(*made)["items"]) == 3, cluster.logs)
+    cluster.api.kubectl("delete", "gateway", "brief", "-n", SHOP)
+    until(lambda: not cluster.api.get(*made)["items"], cluster.logs)
 
 
 def call_gateway(cluster: WholeCluster, headers: Plain | None = None) -> str:
@@ -163,6 +210,18 @@ def test_commands_about_the_cluster_agree_with_the_proxies(cluster: WholeCluster
             assert check(cluster, *asked) == (0 if is_allowed else 1), (caller, path)
 
 
+def test_diff_says_what_a_file_would_open(cluster: WholeCluster, tmp_path: Path) -> None:
+    cluster.kubectl_apply(policy("cart", "web"))
+    report(cluster, "created", "cart", lambda: cluster.call("stranger") == "closed")
+    file = tmp_path / "change.json"
+    file.write_text(json.dumps(policy("cart", "web", "stranger")))
+    command = [sys.executable, "-m", "eastgate", "diff", "--cluster", "--kubeconfig", str(cluster.api.kubeconfig)]
+    done = subprocess.run([*command, "-f", str(file)], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert f"spiffe://cluster.local/ns/{SHOP}/sa/stranger" in done.stdout or f"{SHOP}/stranger" in done.stdout
+    assert cluster.call("stranger") == "closed"  # nothing was applied
+
+
 def check(cluster: WholeCluster, *asked: str) -> int:
     command = [sys.executable, "-m", "eastgate", "check", "--cluster", "--kubeconfig", str(cluster.api.kubeconfig)]
     done = subprocess.run([*command, *asked], capture_output=True, text=True, timeout=120)
@@ -202,3 +261,24 @@ def test_a_rolling_restart_drops_nothing(cluster: WholeCluster) -> None:
             assert call_gateway(cluster) == "401"
         cluster.kubectl_apply(policy("cart", "web", "edge/entry", "stranger"))
         report(cluster, "after the restart", "cart", lambda: cluster.call("stranger") == "200")
+
+
+def test_without_any_replica_nothing_opens(cluster: WholeCluster) -> None:
+    cluster.open_gateway()
+    cluster.kubectl_apply(policy("cart", "web", "edge/entry"), route(), *keys())
+    until(lambda: call_gateway(cluster, KEY) == "200" and call_gateway(cluster) == "401", cluster.logs)
+    until(lambda: cluster.call("stranger") == "closed")
+    with cluster.load("web", CART, "80"):
+        for name in REPLICAS:
+            cluster.replicas.lose(name, is_asked=False)
+        assert cluster.call("stranger") == "closed"
+        assert call_gateway(cluster, KEY) in ("403", "503")  # nobody is there to look at the key
+        assert "failed calling webhook" in cluster.kubectl_refuses(policy("cart", "web", "stranger"))
+        another = pod_of("web")
+        another["metadata"]["name"] = "unguarded"
+        assert "failed calling webhook" in cluster.kubectl_refuses(another)
+        for name in REPLICAS:
+            cluster.bring_back(name)
+    until(lambda: call_gateway(cluster, KEY) == "200", cluster.logs)
+    cluster.kubectl_apply(policy("cart", "web", "stranger"))
+    report(cluster, "after the outage", "cart", lambda: cluster.call("stranger") == "200")

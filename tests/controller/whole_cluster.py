@@ -33,6 +33,7 @@ ADDRESSES = {"cart": "198.18.0.10", "web": "198.18.0.20", "stranger": "198.18.0.
 CONTROL_PLANE, CART, GATEWAY = "10.96.200.1", "10.96.200.2", "10.96.200.3"  # addresses of Services
 PORT = 8080
 GATEWAY_GROUP = "gateway.networking.k8s.io"
+AGENTIC_GROUP = "agentic.prototype.x-k8s.io"
 GROUP = "gateway.networking.x-k8s.io"
 _PORTS = {"xds": 15010, "authorizer": 15011, "tools": 15012, "webhooks": 443, "http": 8080}
 _TARGETS = {443: 9443}
@@ -94,6 +95,7 @@ class WholeCluster:
     def remove_policies(self) -> None:
         """Remove everything that decides, and wait until everybody may call again."""
         kinds = [f"authorizationpolicies.{GROUP}", "authpolicies.kuadrant.io", "invariants.eastgate.dev"]
+        kinds.insert(0, f"xaccesspolicies.{AGENTIC_GROUP}")
         for kind in reversed(kinds):
             self.api.kubectl("delete", kind, "--all", "-n", SHOP)
         until(lambda: self.call("stranger") == "200")
@@ -222,11 +224,15 @@ class WholeCluster:
         user = [f"--reuid={_APPLICATION}", f"--regid={_APPLICATION}", "--clear-groups"]
         return [*entered, "--pdeathsig", "KILL", *user, *command]
 
-    def call(self, caller: str, path: str = "/", host: str = CART, port: int = 80) -> str:
-        """Call as an application; return the status, or `closed`."""
-        command = self.as_application(caller, [sys.executable, str(_PROGRAMS / "client.py"), host, str(port), path])
-        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
-        return done.stdout.split(" ")[0].strip()
+    def call(self, caller: str, path: str = "/", address: str = CART) -> str:
+        """Call port 80 as an application; return the status, or `closed`."""
+        return self.call_for_answer(caller, path, address).split(" ")[0].strip()
+
+    def call_for_answer(self, caller: str, path: str, address: str, *options: str) -> str:
+        """Call, and return the status with the content of the answer. `options` are those of `client.py`."""
+        client = [sys.executable, str(_PROGRAMS / "client.py"), address, "80", path, *options]
+        command = self.as_application(caller, client)
+        return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE).stdout
 
     def call_from_node(self, host: str, port: int, path: str = "/", headers: Mapping[str, str] | None = None) -> str:
         """Call from outside of all pods; return the status, or `closed`."""
