@@ -156,7 +156,6 @@ def is_tool_called(cluster: WholeCluster, caller: str, tool: str) -> bool:
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": {}}}
     options = ("--host", "tools.example", "--message", json.dumps(message))
     answer = cluster.call_for_answer(caller, "/mcp", GATEWAY, *options)
-    print(caller, tool, answer)
     return answer.startswith("200 ") and "result" in json.loads(answer[4:])
 
 
