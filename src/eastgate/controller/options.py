@@ -6,12 +6,22 @@ from dataclasses import field
 from typing import Final
 
 from eastgate.controller.certificates.ca_secret import SYSTEM_NAMESPACE
+from eastgate.controller.decision_log import DecisionSampling
 from eastgate.controller.election import ElectionTimes
 from eastgate.injection import InjectionOptions
 from eastgate.native import NativeMesh
 from eastgate.records import dataclass
 
-__all__ = ["AUTHORIZER_PORT", "PEERS_PORT", "SERVICE", "TOOLS_PORT", "XDS_PORT", "ControllerOptions", "ListeningPorts"]
+__all__ = [
+    "AUTHORIZER_PORT",
+    "PEERS_PORT",
+    "SERVICE",
+    "TOOLS_PORT",
+    "XDS_PORT",
+    "ControllerOptions",
+    "ListeningPorts",
+    "ObservationOptions",
+]
 
 SERVICE: Final = "eastgate"
 XDS_PORT: Final = 15010
@@ -33,6 +43,20 @@ class ListeningPorts:
 
 
 @dataclass(frozen=True, slots=True)
+class ObservationOptions:
+    """What is shown of a replica beside its metrics: a port for snapshots on its loopback, and a log of decisions.
+
+    `decision_log` is a file, or `-` for standard output; without one, none is written. With `access_logs`, proxies send
+    what they log of decisions.
+    """
+
+    debug_port: int | None = None
+    decision_log: str | None = None
+    sampling: DecisionSampling = field(default_factory=DecisionSampling)
+    access_logs: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class ControllerOptions:
     """How one replica runs.
 
@@ -51,3 +75,4 @@ class ControllerOptions:
     enforces: bool = True
     injection: InjectionOptions = field(default_factory=InjectionOptions)
     election: ElectionTimes = field(default_factory=ElectionTimes)
+    observation: ObservationOptions = field(default_factory=ObservationOptions)
