@@ -41,6 +41,7 @@ _share = click.FloatRange(0.0, 1.0)
 @click.option("--decision-sample", type=_share, default=0.01, show_default=True, help="The share of allows logged.")
 @click.option("--decision-sample-denied", type=_share, default=1.0, show_default=True, help="And of denials.")
 @click.option("--no-webhooks", is_flag=True, help="Answer no webhooks.")
+@click.option("--no-gateways", is_flag=True, help="Run no Gateways, and write nothing into their status.")
 @click.option(
     "--native",
     type=click.Choice(["istio", "linkerd"]),
@@ -78,6 +79,7 @@ def controller(
     decision_sample: float,
     decision_sample_denied: float,
     no_webhooks: bool,
+    no_gateways: bool,
     native: str | None,
     lease_duration: float,
     proxy_image: str | None,
@@ -108,6 +110,7 @@ def controller(
         ListeningPorts(xds_port, authorizer_port, tools_port, peers_port, webhook_port, http_port),
         NativeMesh(native) if native is not None else None,
         webhooks=not no_webhooks,
+        gateways=not no_gateways,
         injection=injection,
         observation=ObservationOptions(
             debug_port, decision_log, DecisionSampling(decision_sample, decision_sample_denied), access_logs

@@ -9,11 +9,7 @@ from typing import Final
 
 from eastgate.admission.ca_bundles import CaBundleKeeper
 from eastgate.cluster.gateways import ROUTE_KINDS
-from eastgate.controller.certificates.trust_config_maps import (
-    CONFIG_MAP_RESOURCE,
-    namespaces_with_proxies,
-    trust_config_map,
-)
+from eastgate.controller.certificates.trust_config_maps import namespaces_with_proxies, write_config_maps
 from eastgate.controller.gateways.parameters import GatewayParameters
 from eastgate.controller.gateways.pods import ProxySetup
 from eastgate.controller.gateways.reconciling import GatewayReconciler, GatewayView
@@ -25,7 +21,7 @@ from eastgate.controller.replica import Replica
 from eastgate.controller.tasks import Nudge, keep_running, run_together
 from eastgate.controller.tracing import span
 from eastgate.envoy.config.pod_bootstrap import pod_bootstrap, secret_sources
-from eastgate.kubernetes import ApiError, JsonObject
+from eastgate.kubernetes import JsonObject
 from eastgate.mesh.gateways import gateway_node
 from eastgate.native import NativePlan, NativeWriter, wanted
 from eastgate.source.following import ClusterChanges
@@ -74,11 +70,12 @@ class Leader:
         writers: dict[str, Callable[[], Awaitable[None]]] = {
             "the statuses of policies": self._replica.statuses.writer.run,
             "the reports of proxies": self._keep_reporting,
-            "the Gateways": lambda: self._look(self._gateways, self._reconcile_gateways),
             "the CA": self._keep_rotating,
             "the ConfigMaps with the CA": lambda: self._look(self._config_maps, self._write_config_maps),
             "native policies": lambda: self._look(self._natives, self._write_natives),
         }
+        if options.gateways:
+            writers["the Gateways"] = lambda: self._look(self._gateways, self._reconcile_gateways)
         if options.webhooks:
             writers["the certificates of webhooks"] = self._bundles.run
             writers["the statuses of Invariants"] = lambda: self._look(self._invariants, self._standings.write)
@@ -177,16 +174,8 @@ class Leader:
     async def _write_config_maps(self) -> None:
         replica = self._replica
         sites = replica.control.enforcement.sites
-        for namespace in sorted(namespaces_with_proxies(replica.world, sites)):
-            wanted_map = trust_config_map(namespace, replica.tls.bundles)
-            try:
-                existing = await replica.connection.get(CONFIG_MAP_RESOURCE, "eastgate-ca", namespace)
-            except ApiError as error:
-                if not error.is_missing:
-                    raise
-                existing = {}
-            if existing.get("data") != wanted_map["data"]:
-                await replica.connection.apply(CONFIG_MAP_RESOURCE, wanted_map)
+        namespaces = namespaces_with_proxies(replica.world, sites)
+        await write_config_maps(replica.connection, namespaces, replica.tls.bundles)
 
 
 def _name_of(obj: JsonObject) -> str:

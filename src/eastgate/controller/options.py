@@ -61,7 +61,8 @@ class ControllerOptions:
     """How one replica runs.
 
     `replica` is its name among all of them: that of its pod. `native` is the mesh whose own policies are written for
-    those of GEP-3779. Without `webhooks`, nothing is asked of it before it is stored.
+    those of GEP-3779. Without `webhooks`, nothing is asked of it before it is stored. Without
+    `gateways`, Gateways of its class are left alone.
     """
 
     replica: str
@@ -70,6 +71,7 @@ class ControllerOptions:
     ports: ListeningPorts = field(default_factory=ListeningPorts)
     native: NativeMesh | None = None
     webhooks: bool = True
+    gateways: bool = True
     enforces: bool = True
     injection: InjectionOptions = field(default_factory=InjectionOptions)
     election: ElectionTimes = field(default_factory=ElectionTimes)

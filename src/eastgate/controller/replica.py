@@ -55,11 +55,12 @@ from eastgate.source.following import ClusterChanges
 from eastgate.source.kinds import WatchedKind
 from eastgate.source.source import ClusterSource
 
-__all__ = ["Replica"]
+__all__ = ["ALSO_FOLLOWED", "Replica"]
 
 _LOG = logging.getLogger(__name__)
 _CLASSES: Final = WatchedKind(GATEWAY_GROUP, "GatewayClass")
-_ALSO: Final = (_CLASSES, *(WatchedKind(GROUP, kind, (VERSION,)) for kind in INVARIANTS))
+ALSO_FOLLOWED: Final = (_CLASSES, *(WatchedKind(GROUP, kind, (VERSION,)) for kind in INVARIANTS))
+"""Kinds that no decision depends on, and that are followed all the same."""
 _REFRESH: Final = 30.0  # seconds
 _OF_GATEWAYS: Final = frozenset({"GatewayClass", "Gateway", *ROUTE_KINDS})
 
@@ -141,7 +142,7 @@ class Replica:
             stream = self._stack.enter_context(open_decision_log(log))
             self._decisions = SampledDecisions(stream, options.observation.sampling)
         self.source = await enter(
-            ClusterSource(self.connection, settings, also=_ALSO, keeps=_is_kept, on_trouble=self._on_trouble)
+            ClusterSource(self.connection, settings, also=ALSO_FOLLOWED, keeps=_is_kept, on_trouble=self._on_trouble)
         )
         self.ca = await SharedCa.open(self.connection, settings.trust_domain, namespace=options.namespace)
         names = control_plane_names(settings.cluster_domain, options.namespace)

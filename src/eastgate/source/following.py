@@ -101,6 +101,9 @@ class ClusterFollower:
         self._streams: dict[Stream, asyncio.Task[None]] = {}
         self._reflectors: dict[Stream, Reflector] = {}
         self._pending: set[Stream] = set()
+        self._served: frozenset[Resource] = frozenset()  # kinds that are followed as a whole, as last discovered
+        self._listed: set[Stream] = set()
+        self._missing: set[Stream] = set()  # what the server did not find when it was last asked
         self._arrived_at: float | None = None  # of the first event that waits
         self._needs = NeedIndex(settings)
         self._digests: dict[PolicyRef, bytes] = {}
@@ -197,11 +200,24 @@ class ClusterFollower:
         whole = {resource for kind, resource in served.items() if (kind.group, kind.kind) not in BY_NAME}
         self._named_kinds = {r.kind: r for kind, r in served.items() if (kind.group, kind.kind) in BY_NAME}
         whole |= {r for r, named in self._streams if named is None and (r.group, r.version) in discovery.stale}
-        for stream in [stream for stream in self._streams if stream[1] is None and stream[0] not in whole]:
-            self._stop(stream)
+        self._served = frozenset(whole)
         for resource in whole:
             self._start((resource, None))
+        self._stop_replaced()
         self._follow_named()
+
+    def _stop_replaced(self) -> None:
+        """Stop following kinds that are gone, and versions of them that another has taken the place of.
+
+        To forget a policy may open what it guards. So a version goes when the next one has been listed, and a kind when
+        it is neither discovered nor found: a server that has just started may say the one or the other.
+        """
+        for stream in [stream for stream in self._streams if stream[1] is None and stream[0] not in self._served]:
+            name = stream[0].group, stream[0].kind
+            next_ones = [(each, None) for each in self._served if (each.group, each.kind) == name]
+            is_gone = stream in self._missing or (stream in self._unlisted and not self._members.get(stream))
+            if all(each in self._listed for each in next_ones) if next_ones else is_gone:
+                self._stop(stream)
 
     def _follow_named(self) -> None:
         wanted = {(resource, named) for kind, resource in self._named_kinds.items() for named in self._needs.of(kind)}
@@ -248,6 +264,8 @@ class ClusterFollower:
         """Stop following; what it had is gone for whoever reads the next batch."""
         self._streams.pop(stream).cancel()
         self._reflectors.pop(stream, None)
+        self._listed.discard(stream)
+        self._missing.discard(stream)
         self._enqueue(stream, Replaced(()))
 
     async def _follow(self, stream: Stream) -> None:
@@ -291,6 +309,8 @@ class ClusterFollower:
                     self._remove(stream, ref, batch)
                 for ref, obj in present.items():
                     self._put(stream, ref, obj, batch)
+                if stream in self._streams:
+                    self._stop_replaced()
             case Put(obj):
                 self._put(stream, ref_of(obj), obj, batch)
             case Deleted(obj):
@@ -305,10 +325,12 @@ class ClusterFollower:
             document = self._unlisted[stream] = unlisted(resource, f"{what}: {error.message}")
             batch.unlisted.append(document)
             return
-        for ref in list(self._members.get(stream, ())):  # the kind is gone, and all of it
-            self._remove(stream, ref, batch)
+        self._missing.add(stream)  # it is gone when it is not discovered either: see `_stop_replaced`
 
     def _on_listed(self, stream: Stream, batch: _Batch) -> None:
+        if stream in self._streams:
+            self._listed.add(stream)
+            self._missing.discard(stream)
         document = self._unlisted.pop(stream, None)
         if document is not None:
             batch.listed.append(ref_of_document(document))
@@ -316,6 +338,8 @@ class ClusterFollower:
     def _put(self, stream: Stream, ref: PolicyRef, obj: JsonObject, batch: _Batch) -> None:
         self._members.setdefault(stream, set()).add(ref)
         self._holders.setdefault(ref, set()).add(stream)
+        if stream[1] is None and stream[0] not in self._served and len(self._holders[ref]) > 1:
+            return  # the version that takes the place of this one has it
         batch.touched.add(ref)
         if self._keeps(stream[0]):
             self.objects[ref] = obj

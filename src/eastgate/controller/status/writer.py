@@ -112,7 +112,8 @@ class StatusWriter:
             await self.settle()
             wait = self._schedule.wait(self._clock())
             try:
-                await asyncio.wait_for(self._marked.wait(), wait)
+                async with asyncio.timeout(wait):  # wait_for of Python 3.11 may swallow a cancellation
+                    await self._marked.wait()
             except TimeoutError:
                 continue
 
