@@ -223,6 +223,7 @@ class Enforcement:
         gone = self._served.intersection(nodes) if self._served is not None else frozenset[str]()
         for node in sorted(gone):
             self._programs.pop(node, None)
+            self._closures.forget(node)
             self.store.forget(node)
         if self._served is not None:
             self._served -= gone
