@@ -54,6 +54,7 @@ _BASES: dict[str, list[list[str]]] = {
     ],
     "bootstrap": [["--node", f"shop/{HOSTILE}", "--control-plane", HOSTILE], ["--node", HOSTILE]],
     "completion": [["bash"]],
+    "controller": [["--kubeconfig", HOSTILE], ["--kubeconfig", "BROKEN", "--context", HOSTILE]],
     "convert": [["-f", "GOOD", "--to", "istio"], ["-f", "BROKEN", "--to", "linkerd"], ["-f", "GOOD", "--to", HOSTILE]],
     "crds": [["--kind", "AuthorizationPolicy"], ["--kind", HOSTILE]],
     "describe": [

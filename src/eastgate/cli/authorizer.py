@@ -12,9 +12,9 @@ import click
 
 from eastgate.cli.options import (
     BAD_OPTION,
+    file_options,
     issuer_keys,
     jwks_option,
-    manifest_options,
     pairs,
     settings_from,
     strict_option,
@@ -43,7 +43,7 @@ _file = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.command(epilog=_EPILOG)
-@manifest_options
+@file_options
 @click.option("--grpc", multiple=True, metavar="ADDRESS", help=f"Answer Envoy's gRPC here; by default {_FIRST}.")
 @click.option("--http", multiple=True, metavar="ADDRESS", help="Answer checks over HTTP here; may be repeated.")
 @click.option("--admin", metavar="ADDRESS", help="/healthz, /readyz and /metrics.")

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "exclude_option",
+    "file_options",
     "follow_option",
     "inspecting_options",
     "issuer_keys",
@@ -62,6 +63,11 @@ def _all(*options: Callable[[F], F]) -> Callable[[F], F]:
 
 
 _MORE_FILES = click.argument("more_files", nargs=-1, metavar="[PATH]...", type=click.Path(allow_dash=True))
+
+
+def file_options(command: F) -> F:
+    """Add the options for manifests in files that are followed as they are saved, also without -f."""
+    return _reading_options(_namespace(_kustomizations(_MORE_FILES(command))))
 
 
 def manifest_options(command: F) -> F:

@@ -13,9 +13,9 @@ import click
 from eastgate.cli.identities import Identities, identity_options
 from eastgate.cli.options import (
     BAD_OPTION,
+    file_options,
     issuer_keys,
     jwks_option,
-    manifest_options,
     output_option,
     settings_from,
     strict_option,
@@ -42,7 +42,7 @@ _WORKLOAD = regex(r"[^/:=\s]+/[^/:=\s]+(:[0-9]{1,5})?")
 
 
 @click.command(epilog=_EPILOG)
-@manifest_options
+@file_options
 @click.option("--name", default="default", show_default=True, help="Name of the mesh, for `call` and `why`.")
 @click.option(
     "--app",

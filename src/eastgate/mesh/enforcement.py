@@ -112,6 +112,7 @@ class Enforcement:
         authorizer: AuthorizerSockets | AuthorizerAddress | None = None,
         session_key: str | None = None,
         on_demand: bool = False,
+        sends_logs: bool = False,
     ) -> None:
         self.authority = authority
         self.store = store
@@ -121,6 +122,7 @@ class Enforcement:
         self._gateway_plans: dict[tuple[str, int], _NotedPlan] = {}
         self._listener_groups: dict[str, dict[int, ListenerGroup]] = {}  # of gateways, by port
         self._authorizer = authorizer
+        self._sends_logs = sends_logs
         self._session_key = session_key or token_hex(32)
         self._closures = Closures()
         self._by_address = by_address
@@ -407,6 +409,7 @@ class Enforcement:
                 tuple(handshakes_of(gateway, groups[port], plan.streams, by_destination, world, whole=site.in_pod)),
                 self._ended.get((node, port), Counter()),
                 self.authority.settings.trust_domain,
+                sends_logs=self._sends_logs,
             )
             decisive = [
                 *gateway_resources(plan, self._session_key, self.tokens),
@@ -467,6 +470,7 @@ class Enforcement:
                 *(node, site.address, port, bound, by_address, self.tokens, ends_requests),
                 ended=ended,
                 capture=capture_of(site, port, ports),
+                sends_logs=self._sends_logs,
             )
             plan = self.plan(node, port)
             app = site.apps.get(port) or SocketAddress(site.address, port)

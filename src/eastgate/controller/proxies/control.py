@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Final
 
 import grpc
+from prometheus_client import CollectorRegistry
 
 from eastgate.api.authority import Authority
 from eastgate.controller.proxies.authentication import PodAuthenticator
@@ -30,6 +31,7 @@ from eastgate.envoy.server import (
     Connected,
     Limits,
     Metrics,
+    OnRecord,
     ProxyCredentials,
     ProxyStatus,
     ResourceKey,
@@ -57,7 +59,7 @@ class ProxyControl:
     """Serves the proxies of a cluster from one replica. Use it with `async with`, and call `start` then.
 
     `replica` is its name in reports. `session_key` is what all replicas share (see `SharedCa`). `site_of` makes the
-    site of a pod's sidecar.
+    site of a pod's sidecar. With `on_record`, proxies send what they log of decisions, and it is called with each.
     """
 
     def __init__(
@@ -72,20 +74,28 @@ class ProxyControl:
         site_of: Callable[..., ProxySite | None] = sidecar_site,
         limits: Limits | None = None,
         metrics: Metrics | None = None,
+        on_record: OnRecord | None = None,
     ) -> None:
         self.lock = threading.RLock()
         self.store = Store()
-        self.server = AdsServer(self.store, _Preparing(authenticator, self._prepare), metrics or Metrics(), limits)
+        preparing = _Preparing(authenticator, self._prepare)
+        self.server = AdsServer(self.store, preparing, metrics or Metrics(), limits, on_record)
         self.enforcement = Enforcement(
-            authority, self.store, authorizer=authorizer, session_key=session_key, on_demand=True
+            authority,
+            self.store,
+            authorizer=authorizer,
+            session_key=session_key,
+            on_demand=True,
+            sends_logs=on_record is not None,
         )
         self.sites = Sites(authority.world, site_of)
         self.tracker = ProgressTracker(replica, self.server, self.enforcement)
         self._authenticator = authenticator
         self._source = source
-        self._certificates = Certificates(
-            source, authority.settings, MeshMetrics(self.server.metrics.registry), _log_event, self._on_renewed
-        )
+        self.mesh_metrics = MeshMetrics(CollectorRegistry())
+        self._certificates = Certificates(source, authority.settings, self.mesh_metrics, _log_event, self._on_renewed)
+        self.has_begun = False
+        """Whether what proxies enforce was computed once."""
         self._held: dict[str, str] = {}  # identities of nodes whose SVIDs were published
         self._following = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -113,6 +123,7 @@ class ProxyControl:
         sites, _ = self.sites.take()
         with self.lock:
             self.enforcement.begin(self.enforcement.authority, sites.sites, sites.gateways)
+        self.has_begun = True
         await self._publish_secrets(sites.gateways)
         return await self.server.start_all(addresses)
 
@@ -181,7 +192,8 @@ class ProxyControl:
             case Acked(proxy):
                 self._open_ports(split_proxy(proxy))
             case ResourceRejected(proxy, type_url, name, rejection):
-                _LOG.warning("the proxy %s rejected %s: %s", proxy, name, rejection.message)
+                fields = {"proxy": proxy, "resource": name, "policies": sorted(rejection.policies)}
+                _LOG.warning("the proxy %s rejected %s: %s", proxy, name, rejection.message, extra=fields)
                 self._reject(split_proxy(proxy), (type_url, name), rejection)
             case Settled(proxy):
                 self._close_unconfirmed(proxy)
@@ -246,7 +258,7 @@ class ProxyControl:
             try:
                 svid = await self._certificates.hold(identity)
             except IdentityError as error:
-                _LOG.error("%s has no certificate: %s", node, error)
+                _LOG.error("%s has no certificate: %s", node, error, extra={"proxy": node})
                 continue
             if self._identity_of(node) == identity:
                 self._held[node] = identity

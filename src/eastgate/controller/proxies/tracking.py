@@ -43,6 +43,11 @@ class ProgressTracker:
         self._disconnected: dict[str, int] = {}  # what they had acknowledged
         self._reports: dict[str, ProxyReport] = {}  # the last ones, which are the same objects for as long as they hold
 
+    @property
+    def policies(self) -> Mapping[str, AppliedPolicy]:
+        """Return the policies that are enforced, by name."""
+        return self._policies
+
     def apply(self, put: Mapping[str, tuple[int, str]], removed: Iterable[str] = ()) -> int:
         """Note that policies are enforced from now on, by their names, with generation and uid; return the revision.
 
