@@ -44,8 +44,8 @@ class Leader:
         self._gateways, self._natives, self._config_maps, self._invariants = self._changed
         self._reported = Nudge()
         self._report = MeshReport()
-        self._maps: dict[str, str] = {}  # what the ConfigMaps of namespaces were last seen to hold
-        self._maps_read_at = 0.0
+        self._with_roots: frozenset[str] = frozenset()  # namespaces whose ConfigMaps were seen to hold these roots
+        self._roots, self._roots_seen_at = "", 0.0
         options = replica.options
         plane, files = options.injection.control_plane, options.injection.files
         setup = ProxySetup(pod_bootstrap(plane, files, address="0.0.0.0"), secret_sources(files))  # noqa: S104
@@ -60,7 +60,7 @@ class Leader:
         """Write until cancelled."""
         replica = self._replica
         stop = [replica.listen(self._on_changes), replica.control.server.listen(lambda _event: self._reported())]
-        self._maps.clear()
+        self._with_roots = frozenset()
         _LOG.info("%s leads now", replica.options.replica)
         try:
             await run_together(*self._writers())
@@ -178,15 +178,12 @@ class Leader:
     async def _write_config_maps(self) -> None:
         replica = self._replica
         sites = replica.control.enforcement.sites
-        if time.monotonic() - self._maps_read_at > _LOOK_AGAIN:
-            self._maps.clear()  # somebody may have changed them
-            self._maps_read_at = time.monotonic()
         namespaces = namespaces_with_proxies(replica.world, sites)
         roots = self._own_bundle()
-        due = [namespace for namespace in namespaces if self._maps.get(namespace) != roots]
-        written = await write_config_maps(replica.connection, due, replica.tls.bundles)
-        known = {namespace: held for namespace, held in self._maps.items() if namespace in namespaces}
-        self._maps = known | dict.fromkeys(written, roots)
+        if roots != self._roots or time.monotonic() - self._roots_seen_at > _LOOK_AGAIN:  # or somebody has changed one
+            self._with_roots, self._roots, self._roots_seen_at = frozenset(), roots, time.monotonic()
+        known = self._with_roots & namespaces
+        self._with_roots = known | await write_config_maps(replica.connection, namespaces - known, replica.tls.bundles)
 
 
 def _name_of(obj: JsonObject) -> str:
