@@ -10,6 +10,7 @@ from typing import Any
 
 from eastgate.admission.reviews import MalformedReviewError, request_of
 from eastgate.cluster.resources import MODE
+from eastgate.dialects.istio.validation import DRY_RUN
 from eastgate.records import dataclass
 
 __all__ = [
@@ -27,6 +28,8 @@ __all__ = [
 
 _API_VERSION, _KIND = "admission.k8s.io/v1", "AdmissionReview"
 _BESIDE_CONTENT = frozenset({"metadata", "status"})
+_DECIDING = (MODE, DRY_RUN)  # annotations that say whether a policy decides anything
+_SELECTED = "Server"  # Linkerd's: other policies select it by its labels
 _UNPROCESSABLE = 422
 
 
@@ -70,9 +73,12 @@ class RequestedChange:
         return self.new is not None and bool(_mapping(self.new.get("metadata")).get("deletionTimestamp"))
 
 
-def _content(manifest: Mapping[str, Any]) -> tuple[dict[str, Any], Any]:
-    annotations = _mapping(_mapping(manifest.get("metadata")).get("annotations"))
-    return {key: value for key, value in manifest.items() if key not in _BESIDE_CONTENT}, annotations.get(MODE)
+def _content(manifest: Mapping[str, Any]) -> tuple[dict[str, Any], list[Any]]:
+    metadata = _mapping(manifest.get("metadata"))
+    annotations = _mapping(metadata.get("annotations"))
+    content = {key: value for key, value in manifest.items() if key not in _BESIDE_CONTENT}
+    selected = metadata.get("labels") if manifest.get("kind") == _SELECTED else None
+    return content, [selected, *(annotations.get(key) for key in _DECIDING)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,6 +71,11 @@ class Webhooks:
             CONVERT: (self.convert, conversion_seconds),
         }
 
+    @property
+    def paths(self) -> frozenset[str]:
+        """Return the paths at which reviews are answered."""
+        return frozenset(self._paths)
+
     async def answer(self, request: ServedRequest) -> ServedResponse:
         """Answer a request with a review."""
         webhook = self._paths.get(urlsplit(request.target).path)
@@ -127,8 +132,11 @@ class Webhooks:
 
 
 def _means_something(change: RequestedChange) -> bool:
-    """Return whether a change can change decisions. Labels of what is no policy may be what policies select."""
-    if change.subresource is not None or change.is_being_deleted:
+    """Return whether a change can change decisions. Labels of what is no policy may be what policies select.
+
+    What is being deleted counts until its finalizers are gone, and its spec can be changed until then.
+    """
+    if change.subresource is not None or (change.is_being_deleted and change.keeps_meaning):
         return False
     is_policy = (change.group, change.version, change.kind) in dialects.registered().policies
     return not (is_policy and change.keeps_meaning)

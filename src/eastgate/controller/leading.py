@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable
 from typing import Final
 
 from eastgate.admission.ca_bundles import CaBundleKeeper
 from eastgate.cluster.gateways import ROUTE_KINDS
-from eastgate.controller.certificates.trust_config_maps import (
-    CONFIG_MAP_RESOURCE,
-    namespaces_with_proxies,
-    trust_config_map,
-)
+from eastgate.controller.certificates.trust_config_maps import namespaces_with_proxies, write_config_maps
 from eastgate.controller.gateways.parameters import GatewayParameters
 from eastgate.controller.gateways.pods import ProxySetup
 from eastgate.controller.gateways.reconciling import GatewayReconciler, GatewayView
@@ -23,8 +20,9 @@ from eastgate.controller.peers import PeerReports, peer_addresses
 from eastgate.controller.proxies.progress import MeshReport, merge
 from eastgate.controller.replica import Replica
 from eastgate.controller.tasks import Nudge, keep_running, run_together
+from eastgate.controller.tracing import span
 from eastgate.envoy.config.pod_bootstrap import pod_bootstrap, secret_sources
-from eastgate.kubernetes import ApiError, JsonObject
+from eastgate.kubernetes import JsonObject
 from eastgate.mesh.gateways import gateway_node
 from eastgate.native import NativePlan, NativeWriter, wanted
 from eastgate.source.following import ClusterChanges
@@ -46,6 +44,8 @@ class Leader:
         self._gateways, self._natives, self._config_maps, self._invariants = self._changed
         self._reported = Nudge()
         self._report = MeshReport()
+        self._maps: dict[str, str] = {}  # what the ConfigMaps of namespaces were last seen to hold
+        self._maps_read_at = 0.0
         options = replica.options
         plane, files = options.injection.control_plane, options.injection.files
         setup = ProxySetup(pod_bootstrap(plane, files, address="0.0.0.0"), secret_sources(files))  # noqa: S104
@@ -60,6 +60,7 @@ class Leader:
         """Write until cancelled."""
         replica = self._replica
         stop = [replica.listen(self._on_changes), replica.control.server.listen(lambda _event: self._reported())]
+        self._maps.clear()
         _LOG.info("%s leads now", replica.options.replica)
         try:
             await run_together(*self._writers())
@@ -73,11 +74,12 @@ class Leader:
         writers: dict[str, Callable[[], Awaitable[None]]] = {
             "the statuses of policies": self._replica.statuses.writer.run,
             "the reports of proxies": self._keep_reporting,
-            "the Gateways": lambda: self._look(self._gateways, self._reconcile_gateways),
             "the CA": self._keep_rotating,
             "the ConfigMaps with the CA": lambda: self._look(self._config_maps, self._write_config_maps),
             "native policies": lambda: self._look(self._natives, self._write_natives),
         }
+        if options.gateways:
+            writers["the Gateways"] = lambda: self._look(self._gateways, self._reconcile_gateways)
         if options.webhooks:
             writers["the certificates of webhooks"] = self._bundles.run
             writers["the statuses of Invariants"] = lambda: self._look(self._invariants, self._standings.write)
@@ -129,7 +131,8 @@ class Leader:
         view = GatewayView(replica.world, by_kind["GatewayClass"], gateways, routes, progress, unreadable)
         result = await self._reconciler.reconcile(view)
         for key, message in result.errors.items():
-            _LOG.warning("%s could not be written: %s", "/".join(key), message)
+            fields = {"kind": key[0], "object": "/".join(key[1:])}
+            _LOG.warning("%s could not be written: %s", "/".join(key), message, extra=fields)
 
     def _progress_of(self, name: str) -> GatewayProgress:
         namespace, _, own = name.partition("/")
@@ -148,9 +151,10 @@ class Leader:
         replica, mesh = self._replica, self._replica.options.native
         if mesh is None:
             return
-        plan = await asyncio.to_thread(self._plan_natives)
-        for failure in await self._native_writer.write(plan):
-            _LOG.warning("a native policy could not be written: %s", failure.error)
+        with span("native plan", {"mesh": mesh.value}):
+            plan = await asyncio.to_thread(self._plan_natives)
+            for failure in await self._native_writer.write(plan):
+                _LOG.warning("a native policy could not be written: %s", failure.error)
         replica.statuses.take_plan(plan)
 
     def _plan_natives(self) -> NativePlan:
@@ -174,16 +178,15 @@ class Leader:
     async def _write_config_maps(self) -> None:
         replica = self._replica
         sites = replica.control.enforcement.sites
-        for namespace in sorted(namespaces_with_proxies(replica.world, sites)):
-            wanted_map = trust_config_map(namespace, replica.tls.bundles)
-            try:
-                existing = await replica.connection.get(CONFIG_MAP_RESOURCE, "eastgate-ca", namespace)
-            except ApiError as error:
-                if not error.is_missing:
-                    raise
-                existing = {}
-            if existing.get("data") != wanted_map["data"]:
-                await replica.connection.apply(CONFIG_MAP_RESOURCE, wanted_map)
+        if time.monotonic() - self._maps_read_at > _LOOK_AGAIN:
+            self._maps.clear()  # somebody may have changed them
+            self._maps_read_at = time.monotonic()
+        namespaces = namespaces_with_proxies(replica.world, sites)
+        roots = self._own_bundle()
+        due = [namespace for namespace in namespaces if self._maps.get(namespace) != roots]
+        written = await write_config_maps(replica.connection, due, replica.tls.bundles)
+        known = {namespace: held for namespace, held in self._maps.items() if namespace in namespaces}
+        self._maps = known | dict.fromkeys(written, roots)
 
 
 def _name_of(obj: JsonObject) -> str:

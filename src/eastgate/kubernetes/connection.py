@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from eastgate.kubernetes.depth import cut_depth
 from eastgate.kubernetes.discovery import Discovery
 from eastgate.kubernetes.errors import ApiError, UnreachableError, error_of
 from eastgate.kubernetes.kubeconfig import load_config
@@ -242,7 +243,10 @@ def _decode(content: bytes) -> JsonObject:
     import msgspec
 
     try:
-        decoded: JsonObject = msgspec.json.decode(content, type=dict[str, Any])
+        try:
+            decoded: JsonObject = msgspec.json.decode(content, type=dict[str, Any])
+        except RecursionError:  # one object that nobody can read must not keep all others from being read
+            decoded = msgspec.json.decode(cut_depth(content), type=dict[str, Any])
     except (msgspec.DecodeError, RecursionError) as error:
         raise UnreachableError(f"the answer is no JSON object: {error}") from error
     return decoded

@@ -75,13 +75,15 @@ class UnlistedKind(RenderedObject):
 
 @cache
 def _dumper() -> type[yaml.CSafeDumper]:
-    """Return what writes YAML 1.1 as kubectl reads it: a bare `y` or `n` is a boolean there."""
+    """Return what writes YAML 1.1 as kubectl reads it: a bare `y` or `n` is a boolean there, and `1e3` a number."""
     import yaml
 
     class Dumper(yaml.CSafeDumper):
         pass
 
     Dumper.add_implicit_resolver("tag:yaml.org,2002:bool", regex(r"[yYnN]\Z"), list("yYnN"))
+    number_like = regex(r"[-+.]*[0-9].*\Z")  # asked after PyYAML's own, so that real numbers stay what they are
+    Dumper.add_implicit_resolver("tag:yaml.org,2002:float", number_like, list("-+.0123456789"))
     return Dumper
 
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 from eastgate import dialects
 from eastgate.ir import PolicyRef
 from eastgate.manifests import Document
+from eastgate.manifests.limits import MAX_DEPTH
 from eastgate.manifests.rendered import RenderedObject
 
 __all__ = ["document_of", "ref_of", "ref_of_document", "relevant"]
@@ -18,6 +19,7 @@ _OF_NODES: Final = frozenset({"volumes", "tolerations", "affinity", "topologySpr
 _OF_PROCESSES: Final = frozenset(
     {"env", "envFrom", "volumeMounts", "resources", "image", "imagePullPolicy", "lifecycle"}
 )
+_TOO_DEEP: Final = f"(nested more than {MAX_DEPTH} levels deep)"
 _POD_STATUS: Final = frozenset({"phase", "podIP", "podIPs", "hostIP", "hostIPs"})
 
 
@@ -48,7 +50,25 @@ def relevant(obj: Mapping[str, Any]) -> dict[str, Any]:
     trim_pod = _TRIMMED.get(str(obj["kind"]))
     if trim_pod is not None:
         trim_pod(kept)
+    if _is_too_deep(kept):  # what nobody can read is an error like any other: a policy closes what it is about
+        kept = {"apiVersion": obj["apiVersion"], "kind": obj["kind"], "spec": _TOO_DEEP}
     return {"apiVersion": kept.pop("apiVersion"), "kind": kept.pop("kind"), "metadata": metadata, **kept}
+
+
+def _is_too_deep(value: object) -> bool:
+    """Return whether mappings and lists stand inside each other more deeply than manifests may have them."""
+    level, depth = [value], 0
+    while level:
+        depth += 1
+        if depth > MAX_DEPTH:
+            return True
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, dict) else outer if isinstance(outer, list) else ())
+            if isinstance(inner, dict | list)
+        ]
+    return False
 
 
 def _trim_pod(pod: dict[str, Any]) -> None:

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Final, Protocol
 
 from eastgate.cluster import World
 from eastgate.controller.certificates.ca_secret import CA_NAME
 from eastgate.controller.proxies.membership import GATEWAY_CLASS
 from eastgate.identity import TrustBundles
-from eastgate.kubernetes import JsonObject, Resource
+from eastgate.kubernetes import ApiError, JsonObject, Resource
 
-__all__ = ["CONFIG_MAP_RESOURCE", "INJECTION_LABEL", "namespaces_with_proxies", "trust_config_map"]
+__all__ = [
+    "CONFIG_MAP_RESOURCE",
+    "INJECTION_LABEL",
+    "namespaces_with_proxies",
+    "trust_config_map",
+    "write_config_maps",
+]
 
+_LOG = logging.getLogger(__name__)
 CONFIG_MAP_RESOURCE: Final = Resource("", "v1", "configmaps", "ConfigMap")
 INJECTION_LABEL: Final = "eastgate.dev/injection"
 _KEY: Final = "ca.crt"
@@ -36,3 +44,36 @@ def trust_config_map(namespace: str, bundles: TrustBundles) -> JsonObject:
         "labels": {"app.kubernetes.io/managed-by": "eastgate"},
     }
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {_KEY: bundles.pem(bundles.own)}}
+
+
+class ConfigMapApi(Protocol):
+    """The calls to the API server that are needed: those of `eastgate.kubernetes.Connection`."""
+
+    async def get(self, resource: Resource, name: str, namespace: str) -> JsonObject: ...
+
+    async def apply(self, resource: Resource, obj: Mapping[str, object]) -> JsonObject: ...
+
+
+async def write_config_maps(api: ConfigMapApi, namespaces: Iterable[str], bundles: TrustBundles) -> list[str]:
+    """Have these namespaces know the roots, and return those that do. One that takes none, since it is being deleted,
+    keeps no other from it.
+    """
+    written = []
+    for namespace in sorted(namespaces):
+        try:
+            await _write(api, trust_config_map(namespace, bundles))
+            written.append(namespace)
+        except ApiError as error:
+            _LOG.warning("the namespace %s does not get the CA: %s", namespace, error)
+    return written
+
+
+async def _write(api: ConfigMapApi, wanted: JsonObject) -> None:
+    try:
+        existing = await api.get(CONFIG_MAP_RESOURCE, CA_NAME, wanted["metadata"]["namespace"])
+    except ApiError as error:
+        if not error.is_missing:
+            raise
+        existing = {}
+    if (existing.get("data") or {}).get(_KEY) != wanted["data"][_KEY]:
+        await api.apply(CONFIG_MAP_RESOURCE, wanted)

@@ -41,6 +41,12 @@ class ProgressTracker:
         self._pending: dict[str, int] = {}  # proxies that lack something, and the first revision of which they may
         self._connected_at: dict[str, float] = {}
         self._disconnected: dict[str, int] = {}  # what they had acknowledged
+        self._reports: dict[str, ProxyReport] = {}  # the last ones, which are the same objects for as long as they hold
+
+    @property
+    def policies(self) -> Mapping[str, AppliedPolicy]:
+        """Return the policies that are enforced, by name."""
+        return self._policies
 
     def apply(self, put: Mapping[str, tuple[int, str]], removed: Iterable[str] = ()) -> int:
         """Note that policies are enforced from now on, by their names, with generation and uid; return the revision.
@@ -56,6 +62,11 @@ class ProgressTracker:
             if not self._server.is_settled(proxy):
                 self._pending[proxy] = self.revision
         return self.revision
+
+    def has_applied(self, name: str, generation: int, uid: str) -> bool:
+        """Return whether a policy was noted with this generation and uid."""
+        applied = self._policies.get(name)
+        return applied is not None and (applied.generation, applied.uid) == (generation, uid)
 
     def on_event(self, event: ServerEvent) -> None:
         """Follow an event of the server."""
@@ -89,9 +100,17 @@ class ProgressTracker:
         reports = {
             proxy: self._report(proxy, node, closed.get(node, ())) for node, names in proxies.items() for proxy in names
         }
+        self._reports = reports
         return ReplicaReport(self._replica, self.revision, dict(self._policies), reports)
 
     def _report(self, proxy: str, node: str, closed: tuple[ClosedPort, ...]) -> ProxyReport:
+        before = self._reports.get(proxy)
+        if before is not None and not before.connected and not closed and proxy not in self._connected_at:
+            return before if before.node == node and not before.closed else ProxyReport(proxy, node)
+        report = self._new_report(proxy, node, closed)
+        return before if before is not None and before == report else report
+
+    def _new_report(self, proxy: str, node: str, closed: tuple[ClosedPort, ...]) -> ProxyReport:
         status = self._server.summary(proxy)
         if status is None or proxy not in self._connected_at:
             return ProxyReport(proxy, node, closed=closed)

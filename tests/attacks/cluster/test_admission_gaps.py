@@ -1,0 +1,79 @@
+"""Changes that change who may talk to whom are judged, however they are dressed."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from eastgate.admission.changes import AdmissionJudgement, AdmissionRefusal, RequestedChange
+from eastgate.admission.webhooks import Webhooks
+from tests.admission.reviews import Manifest, admission_review, policy, rules
+
+NARROW, WIDE = rules([{"authorizationSource": {"serviceAccounts": ["web"]}}]), rules([{}])
+
+
+def istio(**annotations: str) -> Manifest:
+    return {
+        "apiVersion": "security.istio.io/v1",
+        "kind": "AuthorizationPolicy",
+        "metadata": {"name": "p", "namespace": "shop", "annotations": annotations},
+        "spec": {"action": "DENY", "rules": [{}]},
+    }
+
+
+def linkerd_server(**labels: str) -> Manifest:
+    return {
+        "apiVersion": "policy.linkerd.io/v1beta3",
+        "kind": "Server",
+        "metadata": {"name": "p", "namespace": "shop", "labels": labels},
+        "spec": {"podSelector": {}, "port": 80},
+    }
+
+
+async def refuse(_change: RequestedChange) -> AdmissionJudgement:
+    return AdmissionJudgement((AdmissionRefusal("it breaks an Invariant"),))
+
+
+def is_allowed(new: Manifest, old: Manifest) -> bool:
+    webhooks = Webhooks(judge=refuse)
+    try:
+        answer: dict[str, Any] = asyncio.run(webhooks.validate(admission_review(new, old)))
+    finally:
+        webhooks.close()
+    allowed: bool = answer["response"]["allowed"]
+    return allowed
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (istio(), istio(**{"istio.io/dry-run": "true"})),
+        (policy(NARROW), policy(NARROW, annotations={"eastgate.dev/mode": "audit"})),
+        (linkerd_server(), linkerd_server(open="yes")),  # by which a ServerAuthorization may select it
+        # It is held by a finalizer, counts until that is gone, and its spec can be changed.
+        (
+            policy(NARROW, deletionTimestamp="2026-01-01T00:00:00Z", finalizers=["example.org/mine"]),
+            policy(WIDE, deletionTimestamp="2026-01-01T00:00:00Z", finalizers=["example.org/mine"]),
+        ),
+    ],
+    ids=["dry-run", "audit", "labels", "being-deleted"],
+)
+def test_what_opens_something_is_judged(old: Manifest, new: Manifest) -> None:
+    assert not is_allowed(new, old)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (istio(), istio(team="shop")),
+        (
+            policy(NARROW, deletionTimestamp="2026-01-01T00:00:00Z", finalizers=["example.org/mine"]),
+            policy(NARROW, deletionTimestamp="2026-01-01T00:00:00Z"),
+        ),
+    ],
+    ids=["annotation", "finalizer"],
+)
+def test_what_changes_nothing_is_not_judged(old: Manifest, new: Manifest) -> None:
+    assert is_allowed(new, old)

@@ -1,0 +1,136 @@
+"""A policy is forgotten only when it is gone: not by a server that is half awake, nor while versions are changed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from eastgate.kubernetes import ApiError, Discovery, JsonObject, Resource
+from eastgate.settings import Settings
+from eastgate.source import following
+from eastgate.source.following import ClusterFollower
+from tests.source.objects import GROUP, policy
+
+OLD = Resource(GROUP, "v1alpha1", "authorizationpolicies", "AuthorizationPolicy")
+NEW = Resource(GROUP, "v1alpha2", "authorizationpolicies", "AuthorizationPolicy")
+BROKEN = ApiError(500, "InternalError", "conversion webhook failed")
+NOT_FOUND = ApiError(404, "NotFound", "the server could not find the requested resource")
+
+
+class Server:
+    """An API server that says what a test has it say. All watches end when something is changed."""
+
+    def __init__(self) -> None:
+        self.discovery = Discovery([NEW])
+        self.lists: dict[Resource, list[JsonObject] | ApiError] = {NEW: [policy("shop", "cart", ["web"])]}
+        self._changed = asyncio.Event()
+        self.asked: list[Resource] = []
+
+    def change(self, served: Iterable[Resource], lists: dict[Resource, list[JsonObject] | ApiError]) -> None:
+        self.discovery, self.lists = Discovery(served), lists
+        self.asked.clear()
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    async def discover(self) -> Discovery:
+        return self.discovery
+
+    async def list(self, resource: Resource, *_args: object, **_options: object) -> tuple[list[JsonObject], str]:
+        self.asked.append(resource)
+        answer = self.lists.get(resource, NOT_FOUND)
+        if isinstance(answer, ApiError):
+            raise answer
+        return [dict(each) for each in answer], "1"
+
+    @asynccontextmanager
+    async def watch(self, path: str, _params: object, _silence: float) -> AsyncIterator[AsyncIterator[Any]]:
+        changed = self._changed
+
+        async def events() -> AsyncIterator[Any]:
+            await changed.wait()
+            if path.startswith("/apis/gateway"):
+                raise ApiError(410, "Expired", "list again")
+            yield {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": "2"}}}
+
+        yield events()
+
+
+@pytest.fixture(autouse=True)
+def quick_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(following, "_SETTLING", 0.01)
+    monkeypatch.setattr(following, "_LOOK_AGAIN", 0.05)
+    monkeypatch.setattr(following, "_MISSING", 0.02)
+
+
+def follow(change: Callable[[Server], None], until: Callable[[Server, set[str]], bool]) -> list[set[str]]:
+    """Change a server that has a policy; return what was known after each batch, until something holds."""
+
+    async def run() -> list[set[str]]:
+        server = Server()
+        seen: list[set[str]] = []
+        async with ClusterFollower(server, Settings()) as follower:  # type: ignore[arg-type] # as much as is needed
+            known = {str(each["metadata"]["name"]) for each in (await follower.first()).put}
+            assert known == {"cart"}
+
+            async def take() -> None:
+                nonlocal known
+                async for changes in follower.batches():
+                    known = (known - {ref.name for ref in changes.removed}) | {
+                        str(each["metadata"]["name"]) for each in changes.put
+                    }
+                    seen.append(known)
+
+            taking = asyncio.create_task(take())
+            change(server)
+            async with asyncio.timeout(20):
+                while not until(server, known):
+                    await asyncio.sleep(0.01)
+            await asyncio.sleep(0.2)  # whatever is under way
+            seen.append(known)
+            taking.cancel()
+        return seen
+
+    return asyncio.run(run())
+
+
+def tries(resource: Resource) -> Callable[[Server, set[str]], bool]:
+    return lambda server, _known: server.asked.count(resource) >= 3
+
+
+def test_a_version_that_cannot_be_listed_yet_does_not_open_what_the_old_one_closed() -> None:
+    seen = follow(lambda server: server.change([OLD], {NEW: NOT_FOUND, OLD: BROKEN}), lambda s, _k: OLD in s.asked)
+    assert all("cart" in known for known in seen)
+
+
+def test_another_version_takes_over_without_a_gap() -> None:
+    moved = {**policy("shop", "cart", ["web"]), "apiVersion": OLD.api_version}
+    added = {**moved, "metadata": {"name": "new", "namespace": "shop"}}
+    seen = follow(
+        lambda server: server.change([OLD], {NEW: NOT_FOUND, OLD: [moved, added]}), lambda _s, known: "new" in known
+    )
+    assert all("cart" in known for known in seen)
+
+
+def test_a_404_alone_removes_nothing() -> None:
+    seen = follow(lambda server: server.change([NEW], {NEW: NOT_FOUND}), tries(NEW))
+    assert all("cart" in known for known in seen)
+
+
+def test_a_kind_that_discovery_leaves_out_stays_as_long_as_it_is_listed() -> None:
+    lists: dict[Resource, list[JsonObject] | ApiError] = {NEW: [policy("shop", "cart", ["web"])]}
+    seen = follow(lambda server: server.change([], lists), lambda server, _known: NEW in server.asked)
+    assert all("cart" in known for known in seen)
+
+
+def test_a_kind_that_is_gone_is_gone() -> None:
+    seen = follow(lambda server: server.change([], {}), lambda _server, known: "cart" not in known)
+    assert seen[-1] == set()
+
+
+def test_a_kind_that_is_served_empty_is_empty() -> None:
+    seen = follow(lambda server: server.change([NEW], {NEW: []}), lambda _server, known: "cart" not in known)
+    assert seen[-1] == set()
