@@ -43,7 +43,7 @@ _NAMES = ("eastgate.eastgate-system.svc", "eastgate.eastgate-system.svc.cluster.
 _HOSTS = dict.fromkeys(_NAMES, CONTROL_PLANE)
 _WEBHOOK = Webhook(SYSTEM, "eastgate")
 _CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/{}webhookconfigurations/eastgate"
-_MANIFESTS = Path(__file__).parents[2] / "deploy" / "manifests" / "install.yaml"
+_DEPLOY = Path(__file__).parents[2] / "deploy"
 _PROGRAMS = Path(__file__).parent.parent / "injection"
 _APPLICATION = 1000  # the user of applications
 
@@ -64,12 +64,20 @@ def named(kind: str, name: str, namespace: str | None = None, api: str = "v1", *
 
 
 def permissions() -> list[Plain]:
-    """Return the roles of the controller as they are installed, and who has them; nothing where there are none."""
-    if not _MANIFESTS.exists():
-        return []
-    with _MANIFESTS.open(encoding="utf-8") as text:
-        manifests = list(yaml.load_all(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
-    return [each for each in manifests if each and each["apiVersion"].startswith("rbac.authorization.k8s.io/")]
+    """Return the roles of the controller as they are installed, and who has them; API keys need those for Secrets."""
+    installed = _read(_DEPLOY / "manifests" / "install.yaml")
+    roles = [each for each in installed if each["apiVersion"].startswith("rbac.authorization.k8s.io/")]
+    [rules] = _read(_DEPLOY / "chart" / "eastgate" / "generated" / "rules" / "secrets.yaml")
+    api, name = "rbac.authorization.k8s.io/v1", "eastgate-secrets"
+    account = {"kind": "ServiceAccount", "name": "eastgate", "namespace": SYSTEM}
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name}
+    bound = named("ClusterRoleBinding", name, api=api, roleRef=role, subjects=[account])
+    return [*roles, named("ClusterRole", name, api=api, rules=rules), bound]
+
+
+def _read(path: Path) -> list[Any]:
+    with path.open(encoding="utf-8") as text:
+        return [each for each in yaml.load_all(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)) if each]
 
 
 def pod_of(name: str) -> Plain:
@@ -315,15 +323,6 @@ class WholeCluster:
             pod.stop()
 
 
-def _account(api: ApiServer) -> Path | None:
-    """Return the kubeconfig of the controller's own account; None for that of an administrator."""
-    roles = permissions()
-    if not roles:
-        return None
-    api.apply(named("Namespace", SYSTEM), *roles)
-    return api.kubeconfig_for(f"{SYSTEM}/eastgate")
-
-
 @contextmanager
 def run_whole_cluster(options: Sequence[str] = ()) -> Iterator[WholeCluster]:
     """Run a cluster with two replicas of the controller and the shop."""
@@ -337,7 +336,9 @@ def run_whole_cluster(options: Sequence[str] = ()) -> Iterator[WholeCluster]:
         api = stack.enter_context(ApiServer(folder / "api", pods_need_accounts=True))
         lasting = "--controllers=*,-node-lifecycle-controller"  # nobody says that the node lives
         stack.enter_context(ControllerManager(api, [lasting]))
-        replicas = stack.enter_context(Replicas(api, folder / "replicas", options, _account(api), REPLICAS))
+        api.apply(named("Namespace", SYSTEM), *permissions())
+        account = api.kubeconfig_for(f"{SYSTEM}/eastgate")
+        replicas = stack.enter_context(Replicas(api, folder / "replicas", options, account, REPLICAS))
         cluster = WholeCluster(api, replicas, network, folder)
         stack.callback(cluster.stop)
         cluster.install()
