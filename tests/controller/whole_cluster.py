@@ -17,6 +17,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import yaml
+
 from eastgate.admission.configuration import webhook_configurations
 from eastgate.reports.crds import Webhook, definitions
 from tests.controller.replicas import SYSTEM, Replicas
@@ -41,6 +43,7 @@ _NAMES = ("eastgate.eastgate-system.svc", "eastgate.eastgate-system.svc.cluster.
 _HOSTS = dict.fromkeys(_NAMES, CONTROL_PLANE)
 _WEBHOOK = Webhook(SYSTEM, "eastgate")
 _CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/{}webhookconfigurations/eastgate"
+_DEPLOY = Path(__file__).parents[2] / "deploy"
 _PROGRAMS = Path(__file__).parent.parent / "injection"
 _APPLICATION = 1000  # the user of applications
 
@@ -58,6 +61,23 @@ def named(kind: str, name: str, namespace: str | None = None, api: str = "v1", *
     """Return a manifest."""
     metadata: Plain = {"name": name, **({"namespace": namespace} if namespace else {}), **more.pop("metadata", {})}
     return {"apiVersion": api, "kind": kind, "metadata": metadata, **more}
+
+
+def permissions() -> list[Plain]:
+    """Return the roles of the controller as they are installed, and who has them; API keys need those for Secrets."""
+    installed = _read(_DEPLOY / "manifests" / "install.yaml")
+    roles = [each for each in installed if each["apiVersion"].startswith("rbac.authorization.k8s.io/")]
+    [rules] = _read(_DEPLOY / "chart" / "eastgate" / "generated" / "rules" / "secrets.yaml")
+    api, name = "rbac.authorization.k8s.io/v1", "eastgate-secrets"
+    account = {"kind": "ServiceAccount", "name": "eastgate", "namespace": SYSTEM}
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name}
+    bound = named("ClusterRoleBinding", name, api=api, roleRef=role, subjects=[account])
+    return [*roles, named("ClusterRole", name, api=api, rules=rules), bound]
+
+
+def _read(path: Path) -> list[Any]:
+    with path.open(encoding="utf-8") as text:
+        return [each for each in yaml.load_all(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)) if each]
 
 
 def pod_of(name: str) -> Plain:
@@ -93,9 +113,9 @@ class WholeCluster:
         return self.api.kubectl("apply", "-f", "-", stdin=json.dumps(manifest), fails=True)
 
     def remove_policies(self) -> None:
-        """Remove everything that decides, and wait until everybody may call again."""
+        """Remove everything that decides or leads somewhere, and wait until everybody may call again."""
         kinds = [f"authorizationpolicies.{GROUP}", "authpolicies.kuadrant.io", "invariants.eastgate.dev"]
-        kinds.insert(0, f"xaccesspolicies.{AGENTIC_GROUP}")
+        kinds += [f"xaccesspolicies.{AGENTIC_GROUP}", f"httproutes.{GATEWAY_GROUP}"]
         for kind in reversed(kinds):
             self.api.kubectl("delete", kind, "--all", "-n", SHOP)
         until(lambda: self.call("stranger") == "200")
@@ -280,6 +300,17 @@ class WholeCluster:
         """Return whether a condition is true of the newest generation of an object."""
         return self.conditions(kind, name, namespace).get(condition, {}).get("status") == "True"
 
+    def connected(self, replica: str) -> int:
+        """Return the number of proxies that are connected to a replica."""
+        metrics = (self.replicas.fetch(replica, "/metrics") or b"").decode()
+        [line] = [each for each in metrics.splitlines() if each.startswith("eastgate_xds_connected_proxies ")]
+        return int(float(line.split()[1]))
+
+    def refusals(self) -> list[str]:
+        """Return what the API server has refused the replicas, by their logs."""
+        logs = "".join(path.read_text() for path in self.replicas.folder.glob("*.log"))
+        return [line for line in logs.splitlines() if "forbidden" in line.lower()]
+
     def logs(self) -> str:
         """Return the ends of all logs."""
         logs = [self.replicas.logs()]
@@ -305,7 +336,9 @@ def run_whole_cluster(options: Sequence[str] = ()) -> Iterator[WholeCluster]:
         api = stack.enter_context(ApiServer(folder / "api", pods_need_accounts=True))
         lasting = "--controllers=*,-node-lifecycle-controller"  # nobody says that the node lives
         stack.enter_context(ControllerManager(api, [lasting]))
-        replicas = stack.enter_context(Replicas(api, folder / "replicas", options, hosts=REPLICAS))
+        api.apply(named("Namespace", SYSTEM), *permissions())
+        account = api.kubeconfig_for(f"{SYSTEM}/eastgate")
+        replicas = stack.enter_context(Replicas(api, folder / "replicas", options, account, REPLICAS))
         cluster = WholeCluster(api, replicas, network, folder)
         stack.callback(cluster.stop)
         cluster.install()
