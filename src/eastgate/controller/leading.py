@@ -49,7 +49,7 @@ class Leader:
         self._reconciler = GatewayReconciler(replica.connection, setup, defaults)
         self._native_writer = NativeWriter(replica.connection)
         self._bundles = CaBundleKeeper(replica.connection, self._own_bundle)
-        self._peers = PeerReports(replica.tls.client_context, options.ports.peers)
+        self._peers = PeerReports(replica.tls, replica.identity, options.ports.peers)
         self._standings = InvariantStatuses(replica)
 
     async def run(self) -> None:
