@@ -1,4 +1,4 @@
-"""Policies that an installed mesh is to enforce are not shown in force before they are written, nor where that failed."""
+"""What an installed mesh is to enforce is not shown in force before it is written, nor where that failed."""
 
 from __future__ import annotations
 

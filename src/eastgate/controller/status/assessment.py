@@ -62,8 +62,8 @@ class ClusterView:
 
     `mesh` is the name of the XMesh that is ours. `native` is the plan for an installed mesh, which enforces those
     policies that have an outcome in it; `written` are the policies as they were when it was carried out, without those
-    of which that failed (None: all, as they are). `owns_linkerd`: no policy controller of Linkerd runs, so that Eastgate writes
-    the status of its routes.
+    of which that failed (None: all, as they are). `owns_linkerd`: no policy controller of Linkerd runs, so that
+    Eastgate writes the status of its routes.
     """
 
     authority: Authority
