@@ -245,9 +245,13 @@ class Replica:
         self.metrics.applied(ended - began, ended - changes.arrived_at if changes.arrived_at is not None else None)
 
     async def _apply(self, changes: ClusterChanges) -> None:
+        policies = _generations(obj for ref in changes.touched if (obj := self.objects.get(ref)) is not None)
+        has_applied = self.control.tracker.has_applied
+        if not changes.changes_anything and all(has_applied(name, *known) for name, known in policies.items()):
+            self.statuses.take_objects(changes.touched)  # a status, which is most of what a watch brings
+            return
         with self.control.lock:
             touched = self.source.apply(changes)
-        policies = _generations(obj for ref in changes.touched if (obj := self.objects.get(ref)) is not None)
         removed = [policy_name(ref) for ref in changes.removed]
         with span("push to proxies") as traced:
             nodes = await self.control.follow(policies, removed)

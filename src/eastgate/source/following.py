@@ -73,7 +73,12 @@ class ClusterChanges:
     """When the first of it came, by the monotonic clock."""
 
     def __bool__(self) -> bool:
-        return bool(self.put or self.removed or self.unlisted or self.listed or self.touched)
+        return bool(self.changes_anything or self.touched)
+
+    @property
+    def changes_anything(self) -> bool:
+        """Return whether there is more than the status of policies."""
+        return bool(self.put or self.removed or self.unlisted or self.listed)
 
 
 class ClusterFollower:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from types import TracebackType
@@ -27,10 +27,12 @@ from eastgate.envoy.config.gateway_routes import AuthorizerAddress
 from eastgate.envoy.server import (
     Acked,
     AdsServer,
+    AuthenticatedProxy,
     Connected,
     Limits,
     Metrics,
     OnRecord,
+    ProxyCredentials,
     ProxyStatus,
     ResourceKey,
     ResourceRejected,
@@ -41,7 +43,7 @@ from eastgate.envoy.server import (
 )
 from eastgate.identity import BundlesChanged, IdentityError, Svid, SvidSource
 from eastgate.mesh.certificates import Certificates
-from eastgate.mesh.enforcement import Enforcement, SiteChange
+from eastgate.mesh.enforcement import Enforcement
 from eastgate.mesh.events import MeshEvent, Noted
 from eastgate.mesh.gateways import gateway_identity
 from eastgate.mesh.metrics import MeshMetrics
@@ -76,12 +78,14 @@ class ProxyControl:
     ) -> None:
         self.lock = threading.RLock()
         self.store = Store()
-        self.server = AdsServer(self.store, authenticator, metrics or Metrics(), limits, on_record)
+        preparing = _Preparing(authenticator, self._prepare)
+        self.server = AdsServer(self.store, preparing, metrics or Metrics(), limits, on_record)
         self.enforcement = Enforcement(
             authority,
             self.store,
             authorizer=authorizer,
             session_key=session_key,
+            on_demand=True,
             sends_logs=on_record is not None,
         )
         self.sites = Sites(authority.world, site_of)
@@ -120,7 +124,7 @@ class ProxyControl:
         with self.lock:
             self.enforcement.begin(self.enforcement.authority, sites.sites, sites.gateways)
         self.has_begun = True
-        await self._publish_secrets()
+        await self._publish_secrets(sites.gateways)
         return await self.server.start_all(addresses)
 
     # What changes
@@ -140,8 +144,10 @@ class ProxyControl:
             gone = self._authenticator.revoke_missing() if world else frozenset[str]()
             self.tracker.apply(policies or {}, removed)
             self.tracker.forget(gone)
+            self.enforcement.release(gone)
             if sites:
-                await self._publish_secrets(sites)
+                served = [node for node in (*sites.sites, *sites.gateways) if self.enforcement.serves(node)]
+                await self._publish_secrets(served, sites.removed)
         if self._renewing is None or self._renewing.done():
             self._renewing = self._spawn(self._renew())
         return touched
@@ -154,6 +160,21 @@ class ProxyControl:
                 with self.lock:
                     goes_on = self.enforcement.renew(_AT_ONCE)
             await asyncio.sleep(0)
+
+    async def _prepare(self, proxy: AuthenticatedProxy) -> None:
+        """Have everything that a proxy is to have in the store before its stream begins: nothing is taken from it."""
+        self.sites.connect(proxy.name)
+        if self.sites.has_changed:
+            await self.follow()
+        await self.serve(proxy.node)
+
+    async def serve(self, node: str) -> None:
+        """Publish what the proxy of a pod is to have, from now on: all of it at once, with its certificate."""
+        if not self.enforcement.serves(node):
+            async with self._following:
+                await self._publish_secrets([node])
+                with self.lock:
+                    self.enforcement.serve(node)
 
     def report(self) -> ReplicaReport:
         """Return what this replica has applied, and what the proxies have made of it."""
@@ -225,11 +246,10 @@ class ProxyControl:
         workload = world.workloads.get(node)
         return identity_of(workload, settings) if workload is not None else None
 
-    async def _publish_secrets(self, sites: SiteChange | None = None) -> None:
+    async def _publish_secrets(self, nodes: Iterable[str], removed: Iterable[str] = ()) -> None:
         """Publish the SVIDs and bundles of nodes that are new or have another identity; release what nobody has."""
-        nodes = self.enforcement.nodes if sites is None else (*sites.sites, *sites.gateways)
         before = set(self._held.values())
-        for node in sites.removed if sites is not None else ():
+        for node in removed:
             self._held.pop(node, None)
         for node in nodes:
             identity = self._identity_of(node)
@@ -256,6 +276,27 @@ class ProxyControl:
         if isinstance(change, BundlesChanged):
             for node in self._held:
                 self.enforcement.put_trust(node, self._source.bundles)
+
+
+class _Preparing:
+    """An authenticator that has something done for each proxy that it admits, before its stream begins."""
+
+    def __init__(
+        self, authenticator: PodAuthenticator, prepare: Callable[[AuthenticatedProxy], Awaitable[None]]
+    ) -> None:
+        self._authenticator = authenticator
+        self._prepare = prepare
+
+    def may_authenticate(self, credentials: ProxyCredentials) -> bool:
+        return self._authenticator.may_authenticate(credentials)
+
+    async def authenticate(self, credentials: ProxyCredentials, node_id: str) -> AuthenticatedProxy:
+        proxy = await self._authenticator.authenticate(credentials, node_id)
+        await self._prepare(proxy)
+        return proxy
+
+    def on_revoke(self, callback: Callable[[str], None]) -> Callable[[], None]:
+        return self._authenticator.on_revoke(callback)
 
 
 def _log_event(event: MeshEvent) -> None:

@@ -113,7 +113,16 @@ class _Chains:
 
     def name_chains(self, decided: ByCaller[Node], leads_to: str) -> ByCaller[Node]:
         """Return the same decisions, with the names of filter chains as verdicts."""
-        return decided.map(lambda caller, node: self._node(node, caller, leads_to))
+        refusals: dict[ProxyVerdict, Node] = {}  # most callers are refused for the same reason, by the same chain
+
+        def named(caller: CallerCell, node: Node) -> Node:
+            if not isinstance(node, ProxyVerdict) or node.allowed:
+                return self._node(node, caller, leads_to)
+            if node not in refusals:
+                refusals[node] = self._node(node, caller, leads_to)
+            return refusals[node]
+
+        return decided.map(named)
 
     def _node(self, node: Node, caller: CallerCell, leads_to: str) -> Node:
         """Name the chain of each entry. Consecutive entries that allow are one: they lead to the same cluster.
