@@ -23,6 +23,7 @@ from eastgate.controller.status.assessment import StoredPolicy
 from eastgate.controller.status.natively import without_failures
 from eastgate.controller.tasks import Nudge, keep_running, run_together
 from eastgate.controller.tracing import span
+from eastgate.convert.model import Options
 from eastgate.envoy.config.pod_bootstrap import pod_bootstrap, secret_sources
 from eastgate.kubernetes import JsonObject
 from eastgate.mesh.gateways import gateway_node
@@ -162,9 +163,10 @@ class Leader:
         replica.statuses.take_plan(plan, without_failures(stored, failures))
 
     def _plan_natives(self) -> NativePlan:
+        options = self._replica.options
+        assert options.native is not None  # noqa: S101 - checked by the caller
         with self._replica.control.lock:
-            assert self._replica.options.native is not None  # noqa: S101 - checked by the caller
-            return wanted(self._replica.authority, self._replica.options.native)
+            return wanted(self._replica.authority, options.native, Options(options.assumed), options.unwritable)
 
     # Certificates
 
