@@ -15,6 +15,7 @@ from bench import (
     analysis,
     asking,
     authorizers,
+    cluster,
     diffing,
     enforcement,
     folders,
@@ -57,6 +58,7 @@ NAMES = (
     "enforcement",
     "gateway",
     "authorizer",
+    "cluster",
 )
 
 
@@ -146,6 +148,7 @@ def _sections(names: Sequence[str], peers: Sequence[Peer], *, quick: bool) -> It
         ("enforcement", enforcement.run),
         ("gateway", gateway.run),
         ("authorizer", authorizers.run),
+        ("cluster", cluster.run),
     ):
         if name in names:
             yield from section(quick=quick)

@@ -33,6 +33,7 @@ REAL = (
     "cli/test_openness.py",
     "cli/test_saving.py",
     "cli/test_up.py",
+    "deploy",
     "diff/test_action.py",
     "diff/test_revisions.py",
     "differential",

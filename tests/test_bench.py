@@ -15,6 +15,8 @@ from bench.authorizers import engines
 from bench.authorizers.schemes import CACHED, SCHEMES
 from bench.built import Built, check_reference
 from bench.change import Change
+from bench.cluster.fleet import Fleet
+from bench.cluster.growth import Growth
 from bench.enforcement import connections, weight
 from bench.enforcement import plot as enforcement_plot
 from bench.enforcement.changes import Changes
@@ -268,3 +270,21 @@ def test_a_graph_has_every_connection_that_there_is(tmp_path: Path) -> None:
     drawn = connectivity.generate(20)
     connectivity.write(drawn, tmp_path / "ours", tmp_path / "theirs")
     assert analyzer.seconds_of_graph(drawn, tmp_path / "ours") > 0
+
+
+@pytest.mark.apiserver
+@pytest.mark.real
+def test_a_cluster_is_followed_and_a_changed_policy_is_in_force_and_says_so() -> None:
+    section = asyncio.run(Growth((5,), changes=1).run())
+    assert [(point["pods"], point["policies"]) for point in section.points] == [(5, 1)]
+    assert all(float(str(point["status_ms"])) > 0 for point in section.points)
+    assert "growth with the number of pods" in text(section)
+
+
+@pytest.mark.apiserver
+@pytest.mark.real
+def test_simulated_proxies_acknowledge_what_concerns_them_all() -> None:
+    section = asyncio.run(Fleet(5, 10, changes=1).run())
+    [point] = section.points
+    assert all(float(str(point[name])) > 0 for name in ("settled_bytes", "policy_ms", "pod_ms", "sent"))
+    assert "##" in text(section)

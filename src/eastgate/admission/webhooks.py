@@ -71,6 +71,11 @@ class Webhooks:
             CONVERT: (self.convert, conversion_seconds),
         }
 
+    @property
+    def paths(self) -> frozenset[str]:
+        """Return the paths at which reviews are answered."""
+        return frozenset(self._paths)
+
     async def answer(self, request: ServedRequest) -> ServedResponse:
         """Answer a request with a review."""
         webhook = self._paths.get(urlsplit(request.target).path)

@@ -58,7 +58,11 @@ class DecisionLog:
         """Write a decision."""
         if self._logged is Logged.ALL or (self._logged is Logged.DENIED and not answer.allowed):
             record = {**answer.record, "protocol": protocol, "milliseconds": round(seconds * 1000, 3)}
-            self._write({name: value for name, value in record.items() if value is not None and value != {}})
+            self.record(record)
+
+    def record(self, record: Mapping[str, object]) -> None:
+        """Write a line, without what is not known."""
+        self._write({name: value for name, value in record.items() if value is not None and value != {}})
 
     def event(self, name: str, **more: object) -> None:
         """Write something else that happened."""

@@ -20,6 +20,7 @@ __all__ = ["controller"]
 
 _EPILOG = "SIGTERM and Ctrl-C end it and exit with 0; 2 if it could not be started."
 _port = click.IntRange(0, 65535)
+_share = click.FloatRange(0.0, 1.0)
 
 
 @click.command(epilog=_EPILOG)
@@ -34,7 +35,13 @@ _port = click.IntRange(0, 65535)
 @click.option("--peers-port", type=_port, default=15013, show_default=True, help="Other replicas.")
 @click.option("--webhook-port", type=_port, default=9443, show_default=True, help="Admission and conversion.")
 @click.option("--http-port", type=_port, default=8080, show_default=True, help="/healthz, /readyz, /metrics.")
+@click.option("--debug-port", type=_port, help="A snapshot of all that it knows, at /debug on localhost only.")
+@click.option("--access-logs", is_flag=True, help="Have proxies send their decisions, for metrics and decision log.")
+@click.option("--decision-log", metavar="FILE", help="Log decisions as JSON lines; - is stdout.")
+@click.option("--decision-sample", type=_share, default=0.01, show_default=True, help="The share of allows logged.")
+@click.option("--decision-sample-denied", type=_share, default=1.0, show_default=True, help="And of denials.")
 @click.option("--no-webhooks", is_flag=True, help="Answer no webhooks.")
+@click.option("--no-gateways", is_flag=True, help="Run no Gateways, and write nothing into their status.")
 @click.option(
     "--native",
     type=click.Choice(["istio", "linkerd"]),
@@ -66,7 +73,13 @@ def controller(
     peers_port: int,
     webhook_port: int,
     http_port: int,
+    debug_port: int | None,
+    access_logs: bool,
+    decision_log: str | None,
+    decision_sample: float,
+    decision_sample_denied: float,
     no_webhooks: bool,
+    no_gateways: bool,
     native: str | None,
     lease_duration: float,
     proxy_image: str | None,
@@ -78,9 +91,10 @@ def controller(
     """Run in a cluster: watch, decide, enforce, and say in status what is in force."""
     from dataclasses import replace
 
+    from eastgate.controller.decision_log import DecisionSampling
     from eastgate.controller.election import ElectionTimes
     from eastgate.controller.logs import configure_logs
-    from eastgate.controller.options import ControllerOptions, ListeningPorts
+    from eastgate.controller.options import ControllerOptions, ListeningPorts, ObservationOptions
     from eastgate.envoy.config.pod_bootstrap import ControlPlane
     from eastgate.injection import InjectionOptions
     from eastgate.native import NativeMesh
@@ -96,7 +110,11 @@ def controller(
         ListeningPorts(xds_port, authorizer_port, tools_port, peers_port, webhook_port, http_port),
         NativeMesh(native) if native is not None else None,
         webhooks=not no_webhooks,
+        gateways=not no_gateways,
         injection=injection,
+        observation=ObservationOptions(
+            debug_port, decision_log, DecisionSampling(decision_sample, decision_sample_denied), access_logs
+        ),
         election=ElectionTimes.of_lease(lease_duration),
     )
     chosen = settings_from(with_default_namespace(settings, None), config, "text")

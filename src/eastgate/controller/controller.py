@@ -6,12 +6,17 @@ import asyncio
 import logging
 from contextlib import AsyncExitStack
 
+from eastgate.controller.collecting import ReplicaCollector
+from eastgate.controller.debug import DebugServer, snapshot
 from eastgate.controller.election import Election
 from eastgate.controller.health import HealthServer
+from eastgate.controller.heartbeat import Heartbeat
 from eastgate.controller.leading import Leader
+from eastgate.controller.logs import RepeatedWarnings
 from eastgate.controller.options import ControllerOptions
 from eastgate.controller.replica import Replica
 from eastgate.controller.tasks import run_together
+from eastgate.controller.tracing import start_tracing
 from eastgate.kubernetes import Connection
 from eastgate.settings import Settings
 
@@ -29,18 +34,30 @@ async def run_controller(
 ) -> None:
     """Run one replica until `stopping` is set. Raises KubeconfigError, ApiError and UnreachableError at the start."""
     async with AsyncExitStack() as stack:
-        health = await stack.enter_async_context(HealthServer(options.host, options.ports.http))
+        stack.callback(start_tracing(options.replica))
+        heartbeat = await stack.enter_async_context(Heartbeat())
+        health = await stack.enter_async_context(HealthServer(options.host, options.ports.http, heartbeat))
         replica = await stack.enter_async_context(Replica(connection, settings, options))
         health.replica = replica
+        warnings = RepeatedWarnings(_LOG)
         election = Election(
-            connection, options.namespace, options.replica, times=options.election, on_trouble=_log_trouble
+            connection,
+            options.namespace,
+            options.replica,
+            times=options.election,
+            on_trouble=warnings.warn,
         )
         health.election = election
+        replica.metrics.registry.register(ReplicaCollector(replica, lambda: election, lambda: heartbeat))
+        if options.observation.debug_port is not None:
+            debug = DebugServer(options.observation.debug_port, lambda: snapshot(replica, election, heartbeat))
+            await stack.enter_async_context(debug)
         leader = Leader(replica)
         work = asyncio.create_task(run_together(replica.follow(), replica.keep_ca(), election.run(leader.run)))
         stop = asyncio.create_task(stopping.wait())
         if on_ready is not None:
             on_ready.set()
+        health.following = work
         try:
             await asyncio.wait([work, stop], return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -50,7 +67,3 @@ async def run_controller(
             await asyncio.wait([work, stop])
         if not work.cancelled() and (error := work.exception()) is not None:
             raise error
-
-
-def _log_trouble(what: str, error: Exception) -> None:
-    _LOG.warning("%s: %s", what, error)

@@ -49,4 +49,4 @@ class InvariantStatuses:
             await self._replica.connection.apply(resource, body, manager="eastgate-status", subresource="status")
         except ApiError as error:
             if not error.is_missing:
-                _LOG.warning("the status of %s could not be written: %s", ref, error)
+                _LOG.warning("the status of %s could not be written: %s", ref, error, extra={"kind": ref.kind})

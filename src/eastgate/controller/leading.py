@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable
 from typing import Final
 
@@ -21,6 +22,7 @@ from eastgate.controller.replica import Replica
 from eastgate.controller.status.assessment import StoredPolicy
 from eastgate.controller.status.natively import without_failures
 from eastgate.controller.tasks import Nudge, keep_running, run_together
+from eastgate.controller.tracing import span
 from eastgate.envoy.config.pod_bootstrap import pod_bootstrap, secret_sources
 from eastgate.kubernetes import JsonObject
 from eastgate.mesh.gateways import gateway_node
@@ -44,6 +46,8 @@ class Leader:
         self._gateways, self._natives, self._config_maps, self._invariants = self._changed
         self._reported = Nudge()
         self._report = MeshReport()
+        self._with_roots: frozenset[str] = frozenset()  # namespaces whose ConfigMaps were seen to hold these roots
+        self._roots, self._roots_seen_at = "", 0.0
         options = replica.options
         plane, files = options.injection.control_plane, options.injection.files
         setup = ProxySetup(pod_bootstrap(plane, files, address="0.0.0.0"), secret_sources(files))  # noqa: S104
@@ -58,6 +62,7 @@ class Leader:
         """Write until cancelled."""
         replica = self._replica
         stop = [replica.listen(self._on_changes), replica.control.server.listen(lambda _event: self._reported())]
+        self._with_roots = frozenset()
         _LOG.info("%s leads now", replica.options.replica)
         try:
             await run_together(*self._writers())
@@ -71,11 +76,12 @@ class Leader:
         writers: dict[str, Callable[[], Awaitable[None]]] = {
             "the statuses of policies": self._replica.statuses.writer.run,
             "the reports of proxies": self._keep_reporting,
-            "the Gateways": lambda: self._look(self._gateways, self._reconcile_gateways),
             "the CA": self._keep_rotating,
             "the ConfigMaps with the CA": lambda: self._look(self._config_maps, self._write_config_maps),
             "native policies": lambda: self._look(self._natives, self._write_natives),
         }
+        if options.gateways:
+            writers["the Gateways"] = lambda: self._look(self._gateways, self._reconcile_gateways)
         if options.webhooks:
             writers["the certificates of webhooks"] = self._bundles.run
             writers["the statuses of Invariants"] = lambda: self._look(self._invariants, self._standings.write)
@@ -127,7 +133,8 @@ class Leader:
         view = GatewayView(replica.world, by_kind["GatewayClass"], gateways, routes, progress, unreadable)
         result = await self._reconciler.reconcile(view)
         for key, message in result.errors.items():
-            _LOG.warning("%s could not be written: %s", "/".join(key), message)
+            fields = {"kind": key[0], "object": "/".join(key[1:])}
+            _LOG.warning("%s could not be written: %s", "/".join(key), message, extra=fields)
 
     def _progress_of(self, name: str) -> GatewayProgress:
         namespace, _, own = name.partition("/")
@@ -147,8 +154,9 @@ class Leader:
         if mesh is None:
             return
         stored = {ref: StoredPolicy.of(obj) for ref, obj in replica.objects.items()}  # no newer than what is planned
-        plan = await asyncio.to_thread(self._plan_natives)
-        failures = await self._native_writer.write(plan)
+        with span("native plan", {"mesh": mesh.value}):
+            plan = await asyncio.to_thread(self._plan_natives)
+            failures = await self._native_writer.write(plan)
         for failure in failures:
             _LOG.warning("a native policy could not be written: %s", failure.error)
         replica.statuses.take_plan(plan, without_failures(stored, failures))
@@ -175,7 +183,11 @@ class Leader:
         replica = self._replica
         sites = replica.control.enforcement.sites
         namespaces = namespaces_with_proxies(replica.world, sites)
-        await write_config_maps(replica.connection, namespaces, replica.tls.bundles)
+        roots = self._own_bundle()
+        if roots != self._roots or time.monotonic() - self._roots_seen_at > _LOOK_AGAIN:  # or somebody has changed one
+            self._with_roots, self._roots, self._roots_seen_at = frozenset(), roots, time.monotonic()
+        known = self._with_roots & namespaces
+        self._with_roots = known | await write_config_maps(replica.connection, namespaces - known, replica.tls.bundles)
 
 
 def _name_of(obj: JsonObject) -> str:

@@ -6,12 +6,22 @@ from dataclasses import field
 from typing import Final
 
 from eastgate.controller.certificates.ca_secret import SYSTEM_NAMESPACE
+from eastgate.controller.decision_log import DecisionSampling
 from eastgate.controller.election import ElectionTimes
 from eastgate.injection import InjectionOptions
 from eastgate.native import NativeMesh
 from eastgate.records import dataclass
 
-__all__ = ["AUTHORIZER_PORT", "PEERS_PORT", "SERVICE", "TOOLS_PORT", "XDS_PORT", "ControllerOptions", "ListeningPorts"]
+__all__ = [
+    "AUTHORIZER_PORT",
+    "PEERS_PORT",
+    "SERVICE",
+    "TOOLS_PORT",
+    "XDS_PORT",
+    "ControllerOptions",
+    "ListeningPorts",
+    "ObservationOptions",
+]
 
 SERVICE: Final = "eastgate"
 XDS_PORT: Final = 15010
@@ -33,11 +43,26 @@ class ListeningPorts:
 
 
 @dataclass(frozen=True, slots=True)
+class ObservationOptions:
+    """What is shown of a replica beside its metrics: a port for snapshots on its loopback, and a log of decisions.
+
+    `decision_log` is a file, or `-` for standard output; without one, none is written. With `access_logs`, proxies send
+    what they log of decisions.
+    """
+
+    debug_port: int | None = None
+    decision_log: str | None = None
+    sampling: DecisionSampling = field(default_factory=DecisionSampling)
+    access_logs: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class ControllerOptions:
     """How one replica runs.
 
     `replica` is its name among all of them: that of its pod. `native` is the mesh whose own policies are written for
-    those of GEP-3779. Without `webhooks`, nothing is asked of it before it is stored.
+    those of GEP-3779. Without `webhooks`, nothing is asked of it before it is stored. Without
+    `gateways`, Gateways of its class are left alone.
     """
 
     replica: str
@@ -46,6 +71,8 @@ class ControllerOptions:
     ports: ListeningPorts = field(default_factory=ListeningPorts)
     native: NativeMesh | None = None
     webhooks: bool = True
+    gateways: bool = True
     enforces: bool = True
     injection: InjectionOptions = field(default_factory=InjectionOptions)
     election: ElectionTimes = field(default_factory=ElectionTimes)
+    observation: ObservationOptions = field(default_factory=ObservationOptions)

@@ -7,34 +7,44 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
+from datetime import datetime
 from functools import partial
 from types import TracebackType
-from typing import Final
+from typing import Any, Final
 
 from eastgate.admission.certificates import WebhookCertificate, names_of_service
 from eastgate.admission.semantic import Judge
 from eastgate.admission.server import WebhookServer
-from eastgate.admission.webhooks import Webhooks
 from eastgate.api.authority import Authority
+from eastgate.authorizer.checks import ProxyAnswer
 from eastgate.authorizer.external import ExternalAuthorizers, ServiceAddress
 from eastgate.cluster import World
 from eastgate.cluster.gateways import GATEWAY_GROUP, ROUTE_KINDS
 from eastgate.controller.admitting import judge_change, mutate_pod
 from eastgate.controller.certificates.server_tls import ServerTls, control_plane_identity, control_plane_names
 from eastgate.controller.certificates.shared_ca import SharedCa
+from eastgate.controller.decision_log import SampledDecisions, open_decision_log
+from eastgate.controller.logs import RepeatedWarnings
+from eastgate.controller.metrics import ControllerMetrics
 from eastgate.controller.options import SERVICE, ControllerOptions
 from eastgate.controller.peers import PeerServer
 from eastgate.controller.proxies.authentication import PodAuthenticator
 from eastgate.controller.proxies.control import ProxyControl
 from eastgate.controller.proxies.svid_proofs import SvidProofs
 from eastgate.controller.proxies.token_reviews import TokenReviews
+from eastgate.controller.reviewing import ObservedWebhooks
 from eastgate.controller.status.keeping import PolicyStatuses, keeps_status
+from eastgate.controller.tracing import span
 from eastgate.envoy.config.gateway_routes import AuthorizerAddress
 from eastgate.envoy.plan.decisions import policy_name
+from eastgate.envoy.server import AuthenticatedProxy, Metrics
+from eastgate.identity import IdentityError
 from eastgate.ir import ExternalAuthorizer, PolicyRef
 from eastgate.kubernetes import ApiError, Connection, JsonObject, Resource, UnreachableError
+from eastgate.mesh.access_log import read_record
 from eastgate.mesh.authorizing import MeshAuthorizer
 from eastgate.mesh.endpoints import TlsEndpoint
 from eastgate.mesh.gateways import gateway_identity
@@ -45,11 +55,12 @@ from eastgate.source.following import ClusterChanges
 from eastgate.source.kinds import WatchedKind
 from eastgate.source.source import ClusterSource
 
-__all__ = ["Replica"]
+__all__ = ["ALSO_FOLLOWED", "Replica"]
 
 _LOG = logging.getLogger(__name__)
 _CLASSES: Final = WatchedKind(GATEWAY_GROUP, "GatewayClass")
-_ALSO: Final = (_CLASSES, *(WatchedKind(GROUP, kind, (VERSION,)) for kind in INVARIANTS))
+ALSO_FOLLOWED: Final = (_CLASSES, *(WatchedKind(GROUP, kind, (VERSION,)) for kind in INVARIANTS))
+"""Kinds that no decision depends on, and that are followed all the same."""
 _REFRESH: Final = 30.0  # seconds
 _OF_GATEWAYS: Final = frozenset({"GatewayClass", "Gateway", *ROUTE_KINDS})
 
@@ -65,6 +76,24 @@ class Replica:
         self._listeners: list[Callable[[ClusterChanges], None]] = []
         self._stack = AsyncExitStack()
         self.ready = False
+        self._server_metrics = Metrics()
+        self.metrics = ControllerMetrics(self._server_metrics.registry)
+        self._warnings = RepeatedWarnings(_LOG)
+        self._decisions: SampledDecisions | None = None
+        self.applying_since: float | None = None
+        """Since when a batch of changes is being applied, by the monotonic clock; None: none is."""
+
+    @property
+    def is_ready(self) -> bool:
+        """Return whether it serves: everything was listed, and what proxies enforce was computed."""
+        return self.ready and self.control.has_begun
+
+    def certificate_ends(self) -> dict[str, datetime]:
+        """Return when the certificates of the control plane expire, by what they are."""
+        ends = dict(self.ca.ends)
+        with suppress(IdentityError):  # there may be none now, which others report
+            ends["server"] = self.tls.end
+        return ends
 
     @property
     def authority(self) -> Authority:
@@ -109,8 +138,11 @@ class Replica:
     async def _start(self) -> None:
         enter = self._stack.enter_async_context
         options, settings = self.options, self.settings
+        if (log := options.observation.decision_log) is not None:
+            stream = self._stack.enter_context(open_decision_log(log))
+            self._decisions = SampledDecisions(stream, options.observation.sampling)
         self.source = await enter(
-            ClusterSource(self.connection, settings, also=_ALSO, keeps=_is_kept, on_trouble=_log_trouble)
+            ClusterSource(self.connection, settings, also=ALSO_FOLLOWED, keeps=_is_kept, on_trouble=self._on_trouble)
         )
         self.ca = await SharedCa.open(self.connection, settings.trust_domain, namespace=options.namespace)
         names = control_plane_names(settings.cluster_domain, options.namespace)
@@ -135,6 +167,8 @@ class Replica:
             replica=options.replica,
             session_key=self.ca.session_key,
             authorizer=service,
+            metrics=self._server_metrics,
+            on_record=self._on_record if options.observation.access_logs else None,
         )
         await enter(self.control)
         external = ExternalAuthorizers(self._address_of)
@@ -145,6 +179,7 @@ class Replica:
             self._endpoint(ports.authorizer),
             self._endpoint(ports.tools),
             self.control.lock,
+            self._on_decided,
         )
         self.authorizer.decide_by(self.authority)
         await enter(self.authorizer)
@@ -157,8 +192,9 @@ class Replica:
         enter, options = self._stack.enter_async_context, self.options
         self.judge = Judge(self.authority, self._invariants())
         self._stack.callback(self.judge.close)
-        webhooks = Webhooks(
+        webhooks = ObservedWebhooks(
             self.settings,
+            metrics=self.metrics,
             judge=partial(judge_change, self.judge),
             mutate=partial(mutate_pod, options.injection),
         )
@@ -195,20 +231,65 @@ class Replica:
             try:
                 await self.ca.refresh()
             except (ApiError, UnreachableError) as error:
-                _log_trouble("the CA", error)
+                self._warnings.warn("the CA", error)
 
     async def apply(self, changes: ClusterChanges) -> None:
         """Apply one batch: to the authority, to what proxies enforce, and to what is known of statuses."""
+        began = self.applying_since = time.monotonic()
+        try:
+            with span("apply changes", {"put": len(changes.put), "removed": len(changes.removed)}):
+                await self._apply(changes)
+        finally:
+            self.applying_since = None
+        ended = time.monotonic()
+        self.metrics.applied(ended - began, ended - changes.arrived_at if changes.arrived_at is not None else None)
+
+    async def _apply(self, changes: ClusterChanges) -> None:
+        policies = _generations(obj for ref in changes.touched if (obj := self.objects.get(ref)) is not None)
+        has_applied = self.control.tracker.has_applied
+        if not changes.changes_anything and all(has_applied(name, *known) for name, known in policies.items()):
+            self.statuses.take_objects(changes.touched)  # a status, which is most of what a watch brings
+            return
         with self.control.lock:
             touched = self.source.apply(changes)
-        policies = _generations(obj for ref in changes.touched if (obj := self.objects.get(ref)) is not None)
-        await self.control.follow(policies, [policy_name(ref) for ref in changes.removed])
+        removed = [policy_name(ref) for ref in changes.removed]
+        with span("push to proxies") as traced:
+            nodes = await self.control.follow(policies, removed)
+            if traced is not None:
+                traced.set_attribute("eastgate.nodes", len(nodes))
+        self._forget(removed)
         if self.options.webhooks:
             for error in self.judge.update(changes.put, changes.removed):
                 _LOG.warning("an Invariant does not count: %s", error)
         self.statuses.take_changes(changes.touched, touched)
         for listener in tuple(self._listeners):
             listener(changes)
+
+    # Observing
+
+    def _forget(self, policies: list[str]) -> None:
+        self.metrics.forget(policies)
+        for policy in policies:
+            self.control.server.metrics.forget(policy)
+
+    def _on_decided(self, answer: ProxyAnswer, seconds: float) -> None:
+        """Count a decision, and log it. It is called in the thread of the check."""
+        self.metrics.checked(answer, seconds, self.control.tracker.policies)
+        if self._decisions is not None and not self.options.observation.access_logs:  # else the gateway sends it
+            self._decisions.decided(answer, seconds)
+
+    def _on_record(self, _proxy: AuthenticatedProxy, record: Mapping[str, Any]) -> None:
+        """Count a decision that a proxy sent, and log it."""
+        observation = read_record(record)
+        if observation is None:
+            return
+        self.metrics.decided(observation, self.control.tracker.policies)
+        if self._decisions is not None:
+            self._decisions.observed(record, allowed=observation.allowed)
+
+    def _on_trouble(self, what: str, error: Exception) -> None:
+        self.metrics.failed_watch(what)
+        self._warnings.warn(what, error)
 
     def _invariants(self) -> Iterable[InvariantObject]:
         for obj in self.objects.values():
@@ -233,7 +314,3 @@ def _generations(objects: Iterable[JsonObject]) -> dict[str, tuple[int, str]]:
         ref = PolicyRef(obj["kind"], metadata.get("namespace"), metadata["name"], group)
         generations[policy_name(ref)] = (metadata.get("generation") or 0, metadata.get("uid") or "")
     return generations
-
-
-def _log_trouble(what: str, error: Exception) -> None:
-    _LOG.warning("%s: %s", what, error)

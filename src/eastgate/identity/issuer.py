@@ -72,6 +72,11 @@ class IssuerCa:
         """Return the roots to trust."""
         return self._bundles
 
+    @property
+    def end(self) -> datetime:
+        """Return when the CA that signs expires."""
+        return self._files.signer.end
+
     def watch(self, changed: Callable[[IdentityChange], None]) -> Callable[[], None]:
         """Call `changed` with each change, until the function that this returns is called."""
         return self._watchers.add(changed)

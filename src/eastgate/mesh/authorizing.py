@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import TracebackType
@@ -40,7 +41,10 @@ _UNKNOWN = CheckReply(allowed=False, status=403)
 
 
 class MeshAuthorizer:
-    """Runs beside the control plane, and decides by the same authority. Whoever changes that holds `lock`."""
+    """Runs beside the control plane, and decides by the same authority. Whoever changes that holds `lock`.
+
+    `on_decided` is called with each answer, in the thread of the check, and with the seconds that it took.
+    """
 
     def __init__(
         self,
@@ -49,10 +53,12 @@ class MeshAuthorizer:
         checks: AuthorizerEndpoint,
         tools: AuthorizerEndpoint,
         lock: threading.RLock | None = None,
+        on_decided: Callable[[ProxyAnswer, float], None] = lambda _answer, _seconds: None,
     ) -> None:
         self.lock = lock or threading.RLock()
         self._enforcement = enforcement
         self._external = external
+        self._on_decided = on_decided
         self._endpoints = checks, tools
         self._live: LiveAuthorizer | None = None
         self._checks = CheckThread(self._answer, LARGEST_MESSAGE + 256 * 1024)
@@ -89,8 +95,10 @@ class MeshAuthorizer:
         where = self._where(noted)
         if self._live is None or where is None:
             return _UNKNOWN
-        check = _with_notes(check_of(received), noted)
-        return _named(reply_of(answer := self._live.decide(check, where)), answer)
+        began = time.monotonic()
+        answer = self._live.decide(_with_notes(check_of(received), noted), where)
+        self._on_decided(answer, time.monotonic() - began)
+        return _named(reply_of(answer), answer)
 
     def _where(self, noted: Mapping[str, str]) -> EntryPoint | None:
         """Return where a request goes, by what the gateway noted: itself, its port, the destination, and the name in

@@ -98,7 +98,8 @@ class Enforcement:
 
     Callers without a certificate are identified by their address, where `by_address` is set, or else by their token.
     `session_key` is the secret by which gateways bind sessions to callers; control planes that serve the same gateways
-    share it.
+    share it. With `on_demand`, the resources of a sidecar are computed from when it is first asked for (`serve`): in a
+    large cluster most proxies belong to other replicas.
     """
 
     def __init__(
@@ -110,6 +111,8 @@ class Enforcement:
         tokens: TokenIdentity | None = None,
         authorizer: AuthorizerSockets | AuthorizerAddress | None = None,
         session_key: str | None = None,
+        on_demand: bool = False,
+        sends_logs: bool = False,
     ) -> None:
         self.authority = authority
         self.store = store
@@ -119,6 +122,7 @@ class Enforcement:
         self._gateway_plans: dict[tuple[str, int], _NotedPlan] = {}
         self._listener_groups: dict[str, dict[int, ListenerGroup]] = {}  # of gateways, by port
         self._authorizer = authorizer
+        self._sends_logs = sends_logs
         self._session_key = session_key or token_hex(32)
         self._closures = Closures()
         self._by_address = by_address
@@ -129,6 +133,7 @@ class Enforcement:
         self._outbound = OutboundResources()
         self._identities = KnownIdentities(authority.world, authority.settings)
         self._captured: dict[frozenset[bool], dict[ResourceKey, XdsResource]] = {}
+        self._served: set[str] | None = set() if on_demand else None  # sidecars that were asked for; None: all are
         self._stale: dict[str, None] = {}  # proxies that know identities of before, in order
         self.changes: Counter[str] = Counter()  # how often what a proxy enforces changed, or may have
         self._ended: dict[tuple[str, int], Counter[str]] = {}
@@ -178,19 +183,20 @@ class Enforcement:
         by_caller = self._identities.update(world)
         if by_caller:
             self._plans.clear()
-            self._stale = dict.fromkeys(self.nodes)
-        if by_caller or any(changed.kind not in NOT_ROUTING for changed in world.objects):
+            self._stale = dict.fromkeys((*self._served_sites(), *self.gateways))
+        routing = any(changed.kind not in NOT_ROUTING for changed in world.objects)
+        if by_caller or routing:
             self._gateway_plans.clear()
             self._listener_groups.clear()
         everybody = self._by_address and bool(sites)
         bound = {node: site for node, site in self.sites.items() if not site.captured}
         outbound = {
             **self._outbound.update(services, self.authority.world, bound, self.authority.settings),
-            **self._update_captured(bool(sites) or bool(services)),
+            **self._update_captured(bool(sites) or bool(services) or (routing and bool(self.gateways))),
         }
         touched = frozenset(self.nodes if everybody else self._touched(sites, services))
         self._publish(touched)
-        for node in outbound.keys() - touched:
+        for node in filter(self.serves, outbound.keys() - touched):
             self.store.update(node, put=outbound[node].put, remove=outbound[node].removed)
         return touched | outbound.keys()
 
@@ -198,16 +204,41 @@ class Enforcement:
         """Look again at what pods are sent for leaving them; return what that changes for each proxy."""
         before, self._captured = (self._captured, {}) if is_other else ({}, self._captured)
         changes: dict[frozenset[bool], OutboundChange] = {}
-        for site in self.sites.values():
+        served = self._served_sites()
+        for site in served.values():
             families = _families(site)
             if site.captured and families in before and families not in changes:
                 self._captured_resources(site)
                 changes[families] = difference(before[families], self._captured[families])
         return {
-            node: change
-            for node, site in self.sites.items()
-            if site.captured and (change := changes.get(_families(site)))
+            node: change for node, site in served.items() if site.captured and (change := changes.get(_families(site)))
         }
+
+    def serve(self, node: str) -> None:
+        """Publish the resources of a sidecar, now and whenever they change. Without `on_demand`, all are."""
+        if self._served is not None and node not in self._served:
+            self._served.add(node)
+            if self._has(node):
+                self.publish([node])
+
+    def release(self, nodes: Iterable[str]) -> None:
+        """Note that sidecars are gone: another of that name has to be asked for again."""
+        gone = self._served.intersection(nodes) if self._served is not None else frozenset[str]()
+        for node in sorted(gone):
+            self._programs.pop(node, None)
+            self._closures.forget(node)
+            self.store.forget(node)
+        if self._served is not None:
+            self._served -= gone
+
+    def serves(self, node: str) -> bool:
+        """Return whether the resources of a proxy are published."""
+        return self._served is None or node in self._served or node in self._gateways
+
+    def _served_sites(self) -> Mapping[str, ProxySite]:
+        if self._served is None:
+            return self._sites
+        return {node: self._sites[node] for node in sorted(self._served) if node in self._sites}
 
     def renew(self, most: int | None = None) -> bool:
         """Compute the resources again of proxies that know identities of before, of so many; return whether more do.
@@ -225,9 +256,9 @@ class Enforcement:
 
     def _touched(self, sites: SiteChange, services: frozenset[str]) -> Iterator[str]:
         """Yield the proxies whose sites have changed, what is decided there, or what is behind a gateway."""
-        yield from (*sites.sites, *sites.gateways)
+        yield from (*filter(self.serves, sites.sites), *sites.gateways)
         program = self.authority.engine.program
-        yield from (node for node in self.sites if program(node) is not self._programs.get(node))
+        yield from (node for node in self._served_sites() if program(node) is not self._programs.get(node))
         for (node, port), noted in list(self._gateway_plans.items()):
             if any(program(point) is not before for point, before in noted.programs.items()):
                 del self._gateway_plans[node, port]
@@ -322,6 +353,8 @@ class Enforcement:
 
     def _put_secret(self, node: str, secret: XdsResource) -> None:
         self._secrets.setdefault(node, {})[secret.name] = secret
+        if not self.serves(node):
+            return  # a proxy that is sent its secrets and nothing else would drop all the rest
         self.store.update(node, put=[secret])
         if self._has(node) and self._closures.has_closed_ports(node):
             self.publish([node])  # it may have been this that its ports were closed for
@@ -341,7 +374,7 @@ class Enforcement:
             self._publish(nodes)
 
     def _publish(self, nodes: Iterable[str]) -> None:
-        for node in nodes:
+        for node in filter(self.serves, nodes):
             # What a gateway leaves to the authorizer is decided otherwise now, also where its resources are the same.
             if self.store.put(node, self._build(node)) or node in self.gateways:
                 self.changes[node] += 1
@@ -377,6 +410,7 @@ class Enforcement:
                 tuple(handshakes_of(gateway, groups[port], plan.streams, by_destination, world, whole=site.in_pod)),
                 self._ended.get((node, port), Counter()),
                 self.authority.settings.trust_domain,
+                sends_logs=self._sends_logs,
             )
             decisive = [
                 *gateway_resources(plan, self._session_key, self.tokens),
@@ -437,6 +471,7 @@ class Enforcement:
                 *(node, site.address, port, bound, by_address, self.tokens, ends_requests),
                 ended=ended,
                 capture=capture_of(site, port, ports),
+                sends_logs=self._sends_logs,
             )
             plan = self.plan(node, port)
             app = site.apps.get(port) or SocketAddress(site.address, port)
@@ -472,7 +507,12 @@ class Enforcement:
         """Return the resources for what leaves a pod: the same for all pods with addresses of the same versions."""
         families = _families(site)
         if families not in self._captured:
-            outbound = captured_outbound(self.authority.world, self.sites, self.authority.settings)
+            gateways = {
+                gateway.key: [port for port, group in self._groups_of(node).items() if not group.tls]
+                for node, gateway in self.gateways.items()
+                if gateway.in_pod
+            }
+            outbound = captured_outbound(self.authority.world, self.sites, self.authority.settings, gateways)
             resources = outbound_capture_resources(site.addresses, outbound)
             self._captured[families] = {resource.key: resource for resource in resources}
         return self._captured[families].values()

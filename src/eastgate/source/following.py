@@ -10,7 +10,9 @@ import asyncio
 import contextlib
 import hashlib
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from dataclasses import field
 from types import TracebackType
 from typing import Final, TypeAlias
 
@@ -67,9 +69,16 @@ class ClusterChanges:
     listed: tuple[PolicyRef, ...] = ()
     touched: frozenset[PolicyRef] = frozenset()
     """All objects of which something changed, be it only their status."""
+    arrived_at: float | None = field(default=None, compare=False)
+    """When the first of it came, by the monotonic clock."""
 
     def __bool__(self) -> bool:
-        return bool(self.put or self.removed or self.unlisted or self.listed or self.touched)
+        return bool(self.changes_anything or self.touched)
+
+    @property
+    def changes_anything(self) -> bool:
+        """Return whether there is more than the status of policies."""
+        return bool(self.put or self.removed or self.unlisted or self.listed)
 
 
 class ClusterFollower:
@@ -100,6 +109,7 @@ class ClusterFollower:
         self._served: frozenset[Resource] = frozenset()  # kinds that are followed as a whole, as last discovered
         self._listed: set[Stream] = set()
         self._missing: set[Stream] = set()  # what the server did not find when it was last asked
+        self._arrived_at: float | None = None  # of the first event that waits
         self._needs = NeedIndex(settings)
         self._digests: dict[PolicyRef, bytes] = {}
         self._holders: dict[PolicyRef, set[Stream]] = {}
@@ -137,6 +147,29 @@ class ClusterFollower:
         heard = (reflector.seen_at for reflector in self._reflectors.values())
         return max((now - at for at in heard if at is not None), default=0.0)
 
+    @property
+    def lags(self) -> Mapping[Resource, float]:
+        """Return for how many seconds the server has not been heard of about each kind that was listed."""
+        now = time.monotonic()
+        lags: dict[Resource, float] = {}
+        for (resource, _), reflector in self._reflectors.items():
+            if reflector.seen_at is not None:
+                lags[resource] = max(lags.get(resource, 0.0), now - reflector.seen_at)
+        return lags
+
+    @property
+    def counts(self) -> Mapping[tuple[str, str], int]:
+        """Return how many objects there are, by group and kind; of kinds that are followed and have none, 0."""
+        counts = Counter({(resource.group, resource.kind): 0 for resource, _ in self._streams})
+        counts.update((ref.group, ref.kind) for ref in self._holders)
+        return counts
+
+    @property
+    def is_running(self) -> bool:
+        """Return whether everything is followed that should be. Nothing of it ends by itself."""
+        tasks = (self._kinds, *self._streams.values())
+        return all(task is not None and not task.done() for task in tasks)
+
     # Batches
 
     async def first(self) -> ClusterChanges:
@@ -144,6 +177,7 @@ class ClusterFollower:
         batch = _Batch(self)
         while self._pending:
             batch.take(*await self._queue.get())
+        self._arrived_at = None if self._queue.empty() else time.monotonic()
         return batch.changes()
 
     async def batches(self) -> AsyncIterator[ClusterChanges]:
@@ -151,10 +185,16 @@ class ClusterFollower:
         while True:
             batch = _Batch(self)
             batch.take(*await self._queue.get())
+            arrived_at, self._arrived_at = self._arrived_at, None
             while not self._queue.empty():
                 batch.take(*self._queue.get_nowait())
-            if changes := batch.changes():
+            if changes := batch.changes(arrived_at):
                 yield changes
+
+    def _enqueue(self, stream: Stream, event: ObjectEvent | ApiError) -> None:
+        if self._arrived_at is None:
+            self._arrived_at = time.monotonic()
+        self._queue.put_nowait((stream, event))
 
     # Kinds
 
@@ -231,7 +271,7 @@ class ClusterFollower:
         self._reflectors.pop(stream, None)
         self._listed.discard(stream)
         self._missing.discard(stream)
-        self._queue.put_nowait((stream, Replaced(())))
+        self._enqueue(stream, Replaced(()))
 
     async def _follow(self, stream: Stream) -> None:
         resource, named = stream
@@ -247,9 +287,9 @@ class ClusterFollower:
             )
             try:
                 async for event in reflector.follow():
-                    self._queue.put_nowait((stream, event))
+                    self._enqueue(stream, event)
             except ApiError as error:
-                self._queue.put_nowait((stream, error))
+                self._enqueue(stream, error)
                 self._on_watch_trouble(resource, error)
                 self._rediscover.set()
                 await asyncio.sleep(_LOOK_AGAIN if error.is_forbidden else _MISSING)
@@ -347,7 +387,7 @@ class _Batch:
     def take(self, stream: Stream, event: ObjectEvent | ApiError) -> None:
         self._follower.note(stream, event, self)
 
-    def changes(self) -> ClusterChanges:
+    def changes(self, arrived_at: float | None = None) -> ClusterChanges:
         removed: Iterable[PolicyRef] = sorted(self.removed, key=str)
         return ClusterChanges(
             tuple(self.put.values()),
@@ -355,4 +395,5 @@ class _Batch:
             tuple(self.unlisted),
             tuple(self.listed),
             frozenset(self.touched),
+            arrived_at,
         )

@@ -202,6 +202,36 @@ class TestSites:
 
         run(test())
 
+    def test_nothing_is_computed_for_a_proxy_that_has_not_connected_here(self) -> None:
+        async def test() -> None:
+            other = pod("other", ip="10.0.0.2", ports=(80,), labels=_LABELS)
+            async with _replica(_PAY, other) as (replica, address), _proxy(address, "shop/pay", "pay"):
+                await _until(lambda: replica.control.server.is_settled("shop/pay"))
+                await replica.apply(_policy("a"), service("pay", 80), policies={_NAME: 1})
+                await _until(lambda: replica.merged().progress(_NAME, 1, "shop/pay").enforced)
+                replica.ca.prepare_root()
+                assert replica.control.store.nodes() == ("shop/pay",)
+                assert replica.merged().progress(_NAME, 1, "shop/other").state is ProgressState.DISCONNECTED
+                async with _proxy(address, "shop/other", "other"):
+                    await _until(lambda: replica.merged().progress(_NAME, 1, "shop/other").enforced)
+                    assert {name for _, name in _keys(replica, "shop/other", SECRET)} == {"svid", "trust"}
+
+        run(test())
+
+    def test_a_pod_of_the_same_name_gets_all_of_it_again(self) -> None:
+        async def test() -> None:
+            async with _replica(_PAY) as (replica, address):
+                async with _proxy(address, "shop/pay", "pay"):
+                    await _until(lambda: replica.control.server.is_settled("shop/pay"))
+                await replica.apply(remove=("Pod/shop/pay",))
+                await replica.apply(_PAY)
+                assert not replica.control.store.has_node("shop/pay")
+                async with _proxy(address, "shop/pay", "pay"):
+                    await _until(lambda: replica.control.server.is_settled("shop/pay"))
+                    assert {name for _, name in _keys(replica, "shop/pay", SECRET)} == {"svid", "trust"}
+
+        run(test())
+
     def test_a_label_that_is_taken_away_does_not_leave_a_running_proxy_behind(self) -> None:
         async def test() -> None:
             async with _replica(_PAY) as (replica, address), _proxy(address, "shop/pay", "pay"):
@@ -215,6 +245,7 @@ class TestSites:
     def test_secrets_follow_the_account_and_the_roots(self) -> None:
         async def test() -> None:
             async with _replica(_PAY) as (replica, _):
+                await replica.control.serve("shop/pay")
                 svid = replica.control.store.of_type("shop/pay", SECRET)["svid"]
                 trust = replica.control.store.of_type("shop/pay", SECRET)["trust"]
                 moved = pod("pay", ip="10.0.0.9", ports=(80,), labels=_LABELS, account="other")

@@ -98,7 +98,7 @@ def enforce(server: ApiServer, mode: MeshMode) -> None:
 
 
 def test_the_documented_pipes_work(server: ApiServer) -> None:
-    assert server.kubectl("apply", "--server-side", "-f", "-", stdin=written()).count("serverside-applied") == 6
+    assert server.kubectl("apply", "--server-side", "-f", "-", stdin=written()).count("serverside-applied") == 8
     for mode in MeshMode:
         applied = server.kubectl("apply", "--server-side", "-f", "-", stdin=written("--admission", mode))
         assert applied.count("serverside-applied") == len(admission_policies(mode))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Sequence
+from datetime import datetime
 from types import TracebackType
 from typing import Final
 
@@ -56,6 +57,11 @@ class ServerTls:
     def bundles(self) -> TrustBundles:
         """Return the bundles to verify clients with."""
         return self._source.bundles
+
+    @property
+    def end(self) -> datetime:
+        """Return when the server's certificate expires. Raises IdentityError."""
+        return self._rotation.current(self._identity).not_after
 
     def context(self) -> ssl.SSLContext:
         """Return a context for a new connection of a client with an SVID. Raises IdentityError."""

@@ -107,6 +107,13 @@ class SharedCa:
                 secret = await api.get(SECRET_RESOURCE, name, namespace)
         return cls(api, secret, trust_domain, lifetimes, rollover or Rollover(), clock)
 
+    @property
+    def ends(self) -> dict[str, datetime]:
+        """Return when the certificates that sign expire, by what they are."""
+        if isinstance(self.source, IssuerCa):
+            return {"issuer": self.source.end}
+        return {"root": self.source.state.root.end, "intermediate": self.source.state.intermediate.end}
+
     async def refresh(self) -> None:
         """Read the Secret again, and sign and trust as it says. Raises ApiError and UnreachableError."""
         metadata = self._secret["metadata"]

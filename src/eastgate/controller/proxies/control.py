@@ -8,13 +8,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Final
 
 import grpc
+from prometheus_client import CollectorRegistry
 
 from eastgate.api.authority import Authority
 from eastgate.controller.proxies.authentication import PodAuthenticator
@@ -26,9 +27,12 @@ from eastgate.envoy.config.gateway_routes import AuthorizerAddress
 from eastgate.envoy.server import (
     Acked,
     AdsServer,
+    AuthenticatedProxy,
     Connected,
     Limits,
     Metrics,
+    OnRecord,
+    ProxyCredentials,
     ProxyStatus,
     ResourceKey,
     ResourceRejected,
@@ -39,7 +43,7 @@ from eastgate.envoy.server import (
 )
 from eastgate.identity import BundlesChanged, IdentityError, Svid, SvidSource
 from eastgate.mesh.certificates import Certificates
-from eastgate.mesh.enforcement import Enforcement, SiteChange
+from eastgate.mesh.enforcement import Enforcement
 from eastgate.mesh.events import MeshEvent, Noted
 from eastgate.mesh.gateways import gateway_identity
 from eastgate.mesh.metrics import MeshMetrics
@@ -55,7 +59,7 @@ class ProxyControl:
     """Serves the proxies of a cluster from one replica. Use it with `async with`, and call `start` then.
 
     `replica` is its name in reports. `session_key` is what all replicas share (see `SharedCa`). `site_of` makes the
-    site of a pod's sidecar.
+    site of a pod's sidecar. With `on_record`, proxies send what they log of decisions, and it is called with each.
     """
 
     def __init__(
@@ -70,18 +74,28 @@ class ProxyControl:
         site_of: Callable[..., ProxySite | None] = sidecar_site,
         limits: Limits | None = None,
         metrics: Metrics | None = None,
+        on_record: OnRecord | None = None,
     ) -> None:
         self.lock = threading.RLock()
         self.store = Store()
-        self.server = AdsServer(self.store, authenticator, metrics or Metrics(), limits)
-        self.enforcement = Enforcement(authority, self.store, authorizer=authorizer, session_key=session_key)
+        preparing = _Preparing(authenticator, self._prepare)
+        self.server = AdsServer(self.store, preparing, metrics or Metrics(), limits, on_record)
+        self.enforcement = Enforcement(
+            authority,
+            self.store,
+            authorizer=authorizer,
+            session_key=session_key,
+            on_demand=True,
+            sends_logs=on_record is not None,
+        )
         self.sites = Sites(authority.world, site_of)
         self.tracker = ProgressTracker(replica, self.server, self.enforcement)
         self._authenticator = authenticator
         self._source = source
-        self._certificates = Certificates(
-            source, authority.settings, MeshMetrics(self.server.metrics.registry), _log_event, self._on_renewed
-        )
+        self.mesh_metrics = MeshMetrics(CollectorRegistry())
+        self._certificates = Certificates(source, authority.settings, self.mesh_metrics, _log_event, self._on_renewed)
+        self.has_begun = False
+        """Whether what proxies enforce was computed once."""
         self._held: dict[str, str] = {}  # identities of nodes whose SVIDs were published
         self._following = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -109,7 +123,8 @@ class ProxyControl:
         sites, _ = self.sites.take()
         with self.lock:
             self.enforcement.begin(self.enforcement.authority, sites.sites, sites.gateways)
-        await self._publish_secrets()
+        self.has_begun = True
+        await self._publish_secrets(sites.gateways)
         return await self.server.start_all(addresses)
 
     # What changes
@@ -129,8 +144,10 @@ class ProxyControl:
             gone = self._authenticator.revoke_missing() if world else frozenset[str]()
             self.tracker.apply(policies or {}, removed)
             self.tracker.forget(gone)
+            self.enforcement.release(gone)
             if sites:
-                await self._publish_secrets(sites)
+                served = [node for node in (*sites.sites, *sites.gateways) if self.enforcement.serves(node)]
+                await self._publish_secrets(served, sites.removed)
         if self._renewing is None or self._renewing.done():
             self._renewing = self._spawn(self._renew())
         return touched
@@ -143,6 +160,21 @@ class ProxyControl:
                 with self.lock:
                     goes_on = self.enforcement.renew(_AT_ONCE)
             await asyncio.sleep(0)
+
+    async def _prepare(self, proxy: AuthenticatedProxy) -> None:
+        """Have everything that a proxy is to have in the store before its stream begins: nothing is taken from it."""
+        self.sites.connect(proxy.name)
+        if self.sites.has_changed:
+            await self.follow()
+        await self.serve(proxy.node)
+
+    async def serve(self, node: str) -> None:
+        """Publish what the proxy of a pod is to have, from now on: all of it at once, with its certificate."""
+        if not self.enforcement.serves(node):
+            async with self._following:
+                await self._publish_secrets([node])
+                with self.lock:
+                    self.enforcement.serve(node)
 
     def report(self) -> ReplicaReport:
         """Return what this replica has applied, and what the proxies have made of it."""
@@ -160,7 +192,8 @@ class ProxyControl:
             case Acked(proxy):
                 self._open_ports(split_proxy(proxy))
             case ResourceRejected(proxy, type_url, name, rejection):
-                _LOG.warning("the proxy %s rejected %s: %s", proxy, name, rejection.message)
+                fields = {"proxy": proxy, "resource": name, "policies": sorted(rejection.policies)}
+                _LOG.warning("the proxy %s rejected %s: %s", proxy, name, rejection.message, extra=fields)
                 self._reject(split_proxy(proxy), (type_url, name), rejection)
             case Settled(proxy):
                 self._close_unconfirmed(proxy)
@@ -213,11 +246,10 @@ class ProxyControl:
         workload = world.workloads.get(node)
         return identity_of(workload, settings) if workload is not None else None
 
-    async def _publish_secrets(self, sites: SiteChange | None = None) -> None:
+    async def _publish_secrets(self, nodes: Iterable[str], removed: Iterable[str] = ()) -> None:
         """Publish the SVIDs and bundles of nodes that are new or have another identity; release what nobody has."""
-        nodes = self.enforcement.nodes if sites is None else (*sites.sites, *sites.gateways)
         before = set(self._held.values())
-        for node in sites.removed if sites is not None else ():
+        for node in removed:
             self._held.pop(node, None)
         for node in nodes:
             identity = self._identity_of(node)
@@ -226,7 +258,7 @@ class ProxyControl:
             try:
                 svid = await self._certificates.hold(identity)
             except IdentityError as error:
-                _LOG.error("%s has no certificate: %s", node, error)
+                _LOG.error("%s has no certificate: %s", node, error, extra={"proxy": node})
                 continue
             if self._identity_of(node) == identity:
                 self._held[node] = identity
@@ -244,6 +276,27 @@ class ProxyControl:
         if isinstance(change, BundlesChanged):
             for node in self._held:
                 self.enforcement.put_trust(node, self._source.bundles)
+
+
+class _Preparing:
+    """An authenticator that has something done for each proxy that it admits, before its stream begins."""
+
+    def __init__(
+        self, authenticator: PodAuthenticator, prepare: Callable[[AuthenticatedProxy], Awaitable[None]]
+    ) -> None:
+        self._authenticator = authenticator
+        self._prepare = prepare
+
+    def may_authenticate(self, credentials: ProxyCredentials) -> bool:
+        return self._authenticator.may_authenticate(credentials)
+
+    async def authenticate(self, credentials: ProxyCredentials, node_id: str) -> AuthenticatedProxy:
+        proxy = await self._authenticator.authenticate(credentials, node_id)
+        await self._prepare(proxy)
+        return proxy
+
+    def on_revoke(self, callback: Callable[[str], None]) -> Callable[[], None]:
+        return self._authenticator.on_revoke(callback)
 
 
 def _log_event(event: MeshEvent) -> None:

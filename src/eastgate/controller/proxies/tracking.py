@@ -43,6 +43,12 @@ class ProgressTracker:
         self._pending: dict[str, int] = {}  # proxies that lack something, and the first revision of which they may
         self._connected_at: dict[str, float] = {}
         self._disconnected: dict[str, int] = {}  # what they had acknowledged
+        self._reports: dict[str, ProxyReport] = {}  # the last ones, which are the same objects for as long as they hold
+
+    @property
+    def policies(self) -> Mapping[str, AppliedPolicy]:
+        """Return the policies that are enforced, by name."""
+        return self._policies
 
     def apply(self, put: Mapping[str, tuple[int, str]], removed: Iterable[str] = ()) -> int:
         """Note that policies are enforced from now on, by their names, with generation and uid; return the revision.
@@ -58,6 +64,11 @@ class ProgressTracker:
             if not self._server.is_settled(proxy):
                 self._pending[proxy] = self.revision
         return self.revision
+
+    def has_applied(self, name: str, generation: int, uid: str) -> bool:
+        """Return whether a policy was noted with this generation and uid."""
+        applied = self._policies.get(name)
+        return applied is not None and (applied.generation, applied.uid) == (generation, uid)
 
     def on_event(self, event: ServerEvent) -> None:
         """Follow an event of the server."""
@@ -94,9 +105,17 @@ class ProgressTracker:
             for passed in (self._passed_ports(node),)
             for proxy in names
         }
+        self._reports = reports
         return ReplicaReport(self._replica, self.revision, dict(self._policies), reports)
 
     def _report(
+        self, proxy: str, node: str, closed: tuple[ClosedPort, ...], passed: tuple[PassedPort, ...]
+    ) -> ProxyReport:
+        before = self._reports.get(proxy)
+        report = self._new_report(proxy, node, closed, passed)
+        return before if before is not None and before == report else report
+
+    def _new_report(
         self, proxy: str, node: str, closed: tuple[ClosedPort, ...], passed: tuple[PassedPort, ...]
     ) -> ProxyReport:
         status = self._server.summary(proxy)

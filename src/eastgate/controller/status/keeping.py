@@ -6,6 +6,7 @@ costs a computation, and a request only where something has to be written.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -14,6 +15,7 @@ from eastgate.cluster import ROUTE_KINDS
 from eastgate.cluster.changes import Change
 from eastgate.cluster.gateways import BACKEND_KINDS
 from eastgate.cluster.points import NamedPoint
+from eastgate.controller.logs import RepeatedWarnings
 from eastgate.controller.proxies.progress import MeshReport
 from eastgate.controller.status.assessment import Assessment, ClusterView, StoredPolicy, assess, kind_of
 from eastgate.controller.status.events import EventRecorder
@@ -27,6 +29,7 @@ from eastgate.native import NativePlan
 
 __all__ = ["PolicyStatuses", "keeps_status"]
 
+_LOG = logging.getLogger(__name__)
 _TARGETS = frozenset({"Service", "Gateway", *ROUTE_KINDS, *BACKEND_KINDS})  # objects that a policy names
 
 
@@ -57,7 +60,15 @@ class PolicyStatuses:
         self._nodes: dict[PolicyRef, frozenset[str]] = {}
         self._at_node: dict[str, set[PolicyRef]] = {}
         self.recorder = EventRecorder(connection, instance)
-        self.writer = StatusWriter(connection, self._assess, find, recorder=self.recorder, schedule=schedule)
+        warnings = RepeatedWarnings(_LOG, "policy")
+        self.writer = StatusWriter(
+            connection,
+            self._assess,
+            find,
+            recorder=self.recorder,
+            schedule=schedule,
+            on_trouble=lambda ref, error: warnings.warn(str(ref), error),
+        )
         self.take_objects(objects)
 
     # What is told

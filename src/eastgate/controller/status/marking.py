@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from eastgate.api.authority import Authority
 from eastgate.cluster.points import NamedPoint
 from eastgate.cluster.targets import Everything
-from eastgate.controller.proxies.progress import MeshReport
+from eastgate.controller.proxies.progress import AppliedPolicy, MeshReport, ProxyReport
 from eastgate.envoy.plan.decisions import policy_name
 from eastgate.ir import PolicyRef
 from eastgate.mesh.gateways import gateway_of
@@ -17,17 +17,33 @@ __all__ = ["changed_policies", "policies_at", "policies_of_gateways"]
 
 def changed_policies(before: MeshReport, after: MeshReport, authority: Authority) -> set[PolicyRef]:
     """Return the policies of which two reports, of one moment and a later one, may tell different things."""
-    served = [
-        {(report, mesh.serving[proxy].replica) for proxy, report in mesh.proxies.items()} for mesh in (before, after)
-    ]
-    applied = [
-        {(name, policy, replica.replica) for replica in mesh.replicas for name, policy in replica.policies.items()}
-        for mesh in (before, after)
-    ]
-    nodes = {report.node for report, _ in served[0] ^ served[1]}
-    names = {name for name, _, _ in applied[0] ^ applied[1]}
+    nodes = {
+        report.node
+        for proxy in before.serving.keys() | after.serving.keys()
+        if (reports := _reports(before, proxy)) != (later := _reports(after, proxy))
+        for report, _ in (*reports, *later)
+    }
+    names = {
+        name
+        for replica in {*(each.replica for each in before.replicas), *(each.replica for each in after.replicas)}
+        for name in _differing(_policies(before, replica), _policies(after, replica))
+    }
     named = {policy.ref for policy in authority.policies if policy_name(policy.ref) in names} if names else set()
     return policies_at(nodes, authority) | named
+
+
+def _reports(mesh: MeshReport, proxy: str) -> tuple[tuple[ProxyReport, str], ...]:
+    """Return the report of a proxy, and the replica that serves it; nothing where none does."""
+    replica = mesh.serving.get(proxy)
+    return ((replica.proxies[proxy], replica.replica),) if replica is not None else ()
+
+
+def _policies(mesh: MeshReport, replica: str) -> Mapping[str, AppliedPolicy]:
+    return next((each.policies for each in mesh.replicas if each.replica == replica), {})
+
+
+def _differing(before: Mapping[str, AppliedPolicy], after: Mapping[str, AppliedPolicy]) -> set[str]:
+    return {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
 
 
 def policies_at(nodes: Iterable[str], authority: Authority) -> set[PolicyRef]:

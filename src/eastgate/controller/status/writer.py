@@ -19,6 +19,7 @@ from eastgate.controller.status.events import EventRecorder
 from eastgate.controller.status.merging import merge_status
 from eastgate.controller.status.notices import Notice, NoticeReason
 from eastgate.controller.status.schedule import Schedule
+from eastgate.controller.tracing import span
 from eastgate.ir import PolicyRef
 from eastgate.kubernetes import ApiError, Connection, JsonObject, Resource
 from eastgate.source.documents import ref_of
@@ -111,7 +112,8 @@ class StatusWriter:
             await self.settle()
             wait = self._schedule.wait(self._clock())
             try:
-                await asyncio.wait_for(self._marked.wait(), wait)
+                async with asyncio.timeout(wait):  # wait_for of Python 3.11 may swallow a cancellation
+                    await self._marked.wait()
             except TimeoutError:
                 continue
 
@@ -183,7 +185,8 @@ class StatusWriter:
         names = {name: value for name, value in obj["metadata"].items() if name in _PRECONDITIONS}
         wanted = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": names, "status": merged.status}
         self._schedule.spend(ref, self._clock())
-        answer = await self._connection.apply(resource, wanted, manager=STATUS_MANAGER, subresource="status")
+        with span("write status", {"policy": str(ref)}):
+            answer = await self._connection.apply(resource, wanted, manager=STATUS_MANAGER, subresource="status")
         self._written[ref] = answer["metadata"]["resourceVersion"]
         self._keep(ref, answer)
         self.counts["written"] += 1

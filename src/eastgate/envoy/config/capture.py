@@ -12,7 +12,7 @@ from envoy.config.listener.v3 import listener_pb2
 
 from eastgate.envoy.config.inbound_listener import note, source_notes
 from eastgate.envoy.config.inbound_port import ANY_PORT, NETWORK, UNSHARED, InboundPort
-from eastgate.envoy.config.logs import ORIGINAL_KEY, capture_log
+from eastgate.envoy.config.logs import ORIGINAL_KEY, capture_log, log_metadata, sent_connection_log
 from eastgate.envoy.config.packing import serialize
 from eastgate.envoy.config.typed import Plain, filter_, message, struct, typed
 from eastgate.envoy.plan.decisions import NOT_ENFORCED
@@ -72,10 +72,11 @@ def _forwarding(inbound: InboundPort) -> list[Plain]:
 
 
 def _closing(inbound: InboundPort, name: str, verdict: str, port: int = ANY_PORT) -> Plain:
-    log = capture_log(inbound.workload, verdict)
+    log = [*capture_log(inbound.workload, verdict), *(sent_connection_log() if inbound.sends_logs else [])]
     proxy = typed(f"{NETWORK}.tcp_proxy.v3.TcpProxy", stat_prefix=f"denied/{name}", cluster="nowhere", access_log=log)
     matched = {"filter_chain_match": {"destination_port": port}} if port != ANY_PORT else {}
-    return {"name": name, **matched, "filters": [filter_("proxy", proxy)]}
+    metadata = {"metadata": log_metadata(decision=verdict)} if inbound.sends_logs else {}
+    return {"name": name, **matched, **metadata, "filters": [filter_("proxy", proxy)]}
 
 
 def _host(address: str) -> Plain:

@@ -13,12 +13,13 @@ from hashlib import blake2b
 from itertools import groupby
 from typing import Any
 
+from envoy.config.core.v3.base_pb2 import Metadata
 from envoy.config.listener.v3 import listener_components_pb2, listener_pb2
 from google.protobuf.wrappers_pb2 import StringValue
 
 from eastgate.envoy.config.inbound_listener import note
 from eastgate.envoy.config.inbound_port import NETWORK, InboundPort
-from eastgate.envoy.config.logs import denial_log, unreachable_log
+from eastgate.envoy.config.logs import denial_log, log_metadata, sent_connection_log, unreachable_log
 from eastgate.envoy.config.matching import (
     ADDRESS_KEY,
     CERTIFICATE_KEY,
@@ -51,7 +52,7 @@ def connection_listener(inbound: InboundPort, plan: PortPlan) -> Any:
     else:
         http = caller_matcher(chains.name_chains(plan.connect, "requests"), _chain)
         matcher = by_protocol(http, caller_matcher(chains.name_chains(plan.raw, "app"), _chain))
-    plain: Plain = {"name": f"connections/{inbound.port}", "internal_listener": {}}
+    plain = _plain_listener(inbound)
     if plan.raw is not None:
         inspector = typed("envoy.extensions.filters.listener.http_inspector.v3.HttpInspector")
         plain |= {
@@ -72,9 +73,14 @@ def closing_connection_listener(inbound: InboundPort) -> Any:
     """Build a listener in place of `connection_listener` that refuses everybody. It is as simple as can be."""
     chain = _Chains(inbound)
     chain.name_closing_chain(ProxyVerdict(False, 0, NOT_ENFORCED))
-    listener: Any = message(listener_pb2.Listener, {"name": f"connections/{inbound.port}", "internal_listener": {}})
+    listener: Any = message(listener_pb2.Listener, _plain_listener(inbound))
     listener.filter_chains.extend(chain.every())
     return listener
+
+
+def _plain_listener(inbound: InboundPort) -> Plain:
+    metadata = {"metadata": log_metadata(port=str(inbound.port))} if inbound.sends_logs else {}
+    return {"name": f"connections/{inbound.port}", "internal_listener": {}, **metadata}
 
 
 def _chain(to: Any, verdict: ProxyVerdict) -> None:
@@ -107,7 +113,16 @@ class _Chains:
 
     def name_chains(self, decided: ByCaller[Node], leads_to: str) -> ByCaller[Node]:
         """Return the same decisions, with the names of filter chains as verdicts."""
-        return decided.map(lambda caller, node: self._node(node, caller, leads_to))
+        refusals: dict[ProxyVerdict, Node] = {}  # most callers are refused for the same reason, by the same chain
+
+        def named(caller: CallerCell, node: Node) -> Node:
+            if not isinstance(node, ProxyVerdict) or node.allowed:
+                return self._node(node, caller, leads_to)
+            if node not in refusals:
+                refusals[node] = self._node(node, caller, leads_to)
+            return refusals[node]
+
+        return decided.map(named)
 
     def _node(self, node: Node, caller: CallerCell, leads_to: str) -> Node:
         """Name the chain of each entry. Consecutive entries that allow are one: they lead to the same cluster.
@@ -142,7 +157,10 @@ class _Chains:
         name = f"closed:{verdict.name}"
         if name not in self._chains:
             inbound = self._inbound
-            self._chains[name] = self._filter_chain(name, _closing_filter(inbound.workload, inbound.port, verdict.name))
+            closing = _closing_filter(inbound.workload, inbound.port, verdict.name, sends_logs=inbound.sends_logs)
+            chain = self._chains[name] = self._filter_chain(name, closing)
+            if inbound.sends_logs:
+                chain.metadata.CopyFrom(message(Metadata, log_metadata(decision=verdict.name)))
         return name
 
     def _filter_chain(self, name: str, *filters: Any) -> Any:
@@ -175,8 +193,9 @@ def _build_forwarding(leads_to: str, workload: str, port: int) -> Any:
 
 
 @lru_cache(maxsize=4096)
-def _closing_filter(workload: str, port: int, name: str) -> Any:
-    return _build_tcp_proxy(f"denied/{port}/{name}", "nowhere", denial_log(workload, port, name))
+def _closing_filter(workload: str, port: int, name: str, *, sends_logs: bool) -> Any:
+    log = [*denial_log(workload, port, name), *(sent_connection_log() if sends_logs else [])]
+    return _build_tcp_proxy(f"denied/{port}/{name}", "nowhere", log)
 
 
 def _build_tcp_proxy(prefix: str, cluster: str, log: list[Plain]) -> Any:

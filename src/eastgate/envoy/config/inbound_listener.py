@@ -8,7 +8,7 @@ from envoy.config.listener.v3 import listener_pb2
 
 from eastgate.envoy.config.client_certificates import CERTIFICATE
 from eastgate.envoy.config.inbound_port import ANY_PORT, NETWORK, Handshake, InboundPort
-from eastgate.envoy.config.logs import connection_log, handshake_log
+from eastgate.envoy.config.logs import connection_log, handshake_log, log_metadata, sent_connection_log
 from eastgate.envoy.config.matching import ADDRESS_KEY, CERTIFICATE_KEY, NOBODY, PEER_KEY, SNI_KEY, SOURCE_KEY
 from eastgate.envoy.config.rbac import AUDIT, CONNECTIONS, filter_name
 from eastgate.envoy.config.secrets import OPTIONAL_TRUST
@@ -30,6 +30,7 @@ def inbound_listener(inbound: InboundPort) -> Any:
         "listener_filters_timeout": inbound.detection,
         "continue_on_listener_filters_timeout": True,
         "access_log": handshake_log(inbound.workload, inbound.port),
+        **({"metadata": log_metadata(port=str(inbound.port))} if inbound.sends_logs else {}),
         **(_of_gateway(inbound) if inbound.handshakes else _of_workload(inbound)),
     }
     return message(listener_pb2.Listener, plain)
@@ -151,11 +152,16 @@ def _outer(inbound: InboundPort, identity: str, *, tls: bool) -> list[Plain]:
                 f"{NETWORK}.tcp_proxy.v3.TcpProxy",
                 stat_prefix=f"inbound/{inbound.port}",
                 cluster=f"connections/{inbound.port}",
-                access_log=connection_log(inbound.workload, inbound.port),
+                access_log=_connection_logs(inbound),
                 **late,
             ),
         ),
     ]
+
+
+def _connection_logs(inbound: InboundPort) -> list[Plain]:
+    sent = sent_connection_log() if inbound.sends_logs else []
+    return [*connection_log(inbound.workload, inbound.port), *sent]
 
 
 def _source_notes(inbound: InboundPort) -> list[Plain]:

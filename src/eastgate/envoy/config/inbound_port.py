@@ -63,7 +63,8 @@ class InboundPort:
     proxy also logs requests while they are open. `ended`: how often the requests of a caller were ended, by its name;
     it is part of the name of the caller's filter chain. `handshakes`, at a gateway: only TLS is spoken, and these say
     how; there, a client need not show a certificate, and one that it shows may only name somebody of `trust_domain`.
-    `capture`: in a pod, where nothing is bound for the port.
+    `capture`: in a pod, where nothing is bound for the port. `sends_logs`: the proxy also sends what it logs of
+    decisions to the control plane.
     """
 
     workload: str
@@ -77,6 +78,7 @@ class InboundPort:
     ended: Mapping[str, int] = field(default_factory=dict, compare=False)
     trust_domain: str | None = None
     capture: Capture | None = None
+    sends_logs: bool = False
 
     @property
     def detection(self) -> str:

@@ -1,10 +1,17 @@
-"""The access log of a proxy: one line of JSON on its standard output for each decision."""
+"""The access log of a proxy: one line of JSON on its standard output for each decision.
+
+Decisions are also sent to the control plane, where `InboundPort.sends_logs`. Envoy has a stream for each configuration
+of such a log, and keeps it for as long as it runs: so there are two, which nothing changes. What is of a port, or of a
+verdict, they find in the metadata of listeners and filter chains.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Final
 
+from eastgate.envoy.config.bootstrap import CONTROL_PLANE
 from eastgate.envoy.config.inbound_port import ANY_PORT
 from eastgate.envoy.config.matching import (
     DESTINATION_KEY,
@@ -27,8 +34,11 @@ __all__ = [
     "connection_log",
     "denial_log",
     "handshake_log",
+    "log_metadata",
     "open_request_log",
     "request_log",
+    "sent_connection_log",
+    "sent_request_log",
     "unreachable_log",
 ]
 
@@ -53,6 +63,19 @@ GATEWAY_FIELDS: Mapping[str, str] = MappingProxyType(
     }
 )
 """What the requests of gateways have beside those of workloads. `authorizer`: what it decided, named as a verdict."""
+_REQUEST_FIELDS = {
+    "method": "%REQ(:METHOD)%",
+    "host": "%REQ(:AUTHORITY)%",
+    "path": "%PATH(NQ:PATH)%",  # as it is compared; a query may hold secrets
+    "status": "%RESPONSE_CODE%",
+    "details": "%RESPONSE_CODE_DETAILS%",
+    "flags": "%RESPONSE_FLAGS%",
+    "milliseconds": "%DURATION%",
+    "decision": _DECIDED.format("enforced"),
+    "audit": _DECIDED.format("shadow"),
+}
+_DECIDED_CONNECTION = "%DYNAMIC_METADATA(envoy.filters.network.rbac:{}.shadow_effective_policy_id)%"
+_CONNECTION_FIELDS = {"decision": _DECIDED_CONNECTION.format(CONNECTIONS), "audit": _DECIDED_CONNECTION.format(AUDIT)}
 _NO_FIELDS: Mapping[str, str] = MappingProxyType({})
 
 
@@ -88,32 +111,13 @@ def open_request_log(workload: str, port: int) -> list[Plain]:
 
 def request_log(workload: str, port: int, more: Mapping[str, str] = _NO_FIELDS) -> list[Plain]:
     """Log each HTTP request, when it ends, with `more` fields."""
-    log = _stdout(
-        "request",
-        workload,
-        port,
-        {
-            "method": "%REQ(:METHOD)%",
-            "host": "%REQ(:AUTHORITY)%",
-            "path": "%PATH(NQ:PATH)%",  # as it is compared; a query may hold secrets
-            "status": "%RESPONSE_CODE%",
-            "details": "%RESPONSE_CODE_DETAILS%",
-            "flags": "%RESPONSE_FLAGS%",
-            "milliseconds": "%DURATION%",
-            "decision": _DECIDED.format("enforced"),
-            "audit": _DECIDED.format("shadow"),
-            **more,
-        },
-    )
-    return _filter_by_type(log, "DownstreamEnd")
+    return _filter_by_type(_stdout("request", workload, port, {**_REQUEST_FIELDS, **more}), "DownstreamEnd")
 
 
 def connection_log(workload: str, port: int) -> list[Plain]:
     """Log each allowed connection, when it ends."""
-    metadata = "%DYNAMIC_METADATA(envoy.filters.network.rbac:{}.shadow_effective_policy_id)%"
     fields = {
-        "decision": metadata.format(CONNECTIONS),
-        "audit": metadata.format(AUDIT),
+        **_CONNECTION_FIELDS,
         "sent": "%BYTES_SENT%",
         "received": "%BYTES_RECEIVED%",
         "milliseconds": "%DURATION%",
@@ -158,3 +162,47 @@ def handshake_log(workload: str, port: int) -> list[Plain]:
     [log] = _stdout("handshake", workload, port, fields)
     expression = "has(connection.transport_failure_reason) && connection.transport_failure_reason != ''"
     return [{**log, "filter": {"extension_filter": filter_("failed", typed(failed, expression=expression))}}]
+
+
+# Logs that are sent
+
+_METADATA: Final = "eastgate"
+_SENT_FIELDS: Final = {
+    **_PEER_FIELDS,
+    "address": "%DOWNSTREAM_DIRECT_REMOTE_ADDRESS%",  # of connections that are refused before they have a source
+    "originalDestination": f"%FILTER_STATE({ORIGINAL_KEY}:PLAIN)%",
+    "port": f"%METADATA(LISTENER:{_METADATA}:port)%",
+}
+
+
+def log_metadata(**values: str) -> Plain:
+    """Return the metadata of a listener or a filter chain for the logs that are sent: its port, or its verdict."""
+    return {"filter_metadata": {_METADATA: values}}
+
+
+def sent_request_log() -> list[Plain]:
+    """Send a record of each HTTP request, when it ends."""
+    fields = {**_SENT_FIELDS, **_REQUEST_FIELDS, **GATEWAY_FIELDS}
+    return _filter_by_type(_sent("HttpGrpcAccessLogConfig", "request", fields), "DownstreamEnd")
+
+
+def sent_connection_log() -> list[Plain]:
+    """Send a record of each connection: allowed, when it ends, or denied."""
+    denied = f"%METADATA(LISTENER_FILTER_CHAIN:{_METADATA}:decision)%"
+    return _sent("TcpGrpcAccessLogConfig", "connection", {**_SENT_FIELDS, **_CONNECTION_FIELDS, "denied": denied})
+
+
+def _sent(kind: str, record: str, fields: Mapping[str, str]) -> list[Plain]:
+    """Send fields as tags. What cannot be sent is dropped, and nothing waits for it."""
+    common = {
+        "log_name": "eastgate",
+        "transport_api_version": "V3",
+        "grpc_service": {"envoy_grpc": {"cluster_name": CONTROL_PLANE}},
+        "buffer_flush_interval": "1s",
+        "buffer_size_bytes": 65536,
+        "custom_tags": [
+            {"tag": "eastgate", "literal": {"value": record}},
+            *({"tag": name, "value": text} for name, text in fields.items()),
+        ],
+    }
+    return [filter_("control-plane", typed(f"envoy.extensions.access_loggers.grpc.v3.{kind}", common_config=common))]

@@ -149,8 +149,10 @@ def _enter_callers(to: Any, decided: ByCaller[Node], leaf: Leaf, key: str) -> An
     """Enter all callers but NOBODY, and return the map for that one."""
     to.matcher_tree.input.CopyFrom(_filter_state(key))
     entries = to.matcher_tree.exact_match_map.map
+    unknown = (decided.stranger, decided.other_account[1], *decided.accounts.values())
+    all_alike = all(node == decided.stranger for node in unknown)
     for identity, node in decided.known.items():
-        if node != _fallback(decided, identity):
+        if node != (decided.stranger if all_alike else _fallback(decided, identity)):
             _write_node(entries[identity], node, leaf)
     _enter_unknown(to.on_no_match.matcher, decided, leaf, key)
     return entries

@@ -8,7 +8,7 @@ from typing import Any
 from envoy.config.listener.v3 import listener_pb2
 
 from eastgate.envoy.config.inbound_port import HTTP, NETWORK, TIMEOUTS, InboundPort
-from eastgate.envoy.config.logs import open_request_log, request_log
+from eastgate.envoy.config.logs import log_metadata, open_request_log, request_log, sent_request_log
 from eastgate.envoy.config.rbac import ATTRIBUTES, REQUESTS, VALUES, filter_name
 from eastgate.envoy.config.tokens import token_filter
 from eastgate.envoy.config.typed import ADS, Plain, discovered, filter_, message, struct, typed
@@ -79,12 +79,20 @@ def build_request_listener(
         rds={"config_source": ADS, "route_config_name": f"requests/{inbound.port}"},
     )
     chains = [{"name": "requests", "filters": [filter_("http", manager)]}]
-    plain = {"name": f"requests/{inbound.port}", "internal_listener": {}, "filter_chains": chains}
+    plain = {
+        "name": f"requests/{inbound.port}",
+        "internal_listener": {},
+        "filter_chains": chains,
+        **({"metadata": log_metadata(port=str(inbound.port))} if inbound.sends_logs else {}),
+    }
     return message(listener_pb2.Listener, plain)
 
 
 def _logs(inbound: InboundPort, more: Mapping[str, str]) -> Plain:
-    log = request_log(inbound.workload, inbound.port, more)
+    log = [
+        *request_log(inbound.workload, inbound.port, more),
+        *(sent_request_log() if inbound.sends_logs else []),
+    ]
     if not inbound.logs_open_requests:
         return {"access_log": log}
     options = {"access_log_flush_interval": _OPEN}

@@ -19,6 +19,7 @@ Plain = dict[str, Any]
 
 _NAMED = (  # plain data may name their types
     "envoy.extensions.access_loggers.filters.cel.v3.cel_pb2",
+    "envoy.extensions.access_loggers.grpc.v3.als_pb2",
     "envoy.extensions.access_loggers.stream.v3.stream_pb2",
     "envoy.extensions.filters.http.ext_authz.v3.ext_authz_pb2",
     "envoy.extensions.filters.http.jwt_authn.v3.config_pb2",

@@ -90,6 +90,7 @@ class _PortPlanner:
         self._identities = frozenset(known)
         self._tests = 0
         self._combined: dict[tuple[bool, tuple[int, ...]], tuple[tuple[Node, ...], Node]] = {}
+        self._concluded: dict[tuple[bool, tuple[Node, ...]], Node] = {}  # the same for decisions that ask nothing
 
     def plan(self) -> PortPlan:
         reads_http = len(self.network) < len(self.flows)
@@ -135,15 +136,24 @@ class _PortPlanner:
         decisions = tuple(nodes)
         key = read, tuple(map(id, decisions))
         if key not in self._combined:
-            try:
-                combined = reduce(then, decisions if read else map(unread, decisions), UNOPPOSED)
-            except TooManyEnds as error:
-                raise self._too_large(str(error)) from None
+            combined = self._combine(decisions, read=read)
             self._tests += sum(1 for _ in leaves(combined))
             if self._tests > _MOST_TESTS:
                 raise self._too_large(f"its callers have more than {_MOST_TESTS} tests to pass")
             self._combined[key] = decisions, combined
         return self._combined[key][1]
+
+    def _combine(self, decisions: tuple[Node, ...], *, read: bool) -> Node:
+        asks_nothing = all(isinstance(node, ProxyVerdict) for node in decisions)
+        if asks_nothing and (read, decisions) in self._concluded:
+            return self._concluded[read, decisions]
+        try:
+            combined = reduce(then, decisions if read else map(unread, decisions), UNOPPOSED)
+        except TooManyEnds as error:
+            raise self._too_large(str(error)) from None
+        if asks_nothing:
+            self._concluded[read, decisions] = combined
+        return combined
 
     def _too_large(self, message: str) -> Inexpressible:
         return Inexpressible(TOO_LARGE, message, (policy for flow in self.flows for policy in flow.policies))

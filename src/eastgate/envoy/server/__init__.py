@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from eastgate.envoy.server.access_logs import OnRecord
 from eastgate.envoy.server.authentication import (
     AuthenticatedProxy,
     AuthenticationError,
@@ -43,6 +44,7 @@ __all__ = [
     "Disconnected",
     "Limits",
     "Metrics",
+    "OnRecord",
     "ProxyCredentials",
     "ProxyStatus",
     "ResourceKey",

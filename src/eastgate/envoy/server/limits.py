@@ -14,6 +14,7 @@ class Limits:
     """Sizes are in bytes, times in seconds."""
 
     streams: int = 4096
+    log_streams: int = 16384
     first_message: float = 5.0  # by then a stream must have named its node
     message: int = 4 * _MEGABYTE  # received
     response: int = 3 * _MEGABYTE  # sent; a single resource may be larger

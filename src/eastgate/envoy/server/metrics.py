@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from eastgate.envoy.server.resources import short_type
+from eastgate.envoy.server.resources import ORDER, short_type
 from eastgate.envoy.server.status import ResourceRejection
 
 __all__ = ["Metrics"]
@@ -24,6 +24,12 @@ class Metrics:
         self._nacks = self._counter("nacks", "Responses that a proxy rejected", "type")
         self._rejections = self._counter("rejections", "Resources that a proxy rejected", "type", "policy")
         self._refused = self._counter("refused_streams", "Streams that were refused", "reason")
+        self._logs = Counter(
+            "eastgate_access_log_messages",
+            "Messages with access logs of proxies: read, unreadable, or dropped for lack of time.",
+            ("result",),
+            registry=self.registry,
+        )
         self._seconds = Histogram(
             "eastgate_xds_change_to_ack_seconds",
             "From a change of a resource to its acknowledgement by a proxy that was connected",
@@ -51,9 +57,18 @@ class Metrics:
         for policy in rejection.policies or ("",):
             self._rejections.labels(short_type(type_url), policy).inc()
 
+    def forget(self, policy: str) -> None:
+        """Remove the series of a policy that is gone."""
+        for type_url in ORDER:
+            self._rejections.remove(short_type(type_url), policy)
+
     def took(self, type_url: str, seconds: float) -> None:
         """Observe the time from a change to its acknowledgement."""
         self._seconds.labels(short_type(type_url)).observe(seconds)
+
+    def received_log(self, result: str) -> None:
+        """Count a message with access logs."""
+        self._logs.labels(result).inc()
 
     def refused(self, reason: str) -> None:
         self._refused.labels(reason).inc()

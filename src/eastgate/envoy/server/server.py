@@ -7,12 +7,14 @@ import ipaddress
 import time
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Final
 from urllib.parse import unquote
 
 import grpc
 from envoy.service.discovery.v3.discovery_pb2 import DeltaDiscoveryRequest
 
+from eastgate.envoy.server.access_logs import LOG_METHOD, LOG_SERVICE, AccessLogs, OnRecord, node_of_log
 from eastgate.envoy.server.authentication import (
     AuthenticatedProxy,
     AuthenticationError,
@@ -53,7 +55,12 @@ class AdsServer:
     """
 
     def __init__(
-        self, store: Store, authenticator: Authenticator, metrics: Metrics | None = None, limits: Limits | None = None
+        self,
+        store: Store,
+        authenticator: Authenticator,
+        metrics: Metrics | None = None,
+        limits: Limits | None = None,
+        on_record: OnRecord | None = None,
     ) -> None:
         self.store = store
         self._authenticator = authenticator
@@ -63,6 +70,8 @@ class AdsServer:
         self._settling = Settling(self.is_settled)
         self._sessions: dict[str, ProxySession] = {}
         self._ledgers: dict[str, Ledger] = {}
+        self._logs = AccessLogs(on_record, self.metrics) if on_record is not None else None
+        self._open_logs = 0
         self._open = 0  # streams, whether they have said whose they are or not
         self._server: grpc.aio.Server | None = None
         self._unwatch_revoked: Callable[[], None] | None = None
@@ -77,7 +86,7 @@ class AdsServer:
     async def start_all(self, addresses: Iterable[tuple[str, grpc.ServerCredentials | None]]) -> list[int]:
         """Listen on several addresses, each with credentials of its own; return their ports. See `start`."""
         server = grpc.aio.server(options=self._options())
-        server.add_generic_rpc_handlers((self._handlers(),))
+        server.add_generic_rpc_handlers(self._handlers())
         ports = []
         for address, credentials in addresses:
             if credentials is not None:
@@ -166,27 +175,51 @@ class AdsServer:
             ("grpc.http2.min_ping_interval_without_data_ms", 5000),
         ]
 
-    def _handlers(self) -> grpc.GenericRpcHandler:
+    def _handlers(self) -> tuple[grpc.GenericRpcHandler, ...]:
         handler: grpc.RpcMethodHandler[Any, Any] = grpc.stream_stream_rpc_method_handler(
             self._serve,
             request_deserializer=DeltaDiscoveryRequest.FromString,
             response_serializer=None,
         )
-        return grpc.method_handlers_generic_handler(_SERVICE, {_METHOD: handler})
+        services = [grpc.method_handlers_generic_handler(_SERVICE, {_METHOD: handler})]
+        if self._logs is not None:
+            receiver: grpc.RpcMethodHandler[Any, Any] = grpc.stream_stream_rpc_method_handler(
+                partial(self._receive_logs, self._logs), request_deserializer=None, response_serializer=None
+            )
+            services.append(grpc.method_handlers_generic_handler(LOG_SERVICE, {LOG_METHOD: receiver}))
+        return tuple(services)
 
     async def _serve(self, _requests: object, context: RpcContext) -> None:
         if self._open >= self._limits.streams:
             await self._refuse(context, grpc.StatusCode.RESOURCE_EXHAUSTED, "too many streams")
         self._open += 1
         try:
-            proxy, first = await self._authenticate(context)
+            proxy, first = await self._authenticate(context, lambda request: str(request.node.id))
             end = await self._run(proxy, first, context)
         finally:
             self._open -= 1
         if end is not None:
             await context.abort(*end)
 
-    async def _authenticate(self, context: RpcContext) -> tuple[AuthenticatedProxy, Any]:
+    async def _receive_logs(self, logs: AccessLogs, _requests: object, context: RpcContext) -> None:
+        if self._open_logs >= self._limits.log_streams:
+            await self._refuse(context, grpc.StatusCode.RESOURCE_EXHAUSTED, "too many streams")
+        self._open_logs += 1
+        try:
+            proxy, body = await self._authenticate(context, node_of_log)
+            stream = logs.open(proxy)
+            try:
+                while body is not grpc.aio.EOF and not stream.is_revoked:
+                    logs.read(stream, body)
+                    body = await context.read()
+            finally:
+                logs.close(stream)
+        finally:
+            self._open_logs -= 1
+        if stream.is_revoked:
+            await self._refuse(context, grpc.StatusCode.UNAUTHENTICATED, "the token was revoked")
+
+    async def _authenticate(self, context: RpcContext, node_of: Callable[[Any], str]) -> tuple[AuthenticatedProxy, Any]:
         """Return a proxy that has authenticated, and its first request. Refuse all others."""
         credentials = _credentials(context)
         if not self._authenticator.may_authenticate(credentials):  # refused before anything is read
@@ -198,7 +231,7 @@ class AdsServer:
         if first is grpc.aio.EOF:
             await self._refuse(context, grpc.StatusCode.INVALID_ARGUMENT, "no first message")
         try:
-            return await self._authenticator.authenticate(credentials, first.node.id), first
+            return await self._authenticator.authenticate(credentials, node_of(first)), first
         except UnavailableError as error:
             await self._refuse(context, grpc.StatusCode.UNAVAILABLE, str(error))
         except AuthenticationError as error:
@@ -256,6 +289,8 @@ class AdsServer:
         self._settling.wake_settled()
 
     def _on_revoked(self, node: str) -> None:
+        if self._logs is not None:
+            self._logs.revoke(node)
         if (session := self._sessions.get(node)) is not None:
             session.end(grpc.StatusCode.UNAUTHENTICATED, "the token was revoked")
             self._disconnect(session)

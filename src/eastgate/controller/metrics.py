@@ -1,0 +1,117 @@
+"""The metrics of a replica: what happens is counted as it does, and what is so is looked at when Prometheus asks.
+
+The series that name a policy are of policies that exist, and go with them. Nothing else that somebody can name (a pod,
+a host, a path) is a label.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable
+from typing import Final
+
+from prometheus_client import CollectorRegistry, Counter, Histogram
+
+from eastgate.authorizer.checks import ProxyAnswer
+from eastgate.authorizer.metrics import AuthorizerMetrics
+from eastgate.mesh.access_log import Observation, rule_of
+
+__all__ = ["ControllerMetrics"]
+
+_SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+_DECIDERS: Final = (
+    "none-of-",
+    "proxy/",
+    "authorizer-without-answer",
+    "authorizer",
+    "unreachable",
+    "handshake",
+    "open",
+    "cannot-be-enforced",
+)
+_OTHER: Final = "other"
+_VERDICTS: Final = ("allow", "deny")
+_LEVELS: Final = ("connection", "request", "handshake")
+
+
+class ControllerMetrics:
+    """The metrics that are counted as things happen, in the registry of the replica.
+
+    `checks` are those of the authorizer, in a registry of their own: some of its names mean something else here.
+    """
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.registry = registry
+        self.checks = AuthorizerMetrics(check_registry := CollectorRegistry())
+        self.check_registry = check_registry
+        self._check_decisions = Counter(
+            "eastgate_check_decisions",
+            "Decisions of this authorizer, by verdict and the policy that decided, or what did where none has.",
+            ["verdict", "policy"],
+            registry=registry,
+        )
+        self._decisions = Counter(
+            "eastgate_decisions",
+            "Decisions that proxies sent, by level, verdict and the policy that decided, or what did where none has.",
+            ["level", "verdict", "policy"],
+            registry=registry,
+        )
+        self._watch_errors = Counter(
+            "eastgate_watch_errors", "Lists and watches that failed, by kind.", ["kind"], registry=registry
+        )
+        self._applied = self._histogram("apply_seconds", "How long it took to apply a batch of changes.")
+        self._change_to_applied = self._histogram(
+            "change_to_applied_seconds", "From the arrival of a change until it was applied, and handed to proxies."
+        )
+        self._admissions = Counter(
+            "eastgate_admission_requests",
+            "Reviews that were answered, by webhook and result: allowed, denied, converted, or error.",
+            ["webhook", "result"],
+            registry=registry,
+        )
+        self._admission_seconds = self._histogram("admission_seconds", "How long a review took.", "webhook")
+
+    def _histogram(self, name: str, text: str, *labels: str) -> Histogram:
+        return Histogram(f"eastgate_{name}", text, labels, buckets=_SECONDS, registry=self.registry)
+
+    def failed_watch(self, kind: str) -> None:
+        """Count a list or a watch that failed."""
+        self._watch_errors.labels(kind).inc()
+
+    def applied(self, seconds: float, since_arrival: float | None) -> None:
+        """Observe a batch of changes."""
+        self._applied.observe(seconds)
+        if since_arrival is not None:
+            self._change_to_applied.observe(since_arrival)
+
+    def reviewed(self, webhook: str, result: str, seconds: float) -> None:
+        """Observe a review."""
+        self._admissions.labels(webhook, result).inc()
+        self._admission_seconds.labels(webhook).observe(seconds)
+
+    def checked(self, answer: ProxyAnswer, seconds: float, policies: Container[str]) -> None:
+        """Count an answer of the authorizer. `policies` are the names of those that exist. Any thread may call it."""
+        self.checks.count("grpc", answer, seconds)
+        who = str(answer.why or answer.record.get("decider") or "authorizer")
+        self._check_decisions.labels(_VERDICTS[not answer.allowed], decider(f"0:{who}", policies)).inc()
+
+    def decided(self, observation: Observation, policies: Container[str]) -> None:
+        """Count a decision of a proxy."""
+        policy = decider(observation.decision, policies)
+        self._decisions.labels(observation.level, _VERDICTS[not observation.allowed], policy).inc()
+
+    def forget(self, policies: Iterable[str]) -> None:
+        """Remove the series of policies that are gone."""
+        for policy in policies:
+            for verdict in _VERDICTS:
+                self._check_decisions.remove(verdict, policy)
+                for level in _LEVELS:
+                    self._decisions.remove(level, verdict, policy)
+
+
+def decider(decision: str, policies: Container[str]) -> str:
+    """Return the policy that a verdict is named after, if it exists; else the sort of what decided."""
+    policy, _ = rule_of(decision)
+    if policy is not None:
+        return policy if policy in policies else _OTHER
+    who = decision.partition(":")[2]
+    return next((known.rstrip("-/") for known in _DECIDERS if who.startswith(known)), _OTHER)

@@ -1,0 +1,154 @@
+"""What the controller asks of the API server, as rules of RBAC: made from the lists that the code itself works with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final, TypeAlias
+
+from eastgate import dialects
+from eastgate.admission.configuration import MUTATING, VALIDATING, converted_definitions
+from eastgate.cluster.gateways import GATEWAY_GROUP, ROUTE_KINDS
+from eastgate.controller.certificates.ca_secret import CA_NAME
+from eastgate.controller.gateways.objects import OBJECT_RESOURCES
+from eastgate.controller.replica import ALSO_FOLLOWED
+from eastgate.dialects.serving import Status
+from eastgate.native import NativeMesh
+from eastgate.native.writer import RESOURCES as NATIVE_RESOURCES
+from eastgate.reports.invariants.objects import GROUP as INVARIANT_GROUP
+from eastgate.reports.invariants.shapes import KINDS as INVARIANT_KINDS
+from eastgate.source.kinds import BY_NAME, WatchedKind, watched_kinds
+
+__all__ = [
+    "FINALIZER_RULES",
+    "Rule",
+    "base_rules",
+    "gateway_rules",
+    "native_rules",
+    "own_rules",
+    "plural_of",
+    "secret_rules",
+    "webhook_rules",
+]
+
+Rule: TypeAlias = dict[str, list[str]]
+
+_LEASE: Final = "eastgate"
+_ADMISSION: Final = "admissionregistration.k8s.io"
+_EXTENSIONS: Final = "apiextensions.k8s.io"
+_GONE: Final = frozenset({"extensions"})  # groups that are read in files, and that no supported API server has
+_MESH_GROUPS: Final = {NativeMesh.ISTIO: "security.istio.io", NativeMesh.LINKERD: "policy.linkerd.io"}
+_IRREGULAR: Final[Mapping[tuple[str, str], str]] = {
+    ("consul.hashicorp.com", "ServiceIntentions"): "serviceintentions",
+    ("k8s.cni.cncf.io", "MultiNetworkPolicy"): "multi-networkpolicies",
+    ("k8s.otterize.com", "ClientIntents"): "clientintents",
+    ("kubeovn.io", "SecurityGroup"): "security-groups",
+}
+
+FINALIZER_RULES: Final[list[Rule]] = [
+    {"apiGroups": [GATEWAY_GROUP], "resources": ["gateways/finalizers"], "verbs": ["update"]}
+]
+"""For clusters that ask for it where an object belongs to another (`OwnerReferencesPermissionEnforcement`)."""
+
+
+def plural_of(group: str, kind: str) -> str:
+    """Return the name of the resource of a kind that is read."""
+    if (group, kind) in _IRREGULAR:
+        return _IRREGULAR[group, kind]
+    lower = kind.lower()
+    if lower.endswith("y") and lower[-2] not in "aeiou":
+        return f"{lower[:-1]}ies"
+    return f"{lower}es" if lower.endswith(("s", "x", "ch")) else f"{lower}s"
+
+
+def base_rules() -> list[Rule]:
+    """Return what every controller needs in all namespaces.
+
+    It reads each kind that has a say in who may talk to whom, writes status and events, reviews tokens of proxies, and
+    keeps a ConfigMap with its CA in namespaces with proxies.
+    """
+    return [
+        *_rules(((kind.group, plural_of(kind.group, kind.kind)) for kind in _followed()), ["list", "watch"]),
+        _rule(_EXTENSIONS, ["customresourcedefinitions"], ["list", "watch"]),
+        _rule("", ["configmaps"], ["get", "list", "watch"]),
+        _rule("", ["configmaps"], ["create", "patch"], [CA_NAME]),
+        *_rules(_policies_with_status(), ["get"]),
+        *_rules(_statuses(), ["patch"]),
+        _rule("events.k8s.io", ["events"], ["create", "get", "update"]),
+        _rule("authentication.k8s.io", ["tokenreviews"], ["create"]),
+    ]
+
+
+def webhook_rules() -> list[Rule]:
+    """Return what the certificates of webhooks need: our configurations, and definitions in several versions."""
+    return [
+        _rule(_ADMISSION, ["validatingwebhookconfigurations"], ["get", "update"], [VALIDATING]),
+        _rule(_ADMISSION, ["mutatingwebhookconfigurations"], ["get", "update"], [MUTATING]),
+        _rule(_EXTENSIONS, ["customresourcedefinitions"], ["get", "update"], converted_definitions()),
+    ]
+
+
+def gateway_rules() -> list[Rule]:
+    """Return what Gateways need: the objects that are made for them, and the status of theirs and of routes."""
+    followed = {(kind.group, plural_of(kind.group, kind.kind)) for kind in _followed()}
+    objects = [(resource.group, resource.plural) for resource in OBJECT_RESOURCES]
+    kinds = ("GatewayClass", "Gateway", *ROUTE_KINDS)
+    return [
+        *_rules(objects, ["create", "delete", "get", "patch"]),
+        *_rules((each for each in objects if each not in followed), ["list"]),
+        _rule(GATEWAY_GROUP, [f"{plural_of(GATEWAY_GROUP, kind)}/status" for kind in kinds], ["patch"]),
+    ]
+
+
+def native_rules(mesh: NativeMesh) -> list[Rule]:
+    """Return what policies of an installed mesh need. What was written for the other mesh is deleted."""
+    own = [(each.group, each.plural) for each in NATIVE_RESOURCES if each.group == _MESH_GROUPS[mesh]]
+    others = [(each.group, each.plural) for each in NATIVE_RESOURCES if each.group != _MESH_GROUPS[mesh]]
+    return [*_rules(own, ["create", "delete", "update"]), *_rules(others, ["delete"])]
+
+
+def secret_rules() -> list[Rule]:
+    """Return what reading Secrets needs, wherever they are. With a field selector, names may limit it."""
+    return [_rule("", ["secrets"], ["list", "watch"])]
+
+
+def own_rules() -> list[Rule]:
+    """Return what is needed in the controller's own namespace: its Lease and its CA."""
+    leases, secrets = ("coordination.k8s.io", ["leases"]), ("", ["secrets"])
+    return [
+        _rule(*leases, ["create"]),
+        _rule(*leases, ["get", "update"], [_LEASE]),
+        _rule(*secrets, ["create"]),
+        _rule(*secrets, ["get", "update"], [CA_NAME]),
+    ]
+
+
+def _followed() -> list[WatchedKind]:
+    kinds = (*watched_kinds(), *ALSO_FOLLOWED)
+    return [kind for kind in kinds if (kind.group, kind.kind) not in BY_NAME and kind.group not in _GONE]
+
+
+def _policies_with_status() -> set[tuple[str, str]]:
+    """Return the kinds of policies whose status is written: Linkerd's routes have a controller of their own."""
+    return {
+        (kind.group, plural_of(kind.group, kind.kind))
+        for kind in dialects.registered().policies.values()
+        if kind.status is not None and kind.status is not Status.PARENTS
+    }
+
+
+def _statuses() -> set[tuple[str, str]]:
+    invariants = {(INVARIANT_GROUP, plural_of(INVARIANT_GROUP, kind)) for kind in INVARIANT_KINDS}
+    return {(group, f"{plural}/status") for group, plural in _policies_with_status() | invariants}
+
+
+def _rules(resources: Iterable[tuple[str, str]], verbs: list[str]) -> list[Rule]:
+    """Return one rule for each group."""
+    by_group: dict[str, set[str]] = {}
+    for group, resource in resources:
+        by_group.setdefault(group, set()).add(resource)
+    return [_rule(group, sorted(names), verbs) for group, names in sorted(by_group.items())]
+
+
+def _rule(group: str, resources: list[str], verbs: list[str], names: list[str] | None = None) -> Rule:
+    rule = {"apiGroups": [group], "resources": resources}
+    return {**rule, **({"resourceNames": names} if names else {}), "verbs": verbs}

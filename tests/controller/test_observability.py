@@ -1,0 +1,232 @@
+"""What a replica shows of itself: logs without secrets, metrics that stay few, a sample of its decisions."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import stat
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+
+from eastgate.admission.changes import AdmissionJudgement, AdmissionRefusal, RequestedChange
+from eastgate.authorizer.checks import ProxyAnswer, ProxyCheck
+from eastgate.authorizer.http_server import ServedRequest
+from eastgate.controller.decision_log import DecisionSampling, SampledDecisions, open_decision_log
+from eastgate.controller.health import HealthServer
+from eastgate.controller.heartbeat import Heartbeat
+from eastgate.controller.logs import JsonFormatter, RepeatedWarnings, TextFormatter, cleaned, without_secrets
+from eastgate.controller.metrics import ControllerMetrics, decider
+from eastgate.controller.reviewing import ObservedWebhooks
+from eastgate.envoy.server import LISTENER, Metrics, ResourceRejection
+from eastgate.identity.svid import utc_now
+from eastgate.mesh.access_log import find_record
+from tests.admission.reviews import admission_review, policy, rules
+from tests.authorizer.worlds import live_authorizer
+
+_RULES = [{"authorizationSource": {"serviceAccounts": ["web"]}}]
+_JWT = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhbGljZSJ9.c2lnbmF0dXJl"
+_KEY = "-----BEGIN EC PRIVATE KEY-----\nMHcCAQEEIB\n-----END EC PRIVATE KEY-----"
+
+
+def answer(allowed: bool, decider: str) -> ProxyAnswer:
+    return ProxyAnswer(allowed, 200 if allowed else 403, "id", record={"eastgate": "check", "decider": decider})
+
+
+# Logs
+
+
+@pytest.mark.parametrize("secret", [_KEY, f"Authorization: Bearer {_JWT}", _JWT, "bearer abc.def"])
+def test_no_secret_gets_into_a_line(secret: str) -> None:
+    record = logging.makeLogRecord({"msg": f"before {secret} after", "proxy": secret, "policies": [secret]})
+    for line in (JsonFormatter().format(record), TextFormatter().format(record)):
+        assert "before" in line
+        assert "after" in line
+        assert not any(part in line for part in ("MHcCAQ", "eyJ", "abc.def"))
+
+
+def test_a_key_that_is_cut_off_is_no_less_secret() -> None:
+    assert without_secrets(_KEY[:40]) == "[redacted]"
+
+
+def test_lines_are_of_one_line_and_say_what_they_are_about() -> None:
+    record = logging.makeLogRecord({"msg": "a\nb\x1b[2J", "name": "x", "levelname": "WARNING", "kind": "pods\n"})
+    fields = json.loads(JsonFormatter().format(record))
+    assert (fields["message"], fields["kind"], fields["level"]) == ("a\\nb\\x1b[2J", "pods\\n", "warning")
+    text = TextFormatter().format(record)
+    assert text.endswith("WARNING x: a\\nb\\x1b[2J kind=pods\\n")
+
+
+def test_an_exception_is_logged_with_its_trace_and_without_secrets() -> None:
+    try:
+        raise ValueError(f"Bearer {_JWT}")
+    except ValueError as error:
+        record = logging.makeLogRecord({"msg": "it failed", "exc_info": (ValueError, error, error.__traceback__)})
+    assert "ValueError: [redacted]" in json.loads(JsonFormatter().format(record))["exception"]
+    assert TextFormatter().format(record).splitlines()[-1] == "ValueError: [redacted]"
+
+
+def test_a_trouble_that_goes_on_is_not_repeated_at_each_try(caplog: pytest.LogCaptureFixture) -> None:
+    now = 0.0
+    warnings = RepeatedWarnings(logging.getLogger("test"), quiet=60, clock=lambda: now)
+    for _ in range(3):
+        warnings.warn("pods", OSError("refused"))
+        now += 19.0
+    warnings.warn("nodes", OSError("refused"))
+    warnings.warn("pods", ValueError("another"))
+    assert [record.getMessage() for record in caplog.records] == ["pods: refused", "nodes: refused", "pods: another"]
+    now = 61.0
+    warnings.warn("pods", OSError("refused"))
+    assert vars(caplog.records[-1])["repeated"] == 2
+    assert vars(caplog.records[-1])["kind"] == "pods"
+
+
+def test_plain_data_is_cleaned_all_through() -> None:
+    data = {"a": [_KEY, 1, None], "b": {"c\n": (f"Bearer {_JWT}", True)}}
+    assert cleaned(data) == {"a": ["[redacted]", 1, None], "b": {"c\\n": ["[redacted]", True]}}
+
+
+# Metrics
+
+
+@pytest.mark.parametrize(
+    ("decision", "label"),
+    [
+        ("200:shop.cart#0", "shop.cart"),
+        ("403:shop.gone#2", "other"),
+        ("403:none-of-3", "none-of"),
+        ("503:proxy/upstream_reset{anything}", "proxy"),
+        ("403:authorizer", "authorizer"),
+        ("503:authorizer-without-answer", "authorizer-without-answer"),
+        ("403:whatever a proxy says", "other"),
+        ("", "other"),
+    ],
+)
+def test_only_policies_that_exist_are_labels(decision: str, label: str) -> None:
+    assert decider(decision, {"shop.cart"}) == label
+
+
+def test_the_series_of_a_policy_go_with_it() -> None:
+    metrics = ControllerMetrics(registry := CollectorRegistry())
+    for allowed in (True, False):
+        metrics.checked(answer(allowed, "shop.cart#0"), 0.001, {"shop.cart", "shop.web"})
+        metrics.checked(answer(allowed, "shop.web#0"), 0.001, {"shop.cart", "shop.web"})
+    assert generate_latest(registry).count(b'policy="shop.cart"') == 4  # with _created
+    metrics.forget(["shop.cart", "shop.never"])
+    assert b"shop.cart" not in generate_latest(registry)
+    labels = {"verdict": "deny", "policy": "shop.web"}
+    assert registry.get_sample_value("eastgate_check_decisions_total", labels) == 1
+
+
+def test_the_rejections_of_a_policy_go_with_it() -> None:
+    metrics = Metrics()
+    metrics.rejected(LISTENER, ResourceRejection("1", "no", frozenset({"shop.cart", "shop.web"}), utc_now()))
+    metrics.forget("shop.cart")
+    text = generate_latest(metrics.registry)
+    assert b"shop.cart" not in text
+    assert b"shop.web" in text
+
+
+async def _refuse(_change: RequestedChange) -> AdmissionJudgement:
+    return AdmissionJudgement((AdmissionRefusal("no"),))
+
+
+@pytest.mark.parametrize(
+    ("target", "body", "webhook", "result"),
+    [
+        ("/validate?timeout=10s", admission_review(policy(rules(_RULES))), "validate", "denied"),
+        ("/diagnose", admission_review(policy(rules(_RULES))), "diagnose", "allowed"),
+        ("/validate", {}, "validate", "error"),
+        ("/convert", {}, "convert", "error"),
+        ("/somewhere", {}, "unknown", "error"),
+    ],
+)
+def test_reviews_are_counted_by_webhook_and_result(target: str, body: object, webhook: str, result: str) -> None:
+    metrics = ControllerMetrics(registry := CollectorRegistry())
+
+    async def review() -> None:
+        webhooks = ObservedWebhooks(metrics=metrics, judge=_refuse)
+        await webhooks.answer(ServedRequest("POST", target, "1.1", (), json.dumps(body).encode(), None))
+        webhooks.close()
+
+    asyncio.run(review())
+    labels = {"webhook": webhook, "result": result}
+    assert registry.get_sample_value("eastgate_admission_requests_total", labels) == 1
+    assert registry.get_sample_value("eastgate_admission_seconds_count", {"webhook": webhook}) == 1
+
+
+# The decision log
+
+
+def test_denials_are_logged_and_of_allows_a_sample() -> None:
+    chances = iter([0.005, 0.01, 0.5, 0.999])
+    log = SampledDecisions(stream := BytesIO(), DecisionSampling(0.01, 1.0), lambda: next(chances))
+    for allowed in (True, True, False, False):
+        log.decided(answer(allowed, "shop.cart#0" if allowed else "none-of-1"), 0.001)
+    lines = [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert [line["decider"] for line in lines] == ["shop.cart#0", "none-of-1", "none-of-1"]
+
+
+def test_nothing_is_logged_of_what_nobody_wants() -> None:
+    log = SampledDecisions(stream := BytesIO(), DecisionSampling(0.0, 0.0), lambda: 0.0)
+    log.decided(answer(False, "none-of-1"), 0.001)
+    assert stream.getvalue() == b""
+
+
+def test_a_line_is_one_that_why_explains_and_has_no_secrets() -> None:
+    check = ProxyCheck(
+        method="GET",
+        host="toys.example",
+        path="/toys?token=SECRET",
+        headers={"authorization": "APIKEY SECRET"},
+        source="sa:toys/web",
+    )
+    log = SampledDecisions(stream := BytesIO(), DecisionSampling(1.0, 1.0))
+    log.decided(live_authorizer().decide(check), 0.001)
+    line = stream.getvalue().decode()
+    assert "SECRET" not in line
+    record = find_record(line)
+    assert record is not None
+    assert record["path"] == "/toys"
+
+
+def test_the_file_is_appended_to_and_for_nobody_else(tmp_path: Path) -> None:
+    for line in (b"one\n", b"two\n"):
+        with open_decision_log(str(tmp_path / "log")) as stream:
+            stream.write(line)
+    assert (tmp_path / "log").read_bytes() == b"one\ntwo\n"
+    assert stat.S_IMODE(os.stat(tmp_path / "log").st_mode) == 0o600
+
+
+# Health
+
+
+async def _ask(server: HealthServer, path: str) -> int:
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+    writer.write(f"GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n".encode())
+    head = await reader.readline()
+    writer.close()
+    return int(head.split()[1])
+
+
+def test_a_replica_that_starts_is_alive_and_not_ready() -> None:
+    async def probe() -> list[int]:
+        async with Heartbeat() as heartbeat, HealthServer("127.0.0.1", 0, heartbeat) as server:
+            return [await _ask(server, path) for path in ("/healthz", "/readyz", "/metrics", "/debug")]
+
+    assert asyncio.run(probe()) == [200, 503, 503, 404]
+
+
+def test_a_loop_that_was_stuck_is_not_healthy() -> None:
+    class Late(Heartbeat):
+        age = 61.0
+
+    async def probe() -> int:
+        async with HealthServer("127.0.0.1", 0, Late()) as server:
+            return await _ask(server, "/healthz")
+
+    assert asyncio.run(probe()) == 503

@@ -1,0 +1,112 @@
+"""A replica beside a real API server, and what it shows of itself."""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.controller.replicas import SYSTEM, Replicas
+from tests.programs import ApiServer, free_port
+from tests.source.objects import CART, GROUP, policy
+
+ROOT = Path(__file__).parents[2]
+DASHBOARD = ROOT / "deploy" / "grafana" / "eastgate.json"
+_SECRETS = ("BEGIN CERTIFICATE", "PRIVATE KEY", "Bearer", "eyJ")
+
+
+def queries(dashboard: Any) -> list[str]:
+    return [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
+
+
+def queried(query: str) -> set[str]:
+    return set(re.findall(r"\beastgate_\w+", query))
+
+
+def exposed(metrics: str) -> set[str]:
+    """The names of series that there are, or would be: a histogram has several."""
+    names = set()
+    for name, kind in re.findall(r"^# TYPE (\S+) (\S+)$", metrics, re.MULTILINE):
+        names |= {f"{name}_{end}" for end in ("bucket", "sum", "count")} if kind == "histogram" else {name}
+    return names
+
+
+def test_the_panels_have_titles_and_queries_of_our_metrics() -> None:
+    dashboard = json.loads(DASHBOARD.read_text(encoding="utf-8"))
+    titles = [panel["title"] for panel in dashboard["panels"]]
+    assert len(titles) == len(set(titles))
+    assert len({panel["id"] for panel in dashboard["panels"]}) == len(titles)
+    assert all(queried(query) for query in queries(dashboard))
+
+
+@pytest.mark.apiserver
+@pytest.mark.real
+def test_a_replica_shows_what_it_does_and_no_secret(own_api_server: ApiServer, tmp_path: Path) -> None:
+    server, debug = own_api_server, free_port()
+    server.install("eastgate")
+    namespace = server.namespace("shop")
+    policies = f"/apis/{GROUP}/v1alpha2/namespaces/{namespace}/authorizationpolicies"
+    server.create(f"/api/v1/namespaces/{namespace}/pods", CART)
+
+    with Replicas(server, tmp_path, ["--debug-port", str(debug)]) as replicas:
+        replicas.start_all("a")
+        server.create(policies, policy(namespace, "cart", ["web"]))
+
+        def snapshot() -> Any:
+            return json.loads(fetch(debug, "/debug"))
+
+        replicas.wait_until(lambda: snapshot()["statusWrites"].get("written", 0) > 0)
+        assert [name for name in snapshot()["states"] if name.endswith("/cart")] != []
+        assert replicas.fetch("a", "/healthz") == b"ok\n"
+
+        metrics = (replicas.fetch("a", "/metrics") or b"").decode()
+        dashboard = json.loads(DASHBOARD.read_text(encoding="utf-8"))
+        assert set().union(*map(queried, queries(dashboard))) <= exposed(metrics)
+        assert "eastgate_leader 1.0" in metrics
+        assert f'eastgate_objects{{group="{GROUP}",kind="AuthorizationPolicy"}} 1.0' in metrics
+        assert re.search(r'^eastgate_status_writes_total\{result="written"\} [1-9]', metrics, re.MULTILINE)
+        assert re.search(r"^eastgate_change_to_applied_seconds_count [1-9]", metrics, re.MULTILINE)
+        assert re.search(r'^eastgate_certificate_end_timestamp_seconds\{certificate="root"\}', metrics, re.MULTILINE)
+
+        shown = snapshot()
+        assert shown["leader"] == {"leads": True, "holder": "a"}
+        assert shown["kinds"]["pods"]["objects"] == 1
+        assert shown["ready"] is True
+        text = fetch(debug, "/debug").decode()
+        assert [secret for secret in (*_SECRETS, *keys(server)) if secret in text or secret in metrics] == []
+        assert ask(debug, "/debug", "attacker.example")[0] == 403
+        assert replicas.fetch("a", "/debug") is None
+
+        server.request("DELETE", f"{policies}/cart")
+        replicas.wait_until(lambda: not snapshot()["states"])
+        assert f"{namespace}/cart" not in (replicas.fetch("a", "/metrics") or b"").decode()
+
+
+def keys(server: ApiServer) -> list[str]:
+    """The secrets of the CA, as they are stored and as they are."""
+    _, secret = server.request("GET", f"/api/v1/namespaces/{SYSTEM}/secrets/eastgate-ca")
+    values = [value for name, value in secret["data"].items() if not name.endswith(".crt")]
+    lines = [line for value in values for line in base64.b64decode(value).decode().splitlines() if len(line) > 30]
+    assert lines
+    return [*values, *lines]
+
+
+def fetch(port: int, path: str) -> bytes:
+    status, content = ask(port, path, "localhost")
+    assert status == 200
+    return content
+
+
+def ask(port: int, path: str, host: str) -> tuple[int, bytes]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    try:
+        connection.request("GET", path, headers={"host": host})
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+    finally:
+        connection.close()

@@ -1,0 +1,132 @@
+"""The recipe of the image. None is built here: what it names exists, and the wheel runs in its own environment."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+import sysconfig
+import tomllib
+import venv
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+import yaml
+
+from eastgate.injection import InjectionOptions, inject
+from tests.deploy.charts import ROOT, of_kind, render
+
+_DOCKERFILE = ROOT / "deploy" / "Dockerfile"
+_CONSTRAINTS = ROOT / "deploy" / "constraints.txt"
+
+
+def instructions() -> list[tuple[str, str]]:
+    """Return the instructions of the recipe, each on one line, without comments."""
+    lines = [line for line in _DOCKERFILE.read_text().splitlines() if not line.startswith("#")]
+    joined = "\n".join(lines).replace("\\\n", " ").splitlines()
+    return [(line.partition(" ")[0], line.partition(" ")[2].strip()) for line in joined if line.strip()]
+
+
+def test_every_stage_is_of_the_image_that_can_be_pinned() -> None:
+    stages = [words for name, words in instructions() if name == "FROM"]
+    assert [stage.split()[0] for stage in stages] == ["${BASE_IMAGE}", "${BASE_IMAGE}"]
+    assert instructions()[0] == ("ARG", "BASE_IMAGE=python:3.12-slim")
+
+
+def test_what_is_copied_exists_and_is_sent_to_the_builder() -> None:
+    sent = {line.removeprefix("!") for line in (ROOT / ".dockerignore").read_text().splitlines() if line[0] == "!"}
+    copied = [words.split()[:-1] for name, words in instructions() if name == "COPY" and not words.startswith("--from")]
+    sources = {source for words in copied for source in words}
+    assert sources == sent
+    assert all((ROOT / source).exists() for source in sources)
+
+
+def test_it_runs_as_the_user_of_the_pods() -> None:
+    (user,) = (words for name, words in instructions() if name == "USER")
+    (deployment,) = of_kind(render(), "Deployment")
+    context = deployment["spec"]["template"]["spec"]["securityContext"]
+    assert user == f"{context['runAsUser']}:{context['runAsGroup']}"
+    assert dict(instructions())["ENTRYPOINT"] == '["eastgate"]'
+
+
+def test_programs_that_pods_run_are_installed() -> None:
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "namespace": "shop"}}
+    pod["spec"] = {"containers": [{"name": "web", "image": "web", "ports": [{"containerPort": 80}]}]}
+    injected = inject(pod, InjectionOptions())
+    assert injected is not None
+    commands = [container["command"] for container in injected["spec"]["initContainers"]]
+    programs = {word for command in commands for text in command for word in shlex.split(text) if "tables" in word}
+    assert {command[0] for command in commands} == {"/bin/sh", "envoy"}
+    assert programs <= {
+        f"{family}{variant}-restore" for family in ("iptables", "ip6tables") for variant in ("", "-legacy")
+    }
+    runs = " ".join(words for name, words in instructions() if name == "RUN")
+    assert "install --yes --no-install-recommends iptables" in runs
+    assert "/opt/eastgate/bin/envoy" in runs
+
+
+def test_all_that_is_needed_is_pinned() -> None:
+    pinned = dict(line.split("==") for line in _CONSTRAINTS.read_text().splitlines() if "==" in line)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    needed = {requirement.partition(">=")[0] for requirement in project["dependencies"]}
+    assert needed <= pinned.keys()
+    for name in needed:
+        assert metadata.version(name), name
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel in an environment of its own, which has everything else from the one that runs the tests."""
+    folder = tmp_path_factory.mktemp("wheel")
+    build: list[str | Path] = [
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "--quiet",
+        "--no-deps",
+        "--wheel-dir",
+        folder,
+        ROOT,
+    ]
+    subprocess.run(build, check=True, timeout=300)
+    (wheel,) = folder.glob("eastgate-*.whl")
+    venv.create(folder / "environment", with_pip=False)
+    bin_folder = folder / "environment" / "bin"
+    install: list[str | Path] = [
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        bin_folder / "python",
+        "install",
+        "--quiet",
+        "--no-deps",
+        wheel,
+    ]
+    subprocess.run(install, check=True, timeout=300)
+    (packages,) = (folder / "environment" / "lib").glob("python*/site-packages")
+    (packages / "beside.pth").write_text(sysconfig.get_paths()["purelib"])
+    return bin_folder
+
+
+def _output(program: Path, *arguments: str) -> str:
+    done = subprocess.run(
+        [program, *arguments], capture_output=True, text=True, env={"PATH": "/usr/bin:/bin"}, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_wheel_runs_what_pods_run(installed: Path) -> None:
+    (deployment,) = of_kind(render(), "Deployment")
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    known = _output(installed / "eastgate", container["args"][0], "--help")
+    assert all(argument.partition("=")[0] in known for argument in container["args"][1:])
+    made = yaml.safe_load(_output(installed / "eastgate", "bootstrap", "--node", "shop/web"))
+    assert made["node"]["id"] == "shop/web"
+
+
+def test_the_wheel_has_the_plugin(installed: Path) -> None:
+    assert _output(installed / "kubectl-eastgate", "--help").startswith("Usage: kubectl eastgate ")
