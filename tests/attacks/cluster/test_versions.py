@@ -27,11 +27,12 @@ def test_nothing_of_a_policy_is_lost(own_api_server: ApiServer) -> None:
     server = own_api_server
     server.install("linkerd")
     namespace = server.namespace("versions")
+    spec = {"podSelector": {}, "port": 80, "accessPolicy": "all-unauthenticated"}
     made = {
         "apiVersion": "policy.linkerd.io/v1beta3",
         "kind": "Server",
         "metadata": {"name": "web"},
-        "spec": {"podSelector": {}, "port": 80, "accessPolicy": "all-unauthenticated"},
+        "spec": spec,
     }
     server.create(f"/apis/policy.linkerd.io/v1beta3/namespaces/{namespace}/servers", made)
 
@@ -40,6 +41,6 @@ def test_nothing_of_a_policy_is_lost(own_api_server: ApiServer) -> None:
             source = ClusterSource(connection, Settings(), keeps=lambda resource: resource.kind == "Server")
             async with source:
                 (stored,) = source.follower.objects.values()
-                assert stored["spec"] == {**made["spec"], "proxyProtocol": "unknown"}
+                assert stored["spec"] == {**spec, "proxyProtocol": "unknown"}
 
     asyncio.run(run())
