@@ -1,0 +1,46 @@
+"""A policy is read in the newest version that is known: in an older one the API server leaves out what that lacks."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from eastgate.kubernetes import connect
+from eastgate.settings import Settings
+from eastgate.source.kinds import watched_kinds
+from eastgate.source.source import ClusterSource
+from tests.programs import ApiServer
+
+
+def test_of_several_versions_the_newest_is_read() -> None:
+    several = {str(kind): kind.versions for kind in watched_kinds() if len(kind.versions) > 1}
+    assert several["AuthorizationPolicy.gateway.networking.x-k8s.io"] == ("v1alpha2", "v1alpha1")
+    assert several["Server.policy.linkerd.io"] == ("v1beta3", "v1beta2", "v1beta1", "v1alpha1")
+    assert several["AuthConfig.authorino.kuadrant.io"] == ("v1beta3", "v1beta2", "v1beta1")
+    assert several["AuthPolicy.kuadrant.io"] == ("v1", "v1beta3")
+    assert several["AuthorizationPolicy.security.istio.io"] == ("v1", "v1beta1")
+
+
+@pytest.mark.apiserver
+def test_nothing_of_a_policy_is_lost(own_api_server: ApiServer) -> None:
+    server = own_api_server
+    server.install("linkerd")
+    namespace = server.namespace("versions")
+    spec = {"podSelector": {}, "port": 80, "accessPolicy": "all-unauthenticated"}
+    made = {
+        "apiVersion": "policy.linkerd.io/v1beta3",
+        "kind": "Server",
+        "metadata": {"name": "web"},
+        "spec": spec,
+    }
+    server.create(f"/apis/policy.linkerd.io/v1beta3/namespaces/{namespace}/servers", made)
+
+    async def run() -> None:
+        async with connect(server.kubeconfig) as connection, asyncio.timeout(60):
+            source = ClusterSource(connection, Settings(), keeps=lambda resource: resource.kind == "Server")
+            async with source:
+                (stored,) = source.follower.objects.values()
+                assert stored["spec"] == {**spec, "proxyProtocol": "unknown"}
+
+    asyncio.run(run())
