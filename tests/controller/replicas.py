@@ -6,7 +6,7 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tests.programs import ApiServer, Processes, free_port
@@ -16,28 +16,49 @@ _PORTS = ("xds", "authorizer", "tools", "peers", "webhook", "http")
 
 
 class Replicas(Processes):
-    """Replicas of the controller on loopback, each with ports of its own."""
+    """Replicas of the controller on loopback, each with ports of its own; or at `hosts`, each at its usual ports."""
 
     is_bound = True
 
     def __init__(
-        self, server: ApiServer, folder: Path, options: Sequence[str] = (), kubeconfig: Path | None = None
+        self,
+        server: ApiServer,
+        folder: Path,
+        options: Sequence[str] = (),
+        kubeconfig: Path | None = None,
+        hosts: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(folder)
         self._server = server
         self._options = options
         self._kubeconfig = kubeconfig or server.kubeconfig
+        self._hosts = hosts or {}
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self.ports: dict[str, dict[str, int]] = {}
         server.create("/api/v1/namespaces", {"metadata": {"name": SYSTEM}})
 
     def launch(self, name: str) -> None:
         """Start a replica, and do not wait for it."""
-        ports = self.ports[name] = {port: free_port() for port in _PORTS}
-        chosen = [f"--{port}-port={number}" for port, number in ports.items()]
+        own = {} if name in self._hosts else {port: free_port() for port in _PORTS}
+        self.ports[name] = own or {"http": 8080}
+        chosen = [f"--{port}-port={number}" for port, number in own.items()]
         command = [sys.executable, "-m", "eastgate", "controller", "--kubeconfig", str(self._kubeconfig)]
-        command += ["--replica", name, "--host", "127.0.0.1", "--lease-duration", "3", "-v", *chosen, *self._options]
+        command += [
+            "--replica",
+            name,
+            "--host",
+            self.host(name),
+            "--lease-duration",
+            "3",
+            "-v",
+            *chosen,
+            *self._options,
+        ]
         self.processes[name] = self.run(command)
+
+    def host(self, name: str) -> str:
+        """Return the address of a replica."""
+        return self._hosts.get(name, "127.0.0.1")
 
     def start_all(self, *names: str) -> None:
         """Start replicas, and wait until all are ready."""
@@ -51,7 +72,9 @@ class Replicas(Processes):
     def fetch(self, name: str, path: str) -> bytes | None:
         """Return what a replica answers over HTTP; None where it does not, or not with 200."""
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.ports[name]['http']}{path}", timeout=10) as answer:
+            with urllib.request.urlopen(
+                f"http://{self.host(name)}:{self.ports[name]['http']}{path}", timeout=10
+            ) as answer:
                 content: bytes = answer.read()
                 return content
         except (OSError, urllib.error.URLError):

@@ -1,8 +1,12 @@
-"""An application: answers HTTP with 200 at each `HOST:PORT` that it is given; `/ready` only once a file is there."""
+"""An application: answers HTTP with 200 at each `HOST:PORT` that it is given; `/ready` only once a file is there.
+
+Every message of JSON-RPC has the result `{}`.
+"""
 
 from __future__ import annotations
 
 import http.server
+import json
 import sys
 import threading
 from pathlib import Path
@@ -13,8 +17,16 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         is_there = not self.path.startswith("/ready") or Path(sys.argv[1]).exists()
-        body = f"{self.client_address[0]} {self.path}\n".encode()
-        self.send_response(200 if is_there else 500)
+        self._answer(200 if is_there else 500, "text/plain", f"{self.client_address[0]} {self.path}\n".encode())
+
+    def do_POST(self) -> None:
+        message = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        answer = {"jsonrpc": "2.0", "id": message.get("id"), "result": {}}
+        self._answer(200, "application/json", json.dumps(answer).encode())
+
+    def _answer(self, status: int, kind: str, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("content-type", kind)
         self.send_header("content-length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)

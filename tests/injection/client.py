@@ -1,16 +1,25 @@
-"""A client: one GET, and the status on standard output, or what became of the connection."""
+"""A client: one GET, or POST of a `--message`, and the status on standard output, or what became of the connection."""
 
 from __future__ import annotations
 
+import argparse
 import http.client
-import sys
 
 
 def main() -> None:
-    host, port, path = sys.argv[1:]
-    connection = http.client.HTTPConnection(host, int(port), timeout=30)
+    parser = argparse.ArgumentParser()
+    parser.add_argument("address")
+    parser.add_argument("port", type=int)
+    parser.add_argument("path")
+    parser.add_argument("--host")
+    parser.add_argument("--message")
+    given = parser.parse_args()
+    headers = {"host": given.host} if given.host else {}
+    if given.message:
+        headers |= {"content-type": "application/json", "accept": "application/json, text/event-stream"}
+    connection = http.client.HTTPConnection(given.address, given.port, timeout=30)
     try:
-        connection.request("GET", path)
+        connection.request("POST" if given.message else "GET", given.path, given.message, headers)
         answer = connection.getresponse()
         print(answer.status, answer.read().decode().strip())
     except TimeoutError:

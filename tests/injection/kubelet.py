@@ -9,6 +9,7 @@ import json
 import os
 import re
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,15 +21,28 @@ Plain = dict[str, Any]
 
 
 class PodSandbox:
-    """A pod on this machine. `files` are those of tokens and ConfigMaps, by the name of their volume."""
+    """A pod on this machine. `files` are those of tokens and ConfigMaps, by the name of their volume.
 
-    def __init__(self, pod: Plain, namespace: Namespace, folder: Path, files: dict[str, dict[str, str]]) -> None:
+    `hosts` are the names that it knows, with their addresses.
+    """
+
+    def __init__(
+        self,
+        pod: Plain,
+        namespace: Namespace,
+        folder: Path,
+        files: dict[str, dict[str, str]],
+        hosts: Mapping[str, str] | None = None,
+    ) -> None:
         self.pod = pod
         self.namespace = namespace
         self.folder = folder
         self._files = files
-        self._running: list[subprocess.Popen[bytes]] = []
+        self._hosts = hosts or {"eastgate.eastgate-system.svc": NODE}
+        self._running: dict[str, subprocess.Popen[bytes]] = {}
         folder.mkdir(parents=True)
+        for sysctl in pod["spec"].get("securityContext", {}).get("sysctls", ()):
+            namespace.run("sh", "-c", f"echo {sysctl['value']} >/proc/sys/{sysctl['name'].replace('.', '/')}")
         for volume in pod["spec"]["volumes"]:
             self.write_volume(volume)
 
@@ -51,7 +65,7 @@ class PodSandbox:
 
     def container(self, name: str) -> Plain:
         spec = self.pod["spec"]
-        [found] = [each for each in (*spec["initContainers"], *spec["containers"]) if each["name"] == name]
+        [found] = [each for each in (*spec.get("initContainers", ()), *spec["containers"]) if each["name"] == name]
         return found  # type: ignore[no-any-return]
 
     def command(self, name: str) -> list[str]:
@@ -60,7 +74,7 @@ class PodSandbox:
         env = {each["name"]: self._value(each) for each in container.get("env", ())}
         words = [_expanded(word, env) for word in (*container["command"], *container.get("args", ()))]
         words = [str(find_envoy()) if word == "envoy" else word for word in words]
-        context = container["securityContext"]
+        context = {**self.pod["spec"].get("securityContext", {}), **container["securityContext"]}
         kept = [f"+{each.lower()}" for each in context["capabilities"].get("add", ())]
         user = str(context["runAsUser"])
         return [
@@ -93,7 +107,8 @@ class PodSandbox:
         if not etc.exists():
             etc.mkdir()
             (etc / "eastgate").mkdir()
-            (etc / "hosts").write_text(f"127.0.0.1 localhost\n{NODE} eastgate.eastgate-system.svc\n")
+            lines = [f"{address} {name}\n" for name, address in {"localhost": "127.0.0.1", **self._hosts}.items()]
+            (etc / "hosts").write_text("".join(lines))
             (etc / "resolv.conf").write_text("nameserver 127.0.0.1\n")
         mounts = container["volumeMounts"]
         lines = ["mount -t tmpfs tmpfs /run"]
@@ -118,8 +133,14 @@ class PodSandbox:
     def start_program(self, name: str, command: list[str]) -> subprocess.Popen[bytes]:
         """Start a program in the background, with a log."""
         with (self.folder / f"{name}.log").open("ab") as log:
-            self._running.append(subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT))
-        return self._running[-1]
+            self._running[name] = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
+        return self._running[name]
+
+    def stop_program(self, name: str) -> None:
+        """Kill a program."""
+        process = self._running.pop(name)
+        process.kill()
+        process.wait()
 
     def records(self) -> list[Plain]:
         """Return what the proxy has logged of connections and requests."""
@@ -127,9 +148,8 @@ class PodSandbox:
         return [json.loads(line) for line in lines if line.startswith("{")]
 
     def stop(self) -> None:
-        for process in self._running:
-            process.kill()
-            process.wait()
+        for name in list(self._running):
+            self.stop_program(name)
 
 
 def _expanded(word: str, env: dict[str, str]) -> str:

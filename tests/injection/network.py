@@ -10,7 +10,7 @@ import ctypes
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
@@ -74,6 +74,7 @@ class Network:
     def __init__(self) -> None:
         self.node = Namespace()
         self.pods: dict[str, Namespace] = {}
+        self._chains: dict[tuple[str, int], str] = {}
         self.node.run("ip", "link", "set", "lo", "up")
         self.node.run("sh", "-c", "echo 1 >/proc/sys/net/ipv4/ip_forward")
 
@@ -108,3 +109,25 @@ class Network:
             self.node.run("iptables", "-t", "nat", "-A", chain, *arguments)
         pod = target.partition(":")[0]  # which gets its own calls back from the node
         self.node.run("iptables", "-t", "nat", "-A", "POSTROUTING", "-s", pod, "-d", pod, "-j", "MASQUERADE")
+
+    def add_node_addresses(self, *addresses: str) -> None:
+        """Give the node more addresses, and let it call those of Services as well."""
+        for address in addresses:
+            self.node.run("ip", "address", "add", f"{address}/32", "dev", "lo")
+        self.node.run("ip", "route", "replace", "local", "10.96.0.0/16", "dev", "lo")
+
+    def balance_service(self, address: str, port: int, targets: Sequence[str]) -> None:
+        """Lead new connections to a Service to any of these targets, and no longer to those of before."""
+        chain = self._chains.get((address, port))
+        if chain is None:
+            chain = self._chains[address, port] = f"SERVICE-{len(self._chains)}"
+            self.node.run("iptables", "-t", "nat", "-N", chain)
+            for first in ("PREROUTING", "OUTPUT"):
+                rule = ["-d", address, "-p", "tcp", "--dport", str(port), "-j", chain]
+                self.node.run("iptables", "-t", "nat", "-A", first, *rule)
+        lines = ["*nat", f":{chain} - [0:0]"]
+        for number, target in enumerate(targets):
+            share = f"-m statistic --mode random --probability {1 / (len(targets) - number):.5f} "
+            is_last = number == len(targets) - 1
+            lines.append(f"-A {chain} -p tcp {'' if is_last else share}-j DNAT --to-destination {target}")
+        self.node.run("iptables-restore", "--noflush", stdin="\n".join([*lines, "COMMIT", ""]))

@@ -87,6 +87,50 @@ def test_a_port_that_a_pod_does_not_redirect_is_called_in_clear_text() -> None:
     assert outbound.accounts == (CapturedAccount(sa("server"), ("10.1.0.1",), (8080, 15021)),)
 
 
+GATEWAY = {
+    "apiVersion": "gateway.networking.k8s.io/v1",
+    "kind": "Gateway",
+    "metadata": {"name": "entry", "namespace": "shop"},
+    "spec": {"gatewayClassName": "eastgate", "listeners": [{"name": "http", "port": 8080, "protocol": "HTTP"}]},
+}
+
+
+def gateway_pod(name: str, address: str, *, account: str = "entry", labelled: bool = True) -> Plain:
+    made = pod(name, address, sidecar=False, account=account)
+    if labelled:
+        made["metadata"]["labels"]["gateway.networking.k8s.io/gateway-name"] = "entry"
+    return made
+
+
+def known_with_gateway(*manifests: Plain) -> Any:
+    authority = reading(GATEWAY, *manifests)(Settings())
+    sites = dict(pod_sites(authority.world))
+    return captured_outbound(authority.world, sites, authority.settings, {"shop/entry": [8080]})
+
+
+def test_a_gateway_is_called_with_mtls_at_its_ports_without_tls() -> None:
+    outbound = known_with_gateway(
+        service("10.0.0.1"), gateway_pod("a", "10.1.0.1"), gateway_pod("b", "10.1.0.2"), pod("c", "10.1.0.3")
+    )
+    assert outbound.services == ()  # somebody else is behind the Service as well
+    outbound = known_with_gateway(service("10.0.0.1"), gateway_pod("a", "10.1.0.1"), gateway_pod("b", "10.1.0.2"))
+    identities = frozenset({sa("entry")})
+    assert outbound.services == (
+        CapturedService("shop/server", ("10.0.0.1",), 80, identities),
+        CapturedService("shop/server/pods", ("10.1.0.1", "10.1.0.2"), 8080, identities),
+    )
+    assert outbound.accounts == ()
+
+
+@pytest.mark.parametrize(
+    "other",
+    [gateway_pod("b", "10.1.0.2", account="server"), gateway_pod("b", "10.1.0.2", labelled=False)],
+    ids=["other-account", "no-label"],
+)
+def test_who_is_no_pod_of_the_gateway_leaves_the_service_in_clear_text(other: Plain) -> None:
+    assert known_with_gateway(service("10.0.0.1"), gateway_pod("a", "10.1.0.1"), other).services == ()
+
+
 def layers_of(*policies: Plain) -> tuple[Authority, tuple[Layer, ...]]:
     authority = reading(pod("a", "10.1.0.1"), *policies)(Settings())
     return authority, tuple(authority.engine.program("shop/a").layers)

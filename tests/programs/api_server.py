@@ -92,6 +92,7 @@ class ApiServer(Processes):
         """Send one request as an administrator, or as whose `token` it is; return the status and the answer."""
         kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
         headers = {"Authorization": f"Bearer {token or self.token}", "Content-Type": kind}
+        is_new = self._connection is None
         if self._connection is None:
             trusted = ssl.create_default_context(cafile=str(self.certificate))
             address = urlsplit(self.url).netloc
@@ -102,6 +103,11 @@ class ApiServer(Processes):
             content = answer.read()
             is_json = answer.getheader("Content-Type", "").startswith("application/json")
             return answer.status, json.loads(content) if is_json else content.decode()
+        except (http.client.RemoteDisconnected, ssl.SSLEOFError):
+            self._hang_up()
+            if is_new:
+                raise
+            return self.request(method, path, body, token=token)  # the connection was idle for too long
         except (OSError, http.client.HTTPException):
             self._hang_up()
             raise
@@ -259,13 +265,17 @@ class ApiServer(Processes):
 
 
 class ControllerManager(Processes):
-    """The controllers of Kubernetes beside an API server: Deployments, EndpointSlices, accounts, garbage."""
+    """The controllers of Kubernetes beside an API server: Deployments, EndpointSlices, accounts, garbage.
+
+    `options` are further flags of kube-controller-manager.
+    """
 
     is_bound = True
 
-    def __init__(self, server: ApiServer) -> None:
+    def __init__(self, server: ApiServer, options: Sequence[str] = ()) -> None:
         super().__init__(server.folder)
         self.server = server
+        self._options = options
         self._program = find("kube-controller-manager")
 
     def start(self) -> None:
@@ -276,6 +286,7 @@ class ControllerManager(Processes):
                 *("--secure-port=0", "--use-service-account-credentials=false", "--profiling=false"),
                 *(f"--service-account-private-key-file={self.server.accounts_key}",),
                 *(f"--root-ca-file={self.server.certificate}", "--endpointslice-updates-batch-period=0"),
+                *self._options,
             ]
         )
         account = "/api/v1/namespaces/default/serviceaccounts/default"

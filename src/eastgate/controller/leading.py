@@ -19,6 +19,8 @@ from eastgate.controller.invariants import InvariantStatuses
 from eastgate.controller.peers import PeerReports, peer_addresses
 from eastgate.controller.proxies.progress import MeshReport, merge
 from eastgate.controller.replica import Replica
+from eastgate.controller.status.assessment import StoredPolicy
+from eastgate.controller.status.natively import without_failures
 from eastgate.controller.tasks import Nudge, keep_running, run_together
 from eastgate.controller.tracing import span
 from eastgate.envoy.config.pod_bootstrap import pod_bootstrap, secret_sources
@@ -53,7 +55,7 @@ class Leader:
         self._reconciler = GatewayReconciler(replica.connection, setup, defaults)
         self._native_writer = NativeWriter(replica.connection)
         self._bundles = CaBundleKeeper(replica.connection, self._own_bundle)
-        self._peers = PeerReports(replica.tls.client_context, options.ports.peers)
+        self._peers = PeerReports(replica.tls, replica.identity, options.ports.peers)
         self._standings = InvariantStatuses(replica)
 
     async def run(self) -> None:
@@ -151,11 +153,13 @@ class Leader:
         replica, mesh = self._replica, self._replica.options.native
         if mesh is None:
             return
+        stored = {ref: StoredPolicy.of(obj) for ref, obj in replica.objects.items()}  # no newer than what is planned
         with span("native plan", {"mesh": mesh.value}):
             plan = await asyncio.to_thread(self._plan_natives)
-            for failure in await self._native_writer.write(plan):
-                _LOG.warning("a native policy could not be written: %s", failure.error)
-        replica.statuses.take_plan(plan)
+            failures = await self._native_writer.write(plan)
+        for failure in failures:
+            _LOG.warning("a native policy could not be written: %s", failure.error)
+        replica.statuses.take_plan(plan, without_failures(stored, failures))
 
     def _plan_natives(self) -> NativePlan:
         with self._replica.control.lock:

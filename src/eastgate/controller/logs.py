@@ -124,6 +124,5 @@ def configure_logs(form: str, level: int) -> None:
     handler.setFormatter(JsonFormatter() if form == "json" else TextFormatter())
     root = logging.getLogger()
     root.handlers[:] = [handler]
-    root.setLevel(level)
-    for noisy in ("httpx2", "httpcore2", "httpx", "httpcore"):
-        logging.getLogger(noisy).setLevel(max(level, logging.WARNING))
+    root.setLevel(max(level, logging.WARNING))  # libraries log all that they read, secrets of callers as well
+    logging.getLogger("eastgate").setLevel(level)

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Final
 
-from eastgate.cluster import Service, Workload, World
+from eastgate.cluster import GATEWAY_NAME_LABEL, Service, Workload, World
 from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.envoy.config.inbound_port import ANY_PORT, Capture
 from eastgate.envoy.config.outbound_capture import CapturedAccount, CapturedOutbound, CapturedService, join_accounts
 from eastgate.envoy.config.probes import PROBE_PORT
+from eastgate.mesh.gateways import gateway_identity
 from eastgate.mesh.sites import ProxySite, identity_of, ports_of
 from eastgate.settings import Settings
 
 __all__ = ["capture_of", "captured_outbound", "pod_site"]
+
+_NO_GATEWAYS: Final[Mapping[str, Collection[int]]] = MappingProxyType({})
 
 
 def pod_site(world: World, pod: Workload, excluded: Iterable[int] = ()) -> ProxySite | None:
@@ -42,28 +47,66 @@ def capture_of(site: ProxySite, port: int, ports: Mapping[int, int]) -> Capture 
     """Return how connections get to a port of a site; None where it is bound."""
     if not site.captured:
         return None
-    known = tuple(sorted(set(ports) - {ANY_PORT})) if port == ANY_PORT else ()
+    # What is not redirected never gets here. Where it does, the pod was made otherwise than it says now.
+    known = tuple(sorted({*ports, *site.uncaptured} - {ANY_PORT})) if port == ANY_PORT else ()
     return Capture(site.addresses or (site.address,), known)
 
 
-def captured_outbound(world: World, sites: Mapping[str, ProxySite], settings: Settings) -> CapturedOutbound:
-    """Return the Services and pods that proxies speak mTLS to, of these sites."""
+def captured_outbound(
+    world: World,
+    sites: Mapping[str, ProxySite],
+    settings: Settings,
+    gateways: Mapping[str, Collection[int]] = _NO_GATEWAYS,
+) -> CapturedOutbound:
+    """Return the Services and pods that proxies speak mTLS to, of these sites.
+
+    `gateways` are those in pods, by namespace and name, with the ports at which they speak no TLS of their own: who
+    calls from a pod is known there by its account.
+    """
+    services = [world.services[key] for key in sorted(world.services)]
+    of_gateways = (each for service in services for each in _gateway_service(service, world, gateways, settings))
     return CapturedOutbound(
-        tuple(
-            captured
-            for key in sorted(world.services)
-            for captured in _service(world.services[key], world, sites, settings)
-        ),
+        (*(each for service in services for each in _service(service, world, sites, settings)), *of_gateways),
         join_accounts(_accounts(world, sites, settings)),
     )
+
+
+def _gateway_service(
+    service: Service, world: World, gateways: Mapping[str, Collection[int]], settings: Settings
+) -> Iterator[CapturedService]:
+    """Yield the ports of a Service that has pods of one Gateway and no others, and of these pods themselves."""
+    if not gateways:
+        return
+    running = _running(service, world)
+    keys = {_gateway_of(pod) for pod in running}
+    key = keys.pop() if len(keys) == 1 else None
+    if key is None or key not in gateways:
+        return
+    identities = frozenset({gateway_identity(world.gateways[key], settings)})
+    addresses = tuple(sorted({address for pod in running for address in pod.ips}))
+    for port in dict.fromkeys(each.port for each in service.ports if each.protocol == "TCP"):
+        targets = {number for pod in running for number in world.target_ports(service, port, pod, "TCP")}
+        if targets and targets.issubset(gateways[key]):
+            if service.addresses:
+                yield CapturedService(service.key, service.addresses, port, identities)
+            yield from (CapturedService(f"{service.key}/pods", addresses, each, identities) for each in sorted(targets))
+
+
+def _gateway_of(pod: Workload) -> str | None:
+    """Return the Gateway that a pod with such a label is of: its account, whose name the label may have cut."""
+    return f"{pod.namespace}/{pod.service_account}" if GATEWAY_NAME_LABEL in pod.labels else None
+
+
+def _running(service: Service, world: World) -> list[Workload]:
+    pods = (world.workloads[key] for key in world.pods_of(service.key))
+    return [pod for pod in pods if pod.ips and not pod.derived]
 
 
 def _service(
     service: Service, world: World, sites: Mapping[str, ProxySite], settings: Settings
 ) -> Iterator[CapturedService]:
     """Yield the ports of a Service of which every pod with an address has a sidecar, which answers there."""
-    pods = [world.workloads[key] for key in world.pods_of(service.key)]
-    running = [pod for pod in pods if pod.ips and not pod.derived]
+    running = _running(service, world)
     identities = frozenset(identity for pod in running if (identity := identity_of(pod, settings)) is not None)
     if not service.addresses or not running or not all(_is_captured(pod, sites) for pod in running):
         return

@@ -184,14 +184,15 @@ class Enforcement:
         if by_caller:
             self._plans.clear()
             self._stale = dict.fromkeys((*self._served_sites(), *self.gateways))
-        if by_caller or any(changed.kind not in NOT_ROUTING for changed in world.objects):
+        routing = any(changed.kind not in NOT_ROUTING for changed in world.objects)
+        if by_caller or routing:
             self._gateway_plans.clear()
             self._listener_groups.clear()
         everybody = self._by_address and bool(sites)
         bound = {node: site for node, site in self.sites.items() if not site.captured}
         outbound = {
             **self._outbound.update(services, self.authority.world, bound, self.authority.settings),
-            **self._update_captured(bool(sites) or bool(services)),
+            **self._update_captured(bool(sites) or bool(services) or (routing and bool(self.gateways))),
         }
         touched = frozenset(self.nodes if everybody else self._touched(sites, services))
         self._publish(touched)
@@ -506,7 +507,12 @@ class Enforcement:
         """Return the resources for what leaves a pod: the same for all pods with addresses of the same versions."""
         families = _families(site)
         if families not in self._captured:
-            outbound = captured_outbound(self.authority.world, self.sites, self.authority.settings)
+            gateways = {
+                gateway.key: [port for port, group in self._groups_of(node).items() if not group.tls]
+                for node, gateway in self.gateways.items()
+                if gateway.in_pod
+            }
+            outbound = captured_outbound(self.authority.world, self.sites, self.authority.settings, gateways)
             resources = outbound_capture_resources(site.addresses, outbound)
             self._captured[families] = {resource.key: resource for resource in resources}
         return self._captured[families].values()

@@ -133,9 +133,10 @@ def _deployment(
     annotations: Mapping[str, str],
 ) -> dict[str, Any]:
     namespace, name = gateway["metadata"]["namespace"], gateway["metadata"]["name"]
+    of_pods = {**annotations, **setup.annotations}
     metadata = {
         "labels": {**labels, _INJECT_LABEL: "false"},
-        **({"annotations": dict(annotations)} if annotations else {}),
+        **({"annotations": of_pods} if of_pods else {}),
     }
     spec: dict[str, Any] = {
         "selector": {"matchLabels": selector_of(name)},
