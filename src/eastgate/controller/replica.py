@@ -15,6 +15,7 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Final
 
+from eastgate import dialects
 from eastgate.admission.certificates import WebhookCertificate, names_of_service
 from eastgate.admission.semantic import Judge
 from eastgate.admission.server import WebhookServer
@@ -85,8 +86,18 @@ class Replica:
 
     @property
     def is_ready(self) -> bool:
-        """Return whether it serves: everything was listed, and what proxies enforce was computed."""
-        return self.ready and self.control.has_begun
+        """Return whether it serves: everything was listed, and what proxies enforce was computed.
+
+        One that may not see some policies would have proxies allow what these deny.
+        """
+        return self.ready and self.control.has_begun and not self.unseen_policies
+
+    @property
+    def unseen_policies(self) -> list[str]:
+        """Return the kinds of policies that may not be listed."""
+        read = {(group, kind) for group, _, kind in dialects.registered().policies}
+        unlisted = self.source.follower.unlisted
+        return [str(resource) for resource in unlisted if (resource.group, resource.kind) in read]
 
     def certificate_ends(self) -> dict[str, datetime]:
         """Return when the certificates of the control plane expire, by what they are."""
@@ -195,7 +206,7 @@ class Replica:
         webhooks = ObservedWebhooks(
             self.settings,
             metrics=self.metrics,
-            judge=partial(judge_change, self.judge),
+            judge=partial(judge_change, self.judge, f"system:serviceaccount:{options.namespace}:{SERVICE}"),
             mutate=partial(mutate_pod, options.injection),
         )
         names = names_of_service(options.namespace, SERVICE, self.settings.cluster_domain)

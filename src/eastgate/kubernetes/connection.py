@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from eastgate.kubernetes.depth import cut_depth
 from eastgate.kubernetes.discovery import Discovery
-from eastgate.kubernetes.errors import ApiError, UnreachableError, error_of
+from eastgate.kubernetes.errors import ApiError, SilenceError, UnreachableError, error_of
 from eastgate.kubernetes.kubeconfig import load_config
 from eastgate.kubernetes.resources import Resource
 
@@ -117,7 +117,8 @@ class Connection:
     ) -> AsyncIterator[AsyncIterator[JsonObject]]:
         """Watch a collection: yields an iterator of events that ends when the server ends the watch.
 
-        Raises ApiError for a refusal, UnreachableError where the connection breaks or is silent for too long.
+        Raises ApiError for a refusal, UnreachableError where the connection breaks, SilenceError where it is silent for too
+        long.
         """
         import httpx2
 
@@ -128,6 +129,8 @@ class Connection:
                     await response.aread()
                     raise _refusal(response)
                 yield _events(response)
+        except httpx2.ReadTimeout as error:
+            raise SilenceError(_why(error)) from error
         except (httpx2.HTTPError, OSError) as error:
             raise UnreachableError(_why(error)) from error
 

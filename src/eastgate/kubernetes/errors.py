@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["ApiError", "KubeconfigError", "UnreachableError", "error_of"]
+__all__ = ["ApiError", "KubeconfigError", "SilenceError", "UnreachableError", "error_of"]
 
 _GONE = 410
 
@@ -16,6 +16,10 @@ class KubeconfigError(Exception):
 
 class UnreachableError(Exception):
     """No answer of the API server, or half of one."""
+
+
+class SilenceError(UnreachableError):
+    """A watch on which nothing came for long. There may be nothing to say, or nobody who says it."""
 
 
 class ApiError(Exception):

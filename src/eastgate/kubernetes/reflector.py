@@ -14,7 +14,7 @@ from contextlib import aclosing
 from typing import Final, TypeAlias
 
 from eastgate.kubernetes.connection import Connection, JsonObject
-from eastgate.kubernetes.errors import ApiError, UnreachableError, error_of
+from eastgate.kubernetes.errors import ApiError, SilenceError, UnreachableError, error_of
 from eastgate.kubernetes.resources import Resource
 from eastgate.records import dataclass
 
@@ -116,6 +116,8 @@ class Reflector:
                     self._version = None
                     continue
                 await self._wait(error, error.retry_after)
+            except SilenceError:
+                continue  # a new connection shows whether anybody is there
             except UnreachableError as error:
                 await self._wait(error)
 

@@ -141,6 +141,11 @@ class ClusterFollower:
         return {(resource.group, resource.kind): resource for resource, named in self._streams if named is None}
 
     @property
+    def unlisted(self) -> list[Resource]:
+        """Return the kinds that may not be read as a whole."""
+        return [resource for resource, needed in self._unlisted if needed is None]
+
+    @property
     def lag(self) -> float:
         """Return for how many seconds the server has not been heard of about the kind that is furthest behind."""
         now = time.monotonic()
