@@ -53,7 +53,8 @@ class Growth:
                 self._points.append(await self._measure(server, channels, size, new=(size - filled) // PODS))
                 filled = size
         rows: list[list[str | float]] = [_row(point) for point in self._points]
-        return Section("A cluster", _MEASURED, _COLUMNS, rows, [], [_growth(self._points)], [*map(dict, self._points)])
+        points: list[dict[str, object]] = [{**point} for point in self._points]
+        return Section("A cluster", _MEASURED, _COLUMNS, rows, [], [_growth(self._points)], points)
 
     async def _measure(self, server: ApiServer, channels: Channels, size: int, new: int) -> dict[str, float]:
         list_seconds, list_bytes = await list_everything(server)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import ssl
+import time
 from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from types import TracebackType
@@ -18,6 +19,7 @@ from bench.cluster.objects import App, namespaces, nodes, objects_of_app, pod_st
 __all__ = ["Channel", "Channels", "fill"]
 
 _CONNECTIONS = 8
+_IDLE = 30.0  # seconds after which a connection is opened anew: the server closes those that nobody uses
 
 
 class Channel:
@@ -28,12 +30,16 @@ class Channel:
         self._context = ssl.create_default_context(cafile=str(server.certificate))
 
     async def __aenter__(self) -> Channel:
+        await self._open()
+        return self
+
+    async def _open(self) -> None:
         url = urlsplit(self._server.url)
         self._reader, self._writer = await asyncio.open_connection(
             url.hostname, url.port, ssl=self._context, limit=2**24
         )
         self._head = f"Host: {url.netloc}\r\nAuthorization: Bearer {self._server.token}\r\n"
-        return self
+        self._used_at = time.monotonic()
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -42,7 +48,11 @@ class Channel:
 
     async def send(self, method: str, path: str, body: object = None) -> bytes:
         """Send one request, and return the body of the answer. Fails where that is an error; what is there may be."""
+        if time.monotonic() > self._used_at + _IDLE:
+            self._writer.close()
+            await self._open()
         status, content = await self._exchange(method, path, body)
+        self._used_at = time.monotonic()
         assert status < 300 or (method, status) == ("POST", 409), f"{method} {path}: {content.decode(errors='replace')}"
         return content
 

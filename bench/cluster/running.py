@@ -6,8 +6,8 @@ import asyncio
 import json
 import os
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -96,7 +96,9 @@ class RunningReplica:
 
 
 @contextmanager
-def _replicas(server: ApiServer) -> Any:
+def _replicas(server: ApiServer) -> Iterator[Replicas]:
+    with suppress(OSError):  # the server has closed a connection that nobody used, and the next is a new one
+        server.request("GET", "/readyz")
     with TemporaryDirectory(prefix="eastgate-bench-") as folder, Replicas(server, Path(folder)) as replicas:
         yield replicas
 

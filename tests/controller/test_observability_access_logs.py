@@ -3,21 +3,35 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import grpc
 import pytest
+from envoy.config.listener.v3 import listener_pb2
 from envoy.service.accesslog.v3 import als_pb2
+from google.protobuf import descriptor_pool, message_factory
+from google.protobuf.any_pb2 import Any as AnyMessage
+from google.protobuf.message import Message
 
+from eastgate import Settings
 from eastgate.controller.certificates.server_tls import control_plane_names
 from eastgate.controller.proxies.control import ProxyControl
+from eastgate.envoy.config.capture import capture_resource
+from eastgate.envoy.config.connection_listener import closing_connection_listener, connection_listener
+from eastgate.envoy.config.inbound_listener import inbound_listener
+from eastgate.envoy.config.inbound_port import Capture, InboundPort
 from eastgate.envoy.config.pod_bootstrap import ControlPlane, ProxyFiles, pod_bootstrap, secret_sources
+from eastgate.envoy.config.request_listener import request_listener
+from eastgate.envoy.plan import plan_port
 from eastgate.envoy.server import AuthenticatedProxy, Metrics
 from eastgate.envoy.server.access_logs import LOG_METHOD, LOG_SERVICE, AccessLogs, node_of_log, record_of_tags
+from eastgate.ir import AllowAny, Chain, Is, Layer, OneOf, Origin, Placement, PolicyRef, Refusal, Rule
+from eastgate.ir.attributes import IDENTITY
 from eastgate.mesh.access_log import Observation, read_record
 from eastgate.mesh.local.envoy import EnvoyProcess
 from tests.controller.proxies import test_in_a_cluster
@@ -170,8 +184,9 @@ def test_nobody_else_is_heard(cluster: InCluster, monkeypatch: pytest.MonkeyPatc
         async with grpc.aio.secure_channel(f"127.0.0.1:{replica.ports[0]}", credentials, name) as channel:
             shown = (("authorization", f"Bearer {token}"),) if token is not None else None
             call: Any = channel.stream_unary(f"/{LOG_SERVICE}/{LOG_METHOD}")(metadata=shown)
-            await call.write(message({"eastgate": "connection", "decision": "200:p#0"}, node=node))
-            await call.done_writing()
+            with contextlib.suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError):  # it may be refused before
+                await call.write(message({"eastgate": "connection", "decision": "200:p#0"}, node=node))
+                await call.done_writing()
             code: grpc.StatusCode = await call.code()
             return code
 
@@ -185,3 +200,46 @@ def test_nobody_else_is_heard(cluster: InCluster, monkeypatch: pytest.MonkeyPatc
             await replica.until(lambda: [record["workload"] for record in seen] == [caller])
 
     _run(test())
+
+
+# The configuration
+
+
+def sent_logs(part: Any) -> set[bytes]:
+    """The configurations of logs that are sent, anywhere in a message."""
+    if isinstance(part, AnyMessage):
+        kind = descriptor_pool.Default().FindMessageTypeByName(part.TypeName())
+        unpacked = message_factory.GetMessageClass(kind)()
+        part.Unpack(unpacked)
+        return {part.value} if "GrpcAccessLogConfig" in part.type_url else sent_logs(unpacked)
+    if not isinstance(part, Message):
+        return set()
+    inside = (value if isinstance(value, Iterable) else [value] for _, value in part.ListFields())
+    return {log for values in inside for value in values for log in sent_logs(value)}
+
+
+def listeners(inbound: InboundPort, closed_for: str) -> Iterator[Any]:
+    """The listeners of a port, where a rule of a policy allows somebody and a connection is refused for a reason."""
+    policy = PolicyRef("AuthorizationPolicy", "shop", closed_for)
+    rule = Rule(Is(IDENTITY, OneOf(frozenset({f"spiffe://td/ns/shop/sa/{closed_for}"}))), Origin(policy, 0))
+    layer = Layer(Placement(None, "l"), Chain((AllowAny(closed_for, (rule,), Refusal.CLOSED),)))
+    plan = plan_port((layer,), inbound.port, Settings.from_mapping({"trustDomain": "td"}))
+    yield inbound_listener(inbound)
+    yield connection_listener(inbound, plan)
+    yield closing_connection_listener(inbound)
+    yield request_listener(inbound)
+    if inbound.capture is not None:
+        yield listener_pb2.Listener.FromString(capture_resource(inbound).body)
+
+
+@pytest.mark.parametrize("sends_logs", [True, False])
+def test_a_proxy_has_two_streams_whatever_its_ports_and_policies(sends_logs: bool) -> None:
+    captured = Capture(("10.0.0.1",), (80,))
+    ports = [
+        InboundPort("shop/cart", "127.0.0.1", 80, 80, sends_logs=sends_logs),
+        InboundPort("shop/web", "127.0.0.1", 8080, 8080, sends_logs=sends_logs),
+        InboundPort("shop/web", "127.0.0.1", 0, 0, sends_logs=sends_logs, capture=captured),
+    ]
+    built = [listener for port in ports for name in ("a", "b") for listener in listeners(port, name)]
+    assert len({log for listener in built for log in sent_logs(listener)}) == (2 if sends_logs else 0)
+    assert all(listener.HasField("metadata") is sends_logs for listener in built if listener.name != "capture")

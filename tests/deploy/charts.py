@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 
 from tests.programs import find
+from tests.programs.building import are_missing, give_up
 
 ROOT = Path(__file__).parents[2]
 CHART = ROOT / "deploy" / "chart" / "eastgate"
@@ -23,10 +24,17 @@ NAMESPACE = "eastgate-system"
 Object = dict[str, Any]
 
 
+def helm_program() -> Path:
+    """Return where Helm is. Without Go, and where it is not installed, the test is skipped."""
+    if are_missing("helm"):
+        give_up("Helm is not installed, and needs Go to be built")
+    return find("helm")
+
+
 def helm(*arguments: str | Path, values: Object | None = None, fails: bool = False) -> str:
     """Run Helm, with values if given, and return what it prints; with `fails`, what it complains about."""
     given = ["--values", "-"] if values is not None else []
-    command = [find("helm"), *arguments, *given]
+    command = [helm_program(), *arguments, *given]
     done = subprocess.run(command, input=json.dumps(values), capture_output=True, text=True, timeout=120)
     assert (done.returncode != 0) == fails, done.stdout + done.stderr
     return done.stderr if fails else done.stdout

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -11,8 +12,18 @@ from eastgate._version import __version__
 from eastgate.admission.configuration import webhook_configurations
 from eastgate.controller.options import ListeningPorts
 from eastgate.reports.crds import Webhook, definitions
-from tests.deploy.charts import CHART, MANIFESTS, NAMESPACE, Object, helm, load_generate, of_kind, render
-from tests.programs import find
+from tests.deploy.charts import (
+    CHART,
+    MANIFESTS,
+    NAMESPACE,
+    ROOT,
+    Object,
+    helm,
+    helm_program,
+    load_generate,
+    of_kind,
+    render,
+)
 
 _EVERYTHING = {
     "replicas": 3,
@@ -57,7 +68,7 @@ def test_generated_files_are_up_to_date() -> None:
 
 def test_plain_manifests_are_what_the_chart_renders() -> None:
     present = {path.name: path.read_text() for path in MANIFESTS.iterdir()}
-    assert present == load_generate().manifest_files(find("helm")), "run `python deploy/generate.py`"
+    assert present == load_generate().manifest_files(helm_program()), "run `python deploy/generate.py`"
 
 
 def test_definitions_are_those_of_the_command() -> None:
@@ -174,3 +185,14 @@ def test_the_class_is_made_where_the_cluster_has_gateway_api() -> None:
 )
 def test_wrong_values_are_refused(values: Object) -> None:
     assert "values don't meet the specifications" in helm("template", "eastgate", CHART, values=values, fails=True)
+
+
+def test_the_dashboard_is_that_of_the_repository() -> None:
+    source = ROOT / "deploy" / "grafana" / "eastgate.json"
+    if not source.exists():
+        assert "no generated/dashboard.json" in helm(
+            "template", "eastgate", CHART, values={"dashboard": {"enabled": True}}, fails=True
+        )
+        return
+    (dashboard,) = (each for each in of_kind(render({"dashboard": {"enabled": True}}), "ConfigMap"))
+    assert json.loads(dashboard["data"]["eastgate.json"]) == json.loads(source.read_text())

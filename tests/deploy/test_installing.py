@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from tests.deploy.charts import CHART, MANIFESTS, NAMESPACE, Object, of_kind, render
+from tests.deploy.charts import CHART, MANIFESTS, NAMESPACE, Object, helm_program, of_kind, render
 from tests.deploy.controllers import arguments_of
-from tests.programs import ApiServer, crds, find
+from tests.programs import ApiServer, crds
 
 pytestmark = pytest.mark.apiserver
 
@@ -39,7 +39,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
 
 def helm(server: ApiServer, *arguments: str | Path) -> str:
     variables = {**os.environ, "KUBECONFIG": str(server.kubeconfig), "HELM_CACHE_HOME": str(server.folder / "helm")}
-    command = [find("helm"), *arguments, "--namespace", NAMESPACE]
+    command = [helm_program(), *arguments, "--namespace", NAMESPACE]
     done = subprocess.run(command, capture_output=True, text=True, env=variables, timeout=120)
     assert done.returncode == 0, done.stderr
     return done.stdout

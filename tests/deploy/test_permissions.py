@@ -26,6 +26,7 @@ from tests.deploy.audit import audit_options, audited, unused
 from tests.deploy.charts import NAMESPACE, Object, of_kind, render
 from tests.deploy.controllers import Controller, arguments_of
 from tests.programs import ApiServer
+from tests.source.objects import GROUP, policy
 
 pytestmark = pytest.mark.apiserver
 
@@ -70,10 +71,10 @@ class Installation:
     rules: list[Object] = field(default_factory=list)
     replicas: int = 0
 
-    def install(self, native: str) -> list[Object]:
+    def install(self, native: str = "", **more: object) -> list[Object]:
         """Install the chart, and return its objects. All rules count that it had at any time."""
         named = {"named": {self.home: ["tls"]}}
-        values = {"native": native, "settings": _SETTINGS, "secrets": named, "crds": {"install": False}}
+        values = {"native": native, "settings": _SETTINGS, "secrets": named, "crds": {"install": False}, **more}
         objects = render(values)
         roles = [*of_kind(objects, "ClusterRole"), *of_kind(objects, "Role")]
         self.rules += [rule for role in roles for rule in role["rules"]]
@@ -87,7 +88,9 @@ class Installation:
         name = f"eastgate-{self.replicas}"
         kubeconfig = self.server.kubeconfig_for(_ACCOUNT)
         controller = Controller(self.folder / name, kubeconfig, name, *arguments_of(deployment))
-        self.server.apply(*(_at_loopback(each, controller) for each in objects if "Webhook" in each["kind"]))
+        webhooks = [_at_loopback(each, controller) for each in objects if "Webhook" in each["kind"]]
+        if webhooks:
+            self.server.apply(*webhooks)
         return controller
 
     def unused(self) -> set[tuple[str, str, str]]:
@@ -243,6 +246,14 @@ def test_nothing_is_denied_and_nothing_is_to_spare(installation: Installation) -
         path = f"/apis/gateway.networking.k8s.io/v1/namespaces/{home}/gateways/edge"
         assert server.request("PATCH", path, {"spec": {"gatewayClassName": "other"}})[0] == 200
         controller.wait_until(lambda: not any(map(installation.made, OBJECT_RESOURCES)))
+        controller.finish()
+
+    server.kubectl("delete", "validatingwebhookconfiguration,mutatingwebhookconfiguration", "eastgate")
+    off = {"enabled": False}
+    with installation.run(installation.install(gateways=off, webhooks=off)) as controller:
+        server.apply(policy(home, "later", ["web"]))
+        path = f"/apis/{GROUP}/v1alpha2/namespaces/{home}/authorizationpolicies/later"
+        controller.wait_until(lambda: "ancestors" in (server.request("GET", path)[1].get("status") or {}))
         controller.finish()
 
     denied = [str(request) for request in audited(installation.folder) if request.status == 403]

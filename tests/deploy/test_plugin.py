@@ -20,6 +20,8 @@ from tests.deploy.charts import ROOT
 from tests.programs import ApiServer, find
 from tests.source.objects import CART, policy
 
+pytestmark = pytest.mark.apiserver  # kubectl is built with the API server
+
 _PLUGIN = f"#!{sys.executable}\nfrom eastgate.cli.plugin import main\n\nmain()\n"
 
 
@@ -44,7 +46,6 @@ def test_help_calls_it_as_people_do(path: str) -> None:
     assert "kubectl eastgate check" in kubectl(path, "eastgate", "check", "--help").stdout
 
 
-@pytest.mark.apiserver
 def test_it_asks_the_cluster_that_kubectl_asks(path: str, api_server: ApiServer) -> None:
     api_server.install("eastgate")
     namespace = api_server.namespace("plugin")

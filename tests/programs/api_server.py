@@ -103,7 +103,7 @@ class ApiServer(Processes):
             content = answer.read()
             is_json = answer.getheader("Content-Type", "").startswith("application/json")
             return answer.status, json.loads(content) if is_json else content.decode()
-        except http.client.RemoteDisconnected:
+        except (http.client.RemoteDisconnected, ssl.SSLEOFError):
             self._hang_up()
             if is_new:
                 raise

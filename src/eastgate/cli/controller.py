@@ -7,14 +7,18 @@ import logging
 import os
 import signal
 import socket
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
 from eastgate.cli.options import settings_from, with_default_namespace
 from eastgate.cli.output import UNDECIDED, fail
 from eastgate.diagnostics import Diagnostic
+from eastgate.diagnostics.printable import printable
 from eastgate.settings import Settings
+
+if TYPE_CHECKING:
+    from eastgate.convert.model import Assumption
 
 __all__ = ["controller"]
 
@@ -46,6 +50,20 @@ _share = click.FloatRange(0.0, 1.0)
     "--native",
     type=click.Choice(["istio", "linkerd"]),
     help="Write the policies of this mesh for those of GEP-3779, and leave its proxies as they are.",
+)
+@click.option(
+    "--native-unwritable",
+    type=click.Choice(["close", "leave"]),
+    default="close",
+    show_default=True,
+    help="What becomes of pods whose policies that mesh cannot say: closed, or left as they are, which status says.",
+)
+@click.option(
+    "--assume",
+    "assumed",
+    multiple=True,
+    metavar="NAME",
+    help="What that mesh is known to do, as in `eastgate convert`; may be repeated.",
 )
 @click.option(
     "--lease-duration",
@@ -81,6 +99,8 @@ def controller(
     no_webhooks: bool,
     no_gateways: bool,
     native: str | None,
+    native_unwritable: str,
+    assumed: tuple[str, ...],
     lease_duration: float,
     proxy_image: str | None,
     settings: tuple[str, ...],
@@ -97,7 +117,7 @@ def controller(
     from eastgate.controller.options import ControllerOptions, ListeningPorts, ObservationOptions
     from eastgate.envoy.config.pod_bootstrap import ControlPlane
     from eastgate.injection import InjectionOptions
-    from eastgate.native import NativeMesh
+    from eastgate.native import NativeMesh, Unwritable
 
     configure_logs(log_format, logging.DEBUG if verbose else logging.INFO)
     injection = InjectionOptions(control_plane=ControlPlane(f"eastgate.{namespace}.svc", xds_port))
@@ -109,6 +129,8 @@ def controller(
         host,
         ListeningPorts(xds_port, authorizer_port, tools_port, peers_port, webhook_port, http_port),
         NativeMesh(native) if native is not None else None,
+        Unwritable(native_unwritable),
+        _assumptions(assumed),
         webhooks=not no_webhooks,
         gateways=not no_gateways,
         injection=injection,
@@ -119,6 +141,15 @@ def controller(
     )
     chosen = settings_from(with_default_namespace(settings, None), config, "text")
     _run(kubeconfig, context, chosen, options)
+
+
+def _assumptions(names: tuple[str, ...]) -> frozenset[Assumption]:
+    from eastgate.convert.model import Assumption
+
+    try:
+        return frozenset(map(Assumption, names))
+    except ValueError:
+        raise click.BadParameter(printable(f"write one of {', '.join(Assumption)}"), param_hint="--assume") from None
 
 
 def _run(kubeconfig: str | os.PathLike[str] | None, context: str | None, settings: Settings, options: object) -> None:

@@ -19,8 +19,11 @@ from eastgate.controller.invariants import InvariantStatuses
 from eastgate.controller.peers import PeerReports, peer_addresses
 from eastgate.controller.proxies.progress import MeshReport, merge
 from eastgate.controller.replica import Replica
+from eastgate.controller.status.assessment import StoredPolicy
+from eastgate.controller.status.natively import without_failures
 from eastgate.controller.tasks import Nudge, keep_running, run_together
 from eastgate.controller.tracing import span
+from eastgate.convert.model import Options
 from eastgate.envoy.config.pod_bootstrap import pod_bootstrap, secret_sources
 from eastgate.kubernetes import JsonObject
 from eastgate.mesh.gateways import gateway_node
@@ -44,8 +47,8 @@ class Leader:
         self._gateways, self._natives, self._config_maps, self._invariants = self._changed
         self._reported = Nudge()
         self._report = MeshReport()
-        self._maps: dict[str, str] = {}  # what the ConfigMaps of namespaces were last seen to hold
-        self._maps_read_at = 0.0
+        self._with_roots: frozenset[str] = frozenset()  # namespaces whose ConfigMaps were seen to hold these roots
+        self._roots, self._roots_seen_at = "", 0.0
         options = replica.options
         plane, files = options.injection.control_plane, options.injection.files
         setup = ProxySetup(pod_bootstrap(plane, files, address="0.0.0.0"), secret_sources(files))  # noqa: S104
@@ -53,14 +56,14 @@ class Leader:
         self._reconciler = GatewayReconciler(replica.connection, setup, defaults)
         self._native_writer = NativeWriter(replica.connection)
         self._bundles = CaBundleKeeper(replica.connection, self._own_bundle)
-        self._peers = PeerReports(replica.tls.client_context, options.ports.peers)
+        self._peers = PeerReports(replica.tls, replica.identity, options.ports.peers)
         self._standings = InvariantStatuses(replica)
 
     async def run(self) -> None:
         """Write until cancelled."""
         replica = self._replica
         stop = [replica.listen(self._on_changes), replica.control.server.listen(lambda _event: self._reported())]
-        self._maps.clear()
+        self._with_roots = frozenset()
         _LOG.info("%s leads now", replica.options.replica)
         try:
             await run_together(*self._writers())
@@ -151,16 +154,19 @@ class Leader:
         replica, mesh = self._replica, self._replica.options.native
         if mesh is None:
             return
+        stored = {ref: StoredPolicy.of(obj) for ref, obj in replica.objects.items()}  # no newer than what is planned
         with span("native plan", {"mesh": mesh.value}):
             plan = await asyncio.to_thread(self._plan_natives)
-            for failure in await self._native_writer.write(plan):
-                _LOG.warning("a native policy could not be written: %s", failure.error)
-        replica.statuses.take_plan(plan)
+            failures = await self._native_writer.write(plan)
+        for failure in failures:
+            _LOG.warning("a native policy could not be written: %s", failure.error)
+        replica.statuses.take_plan(plan, without_failures(stored, failures))
 
     def _plan_natives(self) -> NativePlan:
+        options = self._replica.options
+        assert options.native is not None  # noqa: S101 - checked by the caller
         with self._replica.control.lock:
-            assert self._replica.options.native is not None  # noqa: S101 - checked by the caller
-            return wanted(self._replica.authority, self._replica.options.native)
+            return wanted(self._replica.authority, options.native, Options(options.assumed), options.unwritable)
 
     # Certificates
 
@@ -178,15 +184,12 @@ class Leader:
     async def _write_config_maps(self) -> None:
         replica = self._replica
         sites = replica.control.enforcement.sites
-        if time.monotonic() - self._maps_read_at > _LOOK_AGAIN:
-            self._maps.clear()  # somebody may have changed them
-            self._maps_read_at = time.monotonic()
         namespaces = namespaces_with_proxies(replica.world, sites)
         roots = self._own_bundle()
-        due = [namespace for namespace in namespaces if self._maps.get(namespace) != roots]
-        written = await write_config_maps(replica.connection, due, replica.tls.bundles)
-        known = {namespace: held for namespace, held in self._maps.items() if namespace in namespaces}
-        self._maps = known | dict.fromkeys(written, roots)
+        if roots != self._roots or time.monotonic() - self._roots_seen_at > _LOOK_AGAIN:  # or somebody has changed one
+            self._with_roots, self._roots, self._roots_seen_at = frozenset(), roots, time.monotonic()
+        known = self._with_roots & namespaces
+        self._with_roots = known | await write_config_maps(replica.connection, namespaces - known, replica.tls.bundles)
 
 
 def _name_of(obj: JsonObject) -> str:

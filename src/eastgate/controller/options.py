@@ -8,8 +8,9 @@ from typing import Final
 from eastgate.controller.certificates.ca_secret import SYSTEM_NAMESPACE
 from eastgate.controller.decision_log import DecisionSampling
 from eastgate.controller.election import ElectionTimes
+from eastgate.convert.model import Assumption
 from eastgate.injection import InjectionOptions
-from eastgate.native import NativeMesh
+from eastgate.native import NativeMesh, Unwritable
 from eastgate.records import dataclass
 
 __all__ = [
@@ -61,8 +62,8 @@ class ControllerOptions:
     """How one replica runs.
 
     `replica` is its name among all of them: that of its pod. `native` is the mesh whose own policies are written for
-    those of GEP-3779. Without `webhooks`, nothing is asked of it before it is stored. Without
-    `gateways`, Gateways of its class are left alone.
+    those of GEP-3779, with what it is `assumed` to do. Without `webhooks`, nothing is asked of it before it is stored.
+    Without `gateways`, Gateways of its class are left alone.
     """
 
     replica: str
@@ -70,6 +71,8 @@ class ControllerOptions:
     host: str = "0.0.0.0"  # noqa: S104 - a pod is reached by its address
     ports: ListeningPorts = field(default_factory=ListeningPorts)
     native: NativeMesh | None = None
+    unwritable: Unwritable = Unwritable.CLOSE
+    assumed: frozenset[Assumption] = frozenset()
     webhooks: bool = True
     gateways: bool = True
     enforces: bool = True

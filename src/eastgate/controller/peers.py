@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import ssl
 from collections.abc import Callable, Iterable
 from types import TracebackType
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -14,7 +14,11 @@ from eastgate.authorizer.http_server import HttpServer, ServedRequest, ServedRes
 from eastgate.cluster import World
 from eastgate.controller.certificates.server_tls import ServerTls
 from eastgate.controller.proxies.progress import ReplicaReport
+from eastgate.identity import IdentityError, verify_connection
 from eastgate.mesh.endpoints import TlsEndpoint
+
+if TYPE_CHECKING:
+    import httpx2
 
 __all__ = ["PeerReports", "PeerServer", "peer_addresses"]
 
@@ -76,9 +80,10 @@ class PeerServer:
 class PeerReports:
     """Asks the other replicas. One that does not answer has no report: nothing is known of its proxies."""
 
-    def __init__(self, context: Callable[[], ssl.SSLContext], port: int) -> None:
-        self._context = context
-        self._port = port
+    def __init__(self, tls: ServerTls, identity: str, port: int) -> None:
+        self._tls = tls
+        self._identity = identity
+        self.port = port
 
     async def ask(self, addresses: Iterable[str]) -> list[ReplicaReport]:
         """Return the reports of those that answer."""
@@ -90,10 +95,17 @@ class PeerReports:
 
         host = f"[{address}]" if ":" in address else address
         try:
-            async with httpx2.AsyncClient(verify=self._context(), timeout=_SECONDS, trust_env=False) as client:
-                response = await client.get(f"https://{host}:{self._port}{_PATH}")
+            context = self._tls.client_context()
+            async with httpx2.AsyncClient(verify=context, timeout=_SECONDS, trust_env=False) as client:
+                response = await client.get(f"https://{host}:{self.port}{_PATH}")
+                self._verify(response)
                 response.raise_for_status()
-                return ReplicaReport.from_json(msgspec.json.decode(response.content))
-        except (httpx2.HTTPError, OSError, ValueError) as error:
+                return ReplicaReport.from_json(msgspec.json.decode(response.content, type=dict[str, Any]))
+        except (httpx2.HTTPError, OSError, ValueError, RecursionError, msgspec.MsgspecError, IdentityError) as error:
             _LOG.warning("the replica at %s does not tell what its proxies have: %s", address, error)
             return None
+
+    def _verify(self, response: httpx2.Response) -> None:
+        """Raise PeerError where not a replica answers: another pod may have the address of one that is gone."""
+        connection = response.extensions["network_stream"].get_extra_info("ssl_object")
+        verify_connection(connection, self._tls.bundles, self._identity)

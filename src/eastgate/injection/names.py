@@ -6,6 +6,7 @@ from typing import Final
 
 __all__ = [
     "ADMIN_VOLUME",
+    "AUDIENCE",
     "CAPTURED_INBOUND",
     "CAPTURED_OUTBOUND",
     "CA_VOLUME",
@@ -38,6 +39,7 @@ EXCLUDED_OUTBOUND_RANGES: Final = "eastgate.dev/exclude-outbound-ranges"
 ORIGINAL_PROBES: Final = "eastgate.dev/original-probes"
 SOURCE_ANNOTATIONS: Final = {"token.json": "eastgate.dev/token-source", "trust.json": "eastgate.dev/trust-source"}
 
+AUDIENCE: Final = "eastgate"  # of the tokens by which the control plane knows proxies
 REDIRECT_CONTAINER: Final = "eastgate-redirect"
 PROXY_CONTAINER: Final = "eastgate-proxy"
 PROXY_UID: Final = 1337

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from eastgate.injection.fields import Plain, containers_of, mapping, mappings, strings
 from eastgate.injection.names import (
+    AUDIENCE,
     EXCLUDED_INBOUND_PORTS,
     EXCLUDED_OUTBOUND_PORTS,
     EXCLUDED_OUTBOUND_RANGES,
@@ -33,8 +34,17 @@ def check_pod(pod: Plain) -> None:
     for volume in mappings(spec, "volumes"):
         if volume.get("name") in VOLUMES:
             raise InjectionRefused(f"the volume {volume.get('name')} has a name that is the sidecar's")
+        if any(_is_for_the_control_plane(source) for source in mappings(mapping(volume, "projected"), "sources")):
+            raise InjectionRefused(
+                f"the volume {volume.get('name')} has a token for the control plane: "
+                "who reads it can say to be the sidecar, and that policies are in force"
+            )
     for container in containers_of(spec):
         _check_container(container)
+
+
+def _is_for_the_control_plane(source: Plain) -> bool:
+    return mapping(source, "serviceAccountToken").get("audience") == AUDIENCE
 
 
 def _check_container(container: Plain) -> None:
@@ -67,8 +77,9 @@ def _warnings(pod: Plain) -> Iterator[str]:
             yield f"{key}: no policy is enforced on {annotations[key]}"
     if spec.get("hostNetwork") is True:
         yield "hostNetwork: a pod on the network of its node has no sidecar, and no policy is enforced at it"
-    if spec.get("shareProcessNamespace") is True:
-        yield "shareProcessNamespace: containers that run as root can read the sidecar's keys"
+    for shared in ("shareProcessNamespace", "hostPID"):
+        if spec.get(shared) is True:
+            yield f"{shared}: containers that run as root can read the sidecar's keys"
     for container in containers_of(spec):
         if container.get("name") not in _OWN:
             yield from _container_warnings(container)

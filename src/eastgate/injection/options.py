@@ -7,6 +7,7 @@ from dataclasses import field
 
 from eastgate._version import __version__
 from eastgate.envoy.config.pod_bootstrap import ControlPlane, ProxyFiles
+from eastgate.injection.names import AUDIENCE
 from eastgate.records import dataclass
 
 __all__ = ["InjectionOptions", "InjectionRefused"]
@@ -24,7 +25,7 @@ class InjectionOptions:
     redirect_image: str = f"eastgate:{__version__}"
     control_plane: ControlPlane = field(default_factory=ControlPlane)
     files: ProxyFiles = field(default_factory=ProxyFiles)
-    audience: str = "eastgate"
+    audience: str = AUDIENCE
     token_seconds: int = 3600
     concurrency: int = 2
     requests: Mapping[str, str] = field(default_factory=lambda: {"cpu": "10m", "memory": "64Mi"}, hash=False)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from eastgate.ir.attributes import PORT
 from eastgate.ir.predicates import ALWAYS, NEVER, Computed, Is, Predicate, mentions, rewrite
-from eastgate.ir.rules import Layer, Observe, Refusal, SelectorCase
+from eastgate.ir.rules import Deny, Layer, Observe, Refusal, Rule, SelectorCase, rules_of
 
-__all__ = ["at_port", "is_network", "needs_http"]
+__all__ = ["at_port", "is_network", "needs_http", "rules_at"]
 
 
 def at_port(layer: Layer, port: int) -> Layer:
@@ -19,6 +21,16 @@ def at_port(layer: Layer, port: int) -> Layer:
         if when != NEVER:
             cases.append(SelectorCase(when, case.chain, case.synthetic))
     return Layer(layer.at, layer.otherwise, tuple(cases), layer.derivations)
+
+
+def rules_at(layer: Layer, port: int) -> Iterator[Rule]:
+    """Yield the rules that have a say about requests to a port: one that denies, only where it may match them."""
+    for chain in at_port(layer, port).chains:
+        for stage in chain.stages:
+            denies = isinstance(stage, Deny)
+            for rule in rules_of(stage):
+                if not denies or rewrite(rule.when, lambda atom: _at(atom, port)) != NEVER:
+                    yield rule
 
 
 def _at(atom: Is | Computed, port: int) -> Predicate:

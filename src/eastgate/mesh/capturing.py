@@ -47,7 +47,8 @@ def capture_of(site: ProxySite, port: int, ports: Mapping[int, int]) -> Capture 
     """Return how connections get to a port of a site; None where it is bound."""
     if not site.captured:
         return None
-    known = tuple(sorted(set(ports) - {ANY_PORT})) if port == ANY_PORT else ()
+    # What is not redirected never gets here. Where it does, the pod was made otherwise than it says now.
+    known = tuple(sorted({*ports, *site.uncaptured} - {ANY_PORT})) if port == ANY_PORT else ()
     return Capture(site.addresses or (site.address,), known)
 
 

@@ -111,8 +111,8 @@ class Enforcement:
         tokens: TokenIdentity | None = None,
         authorizer: AuthorizerSockets | AuthorizerAddress | None = None,
         session_key: str | None = None,
-        sends_logs: bool = False,
         on_demand: bool = False,
+        sends_logs: bool = False,
     ) -> None:
         self.authority = authority
         self.store = store
@@ -226,6 +226,7 @@ class Enforcement:
         gone = self._served.intersection(nodes) if self._served is not None else frozenset[str]()
         for node in sorted(gone):
             self._programs.pop(node, None)
+            self._closures.forget(node)
             self.store.forget(node)
         if self._served is not None:
             self._served -= gone

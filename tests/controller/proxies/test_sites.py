@@ -106,13 +106,15 @@ def _content(store: Store) -> dict[str, dict[tuple[str, str], tuple[str, frozens
 
 
 class _Cluster:
-    """A control plane that follows a cluster, and one that begins anew."""
+    """A control plane that follows a cluster, and one that begins anew. `on_demand`: see `Enforcement`."""
 
-    def __init__(self, *objects: Plain, site_of: Callable[..., ProxySite | None] = sidecar_site) -> None:
+    def __init__(
+        self, *objects: Plain, site_of: Callable[..., ProxySite | None] = sidecar_site, on_demand: bool = False
+    ) -> None:
         self.authority: Authority = authority(*objects)
         self.site_of = site_of
         self.sites = Sites(self.authority.world, site_of)
-        self.enforcement = Enforcement(self.authority, Store(), session_key="key")
+        self.enforcement = Enforcement(self.authority, Store(), session_key="key", on_demand=on_demand)
         sites, _ = self.sites.take()
         self.enforcement.begin(self.authority, sites.sites, sites.gateways)
 
@@ -129,9 +131,10 @@ class _Cluster:
     def check(self) -> None:
         while self.enforcement.renew(2):
             pass
-        fresh = self.afresh()
-        assert _content(self.enforcement.store) == _content(fresh.store)
-        assert dict(self.enforcement.closed) == dict(fresh.closed)
+        fresh, serves = self.afresh(), self.enforcement.serves
+        wanted = {node: content for node, content in _content(fresh.store).items() if serves(node)}
+        assert _content(self.enforcement.store) == wanted
+        assert dict(self.enforcement.closed) == {key: each for key, each in fresh.closed.items() if serves(key[0])}
 
 
 _BOUND = partial(bound_site, app_host="127.0.0.1")
@@ -189,6 +192,26 @@ class TestFollowing:
         objects = {(each["kind"], each["metadata"]["name"]): each for each in first}.values()
         cluster = _Cluster(*objects, site_of=_BOUND if is_bound else sidecar_site)
         for put, remove in steps:
+            cluster.apply(list({(each["kind"], each["metadata"]["name"]): each for each in put}.values()), remove)
+            cluster.check()
+
+    @settings(max_examples=100, deadline=None)
+    @given(
+        st.booleans(),
+        st.lists(_PUT, max_size=6),
+        st.lists(st.tuples(_STEP, st.sampled_from(["p1", "p2", "p3"]), st.booleans()), min_size=1, max_size=5),
+    )
+    def test_what_is_asked_for_is_published_and_nothing_else(
+        self, is_bound: bool, first: list[Plain], steps: list[tuple[tuple[list[Plain], list[str]], str, bool]]
+    ) -> None:
+        objects = {(each["kind"], each["metadata"]["name"]): each for each in first}.values()
+        cluster = _Cluster(*objects, site_of=_BOUND if is_bound else sidecar_site, on_demand=True)
+        cluster.check()
+        for (put, remove), asking, is_gone in steps:
+            if is_gone:
+                cluster.enforcement.release([f"shop/{asking}"])
+            else:
+                cluster.enforcement.serve(f"shop/{asking}")
             cluster.apply(list({(each["kind"], each["metadata"]["name"]): each for each in put}.values()), remove)
             cluster.check()
 

@@ -54,18 +54,19 @@ class ConfigMapApi(Protocol):
     async def apply(self, resource: Resource, obj: Mapping[str, object]) -> JsonObject: ...
 
 
-async def write_config_maps(api: ConfigMapApi, namespaces: Iterable[str], bundles: TrustBundles) -> list[str]:
-    """Have these namespaces know the roots, and return those that do. One that takes none, since it is being deleted,
-    keeps no other from it.
+async def write_config_maps(api: ConfigMapApi, namespaces: Iterable[str], bundles: TrustBundles) -> frozenset[str]:
+    """Have these namespaces know the roots; return those that do.
+
+    One that takes none, since it is being deleted, keeps no other from it.
     """
-    written = []
+    knowing = set()
     for namespace in sorted(namespaces):
         try:
             await _write(api, trust_config_map(namespace, bundles))
-            written.append(namespace)
+            knowing.add(namespace)
         except ApiError as error:
             _LOG.warning("the namespace %s does not get the CA: %s", namespace, error)
-    return written
+    return frozenset(knowing)
 
 
 async def _write(api: ConfigMapApi, wanted: JsonObject) -> None:

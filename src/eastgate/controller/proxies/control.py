@@ -78,15 +78,15 @@ class ProxyControl:
     ) -> None:
         self.lock = threading.RLock()
         self.store = Store()
-        serving = _Preparing(authenticator, self._prepare)
-        self.server = AdsServer(self.store, serving, metrics or Metrics(), limits, on_record)
+        preparing = _Preparing(authenticator, self._prepare)
+        self.server = AdsServer(self.store, preparing, metrics or Metrics(), limits, on_record)
         self.enforcement = Enforcement(
             authority,
             self.store,
             authorizer=authorizer,
             session_key=session_key,
-            sends_logs=on_record is not None,
             on_demand=True,
+            sends_logs=on_record is not None,
         )
         self.sites = Sites(authority.world, site_of)
         self.tracker = ProgressTracker(replica, self.server, self.enforcement)

@@ -23,6 +23,7 @@ __all__ = [
     "AppliedPolicy",
     "ClosedPort",
     "MeshReport",
+    "PassedPort",
     "PolicyProgress",
     "ProgressState",
     "ProxyReport",
@@ -40,6 +41,7 @@ class ProgressState(enum.StrEnum):
     ENFORCED = "enforced"
     WAITING = "waiting"  # the proxy has not acknowledged it yet
     CLOSED = "closed"  # the proxy refuses every connection to a port where the policy decides
+    PASSED = "passed"  # the pod does not redirect a port to the proxy where the policy decides
     REJECTED = "rejected"  # the proxy has rejected a resource that was made from the policy
     DISCONNECTED = "disconnected"  # the proxy is connected to no replica: what it enforces is not known
     NOT_APPLIED = "not-applied"  # the replica that serves the proxy has not applied this generation
@@ -90,11 +92,20 @@ class ClosedPort:
 
 
 @dataclass(frozen=True, slots=True)
+class PassedPort:
+    """A port whose connections get past the proxy, and the policies that would decide there."""
+
+    port: int
+    policies: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class ProxyReport:
     """One proxy, as one replica sees it.
 
     `proxy` is its name on the wire, `node` that of what it enforces: the pods of a Gateway are several proxies of one
     node. `acknowledged` is the last revision of the replica of which the proxy has everything, or has rejected it.
+    `lacking` are policies that it is to enforce anew, by a change of something else, and has not acknowledged.
     `connected_at` is a time in seconds since 1970; it is kept after the proxy has disconnected.
     """
 
@@ -106,6 +117,8 @@ class ProxyReport:
     connected_at: float = 0.0
     rejected: tuple[RejectedResource, ...] = ()
     closed: tuple[ClosedPort, ...] = ()
+    lacking: tuple[str, ...] = ()
+    passed: tuple[PassedPort, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data."""
@@ -178,7 +191,11 @@ class ReplicaReport:
             if closed.concerns(policy):
                 where = ", ".join((f"port {closed.port}", *closed.parts))
                 return PolicyProgress(ProgressState.CLOSED, proxy, f"{where} is closed: {closed.reason}")
-        if report.acknowledged < applied.revision:
+        for passed in report.passed:
+            if policy in passed.policies:
+                detail = f"port {passed.port} is not redirected to the proxy"
+                return PolicyProgress(ProgressState.PASSED, proxy, detail)
+        if report.acknowledged < applied.revision or policy in report.lacking:
             return PolicyProgress(ProgressState.WAITING, proxy, "the proxy has not acknowledged it yet")
         return PolicyProgress(ProgressState.ENFORCED, proxy)
 

@@ -7,10 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from eastgate.controller.proxies.progress import (
     AppliedPolicy,
     ClosedPort,
+    PassedPort,
     ProxyReport,
     RejectedResource,
     ReplicaReport,
 )
+from eastgate.envoy.config.probes import PROBE_PORT
 from eastgate.envoy.plan.decisions import policy_name
 from eastgate.envoy.server import (
     AdsServer,
@@ -22,7 +24,7 @@ from eastgate.envoy.server import (
     ServerEvent,
     Settled,
 )
-from eastgate.ir.levels import at_port
+from eastgate.ir.levels import at_port, rules_at
 from eastgate.mesh.closures import Closure
 from eastgate.mesh.enforcement import Enforcement
 
@@ -98,22 +100,27 @@ class ProgressTracker:
         """Return the report of this replica. `proxies` are all that should be there, by node."""
         closed = self._closed_ports()
         reports = {
-            proxy: self._report(proxy, node, closed.get(node, ())) for node, names in proxies.items() for proxy in names
+            proxy: self._report(proxy, node, closed.get(node, ()), passed)
+            for node, names in proxies.items()
+            for passed in (self._passed_ports(node),)
+            for proxy in names
         }
         self._reports = reports
         return ReplicaReport(self._replica, self.revision, dict(self._policies), reports)
 
-    def _report(self, proxy: str, node: str, closed: tuple[ClosedPort, ...]) -> ProxyReport:
+    def _report(
+        self, proxy: str, node: str, closed: tuple[ClosedPort, ...], passed: tuple[PassedPort, ...]
+    ) -> ProxyReport:
         before = self._reports.get(proxy)
-        if before is not None and not before.connected and not closed and proxy not in self._connected_at:
-            return before if before.node == node and not before.closed else ProxyReport(proxy, node)
-        report = self._new_report(proxy, node, closed)
+        report = self._new_report(proxy, node, closed, passed)
         return before if before is not None and before == report else report
 
-    def _new_report(self, proxy: str, node: str, closed: tuple[ClosedPort, ...]) -> ProxyReport:
+    def _new_report(
+        self, proxy: str, node: str, closed: tuple[ClosedPort, ...], passed: tuple[PassedPort, ...]
+    ) -> ProxyReport:
         status = self._server.summary(proxy)
         if status is None or proxy not in self._connected_at:
-            return ProxyReport(proxy, node, closed=closed)
+            return ProxyReport(proxy, node, closed=closed, passed=passed)
         return ProxyReport(
             proxy,
             node,
@@ -123,7 +130,25 @@ class ProgressTracker:
             connected_at=self._connected_at[proxy],
             rejected=tuple(_rejected(resource) for resource in status.resources),
             closed=closed,
+            lacking=() if status.settled else tuple(sorted(self._server.lacking(proxy))),
+            passed=passed,
         )
+
+    def _passed_ports(self, node: str) -> tuple[PassedPort, ...]:
+        """Return the ports that a pod does not redirect, but for the one that kubelets ask at."""
+        site = self._enforcement.sites.get(node)
+        ports = sorted(site.uncaptured - {PROBE_PORT}) if site is not None else ()
+        return tuple(PassedPort(port, self._deciding_at(node, port)) for port in ports)
+
+    def _deciding_at(self, node: str, port: int) -> tuple[str, ...]:
+        """Return the policies that have a say at a port of a pod; one without rules denies at all."""
+        engine = self._enforcement.authority.engine
+        layers = engine.program(node).layers
+        deciding = {rule.origin.policy for layer in layers for rule in rules_at(layer, port)}
+        chains = (chain for layer in layers for chain in layer.chains)
+        with_rules = {rule.origin.policy for chain in chains for rule in chain.rules(observed=True)}
+        deciding |= {attachment.policy.ref for attachment in engine.attached(node)} - with_rules
+        return tuple(sorted(policy_name(policy) for policy in deciding if policy is not None))
 
     def _closed_ports(self) -> dict[str, tuple[ClosedPort, ...]]:
         by_node: dict[str, tuple[ClosedPort, ...]] = {}

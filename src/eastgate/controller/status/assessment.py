@@ -17,7 +17,7 @@ from eastgate.api.authority import Authority
 from eastgate.controller.conditions import ConditionStatus, StatusCondition
 from eastgate.controller.proxies.progress import MeshReport
 from eastgate.controller.status.ancestors import AncestorRef, ancestors_of
-from eastgate.controller.status.natively import native_notices, natively_programmed
+from eastgate.controller.status.natively import native_notices, natively_programmed, not_written_yet
 from eastgate.controller.status.notices import Notice, NoticeReason
 from eastgate.controller.status.overriding import find_overriding
 from eastgate.controller.status.paths import GatewayPaths, nodes_of
@@ -61,14 +61,16 @@ class ClusterView:
     """All that the statuses of policies depend on, at one moment.
 
     `mesh` is the name of the XMesh that is ours. `native` is the plan for an installed mesh, which enforces those
-    policies that have an outcome in it. `owns_linkerd`: no policy controller of Linkerd runs, so that Eastgate writes
-    the status of its routes.
+    policies that have an outcome in it; `written` are the policies as they were when it was carried out, without those
+    of which that failed (None: all, as they are). `owns_linkerd`: no policy controller of Linkerd runs, so that
+    Eastgate writes the status of its routes.
     """
 
     authority: Authority
     report: MeshReport = field(default_factory=MeshReport)
     mesh: str | None = None
     native: NativePlan | None = None
+    written: Mapping[PolicyRef, StoredPolicy] | None = None
     owns_linkerd: bool = False
     _indexed: _Index | None = None
     _outcomes: tuple[NativePlan, Mapping[PolicyRef, NativeOutcome]] | None = None
@@ -81,6 +83,13 @@ class ClusterView:
             self._outcomes = self.native, {outcome.source: outcome for outcome in self.native.outcomes}
         outcome = self._outcomes[1].get(ref)
         return (self.native.mesh, outcome) if outcome is not None else None
+
+    def is_written(self, ref: PolicyRef, stored: StoredPolicy) -> bool:
+        """Return whether the plan for an installed mesh was carried out for this generation of a policy."""
+        if self.written is None:
+            return True
+        written = self.written.get(ref)
+        return written is not None and (written.generation, written.uid) == (stored.generation, stored.uid)
 
     @property
     def index(self) -> _Index:
@@ -204,7 +213,9 @@ def _part(ancestor: AncestorRef | None, policy: Policy, stored: StoredPolicy, vi
     if isinstance(policy, RejectedPolicy):
         return _Part(ancestor, [_invalid(policy)], [_invalid_notice(policy)], progress.has_proxies, nodes)
     native = view.outcome_of(policy.ref)
-    if native is not None:
+    if native is not None and not view.is_written(policy.ref, stored):
+        in_force, notices = not_written_yet(native[0]), []
+    elif native is not None:
         in_force, notices = natively_programmed(*native, audit=policy.audit), list(native_notices(*native))
     else:
         in_force, notices = programmed(progress, audit=policy.audit), list(progress.notices())

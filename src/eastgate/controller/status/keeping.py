@@ -103,10 +103,14 @@ class PolicyStatuses:
         self.view.report = report
         self.writer.mark(ref for ref in dirty if ref in self._objects)
 
-    def take_plan(self, plan: NativePlan | None) -> None:
-        """Look at the policies that an installed mesh enforces, or did."""
+    def take_plan(self, plan: NativePlan | None, written: Mapping[PolicyRef, StoredPolicy] | None = None) -> None:
+        """Look at the policies that an installed mesh enforces, or did.
+
+        `written` are the policies as they were when the plan was made, without those of which something could not be
+        written; None: all of them, as they are.
+        """
         plans = (self.view.native, plan)
-        self.view.native = plan
+        self.view.native, self.view.written = plan, written
         dirty = {outcome.source for each in plans if each is not None for outcome in each.outcomes}
         self.writer.mark(ref for ref in dirty if ref in self._objects)
 

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeVar
 
 from eastgate.controller.conditions import StatusCondition
 from eastgate.controller.status.notices import Notice, NoticeReason
-from eastgate.controller.status.programmed import NOT_ENFORCED, PARTIALLY_PROGRAMMED, PROGRAMMED, join_names
-from eastgate.native import NativeMesh, NativeOutcome, NativeState
+from eastgate.controller.status.programmed import (
+    NOT_ENFORCED,
+    PARTIALLY_PROGRAMMED,
+    PROGRAMMED,
+    RECONCILING,
+    join_names,
+)
+from eastgate.ir import PolicyRef
+from eastgate.native import NativeMesh, NativeOutcome, NativeState, WriteFailure
 
-__all__ = ["native_notices", "natively_programmed"]
+__all__ = ["native_notices", "natively_programmed", "not_written_yet", "without_failures"]
+
+T = TypeVar("T")
 
 
 def natively_programmed(mesh: NativeMesh, outcome: NativeOutcome, *, audit: bool) -> StatusCondition:
@@ -32,6 +42,21 @@ def natively_programmed(mesh: NativeMesh, outcome: NativeOutcome, *, audit: bool
         return StatusCondition.false("Programmed", PARTIALLY_PROGRAMMED, message)
     observed = "; observed only: it is reported and decides nothing" if audit else ""
     return StatusCondition.true("Programmed", PROGRAMMED, f"{how}{observed}")
+
+
+def not_written_yet(mesh: NativeMesh) -> StatusCondition:
+    """Return the condition of a generation that was not written, or of which the API server refused something."""
+    message = f"it is not written for {mesh.value.capitalize()} yet"
+    return StatusCondition.false("Programmed", RECONCILING, message)
+
+
+def without_failures(policies: Mapping[PolicyRef, T], failures: Iterable[WriteFailure]) -> dict[PolicyRef, T]:
+    """Return the policies that were written: in a namespace with a failure none may have been.
+
+    What a policy of the whole cluster became may be in any namespace.
+    """
+    failed = {failure.step.namespace for failure in failures}
+    return {ref: each for ref, each in policies.items() if not failed or ref.namespace not in (None, *failed)}
 
 
 def native_notices(mesh: NativeMesh, outcome: NativeOutcome) -> Iterator[Notice]:

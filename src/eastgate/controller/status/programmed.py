@@ -36,6 +36,7 @@ _MOVING = frozenset({ProgressState.WAITING, ProgressState.NOT_APPLIED, ProgressS
 _NO_PROXY = PolicyProgress(ProgressState.NO_PROXY)
 _PHRASES = {
     ProgressState.NO_PROXY: "without a proxy of Eastgate",
+    ProgressState.PASSED: "reached past its proxy",
     ProgressState.REJECTED: "rejected by its proxy",
     ProgressState.CLOSED: "closed",
     ProgressState.DISCONNECTED: "with a proxy that is not connected",
@@ -70,6 +71,8 @@ class TargetProgress:
             yield Notice(NoticeReason.REJECTED_BY_PROXY, f"{name} rejected it: {_detail(progress)}", name)
         for name, progress in self.missing.get(ProgressState.CLOSED, ()):
             yield Notice(NoticeReason.PORT_CLOSED, f"{name}: {_detail(progress)}", name)
+        for name, progress in self.missing.get(ProgressState.PASSED, ()):
+            yield Notice(NoticeReason.NOT_ENFORCED, f"{name}: {_detail(progress)}", name)
         unguarded = self.missing.get(ProgressState.NO_PROXY)
         if unguarded:
             open_to = f"{len(unguarded)} of {self.total} have no proxy of Eastgate, and are not guarded by it"
@@ -113,7 +116,7 @@ def _missing(progress: TargetProgress) -> Iterator[str]:
         proxies = progress.missing.get(state)
         if not proxies:
             continue
-        if state in (ProgressState.REJECTED, ProgressState.CLOSED):
+        if state in (ProgressState.REJECTED, ProgressState.CLOSED, ProgressState.PASSED):
             names = join_names(f"{name} ({_detail(own)})" for name, own in proxies)
         else:
             names = join_names(name for name, _ in proxies)

@@ -11,7 +11,7 @@ from functools import lru_cache
 from envoy.config.listener.v3 import listener_pb2
 
 from eastgate.envoy.config.inbound_listener import note, source_notes
-from eastgate.envoy.config.inbound_port import ANY_PORT, NETWORK, InboundPort
+from eastgate.envoy.config.inbound_port import ANY_PORT, NETWORK, UNSHARED, InboundPort
 from eastgate.envoy.config.logs import ORIGINAL_KEY, capture_log, log_metadata, sent_connection_log
 from eastgate.envoy.config.packing import serialize
 from eastgate.envoy.config.typed import Plain, filter_, message, struct, typed
@@ -57,7 +57,7 @@ def listening_addresses(addresses: tuple[str, ...], port: int, families: tuple[s
     wanted = [four] * any(":" not in address for address in addresses)
     wanted += [six] * any(":" in address for address in addresses)
     first, *others = ({"address": {"socket_address": {"address": each, "port_value": port}}} for each in wanted)
-    return {**first, **({"additional_addresses": others} if others else {})}
+    return {**first, **({"additional_addresses": others} if others else {}), **UNSHARED}
 
 
 def _forwarding(inbound: InboundPort) -> list[Plain]:

@@ -8,7 +8,7 @@ from dataclasses import field
 from eastgate.envoy.config.tokens import TokenIdentity
 from eastgate.records import dataclass
 
-__all__ = ["ANY_PORT", "HTTP", "NETWORK", "TIMEOUTS", "Capture", "Handshake", "InboundPort"]
+__all__ = ["ANY_PORT", "HTTP", "NETWORK", "TIMEOUTS", "UNSHARED", "Capture", "Handshake", "InboundPort"]
 
 # How long a client may take until TLS, or HTTP, is recognized; then it is taken to speak something else. A client of a
 # server that speaks first says nothing for as long, so that the wait is short where such servers usually listen: at the
@@ -22,6 +22,9 @@ TIMEOUTS = {"stream_idle_timeout": "3600s", "delayed_close_timeout": "5s"}
 NETWORK = "envoy.extensions.filters.network"
 HTTP = "envoy.extensions.filters.http"
 ANY_PORT = 0  # stands for all ports of a pod that have no listener of their own
+# Of listeners that connections of a pod are led to, or that are not redirected: with SO_REUSEPORT any process of the
+# proxy's user could listen there as well, and would be reached past all policies.
+UNSHARED = {"enable_reuse_port": False}
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import Enum
 
-from eastgate.envoy.config.inbound_port import HTTP, NETWORK, TIMEOUTS
+from eastgate.envoy.config.inbound_port import HTTP, NETWORK, TIMEOUTS, UNSHARED
 from eastgate.envoy.config.typed import Plain, filter_, typed
 from eastgate.records import dataclass
 
@@ -60,6 +60,7 @@ def probe_listener(probes: Iterable[AppProbe], address: str) -> Plain:
     return {
         "name": "probes",
         "address": {"socket_address": {"address": address, "port_value": PROBE_PORT}},
+        **UNSHARED,
         "filter_chains": [{"name": "probes", "filters": [filter_("http", manager)]}],
     }
 

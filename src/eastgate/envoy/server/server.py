@@ -130,6 +130,11 @@ class AdsServer:
         ledger = self._ledgers.get(node)
         return ledger.summary(self.store, self.is_settled(node)) if ledger is not None else None
 
+    def lacking(self, node: str) -> frozenset[str]:
+        """Return the policies that a proxy should enforce anew, and has not acknowledged."""
+        ledger = self._ledgers.get(node)
+        return ledger.lacking(self.store) if ledger is not None else frozenset()
+
     def unconfirmed(self, node: str) -> tuple[ResourceKey, ...]:
         """Return the resources whose wanted version a proxy may have accepted without a look at it."""
         ledger = self._ledgers.get(node)

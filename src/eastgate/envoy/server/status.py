@@ -229,6 +229,15 @@ class Ledger:
         rejected = tuple(status for status in statuses if status.state is ResourceState.REJECTED)
         return ProxyStatus(self.node, self.connected_since, settled, rejected)
 
+    def lacking(self, store: Store) -> frozenset[str]:
+        """Return the policies that are in what the proxy should have, and not in what it has of the same name."""
+        policies: set[str] = set()
+        for resource in store.resources(self.resources_of):
+            accepted = self._accepted.get(resource.key)
+            if accepted is None or accepted.version != resource.version:
+                policies |= resource.policies - (accepted.policies if accepted is not None else frozenset())
+        return frozenset(policies)
+
     def unconfirmed(self, store: Store) -> tuple[ResourceKey, ...]:
         """Return the resources that count as accepted without a proof of it."""
         doubtful = (key for key, accepted in self._accepted.items() if not accepted.confirmed)
