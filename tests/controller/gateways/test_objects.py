@@ -93,6 +93,14 @@ def test_the_arguments_hold_the_bootstrap_as_it_is_and_the_name_of_the_pod() -> 
     assert arguments[arguments.index("--service-node") + 1] == "gateway:edge/gw/gw-1"
 
 
+def test_the_files_of_the_pod_come_from_its_annotations() -> None:
+    template = _objects(gateway())["Deployment"]["spec"]["template"]
+    assert template["metadata"]["annotations"] == {"eastgate.dev/source-token.json": '{"resources":[]}'}
+    [sources] = [each for each in template["spec"]["volumes"] if each["name"] == "sources"]
+    [item] = sources["downwardAPI"]["items"]
+    assert item["fieldRef"]["fieldPath"] == "metadata.annotations['eastgate.dev/source-token.json']"
+
+
 def test_a_rolling_update_lets_connections_end() -> None:
     spec = _objects(gateway(), drain_seconds=30)["Deployment"]["spec"]
     pod = spec["template"]["spec"]
