@@ -117,8 +117,8 @@ class Connection:
     ) -> AsyncIterator[AsyncIterator[JsonObject]]:
         """Watch a collection: yields an iterator of events that ends when the server ends the watch.
 
-        Raises ApiError for a refusal, UnreachableError where the connection breaks, SilenceError where nothing comes for
-        too long.
+        Raises ApiError for a refusal, UnreachableError where the connection breaks, SilenceError where nothing comes
+        for too long.
         """
         import httpx2
 
