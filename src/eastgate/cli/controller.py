@@ -44,12 +44,18 @@ _share = click.FloatRange(0.0, 1.0)
 @click.option("--decision-log", metavar="FILE", help="Log decisions as JSON lines; - is stdout.")
 @click.option("--decision-sample", type=_share, default=0.01, show_default=True, help="The share of allows logged.")
 @click.option("--decision-sample-denied", type=_share, default=1.0, show_default=True, help="And of denials.")
+@click.option(
+    "--svid-port", type=_port, help="Configuration of proxies with an SVID in place of a token."
+)
 @click.option("--no-webhooks", is_flag=True, help="Answer no webhooks.")
 @click.option("--no-gateways", is_flag=True, help="Run no Gateways, and write nothing into their status.")
 @click.option(
     "--native",
     type=click.Choice(["istio", "linkerd"]),
     help="Write the policies of this mesh for those of GEP-3779, and leave its proxies as they are.",
+)
+@click.option(
+    "--linkerd-status", is_flag=True, help="Write the status of Linkerd's routes, unless Linkerd does."
 )
 @click.option(
     "--native-unwritable",
@@ -91,6 +97,7 @@ def controller(
     peers_port: int,
     webhook_port: int,
     http_port: int,
+    svid_port: int | None,
     debug_port: int | None,
     access_logs: bool,
     decision_log: str | None,
@@ -99,6 +106,7 @@ def controller(
     no_webhooks: bool,
     no_gateways: bool,
     native: str | None,
+    linkerd_status: bool,
     native_unwritable: str,
     assumed: tuple[str, ...],
     lease_duration: float,
@@ -127,13 +135,14 @@ def controller(
         replica or socket.gethostname(),
         namespace,
         host,
-        ListeningPorts(xds_port, authorizer_port, tools_port, peers_port, webhook_port, http_port),
+        ListeningPorts(xds_port, authorizer_port, tools_port, peers_port, webhook_port, http_port, svid_port),
         NativeMesh(native) if native is not None else None,
         Unwritable(native_unwritable),
         _assumptions(assumed),
         webhooks=not no_webhooks,
         gateways=not no_gateways,
         injection=injection,
+        linkerd_status=linkerd_status,
         observation=ObservationOptions(
             debug_port, decision_log, DecisionSampling(decision_sample, decision_sample_denied), access_logs
         ),

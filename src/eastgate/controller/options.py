@@ -41,6 +41,8 @@ class ListeningPorts:
     peers: int = PEERS_PORT
     webhooks: int = 9443
     http: int = 8080
+    svid: int | None = None
+    """For proxies that prove their account by an SVID instead of a token; closed by default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,7 @@ class ControllerOptions:
 
     `replica` is its name among all of them: that of its pod. `native` is the mesh whose own policies are written for
     those of GEP-3779, with what it is `assumed` to do. Without `webhooks`, nothing is asked of it before it is stored.
+    With `linkerd_status`, the status of Linkerd's routes is ours to write, unless its own controller runs.
     Without `gateways`, Gateways of its class are left alone.
     """
 
@@ -75,7 +78,7 @@ class ControllerOptions:
     assumed: frozenset[Assumption] = frozenset()
     webhooks: bool = True
     gateways: bool = True
-    enforces: bool = True
     injection: InjectionOptions = field(default_factory=InjectionOptions)
     election: ElectionTimes = field(default_factory=ElectionTimes)
+    linkerd_status: bool = False
     observation: ObservationOptions = field(default_factory=ObservationOptions)

@@ -38,6 +38,7 @@ from eastgate.controller.proxies.svid_proofs import SvidProofs
 from eastgate.controller.proxies.token_reviews import TokenReviews
 from eastgate.controller.reviewing import ObservedWebhooks
 from eastgate.controller.status.keeping import PolicyStatuses, keeps_status
+from eastgate.controller.status.linkerd import has_linkerd_controller
 from eastgate.controller.tracing import span
 from eastgate.envoy.config.gateway_routes import AuthorizerAddress
 from eastgate.envoy.plan.decisions import policy_name
@@ -161,6 +162,8 @@ class Replica:
         self.statuses = PolicyStatuses(
             self.connection, self.authority, self.objects, self.find, instance=options.replica
         )
+        if options.linkerd_status:
+            self.statuses.take_settings(mesh=None, owns_linkerd=not await has_linkerd_controller(self.connection))
         await self._start_proxies()
         if options.webhooks:
             await self._start_webhooks()
@@ -194,8 +197,11 @@ class Replica:
         )
         self.authorizer.decide_by(self.authority)
         await enter(self.authorizer)
-        credentials = self.tls.grpc_credentials(verify_clients=False)
-        (self.xds_port,) = await self.control.start([(f"{options.host}:{ports.xds}", credentials)])
+        opened = {ports.xds: False} | ({ports.svid: True} if ports.svid is not None else {})
+        self.xds_port, *_ = await self.control.start(
+            (f"{options.host}:{port}", self.tls.grpc_credentials(verify_clients=verified))
+            for port, verified in opened.items()
+        )
         self.control.tracker.apply(_generations(self.objects.values()))
         self.peers = await enter(PeerServer(options.host, ports.peers, self.tls, self.identity, self.control.report))
 
