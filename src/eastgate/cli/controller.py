@@ -44,9 +44,7 @@ _share = click.FloatRange(0.0, 1.0)
 @click.option("--decision-log", metavar="FILE", help="Log decisions as JSON lines; - is stdout.")
 @click.option("--decision-sample", type=_share, default=0.01, show_default=True, help="The share of allows logged.")
 @click.option("--decision-sample-denied", type=_share, default=1.0, show_default=True, help="And of denials.")
-@click.option(
-    "--svid-port", type=_port, help="Configuration of proxies with an SVID in place of a token."
-)
+@click.option("--svid-port", type=_port, help="Configuration of proxies with an SVID in place of a token.")
 @click.option("--no-webhooks", is_flag=True, help="Answer no webhooks.")
 @click.option("--no-gateways", is_flag=True, help="Run no Gateways, and write nothing into their status.")
 @click.option(
@@ -54,9 +52,7 @@ _share = click.FloatRange(0.0, 1.0)
     type=click.Choice(["istio", "linkerd"]),
     help="Write the policies of this mesh for those of GEP-3779, and leave its proxies as they are.",
 )
-@click.option(
-    "--linkerd-status", is_flag=True, help="Write the status of Linkerd's routes, unless Linkerd does."
-)
+@click.option("--linkerd-status", is_flag=True, help="Write the status of Linkerd's routes, unless Linkerd does.")
 @click.option(
     "--native-unwritable",
     type=click.Choice(["close", "leave"]),
