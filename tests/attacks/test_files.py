@@ -31,6 +31,7 @@ _WORDS = {
     "explain": _QUESTION,
     "get": ["pods"],
     "graph": [],
+    "inject": [],
     "lint": [],
     "up": ["--name", "test"],
     "why": ['{"eastgate":"request"}'],

@@ -137,8 +137,9 @@ def _stand_ins(server: ApiServer) -> Iterator[Object]:
         plural = plural_of(kind.group, kind.kind)
         if kind.group not in _BUILT_IN and f"{plural}.{kind.group}" not in names:
             schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-            version = {"name": (*kind.versions, "v1")[0], "served": True, "storage": True}
-            version |= {"schema": {"openAPIV3Schema": schema}, "subresources": {"status": {}}}
+            form = {"served": True, "schema": {"openAPIV3Schema": schema}, "subresources": {"status": {}}}
+            names_of_versions = kind.versions or ("v1",)
+            versions = [{**form, "name": name, "storage": name == names_of_versions[0]} for name in names_of_versions]
             yield {
                 "metadata": {
                     "name": f"{plural}.{kind.group}",
@@ -148,7 +149,7 @@ def _stand_ins(server: ApiServer) -> Iterator[Object]:
                     "group": kind.group,
                     "names": {"kind": kind.kind, "plural": plural},
                     "scope": "Namespaced",
-                    "versions": [version],
+                    "versions": versions,
                 },
             }
 

@@ -144,7 +144,7 @@ async def test_cookies_of_http2_are_one_text() -> None:
         assert (await _decided(mesh, "HTTP/2", [("cookie", "a=1")])).startswith("403:")
 
 
-@pytest.mark.parametrize("name", ["Expect", "te", "http2-settings", "CallConnection", "x-envoy-internal"])
+@pytest.mark.parametrize("name", ["Expect", "te", "http2-settings", "Connection", "x-envoy-internal"])
 async def test_what_the_proxy_changes_closes_the_port(name: str) -> None:
     async with running(*only_for_bob(*_matching(name, "x"))) as mesh:
         assert list(mesh.mesh.enforcement.closed) == [("shop/server", 8080)]
@@ -302,6 +302,6 @@ def _is_refused(answer: bytes) -> bool:
 
 
 def test_values_are_grouped_by_name() -> None:
-    given = {"X-Role": ["a", " b "], "x-role": "c", "CallConnection": "x-other", "x-other": "1"}
+    given = {"X-Role": ["a", " b "], "x-role": "c", "Connection": "x-other", "x-other": "1"}
     assert header_values(given) == {"x-role": ("a", "b", "c"), "connection": ("x-other",)}
     assert header_values(header_values(given)) == header_values(given)

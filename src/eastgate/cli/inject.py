@@ -6,6 +6,7 @@ import sys
 
 import click
 
+from eastgate.cli.options import exclude_option, follow_option
 from eastgate.cli.output import UNDECIDED, emit, fail, say
 from eastgate.diagnostics.printable import printable
 
@@ -16,12 +17,20 @@ __all__ = ["inject"]
 @click.option(
     "-f", "--filename", "files", multiple=True, required=True, help="A file, a folder, or - ; may be repeated."
 )
+@follow_option
+@exclude_option
 @click.option("--proxy-image", metavar="IMAGE", help="The image with Envoy.")
 @click.option("--redirect-image", metavar="IMAGE", help="The image with iptables; by default the same.")
 @click.option("--control-plane", metavar="HOST:PORT", help="Where proxies reach the control plane.")
 @click.option("-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", show_default=True)
 def inject(
-    files: tuple[str, ...], proxy_image: str | None, redirect_image: str | None, control_plane: str | None, output: str
+    files: tuple[str, ...],
+    follow: bool,
+    exclude: tuple[str, ...],
+    proxy_image: str | None,
+    redirect_image: str | None,
+    control_plane: str | None,
+    output: str,
 ) -> None:
     """Print manifests with the sidecar in their pods, as the cluster's webhook would make them."""
     from dataclasses import replace
@@ -29,7 +38,7 @@ def inject(
     from eastgate.cli.bootstrap import control_plane_of
     from eastgate.convert.render import as_json, as_yaml
     from eastgate.injection import InjectionOptions, InjectionRefused, inject_manifest
-    from eastgate.manifests import read
+    from eastgate.manifests import Bounds, read
     from eastgate.manifests.document import content_of
 
     options = InjectionOptions()
@@ -39,7 +48,8 @@ def inject(
         redirect_image=redirect_image or proxy_image or options.redirect_image,
         control_plane=control_plane_of(control_plane),
     )
-    reading = read(files, positioned=lambda *_: False, stdin=sys.stdin.buffer)
+    bounds = Bounds.of(files, follow=follow, exclude=exclude)
+    reading = read(files, positioned=lambda *_: False, stdin=sys.stdin.buffer, bounds=bounds)
     if reading.reporter.errors:
         fail(reading.reporter, output)
     manifests, refused = [], False

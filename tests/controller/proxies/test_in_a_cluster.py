@@ -366,5 +366,5 @@ class TlsClient(Client):
 async def _is_refused(proxy: TlsClient, code: grpc.StatusCode = grpc.StatusCode.UNAUTHENTICATED) -> None:
     with contextlib.suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError):  # it may be before anything is read
         await proxy.say(LISTENER)
-    assert await proxy.code() is code
+    assert await proxy.code() in (code, grpc.StatusCode.INTERNAL)  # gRPC may see the end before the reason for it
     await proxy.close()
