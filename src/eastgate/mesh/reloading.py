@@ -222,7 +222,8 @@ class Reloading:
             while True:
                 changed: frozenset[str] = frozenset()
                 with contextlib.suppress(TimeoutError):
-                    changed = await asyncio.wait_for(saved.get(), self._next_read)
+                    async with asyncio.timeout(self._next_read):  # wait_for of Python 3.11 may swallow a cancellation
+                        changed = await saved.get()
                 while not saved.empty():  # what was saved meanwhile is read at once
                     changed |= saved.get_nowait()
                 began = _changed_at(changed) if changed else began

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Awaitable
+from typing import TypeVar
 
 from eastgate.mesh.local.http1 import Http1Server, Source
 from eastgate.mesh.local.serving import SocketServer
@@ -19,6 +21,8 @@ _REQUEST_LINE = regex(rb"(?:\r?\n)*[!#$%&'*+\-.^_`|~0-9A-Za-z]+ [^\r\n]+ HTTP/1\
 _METHODS = (b"GET ", b"HEAD ", b"POST ", b"PUT ", b"DELETE ", b"PATCH ", b"OPTIONS ", b"TRACE ", b"CONNECT ")
 _LONGEST_FIRST_LINE = 64 * 1024
 _TICK = b"tick\n"
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +70,7 @@ class EchoServer(SocketServer):
                 while await self._answer(server, source):
                     pass
             writer.close()
-            await asyncio.wait_for(writer.wait_closed(), self._options.times.write)
+            await _within(writer.wait_closed(), self._options.times.write)
         except OSError:
             pass  # the peer is gone, or as good as gone
         finally:
@@ -75,7 +79,7 @@ class EchoServer(SocketServer):
     async def _is_http(self, source: Source) -> bool:
         """Return whether a request comes. Bytes that may be the beginning of one are waited for, others never."""
         times = self._options.times
-        await asyncio.wait_for(source.more(), times.idle)
+        await _within(source.more(), times.idle)
         while len(source.seen) < _LONGEST_FIRST_LINE:
             first = bytes(source.seen).lstrip(b"\r\n")
             if _REQUEST_LINE.match(source.seen):
@@ -86,7 +90,7 @@ class EchoServer(SocketServer):
             if not method and not any(name.startswith(first) for name in _METHODS):
                 return False
             try:
-                if not await asyncio.wait_for(source.more(), times.head if method else times.sniff):
+                if not await _within(source.more(), times.head if method else times.sniff):
                     return False
             except TimeoutError:
                 return False
@@ -94,7 +98,7 @@ class EchoServer(SocketServer):
 
     async def _answer(self, server: Http1Server, source: Source) -> bool:
         """Answer one request; return whether another one may follow."""
-        if not source.seen and not await asyncio.wait_for(source.more(), self._options.times.idle):
+        if not source.seen and not await _within(source.more(), self._options.times.idle):
             return False
         arrived = await server.next_request()
         if arrived is None:
@@ -110,7 +114,7 @@ class EchoServer(SocketServer):
             await self._send(writer, self._options.greeting)
         pushing = asyncio.create_task(self._push(writer))
         try:
-            while data := await asyncio.wait_for(source.take(), self._options.times.idle):
+            while data := await _within(source.take(), self._options.times.idle):
                 await self._send(writer, data)
         finally:
             pushing.cancel()
@@ -126,4 +130,10 @@ class EchoServer(SocketServer):
 
     async def _send(self, writer: asyncio.StreamWriter, data: bytes) -> None:
         writer.write(data)
-        await asyncio.wait_for(writer.drain(), self._options.times.write)
+        await _within(writer.drain(), self._options.times.write)
+
+
+async def _within(awaited: Awaitable[T], seconds: float) -> T:
+    """Await something for so many seconds. `wait_for` of Python 3.11 may swallow a cancellation."""
+    async with asyncio.timeout(seconds):
+        return await awaited
