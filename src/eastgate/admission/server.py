@@ -7,7 +7,8 @@ import ssl
 from types import TracebackType
 
 from eastgate.admission.webhooks import Webhooks
-from eastgate.authorizer.http_server import HttpLimits, HttpServer
+from eastgate.authorizer.http_listener import HttpListener
+from eastgate.authorizer.http_server import HttpLimits
 
 __all__ = ["LIMITS", "WebhookServer"]
 
@@ -16,7 +17,7 @@ LIMITS = HttpLimits(body=64 * 1024 * 1024, seconds=30.0, idle=300.0, connections
 _HANDSHAKE_SECONDS = 10.0
 
 
-class WebhookServer:
+class WebhookServer(HttpListener):
     """Serves webhooks over TLS, and closes them at its end. Use it with `async with`."""
 
     def __init__(
@@ -29,37 +30,26 @@ class WebhookServer:
         limits: HttpLimits = LIMITS,
         grace: float = 10.0,
     ) -> None:
+        super().__init__(webhooks.answer, limits, grace)
         self._webhooks = webhooks
-        self._http = HttpServer(webhooks.answer, limits)
         self._context = context
         self._host = host
         self._port = port
-        self._grace = grace
-        self._server: asyncio.Server | None = None
 
-    @property
-    def port(self) -> int:
-        """Return the port that it listens on."""
-        assert self._server is not None  # noqa: S101 - it was started
-        port: int = self._server.sockets[0].getsockname()[1]
-        return port
-
-    async def __aenter__(self) -> WebhookServer:
-        self._server = await asyncio.get_running_loop().create_server(
-            self._http.protocol,
+    async def listen(self) -> asyncio.Server:
+        """Open the port, with TLS."""
+        return await asyncio.get_running_loop().create_server(
+            self.http.protocol,
             self._host,
             self._port,
             ssl=self._context,
             ssl_handshake_timeout=_HANDSHAKE_SECONDS,
         )
-        return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Take no more connections, and answer what was asked."""
+        await super().__aexit__(kind, error, trace)
         if self._server is not None:
-            self._server.close()
-            await self._http.drain(self._grace)
             await self._server.wait_closed()
             self._webhooks.close()

@@ -15,7 +15,7 @@ import httptools
 
 from eastgate.records import dataclass
 
-__all__ = ["HttpLimits", "HttpProtocol", "HttpServer", "ServedRequest", "ServedResponse"]
+__all__ = ["Handler", "HttpLimits", "HttpProtocol", "HttpServer", "ServedRequest", "ServedResponse"]
 
 _LOG = logging.getLogger(__name__)
 _LINES: Final = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus}

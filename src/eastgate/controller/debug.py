@@ -8,13 +8,13 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Callable
-from types import TracebackType
 from typing import Any, Final
 
 import msgspec
 
 from eastgate._version import __version__
-from eastgate.authorizer.http_server import HttpLimits, HttpServer, ServedRequest, ServedResponse
+from eastgate.authorizer.http_listener import HttpListener
+from eastgate.authorizer.http_server import HttpLimits, ServedRequest, ServedResponse
 from eastgate.controller.election import Election
 from eastgate.controller.heartbeat import Heartbeat
 from eastgate.controller.logs import cleaned
@@ -71,32 +71,17 @@ def _proxy(report: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in report.items() if key != "proxy"}
 
 
-class DebugServer:
+class DebugServer(HttpListener):
     """Answers with snapshots at `/debug`, on the loopback address only. Use it with `async with`."""
 
     def __init__(self, port: int, take: Callable[[], dict[str, Any]]) -> None:
+        super().__init__(self._answer, _LIMITS)
         self._port = port
         self._take = take
-        self._http = HttpServer(self._answer, _LIMITS)
-        self._server: asyncio.Server | None = None
 
-    async def __aenter__(self) -> DebugServer:
-        self._server = await asyncio.get_running_loop().create_server(self._http.protocol, _HOST, self._port)
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._server is not None:
-            self._server.close()
-            await self._http.drain(1.0)
-
-    @property
-    def port(self) -> int:
-        """Return the port that it listens on."""
-        assert self._server is not None  # noqa: S101 - it was started
-        port: int = self._server.sockets[0].getsockname()[1]
-        return port
+    async def listen(self) -> asyncio.Server:
+        """Open the port."""
+        return await asyncio.get_running_loop().create_server(self.http.protocol, _HOST, self._port)
 
     def _answer(self, request: ServedRequest) -> ServedResponse:
         hosts = [host.rpartition(":")[0] or host for host in request.values("host")]

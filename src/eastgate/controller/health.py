@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterator
-from types import TracebackType
 from typing import Final
 
 from prometheus_client import generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
-from eastgate.authorizer.http_server import HttpServer, ServedRequest, ServedResponse
+from eastgate.authorizer.http_listener import HttpListener
+from eastgate.authorizer.http_server import ServedRequest, ServedResponse
 from eastgate.controller.election import Election
 from eastgate.controller.heartbeat import Heartbeat
 from eastgate.controller.replica import Replica
@@ -22,39 +22,24 @@ _STUCK: Final = 60.0  # seconds without a beat
 _TOO_LONG: Final = 300.0  # seconds for one batch of changes
 
 
-class HealthServer:
+class HealthServer(HttpListener):
     """Answers probes and Prometheus. Use it with `async with`; it is not ready until it has a replica that is.
 
     `following` is the task of which everything is part that goes on: without it a replica is not alive.
     """
 
     def __init__(self, host: str, port: int, heartbeat: Heartbeat | None = None) -> None:
+        super().__init__(self._answer)
         self._host = host
         self._port = port
-        self._http = HttpServer(self._answer)
-        self._server: asyncio.Server | None = None
         self._heartbeat = heartbeat
         self.replica: Replica | None = None
         self.election: Election | None = None
         self.following: asyncio.Task[None] | None = None
 
-    async def __aenter__(self) -> HealthServer:
-        self._server = await asyncio.get_running_loop().create_server(self._http.protocol, self._host, self._port)
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._server is not None:
-            self._server.close()
-            await self._http.drain(1.0)
-
-    @property
-    def port(self) -> int:
-        """Return the port that it listens on."""
-        assert self._server is not None  # noqa: S101 - it was started
-        port: int = self._server.sockets[0].getsockname()[1]
-        return port
+    async def listen(self) -> asyncio.Server:
+        """Open the port."""
+        return await asyncio.get_running_loop().create_server(self.http.protocol, self._host, self._port)
 
     def _answer(self, request: ServedRequest) -> ServedResponse:
         match request.target.partition("?")[0]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from eastgate.authorizer.http_server import HttpServer, ServedRequest, ServedResponse
+from eastgate.authorizer.http_listener import HttpListener
+from eastgate.authorizer.http_server import ServedRequest, ServedResponse
 from eastgate.cluster import World
 from eastgate.controller.certificates.server_tls import ServerTls
 from eastgate.controller.proxies.progress import ReplicaReport
@@ -42,34 +42,19 @@ def peer_addresses(world: World, namespace: str, replica: str) -> list[str]:
     )
 
 
-class PeerServer:
+class PeerServer(HttpListener):
     """Tells other replicas what this one knows; nobody else is heard. Use it with `async with`."""
 
     def __init__(
         self, host: str, port: int, tls: ServerTls, identity: str, report: Callable[[], ReplicaReport]
     ) -> None:
+        super().__init__(self._answer)
         self._report = report
-        self._http = HttpServer(self._answer)
         self._endpoint = TlsEndpoint(host, port, tls.context, lambda: tls.bundles, lambda peer: peer == identity)
-        self._server: asyncio.Server | None = None
 
-    async def __aenter__(self) -> PeerServer:
-        self._server = await self._endpoint.listen(self._http.protocol)
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._server is not None:
-            self._server.close()
-            await self._http.drain(1.0)
-
-    @property
-    def port(self) -> int:
-        """Return the port that it listens on."""
-        assert self._server is not None  # noqa: S101 - it was started
-        port: int = self._server.sockets[0].getsockname()[1]
-        return port
+    async def listen(self) -> asyncio.Server:
+        """Open the port, for replicas alone."""
+        return await self._endpoint.listen(self.http.protocol)
 
     def _answer(self, request: ServedRequest) -> ServedResponse:
         if request.target != _PATH:
