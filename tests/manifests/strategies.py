@@ -112,7 +112,6 @@ _OTHER: dict[str, Plain] = {
 }
 _LIST: dict[str, Plain] = {"apiVersion": "v1", "kind": "List", "items": [_OBJECT, _OTHER], "metadata": {}}
 _ANCHORED = """\
-%YAML 1.1
 ---
 apiVersion: v1
 kind: &k Pod

@@ -111,7 +111,7 @@ def test_yaml_means_what_it_means_to_pyyaml(value: Plain, flow: bool | None, uni
     if fast is not None:  # equal lists inside are written as anchors and aliases
         assert _same(fast.value, value)
     else:
-        assert "&id" in text or "<<" in text
+        assert any(unusual in text for unusual in ("&id", "<<", "?", "\\/"))
 
 
 @_MANY
@@ -140,7 +140,7 @@ def test_each_entry_of_a_yaml_list_can_be_read_again_alone(items: list[Plain], f
     )
     fast = yaml_plain(text)
     if fast is None:
-        assert "&id" in text or "<<" in text
+        assert any(unusual in text for unusual in ("&id", "<<", "?", "\\/"))
         return
     whole = yaml_node(text)
     assert whole is not None

@@ -45,7 +45,7 @@ _WRITTEN = {
     "json list": json.dumps(_LIST),
     "json list, indented": json.dumps(_LIST, indent=2, ensure_ascii=False),
     "json list in a list": json.dumps({"apiVersion": "v1", "kind": "List", "items": [_LIST]}),
-    "json in yaml documents": "---\n" + "\n---\n".join(json.dumps(item) for item in _ITEMS),
+    "json in yaml documents": "---\n" + "\n---\n".join(json.dumps(item, ensure_ascii=False) for item in _ITEMS),
 }
 
 

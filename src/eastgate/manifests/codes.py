@@ -28,14 +28,18 @@ __all__ = [
     "LEADS_OUT",
     "LEFT_ASIDE",
     "MERGE_NOT_MAPPING",
+    "MERGE_REPLACES",
     "NAME_GENERATED",
     "NAME_MISSING",
+    "NOT_APPLIED",
     "NOT_A_FILE",
     "NOT_BUILT",
     "NOT_UTF8",
     "NO_OBJECT",
     "NUMBER_RANGE",
+    "OTHER_YAML",
     "REMOTE_BASE",
+    "SEPARATOR",
     "SEVERAL_IN_ONE",
     "TAB",
     "TAG_MISMATCH",
@@ -177,6 +181,33 @@ NOT_A_FILE = Code(
     "neither file nor folder",
     "What has the name of a manifest is a pipe, a socket or a device. It is not opened: reading could wait for ever, "
     "and leaving it aside could leave a policy aside. A pipe can be given as standard input, `-f -`.",
+)
+MERGE_REPLACES = Code(
+    "EG1025",
+    "merge that replaces a key",
+    "A `<<` comes after a key that the merged mapping has too. kubectl reads in order, so the merge replaces the key; "
+    "other readers keep the key. Write the `<<` first: then the keys after it win with every reader.",
+)
+SEPARATOR = Code(
+    "EG1026",
+    "content on the line of a `---`",
+    "kubectl starts a document at each line that begins with `---`, and refuses the file if anything but a comment "
+    "follows on that line. A line ends with a line feed; YAML's other line breaks (a carriage return alone, U+0085, "
+    "U+2028, U+2029) do not end it.",
+)
+NOT_APPLIED = Code(
+    "EG1027",
+    "document that kubectl does not read",
+    "kubectl reads one document between two lines that begin with `---`, and drops the rest without a message: a "
+    "second document after `...` or after a line break other than a line feed, or a second JSON value. kubectl never "
+    "applies the rest, so Eastgate does not read it either.",
+)
+OTHER_YAML = Code(
+    "EG1028",
+    "YAML that kubectl does not know",
+    "kubectl's reader does not know all of YAML: in brackets a `?` ends a text without quotes, and `\\/` is no escape "
+    "in double quotes. It refuses the manifest. Files that only Eastgate reads, such as decision tables, may have "
+    "both.",
 )
 NO_OBJECT = Code(
     "EG1030",

@@ -58,14 +58,20 @@ class Document:
     kind: str
     name: str
     namespace: str | None
-    node: Node | None
-    """The content with positions, if they were asked for."""
+    _node: Node | None
     data: dict[str, Plain] | None
-    """The content without positions, if they were not. One of the two is set."""
+    """The content without positions, if these were not asked for."""
     origin: Stretch | Node | RenderedObject = field(repr=False, compare=False)
     """What positions are read from when somebody asks for one after all."""
     default_namespace: str = field(default="default", repr=False, compare=False)
     _located: Node | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def node(self) -> Node | None:
+        """Return the content with positions, if they were asked for. That of an object of a cluster is not kept."""
+        if self._node is None and self.data is None and isinstance(self.origin, RenderedObject):
+            return self.origin.node()
+        return self._node
 
     @property
     def group(self) -> str:
@@ -85,22 +91,28 @@ class Document:
     @property
     def span(self) -> Span:
         """Return the span of the object, from its first key on."""
-        root = self.node or self._located
+        root = self._node or self._located
         if root is not None:
             return root.span
         return self.origin.span if isinstance(self.origin, Node) else self.origin.span()
 
     def locate(self, *path: str | int) -> Span:
         """Return the span of the value at a path of keys and indices; if there is none, of the nearest around it."""
-        root = self.node or self._located
+        root = self._node or self._located
         if root is None:
-            root = self._located = self.origin if isinstance(self.origin, Node) else self.origin.node()
+            root = self.origin if isinstance(self.origin, Node) else self.origin.node()
+            if not isinstance(self.origin, RenderedObject):
+                self._located = root
         return root.nearest(*path).span
 
 
 def content_of(document: Document) -> Plain:
     """Return the content of an object without positions."""
-    return document.node.plain() if document.node is not None else document.data
+    if document.data is not None:
+        return document.data
+    if isinstance(document.origin, RenderedObject):
+        return document.origin.data
+    return document.node.plain() if document.node is not None else None
 
 
 @dataclass(slots=True)

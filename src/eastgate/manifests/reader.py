@@ -15,17 +15,17 @@ from eastgate.collection import no_collection
 from eastgate.diagnostics import Diagnostic, Reporter
 from eastgate.diagnostics.printable import printable
 from eastgate.manifests.bounds import Bounds
-from eastgate.manifests.codes import DUPLICATE_KEY, EMPTY_INPUT, LEFT_ASIDE, SEVERAL_IN_ONE
+from eastgate.manifests.codes import DUPLICATE_KEY, EMPTY_INPUT, LEFT_ASIDE, MERGE_REPLACES, SEVERAL_IN_ONE
 from eastgate.manifests.document import ReadResult, Stretch
 from eastgate.manifests.files import STDIN, STDIN_NAME, load
 from eastgate.manifests.inputs import Input, Inputs
 from eastgate.manifests.kustomizations import parts, report_missing
 from eastgate.manifests.node import Node
 from eastgate.manifests.objects import Collector, Matters, Positioned, Same, everything, never_same
-from eastgate.manifests.roots import LOOKS_LIKE_JSON, chunk_nodes, json_nodes
+from eastgate.manifests.roots import chunk_nodes, json_nodes, looks_like_json
 from eastgate.manifests.skimming import hides_types, hint, may_be_manifest, type_of, types_in
 from eastgate.manifests.text import DecodedText, decode
-from eastgate.manifests.yaml.chunks import chunks
+from eastgate.manifests.yaml.chunks import chunk_problem, chunks
 from eastgate.manifests.yaml.plain import read_plain_yaml
 
 if TYPE_CHECKING:
@@ -69,7 +69,11 @@ def read(
             if content is not None:
                 collector.explicit = entry.explicit and not entry.kustomized
                 before = collector.roots + len(reading.reporter.diagnostics)
-                _collect(_shown(entry), content, collector, reading.reporter)
+                try:
+                    _collect(_shown(entry), content, collector, reading.reporter)
+                except Exception as error:
+                    error.add_note(f"while reading {_shown(entry)}")
+                    raise
                 if entry.explicit and collector.roots + len(reading.reporter.diagnostics) == before:
                     _report_empty(entry, reading.reporter)
             if on_file is not None:
@@ -162,8 +166,7 @@ def _line_and_column(finding: Diagnostic) -> tuple[int, int]:
 
 def _collect_yaml(text: DecodedText, start: int, end: int, collector: Collector, reporter: Reporter) -> None:
     chunk = text.source.text[start:end]
-    # libyaml passes over a byte order mark and does not count it, so the offsets of the fast reader would be wrong
-    if not text.bad and not chunk.startswith("\ufeff"):
+    if not text.bad and chunk_problem(text, start, end) is None:
         if collector.skims and (type_ := type_of(chunk)) is not None and not collector.is_used(*type_):
             collector.pass_over()
             return
@@ -197,8 +200,8 @@ def _add_nodes(
 
 
 def _is_of_head(finding: Diagnostic) -> bool:
-    """Return whether a finding is about a second `apiVersion`, `kind` or `items`."""
-    if finding.code is SEVERAL_IN_ONE:
+    """Return whether a finding may be about a second `apiVersion`, `kind` or `items`."""
+    if finding.code in (SEVERAL_IN_ONE, MERGE_REPLACES):
         return True
     key = finding.span.underlined.strip("\"'") if finding.code is DUPLICATE_KEY and finding.span else ""
     return key in ("apiVersion", "kind", "items") or "\\" in key
@@ -207,7 +210,7 @@ def _is_of_head(finding: Diagnostic) -> bool:
 def _collect_json(text: DecodedText, collector: Collector, reporter: Reporter) -> bool:
     """Collect the objects of a text that is JSON; False where it is not."""
     string = text.source.text
-    if not text.bad and LOOKS_LIKE_JSON.match(string):
+    if not text.bad and looks_like_json(text):
         from eastgate.manifests.json.plain import read_plain_json  # msgspec is for JSON only
 
         plain = read_plain_json(string, text.raw)

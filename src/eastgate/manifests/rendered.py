@@ -1,55 +1,107 @@
-"""The text of an object that nobody wrote as a file: what a cluster has is shown as YAML, and named by its fields."""
+"""The text of an object that nobody wrote as a file: what a cluster has is shown as YAML, and named by its fields.
+
+A cluster has many objects, and their owners choose how large they are. So of each only its JSON is kept. Its text, and
+the values in it with their positions, take fifty times as much: they are made when somebody asks for one of them, and
+only those of the last few objects are kept.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from eastgate.diagnostics import Reporter
+from eastgate.caching import SizedCache
+from eastgate.diagnostics import Diagnostic, Reporter
 from eastgate.diagnostics.spans import SourceText, Span
-from eastgate.manifests.node import Node
+from eastgate.manifests.node import Node, Plain
 from eastgate.manifests.text import DecodedText
 from eastgate.manifests.yaml.nodes import read_yaml_node
+from eastgate.records import dataclass
 from eastgate.regexes import regex
 
 if TYPE_CHECKING:
     import yaml
 
-__all__ = ["RenderedObject", "UnlistedKind"]
+__all__ = ["OversizedObject", "RenderedObject", "UnlistedKind", "forget_renderings"]
+
+_MOST_RENDERED: Final = 256 * 1024  # bytes of JSON, of all objects whose texts are kept
 
 
-class RenderedObject:
-    """The origin of an object that came as data. Its text is made when somebody asks for a position."""
+@dataclass(slots=True)
+class _RenderedText:
+    """An object as text, and its values with their positions once somebody has asked for one."""
 
-    __slots__ = ("_data", "_root", "_source")
+    text: SourceText
+    root: Node | None = None
+
+
+class RenderedObject(SourceText):
+    """The origin of an object that came as data, and its text, which is made when somebody asks for a position."""
+
+    __slots__ = ("_extent", "_json")
 
     written = None  # two objects are compared by their data
 
     def __init__(self, name: str, data: Mapping[str, Any]) -> None:
-        self._data = data
-        self._root: Node | None = None
-        self._source = SourceText(name, self._render, self._field_at)
+        import msgspec  # most commands read files
+
+        super().__init__(name, "")
+        self._json = msgspec.json.encode(data)
+        self._extent = (1, 1, 1, 1)  # of the whole, once its text was made; a span would hold this object
+
+    @property
+    def is_object(self) -> bool:
+        """Return that it is an object of a cluster."""
+        return True
+
+    @property
+    def data(self) -> dict[str, Plain]:
+        """Return the object, as a copy."""
+        import msgspec
+
+        data: dict[str, Plain] = msgspec.json.decode(self._json)
+        return data
+
+    @property
+    def text(self) -> str:
+        """Return the whole text."""
+        return self._rendering.text.text
+
+    def line(self, number: int) -> str:
+        """Return the text of a line, counted from 1; see `SourceText.line`."""
+        return self._rendering.text.line(number)
+
+    def hides(self, number: int) -> bool:
+        """Return whether something in a line is starred out."""
+        return self._rendering.text.hides(number)
 
     def node(self) -> Node:
         """Return the object with positions in its text."""
-        if self._root is None:
-            text = DecodedText(self._source, b"", {})
-            root = read_yaml_node(text, 0, len(self._source.text), Reporter())
+        rendering = self._rendering
+        if rendering.root is None:
+            text = DecodedText(self, b"", {})
+            root = read_yaml_node(text, 0, len(rendering.text.text), Reporter())
             assert root is not None  # noqa: S101 - it was written by a YAML library
-            self._root = root
-        return self._root
+            rendering.root = root
+            self._extent = (root.line, root.column, root.end_line, root.end_column)
+        return rendering.root
 
     def span(self) -> Span:
         """Return the position of the whole."""
-        return self._root.span if self._root is not None else Span(self._source, 1, 1, 1, 1)
+        return Span(self, *self._extent)
 
-    def _render(self) -> str:
+    @property
+    def _rendering(self) -> _RenderedText:
+        return _RENDERINGS.get(self, lambda: (self._render(), len(self._json)))
+
+    def _render(self) -> _RenderedText:
         import yaml
 
-        return yaml.dump(self._data, Dumper=_dumper(), sort_keys=False, allow_unicode=True, width=1 << 20)
+        text = yaml.dump(self.data, Dumper=_dumper(), sort_keys=False, allow_unicode=True, width=1 << 20)
+        return _RenderedText(SourceText(self.name, text))
 
-    def _field_at(self, span: Span) -> str:
+    def _field_of(self, span: Span) -> str:
         """Return the path of the field that a span is in: `spec.rules[0].from`."""
         steps: list[str] = []
         node: Node | None = self.node()
@@ -57,6 +109,14 @@ class RenderedObject:
             step, node = _child_around(node, span)
             steps.append(step)
         return "".join(steps).removeprefix(".")
+
+
+_RENDERINGS: Final[SizedCache[RenderedObject, _RenderedText]] = SizedCache(_MOST_RENDERED)
+
+
+def forget_renderings() -> None:
+    """Drop the texts of all objects. They are made again when somebody asks for a position."""
+    _RENDERINGS.clear()
 
 
 class UnlistedKind(RenderedObject):
@@ -71,6 +131,23 @@ class UnlistedKind(RenderedObject):
         super().__init__(f"{name} ({reason})", data)
         self.reason = reason
         self.beyond = beyond
+
+
+class OversizedObject(RenderedObject):
+    """The origin of a policy beyond a limit, of which only the short fields are kept. It is an error to read it."""
+
+    __slots__ = ("left_out", "problem")
+
+    def __init__(self, name: str, data: Mapping[str, Any], left_out: tuple[str, ...], problem: Diagnostic) -> None:
+        super().__init__(name, data)
+        self.left_out = left_out
+        self.problem = problem
+
+    def report(self, reporter: Reporter) -> None:
+        """Report the limit at each field of its spec that is left out; at its name where none is."""
+        for path in [("spec", field) for field in self.left_out] or [("metadata", "name")]:
+            span = self.node().nearest(*path).span
+            reporter.report(self.problem.code, self.problem.message, span, help=self.problem.help)
 
 
 @cache

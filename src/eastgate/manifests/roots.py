@@ -7,21 +7,21 @@ from dataclasses import field
 from typing import BinaryIO
 
 from eastgate.diagnostics import Reporter
-from eastgate.manifests.codes import JSON_SYNTAX, UNCLOSED
+from eastgate.manifests.codes import JSON_SYNTAX, OTHER_YAML, UNCLOSED
 from eastgate.manifests.document import Stretch
 from eastgate.manifests.files import STDIN, STDIN_NAME, load
 from eastgate.manifests.json.nodes import read_json_nodes
 from eastgate.manifests.node import Node
 from eastgate.manifests.text import DecodedText, decode
-from eastgate.manifests.yaml.chunks import chunks
+from eastgate.manifests.yaml.chunks import chunk_problem, chunks
 from eastgate.manifests.yaml.nodes import read_yaml_node
 from eastgate.records import dataclass
 from eastgate.regexes import regex
 
-__all__ = ["LOOKS_LIKE_JSON", "Roots", "chunk_nodes", "json_nodes", "read_nodes", "read_nodes_text"]
+__all__ = ["Roots", "chunk_nodes", "json_nodes", "looks_like_json", "read_nodes", "read_nodes_text"]
 
-LOOKS_LIKE_JSON = regex(r"[ \t\r\n]*+[{\[]")
-_JSON_IN_YAML = regex(r"(?:---)?[ \t\r\n]*+(?=[{\[])")
+# kubectl looks for the bracket in so many bytes, and behind no byte order mark.
+_LOOKS_LIKE_JSON = regex(r"[ \t\r\n]{0,4095}+\{")
 
 
 @dataclass(slots=True)
@@ -41,7 +41,10 @@ def read_nodes(path: str | os.PathLike[str], *, stdin: BinaryIO | None = None) -
 
 
 def read_nodes_text(name: str, content: str | bytes) -> Roots:
-    """Read a text with positions, whether there are Kubernetes objects in it or not. Empty documents are left out."""
+    """Read a text with positions, whether there are Kubernetes objects in it or not. Empty documents are left out.
+
+    kubectl never reads it, and need not be able to.
+    """
     roots = Roots()
     text = decode(name, content, roots.reporter)
     if text is None:
@@ -49,32 +52,38 @@ def read_nodes_text(name: str, content: str | bytes) -> Roots:
     nodes = json_nodes(text, roots.reporter)
     if nodes is None:
         nodes = [node for extent in chunks(text.source.text) for node, _ in chunk_nodes(text, *extent, roots.reporter)]
+    roots.reporter.diagnostics = [finding for finding in roots.reporter if finding.code is not OTHER_YAML]
     roots.nodes = [node for node in nodes if node.value is not None]
     return roots
 
 
 def chunk_nodes(text: DecodedText, start: int, end: int, reporter: Reporter) -> list[tuple[Node, Stretch]]:
-    """Read a chunk of YAML, which may be JSON that YAML does not quite understand (`\\ud83d\\ude00`)."""
+    """Read a chunk of YAML. The first may be JSON that YAML does not quite understand (`\\ud83d\\ude00`)."""
     findings = Reporter()
+    problem = chunk_problem(text, start, end)
+    if problem is not None:
+        reporter.diagnostics.append(problem)
+        return []
     node = read_yaml_node(text, start, end, findings)
-    marker = _JSON_IN_YAML.match(text.source.text, start, end)
-    if findings.diagnostics and node is None and marker is not None:
-        nodes = _json_values(text, marker.end(), end, Reporter())
-        if nodes:
-            return [(node, Stretch(text, True, *text.extent(node.span))) for node in nodes]
+    if findings.diagnostics and start == 0 and looks_like_json(text):
+        nodes = _json_values(text, start, end, Reporter())
+        if nodes is not None and len(nodes) == 1:
+            return [(nodes[0], Stretch(text, True, *text.extent(nodes[0].span)))]
     reporter.diagnostics.extend(findings)
     return [] if node is None else [(node, Stretch(text, False, start, end))]
+
+
+def looks_like_json(text: DecodedText) -> bool:
+    """Return whether kubectl tries to read a text as JSON before it tries YAML."""
+    return not text.marked and _LOOKS_LIKE_JSON.match(text.source.text) is not None
 
 
 def json_nodes(text: DecodedText, reporter: Reporter) -> list[Node] | None:
     """Read the values of a JSON text; None where it is not JSON and need not be."""
     string = text.source.text
-    is_json = text.source.name.lower().endswith(".json")
-    if not is_json and not LOOKS_LIKE_JSON.match(string):
-        return None
-    if is_json:
+    if text.source.name.lower().endswith(".json") and not text.marked:
         return read_json_nodes(text, 0, len(string), reporter)
-    return _json_values(text, 0, len(string), reporter)
+    return _json_values(text, 0, len(string), reporter) if looks_like_json(text) else None
 
 
 def _json_values(text: DecodedText, start: int, end: int, reporter: Reporter) -> list[Node] | None:

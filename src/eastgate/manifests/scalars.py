@@ -35,10 +35,12 @@ WORDS: dict[str, bool | None] = {
 
 _INT = regex(r"[-+]?(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+)|(0|[1-9][0-9]*))", re.ASCII)
 _FLOAT = regex(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?", re.ASCII)
+_SEPARATED = regex(r"(?:[^_]|(?<=[0-9])_(?=[0-9]))*+", re.ASCII)
 _NOT_FINITE = frozenset(
     [sign + form for sign in ("", "+", "-") for form in (".inf", ".Inf", ".INF")] + [".nan", ".NaN", ".NAN"]
 )
 _BASES = (16, 2, 8, 10)
+_DECIMAL = len(_BASES)
 MOST_DIGITS = 4300  # Python refuses to convert more, because that takes quadratic time
 
 
@@ -53,7 +55,7 @@ def resolve(text: str) -> Scalar:
 def _number(text: str) -> Scalar:
     if text[0] not in "0123456789+-.":
         return text
-    plain = text if text[0] == "." else text.replace("_", "")
+    plain = text.replace("_", "") if text[0] != "." or _SEPARATED.fullmatch(text) else text
     whole = _to_int(plain)
     if whole is not None:
         return whole
@@ -69,7 +71,10 @@ def _to_int(text: str) -> int | None:
     if len(digits) > MOST_DIGITS:
         raise NoNumberError
     value = int(digits, _BASES[match.lastindex - 1])
-    return -value if text[0] == "-" else value
+    value = -value if text[0] == "-" else value
+    if match.lastindex != _DECIMAL and not -(1 << 63) <= value < 1 << 64:
+        raise NoNumberError  # kubectl takes it for a string, or for a decimal number
+    return value
 
 
 def _to_float(text: str) -> float | None:
@@ -84,11 +89,11 @@ def _to_float(text: str) -> float | None:
 
 
 def _tagged_int(text: str) -> int | None:
-    return _to_int(text.replace("_", ""))
+    return None if text.startswith("_") else _to_int(text.replace("_", ""))
 
 
 def _tagged_float(text: str) -> float | None:
-    plain = text.replace("_", "")
+    plain = text if text.startswith("_") else text.replace("_", "")
     value = _to_float(plain)
     if value is not None:
         return value

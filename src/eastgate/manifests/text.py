@@ -19,18 +19,20 @@ from eastgate.regexes import regex
 __all__ = ["DecodedText", "decode", "report_too_large"]
 
 _SURROGATE = regex("[\ud800-\udfff]")
+_MARK = "\ufeff"
 _MOST_BAD = 1000  # a text with more wrong bytes than this is no text
 
 
 class DecodedText:
     """A text under reading: the source that spans point into, and its line table, computed on demand."""
 
-    __slots__ = ("_starts", "bad", "raw", "source")
+    __slots__ = ("_starts", "bad", "marked", "raw", "source")
 
-    def __init__(self, source: SourceText, raw: bytes, bad: dict[int, str]) -> None:
+    def __init__(self, source: SourceText, raw: bytes, bad: dict[int, str], *, marked: bool = False) -> None:
         self.source = source
         self.raw = raw  # empty once the text has been read: nobody needs it a second time
         self.bad = bad
+        self.marked = marked  # whether a byte order mark stood before the text
         self._starts: list[int] | None = None
 
     @property
@@ -89,17 +91,20 @@ def decode(name: str, content: str | bytes, reporter: Reporter) -> DecodedText |
         return None
     raw, text = (content, None) if isinstance(content, bytes) else (b"", content)
     if text is None:
-        raw = raw.removeprefix(b"\xef\xbb\xbf")
+        marked = raw.startswith(_MARK.encode())
+        raw = raw.removeprefix(_MARK.encode())
         try:
-            return DecodedText(SourceText(name, raw.decode()), raw, {})
+            return DecodedText(SourceText(name, raw.decode()), raw, {}, marked=marked)
         except UnicodeDecodeError:
             text = raw.decode("utf-8", "surrogateescape")
-    text = text.removeprefix("\ufeff")
+    else:
+        marked = text.startswith(_MARK)
+        text = text.removeprefix(_MARK)
     surrogates = list(islice(_SURROGATE.finditer(text), _MOST_BAD))
     bad = {match.start(): _describe(match.group()) for match in surrogates}
     if bad:
         text = _SURROGATE.sub("\ufffd", text)
-    result = DecodedText(SourceText(name, text), raw or text.encode(), bad)
+    result = DecodedText(SourceText(name, text), raw or text.encode(), bad, marked=marked)
     if _utf16_help(raw) or len(bad) == _MOST_BAD:
         result.report_bad_bytes(0, len(text), reporter)
         return None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from eastgate.manifests.shapes.demands import Demand
 from eastgate.manifests.shapes.shape import Anything, Choice, Field, Flag, ListOf, MapOf, Record, Shape, Text, Whole
@@ -17,6 +17,7 @@ __all__ = ["Fits", "fits"]
 
 Fits: TypeAlias = Callable[[object], bool]
 _Holds: TypeAlias = Callable[[Any], bool]
+_LONGEST_NAME: Final = 256  # characters; a longer text is not kept
 
 
 def fits(shape: Shape[Any]) -> Fits:
@@ -56,7 +57,7 @@ def _text(shape: Text[Any]) -> Fits:
     if holds is None:
         return _is_text
     remembered = lru_cache(maxsize=4096)(holds)  # many objects hold the same few names
-    return lambda value: isinstance(value, str) and remembered(value)
+    return lambda value: isinstance(value, str) and (remembered if len(value) <= _LONGEST_NAME else holds)(value)
 
 
 def _is_text(value: object) -> bool:

@@ -2,7 +2,8 @@
 
 A dialect describes its resource once, as a tree of shapes. `check` compares a document with it and reports every
 difference at its place. A record may carry rules of its own; they see only records whose fields have the right
-types, so that no rule needs to check types, and one wrong field does not hide what is wrong elsewhere.
+types, and lists and mappings whose entries have them, so that no rule needs to check types. One wrong field does not
+hide what is wrong elsewhere. A rule that looks into the records inside of its own asks for their fields with `get`.
 """
 
 from __future__ import annotations
@@ -168,9 +169,9 @@ def enumerated(words: Sequence[str], last: str) -> str:
 
 
 def check(shape: Shape[C], node: Node, to: Check[C], at: Span | None = None) -> bool:
-    """Report every difference between a node and a shape. True where the node itself (not what is in it) fits.
+    """Report every difference between a node and a shape. True where the node itself fits, and each entry of a list.
 
-    `at` is where to point for what is missing in the node: its key, say.
+    The fields of a record need not fit. `at` is where to point for what is missing in the node: its key, say.
     """
     if isinstance(shape, Anything):
         return True
@@ -260,7 +261,7 @@ def _check_list(shape: ListOf[C], node: Node, to: Check[C]) -> bool:
     fitting = [check(shape.item, item, to) for item in node]
     if shape.rule is not None and all(fitting):
         shape.rule(node, to)
-    return True
+    return all(fitting)
 
 
 def _as_a_list(shape: ListOf[C], node: Node) -> str:
@@ -282,7 +283,7 @@ def _check_map(shape: MapOf[C], node: Node, to: Check[C]) -> bool:
     ]
     if shape.rule is not None and all(fitting):
         shape.rule(node, to)
-    return True
+    return all(fitting)
 
 
 def _check_record(shape: Record[C], node: Node, to: Check[C], at: Span) -> bool:

@@ -21,6 +21,7 @@ from eastgate.manifests.bounds import ANYWHERE, Bounds
 from eastgate.manifests.files import SUFFIXES
 from eastgate.manifests.kustomizations import FILES
 from eastgate.records import dataclass
+from eastgate.tasks import innermost
 
 __all__ = ["FileStamp", "stamps", "watch_changes"]
 
@@ -88,11 +89,13 @@ async def watch_changes(
                         yield changed
                     if moved:
                         break
-        except (OSError, RuntimeError, ValueError) as error:  # the last for names that are no UTF-8
-            if not isinstance(error, FileNotFoundError):  # a folder that went since we looked is not a refusal
-                polling = True
-                on_poll(str(error))
+        except FileNotFoundError:  # a folder that went since we looked is not a refusal
             await asyncio.sleep(_STEP_MS / 1000)
+        except Exception as error:  # whatever the library raises: names that are no UTF-8, too many folders
+            if polling:
+                raise
+            polling = True
+            on_poll(str(innermost(error)))
 
 
 async def _kernel_events(folders: set[str], poll_every: float | None) -> AsyncGenerator[set[str], None]:

@@ -1,65 +1,60 @@
-"""Splits a YAML stream into its documents.
+"""Splits a YAML stream into its documents, as kubectl does.
 
-libyaml stops at the first syntax error of a stream. Each document is therefore cut out and read on its own, which YAML
-allows without knowing any syntax: `---` and `...` at the start of a line mark documents everywhere, even inside quotes
-and block scalars.
+kubectl cuts a stream at the lines that begin with `---` before it reads any YAML, and reads the first document of each
+piece. Its lines end with LF or CRLF only, nothing but a comment may stand on the line of a `---`, and directives and
+`...` split nothing. A text that YAML alone would read as more documents is an error, here or in the reader of a piece.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
+from eastgate.diagnostics import Diagnostic
+from eastgate.manifests.codes import CONTROL_CHARACTER, SEPARATOR, YAML_SYNTAX
+from eastgate.manifests.text import DecodedText
 from eastgate.regexes import regex
 
-__all__ = ["chunks"]
+__all__ = ["chunk_problem", "chunks"]
 
-# The line breaks are those of libyaml (YAML 1.1), or a marker could be seen by one of us alone.
-_BREAKS = "\n\r\x85\u2028\u2029"
-_MARKER = regex(rf"[{_BREAKS}](?:---|(\.\.\.))(?=[ \t{_BREAKS}]|\Z)")
-_END_OF_LINE = regex(rf"\r\n|[{_BREAKS}]|\Z")
-_FIRST = regex(rf"(?:---|(\.\.\.))(?=[ \t{_BREAKS}]|\Z)")
-_PREAMBLE = regex(rf"(?:(?:[ \t]*(?:\#[^{_BREAKS}]*)?|%[^{_BREAKS}]*)(?:\r\n|[{_BREAKS}]))*+\Z")
-_NOTHING = regex(
-    rf"(?:[ \t]*(?:\#[^{_BREAKS}]*)?(?:\r\n|[{_BREAKS}]))*+\.\.\.[ \t]*(?:[ \t]\#[^{_BREAKS}]*)?(?:\r\n|[{_BREAKS}]|\Z)"
-)
-_DIRECTIVE = regex(rf"(?:\A|[{_BREAKS}])%")
+_SEPARATOR: Final = regex(r"\n(?=---)")
+# libyaml has these line breaks besides LF (YAML 1.1), so that what follows them would be content to it.
+_BARE: Final = regex("---[ \t]*(?:(?<=[ \t])#[^\r\n\x85\u2028\u2029]*)?(?:\r?\n|\r?\\Z)")
+_REST: Final = regex("---[ \t]*([^\r\n\x85\u2028\u2029]*)")
+_NOTHING: Final = regex("---(?:\\s|#[^\r\n\x85\u2028\u2029]*)*+(?<=[\r\n\x85\u2028\u2029])(\\.\\.\\.)(?!\\S)")
+_SPACE_BEFORE_JSON: Final = regex(r"[ \t\r\n]*+(\s)\s*+\{")
+_MARK: Final = regex(r"(?:\A|\s)\ufeff")
 
 
 def chunks(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the offsets of each document of a stream, its markers and directives included.
-
-    A `...` that ends no document is passed over; libyaml would not know what to do with it alone.
-    """
+    """Yield the offsets of each document of a stream, its separator included."""
     start = 0
-    marked = False  # whether the chunk that starts at `start` starts with its `---`
-    for at, ends in _markers(text):
-        if ends:
-            end = _END_OF_LINE.search(text, at)
-            assert end is not None  # noqa: S101 - `\Z` matches at the latest
-            if marked or not _NOTHING.match(text, start, end.end()):
-                yield start, end.end()
-            start, marked = end.end(), False
-            continue
-        if not marked and _is_preamble(text, start, at):
-            marked = True  # the directives belong to the document that this marker starts
-            continue
-        if at > start:
-            yield start, at
-        start, marked = at, True
+    for match in _SEPARATOR.finditer(text):
+        yield start, match.end()
+        start = match.end()
     if start < len(text):
         yield start, len(text)
 
 
-def _markers(text: str) -> Iterator[tuple[int, bool]]:
-    """Yield the offset of each marker line, and whether it is `...`."""
-    first = _FIRST.match(text)
-    if first is not None:
-        yield 0, first.group(1) is not None
-    for match in _MARKER.finditer(text):
-        yield match.start() + 1, match.group(1) is not None
-
-
-def _is_preamble(text: str, start: int, end: int) -> bool:
-    """Return whether a stretch before a `---` is directives (with comments between them) and nothing else."""
-    stretch = text[start:end]
-    return _DIRECTIVE.search(stretch) is not None and _PREAMBLE.match(stretch) is not None
+def chunk_problem(text: DecodedText, start: int, end: int) -> Diagnostic | None:
+    """Return the finding for a chunk that libyaml reads and kubectl refuses, or reads as something else."""
+    string = text.source.text
+    if string.startswith("---", start, end) and not _BARE.match(string, start, end):
+        rest = _REST.match(string, start, end)
+        assert rest is not None  # noqa: S101 - it matches whatever follows the `---`
+        span = text.span(*rest.span(1)) if rest.group(1).strip() else text.span(start, start + 3)
+        help_ = "start the document on the next line, and end the line of the `---` with a line feed"
+        return Diagnostic(SEPARATOR, "nothing but a comment can follow `---` on its line", span, help_)
+    nothing = _NOTHING.match(string, start, end) if start else None
+    if nothing is not None:  # kubectl's reader gets no `---` before it, but for the first of a text
+        message = "`...` ends a document, and none has begun"
+        return Diagnostic(YAML_SYNTAX, message, text.span(*nothing.span(1)), "leave the line out")
+    space = _SPACE_BEFORE_JSON.match(string) if start == 0 else None
+    if space is not None:  # kubectl passes over it, and reads a mapping in brackets
+        message = f"the space U+{ord(space.group(1)):04X} cannot stand before a `{{`"
+        return Diagnostic(CONTROL_CHARACTER, message, text.span(*space.span(1)), "remove it")
+    mark = _MARK.search(string, max(start - 1, 0), end) if "\ufeff" in string else None
+    if mark is not None:
+        message = "a byte order mark (U+FEFF) cannot stand inside of a text"
+        return Diagnostic(CONTROL_CHARACTER, message, text.span(mark.end() - 1, mark.end()), "remove it")
+    return None

@@ -10,6 +10,7 @@ from eastgate.diagnostics.spans import Span
 from eastgate.manifests.codes import (
     BAD_INDENTATION,
     CONTROL_CHARACTER,
+    NOT_APPLIED,
     TAB,
     TAG_UNKNOWN,
     TEMPLATE,
@@ -177,9 +178,9 @@ def _behind_the_end(trouble: Trouble) -> Diagnostic:
     span = trouble.span(trouble.at)
     if span.first_line.startswith("%"):
         span = Span(span.source, span.line, 1, span.line, len(span.first_line.rstrip()) + 1)
-        return Diagnostic(YAML_SYNTAX, "a directive cannot stand here", span, "write `...` in the line before it")
+        return Diagnostic(YAML_SYNTAX, "a directive cannot stand here", span, "leave the line out")
     help_ = "check the indentation, or start a new document with `---`"
-    return Diagnostic(YAML_SYNTAX, "the document has ended before this", span, help_)
+    return Diagnostic(NOT_APPLIED, "the document has ended before this", span, help_)
 
 
 def _alias(trouble: Trouble) -> Diagnostic:

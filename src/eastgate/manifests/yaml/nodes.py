@@ -12,6 +12,9 @@ from eastgate.manifests.codes import (
     ALIAS_UNDEFINED,
     KEY_NOT_STRING,
     MERGE_NOT_MAPPING,
+    MERGE_REPLACES,
+    NOT_APPLIED,
+    OTHER_YAML,
     YAML_SYNTAX,
 )
 from eastgate.manifests.findings import Findings, StopReading, shown, suggestion
@@ -41,6 +44,7 @@ __all__ = ["read_yaml_node"]
 _HEAD = ("apiVersion", "kind")
 _WORD = regex(r"[^\s:,\[\]{}]+|\S|$")
 _DIRECTIVE = regex(r"^%.*", re.MULTILINE)
+_SLASH = regex(r"(?:[^\\]|\\[^/])*+(\\/)", re.DOTALL)  # an escape of JSON, and of YAML from 1.2 on
 _PLAIN_NUMBER = regex(r"0|[1-9][0-9]*")  # as a key it is the same as in quotes, also to Kubernetes
 
 
@@ -84,6 +88,7 @@ class _NodeReader:
         self._count = 0  # nodes so far, those behind aliases included
         self._aliased = 0  # nodes behind aliases
         self._deepest = 0  # the most collections inside each other, since the innermost open anchor
+        self._flows = 0  # open brackets
         self._end: tuple[int, int] = (first_line, 1)  # where the last value ended
 
     def document(self) -> Node | None:
@@ -95,7 +100,8 @@ class _NodeReader:
             return None
         node = self._value(get(), 1, None)
         if type(get()) is not DOCUMENT_END or type(event := get()) is not STREAM_END:
-            self._findings.stop(YAML_SYNTAX, "the document has ended before this", self._word(event.start_mark))
+            message, help_ = "the document has ended before this", "end the line before it with a line feed"
+            self._findings.stop(NOT_APPLIED, message, self._word(event.start_mark), help_)
         return node
 
     def _check_directives(self) -> None:
@@ -123,6 +129,7 @@ class _NodeReader:
 
     def _fresh(self, event: Event, depth: int, key: Node | None) -> Node:
         if type(event) is SCALAR:
+            self._check_kubectl_reads(event)
             node = self._node(self._scalars.value(event), event, event)
             if not event.value and not event.style and event.anchor is None and event.tag is None:
                 _show_empty(node, key)
@@ -131,7 +138,23 @@ class _NodeReader:
             self._findings.too_deep(self._word(event.start_mark))
         self._deepest = max(self._deepest, depth)
         self._scalars.check_collection(event)
-        return self._mapping(event, depth) if type(event) is MAPPING else self._sequence(event, depth)
+        self._flows += bool(event.flow_style)
+        node = self._mapping(event, depth) if type(event) is MAPPING else self._sequence(event, depth)
+        self._flows -= bool(event.flow_style)
+        return node
+
+    def _check_kubectl_reads(self, event: Event) -> None:
+        """Report a scalar that libyaml reads and kubectl's reader, which knows less of YAML 1.2, does not."""
+        if event.style == '"' and _SLASH.match(self._chunk, event.start_mark.index, event.end_mark.index):
+            message, help_ = "`\\/` is not an escape that kubectl knows", "write `/` without the backslash"
+        elif self._flows and not event.style and "?" in event.value:
+            message, help_ = (
+                "kubectl reads no `?` in brackets without quotes",
+                f'put it in quotes: "{shown(event.value)}"',
+            )
+        else:
+            return
+        self._findings.report(OTHER_YAML, message, self._node(None, event, event).span, help_)
 
     def _sequence(self, start: Event, depth: int) -> Node:
         items: list[Node] = []
@@ -151,7 +174,7 @@ class _NodeReader:
             name = key.value
             if not isinstance(name, str):
                 continue  # no string, which is reported
-            merges = name == "<<" and type(event) is SCALAR and not event.style and event.tag is None
+            merges = name == "<<" and type(event) is SCALAR and not event.style and event.tag in (None, "!")
             first = merge_key if merges else keys.get(name)
             if first is not None and depth == 1 and name in _HEAD and first.line != key.line and not is_second:
                 is_second = True
@@ -162,7 +185,8 @@ class _NodeReader:
                 continue
             elif merges:
                 merge_key = key
-                merged.extend(self._merged(value))
+                merged = self._merged(value)
+                self._check_order(key, merged, keys)
             else:
                 entries[name] = value
                 keys[name] = key
@@ -171,7 +195,20 @@ class _NodeReader:
                 if name not in entries:
                     entries[name] = value
                     keys[name] = source.keys[name]
+                elif _PLAIN_NUMBER.fullmatch(name) and keys[name] is not source.keys[name]:
+                    self._findings.duplicate_key(name, source.keys[name], keys[name])  # `1` and `"1"`: in any order
         return self._node(entries, start, event, keys)
+
+    def _check_order(self, merge_key: Node, merged: list[Node], keys: dict[str, Node]) -> None:
+        """Report a merge behind a key that it replaces."""
+        replaced = next((name for source in merged for name, _ in source.items() if name in keys), None)
+        if replaced is not None:
+            where = f"line {keys[replaced].line}"
+            if keys[replaced].line == merge_key.line:
+                where = f"column {keys[replaced].column} of this line"
+            message = f"this merge replaces the key `{shown(replaced)}` in {where}"
+            help_ = f"write the `<<` before `{shown(replaced)}`, which then wins, or leave `{shown(replaced)}` out"
+            self._findings.report(MERGE_REPLACES, message, merge_key.span, help_)
 
     def _merged(self, value: Node) -> list[Node]:
         """Return the mappings that a `<<` names, the one that wins first."""

@@ -75,5 +75,8 @@ class LibyamlError(Protocol):
 
 
 def event_source(text: str) -> Callable[[], Event]:
-    """Return a function that returns the next event of a YAML text at each call."""
-    return cast("Callable[[], Event]", _yaml.CParser(text).get_event)
+    """Return a function that returns the next event of a YAML text at each call.
+
+    The last line ends with a line feed, as kubectl makes it: it belongs to the value of a block scalar.
+    """
+    return cast("Callable[[], Event]", _yaml.CParser(text if text.endswith("\n") else text + "\n").get_event)

@@ -131,7 +131,7 @@ def _scalar(event: Event) -> str | int | float | bool | None:
 
 def read_plain_yaml(chunk: str, offset: int) -> PlainDocument | None:
     """Read one document as plain data; None where it is in any way unusual, an error included."""
-    if chunk.count("%TAG") > MAX_DIRECTIVES:
+    if chunk.count("%TAG") > MAX_DIRECTIVES or "\\/" in chunk or ("?" in chunk and ("{" in chunk or "[" in chunk)):
         return None
     try:
         return _PlainReader(chunk).document(offset)

@@ -43,7 +43,7 @@ class Trouble:
         """Return the word at a mark; where there is none, the last character before it."""
         line, column = self.text.position(self.base + mark.index)
         line_text = self.text.source.line(line)
-        if not line_text[column - 1 :].strip():
+        if mark.index >= len(self.chunk) or not line_text[column - 1 :].strip():
             line, column = self._last_before(mark)
             line_text = self.text.source.line(line)
         if rest_of_line:
