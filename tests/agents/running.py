@@ -23,9 +23,11 @@ import eastgate
 from eastgate import Settings
 from eastgate.api.authority import Authority
 from eastgate.envoy.config.clusters import SocketAddress
+from eastgate.envoy.config.tokens import TokenIdentity
 from eastgate.mesh.events import MeshEvent
 from eastgate.mesh.mesh import LocalMesh, MeshOptions
 from tests.agents.manifests import Manifest, text, world
+from tests.languages.jwt.mint import jwk, token
 from tests.patience import PATIENCE
 from tests.programs.mcp_environment import python_with_mcp_1
 from tests.programs.processes import Processes, free_port
@@ -38,7 +40,19 @@ OUTSIDE = {
     "old": "maths",
     "batches": "batches",
 }  # by host: the kind of the server
+_ISSUER = "https://issuer.example"
+TOKENS = TokenIdentity(_ISSUER, json.dumps({"keys": [jwk("p256")]}), "cluster.local", ("mesh",))
 _LINE = 1 << 24
+
+
+def identity_of(account: str) -> str:
+    return f"spiffe://cluster.local/ns/prod/sa/{account}"
+
+
+def token_of(account: str) -> str:
+    """Return a token that names an account."""
+    claims = {"iss": _ISSUER, "aud": "mesh", "sub": identity_of(account), "exp": int(time.time()) + 86_400}
+    return token(claims)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +214,7 @@ class AgentMesh(Processes):
         apps = {f"prod/{name}": SocketAddress("127.0.0.1", self.ports[name]) for name in ("maths", "notes")}
         apps |= {"prod/checker:9000": SocketAddress("127.0.0.1", self.ports["grpc"])}
         apps |= {"prod/checker:8000": SocketAddress("127.0.0.1", self.ports["http"])}
-        options = MeshOptions(name=f"agents-{os.getpid()}", apps=apps)
+        options = MeshOptions(name=f"agents-{os.getpid()}", apps=apps, tokens=TOKENS)
         self.mesh = LocalMesh(self._read, None, options, self.events.append)
         self.wait(self.mesh.__aenter__())
         self.wait_until(lambda: all(map(_listens, self.ports.values())))
@@ -294,15 +308,16 @@ class AgentMesh(Processes):
 
     # Agents
 
-    def agent(self, account: str, host: str, sdk: Sdk = MODERN) -> Agent:
-        """Open a session of an account with a server. Raises Denied."""
+    def agent(self, account: str, host: str, sdk: Sdk = MODERN, *, token: str | None = None) -> Agent:
+        """Open a session of an account with a server, by its certificate, or by a token and in clear. Raises Denied."""
         process = self._agents.get(sdk.version)
         if process is None:
             python = self._python_1 if sdk.version == 1 else Path(sys.executable)
             process = self._agents[sdk.version] = AgentProcess(python, self.folder / f"agent-{sdk.version}.log")
-        url = f"http://127.0.0.1:{self.tunnel(account)}/mcp"
+        headers = {"host": f"{host}.example"} | ({"authorization": f"Bearer {token}"} if token is not None else {})
+        at = f"127.0.0.1:{self.tunnel(account)}" if token is None else self.entrance
         arrived = len(self.arrived)
-        session = process.tell("open", url=url, host=f"{host}.example", mode=sdk.mode).result()
+        session = process.tell("open", url=f"http://{at}/mcp", headers=headers, mode=sdk.mode).result()
         agent = Agent(process, session)
         self._open.append(agent)
         if sdk.mode == "legacy":  # what a client sends by itself after the handshake
@@ -325,10 +340,16 @@ class AgentMesh(Processes):
             body, kind = response.read().decode(), response.getheader("content-type", "")
         return response.status, json.loads(body) if kind == "application/json" else body, kind
 
+    @property
+    def entrance(self) -> str:
+        """Return the address and port of the gateway."""
+        (site,) = self.mesh.gateways.values()
+        return f"{site.address}:{site.ports[8080]}"
+
     def tunnel(self, account: str) -> int:
         """Return a port of loopback that leads to the gateway, as this account."""
         if account not in self._tunnels:
-            self._tunnels[account] = self.wait(self._open_tunnel(f"spiffe://cluster.local/ns/prod/sa/{account}"))
+            self._tunnels[account] = self.wait(self._open_tunnel(identity_of(account)))
         return self._tunnels[account]
 
     async def _open_tunnel(self, identity: str) -> int:

@@ -27,7 +27,7 @@ def test_an_authorizer_decides_by_the_arguments_of_a_call(agents: AgentMesh, pro
     assert agents.called == ["maths/add"]
     assert [tool for _, tool in agents.asked_tools] == ["add", "add"]
     principals = {asked["principal"] for asked in agents.asked}
-    assert principals == ({"spiffe://cluster.local/ns/prod/sa/writer"} if protocol == "GRPC" else {""})
+    assert principals == {"spiffe://cluster.local/ns/prod/sa/writer"}
 
 
 def test_an_authorizer_is_asked_about_matching_sources_only(agents: AgentMesh) -> None:

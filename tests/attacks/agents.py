@@ -19,6 +19,7 @@ from tests.attacks.trying import Try, hear
 from tests.differential.asking import Caller
 from tests.differential.bench import Bench, authority_of
 from tests.differential.world import SETTINGS, Manifest, pod
+from tests.patience import PATIENCE
 
 __all__ = [
     *("AGENTS_WORLD", "LIST", "TOOLS", "AgentBench", "McpArrived", "McpServer", "access_policy"),
@@ -28,7 +29,7 @@ __all__ = [
 TOOLS = ("add", "sub", "rm", "wipe")
 LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 _API = "gateway.networking.k8s.io/v1"
-_TIMEOUT = 10.0
+_TIMEOUT = PATIENCE
 _AT_ONCE = 128
 _FIRST, _QUIET = 1.0, 0.1  # seconds that a try waits for the first byte, and for more of them
 Script = Callable[["McpArrived"], bytes | None]

@@ -55,8 +55,10 @@ class Arrived:
 class Application(SocketServer):
     """Answers every request with 200, what it saw, and nothing else. It takes up websockets, and lets them be silent.
 
-    Bytes that are no HTTP come back as they are.
+    Bytes that are no HTTP come back as they are. One that `declines` knows no websockets, and reads on.
     """
+
+    declines = False
 
     def __init__(self, path: str) -> None:
         super().__init__(path)
@@ -103,7 +105,8 @@ class Application(SocketServer):
                 waits = head.has_token("expect", "100-continue")
                 if waits:
                     writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-                upgrades = head.has_token("connection", "upgrade") and head.has_token("upgrade", "websocket")
+                asked = head.has_token("connection", "upgrade") and head.has_token("upgrade", "websocket")
+                upgrades = asked and not self.declines
                 body = b"" if upgrades else b"".join([piece async for piece in body_of(source, head)])
                 arrived = Arrived(version, method, target, head.headers, body)
                 self.arrived.append(arrived)
@@ -180,7 +183,7 @@ class _Http2:
                 self._application.malformed.append(f"trailers with {wrong}")
         else:
             self._requests[stream] = read
-        if self._ends:
+        if self._ends or (":method", "CONNECT") in read:  # which ends when somebody has enough of it
             self._answer(stream)
 
     def _answer(self, stream: int) -> None:

@@ -6,9 +6,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tests.attacks.placements import HOST
+from tests.attacks.tokens import AUDIENCE, ISSUER, JWKS
 from tests.differential.world import Manifest
 
-__all__ = ["NOBODY", "api_keys", "auth_policy", "gateway_route", "secret"]
+__all__ = [
+    "NOBODY",
+    "api_keys",
+    "auth_policy",
+    "gateway_route",
+    "passing_on",
+    "request_authentication",
+    "secret",
+]
 
 _API = "gateway.networking.k8s.io"
 _LABEL = "attacks"
@@ -49,6 +58,25 @@ def api_keys(**credentials: str) -> Manifest:
     """An identity with an API key of a Secret that `secret` makes."""
     identity: Manifest = {"name": "keys", "apiKey": {"labelSelectors": {_LABEL: "good"}}}
     return identity | ({"credentials": credentials} if credentials else {})
+
+
+def passing_on(header: str) -> Manifest:
+    """A response that has a header as the client sent it."""
+    value = {"valueFrom": {"authJSON": f"request.headers.{header}"}}
+    return {"name": header, "wrapper": "httpHeader", "wrapperKey": header, "plain": value}
+
+
+def request_authentication(**rule: object) -> Manifest:
+    """A policy of Istio on the gateway, with one rule."""
+    return {
+        "apiVersion": "security.istio.io/v1",
+        "kind": "RequestAuthentication",
+        "metadata": {"name": "tokens", "namespace": "a"},
+        "spec": {
+            "targetRefs": [{"group": _API, "kind": "Gateway", "name": "gw"}],
+            "jwtRules": [{"issuer": ISSUER, "audiences": [AUDIENCE], "jwks": JWKS, **rule}],
+        },
+    }
 
 
 def secret(name: str, key: str, *, namespace: str = "a", label: str | None = "good", **more: Any) -> Manifest:

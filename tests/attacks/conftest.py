@@ -9,6 +9,7 @@ import pytest
 
 from tests.attacks import placements
 from tests.attacks.agents import AgentBench
+from tests.attacks.edge import Edge
 from tests.attacks.placements import PLACEMENTS, Attacked, Placement
 from tests.differential.bench import Bench
 from tests.faults.conftest import pytest_pyfunc_call, runtime
@@ -19,6 +20,7 @@ __all__ = [
     "attacked_by_host",
     "attacked_gateway",
     "bench",
+    "edge",
     "placement",
     "pytest_pyfunc_call",
     "runtime",
@@ -66,4 +68,11 @@ def attacked_gateway(request: pytest.FixtureRequest, bench: Bench) -> Attacked:
 def agents() -> Iterator[AgentBench]:
     """Gateways with MCP servers behind them."""
     with AgentBench(f"attacked-agents-{os.getpid()}") as bench:
+        yield bench
+
+
+@pytest.fixture(scope="package")
+def edge() -> Iterator[Edge]:
+    """A gateway with HTTPS listeners and a gRPC route."""
+    with Edge(f"attacked-edge-{os.getpid()}") as bench:
         yield bench

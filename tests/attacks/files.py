@@ -75,5 +75,15 @@ TEXTS: dict[str, tuple[bytes, str | None]] = {
     "many documents": (b"---\n" * 100_000, "EG1046"),
     "many tags": (b"".join(b"%%TAG !t%d! tag:x\n" % number for number in range(1000)) + b"--- a\n", "EG10"),
     "nothing": (b"", "EG1046"),
+    "a merge behind the kind": (pod("x").encode() + b"<<: {kind: NetworkPolicy}\n", "EG1025"),
+    "a merge behind the spec": (pod("x").encode() + b"<<: {spec: {}}\n", "EG1025"),
+    "a document behind dots": (pod("x").encode() + b"...\n" + pod("y").encode(), "EG1027"),
+    "a document behind a carriage return": ((pod("x") + "---\n" + pod("y")).replace("\n", "\r").encode(), "EG1027"),
+    "a document behind U+0085": ((pod("x") + "---\n" + pod("y")).replace("\n", "\x85").encode(), "EG1027"),
+    "a document behind U+2028": ((pod("x") + "---\n" + pod("y")).replace("\n", "\u2028").encode(), "EG1027"),
+    "a document on the separator": (b"--- {apiVersion: v1, kind: Pod, metadata: {name: x}}\n", "EG1026"),
+    "a second JSON value in YAML": (pod("x").encode() + b"---\n{} {}\n", "EG1027"),
+    "a second JSON value behind a mark": (b"\xef\xbb\xbf{}{}", "EG1027"),
+    "a space before JSON": ("\xa0{}".encode(), "EG1005"),
 }
 """Texts, and how the code of their first finding begins; None where there is no error."""

@@ -8,7 +8,7 @@ from random import Random
 from tests.attacks.shapes import CHUNKED, CHUNKS, LENGTH, SECRET, SHAPES, get, post
 from tests.attacks.trying import Try
 
-__all__ = ["smuggled", "tries"]
+__all__ = ["smuggled", "tries", "upgrades"]
 
 # Headers that say how long a body is, which are no plain ones
 _LENGTHS = [
@@ -479,13 +479,18 @@ def tries() -> Iterator[Try]:
         yield Try(
             f"header {header[:40]!r} first", (b"GET /api/x HTTP/1.1\r\n" + header + b"\r\nhost: a\r\n\r\n" + SECRET,)
         )
+    yield from upgrades()
+    yield from _in_turn()
+
+
+def upgrades() -> Iterator[Try]:
+    """Upgrades, with a forbidden request behind them: an application that declines reads on."""
     for kind in _UPGRADES:
         more = (b"connection: upgrade", b"upgrade: " + kind, b"sec-websocket-version: 13", b"sec-websocket-key: eA==")
         yield Try(f"upgrade {kind!r}", (get(b"/api/x", *more), SECRET))
         yield Try(f"upgrade {kind!r}, too early", (get(b"/api/x", *more) + SECRET,))
         yield Try(f"upgrade {kind!r}, forbidden", (get(b"/secret", *more),))
         yield Try(f"upgrade {kind!r} with a body", (get(b"/api/x", *more, LENGTH) + SECRET, SECRET))
-    yield from _in_turn()
 
 
 def _in_turn() -> Iterator[Try]:

@@ -26,12 +26,13 @@ from tests.attacks.tokens import ISSUER, KEYS
 from tests.differential.asking import HTTP_2, Ask, Caller, Http
 from tests.differential.bench import Bench
 from tests.differential.world import Manifest, pod
+from tests.patience import PATIENCE
 
 __all__ = ["HOST", "PLACEMENTS", "Attacked", "Placement", "Trust", "Verdict", "bench", "marked"]
 
 T = TypeVar("T")
 HOST = "a"  # by which the application is reached at every placement; short, since it is in bytes that are counted
-_TIMEOUT, _SILENCE = 10.0, 4.0
+_TIMEOUT = PATIENCE
 _numbers = itertools.count()
 
 
@@ -258,7 +259,7 @@ class _Outbound(_Sidecar):
         async with await self.open() as connection:
             try:
                 if http.version == HTTP_2:  # what is no proper request gets no answer
-                    status = await converse(connection, http, _SILENCE)
+                    status = await converse(connection, http, _TIMEOUT)
                     return status, status in (200, 401, 403)
                 connection.prepare(HttpRequest(http.method))
                 await connection.send(http.to_bytes())

@@ -6,11 +6,12 @@ import json
 import os
 import pty
 import re
-import select
 import shutil
 import subprocess
+import threading
 import time
 import unicodedata
+from contextlib import suppress
 from pathlib import Path
 
 import yaml
@@ -18,7 +19,7 @@ import yaml
 from tests.mesh.running import EASTGATE, SHOP
 from tests.patience import PATIENCE
 
-__all__ = ["HOSTILE", "LOG", "World", "in_pipes", "on_a_terminal", "world", "wrong"]
+__all__ = ["HOSTILE", "LOG", "Screen", "World", "in_pipes", "on_a_terminal", "world", "wrong"]
 
 # A color that Eastgate never uses, the title of the window, C1, DEL, letters turned around, and lines that begin anew.
 HOSTILE = "x\x1b[35my\x1b]0;owned\x07\x9b31m\x7f\u202e\u2066\u2028\u2029\x85\x0b\r" + (
@@ -175,29 +176,38 @@ def on_a_terminal(words: list[str], folder: Path, stdin: str = "") -> bytes:
     assert process.stdin is not None
     process.stdin.write(stdin.encode("utf-8", "surrogateescape"))
     process.stdin.close()
-    shown = bytearray()
-    while True:
-        try:
-            chunk = os.read(terminal, 1 << 16)
-        except OSError:  # the other end is closed
-            break
-        if not chunk:
-            break
-        shown += chunk
+    shown = Screen(terminal).all()
     os.close(terminal)
     process.wait()
     assert b"Traceback" not in shown, shown.decode("utf-8", "replace")
-    return bytes(shown).replace(b"\r\n", b"\n")  # the terminal's own
-
-
-def read_until(terminal: int, shown: bytes, text: bytes, timeout: float = PATIENCE) -> bytes:
-    """What a terminal shows, until it shows this."""
-    ends = time.monotonic() + timeout
-    while text not in shown and time.monotonic() < ends:
-        if select.select([terminal], [], [], 0.1)[0]:
-            shown += os.read(terminal, 1 << 16)
-    assert text in shown, shown.decode("utf-8", "replace")
     return shown
+
+
+class Screen:
+    """What a terminal shows. It is read all the time: a program that writes to a full terminal stops."""
+
+    def __init__(self, terminal: int) -> None:
+        self._shown = bytearray()
+        self._reading = threading.Thread(target=self._read, args=[terminal], daemon=True)
+        self._reading.start()
+
+    def _read(self, terminal: int) -> None:
+        with suppress(OSError):  # the other end is closed
+            while chunk := os.read(terminal, 1 << 16):
+                self._shown += chunk
+
+    def wait_for(self, text: bytes) -> None:
+        """Wait until it shows this."""
+        ends = time.monotonic() + PATIENCE
+        while text not in self._shown:
+            assert time.monotonic() < ends, self._shown.decode("utf-8", "replace")
+            time.sleep(0.05)
+
+    def all(self) -> bytes:
+        """Wait for the end of the program; return everything."""
+        self._reading.join(PATIENCE)
+        assert not self._reading.is_alive()
+        return bytes(self._shown).replace(b"\r\n", b"\n")  # the terminal's own
 
 
 def _environment() -> dict[str, str]:

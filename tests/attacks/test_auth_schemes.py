@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from urllib.parse import unquote
 
 import pytest
 
-from tests.attacks.auth_policies import api_keys, auth_policy, secret
+from tests.attacks.application import Arrived
+from tests.attacks.auth_policies import api_keys, auth_policy, passing_on, request_authentication, secret
 from tests.attacks.placements import Attacked
-from tests.attacks.tokens import AUDIENCE, ISSUER, WEB, TokenTry, token_tries
+from tests.attacks.tokens import AUDIENCE, ISSUER, WEB, TokenTry, claims, token_tries
 from tests.differential.asking import HTTP_1_1, HTTP_2, Http
 from tests.differential.world import Manifest
+from tests.languages.jwt.mint import token
 
 Headers = tuple[tuple[str, str], ...]
 
@@ -26,16 +29,16 @@ _BY_TOKEN: Manifest = {
 }
 
 
-def _expected(token: TokenTry) -> tuple[int, ...]:
+def _expected(each: TokenTry) -> tuple[int, ...]:
     """The statuses that are right: 200 for a token that is good, 403 for that of somebody else, 401 for all others.
 
     A credential is what follows `Bearer ` in the only Authorization header, and nothing else.
     """
-    if token.headers is not None:
+    if each.headers is not None:
         return (401,)
-    if token.believed:
-        return (200,) if token.status == (200,) else (403,)
-    return (0, 401, 431) if token.name == "huge" else (401,)  # of which HTTP/2 takes no notice
+    if each.believed:
+        return (200,) if each.status == (200,) else (403,)
+    return (0, 401, 431) if each.name == "huge" else (401,)  # of which HTTP/2 takes no notice
 
 
 @pytest.mark.parametrize("version", [HTTP_1_1, HTTP_2])
@@ -43,10 +46,47 @@ def test_no_token_is_believed_that_should_not_be(attacked_gateway: Attacked, ver
     attacked_gateway.enforce([auth_policy("Gateway:gw", {"*": _BY_TOKEN})])
     tries = [Http("GET", each.path, "a", each.sent, version) for each in _TRIES]
     wrong = {}
+    signatures = tuple(each.token.rpartition(".")[2] for each in _TRIES if each.believed)
     for each, verdict in zip(_TRIES, attacked_gateway.verdicts(tries), strict=True):
         if verdict.status not in _expected(each) or (verdict.arrived is not None) is not (verdict.status == 200):
             wrong[each.name] = verdict
+        if verdict.arrived is not None and any(signature in _text(verdict.arrived) for signature in signatures):
+            wrong[each.name] = verdict
     assert not wrong
+
+
+def _text(arrived: Arrived) -> str:
+    """Everything that the application could take a credential from."""
+    return f"{arrived.target} {arrived.headers}"
+
+
+# RequestAuthentications of Istio
+
+
+@pytest.mark.parametrize("version", [HTTP_1_1, HTTP_2])
+@pytest.mark.parametrize("forward", [False, True], ids=["taken off", "forwarded"])
+def test_a_token_that_istio_would_take_off_does_not_arrive(
+    attacked_gateway: Attacked, forward: bool, version: str
+) -> None:
+    good = token(claims())
+    rule: Manifest = {"fromHeaders": [{"name": "authorization", "prefix": "Bearer "}, {"name": "x-jwt"}]}
+    rule |= {"fromParams": ["access_token"], "fromCookies": ["jwt"], "forwardOriginalToken": forward}
+    attacked_gateway.enforce([request_authentication(**rule)])
+    requests = [
+        Http("GET", "/?b=2", "a", (("authorization", f"Bearer {good}"),), version),
+        Http("GET", "/?b=2", "a", (("x-jwt", good), ("authorization", "Basic eDp5")), version),
+        Http("GET", f"/?access_token={good}&b=2", "a", (), version),
+        Http("GET", "/?b=2", "a", (("cookie", f"a=b; jwt={good}; c=d"),), version),
+        Http("GET", "/?b=2", "a", (("x-other", good),), version),
+    ]
+    verdicts = attacked_gateway.verdicts(requests)
+    assert {verdict.status for verdict in verdicts} == {200}
+    arrived = [verdict.arrived for verdict in verdicts if verdict.arrived is not None]
+    assert [good in _text(each) for each in arrived] == [*([forward] * 4), True]
+    if not forward:
+        assert [each.target for each in arrived] == ["/?b=2"] * 5
+        assert dict(arrived[1].headers)["authorization"] == "Basic eDp5"
+        assert dict(arrived[3].headers)["cookie"] == "a=b; c=d"
 
 
 # API keys
@@ -113,7 +153,16 @@ def _bad() -> Iterator[_KeyTry]:
         prefix = "APIKEY " if name == "authorization" else ""
         for first, second in ((_KEY, "no"), ("no", _KEY), (_KEY, _KEY), ("", _KEY)):
             yield _KeyTry(((name, prefix + first), (name, prefix + second)))
-    for name in ("proxy-authorization", "x_key", "xkey", "x-key-2", "x-api-key", "api_key", "x-forwarded-x-key"):
+    for name in (
+        "x-eastgate-authorization",
+        "proxy-authorization",
+        "x_key",
+        "xkey",
+        "x-key-2",
+        "x-api-key",
+        "api_key",
+        "x-forwarded-x-key",
+    ):
         yield _KeyTry(((name, _KEY),))
         yield _KeyTry(((name, f"APIKEY {_KEY}"),))
     for query in ("?API_KEY={k}", "?api_key", "?api_key=", "?api_key[]={k}", "?x=api_key={k}", "?api_key%00={k}"):
@@ -139,7 +188,46 @@ def test_a_key_counts_only_where_it_is_looked_for(attacked_gateway: Attacked, ve
         expected = (200,) if host in each.counts else (400, 401)
         if verdict.status not in expected or (verdict.arrived is not None) is not (verdict.status == 200):
             wrong[host, each] = verdict
+        if verdict.arrived is not None and _KEY in unquote(_text(verdict.arrived)):
+            wrong[host, each] = verdict
     assert not wrong
+
+
+def test_only_the_credential_is_taken_off(attacked_gateway: Attacked) -> None:
+    """What another scheme would look at is left alone: nobody was recognized by it."""
+    attacked_gateway.enforce([*_SECRETS, _POLICY])
+    others = (("authorization", "APIKEY other"), ("x-key", "other"), ("cookie", "a=b; KEY=other; c=d"))
+    sent = {
+        "header.example": ((("authorization", f"APIKEY {_KEY}"), *others[1:]), "?api_key=other&b=2"),
+        "custom.example": ((others[0], ("x-key", _KEY), others[2]), "?api_key=other&b=2"),
+        "query.example": (others, f"?b=2&api_key={_KEY}"),
+        "cookie.example": ((*others[:2], ("cookie", f"a=b; KEY={_KEY}; c=d")), "?api_key=other&b=2"),
+    }
+    kept = dict(others)
+    expected = {
+        "header.example": ({**kept, "authorization": None}, "/?api_key=other&b=2"),
+        "custom.example": ({**kept, "x-key": None}, "/?api_key=other&b=2"),
+        "query.example": (kept, "/?b=2"),
+        "cookie.example": ({**kept, "cookie": "a=b; c=d"}, "/?api_key=other&b=2"),
+    }
+    requests = [Http("GET", f"/{query}", host, headers) for host, (headers, query) in sent.items()]
+    for host, verdict in zip(sent, attacked_gateway.verdicts(requests), strict=True):
+        assert verdict.arrived is not None, host
+        headers = dict(verdict.arrived.headers)
+        assert ({name: headers.get(name) for name in kept}, verdict.arrived.target) == expected[host], host
+
+
+def test_a_policy_may_pass_a_credential_on(attacked_gateway: Attacked) -> None:
+    names = {"header.example": "authorization", "custom.example": "x-key", "cookie.example": "cookie"}
+    schemes: dict[str, Manifest] = {}
+    for host, name in names.items():
+        schemes[host] = {"identity": [api_keys(**_LOCATIONS[host])], "response": [passing_on(name)]}
+    attacked_gateway.enforce([*_SECRETS, auth_policy("Gateway:gw", schemes)])
+    placed = {host: _placed(_KEY)[host] for host in names}
+    verdicts = attacked_gateway.verdicts([_asked(each, host) for host, each in placed.items()])
+    for (host, each), verdict in zip(placed.items(), verdicts, strict=True):
+        assert verdict.arrived is not None, host
+        assert set(each.headers) <= set(verdict.arrived.headers), host
 
 
 def test_a_key_ends_with_its_secret(attacked_gateway: Attacked) -> None:

@@ -22,7 +22,12 @@ _KEYS: Manifest = {
         }
     }
 }
+_REGO = 'allow { input.context.request.http.path != "/users/@me" }'
 _NOBODY: Manifest = {"authorization": {"nobody": {"opa": {"rego": "allow = false"}}}}
+
+
+def _patterns(*patterns: Manifest) -> Manifest:
+    return {"rules": {"authorization": {"me": {"patternMatching": {"patterns": list(patterns)}}}}}
 
 
 def _policy(target: str, spec: Manifest, name: str = "auth", **metadata: str) -> Manifest:
@@ -165,6 +170,30 @@ def test_a_condition_without_an_answer_skips_nothing(attacked_gateway: Attacked)
     assert set(statuses("request.url_path.startsWith('/shut')", *asked)) <= {400, 403}
     methods = [Http(method, headers=(("x-http-method-override", "OPTIONS"),)) for method in ("GET", "HEAD", "PROPFIND")]
     assert set(statuses("request.method != 'OPTIONS'", *methods)) == {403}
+
+
+def test_no_spelling_of_a_path_goes_round_an_expression(attacked_gateway: Attacked) -> None:
+    """An application decodes all of a path, and an expression compares it as a text."""
+    predicates = {
+        "CEL": {"when": [{"predicate": "request.path == '/users/@me'"}], "rules": _NOBODY},
+        "a prefix": {"when": [{"predicate": "request.url_path.startsWith('/users/@m')"}], "rules": _NOBODY},
+        "a pattern": _patterns({"selector": "context.request.http.path", "operator": "neq", "value": "/users/@me"}),
+        "a regular expression": _patterns({"predicate": "!request.path.matches('^/users/@me')"}),
+        "a pseudo-header": _patterns({"predicate": "request.headers[':path'] != '/users/@me'"}),
+        "Rego": {"rules": {"authorization": {"me": {"opa": {"rego": _REGO}}}}},
+    }
+    normalised = ["/users/@me", "//users/@me", "/x/../users/@me", "/users\\@me", "/%75sers/@me", "/users/@m%65"]
+    respelled = ["/users/%40me", "/%75sers/%40me", "/users//%40m%65", "/users/@me%3A/../%40me", "/users/%40%6De"]
+    asked = [Http("GET", path, version=version) for version in (HTTP_1_1, HTTP_2) for path in normalised + respelled]
+    expected = dict.fromkeys(normalised, 403) | dict.fromkeys(respelled, 400)
+    for name, spec in predicates.items():
+        attacked_gateway.enforce([_policy("Gateway/gw", spec)])
+        assert _statuses(attacked_gateway, asked) == [expected[each.target] for each in asked], name
+        assert _statuses(attacked_gateway, [Http("GET", "/users/@you"), Http("GET", "/caf%C3%A9?a=%40")]) == [200, 200]
+        others = [Http("GET", path) for path in ("/users/%40you", "/caf%c3%a9", "/a%3ab", "/a[0]", "/it%27s")]
+        assert set(_statuses(attacked_gateway, others)) == {400}, name
+    attacked_gateway.enforce([_policy("Gateway/gw", _patterns({"predicate": "!('referer' in request.headers)"}))])
+    assert set(_statuses(attacked_gateway, asked)) == {200}
 
 
 def test_headers_of_a_policy_are_never_those_of_a_client(attacked_gateway: Attacked) -> None:

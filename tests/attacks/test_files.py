@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import os
 import stat
 import threading
@@ -18,8 +20,9 @@ from eastgate.diagnostics import Reporter
 from eastgate.languages.rego import NoAnswer, RegoProgram, StepBudget, UnsupportedModule, evaluate, program
 from eastgate.manifests import Bounds, around, limits, read_nodes
 from eastgate.manifests.files import load
-from eastgate.manifests.watching.changes import _take_snapshot
+from eastgate.manifests.watching.changes import _take_snapshot, watch_changes
 from tests.attacks.files import NOT_FILES, SHADOW, TEXTS, pod
+from tests.patience import PATIENCE
 
 _QUESTION = ["--from", "sa:shop/web", "--to", "pod:shop/good"]
 _WORDS = {
@@ -363,3 +366,53 @@ def test_all_rego_of_a_policy_has_one_budget_together() -> None:
     budget.left = 0
     with pytest.raises(NoAnswer):
         evaluate(found, {}, 0, budget)
+
+
+# Names
+
+
+_NAME = os.fsdecode(b"odd\xff.yaml")
+
+
+@pytest.mark.parametrize(
+    ("name", "output"),
+    [
+        *((name, "text") for name in _WORDS if name != "why"),  # it reads the line first
+        *((name, "json") for name in ("check", "describe", "diff", "explain", "get", "graph", "lint", "up")),
+        ("lint", "sarif"),
+    ],
+)
+def test_a_name_that_is_no_utf_8_is_shown_as_what_it_is(name: str, output: str, folder: Path) -> None:
+    (folder / "m" / _NAME).write_text("kind: [")
+    done = _run(name, "-f", "m", *_WORDS[name], *(() if output == "text" else ("-o", output)))
+    assert done.exit_code == 2
+    assert "bug in Eastgate" not in done.stderr
+    assert any(spelled in done.output for spelled in (r"odd\udcff.yaml", "odd%FF.yaml"))
+
+
+@pytest.mark.parametrize("output", ["text", "json", "sarif"])
+def test_a_finding_in_a_file_whose_name_is_no_utf_8(output: str, folder: Path) -> None:
+    policy = "apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nmetadata: {name: odd, namespace: shop}\n"
+    (folder / "m" / _NAME).write_text(f"{policy}spec: {{podSelector: {{matchLabels: {{app: none}}}}}}\n")
+    done = _run("lint", "-f", "m", "-o", output)
+    assert done.exit_code == 1
+    assert any(spelled in done.stdout for spelled in (r"odd\udcff.yaml", "odd%FF.yaml"))
+
+
+def test_a_file_whose_name_is_no_utf_8_does_not_end_the_watch(folder: Path) -> None:
+    reasons: list[str] = []
+
+    async def watch() -> set[str]:
+        changed: set[str] = set()
+        async with contextlib.aclosing(watch_changes([folder / "m"], on_poll=reasons.append)) as batches:
+            first = asyncio.ensure_future(anext(batches))
+            while not first.done():
+                (folder / "m" / _NAME).write_text(pod("odd"))
+                await asyncio.wait([first], timeout=0.2)
+            changed |= first.result()
+            (folder / "m" / "later.yaml").write_text(pod("later"))
+            while str(folder / "m" / "later.yaml") not in changed:
+                changed |= await asyncio.wait_for(anext(batches), PATIENCE)
+        return changed
+
+    assert str(folder / "m" / _NAME) in asyncio.run(watch())

@@ -139,6 +139,45 @@ def test_an_idle_stream_ends_when_its_caller_is_denied(agents: AgentBench, who: 
         agents.enforce(())
 
 
+_SLOW = json.dumps(tool_message("add")).encode()
+
+
+@pytest.mark.parametrize("held", [1, len(_SLOW)])
+@pytest.mark.parametrize("how", _NOT_ANY_MORE)
+def test_a_message_that_is_awaited_when_its_caller_is_denied_does_not_arrive(
+    agents: AgentBench, how: str, held: int
+) -> None:
+    """A proxy decides it when it is there, by the policies of when its headers came."""
+    agents.clear()
+    head = request(None, ("content-length", str(len(_SLOW)))).encode("")
+
+    async def begin(who: str) -> CallConnection:
+        connection = await agents.connect(who)
+        await connection.send(head + _SLOW[: len(_SLOW) - held])
+        return connection
+
+    async def finish(connection: CallConnection) -> bytes:
+        try:
+            await connection.send(_SLOW[len(_SLOW) - held :])
+            return (await connection.raw(PATIENCE, enough=1)).body
+        except OSError:
+            return b""
+
+    denied = ("narrow", "broad", "asked")
+    waiting = {who: agents.run(begin(who)) for who in (*denied, "free")}
+    try:
+        for who in denied:
+            agents.enforce([_NOT_ANY_MORE[how](who)])
+            assert agents.run(waiting[who].peer_closed(PATIENCE)), who
+            agents.run(finish(waiting[who]))
+        assert agents.arrived == []
+        assert agents.run(finish(waiting["free"])).startswith(b"HTTP/1.1 200")  # it may do everything, as before
+    finally:
+        for connection in waiting.values():
+            agents.run(connection.close())
+        agents.enforce(())
+
+
 @pytest.mark.parametrize("who", ["narrow", "broad", "asked"])
 def test_a_session_opens_no_way_for_what_is_not_read(agents: AgentBench, who: str) -> None:
     own = _session(agents, who)

@@ -24,10 +24,10 @@ from eastgate.cli import main
 from eastgate.diagnostics.printable import composed, json_text, printable
 from tests.attacks.terminal import (
     HOSTILE,
+    Screen,
     World,
     in_pipes,
     on_a_terminal,
-    read_until,
     world,
     wrong,
 )
@@ -256,8 +256,9 @@ def test_a_running_mesh_lets_nothing_through(hostile: World) -> None:
         stderr=other_end,
     )
     os.close(other_end)
+    screen = Screen(terminal)
     try:
-        shown = read_until(terminal, b"", b"Ctrl-C stops")
+        screen.wait_for(b"Ctrl-C stops")
         query = ["--name", "hostile", "--from", "sa:shop/cart", "--to", "pod:shop/payments", "--port", "8443"]
         for output in ("text", "json"):
             called = b"".join(
@@ -278,16 +279,17 @@ def test_a_running_mesh_lets_nothing_through(hostile: World) -> None:
         (hostile.good / "new\x1b[35m\n::error::.yaml").write_bytes(
             (hostile.broken / os.listdir(hostile.broken)[0]).read_bytes()
         )
-        shown = read_until(terminal, shown, b"broken: kept the last good policy")
+        screen.wait_for(b"broken: kept the last good policy")
         process.send_signal(signal.SIGINT)
-        shown = read_until(terminal, shown, b"stopped hostile")
+        shown = screen.all()
+        assert b"stopped hostile" in shown
     finally:
         if process.poll() is None:
             process.kill()
         process.wait()
         os.close(terminal)
         (hostile.good / "new\x1b[35m\n::error::.yaml").unlink(missing_ok=True)
-    assert wrong(shown.replace(b"\r\n", b"\n"), terminal=True, live=True) == []
+    assert wrong(shown, terminal=True, live=True) == []
 
 
 # The function itself

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import grpc
 import pytest
+from envoy.service.accesslog.v3 import als_pb2
 
-from eastgate.envoy.server import EXTENSION, LISTENER, SECRET, Limits, Tokens
+from eastgate.envoy.server import EXTENSION, LISTENER, SECRET, AdsServer, Limits, Store, Tokens
+from eastgate.envoy.server.access_logs import LOG_METHOD, LOG_SERVICE
 from tests.envoy.server.client import client, plane, run
 from tests.envoy.server.fake import content, resource
+from tests.patience import PATIENCE
 
 
 @pytest.mark.parametrize("token", [None, "wrong", "x" * 5000])
@@ -144,3 +148,42 @@ def test_a_token_is_for_one_node_and_a_new_one_takes_its_place() -> None:
     assert not any(first in repr(value) or other in repr(value) for value in vars(tokens).values())
     with pytest.raises(ValueError, match="a name"):
         tokens.issue("")
+
+
+def test_one_proxy_cannot_take_the_streams_of_access_logs_of_others() -> None:
+    async def test() -> None:
+        records: list[str] = []
+        tokens, limits = Tokens(), Limits(log_streams=4, log_streams_of_proxy=2)
+        server = AdsServer(Store(), tokens, limits=limits, on_record=lambda proxy, _record: records.append(proxy.name))
+        port = await server.start("127.0.0.1:0")
+        greedy, other = tokens.issue("greedy"), tokens.issue("other")
+
+        async def until_recorded(*names: str) -> None:
+            async with asyncio.timeout(PATIENCE):
+                while sorted(records) != sorted(names):
+                    await asyncio.sleep(0.01)
+
+        async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+            try:
+                streams = [await _log(channel, "greedy", greedy) for _ in range(2)]
+                await until_recorded("greedy", "greedy")
+                refused = await _log(channel, "greedy", greedy)
+                assert await refused.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+                streams.append(await _log(channel, "other", other))
+                await until_recorded("greedy", "greedy", "other")
+                assert not any(stream.done() for stream in streams)
+            finally:
+                await server.stop(0)
+
+    run(test())
+
+
+async def _log(channel: grpc.aio.Channel, node: str, token: str) -> Any:
+    """Open a stream of access logs, and send one record."""
+    method: Any = channel.stream_stream(f"/{LOG_SERVICE}/{LOG_METHOD}")
+    call = method(metadata=(("authorization", f"Bearer {token}"),))
+    message = als_pb2.StreamAccessLogsMessage()
+    message.identifier.node.id = node
+    message.tcp_logs.log_entry.add()
+    await call.write(message.SerializeToString())
+    return call

@@ -19,7 +19,7 @@ from eastgate.identity.certificates import key_pem
 from tests.differential.asking import TRUST_DOMAIN
 from tests.faults.certificates import Forge
 
-__all__ = ["CertificateTry", "account", "certificate_tries"]
+__all__ = ["CLIENT", "SERVER", "CertificateTry", "Leaf", "account", "certificate_tries", "pem"]
 
 
 def account(name: str) -> str:
@@ -47,7 +47,7 @@ class CertificateTry:
 
 
 @dataclass
-class _Leaf:
+class Leaf:
     """What a certificate says; all of it may be changed."""
 
     uris: Sequence[str] = (ALICE,)
@@ -56,7 +56,7 @@ class _Leaf:
     ca: bool | None = False
     usage: frozenset[str] | None = frozenset({"digital_signature"})
     begins: timedelta = timedelta(minutes=-5)
-    ends: timedelta = timedelta(minutes=5)
+    ends: timedelta = timedelta(hours=12)
     more: Sequence[x509.ExtensionType] = ()
     key: Any = field(default_factory=lambda: ec.generate_private_key(ec.SECP256R1()))
     common_name: str = "forged"
@@ -100,38 +100,38 @@ def certificate_tries(forge: Forge) -> Iterator[CertificateTry]:
     """All of them, signed by this authority where nothing else is said."""
     yield from _of_purposes(forge)
     for name, leaf, alice in (
-        ("no usage", _Leaf(usage=None), False),
-        ("a usage without signatures", _Leaf(usage=frozenset({"key_encipherment"})), False),
-        ("may sign certificates", _Leaf(usage=frozenset({"digital_signature", "key_cert_sign"})), False),
-        ("may sign lists", _Leaf(usage=frozenset({"digital_signature", "crl_sign"})), False),
-        ("an authority", _Leaf(ca=True, usage=frozenset({"digital_signature", "key_cert_sign"})), False),
-        ("an authority that may sign nothing", _Leaf(ca=True), False),
-        ("no constraints", _Leaf(ca=None), True),
-        ("expired", _Leaf(ends=timedelta(seconds=-5)), False),
-        ("not valid yet", _Leaf(begins=timedelta(hours=1), ends=timedelta(hours=2)), False),
-        ("without a URI", _Leaf(uris=()), False),
-        ("two URIs", _Leaf(uris=(ALICE, account("bob"))), False),
-        ("two URIs, the right one last", _Leaf(uris=(account("bob"), ALICE)), False),
-        ("the same URI twice", _Leaf(uris=(ALICE, ALICE)), False),
-        ("the scheme in capitals", _Leaf(uris=(ALICE.replace("spiffe", "SPIFFE"),)), False),
-        ("the domain in capitals", _Leaf(uris=(ALICE.replace(TRUST_DOMAIN, TRUST_DOMAIN.upper()),)), False),
-        ("a wildcard", _Leaf(uris=(account("*"),)), False),
-        ("dots", _Leaf(uris=(account("x/../alice"),)), False),
-        ("percent", _Leaf(uris=(account("%61lice"),)), False),
-        ("a slash more", _Leaf(uris=(f"{ALICE}/",)), False),
-        ("a tilde", _Leaf(uris=(account("alice~"),)), False),
-        ("another domain", _Leaf(uris=("spiffe://evil.example/ns/a/sa/alice",)), False),
-        ("a name in the subject", _Leaf(uris=(), common_name=ALICE), False),
-        ("a small RSA key", _Leaf(key=rsa.generate_private_key(65537, 1024)), False),  # noqa: S505 - tried
-        ("an RSA key of 2,047 bits", _Leaf(key=rsa.generate_private_key(65537, 2047)), False),  # noqa: S505 - tried
-        ("an RSA key of 1,944 bits", _Leaf(key=rsa.generate_private_key(65537, 1944)), False),  # noqa: S505 - tried
-        ("an RSA key", _Leaf(key=rsa.generate_private_key(65537, 2048)), True),
+        ("no usage", Leaf(usage=None), False),
+        ("a usage without signatures", Leaf(usage=frozenset({"key_encipherment"})), False),
+        ("may sign certificates", Leaf(usage=frozenset({"digital_signature", "key_cert_sign"})), False),
+        ("may sign lists", Leaf(usage=frozenset({"digital_signature", "crl_sign"})), False),
+        ("an authority", Leaf(ca=True, usage=frozenset({"digital_signature", "key_cert_sign"})), False),
+        ("an authority that may sign nothing", Leaf(ca=True), False),
+        ("no constraints", Leaf(ca=None), True),
+        ("expired", Leaf(ends=timedelta(seconds=-5)), False),
+        ("not valid yet", Leaf(begins=timedelta(hours=1), ends=timedelta(hours=2)), False),
+        ("without a URI", Leaf(uris=()), False),
+        ("two URIs", Leaf(uris=(ALICE, account("bob"))), False),
+        ("two URIs, the right one last", Leaf(uris=(account("bob"), ALICE)), False),
+        ("the same URI twice", Leaf(uris=(ALICE, ALICE)), False),
+        ("the scheme in capitals", Leaf(uris=(ALICE.replace("spiffe", "SPIFFE"),)), False),
+        ("the domain in capitals", Leaf(uris=(ALICE.replace(TRUST_DOMAIN, TRUST_DOMAIN.upper()),)), False),
+        ("a wildcard", Leaf(uris=(account("*"),)), False),
+        ("dots", Leaf(uris=(account("x/../alice"),)), False),
+        ("percent", Leaf(uris=(account("%61lice"),)), False),
+        ("a slash more", Leaf(uris=(f"{ALICE}/",)), False),
+        ("a tilde", Leaf(uris=(account("alice~"),)), False),
+        ("another domain", Leaf(uris=("spiffe://evil.example/ns/a/sa/alice",)), False),
+        ("a name in the subject", Leaf(uris=(), common_name=ALICE), False),
+        ("a small RSA key", Leaf(key=rsa.generate_private_key(65537, 1024)), False),  # noqa: S505 - tried
+        ("an RSA key of 2,047 bits", Leaf(key=rsa.generate_private_key(65537, 2047)), False),  # noqa: S505 - tried
+        ("an RSA key of 1,944 bits", Leaf(key=rsa.generate_private_key(65537, 1944)), False),  # noqa: S505 - tried
+        ("an RSA key", Leaf(key=rsa.generate_private_key(65537, 2048)), True),
     ):
         yield CertificateTry(name, _of(forge, leaf), alice)
     for size in (2048, 2049):
         named = account("x" * (size - len(account(""))))
-        yield CertificateTry(f"a name of {size} bytes", _of(forge, _Leaf(uris=(named,))), False, size == 2048)
-    leaf = _Leaf()
+        yield CertificateTry(f"a name of {size} bytes", _of(forge, Leaf(uris=(named,))), False, size == 2048)
+    leaf = Leaf()
     yield CertificateTry(
         "signed with SHA-1", (_with_sha1(forge, leaf) + forge.state.intermediate.pem, key_pem(leaf.key)), False
     )
@@ -155,46 +155,46 @@ def _of_purposes(forge: Forge) -> Iterator[CertificateTry]:
     for name, purposes, alice in made:
         for critical in (False, True) if purposes is not None else (False,):
             for shift in range(3):  # at every place that it may have in base64
-                leaf = _Leaf(purposes=purposes, critical=critical, common_name="x" * (1 + shift))
+                leaf = Leaf(purposes=purposes, critical=critical, common_name="x" * (1 + shift))
                 told = f"for {name}{', critical' if critical else ''}, moved by {shift}"
                 yield CertificateTry(told, _of(forge, leaf), alice)
     # The words for clients, in a name
     planted = x509.ExtendedKeyUsage([CLIENT]).public_bytes().decode("latin-1")
-    leaf = _Leaf(purposes=(SERVER,), common_name=f"\x06\x03\x55\x1d\x25\x04\x0c{planted}"[:64])
+    leaf = Leaf(purposes=(SERVER,), common_name=f"\x06\x03\x55\x1d\x25\x04\x0c{planted}"[:64])
     yield CertificateTry("for servers, named like one for clients", _of(forge, leaf), False)
 
 
 def _of_chains(forge: Forge) -> Iterator[CertificateTry]:
     """A leaf below something that may not sign."""
     signer = forge.state.intermediate
-    bob = _Leaf(uris=(account("bob"),))
+    bob = Leaf(uris=(account("bob"),))
     between = bob.signed(signer.certificate.subject, signer.key)
-    leaf = _Leaf()
+    leaf = Leaf()
     below = leaf.signed(between.subject, bob.key)
-    yield CertificateTry("signed by a leaf", (_pem(below) + _pem(between) + signer.pem, key_pem(leaf.key)), False)
+    yield CertificateTry("signed by a leaf", (pem(below) + pem(between) + signer.pem, key_pem(leaf.key)), False)
     for name, constraints in {
         "of names elsewhere": x509.NameConstraints([x509.UniformResourceIdentifier("evil.example")], None),
         "of this name forbidden": x509.NameConstraints(None, [x509.UniformResourceIdentifier(TRUST_DOMAIN)]),
     }.items():
-        narrow = _Leaf(
+        narrow = Leaf(
             uris=(), purposes=None, ca=True, usage=frozenset({"key_cert_sign"}), more=(constraints,), common_name=name
         )
         authority = narrow.signed(signer.certificate.subject, signer.key)
-        leaf = _Leaf()
+        leaf = Leaf()
         made = leaf.signed(authority.subject, narrow.key)
-        chain = _pem(made) + _pem(authority) + signer.pem
+        chain = pem(made) + pem(authority) + signer.pem
         yield CertificateTry(f"below an authority {name}", (chain, key_pem(leaf.key)), False)
-    leaf = _Leaf(more=(x509.IssuerAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]),))
+    leaf = Leaf(more=(x509.IssuerAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]),))
     own = leaf.signed(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "forged")]), leaf.key)
-    yield CertificateTry("signed by itself", (_pem(own), key_pem(leaf.key)), False)
-    with_root = _of(forge, _Leaf(key=leaf.key))
-    yield CertificateTry("the right one behind another", (_pem(own) + with_root[0], key_pem(leaf.key)), False)
+    yield CertificateTry("signed by itself", (pem(own), key_pem(leaf.key)), False)
+    with_root = _of(forge, Leaf(key=leaf.key))
+    yield CertificateTry("the right one behind another", (pem(own) + with_root[0], key_pem(leaf.key)), False)
 
 
 _SHA256, _SHA1 = bytes.fromhex("300a06082a8648ce3d040302"), bytes.fromhex("300906072a8648ce3d0401")  # with ECDSA
 
 
-def _with_sha1(forge: Forge, leaf: _Leaf) -> str:
+def _with_sha1(forge: Forge, leaf: Leaf) -> str:
     """No library signs so any more: what is to be signed is changed by hand."""
     signer = forge.state.intermediate
     assert isinstance(signer.key, ec.EllipticCurvePrivateKey)
@@ -212,10 +212,11 @@ def _der(tag: int, content: bytes) -> bytes:
     return bytes([tag]) + length + content
 
 
-def _of(forge: Forge, leaf: _Leaf) -> tuple[str, str]:
+def _of(forge: Forge, leaf: Leaf) -> tuple[str, str]:
     signer = forge.state.intermediate
-    return _pem(leaf.signed(signer.certificate.subject, signer.key)) + signer.pem, key_pem(leaf.key)
+    return pem(leaf.signed(signer.certificate.subject, signer.key)) + signer.pem, key_pem(leaf.key)
 
 
-def _pem(certificate: x509.Certificate) -> str:
+def pem(certificate: x509.Certificate) -> str:
+    """Return a certificate in PEM."""
     return certificate.public_bytes(Encoding.PEM).decode()

@@ -174,6 +174,7 @@ def _places(good: str) -> Iterator[TokenTry]:
         ("behind another token", (("authorization", f"Bearer {other}"), ("authorization", f"Bearer {good}")), 401),
         ("behind a password", (("authorization", "Basic eDp5"), ("authorization", f"Bearer {good}")), 401),
         ("in another header", (("x-authorization", f"Bearer {good}"), ("x-jwt", good)), 403),
+        ("in the header of gateways", (("x-eastgate-authorization", f"Bearer {good}"),), 403),
         ("in the header of proxies", (("proxy-authorization", f"Bearer {good}"),), 403),
         ("in a cookie", (("cookie", f"access_token={good}; Authorization=Bearer {good}"),), 403),
         ("nowhere", (), 403),

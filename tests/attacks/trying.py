@@ -16,6 +16,7 @@ from eastgate.mesh.local.http1 import Malformed
 from tests.attacks.application import MARK, SAW, Arrived
 from tests.attacks.placements import Attacked
 from tests.differential.asking import Http
+from tests.patience import PATIENCE
 
 __all__ = ["Reading", "Try", "attack", "compare", "hear", "wrong_arrival"]
 
@@ -23,7 +24,6 @@ Reading = Callable[[Arrived], str | None]  # why the application must not have g
 
 _AT_ONCE = 256
 _FIRST, _QUIET = 0.6, 0.2  # seconds that a try waits for the first byte, and for more of them
-_PATIENCE = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,7 @@ async def _victim(attacked: Attacked, nonce: str) -> None:
 async def _ask(connection: CallConnection, mark: str) -> str | None:
     try:
         await connection.send(HttpRequest(path="/api/victim", headers=((MARK, mark),)))
-        return (await connection.response(_PATIENCE)).header(SAW)
+        return (await connection.response(PATIENCE)).header(SAW)
     except (Malformed, EOFError) as error:
         raise AssertionError(f"no answer to {mark}: {error!r}") from error
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from eastgate.authorizer.external import ExternalAuthorizers, ServiceAddress
@@ -28,6 +28,10 @@ class GivenCheck:
     address: str | None = "10.1.2.3"
     body: GivenBody | None = None
     is_without_body: bool = False
+    shown_headers: frozenset[str] | None = None
+
+    def knows_headers(self, names: Collection[str] | None) -> bool:
+        return self.shown_headers is None or (names is not None and self.shown_headers.issuperset(names))
 
 
 def service(protocol: ExternalProtocol, **how: object) -> AuthorizerName:

@@ -34,12 +34,18 @@ CA = EmbeddedCa("cluster.local")
 _WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % 10
 _PORTS = range(15_000 + 1_500 * _WORKER, 16_500 + 1_500 * _WORKER)  # so that no two workers choose the same
 _DRAW = random.SystemRandom()
+_LEFT: list[int] = []
 
 
 def free_port() -> int:
-    """Return a port that nobody listens on, and that no outgoing connection is given while nobody does."""
+    """Return a port that nobody listens on, and that no outgoing connection is given while nobody does.
+
+    No port is returned twice until all were.
+    """
     while True:
-        port = _DRAW.choice(_PORTS)
+        if not _LEFT:
+            _LEFT.extend(_DRAW.sample(_PORTS, len(_PORTS)))
+        port = _LEFT.pop()
         with socket.socket() as trial, suppress(OSError):
             trial.bind(("127.0.0.1", port))
             return port
@@ -62,6 +68,7 @@ class Application(ThreadingHTTPServer):
 
     daemon_threads = True
     requests = 0
+    target = ""  # of the last request
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -70,6 +77,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self) -> None:
         assert isinstance(self.server, Application)
         self.server.requests += 1
+        self.server.target = self.path
         self.rfile.read(int(self.headers.get("content-length") or 0))
         body = json.dumps({"path": self.path, "headers": dict(self.headers.items())}).encode()
         self.send_response(200)
@@ -96,7 +104,15 @@ def running_application() -> Iterator[Application]:
 class Authorizer:
     """`eastgate authorizer`, on ports and sockets of a folder."""
 
-    def __init__(self, folder: Path, manifests: str, *more: str, workers: int = 1) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        manifests: str,
+        *more: str,
+        workers: int = 1,
+        proxies: tuple[str, ...] = ("--all-headers", "--whole-bodies"),
+        trusted: str = "x-verified-peer",
+    ) -> None:
         self.folder = folder
         self.manifests = folder / "policies.yaml"
         self.manifests.write_text(manifests)
@@ -108,8 +124,8 @@ class Authorizer:
             *("--grpc", f"127.0.0.1:{self.grpc}", "--grpc", f"unix:{self.grpc_socket}"),
             *("--http", f"127.0.0.1:{self.http}", "--http", f"unix:{self.http_socket}"),
             *("--tools", f"unix:{self.tools_socket}", "--admin", f"127.0.0.1:{self.admin}"),
-            *("--path-prefix", "/check", "--trust-header", "x-verified-peer", "--to-header", "x-authz-to"),
-            "--all-headers",
+            *("--path-prefix", "/check", "--trust-header", trusted, "--to-header", "x-authz-to"),
+            *proxies,
             *("--workers", str(workers)),
             *more,
         ]
@@ -185,6 +201,8 @@ _LISTENER = """
         typed_config:
           "@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
           stat_prefix: {name}
+          upgrade_configs: [{{upgrade_type: websocket}}]
+{manager}
           route_config:
             virtual_hosts:
             - name: chosen
@@ -194,6 +212,13 @@ _LISTENER = """
                 envoy.filters.http.ext_authz:
                   "@type": type.googleapis.com/envoy.extensions.filters.http.ext_authz.v3.ExtAuthzPerRoute
                   check_settings: {{context_extensions: {{to: "pod:shop/reviews", port: "9080"}}}}
+            - name: read
+              domains: [read.example]
+              routes: [{{match: {{prefix: /}}, route: {{cluster: app}}}}]
+              typed_per_filter_config:
+                envoy.filters.http.ext_authz:
+                  "@type": type.googleapis.com/envoy.extensions.filters.http.ext_authz.v3.ExtAuthzPerRoute
+                  check_settings: {{context_extensions: {{to: "backend:prod/files", mcp: metadata}}}}
             - name: named
               domains: [named.example]
               routes: [{{match: {{prefix: /}}, route: {{cluster: app}}}}]
@@ -215,12 +240,17 @@ _LISTENER = """
                 - append:
                     header: {{key: x-verified-peer, value: "%DOWNSTREAM_PEER_URI_SAN%"}}
                     append_action: OVERWRITE_IF_EXISTS_OR_ADD
+          - name: envoy.filters.http.mcp
+            typed_config:
+              "@type": type.googleapis.com/envoy.extensions.filters.http.mcp.v3.Mcp
+              traffic_mode: PASS_THROUGH
           - name: envoy.filters.http.ext_authz
             typed_config:
               "@type": type.googleapis.com/envoy.extensions.filters.http.ext_authz.v3.ExtAuthz
               transport_api_version: V3
               failure_mode_allow: false
-              with_request_body: {{max_request_bytes: 4096, allow_partial_message: true, pack_as_bytes: true}}
+              metadata_context_namespaces: [envoy.filters.http.mcp]
+              with_request_body: {{max_request_bytes: 4096, allow_partial_message: {cuts}, pack_as_bytes: true}}
 {service}
           - name: envoy.filters.http.router
             typed_config: {{"@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router}}
@@ -228,6 +258,7 @@ _LISTENER = """
 
 _GRPC = """
               encode_raw_headers: {raw}
+{allowed}
               include_peer_certificate: true
               include_tls_session: true
               grpc_service: {{envoy_grpc: {{cluster_name: {cluster}}}, timeout: {timeout}}}
@@ -262,8 +293,22 @@ _HTTP2 = """
 class Envoy(Processes):
     """Listeners that ask an authorizer by each protocol, over ports and unix sockets."""
 
-    def __init__(self, folder: Path, authorizer: Authorizer, application: Application, timeout: str = "20s") -> None:
+    def __init__(
+        self,
+        folder: Path,
+        authorizer: Authorizer,
+        application: Application,
+        timeout: str = "20s",
+        *,
+        cuts: bool = False,
+        manager: str = "",
+        allowed: str = "",
+    ) -> None:
+        """`cuts` bodies that are too large. `manager` and `allowed` are more of its configuration: of the connection
+        manager, and of what is asked over gRPC.
+        """
         super().__init__(folder)
+        self._cuts, self._manager, self._allowed = cuts, manager, allowed
         self.ports = {
             name: free_port() for name in ("grpc", "grpc-joined", "grpc-unix", "http", "http-unix", "http-to")
         }
@@ -278,7 +323,7 @@ class Envoy(Processes):
         svid = CA.issue("spiffe://cluster.local/ns/edge/sa/proxy")
         pem.write_text(svid.chain + svid.private_key)
         roots.write_text(CA.bundles.pem("cluster.local"))
-        files = {"pem": pem, "roots": roots}
+        files = {"pem": pem, "roots": roots, "manager": self._manager, "cuts": str(self._cuts).lower()}
         listeners = [
             _LISTENER.format(name=name, host="127.0.0.1", port=port, service=self._service(name), **files)
             for name, port in self.ports.items()
@@ -293,7 +338,8 @@ class Envoy(Processes):
     def _service(self, name: str) -> str:
         if name.startswith("grpc"):
             cluster = "authz-grpc-unix" if name == "grpc-unix" else "authz-grpc"
-            return _GRPC.format(cluster=cluster, timeout=self._timeout, raw=str(name != "grpc-joined").lower())
+            raw = str(name != "grpc-joined").lower()
+            return _GRPC.format(cluster=cluster, timeout=self._timeout, raw=raw, allowed=self._allowed)
         cluster = "authz-http-unix" if name == "http-unix" else "authz-http"
         added = '{key: x-authz-to, value: "pod:shop/reviews"}' if name == "http-to" else ""
         return _HTTP.format(cluster=cluster, timeout=self._timeout, added=added)
@@ -331,6 +377,16 @@ class Envoy(Processes):
         ):
             send = _send2 if http2 else _send1
             return send(connection, method, path, host, headers, body)
+
+    @contextmanager
+    def connection(self, listener: str, account: str | None) -> Iterator[ssl.SSLSocket]:
+        """Open a connection for HTTP/1.1 to a listener."""
+        address = (POD_ADDRESS, self.pod) if listener == "pod" else ("127.0.0.1", self.ports[listener])
+        with (
+            socket.create_connection(address, timeout=PATIENCE) as plain,
+            self._context(account, False).wrap_socket(plain) as connection,
+        ):
+            yield connection
 
     def _context(self, account: str | None, http2: bool) -> ssl.SSLContext:
         key = (account, http2)

@@ -8,9 +8,10 @@ from io import BytesIO
 
 import pytest
 
-from eastgate.authorizer.checks import DECISION_HEADER, Body, ProxyAnswer, ProxyCheck
+from eastgate.authorizer.checks import DECISION_HEADER, Body, ProxyAnswer, ProxyCheck, ProxyOptions
 from eastgate.authorizer.deciding import CheckOptions, OpenCheck
 from eastgate.authorizer.log import DecisionLog, LazyRecord, Logged
+from eastgate.authorizer.messages import MESSAGE_HEADERS
 from eastgate.ir import Reply, Ruling
 from tests.authorizer.worlds import POD_ADDRESS, Services, live_authorizer
 
@@ -30,6 +31,9 @@ def message(method: str, name: str | None = None, **more: object) -> bytes:
     return json.dumps({"jsonrpc": "2.0", "id": 7, "method": method, "params": params, **more}).encode()
 
 
+BATCH = b"[" + message("tools/call", "read") + b"," + message("tools/call", "list") + b"]"
+SESSION = {"mcp-session-id": "7"}
+LOOKALIKE = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read","Name":"write"}}'
 DUPLICATE = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"write","name":"read"}}'
 
 
@@ -41,6 +45,7 @@ def call(account: str, content: bytes = message("tools/call", "read"), **changes
         host="mcp.example",
         headers={"content-type": "application/json"},
         body=Body(content, complete=True),
+        shows_bodies=True,
         http_protocol="HTTP/2",
     )
     return replace(check, **changes)  # type: ignore[arg-type]
@@ -124,20 +129,78 @@ def test_the_log_has_the_policy_and_the_client_has_not() -> None:
         (call("agent", body=Body(message("tools/call", "read"), complete=False)), False, []),
         (call("agent", body=None), False, []),
         (call("agent", DUPLICATE), False, []),
-        (call("agent", b"[" + message("tools/call", "read") + b"," + message("tools/call", "list") + b"]"), True, []),
+        (call("agent", BATCH), True, []),
         (call("agent", b"[" + message("tools/call", "read") + b"," + message("tools/call", "write") + b"]"), False, []),
-        (call("agent", path="/%6Dcp"), True, []),  # looked at with care, and still nobody is asked
+        (call("agent", path="/%40mcp"), True, []),  # looked at with care, and still nobody is asked
         (call("agent", method="GET", body=None), True, []),
         (call("agent", host="other.example"), False, []),
         (call("agent", source="unknown"), False, ["front.prod:9000", "back.prod:9000"]),
-        (call("agent", body=None, mcp_method="tools/call", mcp_name="read"), True, []),
-        (call("agent", body=None, mcp_method="tools/call", mcp_name="write"), False, []),
+        (call("agent", method="GET", body=None, shows_bodies=False), False, []),  # it may have a body
+        (call("agent", method="GET", body=None, headers={"upgrade": "websocket"}), False, []),
+        (call("agent", method="GET", body=None, headers={"x-http-method-override": "POST"}), False, []),
+        (call("agent", method="GET", body=None, headers={"content-length": "0"}), True, []),
+        (call("agent", method="GET", body=None, headers={"content-length": "5"}), False, []),
+        (call("agent", method="GET", body=None, headers={"transfer-encoding": "chunked"}), False, []),
+        (call("agent", method="GET", body=None, unclear_headers=frozenset({"upgrade"})), False, []),
+        (call("agent", method="GET", body=None, shown_headers=frozenset({"upgrade"})), False, []),
+        (call("agent", method="DELETE", headers=SESSION, body=None), True, []),
+        (call("agent", method="DELETE", headers=SESSION), False, []),
+        (call("agent", method="DELETE", headers=SESSION, body=Body(b"{", complete=False)), False, []),
+        (call("agent", method="DELETE", headers=SESSION, body=None, shows_bodies=False), False, []),
+        (call("agent", method="PUT"), True, []),
+        (call("agent", method="PUT", headers={"content-encoding": "deflate"}), False, []),
+        (call("agent", shown_headers=frozenset()), False, []),  # it may be encoded
+        (call("agent", shown_headers=MESSAGE_HEADERS), True, []),
+        (call("agent", mcp=("tools/call", "read")), True, []),
+        (call("agent", mcp=("tools/call", "list")), False, []),
+        (call("agent", mcp=("tools/list", None)), False, []),
+        (call("agent", mcp=(None, None)), False, []),  # the filter did not take it for a message
+        (call("agent", LOOKALIKE, mcp=("tools/call", "read")), False, []),
+        (call("agent", body=None, mcp=("tools/call", "read")), False, []),
+        (call("agent", BATCH, mcp=("tools/call", "read")), False, []),
     ],
 )  # fmt: skip
 def test_tools(check: ProxyCheck, allowed: bool, asked: list[str]) -> None:
     services = Services()
     assert live_authorizer(services).decide(check).allowed is allowed
     assert services.asked == asked
+
+
+OTHER_SPELLINGS = [
+    *("/reviews/../admin", "/reviews/%2e%2e/admin", "/reviews//1", "/admin/..//reviews/1", "/reviews\\1", "//", "/."),
+    *("/admin\\..\\reviews\\1", "/reviews/..;x/1", "/reviews/%2e%2e;x/1", "/reviews/.;/1", "/reviews/%61"),
+    *("*", "reviews/1", "http://reviews/reviews/1", "/reviews/1#x", "#", "?", "/reviews/é", "/reviews/\x00"),
+    *("/admin%3F/../reviews/1", "/reviews/%%36%31", '/reviews/"', "/reviews/<", "/reviews/|", "/reviews/1#?x"),
+    *("/reviews/ ", "/reviews/%7e", "/reviews/1?x#y"),
+]
+
+
+@pytest.mark.parametrize("path", OTHER_SPELLINGS)
+def test_a_path_that_normalisation_would_change_is_a_bad_request(path: str) -> None:
+    answer = live_authorizer().decide(replace(REVIEWS, path=path))
+    assert (answer.allowed, answer.status, answer.record["why"]) == (False, 400, "path")
+    assert not live_authorizer().may_call(replace(call("agent"), path=path), "read")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("/reviews/1?x=/../admin", "/reviews/1?a//b", "/reviews/...", "/reviews/.well-known", "/reviews/a%20b"),
+        *("/reviews/%C3%A9", "/reviews/%c3%a9", "/reviews/@me", "/reviews/%40me", "/reviews/a;b", "/reviews/%00"),
+        *("/reviews/%3Fx", "/reviews/%252e%252e/admin", "/reviews/[1]", "/reviews/"),
+    ],
+)
+def test_a_path_that_normalisation_leaves_is_decided(path: str) -> None:
+    assert live_authorizer().decide(replace(REVIEWS, path=path)).allowed
+
+
+@pytest.mark.parametrize(
+    ("path", "allowed"),
+    [("/reviews/../admin", False), ("/admin/../reviews/1", True), ("/reviews//1", True), ("/%72eviews/1", True)],
+)
+def test_a_path_is_normalised_where_the_proxy_does_the_same(path: str, allowed: bool) -> None:
+    options = CheckOptions(proxy=ProxyOptions(normalizes_paths=True))
+    assert live_authorizer(options=options).decide(replace(REVIEWS, path=path)).allowed is allowed
 
 
 @pytest.mark.parametrize(

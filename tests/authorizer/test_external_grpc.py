@@ -191,3 +191,11 @@ def test_what_does_not_speak_grpc_denies() -> None:
         assert not asking(NAME).allowed
         thread.join()
         asking.externals.close()
+
+
+def test_it_is_not_asked_without_the_headers_that_it_is_to_see(ask: Asking) -> None:
+    some = service(ExternalProtocol.GRPC, allowed_headers=frozenset({"x-team", ":path"}))
+    assert ask(some, shown_headers=frozenset({"x-team"})).allowed
+    assert not ask(some, shown_headers=frozenset({"x-other"})).allowed
+    assert ask(NAME).allowed
+    assert not ask(NAME, shown_headers=frozenset({"x-team"})).allowed

@@ -131,8 +131,13 @@ def test_a_redirect_is_for_the_client_and_never_followed(server: Scripted, ask: 
 
 
 def test_the_request_has_the_headers_that_are_always_sent_and_the_allowed_ones(server: Scripted, ask: Asking) -> None:
-    name = service(ExternalProtocol.HTTP, path="/check", allowed_headers=frozenset({"x-team", "connection", "host"}))
+    name = service(
+        ExternalProtocol.HTTP,
+        path="/check",
+        allowed_headers=frozenset({"x-team", "connection", "host", "x-eastgate-source"}),
+    )
     sent = {
+        "X-Eastgate-Source": "spiffe://cluster.local/ns/prod/sa/forged",
         "Authorization": "Bearer x",
         "X-Team": ["red", "blue"],
         "Cookie": "secret",
@@ -148,9 +153,17 @@ def test_the_request_has_the_headers_that_are_always_sent_and_the_allowed_ones(s
         b"authorization: bearer x",
         b"content-length: 0",
         b"host: shop.example",
+        b"x-eastgate-source: spiffe://cluster.local/ns/prod/sa/agent",
         b"x-team: blue",
         b"x-team: red",
     ]
+
+
+def test_a_caller_without_an_identity_has_none_whatever_it_sends(server: Scripted, ask: Asking) -> None:
+    name = service(ExternalProtocol.HTTP, allowed_headers=frozenset({"x-eastgate-source"}))
+    for source in ("anonymous", "unknown"):
+        ask(name, source=source, headers={"X-Eastgate-Source": "spiffe://cluster.local/ns/prod/sa/forged"})
+    assert [b"x-eastgate" in asked.lower() for asked in server.asked] == [False, False]
 
 
 def test_the_body_is_sent_where_the_policy_says_so_and_only_whole(server: Scripted, ask: Asking) -> None:
@@ -264,3 +277,11 @@ def test_where_too_many_questions_are_open_the_next_is_denied(server: Scripted) 
 def test_what_cannot_be_written_is_not_asked(server: Scripted, ask: Asking, check: dict[str, object]) -> None:
     assert not ask(NAME, **check).allowed
     assert server.asked == []
+
+
+def test_it_is_not_asked_without_the_headers_that_it_is_to_see(server: Scripted, ask: Asking) -> None:
+    name = service(ExternalProtocol.HTTP, allowed_headers=frozenset({"x-team", "host"}))
+    for shown in ({"x-team"}, {"authorization"}, set[str]()):
+        assert not ask(name, shown_headers=frozenset(shown)).allowed
+    assert not server.asked
+    assert ask(name, shown_headers=frozenset({"authorization", "x-team"})).allowed

@@ -145,7 +145,11 @@ def test_a_denied_client_is_told_how_to_prove_itself_and_nothing_else(store: Sto
 def test_the_response_of_a_scheme_reaches_the_application_and_what_the_client_sent_there_does_not(store: Store) -> None:
     ruling = store.get("/v1/toys", "APIKEY EXAMPLE-KEY-PAPER-KITES", host="api")
     assert isinstance(ruling, Ruling)
-    assert (ruling.allowed, ruling.headers, ruling.removed) == (True, (("x-partner", "paper-kites"),), ())
+    assert (ruling.allowed, ruling.headers, ruling.removed) == (
+        True,
+        (("x-partner", "paper-kites"),),
+        ("authorization",),
+    )
 
 
 def test_denials_as_the_scheme_wants_them(store: Store) -> None:

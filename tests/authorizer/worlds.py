@@ -12,17 +12,19 @@ from eastgate.authorizer.deciding import CheckOptions, LiveAuthorizer
 from eastgate.ir import Answer, Reply
 from eastgate.settings import Settings
 
-__all__ = ["MANIFESTS", "POD_ADDRESS", "Services", "live_authorizer"]
+__all__ = ["MANIFESTS", "POD", "POD_ADDRESS", "Services", "live_authorizer"]
 
 POD_ADDRESS = "127.0.0.5"
 
-MANIFESTS = f"""
+POD = f"""
 apiVersion: v1
 kind: Pod
 metadata: {{name: reviews, namespace: shop, labels: {{app: reviews}}}}
 spec: {{serviceAccountName: reviews, containers: [{{name: app, ports: [{{containerPort: 9080}}]}}]}}
 status: {{podIP: {POD_ADDRESS}}}
 ---
+"""
+MANIFESTS = f"""{POD}
 apiVersion: gateway.networking.x-k8s.io/v1alpha2
 kind: AuthorizationPolicy
 metadata: {{name: reviews-from-web, namespace: shop}}

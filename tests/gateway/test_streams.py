@@ -95,11 +95,11 @@ def test_a_gateway_without_tls_routes_leads_nowhere() -> None:
 
 def test_a_question_about_whichever_hosts_there_are_is_about_those_whose_http_is_seen() -> None:
     world = World.of([MIXED, *ROUTES])
-    ways = list(through_gateway(MIXED, request("POST /"), world, any_host=True))
+    ways = list(through_gateway(MIXED, request("POST /"), world, is_message=True))
     assert [way.hides_http for way in ways] == [False]
     only = gateway(passthrough("p"))
     world = World.of([only, tls("t", "a.x")])
-    assert [way.hides_http for way in through_gateway(only, request("POST /"), world, any_host=True)] == [True]
+    assert [way.hides_http for way in through_gateway(only, request("POST /"), world, is_message=True)] == [True]
 
 
 def test_routes_of_one_name_are_told_apart() -> None:

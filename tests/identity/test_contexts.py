@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import ssl
-import time
 from dataclasses import replace
 from datetime import timedelta
 
@@ -15,7 +14,6 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from eastgate.identity import (
     EmbeddedCa,
-    Lifetimes,
     NoMemoryFileError,
     PeerError,
     Svid,
@@ -27,6 +25,7 @@ from eastgate.identity import (
 )
 from eastgate.identity.certificates import Period, key_pem, new_key, new_leaf
 from eastgate.identity.peers import identity_of
+from eastgate.identity.svid import utc_now
 from tests.identity.handshakes import Side, connect
 
 WEB, DB = "spiffe://cluster.local/ns/shop/sa/web", "spiffe://cluster.local/ns/shop/sa/db"
@@ -75,11 +74,11 @@ def test_a_client_without_a_certificate_is_refused() -> None:
 
 
 def test_a_certificate_that_expires_before_it_is_shown_is_refused() -> None:
-    brief = EmbeddedCa("brief.example", lifetimes=Lifetimes(svid=timedelta(seconds=1)))
+    brief = EmbeddedCa("brief.example", clock=lambda: utc_now() - timedelta(hours=2))
     server, client = brief.issue("spiffe://brief.example/a/server"), brief.issue("spiffe://brief.example/a/client")
-    serving = (server_context(server, brief.bundles), brief.bundles, None)
-    calling = (client_context(client, brief.bundles), brief.bundles, None)
-    time.sleep(2)
+    later = utc_now() + timedelta(hours=1)  # contexts made while both were valid
+    serving = (server_context(replace(server, not_after=later), brief.bundles), brief.bundles, None)
+    calling = (client_context(replace(client, not_after=later), brief.bundles), brief.bundles, None)
     outcome = connect(serving, calling)
     assert isinstance(outcome.client_saw, ssl.SSLCertVerificationError)
     assert "expired" in str(outcome.client_saw)

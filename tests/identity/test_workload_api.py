@@ -22,6 +22,7 @@ from eastgate.identity import (
     SvidsRenewed,
     WorkloadApi,
 )
+from eastgate.identity.svid import utc_now
 from tests.identity.fake_agent import END, REFUSE, FakeAgent, answer
 from tests.patience import PATIENCE
 
@@ -183,13 +184,11 @@ def test_an_agent_of_another_trust_domain_is_refused(agent: FakeAgent, socket: P
 
 
 def test_an_svid_that_the_agent_let_expire_is_not_handed_out(agent: FakeAgent, socket: Path) -> None:
-    brief = EmbeddedCa("cluster.local", lifetimes=Lifetimes(svid=timedelta(seconds=2)))
+    past = EmbeddedCa("cluster.local", clock=lambda: utc_now() - timedelta(hours=2))
 
     async def run() -> None:
-        agent.push(answer([brief.issue(WEB)], brief.bundles))
+        agent.push(answer([past.issue(WEB)], past.bundles))
         async with WorkloadApi(str(socket), "cluster.local") as api:
-            await api.svid(WEB)
-            await asyncio.sleep(2.1)
             with pytest.raises(SvidExpiredError, match="has not renewed"):
                 await api.svid(WEB)
 

@@ -32,6 +32,29 @@ def test_a_request_is_allowed_where_it_was_passed_on_whatever_became_of_its_answ
     assert seen.allowed == allowed
 
 
+_WEB, _CART = "spiffe://cluster.local/ns/shop/sa/web", "spiffe://cluster.local/ns/shop/sa/cart"
+
+
+@pytest.mark.parametrize(
+    ("peer", "identity", "expected"),
+    [
+        ("none", None, "none"),
+        ("-", None, "none"),
+        ("none", _WEB, _WEB),
+        ("-", _WEB, _WEB),
+        (_CART, None, _CART),
+        (_CART, _WEB, _CART),  # a certificate comes first
+        (None, None, None),
+    ],
+)
+def test_a_caller_is_known_by_its_connection_and_else_by_its_token(
+    peer: str | None, identity: str | None, expected: str | None
+) -> None:
+    seen = read_record({**_LINE, "peer": peer, "identity": identity, "decision": _ALLOWED})
+    assert seen is not None
+    assert seen.peer == expected
+
+
 _RULE = "AccessPolicy.agentic/prod/asks#0"
 
 

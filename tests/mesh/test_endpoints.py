@@ -8,15 +8,19 @@ import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import cast
 
 import pytest
 
+from eastgate.authorizer.checks import Body, ProxyCheck
 from eastgate.authorizer.external import ExternalAuthorizers
+from eastgate.envoy.config.gateway_filters import LARGEST_MESSAGE
 from eastgate.envoy.config.gateway_routes import AuthorizerAddress
 from eastgate.identity import EmbeddedCa, client_context, server_context
-from eastgate.mesh.authorizing import MeshAuthorizer
+from eastgate.mesh.authorizing import MeshAuthorizer, _with_notes
 from eastgate.mesh.endpoints import TlsEndpoint
 from eastgate.mesh.gateways import gateway_identity
+from tests.loops import LOOPS, run_on
 from tests.mesh.toystore import ToyStore, toy_store
 from tests.programs.processes import free_port
 
@@ -34,11 +38,17 @@ def _endpoint(ca: EmbeddedCa, port: int, admits: Callable[[str], bool]) -> TlsEn
 
 class _Echo(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
         self._transport.write(data)
+
+
+@pytest.mark.parametrize(("size", "complete"), [(LARGEST_MESSAGE, True), (LARGEST_MESSAGE + 1, False)])
+def test_a_body_as_large_as_a_gateway_shows_any_may_have_more(size: int, complete: bool) -> None:
+    check = _with_notes(ProxyCheck(body=Body(b"x" * size, complete=True)), {})
+    assert check.body is not None
+    assert check.body.complete is complete
 
 
 class TestAdmission:
@@ -56,7 +66,8 @@ class TestAdmission:
         return answer
 
     @pytest.mark.real
-    def test_only_peers_that_prove_an_admitted_identity_are_heard(self) -> None:
+    @pytest.mark.parametrize("loop", LOOPS)
+    def test_only_peers_that_prove_an_admitted_identity_are_heard(self, loop: str) -> None:
         async def test() -> None:
             ca, other = EmbeddedCa("cluster.local"), EmbeddedCa("cluster.local")
             port = free_port()
@@ -71,10 +82,11 @@ class TestAdmission:
             finally:
                 server.close()
 
-        asyncio.run(test())
+        run_on(loop, test())
 
     @pytest.mark.real
-    def test_without_tls_nobody_is_heard(self) -> None:
+    @pytest.mark.parametrize("loop", LOOPS)
+    def test_without_tls_nobody_is_heard(self, loop: str) -> None:
         async def test() -> None:
             port = free_port()
             server = await _endpoint(EmbeddedCa("cluster.local"), port, lambda _: True).listen(_Echo)
@@ -86,7 +98,7 @@ class TestAdmission:
             finally:
                 server.close()
 
-        asyncio.run(test())
+        run_on(loop, test())
 
 
 @asynccontextmanager

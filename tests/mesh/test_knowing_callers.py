@@ -20,10 +20,13 @@ from eastgate.api.authority import Authority
 from eastgate.api.reading import sort_documents
 from eastgate.envoy.config.tokens import TokenIdentity
 from eastgate.manifests.reader import read_text
+from eastgate.mesh.events import Decided, MeshEvent
 from eastgate.mesh.local.connection import HttpRequest, Target
 from eastgate.mesh.mesh import LocalMesh, MeshOptions
+from eastgate.mesh.why import explain_observation
 from eastgate.settings import Settings
 from tests.mesh.local.calling import call
+from tests.patience import PATIENCE
 
 MANIFESTS = """
 apiVersion: v1
@@ -135,6 +138,29 @@ def test_a_token_counts_where_there_is_neither_certificate_nor_address() -> None
             assert await caller.get(identity=OTHER, headers=bearer(WEB)) == 403, "the certificate comes before a token"
             assert await caller.get(source=caller.web, headers=bearer(OTHER)) == 200, "the address does"
             assert await caller.get() == 403, "no token is no identity"
+
+    asyncio.run(run())
+
+
+def test_the_log_has_the_identity_of_a_token_and_why_explains_by_it() -> None:
+    async def run() -> None:
+        async with running(tokens=ISSUER) as caller:
+            expected = [(bearer(WEB), 200, WEB), (bearer(OTHER), 403, OTHER), ((), 403, "none")]
+            expected += [(bearer("spiffe://evil.example/ns/shop/sa/web"), 403, "none")]
+            for headers, status, peer in expected:
+                decided: asyncio.Queue[Decided] = asyncio.Queue()
+
+                def note(event: MeshEvent, decided: asyncio.Queue[Decided] = decided) -> None:
+                    if isinstance(event, Decided) and event.observation.level == "request":
+                        decided.put_nowait(event)
+
+                stop = caller.mesh.listen(note)
+                assert await caller.get(headers=headers) == status
+                observation = (await asyncio.wait_for(decided.get(), PATIENCE)).observation
+                stop()
+                assert (observation.peer, observation.status) == (peer, status)
+                explained = explain_observation(observation, caller.mesh.enforcement.authority)
+                assert explained.comparison.holds is True
 
     asyncio.run(run())
 

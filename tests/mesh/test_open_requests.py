@@ -119,6 +119,16 @@ def test_when_the_clock_was_set_everything_is_decided_again(monkeypatch: pytest.
     assert len(mesh.events) == 1
 
 
+@pytest.mark.parametrize("peer", ["none", "-"])
+def test_a_caller_known_by_a_token_is_decided_again_by_its_identity(peer: str) -> None:
+    mesh = _Mesh()
+    mesh.revoke()
+    mesh.log(peer=peer, identity=sa("alice"))
+    assert not mesh.events
+    mesh.log(peer=peer, identity=sa("bob"))
+    assert len(mesh.events) == 1
+
+
 def test_what_cannot_be_asked_is_denied() -> None:
     mesh = _Mesh()
     mesh.revoke()

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
+from collections.abc import AsyncGenerator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from prometheus_client import CollectorRegistry
 
 from eastgate.api.reading import Manifests, read_manifests
+from eastgate.manifests.watching.changes import watch_changes
+from eastgate.mesh import reloading
 from eastgate.mesh.events import Changes
-from eastgate.mesh.reloading import difference
+from eastgate.mesh.metrics import MeshMetrics
+from eastgate.mesh.reloading import ManifestFiles, Reloading, difference
+from eastgate.settings import Settings
 from tests.mesh.running import SHOP
+from tests.patience import PATIENCE
 
 
 @pytest.fixture
@@ -65,3 +75,42 @@ def test_comments_and_order_of_keys_in_the_world_are_nothing(manifests: Path) ->
     )
     assert found is not None
     assert not found.put
+
+
+def test_a_watch_that_fails_is_reported_and_what_was_saved_meanwhile_is_read(
+    manifests: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notes: list[str] = []
+    reloads: list[float] = []
+    metrics = MeshMetrics(CollectorRegistry())
+    mesh: Any = SimpleNamespace(emit=lambda event: notes.append(event.message), metrics=metrics, settings=Settings())
+    watches = 0
+
+    async def watch(*words: Any, **options: Any) -> AsyncGenerator[frozenset[str], None]:
+        nonlocal watches
+        watches += 1
+        if watches == 1:
+            raise TypeError("unhashable")
+        async for changed in watch_changes(*words, **options):
+            yield changed
+
+    async def reload(_self: Reloading, began: float) -> None:
+        reloads.append(began)
+
+    monkeypatch.setattr(reloading, "watch_changes", watch)
+    monkeypatch.setattr(Reloading, "reload", reload)
+
+    async def run() -> None:
+        following = asyncio.create_task(Reloading(mesh, ManifestFiles([manifests])).run())
+        async with asyncio.timeout(PATIENCE):
+            while watches < 2 or len(reloads) < 2:
+                await asyncio.sleep(0.01)
+            before = len(reloads)
+            while len(reloads) == before:
+                (manifests / "late.yaml").write_text("kind: List\n" + "#" * len(reloads))
+                await asyncio.sleep(0.05)
+        following.cancel()
+
+    asyncio.run(run())
+    assert notes == ["watching the files failed, and begins again: unhashable"]
+    assert b'eastgate_task_failures_total{task="watching the files"} 1.0' in metrics.text()

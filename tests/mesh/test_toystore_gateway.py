@@ -124,7 +124,6 @@ def test_the_application_gets_the_headers_of_a_scheme_and_not_those_that_a_clien
         assert arrived.pop("x-eastgate-decision") != "forged"
         assert arrived == {
             "host": "api.toystore.com",
-            "authorization": f"APIKEY {KITES}",
             "x-forwarded-proto": "https",
             "x-partner": "paper-kites",
         }
@@ -169,8 +168,11 @@ def test_keys_rotate_and_are_withdrawn_under_a_warm_cache(tmp_path: Path, issuer
 
 def test_a_token_in_the_cache_expires(tmp_path: Path, issuer: OidcIssuer) -> None:
     async def do(store: ToyStore) -> None:
-        token = issuer.token(**STAFF, lifetime=4)
-        statuses = [await store.staff(token)]
+        for lifetime in (4, 16, 64):  # a busy machine takes longer to show it the first time
+            token = issuer.token(**STAFF, lifetime=lifetime)
+            statuses = [await store.staff(token)]
+            if statuses == [200]:
+                break
         assert statuses == [200]
         while statuses[-1] == 200:
             await asyncio.sleep(0.1)

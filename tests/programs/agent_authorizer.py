@@ -5,8 +5,9 @@ The file FOLDER/behaviour says what it does:
     contradict   says both yes and no
     steer        allows, and tries to send the request elsewhere
     small        allows calls whose arguments are below 100, by the body that it is shown
+    pass         allows, and passes on the header `authorization`
 
-Every question is a line of JSON in FOLDER/asked: the protocol, the caller, the path, the tool.
+Every question is a line of JSON in FOLDER/asked: the protocol, the caller, the path, the tool, the `authorization`.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import json
 import sys
 import threading
 import time
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -39,7 +41,7 @@ class Authorizer:
     def behaviour(self) -> str:
         return (self._folder / "behaviour").read_text(encoding="utf-8").strip()
 
-    def note(self, protocol: str, principal: str, path: str, body: bytes) -> bool:
+    def note(self, protocol: str, principal: str, headers: Mapping[str, str], path: str, body: bytes) -> bool:
         """Note a question, and return whether the arguments that it shows are small."""
         try:
             message = json.loads(body)
@@ -47,6 +49,7 @@ class Authorizer:
         except (ValueError, KeyError, TypeError):
             tool, arguments = None, {}
         line = {"protocol": protocol, "principal": principal, "path": path, "tool": tool}
+        line["authorization"] = headers.get("authorization", "")
         with self._lock, (self._folder / "asked").open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
         return all(value < 100 for value in arguments.values() if isinstance(value, int))
@@ -57,7 +60,8 @@ class Authorizer:
         """Answer a Check of Envoy's protocol."""
         asked = CheckRequest.FromString(message).attributes
         http = asked.request.http
-        small = self.note("gRPC", asked.source.principal, http.path, http.raw_body or http.body.encode())
+        body = http.raw_body or http.body.encode()
+        small = self.note("gRPC", asked.source.principal, http.headers, http.path, body)
         behaviour = self.behaviour
         match behaviour:
             case "slow":
@@ -66,13 +70,15 @@ class Authorizer:
                 context.abort(grpc.StatusCode.UNAVAILABLE, "gone")
             case "garbage":
                 return b"\xff\xff\xff"
-        written: bytes = self._response(behaviour, small).SerializeToString()
+        written: bytes = self._response(behaviour, small, http.headers["authorization"]).SerializeToString()
         return written
 
-    def _response(self, behaviour: str, small: bool) -> CheckResponse:
+    def _response(self, behaviour: str, small: bool, token: str) -> CheckResponse:
         response = CheckResponse(ok_response={})
         denies = behaviour in ("deny", "deny-in-detail", "contradict") or (behaviour == "small" and not small)
         headers = _STEERING if behaviour == "steer" else {"x-huge": "x" * 200_000} if behaviour == "huge" else {}
+        if behaviour == "pass":
+            headers = {"authorization": token}
         for name, value in headers.items():
             option = response.ok_response.headers.add()
             option.header.key, option.header.value = name, value
@@ -84,9 +90,9 @@ class Authorizer:
 
     # HTTP
 
-    def answer(self, path: str, body: bytes) -> tuple[int, dict[str, str], bytes]:
+    def answer(self, path: str, sent: Mapping[str, str], body: bytes) -> tuple[int, dict[str, str], bytes]:
         """Return status, headers and body for an HTTP check."""
-        small = self.note("HTTP", "", path, body)
+        small = self.note("HTTP", sent.get("x-eastgate-source", ""), sent, path, body)
         match self.behaviour:
             case "slow":
                 time.sleep(_SLOW)
@@ -104,6 +110,8 @@ class Authorizer:
                 return 403, {"content-type": "text/plain"}, SECRET.encode()
             case "small" if not small:
                 return 403, {}, b""
+            case "pass":
+                return 200, {"authorization": sent.get("authorization", "")}, b""
         return 200, {}, b""
 
 
@@ -116,7 +124,7 @@ class Handler(BaseHTTPRequestHandler):
     def _answer(self) -> None:
         body = self.rfile.read(int(self.headers.get("content-length") or 0))
         try:
-            status, headers, content = self.authorizer.answer(self.path, body)
+            status, headers, content = self.authorizer.answer(self.path, dict(self.headers), body)
         except ConnectionError:
             self.close_connection = True
             return

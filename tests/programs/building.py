@@ -1,9 +1,13 @@
-"""Find a program, or build it from the modules that `go/<folder>` pins."""
+"""Find a program, or build it from the modules that `go/<folder>` pins.
+
+Where the folder has a `changes.json`, the program is built from copies of these modules in which some text is replaced.
+"""
 
 from __future__ import annotations
 
 import fcntl
 import hashlib
+import json
 import os
 import shutil
 import subprocess
@@ -16,6 +20,7 @@ import pytest
 
 _LISTS = Path(__file__).with_name("go")
 _SECONDS = 2400
+NO_NGINX = "there is no nginx on this machine"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +51,7 @@ PROGRAMS: Mapping[str, Program] = {
     "istio": Program("istio", "."),
     "kuadrant": Program("kuadrant", "."),
     "etcd": Program("etcd", "go.etcd.io/etcd/server/v3", any_version=True),
+    "h2spec": Program("h2spec", "github.com/summerwind/h2spec/cmd/h2spec"),
     "helm": Program("helm", "helm.sh/helm/v4/cmd/helm", any_version=True),
     "kube-apiserver": _kubernetes("kube-apiserver"),
     "kube-controller-manager": _kubernetes("kube-controller-manager"),
@@ -116,15 +122,32 @@ def _build(name: str, program: Program, folder: Path) -> None:
     source = folder / "source"
     shutil.rmtree(source, ignore_errors=True)
     shutil.copytree(_LISTS / program.folder, source)
-    flags = ("-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags", program.linker_flags)
-    command = ["nice", "-n", "19", "go", "build", *flags, "-o", f"built/{name}", program.package]
-    environment = {**os.environ, "GOTOOLCHAIN": "local", "GOFLAGS": "", "CGO_ENABLED": str(int(program.with_c))}
+    changes = source / "changes.json"
+    modules = "vendor" if changes.exists() else "readonly"
+    flags = (f"-mod={modules}", "-trimpath", "-buildvcs=false", "-ldflags", program.linker_flags)
     try:
-        subprocess.run(
-            command, cwd=source, env=environment, capture_output=True, text=True, check=True, timeout=_SECONDS
-        )
+        if changes.exists():
+            _run_go(program, source, "mod", "vendor")
+            _change(source / "vendor", json.loads(changes.read_text("utf-8")))
+        _run_go(program, source, "build", *flags, "-o", f"built/{name}", program.package)
     except subprocess.CalledProcessError as error:
         pytest.fail(f"{name} cannot be built here: {error.stderr[-400:]}")
     except subprocess.TimeoutExpired:
         pytest.fail(f"{name} cannot be built here in {_SECONDS} seconds")
     (source / "built" / name).rename(folder / name)
+
+
+def _run_go(program: Program, source: Path, *arguments: str) -> None:
+    command = ["nice", "-n", "19", "go", *arguments]
+    environment = {**os.environ, "GOTOOLCHAIN": "local", "GOFLAGS": "", "CGO_ENABLED": str(int(program.with_c))}
+    subprocess.run(command, cwd=source, env=environment, capture_output=True, text=True, check=True, timeout=_SECONDS)
+
+
+def _change(modules: Path, changes: list[dict[str, str]]) -> None:
+    """Replace text in copies of modules. Fails the test unless each text is there exactly once."""
+    for change in changes:
+        file = modules / change["file"]
+        content = file.read_text("utf-8")
+        if content.count(change["from"]) != 1:
+            pytest.fail(f"{change['file']} does not contain exactly one {change['from']}")
+        file.write_text(content.replace(change["from"], change["to"]), "utf-8")

@@ -1,6 +1,6 @@
 """An agent: holds sessions with MCP servers by the official SDK, 1.x or 2.x, as it is told by lines of JSON.
 
-    {"id": 1, "do": "open", "url": ..., "host": ..., "mode": ...}   the result is the name of a session; `mode`: for 2.x
+    {"id": 1, "do": "open", "url": ..., "headers": ..., "mode": ...}   the result names a session; `mode`: for 2.x
     {"id": 2, "do": "tools", "session": ...}                        the names of the tools
     {"id": 3, "do": "call", "session": ..., "tool": ..., "arguments": {...}}
     {"id": 4, "do": "close", "session": ...}
@@ -43,9 +43,9 @@ _CALLBACKS = {"sampling_callback": _sample, "elicitation_callback": _elicit}
 
 
 @asynccontextmanager
-async def _connected(url: str, host: str, mode: str) -> AsyncIterator[Any]:
+async def _connected(url: str, headers: dict[str, str], mode: str) -> AsyncIterator[Any]:
     timeout = _http.Timeout(60, read=300)
-    async with _http.AsyncClient(headers={"host": host}, timeout=timeout) as client:
+    async with _http.AsyncClient(headers=headers, timeout=timeout) as client:
         transport = _transport.streamable_http_client(url, http_client=client)
         if MODERN:
             async with _mcp.Client(transport, mode=mode, cache=None, **_CALLBACKS) as session:
@@ -59,14 +59,14 @@ async def _connected(url: str, host: str, mode: str) -> AsyncIterator[Any]:
 class Session:
     """A session, which is opened and closed by one task. `ended` says why it ended, once it has."""
 
-    def __init__(self, url: str, host: str, mode: str) -> None:
+    def __init__(self, url: str, headers: dict[str, str], mode: str) -> None:
         self.client: Any = None
         self.opened = asyncio.Event()
         self._closing = asyncio.Event()
-        self._task = asyncio.create_task(self._run(url, host, mode))
+        self._task = asyncio.create_task(self._run(url, headers, mode))
 
-    async def _run(self, url: str, host: str, mode: str) -> None:
-        async with _connected(url, host, mode) as self.client:
+    async def _run(self, url: str, headers: dict[str, str], mode: str) -> None:
+        async with _connected(url, headers, mode) as self.client:
             self.opened.set()
             await self._closing.wait()
 
@@ -111,8 +111,8 @@ class Agent:
         except BaseException as error:
             _write({"id": number, "error": _described(error)})
 
-    async def do_open(self, _number: int, url: str, host: str, mode: str) -> str:
-        session = Session(url, host, mode)
+    async def do_open(self, _number: int, url: str, headers: dict[str, str], mode: str) -> str:
+        session = Session(url, headers, mode)
         await session.until(session.opened.wait())
         name = next(self._names)
         self._sessions[name] = session

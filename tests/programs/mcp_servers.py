@@ -6,8 +6,8 @@
     batches     no server of the SDK: lists `add` and `wipe` for every message, also of a batch, with status 201
     ...-json    the same, with answers in JSON;   ...-stateless   the same, without sessions
 
-Every HTTP request that arrives is a line of JSON in LOG: the server, the HTTP method, and the method and the tool of
-the message. It runs where only the SDK is installed, so it imports nothing of ours.
+Every HTTP request that arrives is a line of JSON in LOG: the server, the HTTP method, the method and the tool of the
+message, and the header `authorization`. It runs where only the SDK is installed, so it imports nothing of ours.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def _logged(application: Any, kind: str, log: Path) -> Any:
     async def call(scope: Any, receive: Any, send: Any) -> None:
         body = b""
         if scope["type"] == "http" and scope["method"] != "POST":
-            _write(log, kind, scope["method"], body)
+            _write(log, kind, scope, body)
 
         async def received() -> Any:
             nonlocal body
@@ -143,7 +143,7 @@ def _logged(application: Any, kind: str, log: Path) -> Any:
             if message["type"] == "http.request" and scope["method"] == "POST":
                 body += message.get("body", b"")
                 if not message.get("more_body"):
-                    _write(log, kind, scope["method"], body)
+                    _write(log, kind, scope, body)
             return message
 
         await application(scope, received if scope["type"] == "http" else receive, send)
@@ -151,14 +151,15 @@ def _logged(application: Any, kind: str, log: Path) -> Any:
     return call
 
 
-def _write(log: Path, kind: str, method: str, body: bytes) -> None:
+def _write(log: Path, kind: str, scope: Any, body: bytes) -> None:
     try:
         read = json.loads(body)
     except ValueError:
         read = None
     message = read if isinstance(read, dict) else {}
     name = (message.get("params") or {}).get("name")
-    line = {"server": kind, "http": method, "method": message.get("method"), "tool": name}
+    line = {"server": kind, "http": scope["method"], "method": message.get("method"), "tool": name}
+    line["authorization"] = dict(scope["headers"]).get(b"authorization", b"").decode()
     with log.open("a", encoding="utf-8") as file:
         file.write(json.dumps(line) + "\n")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from datetime import UTC, datetime
 from http import HTTPStatus
 
@@ -14,9 +14,9 @@ from eastgate.authorizer.log import LazyRecord
 from eastgate.authorizer.messages import MessageReading
 from eastgate.envoy.plan.decisions import verdict_of
 from eastgate.ir import Answer as AuthorizerAnswer
-from eastgate.ir import Pending, RawRequest, Refusal, Reply, Ruling
+from eastgate.ir import Pending, RawRequest, Refusal, Reply, Ruling, TakenOff, TokenDeriving
 from eastgate.ir.attributes import UNKNOWN, Unknown
-from eastgate.ir.fields import header_values
+from eastgate.ir.fields import cookies_without, header_values
 from eastgate.regexes import regex
 
 __all__ = ["Answers", "refuse"]
@@ -43,7 +43,7 @@ class Answers:
         check = self._check
         body, size = _body(check)
         return RawRequest(
-            self.headers if check.all_headers else None,  # what is missing may be there
+            self.headers if check.shown_headers is None else None,  # what is missing may be there
             check.http_protocol,
             certificate=check.certificate,
             scheme=check.scheme,
@@ -66,15 +66,22 @@ class Answers:
         decision = next((decision for decision in decisions if not decision.allowed), decisions[-1])
         rulings = [ruling for each in decisions for ruling in _consents(each)]
         forged = () if self._keeps_own else self._check.forged_headers
-        removed = dict.fromkeys((*forged, *(name for each in rulings for name in each.removed)))
+        taken_off = [each for allowed in decisions if allowed.allowed for each in _taken_off(allowed)]
+        changes: list[TakenOff | Ruling] = [*taken_off, *rulings]
+        removed = dict.fromkeys((*forged, *(name for each in changes for name in each.removed)))
         if decision.allowed:
-            headers = {name.lower(): (name, value) for each in rulings for name, value in each.headers}
+            headers = {name.lower(): (name, value) for each in changes for name, value in each.headers}
+            cookies = self._cookies_without({name for each in changes for name in each.cookies})
+            if cookies is not None and "cookie" not in {*headers, *map(str.lower, removed)}:
+                headers |= {"cookie": ("cookie", cookies)} if cookies else {}
+                removed |= {"cookie": None} if not cookies else {}
             headers[DECISION_HEADER] = (DECISION_HEADER, self.id)
             if not all(map(_is_header, headers.values())):
                 return self.refuse(500, "error", "an authorizer gave a header that cannot be sent")
             gone = tuple(name for name in removed if name.lower() not in headers)
             record = LazyRecord(lambda: {**self._record(decision, reading), **_ALLOWED})
-            return ProxyAnswer(True, 200, self.id, tuple(headers.values()), gone, record=record)
+            parameters = tuple(dict.fromkeys(name for each in changes for name in each.parameters))
+            return ProxyAnswer(True, 200, self.id, tuple(headers.values()), gone, parameters, record=record)
         status = _status(decision.status)
         if reading.problem is not None and status == Refusal.FORBIDDEN:
             status = Refusal.BAD_REQUEST.value
@@ -82,6 +89,12 @@ class Answers:
         own = tuple(header for header in ruling.headers if _is_header(header)) if ruling is not None else ()
         body = ruling.body.encode() if ruling is not None else b""
         return self._denied(status, own, body, decision, reading)
+
+    def _cookies_without(self, names: Set[str]) -> str | None:
+        """Return the cookies of the client but for these; None where it has sent none of these."""
+        cookies = "; ".join(self.headers.get("cookie", ()))
+        others = cookies_without(cookies, names)
+        return None if others == cookies_without(cookies, ()) else others
 
     def _denied(
         self, status: int, headers: Pairs, body: bytes, decision: Decision, reading: MessageReading
@@ -168,6 +181,13 @@ def _consents(decision: Decision) -> Iterator[Ruling]:
     for answer in decision.arrival.request.answers.values():
         if isinstance(answer, Ruling) and answer.allowed:
             yield answer
+
+
+def _taken_off(decision: Decision) -> Iterator[TakenOff]:
+    """Yield the changes that remove the tokens which layers have accepted."""
+    for derivation in dict.fromkeys(each for layer in decision.layers for each in layer.derivations):
+        if isinstance(derivation, TokenDeriving):
+            yield derivation.take_off(decision.arrival.request.values, decision.question.raw)
 
 
 def _word(answer: AuthorizerAnswer) -> str:

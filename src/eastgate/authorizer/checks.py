@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import field
 from typing import Final
 
@@ -12,20 +12,42 @@ from eastgate.ir.fields import Headers, header_values
 from eastgate.mcp.requests import OVERRIDES
 from eastgate.records import dataclass
 
-__all__ = ["DECISION_HEADER", "OWN_HEADERS", "WITHOUT_BODY", "Body", "ProxyAnswer", "ProxyCheck", "Where"]
+__all__ = [
+    "DECISION_HEADER",
+    "OWN_HEADERS",
+    "WITHOUT_BODY",
+    "Body",
+    "ProxyAnswer",
+    "ProxyCheck",
+    "ProxyOptions",
+    "Where",
+]
 
 DECISION_HEADER: Final = "x-eastgate-decision"
 WITHOUT_BODY: Final = frozenset({"GET", "HEAD", "DELETE", "OPTIONS"})
 """Methods that bring no message in a body."""
 _LEADING_ELSEWHERE: Final = frozenset({"upgrade", *OVERRIDES})
-_ANNOUNCING: Final = frozenset({"content-length", "transfer-encoding"})
-_TELLING_OF_MESSAGES: Final = _LEADING_ELSEWHERE | _ANNOUNCING
+_NO_LENGTH: Final = ("0",)
 OWN_HEADERS: Final = "x-eastgate-"
 """What the names of our own headers begin with. Clients may not send such."""
 
 Pairs = tuple[tuple[str, str], ...]
 Where = str | EntryPoint
 """Where a request goes: a destination as `--to` names it, or the points of enforcement themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyOptions:
+    """What the operator states about the proxies, whichever protocol they ask by.
+
+    `normalizes_paths`: a proxy normalises paths as Eastgate does before it hands them on. `whole_bodies`: it shows the
+    body of every request, and refuses one that is too large instead of cutting it. `shown_headers`: it shows these
+    headers, and perhaps no others; empty: the protocol decides.
+    """
+
+    normalizes_paths: bool = False
+    whole_bodies: bool = False
+    shown_headers: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +62,14 @@ class Body:
 class ProxyCheck:
     """A request that waits at a proxy. What is None is unknown.
 
-    `source` is the caller as `--from` names it. `to` and `port` say where the request goes, by the word of whoever
-    configured the proxy; `destination` is the address and port that it came in by, as the proxy sees it.
+    `source` is the caller as `--from` names it. `to` and `port` are the destination that the configuration of the proxy
+    names; `destination` is the address and port at which the request arrived, as the proxy sees it.
 
-    `all_headers`: there are no others than `headers`. The values of `joined_headers` may be several, joined by commas.
-    `mcp_method` and `mcp_name` are what the proxy read in the body, where it is trusted with that. `extensions` is what
-    the configuration of the proxy adds to each check.
+    A header that `headers` does not have is absent if `shown_headers` has its name (None: every name), else unknown.
+    The values of `unclear_headers` are unknown: several values joined by commas, headers of the connection that the
+    check came by, or headers that the proxy sets for the check. `shows_bodies`: without a `body`, the request has none.
+    `mcp` is the method and the name that the proxy read in the body; None if the configuration does not say that the
+    proxy reads bodies. `extensions` is what the configuration of the proxy adds to each check.
     """
 
     source: str = UNKNOWN_CALLER
@@ -53,8 +77,8 @@ class ProxyCheck:
     path: str | None = None
     host: str | None = None
     headers: Headers = field(default_factory=dict, repr=False)
-    all_headers: bool = True
-    joined_headers: frozenset[str] = frozenset()
+    shown_headers: frozenset[str] | None = None
+    unclear_headers: frozenset[str] = frozenset()
     http_protocol: str | None = None
     scheme: str | None = None
     sni: str | None = None
@@ -63,28 +87,39 @@ class ProxyCheck:
     destination: tuple[str, int] | None = None
     certificate: str | None = field(default=None, repr=False)
     body: Body | None = None
+    shows_bodies: bool = False
     to: str | None = None
     port: int | None = None
-    mcp_method: str | None = None
-    mcp_name: str | None = None
+    mcp: tuple[str | None, str | None] | None = None
     proxy_id: str | None = None
     extensions: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def is_without_body(self) -> bool:
-        """Tell whether it is known that no body follows: such a method, and no header that announces one."""
-        announced = any(name.lower() in _ANNOUNCING for name in self.headers)
-        return self.all_headers and self.body is None and self.method in WITHOUT_BODY and not announced
+        """Return whether the request certainly has no body: by its method, and because the proxy would show one.
+
+        Headers do not suffice: a proxy need not show `transfer-encoding`, and HTTP/2 does not have it.
+        """
+        if not self.shows_bodies or self.body is not None or self.method not in WITHOUT_BODY:
+            return False
+        headers = header_values(self.headers)
+        return "transfer-encoding" not in headers and headers.get("content-length", _NO_LENGTH) == _NO_LENGTH
 
     @property
     def may_hide_message(self) -> bool:
         """Tell whether there may be a message in spite of the method: in a body, in a tunnel, or by another method."""
-        named = {name.lower() for name in self.headers}
-        if self.body is None and named.isdisjoint(_TELLING_OF_MESSAGES):
-            return False
-        lengths = header_values(self.headers).get("content-length", ())
-        has_body = self.body is not None or "transfer-encoding" in named or any(length != "0" for length in lengths)
-        return has_body or not named.isdisjoint(_LEADING_ELSEWHERE)
+        if not self.is_without_body or not _LEADING_ELSEWHERE.isdisjoint(self.unclear_headers):
+            return True
+        return not self.knows_headers(_LEADING_ELSEWHERE) or not _LEADING_ELSEWHERE.isdisjoint(
+            name.lower() for name in self.headers
+        )
+
+    def knows_headers(self, names: Collection[str] | None) -> bool:
+        """Return whether each of these headers is shown or known to be absent. None: all headers."""
+        shown = self.shown_headers
+        if shown is None or names is None:
+            return shown is None
+        return all(name in shown or name in self.headers for name in names)
 
     @property
     def forged_headers(self) -> tuple[str, ...]:
@@ -96,10 +131,10 @@ class ProxyCheck:
 class ProxyAnswer:
     """The decision on a check, as a proxy carries it out.
 
-    Of an allowed request the application gets `upstream_headers`, each instead of what the client sent under that name,
-    and nothing that the client sent under a name of `upstream_removed`; a denied client gets `status`, `client_headers`
-    and `body`. `record` is the line of the log: its policy and reason are never for the client. `why` is there where no
-    policy denied it.
+    If the request is allowed, the proxy sets `upstream_headers`, each instead of the client's header of that name. It
+    removes the headers of `upstream_removed`, and from the query the `removed_parameters`, as they are spelled there.
+    A denied client gets `status`, `client_headers` and `body`. `record` is the line of the log: the client never sees
+    its policy and reason. `why` is set if the denial is of no policy.
     """
 
     allowed: bool
@@ -107,6 +142,7 @@ class ProxyAnswer:
     id: str
     upstream_headers: Pairs = ()
     upstream_removed: tuple[str, ...] = ()
+    removed_parameters: tuple[str, ...] = ()
     client_headers: Pairs = ()
     body: bytes = field(default=b"", repr=False)
     record: Mapping[str, object] = field(default_factory=dict, repr=False)

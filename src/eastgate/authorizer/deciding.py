@@ -12,6 +12,7 @@ import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import lru_cache
 from typing import Protocol
 
 from eastgate.api.authority import Authority
@@ -20,15 +21,15 @@ from eastgate.api.decisions import Decision
 from eastgate.api.questions import Question, QuestionError
 from eastgate.api.questions.ends import ServiceAccount
 from eastgate.authorizer.answering import Answers
-from eastgate.authorizer.checks import WITHOUT_BODY, ProxyAnswer, ProxyCheck, Where
+from eastgate.authorizer.checks import WITHOUT_BODY, ProxyAnswer, ProxyCheck, ProxyOptions, Where
 from eastgate.authorizer.locating import GatewaysByHost, Nowhere, destinations_of, port_of
 from eastgate.authorizer.messages import MessageReading, read_check
 from eastgate.cluster import dns_label_problem, dns_subdomain_problem
 from eastgate.ir import Answer as AuthorizerAnswer
 from eastgate.ir import AssumedConsent, GatheredAnswers, Pending, WouldWait
-from eastgate.ir.attributes import MCP_METHOD, MCP_TOOL, Attribute, header
+from eastgate.ir.attributes import HANDED_PATH, MCP_METHOD, MCP_TOOL, Attribute, header
 from eastgate.ir.fields import HeaderValues, header_values
-from eastgate.ir.paths import respelled_path
+from eastgate.ir.paths import is_canonical, is_normalized, respelled_path
 from eastgate.ir.service_accounts import account_of
 from eastgate.records import dataclass
 from eastgate.settings import Settings
@@ -37,6 +38,10 @@ __all__ = ["CheckOptions", "ExternalServices", "LiveAuthorizer", "OpenCheck"]
 
 _LOG = logging.getLogger(__name__)
 _MOST_ASKED = 64  # authorizers that one check may need
+
+
+class _BadPath(Exception):  # noqa: N818 - says what is known
+    """Normalisation would change the path, and the proxy may hand it on as it is."""
 
 
 class ExternalServices(Protocol):
@@ -51,14 +56,15 @@ class ExternalServices(Protocol):
 class CheckOptions:
     """What the operator chose. `to` is where requests go that do not say it; `seconds` is the time for one decision.
 
-    `plain_denials`: a denied MCP request gets a plain refusal, and no JSON-RPC error. `own_proxies`: the proxies are
-    ours. They take our headers off what clients send by themselves, and a certificate with the SPIFFE ID of a service
-    account has its DNS name too.
+    `plain_denials`: a denied MCP request gets a plain refusal, and no JSON-RPC error. `proxy` is what the proxies do.
+    `own_proxies`: the proxies are ours. They remove our headers from requests of clients themselves, and a certificate
+    with the SPIFFE ID of a service account has its DNS name too.
     """
 
     to: str | None = None
     seconds: float = 5.0
     plain_denials: bool = False
+    proxy: ProxyOptions = ProxyOptions()
     own_proxies: bool = False
 
 
@@ -111,34 +117,36 @@ class LiveAuthorizer:
         try:
             with self.lock:
                 questions = self.questions(check, where)
-                values = {MCP_METHOD: "tools/call", MCP_TOOL: tool}
+                call = {MCP_METHOD: "tools/call", MCP_TOOL: tool}
                 return all(
                     self._authority.enforced_live(
-                        LiveQuestion(live.question, live.entries, values, live.unknown, live.all_headers),
-                        AssumedConsent(),
+                        replace(live, values={**live.values, **call}, unknown=live.unknown - _MESSAGE), AssumedConsent()
                     ).allowed
                     for live in questions
                 )
-        except (Nowhere, QuestionError):
+        except (_BadPath, Nowhere, QuestionError):
             return False
 
     def questions(
         self, check: ProxyCheck, where: Where | None, headers: HeaderValues | None = None
     ) -> list[LiveQuestion]:
-        """Return the questions that a check asks, each about one destination; whoever calls holds the lock.
+        """Return the questions that a check asks, each about one destination. The caller holds the lock.
 
-        `headers` are those of the check, where somebody has looked at them before. Raises Nowhere where nobody can
-        tell where the request goes.
+        `headers` are those of the check, if they were read before. Raises Nowhere if the destination is unknown, and
+        _BadPath if the application may read the path differently.
         """
+        if check.path is not None and not self.options.proxy.normalizes_paths and not is_normalized(check.path):
+            raise _BadPath
         world = self._authority.world
         source = _caller(check.source, self._authority.settings) if self.options.own_proxies else check.source
-        unknown = frozenset(map(header, check.joined_headers)) if check.joined_headers else _NOTHING
+        unknown = _headers(check.unclear_headers) if check.unclear_headers else _NOTHING
         headers = header_values(check.headers) if headers is None else headers
+        spelling = {HANDED_PATH: check.path} if check.path is not None and not is_canonical(check.path) else {}
         if check.method in WITHOUT_BODY and check.may_hide_message:
             unknown |= _MESSAGE
         if where is not None and not isinstance(where, str):
             question = _question(check, headers, source, where.where, check.port)
-            return [LiveQuestion(question, (where,), unknown=unknown, all_headers=check.all_headers)]
+            return [LiveQuestion(question, (where,), spelling, unknown, check.shown_headers)]
         destinations = (
             (where,)
             if where is not None
@@ -146,7 +154,11 @@ class LiveAuthorizer:
         )
         return [
             LiveQuestion(
-                _question(check, headers, source, to, port_of(check, to, world)), None, {}, unknown, check.all_headers
+                _question(check, headers, source, to, port_of(check, to, world)),
+                None,
+                spelling,
+                unknown,
+                check.shown_headers,
             )
             for to in destinations
         ]
@@ -179,6 +191,8 @@ class OpenCheck:
             pending.__traceback__ = pending.__context__ = None  # else it would be kept by its own frames, with its body
             self._pending = pending
             return self
+        except _BadPath:
+            return self._answers.refuse(400, "path", "normalisation would change the path")
         except Nowhere as nowhere:
             return self._answers.refuse(403, "nowhere", str(nowhere))
         except QuestionError as error:
@@ -266,6 +280,11 @@ class OpenCheck:
 
 _MESSAGE = frozenset({MCP_METHOD, MCP_TOOL})
 _NOTHING = frozenset[Attribute]()
+
+
+@lru_cache(256)
+def _headers(names: frozenset[str]) -> frozenset[Attribute]:
+    return frozenset(map(header, names))
 
 
 def _caller(source: str, settings: Settings) -> str:

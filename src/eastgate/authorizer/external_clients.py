@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Final, Protocol
 
 from eastgate.authorizer.external_address import ServiceAddress
@@ -18,7 +18,8 @@ from eastgate.records import dataclass
 __all__ = ["AskedBody", "AskedCheck", "AskingDenied", "AskingLimits", "ServiceClient", "client_of"]
 
 _TOO_LARGE: Final = 413
-_OWN: Final = "x-eastgate-"  # what our proxies tell each other is for nobody else
+_OWN: Final = "x-eastgate-"  # internal to our proxies, except for the caller
+_SOURCE: Final = f"{_OWN}source"
 _OF_TRANSPORT: Final = frozenset({"content-encoding", "content-type", "date", "expect", "server"})
 _FOR_CLIENTS: Final = frozenset({"content-type", "location", "retry-after", "set-cookie", "www-authenticate"})
 
@@ -66,6 +67,7 @@ class AskedCheck(Protocol):
     def body(self) -> AskedBody | None: ...
     @property
     def is_without_body(self) -> bool: ...
+    def knows_headers(self, names: Collection[str] | None) -> bool: ...
 
 
 class AskingDenied(Exception):  # noqa: N818 - carries the answer
@@ -119,6 +121,8 @@ class ServiceClient:
         method, path, host = check.method, check.path, check.host
         if method is None or path is None or host is None:
             raise AskingDenied("what it would be asked about is not known")
+        if not check.knows_headers(self._shown_headers()):
+            raise AskingDenied("headers that it needs are unknown")
         body = self._body(check)
         if not self._slots.acquire(timeout=max(deadline - time.monotonic(), 0)):
             raise AskingDenied("too many questions to it are open")
@@ -126,6 +130,13 @@ class ServiceClient:
             return self.exchange(check, method, path, host, body, deadline)
         finally:
             self._slots.release()
+
+    def _shown_headers(self) -> frozenset[str] | None:
+        """Return the names of the headers that the authorizer sees; None if it sees all."""
+        allowed = frozenset(name for name in self._external.allowed_headers if name != "host" and name[:1] != ":")
+        if self._external.protocol is ExternalProtocol.HTTP:
+            return allowed | {"authorization"}
+        return allowed or None
 
     def _body(self, check: AskedCheck) -> bytes | None:
         """Return the body that the authorizer is shown, None where it is shown none."""
@@ -166,6 +177,8 @@ class _HttpClient(ServiceClient):
         for name, values in header_values(check.headers).items():
             if name in allowed and name != "expect" and not steers_proxy(name):
                 headers += ((name, value) for value in values)
+        if _principal(check):
+            headers.append((_SOURCE, _principal(check)))
         target = self._external.path.rstrip("/") + path
         reply = self._connections.exchange(method, target, headers, body or b"", deadline)
         return self._allowed(reply) if reply.status == 200 else _denied(reply)
@@ -182,6 +195,11 @@ class _HttpClient(ServiceClient):
 
     def close(self) -> None:
         self._connections.close()
+
+
+def _principal(check: AskedCheck) -> str:
+    """Return the verified identity of the caller, by certificate, address or token; empty if it has none."""
+    return check.source if check.source.startswith("spiffe://") else ""
 
 
 def _denied(reply: HttpReply) -> Ruling:
@@ -239,7 +257,7 @@ class _GrpcClient(ServiceClient):
             headers={name: value for name, value in sent.items() if name in allowed} if allowed else sent,
             size=int(length) if length.isascii() and length.isdigit() else -1,
             body=body,
-            principal=check.source if check.source.startswith("spiffe://") else "",
+            principal=_principal(check),
             address=check.address or "",
             sni=check.sni or "",
         )

@@ -21,6 +21,7 @@ from eastgate.authorizer.external_address import ServiceAddress, connect
 __all__ = ["TlsTunnel"]
 
 _PIECE: Final = 64 * 1024
+_PAUSE: Final = 0.1  # seconds after a connection that could not be accepted
 
 
 class TlsTunnel:
@@ -35,22 +36,28 @@ class TlsTunnel:
         self._listener.bind(str(path))
         self._listener.listen()
         self.target = f"unix:{path}"
+        self._closed = threading.Event()
         threading.Thread(target=self._accept, name="tunnel", daemon=True).start()
 
     def close(self) -> None:
         """Accept no more. What is open ends with its connections."""
+        self._closed.set()
         with contextlib.suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         self._folder.cleanup()
 
     def _accept(self) -> None:
-        while True:
+        while not self._closed.is_set():
             try:
                 near, _ = self._listener.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._carry, args=(near,), name="tunnel", daemon=True).start()
+            except OSError:  # it is closed, or there are too many open files, which passes
+                self._closed.wait(_PAUSE)
+                continue
+            try:
+                threading.Thread(target=self._carry, args=(near,), name="tunnel", daemon=True).start()
+            except RuntimeError:  # too many threads
+                near.close()
 
     def _carry(self, near: socket.socket) -> None:
         try:

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-__all__ = ["identities_in"]
+__all__ = ["identity_in"]
 
 
-def identities_in(value: str) -> tuple[str, ...]:
-    """Return the URIs in the certificate of the nearest client, which the last element names; none where in doubt."""
+def identity_in(value: str) -> str | None:
+    """Return the URI in the certificate of the nearest client, which is the last element; None if it is unknown.
+
+    The URI is empty if that certificate has none. It is unknown if the header does not have `URI=`.
+    """
     elements = _split(value, ",")
-    if elements is None:
-        return ()
-    pairs = _split(elements[-1], ";")
-    if pairs is None:
-        return ()
+    pairs = _split(elements[-1], ";") if elements is not None else None
     uris = []
-    for pair in pairs:
+    for pair in pairs or ():
         key, equals, text = pair.partition("=")
-        if equals and key.strip().lower() == "uri":
+        if not equals:
+            return None
+        if key.strip().lower() == "uri":
             uris.append(_unquoted(text.strip()))
-    return tuple(uris)
+    return uris[0] if len(uris) == 1 else None
 
 
 def _split(text: str, separator: str) -> list[str] | None:

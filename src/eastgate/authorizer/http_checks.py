@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import Final
 
 from eastgate.api.questions.ends import ANONYMOUS, UNKNOWN_CALLER
-from eastgate.authorizer.checks import Body, ProxyAnswer, ProxyCheck
-from eastgate.authorizer.forwarded_certificates import identities_in
-from eastgate.authorizer.grpc_checks import source_of_principal
+from eastgate.authorizer.checks import Body, ProxyAnswer, ProxyCheck, ProxyOptions
+from eastgate.authorizer.forwarded_certificates import identity_in
 from eastgate.authorizer.http_server import ServedRequest, ServedResponse
+from eastgate.ir.spiffe import spiffe_problem
 from eastgate.records import dataclass
 
 __all__ = ["HttpOptions", "check_of_http", "response_of"]
@@ -21,10 +21,11 @@ __all__ = ["HttpOptions", "check_of_http", "response_of"]
 _FORWARDED_CERTIFICATE: Final = "x-forwarded-client-cert"
 _PARTIAL: Final = "x-envoy-auth-partial-body"
 _REMOVED: Final = "x-envoy-auth-headers-to-remove"
-_OF_THE_HOP: Final = frozenset(
-    {"connection", "content-length", "host", "keep-alive", "proxy-connection", "te", "transfer-encoding", "upgrade"}
+_OF_THE_HOP: Final = frozenset(  # whatever the client sent under these names
+    {"connection", "content-length", "expect", "host", "keep-alive", "proxy-connection", "te", "transfer-encoding"}
     | {_PARTIAL, "x-envoy-expected-rq-timeout-ms", "x-envoy-internal"}
 )
+_NO_CERTIFICATE: Final = ("", "-")  # what nginx and Envoy write for a missing value
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class HttpOptions:
         return frozenset(named | ({"x-original-uri", "x-original-method"} if self.original else set()))
 
 
-def check_of_http(request: ServedRequest, options: HttpOptions) -> ProxyCheck | None:
+def check_of_http(request: ServedRequest, options: HttpOptions, proxy: ProxyOptions) -> ProxyCheck | None:
     """Return the check that a proxy asks for; None where it cannot be told which request it is about."""
     method, path = request.method, request.target
     if options.original:
@@ -66,7 +67,8 @@ def check_of_http(request: ServedRequest, options: HttpOptions) -> ProxyCheck | 
     if len(hosts) > 1 or (options.to is not None and len(request.values(options.to)) > 1):
         return None
     headers: dict[str, list[str]] = {}
-    others = _OF_THE_HOP | options.own
+    of_the_hop = _OF_THE_HOP | {"upgrade"} if options.original else _OF_THE_HOP  # nginx does not send it on
+    others = of_the_hop | options.own
     for name, value in request.headers:
         if name not in others:
             headers.setdefault(name, []).append(value)
@@ -76,10 +78,11 @@ def check_of_http(request: ServedRequest, options: HttpOptions) -> ProxyCheck | 
         path=path,
         host=hosts[0] if hosts else None,
         headers=headers,
-        all_headers=options.all_headers,
-        joined_headers=frozenset(name for name, values in headers.items() if any("," in value for value in values)),
+        shown_headers=None if options.all_headers else proxy.shown_headers,
+        unclear_headers=others.union(name for name, values in headers.items() if "," in "".join(values)),
         address=_single(request, options.address),
-        body=Body(request.body, complete=_is_complete(request)) if request.body else None,
+        body=Body(request.body, complete=_is_complete(request, proxy)) if request.body else None,
+        shows_bodies=proxy.whole_bodies,
         to=_single(request, options.to),
     )
 
@@ -93,17 +96,23 @@ def _source(request: ServedRequest, options: HttpOptions) -> str:
     if options.identity is None:
         return UNKNOWN_CALLER
     values = request.values(options.identity)
+    if not values:
+        return ANONYMOUS
     if len(values) > 1:  # one of them is not the proxy's
         return UNKNOWN_CALLER
-    if options.identity != _FORWARDED_CERTIFICATE:
-        return source_of_principal(values[0]) if values else ANONYMOUS
-    identities = identities_in(values[0]) if values else ()
-    return source_of_principal(identities[0]) if len(identities) == 1 else ANONYMOUS
+    is_forwarded = options.identity == _FORWARDED_CERTIFICATE
+    identity = identity_in(values[0]) if is_forwarded else values[0]
+    if identity is not None and spiffe_problem(identity) is None:
+        return identity
+    return ANONYMOUS if identity in _NO_CERTIFICATE else UNKNOWN_CALLER
 
 
-def _is_complete(request: ServedRequest) -> bool:
-    """Tell whether the body is all of it: a proxy that may send a part says each time which it is."""
-    return request.values(_PARTIAL) == ["false"]
+def _is_complete(request: ServedRequest, proxy: ProxyOptions) -> bool:
+    """Return whether the check has the whole body: the proxy never cuts a body, and says so of this one.
+
+    The `content-length` of a check is that of the check, and not that of the client.
+    """
+    return proxy.whole_bodies and request.values(_PARTIAL) == ["false"]
 
 
 def response_of(answer: ProxyAnswer) -> ServedResponse:

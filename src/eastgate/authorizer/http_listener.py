@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from types import TracebackType
 from typing import Self
 
-from eastgate.authorizer.http_server import Handler, HttpLimits, HttpServer
+from eastgate.authorizer.http_server import Handler, HttpLimits, HttpServer, Screen
 
 __all__ = ["HttpListener"]
 
@@ -17,8 +17,10 @@ class HttpListener(ABC):
     seconds.
     """
 
-    def __init__(self, handler: Handler, limits: HttpLimits | None = None, grace: float = 1.0) -> None:
-        self.http = HttpServer(handler, limits)
+    def __init__(
+        self, handler: Handler, limits: HttpLimits | None = None, grace: float = 1.0, screen: Screen | None = None
+    ) -> None:
+        self.http = HttpServer(handler, limits, screen)
         self._grace = grace
         self._server: asyncio.Server | None = None
 

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Final
 
 from eastgate.api.questions import Question
 from eastgate.authorizer.checks import WITHOUT_BODY, ProxyCheck
 from eastgate.ir.fields import each_header
-from eastgate.mcp.messages import Message, MessageKind, read_messages
-from eastgate.mcp.problems import BadMessage
-from eastgate.mcp.requests import read_request
+from eastgate.mcp.headers import METHOD, NAME
+from eastgate.mcp.messages import Message, MessageKind
+from eastgate.mcp.problems import BadMessage, MessageProblem
+from eastgate.mcp.requests import OVERRIDES, read_request
 from eastgate.records import dataclass
 
-__all__ = ["NOTHING_READ", "RESPONSE", "CheckedMessage", "MessageReading", "read_check"]
+__all__ = ["MESSAGE_HEADERS", "NOTHING_READ", "RESPONSE", "CheckedMessage", "MessageReading", "read_check"]
 
 _OF_SESSIONS = ("GET", "DELETE")  # methods that bring no message, and mean something to an MCP server
+MESSAGE_HEADERS: Final = frozenset({"content-encoding", "content-type", "upgrade", METHOD, NAME, *OVERRIDES})
+"""Headers that say whether a request brings messages, and how they are read."""
+_DIFFERENT = "differs from what the proxy read"
 RESPONSE = "notifications/response"
 """What a response to a request of the server is decided as: nobody wrote rules for them, and they need a way."""
 
@@ -59,11 +64,9 @@ def read_check(check: ProxyCheck, is_looked_at: Callable[[], bool], *, strict: b
 
     `strict`: a body without a content type is no message, nor is one of another method than POST.
     """
-    if check.mcp_method is not None:
-        return MessageReading((CheckedMessage(Message(check.mcp_method, check.mcp_name, None, MessageKind.REQUEST)),))
     body = check.body
     content = body.content if body is not None and body.complete else b""
-    if check.method in WITHOUT_BODY and (check.method not in _OF_SESSIONS or not check.all_headers):
+    if check.method in WITHOUT_BODY and (check.method not in _OF_SESSIONS or not check.knows_headers(MESSAGE_HEADERS)):
         return NOTHING_READ
     if (not content and check.method not in _OF_SESSIONS) or not is_looked_at():
         return NOTHING_READ
@@ -71,16 +74,26 @@ def read_check(check: ProxyCheck, is_looked_at: Callable[[], bool], *, strict: b
         messages = _read(check, content, strict=strict)
     except BadMessage as error:
         return MessageReading(problem=str(error.problem))
+    if check.mcp is not None and check.mcp != _repeated(messages):
+        return MessageReading(problem=_DIFFERENT)
     if not messages:
         return NOTHING_READ
     return MessageReading(tuple(map(CheckedMessage, messages)), is_batch=content.lstrip()[:1] == b"[")
 
 
+def _repeated(messages: tuple[Message, ...]) -> tuple[str | None, str | None] | None:
+    """Return the method and name that a proxy reads in the same messages; None if no proxy can express them."""
+    if not messages:
+        return None, None
+    return (messages[0].method, messages[0].name) if len(messages) == 1 else None
+
+
 def _read(check: ProxyCheck, content: bytes, *, strict: bool) -> tuple[Message, ...]:
-    """Read the messages of a request as a server reads them: by its method and headers, where all are known."""
-    if check.method is None or not check.all_headers or (not strict and check.method not in ("POST", *_OF_SESSIONS)):
-        return read_messages(content)
+    """Read the messages of a request as a server reads them: by its method and headers."""
+    if not check.knows_headers(MESSAGE_HEADERS):
+        raise BadMessage(MessageProblem.HEADERS)
     headers = list(each_header(check.headers))
     if not strict and not any(name.lower() == "content-type" for name, _ in headers):
         headers.append(("content-type", "application/json"))
-    return read_request(check.method, headers, content)
+    method = check.method if strict or check.method in _OF_SESSIONS else "POST"
+    return read_request(method or "", headers, content)

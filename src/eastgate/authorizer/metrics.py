@@ -9,12 +9,18 @@ from prometheus_client.multiprocess import MultiProcessCollector
 
 from eastgate.authorizer.checks import ProxyAnswer
 
-__all__ = ["SHARED_FOLDER", "AuthorizerMetrics"]
+__all__ = ["SHARED_FOLDER", "AuthorizerMetrics", "task_failures"]
 
 SHARED_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 """The variable by which prometheus-client knows the folder that several processes share."""
 
 _BUCKETS = (0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5)
+
+
+def task_failures(registry: CollectorRegistry | None) -> Counter:
+    """Return the counter of background tasks that failed."""
+    text = "Background tasks that failed and began again, by name."
+    return Counter("eastgate_task_failures", text, ["task"], registry=registry)
 
 
 class AuthorizerMetrics:
@@ -44,6 +50,7 @@ class AuthorizerMetrics:
             "Saves that did not, because they have errors.",
             registry=self._registry,
         )
+        self.task_failures = task_failures(self._registry)
         self.policies = Gauge(
             "eastgate_policies", "Policies that are in force.", registry=self._registry, multiprocess_mode="livemax"
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from collections.abc import Callable, Mapping, Sequence
 
@@ -56,8 +57,8 @@ class PolicyFiles:
         self._strict = strict
         self._unread = unread
         self._read: frozenset[str] = frozenset()
-        self.stamps: Mapping[str, FileStamp] | None = None
-        """The stamps of the files before they were first read."""
+        self.stamps: Mapping[str, FileStamp] = {}
+        """The stamps of the files before they were last read without an unexpected failure."""
 
     @property
     def bounds(self) -> Bounds:
@@ -80,6 +81,12 @@ class PolicyFiles:
 
     def reload(self) -> Reload:
         """Load what is there now; where anything has errors, or is empty that was not, all stays as it is."""
+        before = stamps(self.watched, self.bounds)
+        reload = self._reload()
+        self.stamps = before
+        return reload
+
+    def _reload(self) -> Reload:
         try:
             manifests = read_manifests(self._paths, self._settings, bounds=self.bounds)
             now = stamps(self.watched, self.bounds)
@@ -91,6 +98,10 @@ class PolicyFiles:
             return Reload(None, tuple(map(_in_a_line, error.diagnostics)), tuple(error.diagnostics))
         self._read = _files(manifests)
         return Reload(authority)
+
+    def has_changed(self) -> bool:
+        """Tell whether the files differ from those that were last read."""
+        return self.stamps != stamps(self.watched, self.bounds)
 
     def unfinished(self) -> bool:
         """Tell whether somebody is writing one of the files."""
@@ -116,13 +127,29 @@ def _in_a_line(diagnostic: Diagnostic) -> str:
     return f"{at}{diagnostic.message} ({diagnostic.code.id})"
 
 
-async def follow_files(files: PolicyFiles, on_reload: Callable[[Reload], None]) -> None:
-    """Load again after every save, and tell what became of it. It never ends by itself."""
-    async for _ in watch_changes(files.watched, bounds=lambda: files.bounds, since=files.stamps):
-        pause = _FIRST_PAUSE
-        for _ in range(_MOST_LOOKS):
-            if not await asyncio.to_thread(files.unfinished):
-                break
-            await asyncio.sleep(pause)
-            pause = min(2 * pause, _LONGEST_PAUSE)
-        on_reload(await asyncio.to_thread(files.reload))
+async def follow_files(
+    files: PolicyFiles, on_reload: Callable[[Reload], None], on_following: Callable[[], None] = lambda: None
+) -> None:
+    """Load again after every save, and report the result. It never ends by itself.
+
+    Earlier saves are loaded first. Then `on_following` is called.
+    """
+    if await asyncio.to_thread(files.has_changed):
+        on_reload(await _reload_at_rest(files))
+    on_following()
+    async with contextlib.aclosing(
+        watch_changes(files.watched, bounds=lambda: files.bounds, since=files.stamps)
+    ) as batches:
+        async for _ in batches:
+            on_reload(await _reload_at_rest(files))
+
+
+async def _reload_at_rest(files: PolicyFiles) -> Reload:
+    """Load the files again, as soon as none of them is being written."""
+    pause = _FIRST_PAUSE
+    for _ in range(_MOST_LOOKS):
+        if not await asyncio.to_thread(files.unfinished):
+            break
+        await asyncio.sleep(pause)
+        pause = min(2 * pause, _LONGEST_PAUSE)
+    return await asyncio.to_thread(files.reload)

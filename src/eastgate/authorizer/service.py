@@ -33,6 +33,7 @@ from eastgate.authorizer.tool_lists import TOOLS_PATH, answer_tools
 from eastgate.envoy.authz.server import CheckReply, CheckServer, ReceivedCheck
 from eastgate.envoy.authz.threads import answer_on_thread
 from eastgate.records import dataclass
+from eastgate.tasks import BackgroundTask, describe_failure, log_failure
 
 __all__ = ["AuthorizerService", "ServiceOptions", "TlsFiles"]
 
@@ -117,7 +118,8 @@ class AuthorizerService:
         self._log = log
         self._pool = ThreadPoolExecutor(options.threads, "asking")
         self._open = 0
-        self._is_ready = False
+        self._serves = False
+        self._following: BackgroundTask | None = None
         self._stopping = asyncio.Event()
         self.metrics.policies.set(len(authority.policies))
 
@@ -133,25 +135,41 @@ class AuthorizerService:
                 loop.add_signal_handler(number, self.stop)
         async with contextlib.AsyncExitStack() as stack:
             addresses = await self._listen(stack)
-            following = asyncio.create_task(follow_files(files, self.reloaded)) if files is not None else None
-            self._is_ready = True
+            if files is not None:
+                stack.push_async_callback(self._follow(files).stop)
+            self._serves = True
             started(addresses)
-            try:
-                await self._stopping.wait()
-                self._is_ready = False
-                self._log.event("draining")
-                if self.options.drain > 0:
-                    await asyncio.sleep(self.options.drain)
-            finally:
-                if following is not None:
-                    following.cancel()
+            await self._stopping.wait()
+            self._log.event("draining")
+            if self.options.drain > 0:
+                await asyncio.sleep(self.options.drain)
         self._pool.shutdown(wait=False, cancel_futures=True)
         self._log.event("stopped")
 
     def stop(self) -> None:
         """Begin to end: say so to whoever asks for health, finish what is open, and close."""
-        self._is_ready = False
+        self._serves = False
         self._stopping.set()
+
+    @property
+    def is_ready(self) -> bool:
+        """Return whether the service should get checks: it listens, is not ending, and follows the files."""
+        return self._serves and (self._following is None or self._following.is_working)
+
+    def _follow(self, files: PolicyFiles) -> BackgroundTask:
+        """Load the policies after each save. After a failure those in force stay, and it tries again."""
+
+        async def follow() -> None:
+            await follow_files(files, self.reloaded, following.works)
+
+        def failed(name: str, error: Exception) -> None:
+            self.metrics.task_failures.labels(name).inc()
+            kept = "the policies before it"
+            self._log.event("following failed", kept=kept, error=describe_failure(error))
+            log_failure(name, error)
+
+        following = self._following = BackgroundTask("following the files", follow, failed)
+        return following.start()
 
     def reloaded(self, reload: Reload) -> None:
         """Put a good save in force, or say why the policies before it stay."""
@@ -220,12 +238,12 @@ class AuthorizerService:
             self._answer_grpc,
             calls=options.threads + options.open_checks,
             max_bytes=options.max_body + 256 * 1024,
-            is_ready=lambda: self._is_ready,
+            is_ready=lambda: self.is_ready,
         )
 
     def _answer_grpc(self, received: ReceivedCheck) -> CheckReply | Awaitable[CheckReply]:
         began = time.perf_counter()
-        answer = self._answer("grpc", check_of(received), began)
+        answer = self._answer("grpc", check_of(received, self.options.checks.proxy), began)
         return reply_of(answer) if isinstance(answer, ProxyAnswer) else self._reply_later(answer)
 
     async def _reply_later(self, coming: Awaitable[ProxyAnswer]) -> CheckReply:
@@ -236,7 +254,7 @@ class AuthorizerService:
     def answer_http(self, request: ServedRequest) -> ServedResponse | Awaitable[ServedResponse]:
         """Answer a check over HTTP: at once where it needs nobody else."""
         began = time.perf_counter()
-        check = check_of_http(request, self.options.from_http)
+        check = check_of_http(request, self.options.from_http, self.options.checks.proxy)
         if check is None:
             refused = ProxyCheck(method=request.method, path=request.target)
             text = "which request it is about cannot be told"
@@ -297,7 +315,7 @@ class AuthorizerService:
                 return ServedResponse(200, body=b"ok\n")
             case "/readyz":
                 return (
-                    ServedResponse(200, body=b"ready\n") if self._is_ready else ServedResponse(503, body=b"not ready\n")
+                    ServedResponse(200, body=b"ready\n") if self.is_ready else ServedResponse(503, body=b"not ready\n")
                 )
             case "/metrics" if request.method == "GET":
                 return ServedResponse(200, (("content-type", _METRICS_TYPE),), self.metrics.text())

@@ -39,7 +39,7 @@ def answer_tools(
         host=given.get("host"),
         address=given.get("address"),
         sni=given.get("sni"),
-        all_headers=False,
+        shown_headers=frozenset(),
         to=given.get("to"),
     )
     try:

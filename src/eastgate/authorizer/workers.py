@@ -13,16 +13,20 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
 from typing import Final
 
 from eastgate.authorizer.addresses import ListenAddress, listen
 from eastgate.authorizer.log import DecisionLog
 from eastgate.authorizer.metrics import SHARED_FOLDER
 
-__all__ = ["BAD_INPUT", "run_workers"]
+__all__ = ["BAD_INPUT", "note_serving", "run_workers"]
 
 BAD_INPUT: Final = 2
-"""The exit status of a process that could not start: starting it again would not help."""
+"""The exit status of a process that could not start: starting it again would not help. A process that has served is
+started again, whatever its status.
+"""
 
 _LOOK: Final = 0.1  # seconds
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 10.0  # seconds before a process is started again
@@ -41,11 +45,17 @@ class _Stop:
         self.asked = True
 
 
-class _Worker:
-    """One process, whichever it is at the time."""
+def note_serving(number: int) -> None:
+    """Tell the first process that this one has begun to serve."""
+    (Path(os.environ[SHARED_FOLDER]) / f"serving-{number}").touch()
 
-    def __init__(self, start: Callable[[], subprocess.Popen[bytes]]) -> None:
+
+class _Worker:
+    """A worker and its current process. `serving` is a file that exists once the process has served."""
+
+    def __init__(self, start: Callable[[], subprocess.Popen[bytes]], serving: Path) -> None:
         self._start = start
+        self._serving = serving
         self._pause = _FIRST_PAUSE
         self._again_at = 0.0
         self._began = time.monotonic()
@@ -59,7 +69,7 @@ class _Worker:
                 self._began, self.process = now, self._start()
             return None
         status = self.process.poll()
-        if status is None or status == BAD_INPUT:
+        if status is None or (status == BAD_INPUT and not self._serving.exists()):
             return status
         self._pause = _FIRST_PAUSE if now - self._began > _SETTLED else min(2 * self._pause, _LONGEST_PAUSE)
         log.event("process ended", process=number, status=status, again_in=self._pause)
@@ -93,7 +103,7 @@ def run_workers(
                 start_new_session=True,
             )
 
-        workers = [_Worker(lambda number=number: start(number)) for number in range(processes)]  # type: ignore[misc] # a default
+        workers = [_Worker(partial(start, number), Path(folder) / f"serving-{number}") for number in range(processes)]
         status = 0
         try:
             while not stop.asked and status == 0:

@@ -26,7 +26,7 @@ from eastgate.gateway.model import BackendRef, Routed, rules_of
 from eastgate.ir import ALWAYS, Predicate
 from eastgate.records import dataclass
 
-__all__ = ["Candidate", "Rank", "candidates_of"]
+__all__ = ["Candidate", "Rank", "candidates_of", "matches_of"]
 
 Rank: TypeAlias = tuple[
     tuple[int, int],  # the hostname
@@ -82,6 +82,11 @@ def _backends(world: World, route: Route, rule: RouteRule | GrpcRule | StreamRul
         for ref in rule.backends
         if ref.weight > 0
     )
+
+
+def matches_of(rule: RouteRule | GrpcRule | StreamRule) -> Iterator[Predicate]:
+    """Yield the matches of a rule, each as a predicate on requests."""
+    return (when for _, when in _matches(rule))
 
 
 def _matches(rule: RouteRule | GrpcRule | StreamRule) -> Iterator[tuple[_MatchRank, Predicate]]:

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeAlias
 
+from eastgate.ir import ALWAYS, Is, OneOf, Predicate, Suffix
+from eastgate.ir.attributes import Attribute
 from eastgate.ir.hosts import comparable_host
 
-__all__ = ["Host", "comparable", "hostnames_of", "intersect", "sample_host", "specificity"]
+__all__ = ["Host", "comparable", "hostnames_of", "intersect", "named_by", "sample_host", "specificity"]
 
 Host: TypeAlias = str | None  # a host of a request, None: it has none; as a hostname, None: any
 
@@ -56,3 +58,12 @@ def specificity(hostname: Host) -> tuple[int, int]:
 def sample_host(hostname: Host) -> Host:
     """Return a host that a hostname means, and no other hostname that is more specific."""
     return _NO_LABEL + hostname[1:] if hostname is not None and hostname.startswith("*.") else hostname
+
+
+def named_by(hostname: Host, attribute: Attribute) -> Predicate:
+    """Match the hosts of a hostname, also those that a more specific hostname matches."""
+    if hostname is None:
+        return ALWAYS
+    if hostname.startswith("*."):
+        return Is(attribute, Suffix(hostname[1:]))
+    return Is(attribute, OneOf(frozenset({hostname})))

@@ -7,29 +7,36 @@ route, and the server may take it for a path of another: every way to that serve
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 from eastgate.cluster import (
     GATEWAY_GROUP,
     AllowedRoutes,
     Gateway,
+    GrpcRule,
     Listener,
     ParentRef,
     Route,
+    RouteRule,
     RoutesFrom,
+    StreamRule,
     World,
 )
 from eastgate.cluster.gateways import BACKEND_KINDS
 from eastgate.cluster.points import ANY_LISTENER, DeadEnd, NamedPoint, Point, RuleNamed
 from eastgate.cluster.targets import BackendNamed, GatewayNamed, RouteNamed
 from eastgate.gateway import BackendRef, Routed, RoutingTable
-from eastgate.gateway.hostnames import comparable, hostnames_of
+from eastgate.gateway.candidates import matches_of
+from eastgate.gateway.hostnames import comparable, hostnames_of, named_by
 from eastgate.gateway.model import rules_of
-from eastgate.ir import Request, Unroutable
+from eastgate.ir import ALWAYS, Predicate, Request, Unroutable, any_of
 from eastgate.ir.attributes import HOST, PATH, PORT, SNI, UNKNOWN
+from eastgate.ir.hosts import comparable_sni
 from eastgate.ir.paths import is_refused
 from eastgate.records import dataclass
+from eastgate.symbolic.simplify import both
 
 __all__ = [
     "IsGuarded",
@@ -37,6 +44,7 @@ __all__ = [
     "alone",
     "asks_for_gateway",
     "beyond",
+    "leading_to",
     "points_of",
     "through_gateway",
     "through_route",
@@ -47,6 +55,7 @@ __all__ = [
 ServicePortKey = tuple[str, int | None]
 TableOf = Callable[[Gateway], RoutingTable]
 IsGuarded = Callable[[RuleNamed], bool]
+Condition = Callable[[], Predicate | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +64,7 @@ class Way:
 
     `points` are those that it passes, in order; `backend` is the key of the backend that it leads to. `hides_http`: the
     connection is led on as it is, so that no HTTP is seen on this way. `service` is the Service that the gateway calls,
-    and the port there.
+    and the port there. `condition` returns the condition that requests on this way meet, if it was asked for.
     """
 
     start: str
@@ -64,6 +73,7 @@ class Way:
     leads_to: str | None = None
     hides_http: bool = False
     service: ServicePortKey | None = None
+    condition: Condition | None = None
 
     @property
     def where(self) -> str:
@@ -76,36 +86,69 @@ def through_gateway(
     request: Request,
     world: World,
     *,
-    any_host: bool = False,
+    is_message: bool = False,
     route: Route | None = None,
     table_of: TableOf | None = None,
     is_guarded: IsGuarded = lambda _rule: False,
 ) -> Iterator[Way]:
     """Yield every way that the request may take, the likeliest first.
 
-    `any_host`: the question is about whichever hosts there are, so that others lead nowhere is not held against it, nor
-    that others lead to where no HTTP is seen.
+    `is_message`: only the MCP message of the request is known. Then the ways are all rules that lead to an XBackend, or
+    all rules if none does, and each way has its condition.
     `route`: it is about the requests that take this route; where it cannot be taken, there is no way.
     `table_of` returns the table of a gateway, for whoever keeps tables. `is_guarded` returns whether policies target a
     rule of a route: such a rule is a point of enforcement of its own.
     """
     entrance = GatewayNamed(gateway.namespace, gateway.name)
-    seen: set[tuple[tuple[Point, ...], str | None]] = set()
     table = RoutingTable.of(world, gateway) if table_of is None else table_of(gateway)
     routes = table.possible_by_listener(request)
-    if any_host:
-        somewhere = tuple(routed for routed in routes if routed is not None)
-        routes = tuple(routed for routed in somewhere if not routed.is_stream) or somewhere or routes
     if route is not None:
         routes = tuple(routed for routed in routes if routed is not None and routed.route == route) or (None,)
+    elif is_message:
+        routes = tuple(_for_messages(routes, world))
+    ways: dict[tuple[tuple[Point, ...], str | None], Way] = {}
+    rules: dict[tuple[tuple[Point, ...], str | None], list[Routed]] = {}
     for routed in (*routes, *_misread(table, routes, request, world)):
         taken = () if routed is None else points_of(routed, is_guarded)
         hides_http = routed is not None and routed.is_stream
         for leads_to, point, backend, service in beyond(routed, world):
             points = (entrance, *taken, *(() if point is None else (point,)))
-            if (points, backend) not in seen:
-                seen.add((points, backend))
-                yield Way(f"gateway {gateway.key}", points, backend, leads_to, hides_http, service)
+            way = Way(f"gateway {gateway.key}", points, backend, leads_to, hides_http, service)
+            ways.setdefault((points, backend), way)
+            rules.setdefault((points, backend), []).extend(() if routed is None else (routed,))
+    for key, way in ways.items():
+        is_conditional = is_message and rules[key]
+        yield replace(way, condition=partial(table.condition_of, rules[key], request)) if is_conditional else way
+
+
+def _for_messages(routes: Sequence[Routed | None], world: World) -> Sequence[Routed | None]:
+    """Return the rules that lead to an XBackend; if none does, all rules that see HTTP. The widest is first."""
+    rules = [routed for routed in reversed(routes) if routed is not None]
+    to_backends = [routed for routed in rules if any(_is_backend(point) for _, point, _, _ in beyond(routed, world))]
+    return to_backends or [routed for routed in rules if not routed.is_stream] or rules or routes
+
+
+def _is_backend(point: Point | None) -> bool:
+    return isinstance(point, BackendNamed)
+
+
+def leading_to(backend: BackendNamed, request: Request, world: World, table_of: TableOf) -> Predicate | None:
+    """Return the condition of all requests that a route leads to a backend; None if no route leads there."""
+    conditions: list[Predicate] = []
+    assumed = (gateway for route in world.routes.values() for gateway in undeclared_gateways(route, world))
+    for gateway in (*world.gateways.values(), *assumed):
+        table = table_of(gateway)
+        rules = [routed for routed in table.rules if any(point == backend for _, point, _, _ in beyond(routed, world))]
+        conditions += [table.condition_of(rules, request)] if rules else []
+    for route in world.routes.values():
+        if not asks_for_gateway(route) and any(_refers_to(rule, backend) for rule in rules_of(route)):
+            conditions.append(_condition_alone(route))
+    return any_of(conditions) if conditions else None
+
+
+def _refers_to(rule: RouteRule | GrpcRule | StreamRule, backend: BackendNamed) -> bool:
+    named = ((ref.kind in BACKEND_KINDS, ref.namespace, ref.name) for ref in rule.backends)
+    return (True, backend.namespace, backend.name) in named
 
 
 def points_of(routed: Routed, is_guarded: IsGuarded) -> tuple[Point, ...]:
@@ -148,22 +191,39 @@ def through_route(
     request: Request,
     world: World,
     *,
+    is_message: bool = False,
     table_of: TableOf | None = None,
     is_guarded: IsGuarded = lambda _rule: False,
 ) -> Iterator[Way]:
     """Yield every way on which the request may take a route: through each Gateway that the route is attached to.
 
     A Gateway that nobody declared is taken for one that lets everything in; of a route that asks for none, only the
-    route itself is known.
+    route itself is known. `is_message`: as for `through_gateway`.
     """
     parents = _gateways(route)
     for parent in parents:
         gateway = world.gateways.get(f"{parent.namespace}/{parent.name}") or _assumed(parent, route, request)
-        yield from through_gateway(gateway, request, world, route=route, table_of=table_of, is_guarded=is_guarded)
+        yield from through_gateway(
+            gateway,
+            request,
+            world,
+            is_message=is_message,
+            route=route,
+            table_of=table_of,
+            is_guarded=is_guarded,
+        )
     if not parents:
         start = f"route {route.namespace}/{route.name}"
         taken = alone(route, is_guarded) if _means(route, request) else [(DeadEnd(Unroutable.NO_ROUTE),)]
-        yield from (Way(start, points, hides_http=_is_stream(route)) for points in taken)
+        condition = partial(_condition_alone, route) if is_message else None
+        yield from (Way(start, points, hides_http=_is_stream(route), condition=condition) for points in taken)
+
+
+def _condition_alone(route: Route) -> Predicate:
+    """Return the condition of the requests that take a route which asks for no Gateway."""
+    by = SNI if _is_stream(route) else HOST
+    hosts = any_of(named_by(comparable(name), by) for name in route.hostnames) if route.hostnames else ALWAYS
+    return both((hosts, any_of(when for rule in rules_of(route) for when in matches_of(rule))))
 
 
 def alone(route: Route, is_guarded: IsGuarded) -> list[tuple[Point, ...]]:
@@ -200,10 +260,11 @@ def _is_stream(route: Route) -> bool:
 def _means(route: Route, request: Request) -> bool:
     """Tell whether a route is for the host, or the SNI, of a request, or may be."""
     host = request.get(SNI if _is_stream(route) else HOST)
+    if host is UNKNOWN:
+        return True
+    name = comparable_sni(str(host or "")) or None if _is_stream(route) else comparable(str(host or ""))
     hostnames = {comparable(hostname) for hostname in route.hostnames} or {None}
-    return host is UNKNOWN or any(
-        name in hostnames for name in hostnames_of(comparable(None if host is None else str(host)))
-    )
+    return any(each in hostnames for each in hostnames_of(name))
 
 
 def _assumed(parent: ParentRef, route: Route, request: Request) -> Gateway:

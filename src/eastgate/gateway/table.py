@@ -11,19 +11,40 @@ anything.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 
 from eastgate.cluster import Gateway, Listener, World
+from eastgate.cluster.points import RuleNamed
 from eastgate.cluster.targets import GatewayNamed
 from eastgate.gateway.attachment import attached_routes, distinct_listeners, is_http, is_tls
 from eastgate.gateway.candidates import Candidate, Rank, candidates_of
-from eastgate.gateway.hostnames import Host, comparable, hostnames_of, sample_host, specificity
+from eastgate.gateway.hostnames import Host, comparable, hostnames_of, intersect, named_by, sample_host, specificity
 from eastgate.gateway.model import Routed
-from eastgate.ir import ALWAYS, Computed, Is, Known, Request, atoms
+from eastgate.ir import (
+    ALWAYS,
+    NEVER,
+    Computed,
+    Is,
+    Known,
+    Matcher,
+    Not,
+    OneOf,
+    Or,
+    Predicate,
+    Prefix,
+    Request,
+    all_of,
+    any_of,
+    atoms,
+    conjuncts,
+)
 from eastgate.ir.attributes import HOST, PATH, PORT, SNI, UNKNOWN, Attribute, Unknown
+from eastgate.ir.hosts import comparable_sni
 from eastgate.ir.paths import comparable_path, respelled_path
 from eastgate.records import dataclass
+from eastgate.symbolic.partial import Facts, residual
 from eastgate.symbolic.reaching import Effort, reachable
+from eastgate.symbolic.simplify import both
 from eastgate.symbolic.trees import Entry
 
 __all__ = ["ListenerGroup", "RoutingTable", "VirtualHost", "possible_routes"]
@@ -150,11 +171,20 @@ class RoutingTable:
         return cls(tuple(ListenerGroup(port, tls, tables) for (port, tls), tables in groups.items()))
 
     @property
+    def rules(self) -> tuple[Routed, ...]:
+        """Return every rule, once for each listener that leads to it."""
+        return tuple({candidate.routed.point: candidate.routed for candidate in self._candidates()}.values())
+
+    @property
     def looks_at(self) -> frozenset[Attribute]:
         """Return what the matches of routes look at. Port, host and SNI count beside it."""
+        conditions = (candidate.when for candidate in self._candidates())
+        return frozenset(attribute for when in conditions for atom in atoms(when) for attribute in _of_atom(atom))
+
+    def _candidates(self) -> Iterator[Candidate]:
+        """Yield every candidate of every listener."""
         tables = (table for group in self.groups for table in group.tables.values())
-        candidates = (each for table in tables for of_host in table.candidates.values() for each in of_host)
-        return frozenset(attribute for each in candidates for atom in atoms(each.when) for attribute in _of_atom(atom))
+        return (each for table in tables for of_host in table.candidates.values() for each in of_host)
 
     def possible(self, request: Request) -> tuple[Routed | None, ...]:
         """Return every rule that may be chosen for a request, in order; last None, where it may be that none is."""
@@ -171,6 +201,13 @@ class RoutingTable:
         """Return every rule that may be chosen for a request if its path is left open, in order."""
         values = {attribute: value for attribute, value in request.values.items() if attribute != PATH}
         return tuple(routed for routed in self._possible(Request(values)) if routed is not None)
+
+    def condition_of(self, rules: Iterable[Routed], request: Request) -> Predicate:
+        """Return the condition of all completions of a request that take one of these rules."""
+        facts, points = Facts(request.values), {routed.point for routed in rules}
+        groups = self._groups(request.get(PORT), _sni(request))
+        listeners = ((table, group) for group in groups for table in group.tables.values())
+        return any_of(when for table, group in listeners for when in _conditions(table, group, points, facts))
 
     def _possible(self, request: Request) -> tuple[Routed | None, ...]:
         effort = Effort()
@@ -189,7 +226,7 @@ class RoutingTable:
 
     def _tables(self, request: Request) -> Iterator[tuple[_ListenerTable | None, Host]]:
         """Yield every listener that a request may come in by, with a host with which it does."""
-        host, sni = _host(request, HOST), _host(request, SNI)
+        host, sni = _host(request), _sni(request)
         for group in self._groups(request.get(PORT), sni):
             yield from group.entrances(host, sni)
 
@@ -200,6 +237,53 @@ class RoutingTable:
             is_paired = any(other.port == group.port and other.tls != group.tls for other in on_port)
             if not is_paired or sni is UNKNOWN or group.tls == (sni is not None):
                 yield group
+
+
+def _conditions(
+    table: _ListenerTable, group: ListenerGroup, points: Set[RuleNamed], facts: Facts
+) -> Iterator[Predicate]:
+    """Yield, for each match of these rules at a listener, the condition of the requests that it is chosen for."""
+    listener = table.listener
+    by = HOST if is_http(listener) else SNI
+    own = comparable(listener.hostname)
+    alike = (other for other in group.listeners if is_http(other) == is_http(listener) and other is not listener)
+    elsewhere = [name for other in alike if specificity(name := comparable(other.hostname)) > specificity(own)]
+    meant = [named_by(own, by), *(Not(named_by(name, by)) for name in elsewhere if intersect(name, own))]
+    before: list[Candidate] = []
+    for candidate in sorted((each for of in table.candidates.values() for each in of), key=lambda each: each.rank):
+        if candidate.routed.point in points:
+            first = (all_of((named_by(other.hostname, by), other.when)) for other in before if _meet(other, candidate))
+            parts = (*meant, named_by(candidate.hostname, by), candidate.when, *map(Not, first))
+            yield both(residual(part, facts) for part in parts)
+        before.append(candidate)
+
+
+def _meet(candidate: Candidate, other: Candidate) -> bool:
+    """Return whether a request may meet both candidates."""
+    stem, other_stem = _stem(candidate.when), _stem(other.when)
+    may_meet = stem.startswith(other_stem) or other_stem.startswith(stem)
+    return may_meet and intersect(candidate.hostname, other.hostname) and both((candidate.when, other.when)) != NEVER
+
+
+def _stem(when: Predicate) -> str:
+    """Return the prefix that all paths which meet a predicate share."""
+    for part in conjuncts(when):
+        either = part.parts if isinstance(part, Or) else (part,)
+        matchers = [atom.matcher for atom in either if isinstance(atom, Is) and atom.attribute == PATH]
+        if matchers and len(matchers) == len(either):
+            texts = sorted(text for matcher in matchers for text in _beginnings(matcher))
+            return texts[0] if texts and texts[-1].startswith(texts[0]) else ""
+    return ""
+
+
+def _beginnings(matcher: Matcher) -> Iterable[str]:
+    match matcher:
+        case OneOf(values):
+            return [str(value) for value in values]
+        case Prefix(text):
+            return [text]
+        case _:
+            return [""]
 
 
 def _of_atom(atom: Is | Computed) -> tuple[Attribute, ...]:
@@ -223,9 +307,14 @@ def _listener_table(world: World, gateway: Gateway, listener: Listener) -> _List
     return _ListenerTable(listener, ordered)
 
 
-def _host(request: Request, attribute: Attribute) -> Host | Unknown:
-    value = request.get(attribute)
+def _host(request: Request) -> Host | Unknown:
+    value = request.get(HOST)
     return value if value is UNKNOWN else comparable(None if value is None else str(value))
+
+
+def _sni(request: Request) -> Host | Unknown:
+    value = request.get(SNI)
+    return value if value is UNKNOWN else comparable_sni(str(value or "")) or None
 
 
 def _http(request: Request) -> Request:

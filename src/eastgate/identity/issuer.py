@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
 from cryptography import x509
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, load_pem_private_key
 
@@ -29,20 +30,53 @@ class IssuerFiles:
 
 
 def read_issuer(chain: bytes, key: bytes, roots: bytes) -> IssuerFiles:
-    """Read a CA from PEM. Without roots, the certificate that signs is one. Raises StoredCaError."""
+    """Read a CA from PEM. Without roots, the certificate that signs is one.
+
+    Raises StoredCaError, also for a CA whose SVIDs no peer would accept.
+    """
     try:
         certificates = roots_of_pem(chain)
         private = load_pem_private_key(key, password=None)
         trusted = roots_of_pem(roots) if roots.strip() else (certificates[0],)
+        first = certificates[0]
+        is_of_key, is_ca = private.public_key() == first.public_key(), _is_ca(first)
     except Exception:  # never with its text: it may quote what it could not read
         raise StoredCaError("the CA's certificate, key or roots cannot be read") from None
-    first = certificates[0]
     if not isinstance(private, ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey):
         raise StoredCaError("the CA's key is neither ECDSA nor RSA")
-    if private.public_key() != first.public_key():
+    if not is_of_key:
         raise StoredCaError("the CA's key is not that of its certificate")
+    if not is_ca:
+        raise StoredCaError("the CA's certificate may not sign others: it is not one of a CA")
     between = tuple(certificate for certificate in certificates if certificate not in trusted)
+    if not _leads_to(trusted, first, between):
+        raise StoredCaError("the CA's certificate does not come from the roots beside it")
     return IssuerFiles(Signer(first, private), between, trusted)
+
+
+def _is_ca(certificate: x509.Certificate) -> bool:
+    try:
+        return certificate.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
+    except x509.ExtensionNotFound:
+        return False
+
+
+def _leads_to(
+    roots: Sequence[x509.Certificate], certificate: x509.Certificate, between: Sequence[x509.Certificate]
+) -> bool:
+    """Return whether a root is reached from a certificate, by those that have issued one another."""
+    if certificate in roots or any(_has_issued(root, certificate) for root in roots):
+        return True
+    others = tuple(each for each in between if each != certificate)
+    return any(_has_issued(each, certificate) and _leads_to(roots, each, others) for each in others)
+
+
+def _has_issued(issuer: x509.Certificate, certificate: x509.Certificate) -> bool:
+    try:
+        certificate.verify_directly_issued_by(issuer)
+    except (ValueError, TypeError, InvalidSignature, UnsupportedAlgorithm):
+        return False
+    return True
 
 
 class IssuerCa:

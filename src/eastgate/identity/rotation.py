@@ -13,6 +13,7 @@ from typing import Protocol
 from eastgate.identity.problems import BadIdentityError, SvidExpiredError
 from eastgate.identity.svid import IdentityChange, Svid, SvidSource, SvidsRenewed, utc_now
 from eastgate.records import dataclass
+from eastgate.tasks import BackgroundTask
 
 __all__ = ["Clock", "Rotation", "SystemClock"]
 
@@ -50,7 +51,7 @@ class _HeldIdentity:
     identity: str
     dns_names: tuple[str, ...] = ()
     svid: Svid | None = None
-    task: asyncio.Task[None] | None = None
+    task: BackgroundTask | None = None
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     nudge: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -104,8 +105,7 @@ class Rotation:
                 if svid is None or not held.serves(names, self._clock.now()):
                     svid = await self._fetch(held, names)
                 if held.task is None and self._held.get(identity) is held:
-                    held.task = asyncio.create_task(self._renew_forever(held), name=f"renew {identity}")
-                    held.task.add_done_callback(_report_death)
+                    held.task = self._renewing(held).start()
                 return svid
 
     def current(self, identity: str) -> Svid:
@@ -119,8 +119,7 @@ class Rotation:
         """Stop renewing this identity."""
         held = self._held.pop(identity, None)
         if held is not None and held.task is not None:
-            held.task.cancel()
-            await asyncio.wait([held.task])
+            await held.task.stop()
 
     async def close(self) -> None:
         """Stop renewing all identities."""
@@ -132,12 +131,20 @@ class Rotation:
         """Fetch an SVID while its lock is held; report it if it replaces another."""
         fresh = _check_valid(await self._source.svid(held.identity, names), self._clock.now())
         before, held.svid, held.dns_names = held.svid, fresh, names
-        if before is not None and before != fresh and self._on_renewed is not None:
+        if before is not None and before != fresh:
             try:
-                self._on_renewed(fresh)
+                if self._on_renewed is not None:
+                    self._on_renewed(fresh)
+                _log.info("the SVID of %s is renewed again", held.identity, extra=_fields(held.identity, "over"))
             except Exception as error:
                 self._report_failure(held.identity, error)
         return fresh
+
+    def _renewing(self, held: _HeldIdentity) -> BackgroundTask:
+        def failed(_name: str, error: Exception) -> None:
+            self._report_failure(held.identity, error)
+
+        return BackgroundTask(f"renewing {held.identity}", lambda: self._renew_forever(held), failed)
 
     async def _renew_forever(self, held: _HeldIdentity) -> None:
         tries = 0
@@ -181,12 +188,16 @@ class Rotation:
                     held.nudge.set()
 
     def _report_failure(self, identity: str, error: Exception) -> None:
-        _log.warning("the SVID of %s could not be renewed: %s", identity, error)
+        _log.warning("the SVID of %s could not be renewed: %s", identity, error, extra=_fields(identity, "trouble"))
         if self._on_failure is not None:
             try:
                 self._on_failure(identity, error)
             except Exception:
                 _log.exception("the callback for failed renewals failed")
+
+
+def _fields(identity: str, state: str) -> dict[str, str]:
+    return {"identity": identity, state: "an SVID that is not renewed"}
 
 
 def _check_valid(svid: Svid, now: datetime) -> Svid:
@@ -202,8 +213,3 @@ def _backoff(svid: Svid, tries: int) -> timedelta:
     lifetime = (svid.not_after - svid.obtained).total_seconds()
     first, last = min(_FIRST_RETRY, lifetime / 20), min(_LAST_RETRY, lifetime / 4)
     return timedelta(seconds=min(last, first * 2 ** min(tries - 1, 10)))
-
-
-def _report_death(task: asyncio.Task[None]) -> None:
-    if not task.cancelled() and (error := task.exception()) is not None:
-        _log.critical("%s ended, and its SVID will expire", task.get_name(), exc_info=error)

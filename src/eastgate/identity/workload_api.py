@@ -29,6 +29,7 @@ from eastgate.identity.problems import (
 )
 from eastgate.identity.svid import BundlesChanged, IdentityChange, Svid, SvidsRenewed, Watchers, utc_now
 from eastgate.records import dataclass
+from eastgate.tasks import BackgroundTask, RetryDelay
 
 if TYPE_CHECKING:
     from spiffe import X509Bundle, X509Svid
@@ -38,6 +39,7 @@ __all__ = ["WorkloadApi"]
 
 _FIRST_RETRY = 0.1
 _LAST_RETRY = 10.0
+_LOST = "the Workload API is lost"
 
 _log = logging.getLogger(__name__)
 
@@ -64,18 +66,17 @@ class WorkloadApi:
         self._answered = asyncio.Event()
         self._problem: IdentityError | None = None
         self._watchers = Watchers()
-        self._task: asyncio.Task[None] | None = None
+        delay = RetryDelay(_FIRST_RETRY, _LAST_RETRY)
+        self._task = BackgroundTask("the Workload API", self._follow, self._on_lost, delay)
 
     async def __aenter__(self) -> WorkloadApi:
-        self._task = asyncio.create_task(self._stay_connected(), name="workload API")
+        self._task.start()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait([self._task])
+        await self._task.stop()
 
     @property
     def bundles(self) -> TrustBundles:
@@ -126,17 +127,6 @@ class WorkloadApi:
             f"use its socket and has an entry"
         )
 
-    async def _stay_connected(self) -> None:
-        failures = 0
-        while True:
-            before = self._received
-            try:
-                await self._follow()
-            except Exception as error:
-                self._on_lost(error)
-            failures = 0 if self._received is not before else failures + 1
-            await asyncio.sleep(min(_LAST_RETRY, _FIRST_RETRY * 2 ** min(failures, 10)))
-
     async def _follow(self) -> None:
         """Receive updates until the stream ends, which is always an error."""
         from spiffe import WorkloadApiClient
@@ -164,6 +154,8 @@ class WorkloadApi:
         before = self._received
         received = _Received(_svids(context), _bundles(self._trust_domain, context))
         self._received, self._problem = received, None
+        _log.info("the Workload API at %s answers again", self._socket, extra={"over": _LOST})
+        self._task.works()
         self._answered.set()
         if before is None or before.bundles != received.bundles:
             self._watchers.notify(BundlesChanged(received.bundles))
@@ -174,12 +166,12 @@ class WorkloadApi:
         if changed:
             self._watchers.notify(SvidsRenewed(changed))
 
-    def _on_lost(self, error: Exception) -> None:
+    def _on_lost(self, _name: str, error: Exception) -> None:
         """Note the loss of the agent: SVIDs survive its absence, but not its refusal."""
         refused = "PERMISSION_DENIED" in str(error)
         kind = NotGivenError if refused else NoWorkloadApiError
         self._problem = kind("it gives no identity to this process" if refused else str(error))
-        _log.warning("lost the Workload API at %s: %s", self._socket, self._problem)
+        _log.warning("lost the Workload API at %s: %s", self._socket, self._problem, extra={"trouble": _LOST})
         if refused and self._received is not None and self._received.svids:
             gone = frozenset(self._received.svids)
             self._received = _Received({}, self._received.bundles)

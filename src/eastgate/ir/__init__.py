@@ -24,7 +24,7 @@ from eastgate.ir.authorizers import (
     WouldWait,
     consents,
 )
-from eastgate.ir.derivations import Derivation
+from eastgate.ir.derivations import Derivation, TakenOff, TokenDeriving
 from eastgate.ir.effective import EffectivePolicy, RuleInForce, ShadowedRule, Shadowing
 from eastgate.ir.labels import labels_of, labels_text
 from eastgate.ir.levels import at_port, is_network, needs_http
@@ -44,7 +44,7 @@ from eastgate.ir.matchers import (
     values_of,
 )
 from eastgate.ir.outcomes import REFUSED_HOST, REFUSED_SPELLING, UNOPPOSED, Outcome, UnaskedRefusal, Unroutable
-from eastgate.ir.placement import Placement, Reading, Scope, ScopeKind, Site
+from eastgate.ir.placement import Placement, ProxyReading, Reading, Scope, ScopeKind, Site
 from eastgate.ir.predicates import (
     ALWAYS,
     NEVER,
@@ -132,6 +132,7 @@ __all__ = [
     "Predicate",
     "Prefix",
     "Present",
+    "ProxyReading",
     "RawRequest",
     "Reading",
     "Refusal",
@@ -154,6 +155,8 @@ __all__ = [
     "Step",
     "StepVerdict",
     "Suffix",
+    "TakenOff",
+    "TokenDeriving",
     "UnaskedRefusal",
     "Unroutable",
     "Value",

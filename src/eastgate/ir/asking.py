@@ -11,7 +11,7 @@ from typing import Protocol
 
 from eastgate.ir.authorizers import Answer, Authorizer, AuthorizerName, ExternalAuthorizer, RawRequest, Reply, Ruling
 from eastgate.ir.requests import Request
-from eastgate.ir.rules import Layer, Refusal
+from eastgate.ir.rules import Layer
 
 __all__ = ["AssumedConsent", "GatheredAnswers", "LiveAnswers", "Pending", "ask_authorizers", "authorizers_in"]
 
@@ -25,7 +25,7 @@ def ask_authorizers(request: Request, raw: RawRequest, authorizers: Mapping[str,
     """Return the request with the answers of authorizers, each worked out when an engine first looks at it."""
     if not authorizers:
         return request
-    return Request(request.values, _Answers(request, raw, authorizers), request.assumed)
+    return Request(request.values, _Answers(request, raw, authorizers), request.assumed, request.within)
 
 
 class _Answers(Mapping[str, Answer]):
@@ -43,20 +43,13 @@ class _Answers(Mapping[str, Answer]):
         return self._known[name]
 
     def _ask(self, authorizer: Authorizer) -> Ruling:
-        return _refusal_of_path(self._request, authorizer) or authorizer.answer(self._request, self._raw)
+        return authorizer.refuse_path(self._request) or authorizer.answer(self._request, self._raw)
 
     def __iter__(self) -> Iterator[str]:
         return iter({*self._known, *self._authorizers})
 
     def __len__(self) -> int:
         return len({*self._known, *self._authorizers})
-
-
-def _refusal_of_path(request: Request, authorizer: Authorizer) -> Ruling | None:
-    """Return the ruling on a request whose path is ambiguous, where the authorizer may look at it."""
-    if request.refused_path and authorizer.looks_at_path:
-        return Ruling(False, Refusal.BAD_REQUEST, "its path has an encoded slash or backslash")
-    return None
 
 
 # Live
@@ -152,7 +145,7 @@ class _Gathered(Mapping[str, Answer]):
         authorizer = self._authorizers.get(name)
         if authorizer is None:
             return self._gathered.reply(name, self._request)
-        refusal = _refusal_of_path(self._request, authorizer)
+        refusal = authorizer.refuse_path(self._request)
         return refusal or self._gathered.ruling(name, self._request, authorizer)
 
     def __iter__(self) -> Iterator[str]:
@@ -167,7 +160,7 @@ class AssumedConsent:
 
     def joined_to(self, request: Request, authorizers: Mapping[str, Authorizer]) -> Request:  # noqa: ARG002
         """Return the request with the consent of everybody."""
-        return Request(request.values, _CONSENT, request.assumed)
+        return Request(request.values, _CONSENT, request.assumed, request.within)
 
     def settled(self, request: Request) -> Request:
         """Return the request as it is."""

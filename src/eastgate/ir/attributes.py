@@ -28,6 +28,7 @@ __all__ = [
     "DESTINATION_NODE",
     "FORWARDED_ADDRESS",
     "HANDED_PATH",
+    "HANDED_PATHS",
     "HOST",
     "IDENTITY",
     "MCP_METHOD",
@@ -57,6 +58,7 @@ __all__ = [
     "claim",
     "header",
     "normalized_path",
+    "normalized_target",
     "query",
 ]
 
@@ -164,7 +166,8 @@ HANDED_PATH: Final = Attribute("path as handed on", needs_http=True)  # where it
 AUTHORITY: Final = Attribute("host with its port", needs_http=True)
 TARGET: Final = Attribute("path with its query", needs_http=True)
 URL_PATH: Final = Attribute("path without its query", needs_http=True)
-PATHS: Final = frozenset({PATH, TARGET, URL_PATH})
+HANDED_PATHS: Final = frozenset({TARGET, URL_PATH})
+PATHS: Final = HANDED_PATHS | {PATH}
 # What only some dialects look at. It is worked out where a layer asks for it, and never else: see `Derivation`.
 APPLICATION: Final = Attribute("application protocol")  # "http", or "bytes" where nothing of HTTP is said
 TRANSPORT: Final = Attribute("transport protocol")  # "TCP", "UDP" or "SCTP"
@@ -207,3 +210,8 @@ def claim(path: str) -> Attribute:
 def normalized_path(normalization: str) -> Attribute:
     """Return the path as a proxy compares it that normalizes so."""
     return Attribute("path", f"normalized: {normalization}", needs_http=True)
+
+
+def normalized_target(normalization: str) -> Attribute:
+    """Return the attribute of the path with its query, as a proxy with this normalization compares it."""
+    return Attribute("path", f"with its query, normalized: {normalization}", needs_http=True)

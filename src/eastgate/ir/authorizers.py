@@ -70,10 +70,11 @@ class RulingStep:
 class Ruling:
     """The answer of an authorizer that we run ourselves, and the status that a denied client is to see.
 
-    `steps` say how it came about, and `document` what the authorizer looked at, without secrets. `headers` are for the
-    application where it allows and for the client where it denies; `removed` are those of the request that the
-    application must not see as the client sent them. A denied client gets `body`, and the proxy `metadata`. `origin` is
-    the part of a policy that decided, where whoever asks has rules of several policies.
+    `steps` explain the answer, and `document` is what the authorizer looked at, without secrets. `headers` are for the
+    application if it allows, and for the client if it denies. The application must not get the `removed` headers of the
+    request, nor the `parameters` of its query, as they are spelled there, nor the `cookies`, as the client sent them. A
+    denied client gets `body`, and the proxy `metadata`. `origin` is the part of a policy that decided, if the rules are
+    of several policies.
     """
 
     allowed: bool
@@ -83,6 +84,8 @@ class Ruling:
     document: Mapping[str, object] = field(default_factory=dict, compare=False, repr=False)
     headers: tuple[tuple[str, str], ...] = field(default=(), compare=False, repr=False)
     removed: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    parameters: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    cookies: tuple[str, ...] = field(default=(), compare=False, repr=False)
     body: str = field(default="", compare=False, repr=False)
     metadata: Mapping[str, object] = field(default_factory=dict, compare=False, repr=False)
     origin: Origin | None = field(default=None, compare=False, repr=False)
@@ -202,9 +205,11 @@ class Authorizer(Protocol):
     What is unknown of a request is unknown to the authorizer too: it allows only what it allows in any case.
     """
 
-    @property
-    def looks_at_path(self) -> bool:
-        """Return whether the answer may depend on the path, so that an ambiguous path must be refused."""
+    def refuse_path(self, request: Request) -> Ruling | None:
+        """Return the refusal of a request whose path is ambiguous, or not in its canonical form.
+
+        None where the path is neither, or the answer cannot depend on it.
+        """
         ...
 
     def answer(self, request: Request, raw: RawRequest) -> Ruling:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
+from dataclasses import field
+from typing import Protocol, runtime_checkable
 
 from eastgate.ir.attributes import Attribute
 from eastgate.ir.authorizers import RawRequest
 from eastgate.ir.matchers import Known
+from eastgate.records import dataclass
 
-__all__ = ["Derivation"]
+__all__ = ["Derivation", "TakenOff", "TokenDeriving"]
 
 
 class Derivation(Protocol):
@@ -24,4 +26,27 @@ class Derivation(Protocol):
 
     def derive(self, values: Mapping[Attribute, Known], raw: RawRequest) -> Mapping[Attribute, Known]:
         """Return what is known of the derived attributes; one that is left out is unknown."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class TakenOff:
+    """The changes to a request that keep a credential from the application.
+
+    `removed` headers, `parameters` of the query, named as they are spelled there, and `cookies` are not sent. `headers`
+    are sent instead of what the client sent under their names.
+    """
+
+    removed: tuple[str, ...] = ()
+    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    parameters: tuple[str, ...] = ()
+    cookies: tuple[str, ...] = ()
+
+
+@runtime_checkable
+class TokenDeriving(Protocol):
+    """A derivation from a token that the application must not get."""
+
+    def take_off(self, values: Mapping[Attribute, Known], raw: RawRequest) -> TakenOff:
+        """Return the changes that remove the accepted token from an allowed request."""
         ...

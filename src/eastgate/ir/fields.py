@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TypeAlias
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, unquote_plus
 
 __all__ = [
     "BLANKS",
     "HeaderValues",
     "Headers",
+    "cookies_without",
     "each_header",
     "header_values",
     "query_of",
     "query_values",
+    "spellings_in_query",
     "steers_proxy",
 ]
 
@@ -78,3 +80,15 @@ def query_values(target: str) -> dict[str, tuple[str, ...]]:
     for name, value in parse_qsl(query_of(target)[1:], keep_blank_values=True):
         by_name[name] = (*by_name.get(name, ()), value)
     return by_name
+
+
+def spellings_in_query(target: str, name: str) -> tuple[str, ...]:
+    """Return all spellings of the name of a parameter that occur in the query of a path."""
+    names = (part.partition("=")[0] for part in query_of(target)[1:].split("&"))
+    return tuple(dict.fromkeys(spelled for spelled in names if unquote_plus(spelled) == name))
+
+
+def cookies_without(cookies: str, names: Collection[str]) -> str:
+    """Return the value of a Cookie header without the cookies of these names."""
+    parts = (part.strip(BLANKS) for part in cookies.split(";"))
+    return "; ".join(part for part in parts if part and part.partition("=")[0] not in names)

@@ -11,7 +11,7 @@ from typing import Final
 
 from eastgate.regexes import regex
 
-__all__ = ["HOST_PATTERN", "PORT_PATTERN", "comparable_host", "is_host"]
+__all__ = ["HOST_PATTERN", "PORT_PATTERN", "comparable_host", "comparable_sni", "is_host"]
 
 _GROUP: Final = "[0-9a-f]{1,4}"
 _BYTE: Final = "(?:25[0-5]|2[0-4][0-9]|1?[0-9]{1,2})"
@@ -45,3 +45,11 @@ def is_host(raw: str) -> bool:
 def comparable_host(raw: str) -> str:
     """Return a host without port and trailing dot, in lower case."""
     return _PORT.sub("", raw.lower()).removesuffix(".")
+
+
+def comparable_sni(raw: str) -> str:
+    """Return the name in a TLS handshake in lower case, and otherwise as it was sent.
+
+    It has no port and no trailing dot (RFC 6066): what looks like one is part of another name, to proxies as well.
+    """
+    return raw.lower()

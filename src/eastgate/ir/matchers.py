@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from ipaddress import IPv4Network, IPv6Network, ip_address
 
+from eastgate.ir.addresses import Network, parse_address
 from eastgate.ir.labels import Selector, labels_of
 from eastgate.ir.service_accounts import AccountsOf
 from eastgate.records import dataclass
@@ -91,11 +91,11 @@ class Suffix:
 class InNetwork:
     """An address inside ANY of the networks."""
 
-    networks: tuple[IPv4Network | IPv6Network, ...]
+    networks: tuple[Network, ...]
 
     def contains(self, value: Value) -> bool:
         """Return whether the address is inside one of them."""
-        address = ip_address(value)
+        address = parse_address(value)
         return any(address in network for network in self.networks)
 
     def __str__(self) -> str:

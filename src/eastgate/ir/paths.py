@@ -5,6 +5,9 @@ a slash, dot segments are removed and slashes merged, as proxies do it before th
 character that a path segment may have (RFC 3986, pchar) stands as itself, every other one as `%XX` of its UTF-8 in
 upper case. An application decodes all of them, so that `@` and `%40` are one character.
 
+Expressions see the path that a proxy hands on, and compare it as a text. So wherever an expression looks at the path,
+a path that is not handed on in its canonical form is refused.
+
 What servers disagree about is refused wherever a policy looks at paths: an encoded slash or backslash, and a dot
 segment with parameters (`..;x`), which some cut off before they go up, unless it is written plainly, for then proxies
 go up by it.
@@ -14,11 +17,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Final, TypeGuard
+from typing import Final
 
-from eastgate.ir.attributes import PATH
+from eastgate.ir.attributes import HANDED_PATHS, PATH
 from eastgate.ir.matchers import Known, OneOf, Prefix, Suffix
-from eastgate.ir.predicates import Computed, Is, Predicate, any_of
+from eastgate.ir.predicates import Computed, Is, Predicate, any_of, mentions
 from eastgate.regexes import regex
 
 __all__ = [
@@ -31,6 +34,8 @@ __all__ = [
     "control_character",
     "encoded_path",
     "handed_path",
+    "is_canonical",
+    "is_normalized",
     "is_refused",
     "is_respelled",
     "is_sensitive",
@@ -57,6 +62,7 @@ _FORBIDDEN = regex(r"[^-A-Za-z0-9._~:@!$&'()*+,;=/%]")
 _NOT_HANDED_ON = regex(r"[^-A-Za-z0-9._~:@!$&'()*+,;=/%\[\]]")  # proxies leave brackets as they are
 _NOT_SENT = regex(r"[\x00-\x20<>`]")  # no HTTP library takes them in a path: whoever means them sends `%XX`
 _SLASHES = regex(r"/{2,}")
+_PLAIN_PATH = regex(r"/(?:[-A-Za-z0-9_~][-A-Za-z0-9._~]*/)*(?:[-A-Za-z0-9_~][-A-Za-z0-9._~]*)?")
 _CONTROL = regex(r"[\x00-\x1f\x7f-\x9f]")
 
 
@@ -78,6 +84,17 @@ def normalize_path(raw: str) -> str:
 def merge_slashes(path: str) -> str:
     """Return a path with one slash wherever there are several."""
     return _SLASHES.sub("/", path)
+
+
+def is_normalized(target: str) -> bool:
+    """Return whether normalisation leaves the path of a target, which may have a query, as it is.
+
+    A target with a fragment is not normalised: some servers cut it off, and others take it for a part of the query.
+    """
+    path = target.partition("?")[0]
+    if _PLAIN_PATH.fullmatch(path) is None and not (path.startswith("/") and handed_path(path) == path):
+        return False
+    return "#" not in target
 
 
 def respelled_path(handed: str) -> str:
@@ -103,6 +120,11 @@ def sent_path(raw: str) -> str:
 def is_refused(path: Known) -> bool:
     """Return whether a path, normalised, has something that servers disagree about."""
     return isinstance(path, str) and ("%" in path or ";" in path) and _REFUSED.search(path) is not None
+
+
+def is_canonical(path: str) -> bool:
+    """Return whether a path, which may have a query, is in its canonical form as it is written."""
+    return path.partition("?")[0] == comparable_path(path)
 
 
 def is_respelled(handed: str) -> bool:
@@ -225,11 +247,14 @@ _ANYTHING = rf"(?:\.|\[\^/\])[*+](?=/(?![*?{{])|{_REST}$)"
 _INSENSITIVE = regex(rf"(?:\(\?s\))?\^?(?:{_LETTER}|{_ANYTHING})*{_REST}")
 
 
-def is_sensitive(atom: Predicate) -> TypeGuard[Computed]:
-    """Return whether an atom is a pattern that may match a canonical path otherwise than the path a proxy hands on.
+def is_sensitive(atom: Predicate) -> bool:
+    """Return whether an atom may tell spellings of one path apart.
 
-    It cannot where it is made of letters, and of `.*` or `[^/]*` up to a slash or the end.
+    A test of the path that a proxy hands on, which is what expressions see, may. A pattern for the canonical path may
+    match otherwise at a proxy, unless it is made of letters, and of `.*` or `[^/]*` up to a slash or the end.
     """
+    if not HANDED_PATHS.isdisjoint(mentions(atom)):
+        return True
     if not isinstance(atom, Computed) or atom.pattern is None or atom.pattern[0] != PATH:
         return False
     return _INSENSITIVE.fullmatch(atom.pattern[1]) is None

@@ -11,7 +11,7 @@ from typing import Protocol
 from eastgate.ir.provenance import PolicyRef
 from eastgate.records import dataclass
 
-__all__ = ["Placement", "Reading", "Scope", "ScopeKind", "Site"]
+__all__ = ["Placement", "ProxyReading", "Reading", "Scope", "ScopeKind", "Site"]
 
 
 class Site(enum.StrEnum):
@@ -66,3 +66,29 @@ class Reading(Protocol):
     def setting(self) -> str:
         """Return the name of the setting that chooses it."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyReading:
+    """A reading: who enforces policies at a workload. `by` is None where nothing does.
+
+    A chain that nothing enforces has no stages. One that is not `certain` to be enforced has those of its policies, so
+    that it allows only what is allowed either way. `ports` are those in doubt; none where all are. `choice` is that of
+    the setting.
+    """
+
+    policies: tuple[PolicyRef, ...]
+    by: str | None
+    why: str
+    setting: str
+    choice: str
+    certain: bool = True
+    ports: tuple[int, ...] = ()
+
+    def __str__(self) -> str:
+        names = ", ".join(map(str, self.policies))
+        if self.by is None:
+            so = f"so that nobody enforces {names}"
+        else:
+            so = f"so that {self.by} {'enforces' if self.certain else 'may not enforce'} {names}"
+        return f"{self.setting}: {self.choice} ({self.why}, {so})"

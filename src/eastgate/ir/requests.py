@@ -10,7 +10,7 @@ from eastgate.ir.attributes import BAD_HOST, HANDED_PATH, IDENTITY, PATH, PORT, 
 from eastgate.ir.authorizers import Answer
 from eastgate.ir.matchers import Known
 from eastgate.ir.paths import is_refused
-from eastgate.ir.predicates import Computed, Is
+from eastgate.ir.predicates import Computed, Is, Predicate
 from eastgate.records import dataclass
 
 __all__ = ["Request"]
@@ -23,7 +23,8 @@ _NOTHING_ASSUMED: Mapping[Is | Computed, bool | None] = {}
 class Request:
     """One request. An attribute that `values` does not name is unknown; one that it maps to None is absent.
 
-    `answers` are those of external authorizers; `assumed` says how tests over unknown attributes come out.
+    `answers` are those of external authorizers; `assumed` says how tests over unknown attributes come out. `within`
+    is a condition on the unknown attributes together: completions that do not meet it do not count.
 
     `incomplete` says that an attribute which nearly every policy needs is unknown, or that the host is none: the fast
     path does not apply. `needs_care`: nor does it where rules look at more, be it for that or for the path.
@@ -32,6 +33,7 @@ class Request:
     values: Mapping[Attribute, Known]
     answers: Mapping[str, Answer]
     assumed: Mapping[Is | Computed, bool | None]
+    within: Predicate | None
     identity: str | Unknown | None = field(init=False, compare=False, repr=False)
     port: int | Unknown | None = field(init=False, compare=False, repr=False)
     incomplete: bool = field(init=False, compare=False, repr=False)
@@ -42,6 +44,7 @@ class Request:
         values: Mapping[Attribute, Known],
         answers: Mapping[str, Answer] = _NO_ANSWERS,
         assumed: Mapping[Is | Computed, bool | None] = _NOTHING_ASSUMED,
+        within: Predicate | None = None,
     ) -> None:
         """Set each slot directly: there is a request for every question, and `object.__setattr__` is slow."""
         get = values.get
@@ -50,6 +53,7 @@ class Request:
         _set_values(self, values)
         _set_answers(self, answers)
         _set_assumed(self, assumed)
+        _set_within(self, within)
         _set_identity(self, identity)
         _set_port(self, port)
         _set_incomplete(self, incomplete)
@@ -76,7 +80,7 @@ class Request:
 
     def with_value(self, attribute: Attribute, value: Known) -> Request:
         """Return the request with the value of one more attribute."""
-        return Request({**self.values, attribute: value}, self.answers, self.assumed)
+        return Request({**self.values, attribute: value}, self.answers, self.assumed, self.within)
 
     def with_answers(self, answers: Mapping[str, Answer]) -> Request:
         """Return the request with these answers of authorizers, in the place of all others."""
@@ -84,6 +88,7 @@ class Request:
         _set_values(request, self.values)
         _set_answers(request, answers)
         _set_assumed(request, self.assumed)
+        _set_within(request, self.within)
         _set_identity(request, self.identity)
         _set_port(request, self.port)
         _set_incomplete(request, self.incomplete)
@@ -92,7 +97,7 @@ class Request:
 
     def assuming(self, outcomes: Mapping[Is | Computed, bool | None]) -> Request:
         """Return the request with the outcomes of tests over unknown attributes; None: either way."""
-        return Request(self.values, self.answers, {**self.assumed, **outcomes})
+        return Request(self.values, self.answers, {**self.assumed, **outcomes}, self.within)
 
 
 def _setter(name: str) -> Callable[[Request, object], None]:
@@ -100,5 +105,6 @@ def _setter(name: str) -> Callable[[Request, object], None]:
 
 
 _set_values, _set_answers, _set_assumed = _setter("values"), _setter("answers"), _setter("assumed")
+_set_within = _setter("within")
 _set_identity, _set_port = _setter("identity"), _setter("port")
 _set_incomplete, _set_needs_care = _setter("incomplete"), _setter("needs_care")

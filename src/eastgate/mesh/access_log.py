@@ -174,8 +174,12 @@ def _unnamed_decision(record: Mapping[str, Any], details: str, *, reached: bool)
 
 
 def _peer(record: Mapping[str, Any]) -> str | None:
-    """Return the identity of a caller, or `none`. A gateway takes TLS from clients without a certificate, too."""
-    return NOBODY if record.get("peer") == NO_NAME else record.get("peer")
+    """Return the identity of a caller, or `none`. It is that of a token if the connection has none.
+
+    A gateway takes TLS from clients without a certificate, too.
+    """
+    peer = record.get("peer")
+    return record.get("identity") or NOBODY if peer in (NOBODY, NO_NAME) else peer
 
 
 def _audit(record: Mapping[str, Any]) -> tuple[str, ...]:

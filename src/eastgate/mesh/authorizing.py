@@ -16,15 +16,16 @@ from types import TracebackType
 
 from eastgate.api.authority import Authority
 from eastgate.api.questions import EntryPoint
-from eastgate.authorizer.checks import OWN_HEADERS, ProxyAnswer, ProxyCheck
+from eastgate.authorizer.checks import OWN_HEADERS, Body, ProxyAnswer, ProxyCheck, ProxyOptions
 from eastgate.authorizer.deciding import CheckOptions, ExternalServices, LiveAuthorizer
 from eastgate.authorizer.grpc_checks import check_of, reply_of, source_of_principal
 from eastgate.authorizer.http_server import HttpServer, ServedRequest, ServedResponse
 from eastgate.authorizer.tool_lists import TOOLS_PATH, answer_tools
 from eastgate.envoy.authz.server import CheckReply, ReceivedCheck
 from eastgate.envoy.config.gateway_filters import LARGEST_MESSAGE
+from eastgate.envoy.config.tokens import CARRIER
 from eastgate.ir.attributes import BACKEND, PORT, SNI
-from eastgate.ir.hosts import comparable_host
+from eastgate.ir.hosts import comparable_sni
 from eastgate.mesh.access_log import AUTHORIZER
 from eastgate.mesh.check_thread import CheckThread
 from eastgate.mesh.endpoints import AuthorizerEndpoint
@@ -37,6 +38,7 @@ __all__ = ["MeshAuthorizer"]
 _GRACE = 1.0  # seconds
 _FORWARDED_CERTIFICATE = "x-forwarded-client-cert"
 _TARGET = regex(r"(gateway:[^: ]+):([0-9]+) ([^ ]+)")
+_GATEWAYS = ProxyOptions(normalizes_paths=True, whole_bodies=True)
 _UNKNOWN = CheckReply(allowed=False, status=403)
 
 
@@ -83,7 +85,7 @@ class MeshAuthorizer:
         """Decide by another authority from now on."""
         with self.lock:
             if self._live is None:
-                options = CheckOptions(seconds=30.0, plain_denials=True, own_proxies=True)
+                options = CheckOptions(seconds=30.0, plain_denials=True, proxy=_GATEWAYS, own_proxies=True)
                 self._live = LiveAuthorizer(authority, self.lock, self._external, options)
             else:
                 self._live.replace(authority, self._external)
@@ -96,7 +98,7 @@ class MeshAuthorizer:
         if self._live is None or where is None:
             return _UNKNOWN
         began = time.monotonic()
-        answer = self._live.decide(_with_notes(check_of(received), noted), where)
+        answer = self._live.decide(_with_notes(check_of(received, _GATEWAYS), noted), where)
         self._on_decided(answer, time.monotonic() - began)
         return _named(reply_of(answer), answer)
 
@@ -112,7 +114,7 @@ class MeshAuthorizer:
             destination = find_destination(self._enforcement(), node, port, named[3])
         if destination is None:
             return None
-        sni = comparable_host(noted.get("x-eastgate-sni", "")) or None
+        sni = comparable_sni(noted.get("x-eastgate-sni", "")) or None
         return EntryPoint(node, destination.points, {PORT: port, BACKEND: destination.backend_key, SNI: sni})
 
     # Lists of tools
@@ -132,6 +134,8 @@ def _with_notes(check: ProxyCheck, noted: dict[str, str]) -> ProxyCheck:
     """
     certificate = noted.get("x-eastgate-certificate") or None
     headers = {name: values for name, values in check.headers.items() if not name.startswith(OWN_HEADERS)}
+    if CARRIER in noted:
+        headers["authorization"] = noted[CARRIER]
     if certificate is not None:
         headers[_FORWARDED_CERTIFICATE] = f'Cert="{certificate}"'
     return replace(
@@ -142,7 +146,13 @@ def _with_notes(check: ProxyCheck, noted: dict[str, str]) -> ProxyCheck:
         sni=noted.get("x-eastgate-sni", ""),
         scheme="https" if "x-eastgate-sni" in noted else "http",
         headers=headers,
+        body=_limited(check.body),
     )
+
+
+def _limited(body: Body | None) -> Body | None:
+    """Return a body, of which there may be more if it is as large as a gateway shows any."""
+    return replace(body, complete=False) if body is not None and len(body.content) > LARGEST_MESSAGE else body
 
 
 def _named(reply: CheckReply, answer: ProxyAnswer) -> CheckReply:

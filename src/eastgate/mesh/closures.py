@@ -84,6 +84,10 @@ class Closures:
         # By node and port: the resources whose acceptance opens the port, if any do.
         self._awaited: dict[str, dict[int, frozenset[ResourceKey] | None]] = {}
 
+    def at(self, node: str) -> dict[int, Closure]:
+        """Return the closed ports of a proxy."""
+        return {port: closure for (own, port), closure in self.closed.items() if own == node}
+
     def reject(self, node: str, key: ResourceKey, rejection: ResourceRejection) -> None:
         """Remember that a proxy has rejected a resource."""
         self._rejected.setdefault(node, {})[key, rejection.version] = rejection
@@ -111,7 +115,6 @@ class Closures:
             key
             for status in statuses
             if status.state is ResourceState.ACCEPTED
-            and status.confirmed
             and (key := ((status.type_url, status.name), status.wanted or "")) in rejected
         ]
         for key in accepted:

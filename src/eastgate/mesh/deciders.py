@@ -44,7 +44,7 @@ _REASONS: dict[str, str] = {
     ),
     UNCLEAR: "what policies look at cannot be read for certain: a header or query parameter has too many values",
     REFUSED_HOST: "the host is no host with a port up to 65535",
-    REFUSED_SPELLING: "the path has characters as %XX that need not be, where it is compared with a pattern",
+    REFUSED_SPELLING: "the path is not in its canonical spelling, and an expression or a pattern looks at it",
     UNREAD_MESSAGE: "the MCP message cannot be read for certain, and policies look at it",
     NO_SESSION: "the stream of a session is asked for without one",
     NO_SUCH_SESSION: "the session is not one that this caller has at this backend",

@@ -7,7 +7,7 @@ import logging
 import ssl
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, cast
 
 from eastgate.identity import IdentityError, TrustBundles, verify_connection
 from eastgate.records import dataclass
@@ -71,7 +71,7 @@ class TlsEndpoint:
         try:
             connection.context = self.context()
         except IdentityError as error:
-            _LOG.error("a connection is refused: %s", error)
+            _LOG.error("a connection is refused: %s", error, extra={"port": self.port})
             return ssl.ALERT_DESCRIPTION_INTERNAL_ERROR
         return None
 
@@ -82,10 +82,11 @@ class TlsEndpoint:
         try:
             identity = verify_connection(connection, self.bundles())
         except IdentityError as error:
-            _LOG.warning("a connection is refused: %s", error)
+            _LOG.warning("a connection is refused: %s", error, extra={"port": self.port})
             return None
         if not self.admits(identity):
-            _LOG.warning("a connection is refused: %s is no gateway", identity)
+            fields = {"port": self.port, "identity": identity}
+            _LOG.warning("a connection is refused: %s may not use the port %s", identity, self.port, extra=fields)
             return None
         return identity
 
@@ -98,10 +99,10 @@ class _Admission(asyncio.Protocol):
         self._protocol = protocol
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)  # noqa: S101 - it is a stream
-        if self._endpoint.identify(transport.get_extra_info("ssl_object")) is None:
-            transport.abort()
+        stream = cast("asyncio.Transport", transport)  # those of other event loops need not be derived from it
+        if self._endpoint.identify(stream.get_extra_info("ssl_object")) is None:
+            stream.abort()
             return
         protocol = self._protocol()
-        transport.set_protocol(protocol)
-        protocol.connection_made(transport)
+        stream.set_protocol(protocol)
+        protocol.connection_made(stream)

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field
 from secrets import token_hex
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 from weakref import WeakKeyDictionary
 
 from eastgate.api.authority import Authority
@@ -39,7 +39,7 @@ from eastgate.envoy.config.tokens import TokenIdentity
 from eastgate.envoy.plan import PortPlan, plan_port
 from eastgate.envoy.plan.any_port import named_ports, plan_any_port
 from eastgate.envoy.plan.gateway import GatewayPlan
-from eastgate.envoy.server.resources import ResourceKey, XdsResource
+from eastgate.envoy.server.resources import EXTENSION, ResourceKey, XdsResource
 from eastgate.envoy.server.status import ProxyStatus, ResourceRejection
 from eastgate.envoy.server.store import Store
 from eastgate.gateway import ListenerGroup
@@ -56,7 +56,10 @@ from eastgate.records import dataclass
 from eastgate.settings import McpDenials, OpenRequests
 from eastgate.symbolic.callers import CallerCell
 
-__all__ = ["NOT_ROUTING", "AuthorizerSockets", "Enforcement", "SiteChange"]
+__all__ = ["NOT_ROUTING", "AuthorizerSockets", "Enforcement", "OnClosure", "SiteChange"]
+
+OnClosure: TypeAlias = Callable[[Closure, bool], None]
+"""A function that gets a closure, and whether the port is closed now (or open again)."""
 
 
 class AuthorizerSockets(NamedTuple):
@@ -99,7 +102,8 @@ class Enforcement:
     Callers without a certificate are identified by their address, where `by_address` is set, or else by their token.
     `session_key` is the secret by which gateways bind sessions to callers; control planes that serve the same gateways
     share it. With `on_demand`, the resources of a sidecar are computed from when it is first asked for (`serve`): in a
-    large cluster most proxies belong to other replicas.
+    large cluster most proxies belong to other replicas. `on_closure` is called when a port is closed or opened again,
+    but not when the port or its proxy is gone.
     """
 
     def __init__(
@@ -113,6 +117,7 @@ class Enforcement:
         session_key: str | None = None,
         on_demand: bool = False,
         sends_logs: bool = False,
+        on_closure: OnClosure | None = None,
     ) -> None:
         self.authority = authority
         self.store = store
@@ -125,6 +130,7 @@ class Enforcement:
         self._sends_logs = sends_logs
         self._session_key = session_key or token_hex(32)
         self._closures = Closures()
+        self._on_closure = on_closure
         self._by_address = by_address
         self.tokens = tokens
         self._secrets: dict[str, dict[str, XdsResource]] = {}
@@ -136,6 +142,7 @@ class Enforcement:
         self._served: set[str] | None = set() if on_demand else None  # sidecars that were asked for; None: all are
         self._stale: dict[str, None] = {}  # proxies that know identities of before, in order
         self.changes: Counter[str] = Counter()  # how often what a proxy enforces changed, or may have
+        self.rule_changes: Counter[str] = Counter()  # how often that by which it decides requests itself changed
         self._ended: dict[tuple[str, int], Counter[str]] = {}
 
     # What changes
@@ -333,7 +340,7 @@ class Enforcement:
             self.publish([node])
             proxy = status()
         resources = proxy.resources if proxy is not None else ()
-        states = {(resource.type_url, resource.name): resource.state for resource in resources if resource.confirmed}
+        states = {(resource.type_url, resource.name): resource.state for resource in resources}
         opened = self._closures.open(node, states)
         if opened:
             self.publish([node])
@@ -376,11 +383,30 @@ class Enforcement:
     def _publish(self, nodes: Iterable[str]) -> None:
         for node in filter(self.serves, nodes):
             # What a gateway leaves to the authorizer is decided otherwise now, also where its resources are the same.
-            if self.store.put(node, self._build(node)) or node in self.gateways:
+            change = self.store.put(node, self._build(node))
+            if change or node in self.gateways:
                 self.changes[node] += 1
+            if EXTENSION in change.types:
+                self.rule_changes[node] += 1
 
     def _build(self, node: str) -> list[XdsResource]:
-        return [*self._secrets.get(node, {}).values(), *self._resources(node)]
+        before = self._closures.at(node)
+        resources = [*self._secrets.get(node, {}).values(), *self._resources(node)]
+        if self._on_closure is not None:
+            self._report_closures(node, before, self._on_closure)
+        return resources
+
+    def _report_closures(self, node: str, before: Mapping[int, Closure], report: OnClosure) -> None:
+        after = self._closures.at(node)
+        for port, closure in after.items():
+            if port not in before or before[port].parts != closure.parts:
+                report(closure, True)
+        for port in before.keys() - after.keys():
+            if port in self._ports_at(node):
+                report(before[port], False)
+
+    def _ports_at(self, node: str) -> Mapping[int, int]:
+        return self.gateways[node].ports if node in self.gateways else self._ports_of(self.sites[node])
 
     def _resources(self, node: str) -> list[XdsResource]:
         return self._gateway_resources(node) if node in self.gateways else self._sidecar_resources(node)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from hashlib import blake2b
 
 from eastgate.cluster import Gateway, Listener, TlsReference, World
 from eastgate.envoy.config.gateway_routes import Leg
@@ -12,7 +13,12 @@ from eastgate.envoy.plan.gateway import GatewayDestination, TlsStream
 from eastgate.envoy.server.resources import XdsResource
 from eastgate.gateway import ListenerGroup
 from eastgate.gateway.attachment import is_http
-from eastgate.gateway.certificates import CertificateProblem, client_authorities, listener_certificates
+from eastgate.gateway.certificates import (
+    CertificateProblem,
+    ClientAuthority,
+    client_authorities,
+    listener_certificates,
+)
 from eastgate.gateway.hostnames import comparable
 
 __all__ = ["handshakes_of", "secrets_of", "why_closed"]
@@ -35,7 +41,7 @@ def handshakes_of(
         return
     for listener in group.listeners:
         if is_http(listener):
-            yield _terminated(gateway, listener, world, whole=whole)
+            yield _terminated(gateway, listener, world, group.port, whole=whole)
     for stream in streams:
         named = [(legs[destination].cluster, destination.weight) for destination in stream.destinations]
         known = tuple((cluster, weight) for cluster, weight in named if cluster is not None)
@@ -43,15 +49,15 @@ def handshakes_of(
         yield Handshake(stream.hostname, clusters=known if is_open else (), closed=not is_open)
 
 
-def _terminated(gateway: Gateway, listener: Listener, world: World, *, whole: bool) -> Handshake:
+def _terminated(gateway: Gateway, listener: Listener, world: World, port: int, *, whole: bool) -> Handshake:
     """Return a handshake that ends here. Unless the world is whole, a Secret that is missing counts as a good one."""
     hostname = comparable(listener.hostname)
     if why_closed(gateway, listener, world, whole=whole) is not None:
         return Handshake(hostname, closed=True)
     named = listener_certificates(world, gateway, listener)
     cas = client_authorities(world, gateway, listener)
-    certificates = tuple(_secret_name("tls", each.reference) for each in named if each.problem is None)
-    return Handshake(hostname, certificates, _secret_name("clients", cas[0].reference) if cas else None)
+    certificates = tuple(_secret_name("tls", port, each.reference) for each in named if each.problem is None)
+    return Handshake(hostname, certificates, _authority_name(port, cas[0]) if cas else None)
 
 
 def why_closed(gateway: Gateway, listener: Listener, world: World, *, whole: bool = False) -> str | None:
@@ -69,16 +75,27 @@ def why_closed(gateway: Gateway, listener: Listener, world: World, *, whole: boo
     return None
 
 
-def secrets_of(gateway: Gateway, group: ListenerGroup, world: World) -> Iterator[XdsResource]:
-    """Yield the secrets that the handshakes of a port name."""
+def secrets_of(gateway: Gateway, group: ListenerGroup, world: World) -> Iterable[XdsResource]:
+    """Return the secrets that the handshakes of a port name, each once: listeners may share one."""
+    found: dict[str, XdsResource] = {}
     for listener in group.listeners:
         for named in listener_certificates(world, gateway, listener):
             if named.problem is None:
-                yield certificate_secret(_secret_name("tls", named.reference), named.chain, named.key)
+                name = _secret_name("tls", group.port, named.reference)
+                found[name] = certificate_secret(name, named.chain, named.key)
         for ca in client_authorities(world, gateway, listener)[:1]:
             if ca.problem is None:
-                yield client_ca_secret(_secret_name("clients", ca.reference), ca.roots)
+                name = _authority_name(group.port, ca)
+                found[name] = client_ca_secret(name, ca.roots)
+    return found.values()
 
 
-def _secret_name(kind: str, ref: TlsReference) -> str:
-    return f"{kind}/{ref.namespace}/{ref.name}"
+def _secret_name(kind: str, port: int, ref: TlsReference) -> str:
+    """Name a secret of a port. Other ports have copies of their own: what a proxy rejects closes its port."""
+    return f"{kind}/{port}/{ref.namespace}/{ref.name}"
+
+
+def _authority_name(port: int, authority: ClientAuthority) -> str:
+    """Name a CA of clients after what is in it: with another, connections of before are closed."""
+    roots = blake2b(authority.roots, digest_size=6).hexdigest()
+    return f"{_secret_name('clients', port, authority.reference)}/{roots}"

@@ -132,11 +132,7 @@ def services_behind(plan: GatewayPlan, world: World) -> Iterator[str]:
 def legs_of(plan: GatewayPlan, world: World, sites: Mapping[str, ProxySite], settings: Settings) -> Iterator[Leg]:
     """Yield the last leg to each destination. One that leads to no server has none."""
     for destination in plan.every_destination:
-        yield Leg(destination, _servers(destination, world, sites, settings), http2=_speaks_grpc(destination))
-
-
-def _speaks_grpc(destination: GatewayDestination) -> bool:
-    return destination.routed is not None and destination.routed.route.kind == "GRPCRoute"
+        yield Leg(destination, _servers(destination, world, sites, settings), http2=destination.speaks_grpc)
 
 
 def _servers(

@@ -13,7 +13,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import field
-from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any
 
@@ -29,7 +28,7 @@ from eastgate.envoy.server.events import Acked, ResourceRejected, ServerEvent
 from eastgate.envoy.server.metrics import Metrics as ServerMetrics
 from eastgate.envoy.server.resources import short_type
 from eastgate.envoy.server.server import AdsServer
-from eastgate.envoy.server.status import ResourceRejection, ResourceState
+from eastgate.envoy.server.status import ResourceState
 from eastgate.envoy.server.store import Store
 from eastgate.envoy.server.tokens import Tokens
 from eastgate.identity import BundlesChanged, EmbeddedCa, Lifetimes, Svid, SvidSource, WorkloadApi
@@ -264,10 +263,10 @@ class LocalMesh:
         return {port: mode_of(at_port(layer, port) for layer in layers) for port in self.sites[node].ports}
 
     def _list_unaccepted(self, node: str) -> Iterator[str]:
-        """Yield the resources that a proxy has rejected, or may have accepted without validating them."""
+        """Yield the resources that a proxy has rejected."""
         status = self.server.status(node)
         for resource in status.resources if status is not None else ():
-            if resource.state is ResourceState.REJECTED or not resource.confirmed:
+            if resource.state is ResourceState.REJECTED:
                 yield f"{node} {short_type(resource.type_url)} {resource.name}"
 
     async def _deploy(self, authority: Authority, timeout: float) -> None:
@@ -344,26 +343,8 @@ class LocalMesh:
     async def _settle(self, nodes: Collection[str], timeout: float) -> None:
         """Wait until these proxies have acknowledged everything, including the ports that open again."""
         await asyncio.gather(*(self.server.wait_settled(node, timeout) for node in nodes))
-        closed = [node for node in nodes if self._close_unconfirmed(node)]
-        await asyncio.gather(*(self.server.wait_settled(node, timeout) for node in closed))
         opened = [node for node in nodes if self._open_ports(node)]
         await asyncio.gather(*(self.server.wait_settled(node, timeout) for node in opened))
-
-    def _close_unconfirmed(self, node: str) -> bool:
-        """Close the ports of resources that a proxy may have accepted unread: the old may still be in force."""
-        status = self.server.status(node)
-        wanted = {resource.key: resource for resource in self.store.resources(node)}
-        unconfirmed = [
-            wanted[held.type_url, held.name]
-            for held in (status.resources if status is not None else ())
-            if held.state is ResourceState.ACCEPTED and not held.confirmed and (held.type_url, held.name) in wanted
-        ]
-        for resource in unconfirmed:
-            message = "it may have been accepted without a look at it"
-            self.enforcement.reject(
-                node, resource.key, ResourceRejection(resource.version, message, resource.policies, datetime.now(UTC))
-            )
-        return bool(unconfirmed)
 
     def _open_ports(self, node: str) -> bool:
         return self.enforcement.accept(node, lambda: self.server.status(node))

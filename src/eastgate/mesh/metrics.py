@@ -6,6 +6,7 @@ from collections.abc import Collection
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
+from eastgate.authorizer.metrics import task_failures
 from eastgate.mesh.access_log import Observation, rule_of
 from eastgate.mesh.closures import Closure
 
@@ -32,6 +33,7 @@ class MeshMetrics:
         self.broken_saves = Counter(
             "eastgate_broken_saves", "Changes that were not enforced, because they have errors.", registry=registry
         )
+        self.task_failures = task_failures(registry)
         self.enforced = Histogram(
             "eastgate_enforced_seconds",
             "From a saved change until every proxy enforces it.",

@@ -4,6 +4,9 @@ A proxy decides a request once, when it begins. While it is open the proxy logs 
 the policies changed is decided again here, under those that are in force. Where it is denied now, the connections on
 which its caller makes requests at that port are closed.
 
+A gateway decides an MCP request when its body is there, by the rules of when its headers came. Where those changed
+meanwhile, it is decided here, whatever its message will be.
+
 What a proxy logs for this is never shown or kept: it may hold secrets.
 """
 
@@ -17,9 +20,8 @@ from eastgate.api.deciding import LiveQuestion
 from eastgate.api.questions import EntryPoint, Question, QuestionError, arrivals
 from eastgate.envoy.config.matching import NO_NAME, NOBODY
 from eastgate.envoy.config.values import noted_values
-from eastgate.ir import AssumedConsent, Known, Request
+from eastgate.ir import AssumedConsent, GatheredAnswers, Known, Pending, Request
 from eastgate.ir.attributes import BACKEND, MCP_METHOD, MCP_TOOL, PORT, Attribute
-from eastgate.ir.spiffe import spiffe_problem, trust_domain_of
 from eastgate.mesh.deciders import caller_name
 from eastgate.mesh.enforcement import Enforcement
 from eastgate.mesh.events import Enforced, MeshEvent, Noted, OnEvent, PartlyEnforced, Ready
@@ -33,15 +35,15 @@ _UPTAKE = 1.0  # seconds after its ACK until all threads of a proxy decide by a 
 _CLOSING = 3.0  # seconds for a proxy to close connections, before it is asked again
 _REMEMBERED = 100_000
 _FIELDS = (
-    *("peer", "source", "token", "method", "host", "path", "asked"),
-    *("originalHost", "originalPath", "destination", "message", "mcpMethod", "mcpName"),
+    *("peer", "source", "identity", "method", "host", "path", "asked"),
+    *("originalHost", "originalPath", "destination", "waiting", "decision", "message", "mcpMethod", "mcpName"),
 )
 _CLOCK_JUMP = 0.5  # seconds; more, and somebody has set the clock: what began when is not known any more
 
 
 @dataclass(frozen=True, slots=True)
 class _Settled:
-    """When a proxy began to decide by the policies in force, and the number of the change that brought them.
+    """When a proxy began to decide by what is in force, and the number of the change that brought it.
 
     `clock` is the offset of the wall clock, by which requests begin, from the monotonic one.
     """
@@ -58,6 +60,7 @@ class OpenRequestMonitor:
         self._enforcement = enforcement
         self._on_event = on_event
         self._settled: dict[str, _Settled] = {}
+        self._rules_settled: dict[str, _Settled] = {}
         self._ended: dict[tuple[str, int, CallerCell], float] = {}
         self._still_allowed: set[int] = set()
 
@@ -70,21 +73,27 @@ class OpenRequestMonitor:
                 nodes = (*touched, *self._enforcement.gateways)
             case _:
                 return
-        changes, now, clock = self._enforcement.changes, time.time(), _clock_offset()
-        self._settled.update({node: _Settled(changes[node], now, clock) for node in nodes})
+        now, clock = time.time(), _clock_offset()
+        for node in nodes:
+            change, of_rules = self._enforcement.changes[node], self._enforcement.rule_changes[node]
+            self._settled[node] = _Settled(change, now, clock)
+            if node not in self._rules_settled or self._rules_settled[node].change != of_rules:
+                self._rules_settled[node] = _Settled(of_rules, now, clock)
 
     def on_record(self, on_record: Mapping[str, Any]) -> None:
         """Take a record of a proxy's log, and end the request if it is open and no longer allowed."""
-        if on_record.get("eastgate") != "open" or not str(on_record.get("decision") or "").startswith("200:"):
+        decided = str(on_record.get("decision") or "")
+        waits = not decided and bool(on_record.get("waiting"))
+        if on_record.get("eastgate") != "open" or not (waits or decided.startswith("200:")):
             return
         node, port, began = str(on_record["workload"]), int(on_record["port"]), float(on_record["began"])
-        if node not in self._enforcement.nodes or self._is_current(node, began):
+        if node not in self._enforcement.nodes or self._is_current(node, began, waits=waits):
             return
         plan = self._enforcement.port_plan(node, port)
         fingerprint = (node, port, self._enforcement.changes[node], *(on_record.get(field) for field in _FIELDS))
         if plan.requests is None or hash(fingerprint) in self._still_allowed:
             return
-        if self._allowed(on_record, node, port):
+        if self._allowed(on_record, node, port, waits=waits):
             if len(self._still_allowed) >= _REMEMBERED:
                 self._still_allowed.clear()
             self._still_allowed.add(hash(fingerprint))
@@ -105,16 +114,17 @@ class OpenRequestMonitor:
             )
         )
 
-    def _is_current(self, node: str, began: float) -> bool:
-        settled = self._settled.get(node)
-        if settled is None or settled.change != self._enforcement.changes[node]:
+    def _is_current(self, node: str, began: float, *, waits: bool) -> bool:
+        settled = (self._rules_settled if waits else self._settled).get(node)
+        changes = self._enforcement.rule_changes if waits else self._enforcement.changes
+        if settled is None or settled.change != changes[node]:
             return False
         return began > settled.at + _UPTAKE and abs(_clock_offset() - settled.clock) < _CLOCK_JUMP
 
-    def _allowed(self, on_record: Mapping[str, Any], node: str, port: int) -> bool:
+    def _allowed(self, on_record: Mapping[str, Any], node: str, port: int, *, waits: bool) -> bool:
         """Decide by the policies in force. What the proxy did not note when the request began is unknown."""
         if node in self._enforcement.gateways:
-            return self._allowed_at_gateway(on_record, node, port)
+            return self._allowed_at_gateway(on_record, node, port, waits=waits)
         authority = self._enforcement.authority
         workload = authority.world.workloads[node]
         question = self._question(on_record, f"pod:{workload.namespace}/{workload.name}", port)
@@ -125,9 +135,13 @@ class OpenRequestMonitor:
         request = Request({**request.values, **noted_values(str(on_record.get("asked") or ""))}, request.answers)
         return bool(authority.engine.decide(node, request) & 1)
 
-    def _allowed_at_gateway(self, on_record: Mapping[str, Any], node: str, port: int) -> bool:
-        """Decide again about a request through a gateway; authorizers, which agreed when it began, are not asked."""
-        destination = find_destination(self._enforcement, node, port, str(on_record.get("destination") or ""))
+    def _allowed_at_gateway(self, on_record: Mapping[str, Any], node: str, port: int, *, waits: bool) -> bool:
+        """Decide again about a request through a gateway; authorizers, which agreed when it began, are not asked.
+
+        Nobody has agreed to one that waits for its body.
+        """
+        led_to = str(on_record.get("waiting" if waits else "destination") or "")
+        destination = find_destination(self._enforcement, node, port, led_to)
         if destination is None:
             return False
         noted = noted_values(str(on_record.get("asked") or ""))
@@ -135,16 +149,17 @@ class OpenRequestMonitor:
         if on_record.get("message") in ("read", "none"):
             values |= {MCP_METHOD: on_record.get("mcpMethod"), MCP_TOOL: on_record.get("mcpName")}
         entry = EntryPoint(node, destination.points, values)
-        live = LiveQuestion(self._question(on_record, node, port), (entry,), values, all_headers=False)
+        live = LiveQuestion(self._question(on_record, node, port), (entry,), values, shown_headers=frozenset())
         try:
-            return self._enforcement.authority.enforced_live(live, AssumedConsent()).allowed
-        except QuestionError:
+            answers = GatheredAnswers() if waits else AssumedConsent()
+            return self._enforcement.authority.enforced_live(live, answers).allowed
+        except (Pending, QuestionError):
             return False
 
     def _question(self, on_record: Mapping[str, Any], to: str, port: int) -> Question:
         source = str(on_record.get("source") or "")
         return Question(
-            source=caller_name(_peer(on_record) or self._claimed(on_record), self._enforcement.authority.settings),
+            source=caller_name(_peer(on_record) or on_record.get("identity"), self._enforcement.authority.settings),
             to=to,
             port=port,
             method=on_record.get("method"),
@@ -152,13 +167,6 @@ class OpenRequestMonitor:
             host=on_record.get("originalHost") or on_record.get("host"),
             source_ip=source.rpartition(":")[0].strip("[]") or None,
         )
-
-    def _claimed(self, on_record: Mapping[str, Any]) -> str | None:
-        """Return the identity that a token names, for callers without a certificate."""
-        tokens, claimed = self._enforcement.tokens, str(on_record.get("token") or "")
-        if tokens is None or spiffe_problem(claimed) is not None:
-            return None
-        return claimed if trust_domain_of(claimed) == tokens.trust_domain else None
 
 
 def _clock_offset() -> float:

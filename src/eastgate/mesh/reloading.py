@@ -33,11 +33,11 @@ from eastgate.mesh.holding import HeldObjects, file_of, find_only_allowing
 from eastgate.mesh.mesh import LocalMesh, unread_at_proxies
 from eastgate.records import dataclass
 from eastgate.settings import Settings
+from eastgate.tasks import BackgroundTask, RetryDelay, innermost
 from eastgate.unread import Handling, Standing, describe_unconsidered, standing
 
 __all__ = ["Difference", "ManifestFiles", "Reloading", "difference"]
 
-_WATCH_DELAY = 0.05  # seconds, after which the files are being watched
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0  # seconds between looks at a file that is being written
 _LONGEST_RETRY = 30.0  # seconds, at most, between tries to enforce a change that failed
 _LONG_WAIT = 2.0  # seconds, after which people want to know what is waited for
@@ -214,11 +214,14 @@ class Reloading:
 
     async def run(self) -> None:
         """Follow the files until cancelled. What changed while the mesh was starting is noticed too."""
+        await BackgroundTask("following the files", self._follow, self._report_failure, _delay()).run()
+
+    async def _follow(self) -> None:
         saved: asyncio.Queue[frozenset[str]] = asyncio.Queue()
-        watching = asyncio.create_task(self._watch(saved))
+        watching = BackgroundTask("watching the files", lambda: self._watch(saved), self._report_failure, _delay())
+        watching.start()
+        began = time.monotonic()
         try:
-            await asyncio.sleep(_WATCH_DELAY)
-            await self.reload(began := time.monotonic())
             while True:
                 changed: frozenset[str] = frozenset()
                 with contextlib.suppress(TimeoutError):
@@ -229,29 +232,26 @@ class Reloading:
                 began = _changed_at(changed) if changed else began
                 await self.reload(began)
         finally:
-            watching.cancel()
-            await asyncio.wait([watching])
+            await watching.stop()
+
+    def _report_failure(self, name: str, error: Exception) -> None:
+        reason = printable(str(innermost(error))) or type(error).__name__
+        self._mesh.metrics.task_failures.labels(name).inc()
+        self._mesh.emit(Noted(f"{name} failed, and begins again: {reason}", trouble=True))
 
     async def _watch(self, saved: asyncio.Queue[frozenset[str]]) -> None:
-        """Queue the changed files. A watcher that fails starts again: files that nobody watches are never enforced."""
-        while True:
-            try:
-                await self._watch_once(saved)
-            except Exception as error:
-                reason = printable(str(error)) or type(error).__name__
-                self._mesh.emit(Noted(f"watching the files failed, and begins again: {reason}", trouble=True))
-                await asyncio.sleep(_LONGEST_PAUSE)
-                saved.put_nowait(frozenset())  # what changed meanwhile
+        """Queue the changed files; at first an empty set, for what changed before they were watched."""
+        since = await asyncio.to_thread(lambda: stamps(self._files.watched, self._files.bounds))
 
-    async def _watch_once(self, saved: asyncio.Queue[frozenset[str]]) -> None:
         def on_poll(reason: str) -> None:
             self._mesh.emit(
                 Noted(f"files are looked at every now and then, since they cannot be watched: {printable(reason)}")
             )
 
         async with contextlib.aclosing(
-            watch_changes(self._files.watched, on_poll=on_poll, bounds=lambda: self._files.bounds)
+            watch_changes(self._files.watched, on_poll=on_poll, bounds=lambda: self._files.bounds, since=since)
         ) as batches:
+            saved.put_nowait(frozenset())
             async for changed in batches:
                 saved.put_nowait(changed)
 
@@ -327,6 +327,10 @@ class Reloading:
         new = [warning for warning in _warnings(after) if (warning.code.id, warning.message) not in reported]
         if new:
             self._mesh.emit(Noted(render_all(new), trouble=True))
+
+
+def _delay() -> RetryDelay:
+    return RetryDelay(_LONGEST_PAUSE, _LONGEST_RETRY)
 
 
 @dataclass(slots=True)

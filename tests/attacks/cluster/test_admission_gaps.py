@@ -57,8 +57,13 @@ def is_allowed(new: Manifest, old: Manifest) -> bool:
             policy(NARROW, deletionTimestamp="2026-01-01T00:00:00Z", finalizers=["example.org/mine"]),
             policy(WIDE, deletionTimestamp="2026-01-01T00:00:00Z", finalizers=["example.org/mine"]),
         ),
+        # Without its last finalizer it is gone, and what stood beside it when it was deleted may be gone, too.
+        (
+            policy(NARROW, deletionTimestamp="2026-01-01T00:00:00Z", finalizers=["example.org/mine"]),
+            policy(NARROW, deletionTimestamp="2026-01-01T00:00:00Z"),
+        ),
     ],
-    ids=["dry-run", "audit", "labels", "being-deleted"],
+    ids=["dry-run", "audit", "labels", "being-deleted", "last-finalizer"],
 )
 def test_what_opens_something_is_judged(old: Manifest, new: Manifest) -> None:
     assert not is_allowed(new, old)
@@ -69,11 +74,12 @@ def test_what_opens_something_is_judged(old: Manifest, new: Manifest) -> None:
     [
         (istio(), istio(team="shop")),
         (
+            policy(NARROW, deletionTimestamp="2026-01-01T00:00:00Z", finalizers=["example.org/mine", "a.example/b"]),
             policy(NARROW, deletionTimestamp="2026-01-01T00:00:00Z", finalizers=["example.org/mine"]),
-            policy(NARROW, deletionTimestamp="2026-01-01T00:00:00Z"),
         ),
+        (policy(NARROW, finalizers=["example.org/mine"]), policy(NARROW)),
     ],
-    ids=["annotation", "finalizer"],
+    ids=["annotation", "one-of-two-finalizers", "finalizer"],
 )
 def test_what_changes_nothing_is_not_judged(old: Manifest, new: Manifest) -> None:
     assert is_allowed(new, old)

@@ -5,33 +5,46 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
-from typing import Any
+from dataclasses import replace
+from typing import Any, TypeAlias
 
 import pytest
 
 from eastgate.kubernetes import ApiError, Discovery, JsonObject, Resource
 from eastgate.settings import Settings
 from eastgate.source import following
-from eastgate.source.following import ClusterFollower
+from eastgate.source.following import ClusterChanges, ClusterFollower
+from tests.patience import PATIENCE
 from tests.source.objects import GROUP, policy
 
 OLD = Resource(GROUP, "v1alpha1", "authorizationpolicies", "AuthorizationPolicy")
 NEW = Resource(GROUP, "v1alpha2", "authorizationpolicies", "AuthorizationPolicy")
+UNAVAILABLE = ApiError(503, "ServiceUnavailable", "error trying to reach service")
 BROKEN = ApiError(500, "InternalError", "conversion webhook failed")
 NOT_FOUND = ApiError(404, "NotFound", "the server could not find the requested resource")
+
+
+Lists: TypeAlias = dict[Resource, list[JsonObject] | ApiError]
+
+
+def _stale(resources: Iterable[Resource]) -> frozenset[tuple[str, str]]:
+    return frozenset((resource.group, resource.version) for resource in resources)
 
 
 class Server:
     """An API server that says what a test has it say. All watches end when something is changed."""
 
-    def __init__(self) -> None:
-        self.discovery = Discovery([NEW])
-        self.lists: dict[Resource, list[JsonObject] | ApiError] = {NEW: [policy("shop", "cart", ["web"])]}
+    def __init__(self, discovery: Discovery) -> None:
+        self.discovery = discovery
+        self.lists: Lists = {NEW: [policy("shop", "cart", ["web"])]}
         self._changed = asyncio.Event()
         self.asked: list[Resource] = []
 
-    def change(self, served: Iterable[Resource], lists: dict[Resource, list[JsonObject] | ApiError]) -> None:
-        self.discovery, self.lists = Discovery(served), lists
+    def change(
+        self, served: Iterable[Resource], lists: Lists, stale: Iterable[Resource] = (), defined: Iterable[Resource] = ()
+    ) -> None:
+        """Serve these kinds with these objects; the server of `stale` ones does not answer."""
+        self.discovery, self.lists = Discovery(served, _stale(stale), frozenset(map(str, defined))), lists
         self.asked.clear()
         self._changed.set()
         self._changed = asyncio.Event()
@@ -70,7 +83,7 @@ def follow(change: Callable[[Server], None], until: Callable[[Server, set[str]],
     """Change a server that has a policy; return what was known after each batch, until something holds."""
 
     async def run() -> list[set[str]]:
-        server = Server()
+        server = Server(Discovery([NEW]))
         seen: list[set[str]] = []
         async with ClusterFollower(server, Settings()) as follower:  # type: ignore[arg-type] # as much as is needed
             known = {str(each["metadata"]["name"]) for each in (await follower.first()).put}
@@ -121,7 +134,7 @@ def test_a_404_alone_removes_nothing() -> None:
 
 
 def test_a_kind_that_discovery_leaves_out_stays_as_long_as_it_is_listed() -> None:
-    lists: dict[Resource, list[JsonObject] | ApiError] = {NEW: [policy("shop", "cart", ["web"])]}
+    lists: Lists = {NEW: [policy("shop", "cart", ["web"])]}
     seen = follow(lambda server: server.change([], lists), lambda server, _known: NEW in server.asked)
     assert all("cart" in known for known in seen)
 
@@ -134,3 +147,81 @@ def test_a_kind_that_is_gone_is_gone() -> None:
 def test_a_kind_that_is_served_empty_is_empty() -> None:
     seen = follow(lambda server: server.change([NEW], {NEW: []}), lambda _server, known: "cart" not in known)
     assert seen[-1] == set()
+
+
+@pytest.mark.parametrize("served", [[NEW], []], ids=["kinds are known", "kinds are not known"])
+def test_a_group_that_goes_away_keeps_its_policies(served: list[Resource]) -> None:
+    seen = follow(
+        lambda server: server.change(served, {NEW: UNAVAILABLE}, [NEW]), lambda server, _known: NEW in server.asked
+    )
+    assert all("cart" in known for known in seen)
+
+
+def test_an_older_version_does_not_stand_in_for_one_that_is_away() -> None:
+    older = {**policy("shop", "cart", ["web"]), "apiVersion": OLD.api_version}
+    lists: Lists = {NEW: UNAVAILABLE, OLD: [{**older, "metadata": {"name": "else", "namespace": "shop"}}]}
+    seen = follow(lambda server: server.change([OLD], lists, [NEW]), tries(NEW))
+    assert all(known == {"cart"} for known in seen)
+
+
+def test_a_definition_without_a_served_version_keeps_its_policies() -> None:
+    seen = follow(lambda server: server.change([], {}, defined=[NEW]), tries(NEW))
+    assert all("cart" in known for known in seen)
+
+
+# Kinds that cannot be listed from the beginning
+
+
+def begin(discovery: Discovery, lists: Lists, change: Callable[[Server], None]) -> list[tuple[set[str], set[str]]]:
+    """Return the policies that are known, and the kinds of them that are not, at first and after each batch."""
+
+    async def run() -> list[tuple[set[str], set[str]]]:
+        server = Server(discovery)
+        server.lists = lists
+        known: set[str] = set()
+        unread: set[str] = set()
+        seen: list[tuple[set[str], set[str]]] = []
+
+        def take(changes: ClusterChanges) -> None:
+            nonlocal known, unread
+            known = known | {str(each["metadata"]["name"]) for each in changes.put}
+            unread = (unread - {ref.kind for ref in changes.listed}) | {each.kind for each in changes.unlisted}
+            seen.append((known, unread))
+
+        async with asyncio.timeout(PATIENCE):
+            async with ClusterFollower(server, Settings()) as follower:  # type: ignore[arg-type] # as much as is needed
+                take(await follower.first())
+                change(server)
+                async for changes in follower.batches():
+                    take(changes)
+                    if not unread:
+                        return seen
+        raise AssertionError("a batch comes")
+
+    return asyncio.run(run())
+
+
+KIND, OTHER = "AuthorizationPolicy", "XAuthorizationPolicy"
+CANNOT_BE_LISTED = {
+    "its kinds are not known": (Discovery([], _stale([NEW])), {}),
+    "its kinds are known": (Discovery([NEW], _stale([NEW])), {NEW: UNAVAILABLE}),
+    "its newest version is away": (Discovery([OLD], _stale([NEW])), {OLD: []}),
+    "it cannot be watched": (Discovery([replace(NEW, verbs=frozenset({"get", "list"}))]), {NEW: []}),
+}
+
+
+@pytest.mark.parametrize("begins", CANNOT_BE_LISTED.values(), ids=CANNOT_BE_LISTED)
+def test_a_kind_that_cannot_be_listed_is_unread_until_it_is(begins: tuple[Discovery, Lists]) -> None:
+    [(known, unread), *others] = begin(
+        *begins, lambda server: server.change([NEW], {NEW: [policy("shop", "cart", ["web"])]})
+    )
+    assert known == set()
+    assert KIND in unread
+    assert all(KIND in unread or "cart" in known for known, unread in others)
+    assert others[-1] == ({"cart"}, set())
+
+
+def test_a_kind_that_turns_out_not_to_exist_is_not_unread() -> None:
+    seen = begin(Discovery([], _stale([NEW])), {}, lambda server: server.change([], {}))
+    assert seen[0] == (set(), {KIND, OTHER})
+    assert seen[-1] == (set(), set())

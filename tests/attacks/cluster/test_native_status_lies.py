@@ -10,13 +10,13 @@ from eastgate.ir import PolicyRef
 from eastgate.kubernetes import ApiError
 from eastgate.native import NativeMesh, NativeOutcome, NativePlan, NativeState, WriteFailure
 from eastgate.native.reconciling import NativeStep, NativeStepKind
-from tests.controller.status.clusters import authority_of, pod, policy, policy_of, to_pods, view_of
+from tests.controller.status.clusters import authority_of, pod, policy, policy_of, to_pods, view_of, with_proxy
 
 NOW = StoredPolicy(2, "u")
 
 
 def _shown(written: StoredPolicy | None) -> tuple[str, str]:
-    authority = authority_of(pod("web-0"), policy(to_pods(app="web")))
+    authority = authority_of(with_proxy(pod("web-0")), policy(to_pods(app="web")))
     read = policy_of(authority)
     outcome = NativeOutcome(read.ref, "u", NativeState.WRITTEN, ("AuthorizationPolicy/shop/web",))
     view = view_of(authority, native=NativePlan(NativeMesh.ISTIO, (), (outcome,)))

@@ -37,10 +37,12 @@ def test_nothing_of_a_policy_is_lost(own_api_server: ApiServer) -> None:
     server.create(f"/apis/policy.linkerd.io/v1beta3/namespaces/{namespace}/servers", made)
 
     async def run() -> None:
-        async with connect(server.kubeconfig) as connection, asyncio.timeout(60):
-            source = ClusterSource(connection, Settings(), keeps=lambda resource: resource.kind == "Server")
-            async with source:
-                (stored,) = source.follower.objects.values()
-                assert stored["spec"] == {**spec, "proxyProtocol": "unknown"}
+        async with (
+            connect(server.kubeconfig) as connection,
+            asyncio.timeout(60),
+            ClusterSource(connection, Settings()).follower as follower,
+        ):
+            (read,) = (each for each in (await follower.first()).put if each["kind"] == "Server")
+            assert read["spec"] == {**spec, "proxyProtocol": "unknown"}
 
     asyncio.run(run())

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from functools import wraps
 from typing import Any
 
 from hpack import Decoder
@@ -25,7 +26,22 @@ from tests.attacks.frames import (
     opening,
 )
 
-__all__ = ["Peer", "Service", "block", "call", "message"]
+__all__ = [
+    "HELLO",
+    "OPENING",
+    "Peer",
+    "Service",
+    "block",
+    "call",
+    "later",
+    "message",
+    "number",
+    "on_loop",
+    "request",
+    "setting",
+]
+
+Test = Callable[..., Coroutine[Any, Any, None]]
 
 
 class Service:
@@ -163,9 +179,46 @@ class Peer:
         return int.from_bytes(codes[-1], "big") if codes else None
 
 
+def on_loop(test: Test) -> Callable[..., None]:
+    """Make a test of a coroutine, which runs on an event loop of its own."""
+
+    @wraps(test)
+    def run(*arguments: Any, **named: Any) -> None:
+        asyncio.run(settled(*arguments, **named))
+
+    async def settled(*arguments: Any, **named: Any) -> None:
+        try:
+            await test(*arguments, **named)
+        finally:
+            await asyncio.sleep(0)  # whatever has just begun to answer
+
+    return run
+
+
+def number(value: int) -> bytes:
+    """Return a number of four bytes."""
+    return value.to_bytes(4, "big")
+
+
+def setting(name: int, value: int) -> bytes:
+    """Return one setting."""
+    return name.to_bytes(2, "big") + value.to_bytes(4, "big")
+
+
+def request(*fields: bytes) -> bytes:
+    """Return a block of headers in this order, each as its name, a space and its value."""
+    return b"".join(literal(*field.split(b" ", 1)) for field in fields)
+
+
 def message(content: bytes) -> bytes:
     """Return a message of gRPC."""
     return b"\0" + len(content).to_bytes(4, "big") + content
+
+
+def later(peer: Peer, seconds: float) -> None:
+    """Have a connection look at its times so many seconds from now."""
+    peer.connection.look_at_times(asyncio.get_running_loop().time() + seconds)
+    peer.hear()
 
 
 def block(path: bytes = b"/t.T/Echo", *more: tuple[bytes, bytes], **replaced: bytes) -> bytes:
@@ -182,3 +235,4 @@ def call(path: bytes = b"/t.T/Echo", content: bytes = b"hello", stream: int = 1)
 
 
 OPENING = opening()
+HELLO = message(b"hello")

@@ -17,6 +17,7 @@ import pytest
 from eastgate.envoy.grpc.server import GrpcLimits, GrpcServer
 from tests.certificates import self_signed
 from tests.envoy.grpc.peers import Service
+from tests.loops import LOOPS, run_on
 from tests.patience import PATIENCE
 
 
@@ -48,7 +49,8 @@ async def status_of(channel: grpc.aio.Channel, method: str, content: bytes, **op
     return code
 
 
-def test_calls_of_all_sizes_many_at_a_time() -> None:
+@pytest.mark.parametrize("loop", LOOPS)
+def test_calls_of_all_sizes_many_at_a_time(loop: str) -> None:
     async def run() -> None:
         service = Service()
         async with serving(service) as (port, _), connected(port) as channel:
@@ -59,10 +61,11 @@ def test_calls_of_all_sizes_many_at_a_time() -> None:
             answers = await asyncio.gather(*(ask(channel, methods[n % 2], each) for n, each in enumerate(contents)))
             assert answers == contents
 
-    asyncio.run(run())
+    run_on(loop, run())
 
 
-def test_errors_are_statuses(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("loop", LOOPS)
+def test_errors_are_statuses(caplog: pytest.LogCaptureFixture, loop: str) -> None:
     caplog.set_level(logging.CRITICAL)
 
     async def run() -> None:
@@ -82,19 +85,21 @@ def test_errors_are_statuses(caplog: pytest.LogCaptureFixture) -> None:
             assert service.calls == []
             assert await ask(channel, "Echo", b"after all that") == b"after all that"
 
-    asyncio.run(run())
+    run_on(loop, run())
 
 
-def test_streams() -> None:
+@pytest.mark.parametrize("loop", LOOPS)
+def test_streams(loop: str) -> None:
     async def run() -> None:
         async with serving(Service()) as (port, _), connected(port) as channel:
             several: Any = channel.unary_stream("/t.T/Several")
             assert [each async for each in several(b"x", timeout=PATIENCE)] == [b"x"] * 3
 
-    asyncio.run(run())
+    run_on(loop, run())
 
 
-def test_a_client_goes_on_calling_while_its_server_ends_and_another_begins() -> None:
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_client_goes_on_calling_while_its_server_ends_and_another_begins(loop: str) -> None:
     async def run() -> None:
         service = Service()
         async with serving(service) as (port, server), connected(port) as channel:
@@ -108,10 +113,11 @@ def test_a_client_goes_on_calling_while_its_server_ends_and_another_begins() -> 
             assert await waiting == b"open"
             await draining
 
-    asyncio.run(run())
+    run_on(loop, run())
 
 
-def test_tls_with_certificates_of_clients(tmp_path: Path) -> None:
+@pytest.mark.parametrize("loop", LOOPS)
+def test_tls_with_certificates_of_clients(tmp_path: Path, loop: str) -> None:
     pem, key = self_signed("authorizer.example")
     certificate = tmp_path / "authorizer.pem"
     certificate.write_bytes(pem + key)
@@ -136,4 +142,4 @@ def test_tls_with_certificates_of_clients(tmp_path: Path) -> None:
                     await call(b"x", timeout=2)
             assert service.calls == []
 
-    asyncio.run(run())
+    run_on(loop, run())

@@ -24,6 +24,7 @@ from envoy.config.core.v3.extension_pb2 import TypedExtensionConfig
 from envoy.config.listener.v3.listener_pb2 import Listener
 from envoy.extensions.filters.http.rbac.v3.rbac_pb2 import RBAC
 from envoy.extensions.transport_sockets.tls.v3.secret_pb2 import Secret
+from envoy.type.matcher.v3.http_inputs_pb2 import HttpRequestHeaderMatchInput
 from google.protobuf import json_format
 
 from eastgate.envoy.config import typed  # which knows the types that plain configuration names
@@ -114,13 +115,15 @@ def listener(
 
 def rbac(action: str, *policies: str, name: str = "rbac") -> XdsResource:
     """Lets everybody in, or nobody, or is something that Envoy rejects, for the action BAD."""
-    rules: dict[str, Any] = {"permissions": [{"any": True}], "principals": [{"any": True}]}
-    filtering = RBAC()
+    verdict = {"@type": f"{TYPE}config.rbac.v3.Action", "name": "p", "action": "DENY" if action == "DENY" else "ALLOW"}
+    reached = {"action": {"name": "verdict", "typed_config": verdict}}
+    matcher: dict[str, Any] = {"on_no_match": reached}
     if action == "BAD":
-        rules["principals"] = [{"header": {"name": ":path", "string_match": {"safe_regex": {"regex": "("}}}}]
-    json_format.ParseDict(
-        {"rules": {"action": "DENY" if action == "DENY" else "ALLOW", "policies": {"p": rules}}}, filtering
-    )
+        path = {"@type": f"{TYPE[:-6]}{HttpRequestHeaderMatchInput.DESCRIPTOR.full_name}", "header_name": ":path"}
+        regex = {"google_re2": {}, "regex": "("}
+        broken = {"input": {"name": "path", "typed_config": path}, "value_match": {"safe_regex": regex}}
+        matcher["matcher_list"] = {"matchers": [{"predicate": {"single_predicate": broken}, "on_match": reached}]}
+    filtering = json_format.ParseDict({"matcher": matcher}, RBAC())
     made = TypedExtensionConfig(name=name)
     made.typed_config.Pack(filtering)
     return XdsResource(EXTENSION, name, made.SerializeToString(), frozenset(policies))

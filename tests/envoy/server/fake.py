@@ -1,21 +1,32 @@
 """A proxy that behaves as Envoy was seen to, without a network: also where that is not what one would like.
 
 It rejects a response with anything bad in it, and may have applied any part of the rest by then; what it claims after
-a reconnect are the versions from before the rejected response. An extension that it was sent before it does not look at
-again, and accepts it, also if it was rejected.
+a reconnect are the versions from before the rejected response. An extension or a secret that it was sent before it does
+not look at again, and accepts it, also if it was rejected. It acknowledges that a secret is removed, and keeps it.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from envoy.service.discovery.v3.discovery_pb2 import DeltaDiscoveryRequest, DeltaDiscoveryResponse
 
-from eastgate.envoy.server.resources import CLUSTER, LISTENER, VALIDATED_ONCE, ResourceKey, XdsResource
+from eastgate.envoy.server.resources import CLUSTER, LISTENER, SECRET, VALIDATED_ONCE, ResourceKey, XdsResource
 from eastgate.envoy.server.streams import Acknowledgement, Stream, encode
 
 BAD = b"bad"
+_SPELLINGS = itertools.count(1)
+
+
+def respelled(resource: XdsResource) -> bytes:
+    """Another spelling, which means the same to a `FakeProxy`."""
+    return b"%b~%d" % (resource.body, next(_SPELLINGS))
+
+
+def meaning(body: bytes) -> bytes:
+    return body.partition(b"~")[0]
 
 
 def resource(type_url: str, name: str, body: str, *policies: str) -> XdsResource:
@@ -96,13 +107,14 @@ class FakeProxy:
         if response.type_url in VALIDATED_ONCE:
             added = {name: body for name, body in added.items() if self._seen.get((response.type_url, name)) != body}
         bad = sorted(name for name, body in added.items() if body.startswith(BAD))
-        good = sorted((added.keys() | set(removed)) - set(bad))
-        for name in removed:
+        gone = [] if response.type_url == SECRET else removed
+        good = sorted((added.keys() | set(gone)) - set(bad))
+        for name in gone:
             self._seen.pop((response.type_url, name), None)
         self._seen.update({(response.type_url, name): body for name, body in added.items()})
         for name in partly(good) if bad else good:
             if name in added:
-                self.runs[response.type_url, name] = added[name]
+                self.runs[response.type_url, name] = meaning(added[name])
             else:
                 self.runs.pop((response.type_url, name), None)
         if bad:

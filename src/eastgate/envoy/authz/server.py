@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["SERVICE", "CheckReply", "CheckServer", "ReceivedCheck", "read_check", "write_reply"]
 
 SERVICE: Final = "envoy.service.auth.v3.Authorization"
+_REPLACED: Final = "!"  # Envoy writes it for a byte that is not UTF-8
 _MCP: Final = "envoy.filters.http.mcp"
 _PARTIAL: Final = "x-envoy-auth-partial-body"
 _OVERWRITE: Final = HeaderValueOption.HeaderAppendAction.OVERWRITE_IF_EXISTS_OR_ADD
@@ -38,10 +39,11 @@ Pairs = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class ReceivedCheck:
-    """What an Envoy says of a request. An empty text, and 0 for a port, stand for what it does not say.
+    """The request in a check of an Envoy. A text that the check does not have is empty, and a port is 0.
 
-    `headers` has names in lower case and no pseudo-headers. `exact_headers`: each value is there by itself; else those
-    of one name are joined by commas. `mcp` is what Envoy's own filter read in the body.
+    `headers` has names in lower case and no pseudo-headers. `exact_headers`: each value comes by itself; else Envoy
+    joins values of one name by commas. `complete`: Envoy says that it shows the whole body, unchanged. `mcp` is what
+    Envoy's own filter read in the body.
     """
 
     principal: str
@@ -76,6 +78,7 @@ class CheckReply:
     status: int = 403
     upstream_headers: Pairs = ()
     upstream_removed: tuple[str, ...] = ()
+    removed_parameters: tuple[str, ...] = ()
     client_headers: Pairs = ()
     body: bytes = b""
     decision: str = ""
@@ -109,7 +112,7 @@ def read_check(message: CheckRequest) -> ReceivedCheck:
         headers,
         exact,
         body,
-        partial == ["false"] and request.size in (-1, len(body)),
+        partial == ["false"] and request.size in (-1, len(body)) and _REPLACED not in request.body,
         dict(attributes.context_extensions),
         _plain(metadata[_MCP]) if _MCP in metadata else {},
     )
@@ -149,6 +152,7 @@ def write_reply(reply: CheckReply) -> CheckResponse:
         allowed.SetInParent()
         _add_headers(allowed.headers, reply.upstream_headers)
         allowed.headers_to_remove.extend(reply.upstream_removed)
+        allowed.query_parameters_to_remove.extend(reply.removed_parameters)
     else:
         response.status.code = _PERMISSION_DENIED
         denied = response.denied_response

@@ -1,22 +1,21 @@
 -- Leads requests of a gateway to their destinations, and notes what policies look at.
--- Before this stand: GATEWAY, its name and port; TLS, whether clients speak it; TOKENS, what the identities begin with
--- that tokens may name, or nil; SESSION_KEY; RULES, the destinations of each rule that routing may name, with their
--- weights; DESTINATIONS, what is done at each; and the modules `requests` and `sessions`. What is noted of a request is
--- `eastgate.*` in filter state; headers of that name carry it to the authorizer, and no client can send one.
+-- Before this stand: GATEWAY, its name and port; TLS, whether clients speak it; SESSION_KEY; RULES, the destinations of
+-- each rule that routing may name, with their weights; DESTINATIONS, what is done at each; and the modules `requests` and
+-- `sessions`. What is noted of a request is `eastgate.*` in filter state; headers of that name carry it to the
+-- authorizer, and no client can send one. `eastgate.waiting` is where a request would go whose body is still awaited: it
+-- is logged, and decides nothing.
 
 local UNCLEAR = "unclear"
-local LONGEST_IDENTITY = 2048  -- bytes
 local RESPONSE = "notifications/response"  -- a response to the server is decided like a notification
 
 local bound = sessions.new(SESSION_KEY)
 math.randomseed(os.time() + (tonumber(tostring({}):match("0x(%x+)") or "0", 16) % 2147483647))
 
--- Who calls: by the certificate; by a token where there is none, as the rules have it.
+-- Who calls: by the certificate; by a token where there is none.
 local function peer_of(state)
   local peer = state:get("eastgate.peer")
   if peer and peer ~= "-" and peer ~= "none" then return peer end
-  local token = TOKENS and state:get("eastgate.token")
-  return token and #token <= LONGEST_IDENTITY and token:sub(1, #TOKENS) == TOKENS and token or "none"
+  return state:get("eastgate.token") or "none"
 end
 
 -- Returns the name in the handshake; empty where there is none. What cannot be a host is as good as none.
@@ -68,7 +67,10 @@ local function routed(handle)
   if not rule then return UNCLEAR end
   local destinations = RULES[rule]
   if not destinations then return rule end
-  return continued(destinations, handle:headers(), peer_of(info:filterState())) or draw(destinations)
+  local id = continued(destinations, handle:headers(), peer_of(info:filterState())) or draw(destinations)
+  -- Over HTTP/2 Envoy would pass an upgrade on as a CONNECT, and no longer as what is decided here.
+  if (DESTINATIONS[id] or {}).http2 and handle:headers():get("upgrade") then return UNCLEAR end
+  return id
 end
 
 -- Messages
@@ -106,6 +108,7 @@ function envoy_on_request(handle)
   local destination = DESTINATIONS[id] or {}
   local state_of_message, message = "unread", nil  -- also for rules that are newer than DESTINATIONS
   if destination.messages then
+    handle:streamInfo():filterState():set("eastgate.waiting", "envoy.string", id)
     state_of_message, message = read_message(handle)
     if message then note_message(handle, message) end
   end

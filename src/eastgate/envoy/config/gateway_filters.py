@@ -1,6 +1,6 @@
 """The HTTP filters of a gateway's port.
 
-attributes...  notes what is looked at, as at a sidecar
+attributes...  notes what is looked at, as at a sidecar; a token that is an identity goes to the authorizer only
 route          names the rule that routing chooses; it decides nothing
 steer          draws a destination of that rule, reads the message, notes both, and leads the request there; it filters
                lists of tools in answers
@@ -29,7 +29,7 @@ from eastgate.envoy.config.rbac import (
     write_action,
 )
 from eastgate.envoy.config.request_listener import noting_filters, requests_filter
-from eastgate.envoy.config.tokens import TokenIdentity
+from eastgate.envoy.config.tokens import CARRIER, TokenIdentity
 from eastgate.envoy.config.typed import Plain, discovered, filter_, typed
 from eastgate.envoy.config.values import literal
 from eastgate.envoy.plan import ProxyVerdict
@@ -61,7 +61,7 @@ _MCP = "eastgate.mcp"  # dynamic metadata: the id of a message, as it is written
 def gateway_filters(inbound: InboundPort) -> list[Plain]:
     """Return the filters of a port, but for the router."""
     return [
-        *noting_filters(inbound),
+        *noting_filters(inbound, CARRIER),
         discovered(filter_name(inbound.port, _ROUTE), f"{HTTP}.rbac.v3.RBAC"),
         discovered(filter_name(inbound.port, _STEER), f"{HTTP}.lua.v3.Lua"),
         requests_filter(inbound),
@@ -79,7 +79,7 @@ def gateway_resources(plan: GatewayPlan, session_key: str, tokens: TokenIdentity
         *connection_filters(plan.port),
         *request_filters(plan.port, tokens, plan.fields),
         extension_resource(filter_name(port, _ROUTE), _routing_rules(plan), policies),
-        extension_resource(filter_name(port, _STEER), _steering(plan, session_key, tokens), policies),
+        extension_resource(filter_name(port, _STEER), _steering(plan, session_key), policies),
     ]
 
 
@@ -94,11 +94,10 @@ def _routing_rules(plan: GatewayPlan) -> Message:
     return message
 
 
-def _steering(plan: GatewayPlan, session_key: str, tokens: TokenIdentity | None) -> Message:
+def _steering(plan: GatewayPlan, session_key: str) -> Message:
     constants = {
         "GATEWAY": literal(f"{plan.gateway}:{plan.port.port}"),
         "TLS": str(plan.tls).lower(),
-        "TOKENS": literal(f"spiffe://{tokens.trust_domain}/") if tokens is not None else "nil",
         "SESSION_KEY": literal(session_key),
         "RULES": _table({rule: _list(map(_weighted, of_rule)) for rule, of_rule in sorted(plan.rules.items())}),
         "DESTINATIONS": _table({each.id: _described(each) for each in plan.destinations}),
@@ -119,6 +118,7 @@ def _described(destination: GatewayDestination) -> str:
         "messages": destination.reads_messages,
         "tools": destination.filters_tools,
         "schemes": destination.asks_schemes,
+        "http2": destination.speaks_grpc,
     }
     parts = [f"{name} = true" for name, holds in flags.items() if holds]
     if destination.reads_messages and destination.backend_key is not None:
@@ -157,7 +157,7 @@ def _ask_filter() -> Plain:
             status_on_error={"code": "ServiceUnavailable"},
             filter_enabled_metadata=asked,
             with_request_body={
-                "max_request_bytes": LARGEST_MESSAGE,
+                "max_request_bytes": LARGEST_MESSAGE + 1,  # of so many bytes nobody knows whether more follow
                 "allow_partial_message": True,
                 "pack_as_bytes": True,
             },

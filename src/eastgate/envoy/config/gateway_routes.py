@@ -37,7 +37,8 @@ __all__ = [
 _DESTINATION = "x-eastgate-destination"
 _NOT_DONE = {"status": 500, "body": {"inline_string": "the gateway cannot do what the route says\n"}}
 _NO_SERVER = {"status": 503, "body": {"inline_string": "no server is behind the route\n"}}
-_CARRIED = ("address", "certificate", "destination", "sni", "source", "target")  # to the authorizer, and no further
+# To the authorizer, and no further.
+_CARRIED = ("address", "authorization", "certificate", "destination", "sni", "source", "target")
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from eastgate.envoy.config.matching import (
     PEER_KEY,
     SOURCE_KEY,
     TOKEN_KEY,
+    WAITING_KEY,
 )
 from eastgate.envoy.config.rbac import AUDIT, CONNECTIONS
 from eastgate.envoy.config.typed import Plain, filter_, typed
@@ -49,6 +50,7 @@ _PEER_FIELDS = {
     "peer": f"%FILTER_STATE({PEER_KEY}:PLAIN)%",
     "source": f"%FILTER_STATE({SOURCE_KEY}:PLAIN)%",
 }
+_IDENTITY = {"identity": f"%FILTER_STATE({TOKEN_KEY}:PLAIN)%"}  # by a token, if `peer` is `none`
 _ORIGINAL = {  # filters of routes rewrite host and path
     "originalHost": "%FILTER_STATE(eastgate.authority:PLAIN)%",
     "originalPath": f"%FILTER_STATE({PATH_KEY}:PLAIN)%",
@@ -64,6 +66,7 @@ GATEWAY_FIELDS: Mapping[str, str] = MappingProxyType(
 )
 """What the requests of gateways have beside those of workloads. `authorizer`: what it decided, named as a verdict."""
 _REQUEST_FIELDS = {
+    **_IDENTITY,
     "method": "%REQ(:METHOD)%",
     "host": "%REQ(:AUTHORITY)%",
     "path": "%PATH(NQ:PATH)%",  # as it is compared; a query may hold secrets
@@ -94,7 +97,7 @@ def open_request_log(workload: str, port: int) -> list[Plain]:
     """Log each open HTTP request periodically, with all that is needed to decide it again."""
     fields = {
         "began": "%START_TIME(%s.%3f)%",
-        "token": f"%FILTER_STATE({TOKEN_KEY}:PLAIN)%",
+        **_IDENTITY,
         "method": "%REQ(:METHOD)%",
         "host": "%REQ(:AUTHORITY)%",
         "path": "%PATH(NQ:PATH)%",
@@ -102,6 +105,7 @@ def open_request_log(workload: str, port: int) -> list[Plain]:
         "asked": f"%FILTER_STATE({ALL_KEY}:PLAIN)%",
         **_ORIGINAL,  # of a gateway, as is what follows
         "destination": f"%FILTER_STATE({DESTINATION_KEY}:PLAIN)%",
+        "waiting": f"%FILTER_STATE({WAITING_KEY}:PLAIN)%",
         "message": f"%FILTER_STATE({MESSAGE_KEY}:PLAIN)%",
         "mcpMethod": f"%FILTER_STATE({MCP_METHOD_KEY}:PLAIN)%",
         "mcpName": f"%FILTER_STATE({MCP_NAME_KEY}:PLAIN)%",

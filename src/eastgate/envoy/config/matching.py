@@ -62,6 +62,7 @@ from eastgate.symbolic.trees import DecisionNode
 __all__ = [
     "ADDRESS_KEY",
     "CERTIFICATE_KEY",
+    "CLAIM_KEY",
     "DESTINATION_KEY",
     "MCP_METHOD_KEY",
     "MCP_NAME_KEY",
@@ -75,6 +76,7 @@ __all__ = [
     "SOURCE_KEY",
     "TOKEN_KEY",
     "UNFIT",
+    "WAITING_KEY",
     "by_protocol",
     "caller_matcher",
     "node_matcher",
@@ -92,9 +94,11 @@ PATH_KEY = "eastgate.path"
 SNI_KEY = "eastgate.sni"  # the name in the TLS handshake
 DESTINATION_KEY = "eastgate.destination"  # where a gateway leads the request
 MESSAGE_KEY = "eastgate.message"  # of an MCP message: whether it was read, its method, the name in its parameters
+WAITING_KEY = "eastgate.waiting"  # where a gateway would lead a request whose body it awaits
 MCP_METHOD_KEY = "eastgate.mcp.method"
 MCP_NAME_KEY = "eastgate.mcp.name"
-TOKEN_KEY = "eastgate.token"  # the claim of a verified token  # noqa: S105 - not a secret
+CLAIM_KEY = "eastgate.claim"  # the claim of a verified token
+TOKEN_KEY = "eastgate.token"  # the identity of a caller who is known by a token  # noqa: S105 - not a secret
 NOBODY = "none"
 NO_NAME = "-"  # what Envoy notes of a client without a certificate, where it may do without
 NO_CALLER = ProxyVerdict(False, 0, "no-caller")  # nothing was noted of the caller, which cannot be

@@ -18,8 +18,8 @@ from google.protobuf.message import Message
 from xds.core.v3 import extension_pb2 as xds_extension_pb2
 
 from eastgate.envoy.config.matching import (
+    CLAIM_KEY,
     PATH_KEY,
-    TOKEN_KEY,
     caller_matcher,
     where,
     where_slash_is_encoded,
@@ -123,10 +123,10 @@ def _named_action(name: str, allowed: bool) -> Any:
 
 
 def _attributes_filter(tokens: TokenIdentity | None) -> Message:
-    """Build the filter that notes the path without its query, and the identity of a token."""
+    """Build the filter that notes the path without its query, and the claim of a token."""
     values: list[dict[str, object]] = [_note(PATH_KEY, "%PATH(NQ:PATH)%")]
     if tokens is not None:
-        values.append(_note(TOKEN_KEY, tokens.claimed))
+        values.append(_note(CLAIM_KEY, tokens.claimed))
     config: Message = ParseDict({"on_request_headers": values}, set_filter_state_pb2.Config())
     return config
 

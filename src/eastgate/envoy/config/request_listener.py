@@ -10,7 +10,7 @@ from envoy.config.listener.v3 import listener_pb2
 from eastgate.envoy.config.inbound_port import HTTP, NETWORK, TIMEOUTS, InboundPort
 from eastgate.envoy.config.logs import log_metadata, open_request_log, request_log, sent_request_log
 from eastgate.envoy.config.rbac import ATTRIBUTES, REQUESTS, VALUES, filter_name
-from eastgate.envoy.config.tokens import token_filter
+from eastgate.envoy.config.tokens import identity_filter, token_filter
 from eastgate.envoy.config.typed import ADS, Plain, discovered, filter_, message, struct, typed
 
 __all__ = ["build_request_listener", "noting_filters", "request_listener", "requests_filter"]
@@ -31,13 +31,15 @@ def request_listener(inbound: InboundPort) -> Any:
     return build_request_listener(inbound, [*noting_filters(inbound), requests_filter(inbound)])
 
 
-def noting_filters(inbound: InboundPort) -> list[Plain]:
-    """Return the filters that note what is looked at."""
-    return [
-        *([token_filter(inbound.tokens)] if inbound.tokens is not None else []),
+def noting_filters(inbound: InboundPort, carrier: str | None = None) -> list[Plain]:
+    """Return the filters that note what is looked at. `carrier` is the header for the token of an identity, if any."""
+    noting = [
         discovered(filter_name(inbound.port, ATTRIBUTES), f"{HTTP}.set_filter_state.v3.Config"),
         *(discovered(filter_name(inbound.port, which), f"{HTTP}.lua.v3.Lua") for which in VALUES),
     ]
+    if inbound.tokens is None:
+        return noting
+    return [token_filter(inbound.tokens), *noting, identity_filter(inbound.tokens, carrier)]
 
 
 def requests_filter(inbound: InboundPort) -> Plain:

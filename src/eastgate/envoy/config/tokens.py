@@ -1,20 +1,27 @@
-"""Identifies callers by a token: a JWT, of which one claim is the identity.
+"""Identifies callers by a token: a JWT with the identity in one claim.
 
 The token counts only where there is no certificate, and only for requests: a connection is made before it is seen. One
 that is present and invalid is refused (401), whatever policies say. It is read from one header only, `Authorization:
 Bearer`: in a query it would be in every log.
+
+A token ends at the proxy that accepts it. Of a gateway, the authorizer gets it, too (`caller.lua`).
 """
 
 from __future__ import annotations
 
 import json
 import re
+from functools import cache
+from importlib.resources import files
 
 from eastgate.envoy.config.base64_patterns import URL_SAFE, bits, encodings
 from eastgate.envoy.config.typed import Plain, filter_, typed
+from eastgate.envoy.config.values import literal
 from eastgate.records import dataclass
 
-__all__ = ["TokenIdentity", "token_filter"]
+__all__ = ["CARRIER", "TokenIdentity", "identity_filter", "token_filter"]
+
+CARRIER = "x-eastgate-authorization"  # has the token on its way to the authorizer of a gateway
 
 _METADATA = "envoy.filters.http.jwt_authn"
 _HEADER, _SCHEME = "Authorization", "Bearer "
@@ -54,7 +61,7 @@ def token_filter(tokens: TokenIdentity) -> Plain:
         "local_jwks": {"inline_string": tokens.keys},
         "from_headers": [{"name": _HEADER, "value_prefix": _SCHEME}],
         "payload_in_metadata": "jwt",
-        "forward": True,
+        "forward": True,  # rules and authorizers may look at it: `identity_filter` takes it off
         "require_expiration": True,
         "clock_skew_seconds": _LEEWAY,
     }
@@ -66,6 +73,25 @@ def token_filter(tokens: TokenIdentity) -> Plain:
     rules.append({"match": {"prefix": "/"}, "requires": anybody})
     kind = "envoy.extensions.filters.http.jwt_authn.v3.JwtAuthentication"
     return filter_("tokens", typed(kind, providers={"issuer": provider, "nobody": nobody}, rules=rules))
+
+
+def identity_filter(tokens: TokenIdentity, carrier: str | None) -> Plain:
+    """Build the filter that notes the identity of a verified token, and removes the token from the request.
+
+    `carrier` is the header that carries the token to the authorizer.
+    """
+    constants = {
+        "TRUSTED": literal(f"spiffe://{tokens.trust_domain}/"),
+        "CARRIER": literal(carrier) if carrier is not None else "nil",
+    }
+    before = "".join(f"local {name} = {value}\n" for name, value in constants.items())
+    source = {"inline_string": f"{before}\n{_script()}"}
+    return filter_("identity", typed("envoy.extensions.filters.http.lua.v3.Lua", default_source_code=source))
+
+
+@cache
+def _script() -> str:
+    return files("eastgate.envoy.config").joinpath("caller.lua").read_text("utf-8")
 
 
 def _critical() -> str:

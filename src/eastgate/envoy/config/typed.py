@@ -23,6 +23,7 @@ _NAMED = (  # plain data may name their types
     "envoy.extensions.access_loggers.stream.v3.stream_pb2",
     "envoy.extensions.filters.http.ext_authz.v3.ext_authz_pb2",
     "envoy.extensions.filters.http.jwt_authn.v3.config_pb2",
+    "envoy.extensions.filters.http.lua.v3.lua_pb2",
     "envoy.extensions.filters.http.router.v3.router_pb2",
     "envoy.extensions.filters.http.health_check.v3.health_check_pb2",
     "envoy.extensions.filters.listener.http_inspector.v3.http_inspector_pb2",

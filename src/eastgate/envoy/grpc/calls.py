@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from enum import IntEnum
@@ -17,8 +18,9 @@ from eastgate.envoy.grpc.frames import (
     trailers,
 )
 from eastgate.records import dataclass
+from eastgate.regexes import regex
 
-__all__ = ["CallError", "CallHeaders", "GrpcStatus", "Method", "RefusedCall"]
+__all__ = ["CallError", "CallHeaders", "GrpcCall", "GrpcStatus", "Method", "RefusedCall", "are_trailers"]
 
 Method = Callable[[bytes], "bytes | Awaitable[bytes] | AsyncIterator[bytes]"]
 """Answers a message: at once, later, or with several messages. Raises CallError."""
@@ -26,6 +28,17 @@ Method = Callable[[bytes], "bytes | Awaitable[bytes] | AsyncIterator[bytes]"]
 _MOST_REMEMBERED: Final = 64  # header blocks of a connection
 _LONGEST_REMEMBERED: Final = 1024  # bytes
 _MOST_RESIZES: Final = 2  # of the table, before the headers of one block
+_LONGEST_LENGTH: Final = 18  # digits
+
+# What headers may be (RFC 9113, 8.2 and 8.3), each name and value with a NUL behind it
+_VALUE: Final = rb"(?:[^\0\r\n \t](?:[^\0\r\n]*[^\0\r\n \t])?)?\0"
+_FIELDS: Final = rb"(?:[!#$%&'*+\-.^_`|~0-9a-z]+\0" + _VALUE + rb")*"
+_REQUEST: Final = regex(rb"(?::(?:method|scheme|path|authority)\0" + _VALUE + rb")*" + _FIELDS)
+_TRAILERS: Final = regex(_FIELDS)
+_HOP_BY_HOP: Final = frozenset({b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade"})
+_ONCE: Final = frozenset(
+    {b":method", b":scheme", b":path", b":authority", b"content-length", b"content-type", b"grpc-encoding", b"te"}
+)
 
 
 class GrpcStatus(IntEnum):
@@ -49,10 +62,18 @@ class CallError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class RefusedCall:
-    """A call that is answered by these headers alone."""
+class GrpcCall:
+    """A call of a method. `length` is the `content-length` of its headers."""
 
-    headers: bytes
+    method: Method
+    length: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedCall:
+    """A call that is answered by these headers alone. Without headers it is malformed, and its stream is reset."""
+
+    headers: bytes | None
 
     @classmethod
     def of(cls, status: GrpcStatus, message: str) -> RefusedCall:
@@ -60,6 +81,7 @@ class RefusedCall:
         return cls(RESPONSE_HEADERS + trailers(status, message))
 
 
+_MALFORMED: Final = RefusedCall(None)
 _NOT_POST: Final = RefusedCall(status_headers(405))
 _NOT_GRPC: Final = RefusedCall(status_headers(415))
 _NO_METHOD: Final = RefusedCall.of(GrpcStatus.UNIMPLEMENTED, "there is no such method")
@@ -76,10 +98,10 @@ class CallHeaders:
     def __init__(self, methods: Mapping[bytes, Method], largest: int) -> None:
         self._methods = methods
         self._decoder = Decoder(max_header_list_size=largest)
-        self._remembered: dict[bytes, Method | RefusedCall] = {}
+        self._remembered: dict[bytes, GrpcCall | RefusedCall] = {}
 
-    def read(self, block: bytes) -> Method | RefusedCall:
-        """Return the method that headers call, or how they are refused. Raises Http2Error."""
+    def read(self, block: bytes) -> GrpcCall | RefusedCall:
+        """Return the call that headers make, or how they are refused. Raises Http2Error."""
         call = self._remembered.get(block)
         if call is None:
             before = self._table()
@@ -107,17 +129,43 @@ class CallHeaders:
         table = self._decoder.header_table
         return _TableState(table.dynamic_entries, table.maxsize)
 
-    def _call(self, headers: list[tuple[bytes, bytes]]) -> Method | RefusedCall:
-        named = dict(headers)
-        if sum(name.startswith(b":") for name, _ in headers) != sum(name.startswith(b":") for name in named):
-            raise Http2Error(ErrorCode.PROTOCOL_ERROR, "a pseudo-header is there twice")
-        if named.get(b":method") != b"POST":
+    def _call(self, headers: list[tuple[bytes, bytes]]) -> GrpcCall | RefusedCall:
+        named = _by_name(headers, _REQUEST)
+        if named is None or b":method" not in named:
+            return _MALFORMED
+        if named[b":method"] == b"CONNECT":  # it has no path
+            return _NOT_POST
+        if b":scheme" not in named or not named.get(b":path"):
+            return _MALFORMED
+        if named[b":method"] != b"POST":
             return _NOT_POST
         if not _is_grpc(named.get(b"content-type", b"")):
             return _NOT_GRPC
         if named.get(b"grpc-encoding", b"identity") != b"identity":
             return _COMPRESSED
-        return self._methods.get(named.get(b":path", b""), _NO_METHOD)
+        method = self._methods.get(named[b":path"])
+        if method is None:
+            return _NO_METHOD
+        length = named.get(b"content-length")
+        return GrpcCall(method, None if length is None else int(length))
+
+
+def are_trailers(headers: list[tuple[bytes, bytes]]) -> bool:
+    """Return whether headers may follow the message of a request."""
+    return _by_name(headers, _TRAILERS) is not None
+
+
+def _by_name(headers: list[tuple[bytes, bytes]], pattern: re.Pattern[bytes]) -> dict[bytes, bytes] | None:
+    """Return headers by their names; None if a request with them is malformed."""
+    named = dict(headers)
+    text = b"".join([b"%b\0%b\0" % header for header in headers])
+    if text.count(b"\0") != 2 * len(headers) or not pattern.fullmatch(text) or not _HOP_BY_HOP.isdisjoint(named):
+        return None
+    if len(named) != len(headers) and any(sum(name == once for name, _ in headers) > 1 for once in _ONCE):
+        return None
+    length = named.get(b"content-length", b"0")
+    is_length = length.isdigit() and len(length) <= _LONGEST_LENGTH
+    return named if is_length and named.get(b"te", b"trailers") == b"trailers" else None
 
 
 def _is_grpc(content_type: bytes) -> bool:

@@ -9,10 +9,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable
-from struct import Struct, unpack_from
-from typing import TYPE_CHECKING, Final
+from struct import Struct
+from typing import TYPE_CHECKING, Final, cast
 
-from eastgate.envoy.grpc.calls import CallError, CallHeaders, GrpcStatus, RefusedCall
+from eastgate.envoy.grpc.calls import CallError, CallHeaders, GrpcStatus, RefusedCall, are_trailers
 from eastgate.envoy.grpc.frames import (
     ACK,
     CONTINUATION,
@@ -44,7 +44,8 @@ from eastgate.envoy.grpc.frames import (
     trailers,
     without_padding,
 )
-from eastgate.envoy.grpc.streams import GrpcStream
+from eastgate.envoy.grpc.outgoing import FIRST_WINDOW, Outgoing
+from eastgate.envoy.grpc.streams import CutOffStreams, GrpcStream
 
 if TYPE_CHECKING:
     from eastgate.envoy.grpc.server import GrpcServer
@@ -52,14 +53,10 @@ if TYPE_CHECKING:
 __all__ = ["GrpcConnection"]
 
 _LOG = logging.getLogger(__name__)
-_FIRST_WINDOW: Final = 65_535  # of either side, before anybody has said anything
 _RECEIVED_AT_ONCE: Final = 4 * 1024 * 1024  # bytes of all streams that may be on their way
-_EMPTY_TABLE: Final = b"\x20"  # headers that follow need no table
-_FIRST_TABLE: Final = 4096
 _MOST_CONTINUED: Final = 32  # frames of one block of headers
 _MOST_SETTINGS: Final = 32  # in one frame
 _PREFIX: Final = Struct(">BI")  # of a message: whether it is compressed, and its length
-_OK: Final = trailers(GrpcStatus.OK)
 _MOST_WRITTEN: Final = 48  # frames that wait to be sent together
 _MOST_AT_ONCE: Final = 32  # calls of one connection, before it is the turn of the others
 _PROBE: Final = b"eastgate"
@@ -79,17 +76,17 @@ class GrpcConnection(asyncio.Protocol):
         self._goes_on = False  # with what is unread, once the others had their turn
         self._next_turn: asyncio.Handle | None = None
         self._may_write = True
-        self._written: list[bytes] = []
+        self._outgoing = Outgoing()
+        self._write = self._outgoing.write
         self._streams: dict[int, GrpcStream] = {}
         self._last_stream = 0
+        self._has_gaps = False  # numbers of streams that were left out
+        self._cut_off = CutOffStreams()
         self._continued: tuple[int, int, list[bytes]] | None = None  # stream, flags and parts of unfinished headers
         self._is_open = True
         self._has_greeted = False
         self._has_settings = False
         self._refuses = False  # calls that come now are too late
-        self._window = _FIRST_WINDOW  # bytes that the peer takes, of all streams
-        self._stream_window = _FIRST_WINDOW
-        self._needs_empty_table = False
         self._receivable = _RECEIVED_AT_ONCE
         self._abandoned: frozenset[int] = frozenset()  # streams that are reset in what is being read
         self.arriving = 0
@@ -103,16 +100,15 @@ class GrpcConnection(asyncio.Protocol):
     # The connection
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)  # noqa: S101 - it is a stream
-        self._transport = transport
+        self._transport = cast("asyncio.Transport", transport)  # those of other event loops need not be derived from it
         limits = self._limits
         settings = {
             Setting.MAX_CONCURRENT_STREAMS: limits.streams,
-            Setting.INITIAL_WINDOW_SIZE: min(max(_FIRST_WINDOW, limits.message + _PREFIX.size), LARGEST_WINDOW),
+            Setting.INITIAL_WINDOW_SIZE: min(max(FIRST_WINDOW, limits.message + _PREFIX.size), LARGEST_WINDOW),
             Setting.MAX_HEADER_LIST_SIZE: limits.head,
         }
-        more = (_RECEIVED_AT_ONCE - _FIRST_WINDOW).to_bytes(4, "big")
-        self._written += [settings_frame(settings), frame(WINDOW_UPDATE, 0, 0, more)]
+        more = (_RECEIVED_AT_ONCE - FIRST_WINDOW).to_bytes(4, "big")
+        self._outgoing.frames += [settings_frame(settings), frame(WINDOW_UPDATE, 0, 0, more)]
         if not self._server.add(self):
             self._end(ErrorCode.ENHANCE_YOUR_CALM)
         self._flush()
@@ -241,11 +237,8 @@ class GrpcConnection(asyncio.Protocol):
             if self._transport is not None:
                 self._transport.close()
 
-    def _write(self, data: bytes) -> None:
-        self._written.append(data)
-
     def _flush(self) -> None:
-        written, transport = self._written, self._transport
+        written, transport = self._outgoing.frames, self._transport
         if written and self._is_open and transport is not None:
             transport.write(written[0] if len(written) == 1 else b"".join(written))
         written.clear()
@@ -275,7 +268,7 @@ class GrpcConnection(asyncio.Protocol):
                 break
             self._read_frame(kind, flags, stream & LARGEST_WINDOW, data[start + 9 : end])
             start = end
-            if len(self._written) >= _MOST_WRITTEN:
+            if len(self._outgoing.frames) >= _MOST_WRITTEN:
                 self._flush()
         self._unread = data[start:]
 
@@ -303,6 +296,10 @@ class GrpcConnection(asyncio.Protocol):
         if self._idle_frames > self._limits.idle_frames:
             raise Http2Error(ErrorCode.ENHANCE_YOUR_CALM, "too many frames bring no call forward")
 
+    def _count_answer(self) -> None:
+        """Count an answer, which makes up for other frames. A call that the peer resets before its answer does not."""
+        self._idle_frames = max(0, self._idle_frames - self._limits.idle_frames_of_call)
+
     def _on_other(self, kind: int, flags: int, stream: int, payload: bytes) -> None:
         if kind == WINDOW_UPDATE:
             self._on_window_update(stream, payload)
@@ -317,8 +314,10 @@ class GrpcConnection(asyncio.Protocol):
                 raise Http2Error(ErrorCode.FRAME_SIZE_ERROR, "a ping has another length")
             if not flags & ACK:
                 self._write(frame(PING, ACK, 0, payload))
-        elif kind == PRIORITY and (not stream or len(payload) != 5):
-            raise Http2Error(ErrorCode.FRAME_SIZE_ERROR, "a priority has another length, or no stream")
+        elif kind == PRIORITY:
+            if len(payload) != 5:
+                raise Http2Error(ErrorCode.FRAME_SIZE_ERROR, "a priority has another length")
+            _check_priority(stream, payload)
         elif kind == PUSH_PROMISE:
             raise Http2Error(ErrorCode.PROTOCOL_ERROR, "clients push nothing")
         elif kind == GOAWAY and stream:
@@ -329,9 +328,7 @@ class GrpcConnection(asyncio.Protocol):
             raise Http2Error(ErrorCode.FRAME_SIZE_ERROR, "an update of a window has another length")
         more = int.from_bytes(payload, "big") & LARGEST_WINDOW
         if stream == 0:
-            self._window += more
-            if not more or self._window > LARGEST_WINDOW:
-                raise Http2Error(ErrorCode.FLOW_CONTROL_ERROR, "a window is too large, or not larger")
+            self._outgoing.widen(more)
             for each in tuple(self._streams.values()):
                 self._send(each)
             return
@@ -340,7 +337,9 @@ class GrpcConnection(asyncio.Protocol):
         open_stream = self._streams.get(stream)
         if open_stream is not None:
             open_stream.window += more
-            if not more or open_stream.window > LARGEST_WINDOW:
+            if not more:
+                self._reset(open_stream, ErrorCode.PROTOCOL_ERROR)
+            elif open_stream.window > LARGEST_WINDOW:
                 self._reset(open_stream, ErrorCode.FLOW_CONTROL_ERROR)
             else:
                 self._send(open_stream)
@@ -364,33 +363,10 @@ class GrpcConnection(asyncio.Protocol):
         if len(payload) > 6 * _MOST_SETTINGS:
             raise Http2Error(ErrorCode.ENHANCE_YOUR_CALM, "there are too many settings")
         self._has_settings = True
-        before = self._stream_window
-        for start in range(0, len(payload), 6):
-            self._set(*unpack_from(">HI", payload, start))
-        self._widen(self._stream_window - before)
+        self._outgoing.set(payload, self._streams.values())
         self._write(frame(SETTINGS, ACK, 0))
         for each in tuple(self._streams.values()):
             self._send(each)
-
-    def _set(self, setting: int, value: int) -> None:
-        if setting == Setting.INITIAL_WINDOW_SIZE:
-            if value > LARGEST_WINDOW:
-                raise Http2Error(ErrorCode.FLOW_CONTROL_ERROR, "a window is too large")
-            self._stream_window = value
-        elif setting == Setting.MAX_FRAME_SIZE:
-            if not LARGEST_FRAME <= value < 1 << 24:  # we send none that is larger than the least of these
-                raise Http2Error(ErrorCode.PROTOCOL_ERROR, "there is no such size of frames")
-        elif setting == Setting.ENABLE_PUSH and value > 1:
-            raise Http2Error(ErrorCode.PROTOCOL_ERROR, "pushes are enabled or not")
-        elif setting == Setting.HEADER_TABLE_SIZE and value < _FIRST_TABLE:
-            self._needs_empty_table = True
-
-    def _widen(self, more: int) -> None:
-        """Let all streams send so much more, or less."""
-        for stream in self._streams.values():
-            stream.window += more
-            if stream.window > LARGEST_WINDOW:
-                raise Http2Error(ErrorCode.FLOW_CONTROL_ERROR, "a window is too large")
 
     # Requests
 
@@ -401,6 +377,7 @@ class GrpcConnection(asyncio.Protocol):
         if flags & WITH_PRIORITY:
             if len(block) < 5:
                 raise Http2Error(ErrorCode.FRAME_SIZE_ERROR, "a priority is cut off")
+            _check_priority(stream, block)
             block = block[5:]
         if flags & END_HEADERS:
             self._on_block(flags, stream, block)
@@ -421,30 +398,49 @@ class GrpcConnection(asyncio.Protocol):
     def _on_block(self, flags: int, number: int, block: bytes) -> None:
         """Read the headers of a call, or those behind its message."""
         if number <= self._last_stream:
-            self._headers.decode(block)
-            stream = self._streams.get(number)
-            if stream is None or stream.is_whole:
-                self._count_idle()
-            elif not flags & END_STREAM:
-                raise Http2Error(ErrorCode.PROTOCOL_ERROR, "headers come twice")
-            else:
-                self._answer(stream)
+            self._on_trailers(flags, number, block)
             return
+        self._has_gaps |= number > self._last_stream + 2
         self._last_stream = number
         call = self._headers.read(block)
         if self._refuses or len(self._streams) >= self._limits.streams:
-            self._count_idle()
-            self._write(reset_frame(number, ErrorCode.REFUSED_STREAM))
-            return
-        if isinstance(call, RefusedCall):
-            self._count_idle()
-            self._write_headers(number, END_STREAM, call.headers)
-            if not flags & END_STREAM:
-                self._write(reset_frame(number, ErrorCode.NO_ERROR))
-            return
-        stream = self._streams[number] = GrpcStream(number, call, self._stream_window, self._heard_at)
-        if flags & END_STREAM:
+            self._refuse_headers(flags, number, None, ErrorCode.REFUSED_STREAM)
+        elif isinstance(call, RefusedCall):
+            self._refuse_headers(flags, number, call.headers, ErrorCode.PROTOCOL_ERROR)
+        else:
+            stream = self._streams[number] = GrpcStream(number, call, self._outgoing.stream_window, self._heard_at)
+            if flags & END_STREAM:
+                self._answer(stream)
+
+    def _refuse_headers(self, flags: int, number: int, answer: bytes | None, code: int) -> None:
+        """Answer a call that is not begun, or reset its stream with a code."""
+        self._count_idle()
+        if answer is not None:
+            code = ErrorCode.NO_ERROR
+            self._outgoing.write_headers(number, END_STREAM, answer)
+        if answer is None or not flags & END_STREAM:
+            self._write(reset_frame(number, code))
+        if not flags & END_STREAM:
+            self._cut_off.add(number)
+
+    def _on_trailers(self, flags: int, number: int, block: bytes) -> None:
+        stream = self._streams.get(number)
+        headers = self._headers.decode(block)
+        if stream is None and self._has_gaps and number not in self._cut_off:
+            raise Http2Error(ErrorCode.PROTOCOL_ERROR, "a stream has a lower number than one before it")
+        if stream is None or stream.is_whole:
+            self._take_late(number)
+        elif flags & END_STREAM and are_trailers(headers):
             self._answer(stream)
+        else:
+            self._count_idle()
+            self._reset(stream, ErrorCode.PROTOCOL_ERROR)
+
+    def _take_late(self, number: int) -> None:
+        """Ignore a frame of a request that has ended, if it may have been sent before the end. Raises Http2Error."""
+        if number not in self._cut_off:
+            raise Http2Error(ErrorCode.STREAM_CLOSED, "a request goes on after its end")
+        self._count_idle()
 
     def _on_data(self, flags: int, number: int, payload: bytes) -> None:
         size = len(payload)
@@ -457,9 +453,9 @@ class GrpcConnection(asyncio.Protocol):
             self._write(frame(WINDOW_UPDATE, 0, 0, more.to_bytes(4, "big")))
         stream = self._streams.get(number)
         if stream is None or stream.is_whole:
-            if number > self._last_stream or not number & 1 or (stream is not None and stream.is_whole):
-                raise Http2Error(ErrorCode.STREAM_CLOSED, "data come to a stream that takes none")
-            self._count_idle()  # it may have come before the peer knew that the stream has ended
+            if number > self._last_stream or not number & 1:
+                raise Http2Error(ErrorCode.PROTOCOL_ERROR, "there is no such stream")
+            self._take_late(number)
             return
         data = without_padding(flags, payload)
         if not data and not flags & END_STREAM:
@@ -487,8 +483,10 @@ class GrpcConnection(asyncio.Protocol):
         """Have a call answered that has arrived as a whole."""
         stream.is_whole = True
         self.arriving -= len(stream.received)
+        if stream.call.length is not None and stream.call.length != len(stream.received):
+            self._count_idle()
+            return self._reset(stream, ErrorCode.PROTOCOL_ERROR)
         self.called_at = self._heard_at
-        self._idle_frames = max(0, self._idle_frames - self._limits.idle_frames_of_call)
         if stream.id in self._abandoned:
             return None  # its reset is read next: deciding for nobody would only make others wait
         self._answered_at_once += 1
@@ -501,7 +499,7 @@ class GrpcConnection(asyncio.Protocol):
         if length != len(received) - _PREFIX.size:
             return self._refuse(stream, GrpcStatus.INTERNAL, "it is not one message")
         try:
-            answer = stream.method(bytes(received[_PREFIX.size :]))
+            answer = stream.call.method(bytes(received[_PREFIX.size :]))
         except CallError as error:
             return self._refuse(stream, error.status, error.message)
         except Exception:
@@ -539,21 +537,8 @@ class GrpcConnection(asyncio.Protocol):
 
     def _send(self, stream: GrpcStream) -> None:
         """Send as much of an answer as the peer takes."""
-        if self._streams.get(stream.id) is not stream or not (stream.unsent or stream.ends):
-            return
-        if not stream.started:
-            stream.started = True
-            self._write_headers(stream.id, 0, RESPONSE_HEADERS)
-        while stream.unsent:
-            size = min(len(stream.unsent), self._window, stream.window, LARGEST_FRAME)
-            if size <= 0:
-                return
-            self._window -= size
-            stream.window -= size
-            self._write(frame(DATA, 0, stream.id, stream.unsent[:size]))
-            stream.unsent = stream.unsent[size:]
-        if stream.ends:
-            self._write_headers(stream.id, END_STREAM, _OK)
+        if self._streams.get(stream.id) is stream and self._outgoing.send(stream):
+            self._count_answer()
             self._close(stream)
 
     def _refuse(self, stream: GrpcStream, status: GrpcStatus, message: str) -> None:
@@ -561,13 +546,17 @@ class GrpcConnection(asyncio.Protocol):
         if self._streams.get(stream.id) is not stream:
             return
         told = trailers(status, message)
-        self._write_headers(stream.id, END_STREAM, told if stream.started else RESPONSE_HEADERS + told)
-        if not stream.is_whole:
-            self._write(reset_frame(stream.id, ErrorCode.NO_ERROR))
-        self._close(stream)
+        self._outgoing.write_headers(stream.id, END_STREAM, told if stream.started else RESPONSE_HEADERS + told)
+        if stream.is_whole:
+            self._count_answer()
+            self._close(stream)
+        else:
+            self._reset(stream, ErrorCode.NO_ERROR)
 
     def _reset(self, stream: GrpcStream, code: int) -> None:
         self._write(reset_frame(stream.id, code))
+        if not stream.is_whole:
+            self._cut_off.add(stream.id)
         self._close(stream)
 
     def _close(self, stream: GrpcStream) -> None:
@@ -580,11 +569,11 @@ class GrpcConnection(asyncio.Protocol):
         if stream.answering is not None and stream.answering is not asyncio.current_task(self._loop):
             self._loop.call_soon(stream.answering.cancel)  # once it has begun, so that all that it awaits has
 
-    def _write_headers(self, stream: int, flags: int, block: bytes) -> None:
-        if self._needs_empty_table:
-            self._needs_empty_table = False
-            block = _EMPTY_TABLE + block
-        self._write(frame(HEADERS, END_HEADERS | flags, stream, block))
+
+def _check_priority(stream: int, payload: bytes) -> None:
+    """Check what a priority begins with. Raises Http2Error."""
+    if not stream or int.from_bytes(payload[:4], "big") & LARGEST_WINDOW == stream:
+        raise Http2Error(ErrorCode.PROTOCOL_ERROR, "a stream depends on itself, or a priority is about none")
 
 
 def _message(content: bytes) -> bytes:

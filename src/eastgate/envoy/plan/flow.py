@@ -58,7 +58,7 @@ BAD_HOST = Not(
     )
 )
 ENCODED_CHARACTER = Computed(
-    "the path has characters as %XX that need not be",
+    "the path is not in its canonical spelling",
     frozenset({PATH}),
     lambda values: is_respelled(str(values[PATH])),
     pattern=(PATH, f"(?s).*(?:{RESPELLED}).*"),

@@ -24,11 +24,11 @@ from eastgate.envoy.plan.combining import TooManyEnds, or_else, then, unread, wi
 from eastgate.envoy.plan.decisions import ASK, NO_AUDIT, Node, ProxyVerdict, policy_name
 from eastgate.envoy.plan.fields import RequestField, looked_at
 from eastgate.envoy.plan.flow import ENCODED_CHARACTER, ENCODED_SLASH, Flow
-from eastgate.envoy.plan.hostnames import chooses, means
+from eastgate.envoy.plan.hostnames import chooses
 from eastgate.envoy.plan.ports import CLOSED, UNOPPOSED, PortPlan, Requests
 from eastgate.envoy.plan.vantage import AT_GATEWAY
 from eastgate.gateway import BackendRef, Candidate, ListenerGroup, Routed
-from eastgate.gateway.hostnames import Host
+from eastgate.gateway.hostnames import Host, named_by
 from eastgate.gateway.journey import beyond, points_of, server_of
 from eastgate.ir import (
     ALWAYS,
@@ -133,6 +133,11 @@ class GatewayDestination:
             return "no route"
         rule = f"{routed.route.kind} {routed.route.namespace}/{routed.route.name} rule {routed.rule}"
         return f"{rule} -> {backend.kind} {backend.namespace}/{backend.name}" if backend is not None else rule
+
+    @property
+    def speaks_grpc(self) -> bool:
+        """Tell whether its servers are spoken to as servers of gRPC are, in HTTP/2."""
+        return self.routed is not None and self.routed.route.kind == "GRPCRoute"
 
     @property
     def filters(self) -> tuple[RouteFilter, ...]:
@@ -293,7 +298,7 @@ class _GatewayPlanner:
             if host.hostname is None:
                 otherwise = rules
             else:
-                tests.append((means(HOST, host.hostname), rules))
+                tests.append((named_by(host.hostname, HOST), rules))
         self._rules[NOWHERE] = (self._nowhere(),)
         routing = choice(tests, otherwise)
         if not any(map(is_sensitive, self._routing_atoms())):

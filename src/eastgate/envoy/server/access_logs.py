@@ -1,7 +1,9 @@
 """Receives the access logs of proxies (Envoy's ALS), beside their configuration and with the same authentication.
 
 A proxy is believed only about itself. Reading its records takes at most a share of the time of the event loop: beyond
-that they are dropped, and counted. Nothing that a proxy sends delays what others wait for, and nothing waits for it.
+that they are dropped, and counted. Half of what can be saved up of that time is kept from the proxies that use most of
+it, so that a flood from one workload hides nothing of the others. Nothing that a proxy sends delays what others wait
+for, and nothing waits for it.
 """
 
 from __future__ import annotations
@@ -28,6 +30,9 @@ _ABSENT: Final = ("", "-")  # how Envoy writes what is not there
 _ANY_PORT: Final = "0"
 _SHARE: Final = 0.1  # of the time of the loop
 _SAVED: Final = 0.5  # seconds of work that may be done at once after a quiet time
+_RESERVE: Final = _SAVED / 2  # of these, what a proxy leaves to others that has used all of the time lately
+_LATELY: Final = 1.0  # seconds after which work counts for half
+_FORGOTTEN: Final = 1e-5  # seconds of work
 
 
 def node_of_log(body: bytes) -> str:
@@ -63,7 +68,9 @@ class AccessLogs:
         self._share = share
         self._clock = clock
         self._budget = _SAVED
-        self._looked_at = clock()
+        self._looked_at = self._halved_at = clock()
+        self._used: dict[str, float] = {}  # seconds of work lately, by proxy
+        self._total = 0.0  # of these
         self._streams: dict[str, set[LogStream]] = {}
 
     def open(self, proxy: AuthenticatedProxy) -> LogStream:
@@ -71,6 +78,10 @@ class AccessLogs:
         stream = LogStream(proxy)
         self._streams.setdefault(proxy.name, set()).add(stream)
         return stream
+
+    def count(self, proxy: AuthenticatedProxy) -> int:
+        """Return how many streams of a proxy are open."""
+        return len(self._streams.get(proxy.name, ()))
 
     def close(self, stream: LogStream) -> None:
         """Forget a stream."""
@@ -85,21 +96,41 @@ class AccessLogs:
             stream.is_revoked = True
 
     def read(self, stream: LogStream, body: bytes) -> None:
-        """Read one message, if there is time for it. Never raises."""
-        began = self._clock()
-        self._budget = min(_SAVED, self._budget + (began - self._looked_at) * self._share)
-        self._looked_at = began
-        if self._budget <= 0:
+        """Read one message, as far as there is time for it. Never raises."""
+        began, name = self._clock(), stream.proxy.name
+        self._refill(began)
+        if not self._may_spend(name):
             self._metrics.received_log("dropped")
             return
         try:
+            result = "read"
             for record in _records(stream.proxy, body):
+                if not self._may_spend(name, self._clock() - began):
+                    result = "dropped"
+                    break
                 self._on_record(stream.proxy, record)
-            self._metrics.received_log("read")
+            self._metrics.received_log(result)
         except Exception:
-            _LOG.debug("a message of %s could not be read", stream.proxy.name, exc_info=True)
+            _LOG.debug("a message of %s could not be read", name, exc_info=True)
             self._metrics.received_log("unreadable")
-        self._budget -= self._clock() - began
+        spent = self._clock() - began
+        self._budget -= spent
+        self._used[name] = self._used.get(name, 0.0) + spent
+        self._total += spent
+
+    def _refill(self, now: float) -> None:
+        self._budget = min(_SAVED, self._budget + (now - self._looked_at) * self._share)
+        self._looked_at = now
+        if now - self._halved_at >= _LATELY:
+            self._halved_at = now
+            self._used = {name: used / 2 for name, used in self._used.items() if used > _FORGOTTEN}
+            self._total = sum(self._used.values())
+
+    def _may_spend(self, proxy: str, spent: float = 0.0) -> bool:
+        """Return whether there is time for a proxy that has just spent some: the less, the more it has used lately."""
+        used, total = self._used.get(proxy, 0.0) + spent, self._total + spent
+        part = used / total if total else 0.0
+        return self._budget - spent > part * _RESERVE
 
 
 def _records(proxy: AuthenticatedProxy, body: bytes) -> Iterator[Mapping[str, Any]]:

@@ -83,4 +83,5 @@ class Events:
             try:
                 listener(event)
             except Exception:
-                _LOG.exception("a listener failed on %s", type(event).__name__)
+                fields = {"event": type(event).__name__, "proxy": event.node}
+                _LOG.exception("a listener failed on %s", type(event).__name__, extra=fields)

@@ -15,6 +15,7 @@ class Limits:
 
     streams: int = 4096
     log_streams: int = 16384
+    log_streams_of_proxy: int = 256  # Envoy has two for each of its threads
     first_message: float = 5.0  # by then a stream must have named its node
     message: int = 4 * _MEGABYTE  # received
     response: int = 3 * _MEGABYTE  # sent; a single resource may be larger

@@ -59,6 +59,12 @@ class XdsResource:
     def __post_init__(self) -> None:
         object.__setattr__(self, "version", blake2b(self.body, digest_size=_VERSION_BYTES).hexdigest())
 
+    def spelled(self, body: bytes) -> XdsResource:
+        """Return this resource in other bytes with the same meaning, and so under the same version."""
+        spelled = XdsResource(self.type_url, self.name, body, self.policies)
+        object.__setattr__(spelled, "version", self.version)
+        return spelled
+
     @property
     def key(self) -> ResourceKey:
         """Return its type and name, which together are unique for a proxy."""

@@ -33,7 +33,6 @@ from eastgate.envoy.server.events import (
 )
 from eastgate.envoy.server.limits import Limits
 from eastgate.envoy.server.metrics import Metrics
-from eastgate.envoy.server.resources import ResourceKey
 from eastgate.envoy.server.session import ProxySession, RpcContext
 from eastgate.envoy.server.settling import Settling
 from eastgate.envoy.server.status import Ledger, ProxyStatus
@@ -135,11 +134,6 @@ class AdsServer:
         ledger = self._ledgers.get(node)
         return ledger.lacking(self.store) if ledger is not None else frozenset()
 
-    def unconfirmed(self, node: str) -> tuple[ResourceKey, ...]:
-        """Return the resources whose wanted version a proxy may have accepted without a look at it."""
-        ledger = self._ledgers.get(node)
-        return ledger.unconfirmed(self.store) if ledger is not None else ()
-
     def proxies(self) -> tuple[ProxyStatus, ...]:
         """Return the status of each proxy, in the order of their names."""
         return tuple(status for node in sorted(self._ledgers) if (status := self.status(node)) is not None)
@@ -207,6 +201,8 @@ class AdsServer:
         self._open_logs += 1
         try:
             proxy, body = await self._authenticate(context, node_of_log)
+            if logs.count(proxy) >= self._limits.log_streams_of_proxy:  # one must not keep out the logs of all others
+                await self._refuse(context, grpc.StatusCode.RESOURCE_EXHAUSTED, "too many streams of this proxy")
             stream = logs.open(proxy)
             try:
                 while body is not grpc.aio.EOF and not stream.is_revoked:

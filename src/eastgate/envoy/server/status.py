@@ -6,9 +6,9 @@ in the same response are applied or not likewise. Of two extension configs, thos
 the bad one. Yet after a reconnect Envoy claims for all of them the version from before. So after a rejection no claim
 about that response's resources is believed until they were accepted in a response of their own.
 
-And the reason for `confirmed`: a secret or an extension config that Envoy has rejected is accepted, and still not
-applied, when it is sent a second time, also under another version and on another stream. So these are sent one by one,
-never twice; and where it cannot be known whether Envoy has seen them before, their acceptance is no proof.
+And the reason for `must_respell`: a secret or an extension config that Envoy has rejected is accepted, and still not
+applied, when it is sent a second time, also under another version and on another stream. So these are sent one by one;
+and what Envoy may have seen before is sent in another spelling (`respelling`), so that its acceptance is a proof.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Final
 
-from eastgate.envoy.server.resources import CLUSTER, LISTENER, VALIDATED_ONCE, ResourceKey, XdsResource
+from eastgate.envoy.server.resources import CLUSTER, LISTENER, SECRET, VALIDATED_ONCE, ResourceKey, XdsResource
 from eastgate.envoy.server.store import Store
 from eastgate.records import dataclass
 from eastgate.regexes import regex
@@ -75,7 +75,6 @@ class ResourceStatus:
     wanted: str | None
     accepted: str | None
     rejection: ResourceRejection | None
-    confirmed: bool = True  # False where the proxy may have accepted without looking
 
     @property
     def state(self) -> ResourceState:
@@ -105,7 +104,6 @@ class ProxyStatus:
 class _Accepted:
     version: str
     policies: frozenset[str] = frozenset()
-    confirmed: bool = True
 
 
 class Ledger:
@@ -118,15 +116,17 @@ class Ledger:
         self.rejections: dict[ResourceKey, ResourceRejection] = {}
         self._accepted: dict[ResourceKey, _Accepted] = {}
         self._unsure: dict[ResourceKey, str] = {}  # and the version that, if the proxy claims it, was applied after all
-        self._unproven: set[ResourceKey] = set()  # maybe: the next acceptance of these is no proof
-        self._has_memory = False  # of earlier streams
+        self._seen: set[ResourceKey] = set()  # maybe: the proxy may have been sent the wanted version before
+        self._foreign: set[str] = set()  # types of which another control plane may have sent anything before
+        self._validated: set[ResourceKey] = set()  # of those, what the proxy has answered for since
 
     def accept(self, key: ResourceKey, resource: XdsResource | None) -> None:
         """Record that a proxy has acknowledged this resource, or its removal."""
-        confirmed = key not in self._unproven
         self.drop(key)
         if resource is not None:
-            self._accepted[key] = _Accepted(resource.version, resource.policies, confirmed)
+            self._accepted[key] = _Accepted(resource.version, resource.policies)
+        elif key[0] == SECRET:
+            self.mark_seen(key)  # Envoy keeps a secret that is removed, and what it compares the next one with
 
     def reject(self, key: ResourceKey, resource: XdsResource | None, message: str) -> ResourceRejection:
         """Record that a proxy has rejected this resource, sent alone."""
@@ -135,7 +135,7 @@ class Ledger:
         if accepted is not None:  # what was there before the fault is not at fault, if there is anything else
             policies = policies - accepted.policies or policies
         version = resource.version if resource is not None else ABSENT
-        self._unproven.discard(key)  # it did look
+        self._mark_validated(key)
         rejection = self.rejections[key] = ResourceRejection(version, _sanitize(message), policies, datetime.now(UTC))
         return rejection
 
@@ -148,25 +148,31 @@ class Ledger:
         self._accepted.pop(key, None)
         self.rejections.pop(key, None)
         self._unsure.pop(key, None)
-        self._unproven.discard(key)
+        self._mark_validated(key)
+
+    def _mark_validated(self, key: ResourceKey) -> None:
+        """Note that the last version that the proxy has seen is known."""
+        self._seen.discard(key)
+        if key[0] in self._foreign:
+            self._validated.add(key)
 
     def reconsider(self, key: ResourceKey) -> None:
         """Forget a rejection, so that the resource is sent again."""
         if self.rejections.pop(key, None) is not None:
-            self.mark_unproven(key)
+            self.mark_seen(key)
 
-    def mark_unproven(self, key: ResourceKey) -> None:
-        """Note that the next acceptance of this is no proof: the proxy may have rejected it before."""
+    def mark_seen(self, key: ResourceKey) -> None:
+        """Note that the proxy may have been sent this before, and would accept it without validation."""
         if key[0] in VALIDATED_ONCE:
-            self._unproven.add(key)
+            self._seen.add(key)
 
-    def mark_validated(self, key: ResourceKey) -> None:
-        """Note that the proxy has validated what it asked for anew meanwhile."""
-        self._unproven.discard(key)
+    def must_respell(self, key: ResourceKey) -> bool:
+        """Return whether the resource is to be sent in a spelling that the proxy has not seen."""
+        return key in self._seen or (key[0] in self._foreign and key not in self._validated)
 
     def keep_only(self, type_url: str, asked: Callable[[str], bool]) -> None:
         """Forget the resources of this type that the proxy does not ask for."""
-        keys = self._accepted.keys() | self.rejections.keys() | self._unsure.keys() | self._unproven
+        keys = self._accepted.keys() | self.rejections.keys() | self._unsure.keys() | self._seen
         for key in keys:
             if key[0] == type_url and not asked(key[1]):
                 self.drop(key)
@@ -183,24 +189,21 @@ class Ledger:
         for key, version in self._unsure.items():
             if key[0] == type_url and (not version or claims.get(key[1]) != version):
                 believed[key[1]] = UNSURE
-                if version:  # it was on its way, and maybe rejected
-                    self.mark_unproven(key)
         for key in [key for key in self._accepted if key[0] == type_url and key[1] not in claims]:
             del self._accepted[key]
         if not same_process:  # it may be another version of Envoy, which may accept what the old one rejected
             for key in [key for key in self.rejections if key[0] == type_url]:
                 self.reconsider(key)
-        elif not self._has_memory and type_url in VALIDATED_ONCE:  # another server may have sent it
-            self._unproven |= {
-                resource.key for resource in wanted.values() if claims.get(resource.name) != resource.version
-            }
+            self._foreign.discard(type_url)
+        elif type_url in VALIDATED_ONCE:  # since its last stream here it may have been connected to another replica
+            self._foreign.add(type_url)
+            self._validated = {key for key in self._validated if key[0] != type_url}
         for name, version in claims.items():
             self._record_claim((type_url, name), version, wanted.get(name))
         return believed
 
     def on_disconnected(self) -> None:
-        """Record that the proxy's stream has ended; the next one is of a known proxy."""
-        self._has_memory = True
+        """Record that the proxy's stream has ended."""
         self.connected_since = None
 
     def _record_claim(self, key: ResourceKey, version: str, wanted: XdsResource | None) -> None:
@@ -238,20 +241,10 @@ class Ledger:
                 policies |= resource.policies - (accepted.policies if accepted is not None else frozenset())
         return frozenset(policies)
 
-    def unconfirmed(self, store: Store) -> tuple[ResourceKey, ...]:
-        """Return the resources that count as accepted without a proof of it."""
-        doubtful = (key for key, accepted in self._accepted.items() if not accepted.confirmed)
-        wanted = ((key, store.of_type(self.resources_of, key[0]).get(key[1])) for key in sorted(doubtful))
-        return tuple(
-            key
-            for key, resource in wanted
-            if resource is not None and self._status(key, resource.version).state is ResourceState.ACCEPTED
-        )
-
     def _status(self, key: ResourceKey, wanted: str | None) -> ResourceStatus:
         accepted = self._accepted.get(key)
-        version, confirmed = (accepted.version, accepted.confirmed) if accepted is not None else (None, True)
-        return ResourceStatus(*key, wanted, version, self.rejections.get(key), confirmed)
+        version = accepted.version if accepted is not None else None
+        return ResourceStatus(*key, wanted, version, self.rejections.get(key))
 
 
 def find_suspects(type_url: str, message: str, names: frozenset[str]) -> frozenset[str]:

@@ -9,6 +9,7 @@ acknowledge clusters only when it has their endpoints, and a policy must not wai
 from __future__ import annotations
 
 import itertools
+import logging
 import time
 from collections.abc import Iterable
 from typing import Any, Final
@@ -17,6 +18,7 @@ from envoy.service.discovery.v3.discovery_pb2 import DeltaDiscoveryResponse
 
 from eastgate.envoy.server.limits import Limits
 from eastgate.envoy.server.resources import CLUSTER, LISTENER, ORDER, ROUTE, XdsResource
+from eastgate.envoy.server.respelling import Respell, respell
 from eastgate.envoy.server.status import ABSENT, Ledger, ResourceRejection
 from eastgate.envoy.server.store import Store
 from eastgate.envoy.server.subscription import Items, PendingResponse, Subscription
@@ -24,6 +26,7 @@ from eastgate.records import dataclass
 
 __all__ = ["Acknowledgement", "ProtocolError", "Stream", "encode"]
 
+_LOG = logging.getLogger(__name__)
 _WILDCARD: Final = (CLUSTER, LISTENER)
 _NAME_CLUSTERS: Final = (LISTENER, ROUTE)
 
@@ -49,13 +52,21 @@ class Stream:
     """
 
     def __init__(
-        self, node: str, store: Store, ledger: Ledger, limits: Limits | None = None, resources_of: str | None = None
+        self,
+        node: str,
+        store: Store,
+        ledger: Ledger,
+        limits: Limits | None = None,
+        resources_of: str | None = None,
+        respelled: Respell = respell,
     ) -> None:
         self.node = node
         self.resources_of = node if resources_of is None else resources_of
         self.opened_at = time.monotonic()
         self._store = store
         self._ledger = ledger
+        self._respelled = respelled
+        self._has_respelled = False
         self._limits = limits or Limits()
         self._types: dict[str, Subscription] = {}
         self._changed: set[str] = set()  # the types of which there may be something to send
@@ -110,7 +121,7 @@ class Stream:
         for name in subscription.resubscribe(request.resource_names_subscribe, request.resource_names_unsubscribe):
             self._ledger.drop((type_url, name))
         for name in sent.intersection((*request.resource_names_subscribe, *request.resource_names_unsubscribe)):
-            self._ledger.mark_unproven((type_url, name))
+            self._ledger.mark_seen((type_url, name))
         for name in request.resource_names_subscribe:
             self._ledger.reconsider((type_url, name))
         self._check_size()
@@ -128,8 +139,6 @@ class Stream:
         if request.HasField("error_detail"):
             return self._reject(subscription, request.error_detail.message)
         type_url = subscription.type_url
-        for name in subscription.in_flight.recalled:
-            self._ledger.mark_validated((type_url, name))
         accepted = subscription.accept()
         for name, resource in accepted.items():
             self._ledger.accept((type_url, name), resource)
@@ -137,10 +146,7 @@ class Stream:
 
     def _reject(self, subscription: Subscription, message: str) -> Acknowledgement:
         type_url = subscription.type_url
-        in_flight = subscription.in_flight
-        recalled = in_flight.recalled if in_flight is not None and in_flight.alone else {}
         at_fault, apart = subscription.reject(message)
-        at_fault |= recalled
         for name in (*at_fault, *apart):
             self._ledger.doubt((type_url, name))
         rejections = [
@@ -163,10 +169,25 @@ class Stream:
                 differences = {name: resource for name, resource in differences.items() if resource is not None}
             response = subscription.build_response(str(next(self._nonces)), differences, self._limits.response)
             if response is not None:
+                self._respell(response)
                 return response
             self._changed.discard(type_url)
         self.settled = self._is_settled()
         return None
+
+    def _respell(self, response: PendingResponse) -> None:
+        """Spell the resources anew that the proxy may have seen: it accepts those without validation."""
+        for name, resource in response.items.items():
+            if resource is not None and self._ledger.must_respell(resource.key):
+                response.items[name] = resource.spelled(self._respelled(resource))
+                self._log_respelling()
+
+    def _log_respelling(self) -> None:
+        """Log once that the proxy is sent new spellings."""
+        if not self._has_respelled:
+            self._has_respelled = True
+            message = "the proxy %s validates its configuration anew: it may have been sent it before"
+            _LOG.info(message, self.node, extra={"proxy": self.node})
 
     def _differences(self, subscription: Subscription) -> Items:
         type_url = subscription.type_url

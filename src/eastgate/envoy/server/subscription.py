@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import field
 from typing import Final, TypeAlias
 
 from eastgate.envoy.server.resources import VALIDATED_ONCE, XdsResource
@@ -34,7 +33,6 @@ class PendingResponse:
     nonce: str
     items: Items  # less what the proxy has asked for anew since
     alone: bool  # whether it was sent with one item, which then is what a rejection is about
-    recalled: Items = field(default_factory=dict)  # what it has asked for anew: it will still look at these
 
 
 class Subscription:
@@ -94,8 +92,8 @@ class Subscription:
     def _forget_version(self, name: str) -> None:
         """Forget the version of a name, also that of the response in flight."""
         self._has.pop(name, None)
-        if self.in_flight is not None and name in self.in_flight.items:
-            self.in_flight.recalled[name] = self.in_flight.items.pop(name)
+        if self.in_flight is not None:
+            self.in_flight.items.pop(name, None)
 
     def asks_for(self, name: str) -> bool:
         return self.wildcard or name in self.names

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ __all__ = ["BODY", "REQUEST_BODY_JSON", "body_declarations", "reading_body"]
 REQUEST_BODY_JSON: Final = "requestBodyJSON"
 BODY: Final = ("request", "body")
 """Where the body is in a document."""
+_DEEPEST: Final = 64  # objects and arrays inside each other
 
 
 class _Current(threading.local):
@@ -43,10 +43,12 @@ def body_declarations(cel: Any) -> list[Any]:
 
 
 def _request_body_json(pointer: object) -> object:
-    """Return the value, or null where the body has none. A body that is not JSON is an error."""
+    """Return the value, or null where the body has none. A body that is not JSON to every reader is an error."""
+    from eastgate.languages.jwt.strict_json import read_json
+
     if not isinstance(pointer, str) or not isinstance(_current.body, str):
         raise TypeError("the request has no body that could be read")
-    value: object = json.loads(_current.body)
+    value: object = read_json(_current.body.encode(), _DEEPEST)
     if pointer and not pointer.startswith("/"):
         return None
     for step in pointer.split("/")[1:]:

@@ -16,6 +16,7 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
+from eastgate.caching import SizedCache
 from eastgate.languages.cel import upstream
 from eastgate.languages.cel.as_go import declarations, rewrite
 from eastgate.languages.cel.bodies import BODY, REQUEST_BODY_JSON, body_declarations, reading_body
@@ -88,9 +89,15 @@ class DocumentExpression:
         return _plain(answer)
 
 
-@lru_cache(maxsize=1024)
+_COMPILED: Final = SizedCache[tuple[str, tuple[str, ...]], DocumentExpression | CelProblem](1 << 20)  # characters
+
+
 def compile_document_cel(text: str, roots: tuple[str, ...] = ROOTS) -> DocumentExpression | CelProblem:
     """Compile an expression, or return the first thing that is wrong with it. Never raises."""
+    return _COMPILED.get((text, roots), lambda: (_compile(text, roots), len(text)))
+
+
+def _compile(text: str, roots: tuple[str, ...]) -> DocumentExpression | CelProblem:
     problem = _unreadable(text)
     if problem:
         return problem
@@ -165,7 +172,7 @@ def _environment(roots: tuple[str, ...]) -> Any:
 
 
 def _mentions(node: Node, roots: tuple[str, ...]) -> Iterator[Path]:
-    path = _path(node, roots)
+    path = _path(node, roots) or _looked_up(node, roots)
     if path is not None:
         yield path
         return
@@ -183,6 +190,16 @@ def _path(node: Node, roots: tuple[str, ...]) -> Path | None:
                 return None
             before = _path(operand, roots)
             return None if before is None else (*before, name)
+        case _:
+            return None
+
+
+def _looked_up(node: Node, roots: tuple[str, ...]) -> Path | None:
+    """Return the path of a name that is looked for among the names of a map: `"a" in request.headers`."""
+    match node:
+        case Call("@in", (Literal(str(name)), container)):
+            path = _path(container, roots)
+            return None if path is None else (*path, name)
         case _:
             return None
 

@@ -37,13 +37,13 @@ def read_object(data: bytes) -> dict[str, Json]:
     return value
 
 
-def read_json(data: bytes) -> Json:
+def read_json(data: bytes, max_depth: int = MAX_DEPTH) -> Json:
     """Read the JSON that these bytes are. Raises JsonProblem."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
         raise JsonProblem("is not UTF-8") from None
-    _check_depth(text)
+    _check_depth(text, max_depth)
     try:
         value: Json = _DECODER.decode(text)
     except JsonProblem:
@@ -55,14 +55,14 @@ def read_json(data: bytes) -> Json:
     return value
 
 
-def _check_depth(text: str) -> None:
-    if text.count("{") + text.count("[") <= MAX_DEPTH:
+def _check_depth(text: str, max_depth: int) -> None:
+    if text.count("{") + text.count("[") <= max_depth:
         return
     depth = 0
     for bracket in _BRACKETS.finditer(_STRING.sub("", text)):
         depth += 1 if bracket[0] in "{[" else -1
-        if depth > MAX_DEPTH:
-            raise JsonProblem(f"is nested more than {MAX_DEPTH} deep")
+        if depth > max_depth:
+            raise JsonProblem(f"is nested more than {max_depth} deep")
 
 
 def _check_characters(value: Json) -> None:

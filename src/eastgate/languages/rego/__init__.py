@@ -8,8 +8,9 @@ it is read. An evaluation is bounded in steps and sizes; past a bound there is n
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import lru_cache
+from typing import Final
 
+from eastgate.caching import SizedCache
 from eastgate.languages.rego.compiling import RegoProgram, compile_module
 from eastgate.languages.rego.evaluating import NoAnswer, StepBudget, evaluate_program
 from eastgate.languages.rego.parser import parse
@@ -19,9 +20,15 @@ from eastgate.languages.rego.values import from_json, to_json
 __all__ = ["NoAnswer", "RegoProgram", "StepBudget", "UnsupportedModule", "evaluate", "program"]
 
 
-@lru_cache(maxsize=256)
+_PROGRAMS: Final = SizedCache[tuple[str, int, str | None], RegoProgram | UnsupportedModule](1 << 20)  # characters
+
+
 def program(module: str, version: int = 0, default: str | None = None) -> RegoProgram | UnsupportedModule:
     """Compile a module without its `package` line, or return what is wrong with it."""
+    return _PROGRAMS.get((module, version, default), lambda: (_compile(module, version, default), len(module)))
+
+
+def _compile(module: str, version: int, default: str | None) -> RegoProgram | UnsupportedModule:
     try:
         parsed = parse(module, version)
         if default is not None:
@@ -30,7 +37,7 @@ def program(module: str, version: int = 0, default: str | None = None) -> RegoPr
             )
         return compile_module(parsed)
     except UnsupportedModule as problem:
-        return problem
+        return problem.with_traceback(None)  # it is kept, and what it was found in is not
     except RecursionError:
         return UnsupportedModule("the module is nested too deeply")
 

@@ -121,8 +121,8 @@ class Supervisor:
         except asyncio.CancelledError:
             self.process = await starting
             raise
-        except (OSError, LocalMeshError) as error:  # such as too many open files: it may pass
-            return _Ended(_NOT_STARTED, (str(error),))
+        except Exception as error:  # such as too many open files: it may pass
+            return _Ended(_NOT_STARTED, (str(error) or type(error).__name__,))
         self.restarts += 1
         return self.process
 

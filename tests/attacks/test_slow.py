@@ -1,0 +1,90 @@
+"""Clients that take their time, or close their half of a connection, get nothing through that is denied meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import Mapping
+
+import pytest
+
+from eastgate.mesh.local.connection import CallConnection
+from tests.attacks.paths import outside
+from tests.attacks.placements import Attacked, Placement
+from tests.attacks.policies import ONLY_API, only
+from tests.attacks.slow import HALVES, NOT_DECIDED, OPEN
+from tests.attacks.trying import wrong_arrival
+from tests.patience import PATIENCE
+
+_SETTLED = 1.2  # seconds until all threads of a proxy decide by a change
+_PAUSE = 0.3
+
+
+async def _begin(attacked: Attacked, cases: Mapping[str, tuple[bytes, bytes]]) -> dict[str, CallConnection]:
+    begun: dict[str, CallConnection] = {}
+    for name, (first, _) in cases.items():
+        begun[name] = await attacked.open()
+        if first:
+            await begun[name].send(first)
+    await asyncio.sleep(_PAUSE)
+    return begun
+
+
+async def _finish(begun: Mapping[str, CallConnection], cases: Mapping[str, tuple[bytes, bytes]]) -> None:
+    for name, connection in begun.items():
+        with contextlib.suppress(OSError):  # it is closed already
+            await connection.send(cases[name][1])
+    await asyncio.sleep(_PAUSE)
+    for connection in begun.values():
+        await connection.close()
+
+
+def test_what_is_not_whole_when_it_is_denied_does_not_arrive(attacked: Attacked) -> None:
+    attacked.enforce(ONLY_API)
+    begun = attacked.run(_begin(attacked, NOT_DECIDED))
+    attacked.enforce(only("/nothing"))
+    attacked.run(asyncio.sleep(_SETTLED))
+    attacked.application.arrived.clear()
+    attacked.run(_finish(begun, NOT_DECIDED))
+    assert attacked.application.arrived == []
+
+
+def test_what_is_whole_in_the_end_is_served(attacked: Attacked) -> None:
+    attacked.enforce(ONLY_API)
+    begun = attacked.run(_begin(attacked, NOT_DECIDED))
+    attacked.application.arrived.clear()
+    attacked.run(_finish(begun, NOT_DECIDED))
+    assert attacked.application.arrived
+
+
+def test_what_is_open_when_it_is_denied_is_ended(attacked: Attacked, placement: Placement) -> None:
+    if not placement.any_host:
+        pytest.skip("its own sidecar answers for the one that closes")
+    attacked.enforce(ONLY_API)
+    begun = attacked.run(_begin(attacked, OPEN))
+    attacked.application.arrived.clear()
+    attacked.enforce(only("/nothing"))
+    closed = {name: attacked.run(one.peer_closed(PATIENCE)) for name, one in begun.items()}
+    attacked.run(_finish(begun, OPEN))
+    assert (set(closed.values()), attacked.application.arrived) == ({True}, [])
+
+
+def test_half_a_connection_is_decided_as_a_whole_one(attacked: Attacked) -> None:
+    """Whether the proxy has read a request before it sees the end is up to it."""
+    attacked.enforce(ONLY_API)
+    for name, (said, is_whole) in sorted(HALVES.items(), key=lambda half: half[1][1]):  # a whole one may arrive late
+        attacked.application.arrived.clear()
+        attacked.run(_half(attacked, said))
+        arrived = attacked.application.arrived
+        assert is_whole or not arrived, name
+        assert [wrong_arrival(attacked, one, outside("/api/")) for one in arrived] == [None] * len(arrived), name
+
+
+async def _half(attacked: Attacked, said: bytes) -> bytes:
+    """Say something, close this half, and return all that comes until the other half is closed, too."""
+    async with await attacked.open() as connection:
+        if said:
+            await connection.send(said)
+        connection._wire._socket.shutdown(socket.SHUT_WR)
+        return (await connection.raw(PATIENCE)).body
