@@ -17,6 +17,12 @@ CART: dict[str, Any] = {
     "spec": {"containers": [{"name": "cart", "image": "cart", "ports": [{"containerPort": 8080}]}]},
 }
 
+GUARDED: dict[str, Any] = {
+    **CART,
+    "spec": {"containers": [*CART["spec"]["containers"], {"name": "eastgate-proxy", "image": "envoy"}]},
+}
+"""The same with a proxy."""
+
 
 def service_account(namespace: str, name: str) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": namespace}}

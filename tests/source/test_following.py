@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from eastgate.api.questions import Question
-from eastgate.kubernetes import ApiError, UnreachableError, connect
+from eastgate.kubernetes import ApiError, ObjectEvent, Reflector, Replaced, UnreachableError, connect
 from eastgate.settings import Settings
 from eastgate.source.source import ClusterSource
 from eastgate.unread import Handling
@@ -185,3 +185,32 @@ def test_what_may_not_be_listed_is_said(api_server: ApiServer) -> None:
     assert {"Pod", "Namespace", "Service"} <= unread.keys()
     assert "may not be listed" in unread["Pod"].kind.note
     assert not unread["Pod"].reach.located
+
+
+def test_a_watch_that_fails_for_no_known_reason_begins_again(
+    api_server: ApiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = api_server
+    namespace = server.namespace("shop")
+    breaks = asyncio.Event()
+    follow = Reflector.follow
+
+    async def failing(reflector: Reflector) -> AsyncIterator[ObjectEvent]:
+        async for event in follow(reflector):
+            if breaks.is_set() and not isinstance(event, Replaced):
+                raise TypeError("unhashable")
+            yield event
+
+    monkeypatch.setattr(Reflector, "follow", failing)
+
+    async def run() -> None:
+        async with following(server.kubeconfig, unread=Handling.IGNORE) as follower:
+            assert follower.source.follower.is_running
+            breaks.set()
+            await asyncio.to_thread(server.create, f"/api/v1/namespaces/{namespace}/pods", CART)
+            await follower.until(lambda: any("unhashable" in trouble for trouble in follower.troubles))
+            breaks.clear()
+            await follower.until(lambda: follower.source.follower.is_running)
+            await follower.until(lambda: f"Pod/{namespace}/cart" in follower.names)
+
+    asyncio.run(run())

@@ -4,13 +4,14 @@ Knows nothing of policies. lightkube reads kubeconfigs and credentials; the rest
 know what no client library tells: why a watch ended, what a list left out, and which kinds came and went.
 """
 
-from eastgate.kubernetes.connection import Connection, JsonObject, connect
+from eastgate.kubernetes.connection import DEFINITIONS, Connection, JsonObject, connect
 from eastgate.kubernetes.discovery import Discovery
 from eastgate.kubernetes.errors import ApiError, KubeconfigError, UnreachableError
 from eastgate.kubernetes.reflector import Deleted, ObjectEvent, Put, Reflector, Replaced, Synced
 from eastgate.kubernetes.resources import Resource
 
 __all__ = [
+    "DEFINITIONS",
     "ApiError",
     "Connection",
     "Deleted",

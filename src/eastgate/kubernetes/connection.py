@@ -18,12 +18,18 @@ from eastgate.kubernetes.resources import Resource
 if TYPE_CHECKING:
     import httpx2
 
-__all__ = ["Connection", "JsonObject", "connect"]
+__all__ = ["DEFINITIONS", "Connection", "JsonObject", "connect"]
 
 JsonObject: TypeAlias = dict[str, Any]
 _Objects: TypeAlias = list[JsonObject]
+_Names: TypeAlias = list[str]  # `list` is a method of a connection
 
 MANAGER: Final = "eastgate"
+DEFINITIONS: Final = Resource(
+    "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False
+)
+_JSON: Final = "application/json"
+_NAMES: Final = f"{_JSON};as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
 _APPLY: Final = "application/apply-patch+yaml"
 _PAGE: Final = 500
 _SECONDS: Final = 30.0  # for any answer but that of a watch
@@ -96,13 +102,17 @@ class Connection:
                     raise
         raise AssertionError("the last try returns or raises")
 
-    async def _list_pages(self, path: str, selectors: Mapping[str, str], resource: Resource) -> tuple[_Objects, str]:
+    async def _list_pages(
+        self, path: str, selectors: Mapping[str, str], resource: Resource, *, accept: str = _JSON
+    ) -> tuple[_Objects, str]:
         items: _Objects = []
         continued = ""
         while True:
             more = {"continue": continued} if continued else {}
-            page = await self.request("GET", path, params={"limit": str(_PAGE), **selectors, **more})
-            for item in page.get("items") or ():
+            page = await self.request("GET", path, params={"limit": str(_PAGE), **selectors, **more}, accept=accept)
+            if "items" not in page:
+                raise UnreachableError(f"the answer for {resource} is no list of objects")
+            for item in page["items"] or ():
                 item.setdefault("apiVersion", resource.api_version)
                 item.setdefault("kind", resource.kind)
                 items.append(item)
@@ -124,7 +134,9 @@ class Connection:
 
         timeout = httpx2.Timeout(_SECONDS, read=silence)
         try:
-            async with self._client.stream("GET", path, params=dict(params), timeout=timeout) as response:
+            async with self._client.stream(
+                "GET", path, params=dict(params), timeout=timeout, extensions=_closing_unfinished()
+            ) as response:
                 if response.status_code != 200:
                     await response.aread()
                     raise _refusal(response)
@@ -135,8 +147,20 @@ class Connection:
             raise UnreachableError(_why(error)) from error
 
     async def discover(self) -> Discovery:
-        """Return the kinds that the server serves."""
-        return Discovery.of([await self.request("GET", path, accept=Discovery.ACCEPT) for path in ("/api", "/apis")])
+        """Return the kinds that the server serves, and the definitions that it has, as far as those may be listed."""
+        defined = await self._definitions()
+        lists = [await self.request("GET", path, accept=Discovery.ACCEPT) for path in ("/api", "/apis")]
+        return Discovery.of(lists, defined)
+
+    async def _definitions(self) -> _Names:
+        """Return the names of all definitions; none where they may not be listed."""
+        try:
+            listed, _ = await self._list_pages(DEFINITIONS.path(), {}, DEFINITIONS, accept=_NAMES)
+        except ApiError as error:
+            if error.is_forbidden or error.is_missing:
+                return []
+            raise
+        return [definition["metadata"]["name"] for definition in listed]
 
     # Writing
 
@@ -212,8 +236,8 @@ class Connection:
         body: object = None,
         *,
         params: Mapping[str, str] | None = None,
-        content_type: str = "application/json",
-        accept: str = "application/json",
+        content_type: str = _JSON,
+        accept: str = _JSON,
     ) -> JsonObject:
         """Send one request and return the answer. Raises ApiError for a refusal, UnreachableError for none."""
         import httpx2
@@ -225,13 +249,35 @@ class Connection:
             content = json.dumps(body).encode()
         try:
             response = await self._client.request(
-                method, path, params=dict(params or {}), headers=headers, content=content
+                method,
+                path,
+                params=dict(params or {}),
+                headers=headers,
+                content=content,
+                extensions=_closing_unfinished(),
             )
         except (httpx2.HTTPError, OSError) as error:
             raise UnreachableError(_why(error)) from error
         if response.status_code >= 300:
             raise _refusal(response)
         return _decode(response.content)
+
+
+def _closing_unfinished() -> dict[str, Any]:
+    """Return the extension of a request that closes its socket where the request is cancelled during the TLS handshake.
+
+    httpcore closes it for errors only, and a cancellation is none.
+    """
+    connected: Any = None
+
+    async def trace(event: str, info: Mapping[str, Any]) -> None:
+        nonlocal connected
+        if event == "connection.connect_tcp.complete":
+            connected = info["return_value"]
+        elif event == "connection.start_tls.failed" and connected is not None:
+            await connected.aclose()
+
+    return {"trace": trace}
 
 
 def _dry(dry_run: bool) -> dict[str, str]:

@@ -17,15 +17,25 @@ class Discovery:
 
     ACCEPT: Final = f"{_AGGREGATED},application/json"
 
-    def __init__(self, resources: Iterable[Resource], stale: frozenset[tuple[str, str]] = frozenset()) -> None:
+    def __init__(
+        self,
+        resources: Iterable[Resource],
+        stale: frozenset[tuple[str, str]] = frozenset(),
+        defined: frozenset[str] = frozenset(),
+    ) -> None:
         self._by_name: dict[tuple[str, str], list[Resource]] = {}
         for resource in resources:
             self._by_name.setdefault((resource.group, resource.kind), []).append(resource)
         self.stale = stale
-        """Groups and versions whose own API server does not answer: what they serve now nobody knows."""
+        """Groups and versions whose kinds are unknown now: their API server does not answer, or names no kinds."""
+        known = (each for of_kind in self._by_name.values() for each in of_kind)
+        self.current = frozenset((resource.group, resource.version) for resource in known) - stale
+        """Groups and versions whose kinds are known."""
+        self.defined = defined
+        """The names of definitions (CRDs), as `str` of a Resource. Their objects exist, served or not."""
 
     @classmethod
-    def of(cls, lists: Iterable[Mapping[str, Any]]) -> Discovery:
+    def of(cls, lists: Iterable[Mapping[str, Any]], defined: Iterable[str] = ()) -> Discovery:
         """Read the answers of `/api` and `/apis`. Raises ValueError where the server does not aggregate discovery."""
         resources: list[Resource] = []
         stale: set[tuple[str, str]] = set()
@@ -35,10 +45,11 @@ class Discovery:
             for group in listed.get("items") or ():
                 name = (group.get("metadata") or {}).get("name", "")
                 for version in group.get("versions") or ():
-                    if version.get("freshness") == "Stale":
+                    served = list(_resources(name, version))
+                    if version.get("freshness") != "Current" or not served:
                         stale.add((name, version["version"]))
-                    resources += _resources(name, version)
-        return cls(resources, frozenset(stale))
+                    resources += served
+        return cls(resources, frozenset(stale), frozenset(defined))
 
     def find(self, group: str, kind: str, versions: Iterable[str] = ()) -> Resource | None:
         """Return a kind in the first of these versions that is served, or without any, in the preferred one."""
@@ -48,6 +59,11 @@ class Discovery:
             return served[0] if served else None
         by_version = {resource.version: resource for resource in served}
         return next((by_version[version] for version in wanted if version in by_version), None)
+
+    @property
+    def unserved(self) -> frozenset[str]:
+        """Return the names of definitions of which no version is served."""
+        return self.defined - {str(resource) for of_kind in self._by_name.values() for resource in of_kind}
 
     def __iter__(self) -> Iterator[Resource]:
         """Yield each kind once, in its preferred version."""

@@ -17,8 +17,9 @@ from eastgate.kubernetes.connection import Connection, JsonObject
 from eastgate.kubernetes.errors import ApiError, SilenceError, UnreachableError, error_of
 from eastgate.kubernetes.resources import Resource
 from eastgate.records import dataclass
+from eastgate.tasks import RetryDelay
 
-__all__ = ["Deleted", "ObjectEvent", "Put", "Reflector", "Replaced", "RetryDelay", "Synced"]
+__all__ = ["Deleted", "ObjectEvent", "Put", "Reflector", "Replaced", "Synced"]
 
 _WATCH: Final = 300.0  # seconds, and up to twice that: watches of many kinds must not all end together
 _SILENCE: Final = 90.0  # seconds without an event or a bookmark, which come every minute or so
@@ -51,25 +52,6 @@ class Synced:
 
 
 ObjectEvent: TypeAlias = Replaced | Put | Deleted | Synced
-
-
-class RetryDelay:
-    """Seconds to wait before the next try: longer each time, with jitter, until something works."""
-
-    def __init__(self, first: float = 0.2, most: float = 30.0) -> None:
-        self._first = first
-        self._most = most
-        self._next = first
-
-    def reset(self) -> None:
-        """Begin with short waits again."""
-        self._next = self._first
-
-    def next(self, asked: float | None = None) -> float:
-        """Return the seconds to wait, and no less than the server `asked` for."""
-        seconds = self._next * random.uniform(0.5, 1.0)  # noqa: S311 - no secret
-        self._next = min(self._next * 2, self._most)
-        return max(seconds, asked or 0.0)
 
 
 class Reflector:
@@ -109,6 +91,7 @@ class Reflector:
                 async with aclosing(self._watch()) as events:
                     async for event in events:
                         yield event
+                        del event  # it may be large, and the next one come late
             except ApiError as error:
                 if error.is_missing or error.is_forbidden:
                     raise
@@ -151,6 +134,7 @@ class Reflector:
             async for event in events:
                 self.seen_at = time.monotonic()
                 yield self._take(event)
+                del event
                 self._backoff.reset()
 
     def _take(self, event: JsonObject) -> ObjectEvent:

@@ -29,11 +29,6 @@ class Resource:
         """Return the `apiVersion` of its objects."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
-    @property
-    def can_be_watched(self) -> bool:
-        """Return whether its objects can be listed and watched."""
-        return {"list", "watch"} <= self.verbs
-
     def path(self, namespace: str | None = None, name: str | None = None, subresource: str | None = None) -> str:
         """Return the path of a collection or of one object. Without a namespace, a collection is that of all."""
         parts = ["apis", self.group, self.version] if self.group else ["api", self.version]

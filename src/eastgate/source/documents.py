@@ -5,20 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+import msgspec
+
 from eastgate import dialects
+from eastgate.diagnostics import Diagnostic
 from eastgate.ir import PolicyRef
 from eastgate.manifests import Document
 from eastgate.manifests.limits import MAX_DEPTH
-from eastgate.manifests.rendered import RenderedObject
+from eastgate.manifests.rendered import OversizedObject, RenderedObject
+from eastgate.source.sizes import LAST_APPLIED, is_measured
 
-__all__ = ["document_of", "ref_of", "ref_of_document", "relevant"]
+__all__ = ["document_of", "ref_of", "ref_of_document", "relevant", "stored"]
 
-_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _BOOKKEEPING: Final = frozenset({"managedFields", "resourceVersion", "selfLink"})
 _OF_NODES: Final = frozenset({"volumes", "tolerations", "affinity", "topologySpreadConstraints", "imagePullSecrets"})
 _OF_PROCESSES: Final = frozenset(
     {"env", "envFrom", "volumeMounts", "resources", "image", "imagePullPolicy", "lifecycle"}
 )
+_LONGEST_FIELD: Final = 4096  # bytes
+_MOST_FIELDS: Final = 32  # no policy has as many
+_LEFT_OUT: Final = "(left out)"
+_KEPT_METADATA: Final = frozenset({"name", "namespace", "uid", "generation", "creationTimestamp", "deletionTimestamp"})
 _TOO_DEEP: Final = f"(nested more than {MAX_DEPTH} levels deep)"
 _POD_STATUS: Final = frozenset({"phase", "podIP", "podIPs", "hostIP", "hostIPs"})
 
@@ -43,8 +50,8 @@ def relevant(obj: Mapping[str, Any]) -> dict[str, Any]:
     kept = {key: value for key, value in obj.items() if key != "metadata"}
     metadata = {key: value for key, value in obj["metadata"].items() if key not in _BOOKKEEPING}
     annotations = metadata.get("annotations")
-    if isinstance(annotations, Mapping) and _LAST_APPLIED in annotations:
-        metadata["annotations"] = {key: value for key, value in annotations.items() if key != _LAST_APPLIED}
+    if isinstance(annotations, Mapping) and LAST_APPLIED in annotations:
+        metadata["annotations"] = {key: value for key, value in annotations.items() if key != LAST_APPLIED}
     if dialects.reads(str(obj["apiVersion"]), str(obj["kind"])):
         kept.pop("status", None)
     trim_pod = _TRIMMED.get(str(obj["kind"]))
@@ -53,6 +60,15 @@ def relevant(obj: Mapping[str, Any]) -> dict[str, Any]:
     if _is_too_deep(kept):  # what nobody can read is an error like any other: a policy closes what it is about
         kept = {"apiVersion": obj["apiVersion"], "kind": obj["kind"], "spec": _TOO_DEEP}
     return {"apiVersion": kept.pop("apiVersion"), "kind": kept.pop("kind"), "metadata": metadata, **kept}
+
+
+def stored(obj: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an object for those who write to it: without bookkeeping that is long, and a policy without its spec."""
+    is_policy = is_measured(str(obj["apiVersion"]), str(obj["kind"]))
+    metadata = {key: value for key, value in obj["metadata"].items() if key != "managedFields"}
+    if isinstance(annotations := metadata.get("annotations"), Mapping):
+        metadata["annotations"] = {key: value for key, value in annotations.items() if key != LAST_APPLIED}
+    return {**{key: value for key, value in obj.items() if key != "spec" or not is_policy}, "metadata": metadata}
 
 
 def _is_too_deep(value: object) -> bool:
@@ -84,7 +100,7 @@ def _readiness(status: Mapping[str, Any]) -> dict[str, Any]:
     conditions = [
         {"type": each["type"], "status": each.get("status")}
         for each in status.get("conditions") or ()
-        if each.get("type") == "Ready"
+        if isinstance(each, Mapping) and each.get("type") == "Ready"
     ]
     return {"conditions": conditions} if conditions else {}
 
@@ -94,7 +110,10 @@ def _trim_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
     for field in ("containers", "initContainers"):
         if isinstance(containers := trimmed.get(field), list):
             trimmed[field] = [
-                {key: value for key, value in container.items() if key not in _OF_PROCESSES} for container in containers
+                {key: value for key, value in container.items() if key not in _OF_PROCESSES}
+                if isinstance(container, Mapping)
+                else container
+                for container in containers
             ]
     return trimmed
 
@@ -114,13 +133,30 @@ _TRIMMED: Final[Mapping[str, Callable[[dict[str, Any]], None]]] = {
 }
 
 
-def document_of(obj: dict[str, Any], default_namespace: str = "default") -> Document:
-    """Return an object of which `relevant` was taken as a document. Those of dialects have positions."""
+def document_of(obj: dict[str, Any], default_namespace: str = "default", beyond: Diagnostic | None = None) -> Document:
+    """Return an object of which `relevant` was taken as a document. Those of dialects have positions.
+
+    `beyond` is the limit that a policy is beyond: then most of it is left out.
+    """
     metadata = obj["metadata"]
     api_version, kind = str(obj["apiVersion"]), str(obj["kind"])
-    origin = RenderedObject(str(ref_of(obj)), obj)
-    node = origin.node() if dialects.reads(api_version, kind) else None
-    data = obj if node is None else None
+    name, data = str(ref_of(obj)), None if dialects.reads(api_version, kind) else obj
+    origin = RenderedObject(name, obj) if beyond is None else OversizedObject(name, *_cut(obj, beyond), beyond)
     return Document(
-        api_version, kind, metadata["name"], metadata.get("namespace"), node, data, origin, default_namespace
+        api_version, kind, metadata["name"], metadata.get("namespace"), None, data, origin, default_namespace
     )
+
+
+def _cut(obj: Mapping[str, Any], beyond: Diagnostic) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Return a policy without all that is long in it, and the fields of its spec that are left out.
+
+    What is left is no policy, whoever reads it: no field has the name that it gets, and none that is left out is text.
+    """
+    metadata = {key: value for key, value in obj["metadata"].items() if key in _KEPT_METADATA}
+    spec, left_out = obj.get("spec"), tuple[str, ...]()
+    if isinstance(spec, Mapping) and len(spec) <= _MOST_FIELDS:
+        left_out = tuple(key for key, value in spec.items() if len(msgspec.json.encode(value)) > _LONGEST_FIELD)
+        spec = {"tooLarge": beyond.message, **spec, **dict.fromkeys(left_out, _LEFT_OUT)}
+    else:
+        spec = beyond.message
+    return {"apiVersion": obj["apiVersion"], "kind": obj["kind"], "metadata": metadata, "spec": spec}, left_out

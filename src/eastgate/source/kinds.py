@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import field
 from typing import Final
 
 from eastgate import dialects
@@ -10,14 +11,26 @@ from eastgate.cluster.kinds import world_kinds
 from eastgate.kubernetes import Discovery, Resource
 from eastgate.records import dataclass
 from eastgate.regexes import regex
-from eastgate.unread import KINDS, Influence
+from eastgate.unread import KINDS, Influence, resembling, unread_kind
 
-__all__ = ["BY_NAME", "WatchedKind", "served_kinds", "watched_kinds"]
+__all__ = [
+    "BY_NAME",
+    "LIST",
+    "WATCH",
+    "ServedKinds",
+    "WatchedKind",
+    "in_any_version",
+    "resembling_kinds",
+    "served_kinds",
+    "watched_kinds",
+]
 
 _STAGES: Final = ("", "beta", "alpha")
 _VERSION: Final = regex(r"v([0-9]+)(?:(alpha|beta)([0-9]+))?")
 BY_NAME: Final = frozenset({("", "Secret"), ("", "ConfigMap")})
 """Kinds of which only the objects are read that something else names."""
+LIST: Final = frozenset({"list"})
+WATCH: Final = frozenset({"list", "watch"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +68,69 @@ def _age(version: str) -> tuple[int, int, int]:
     return _STAGES.index(stage or ""), -int(major), -int(minor or 0)
 
 
-def served_kinds(discovery: Discovery, kinds: Iterable[WatchedKind]) -> dict[WatchedKind, Resource]:
-    """Return how the server serves these kinds, without those that it does not, or not in a version that is read.
+@dataclass(slots=True)
+class ServedKinds:
+    """Kinds as a server serves them, and `unknown` kinds with the reason: their objects, if any, cannot be listed.
 
-    A kind that is only served in versions nobody reads is taken in the preferred one: its objects are refused, and
-    close what they are about.
+    A kind that is in neither does not exist in the cluster.
     """
-    served: dict[WatchedKind, Resource] = {}
+
+    resources: dict[WatchedKind, Resource] = field(default_factory=dict)
+    unknown: dict[Resource, str] = field(default_factory=dict)
+
+
+def served_kinds(
+    discovery: Discovery,
+    kinds: Iterable[WatchedKind],
+    verbs: frozenset[str] = LIST,
+    known: frozenset[tuple[str, str]] = frozenset(),
+    unserved: frozenset[str] = frozenset(),
+) -> ServedKinds:
+    """Return how the server serves these kinds, so that they can be read with these `verbs`.
+
+    If no served version of a kind is known here, the preferred one is taken: its objects are refused, and close what
+    they are about. While a version of a group is stale, other versions do not show whether it has a kind: it may have
+    fields that they lack, or other objects. `known` are groups and versions that answered before: they are taken to
+    serve the same kinds now. `unserved` are definitions without a served version.
+    """
+    unknown = discovery.stale - known
+    served = ServedKinds()
     for kind in kinds:
         resource = discovery.find(kind.group, kind.kind, kind.versions) or discovery.find(kind.group, kind.kind)
-        if resource is not None and resource.can_be_watched:
-            served[kind] = resource
+        version = resource.version if resource is not None else None
+        stale = sorted(other for group, other in unknown if group == kind.group and other != version)
+        if stale:
+            why = f"the API server of {kind.group}/{stale[0]} does not answer"
+            served.unknown[in_any_version(kind.group, kind.kind)] = why
+        elif resource is not None and verbs <= resource.verbs:
+            served.resources[kind] = resource
+        elif resource is not None:
+            why = f"the API server does not offer to {' and '.join(sorted(verbs - resource.verbs))} it"
+            served.unknown[in_any_version(kind.group, kind.kind)] = why
+        elif (name := next((name for name in unserved if _may_define(name, kind)), None)) is not None:
+            why = f"no version of the definition {name} is served"
+            served.unknown[in_any_version(kind.group, kind.kind)] = why
     return served
+
+
+def _may_define(definition: str, kind: WatchedKind) -> bool:
+    """Return whether a definition of this name may be that of a kind: the name has the plural, in lower case."""
+    plural, _, group = definition.partition(".")
+    return group == kind.group and plural.startswith(kind.kind.lower()[:-1])
+
+
+def resembling_kinds(discovery: Discovery) -> tuple[WatchedKind, ...]:
+    """Return served kinds that Eastgate does not know and whose names are those of policies."""
+    known = {(kind.group, kind.kind) for kind in watched_kinds()}
+    return tuple(
+        WatchedKind(resource.group, resource.kind)
+        for resource in discovery
+        if (resource.group, resource.kind) not in known
+        and unread_kind(resource.group, resource.kind) is None
+        and resembling(resource.group, resource.kind) is not None
+    )
+
+
+def in_any_version(group: str, kind: str) -> Resource:
+    """Return the placeholder document for a kind that cannot be listed, in any version."""
+    return Resource(group, "*", kind, kind)

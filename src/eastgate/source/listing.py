@@ -19,7 +19,7 @@ from eastgate.manifests import Document, ReadResult
 from eastgate.settings import Settings
 from eastgate.source.codes import NO_CLUSTER, REFUSED_BY_CLUSTER
 from eastgate.source.documents import document_of, relevant
-from eastgate.source.kinds import BY_NAME, served_kinds, watched_kinds
+from eastgate.source.kinds import BY_NAME, resembling_kinds, served_kinds, watched_kinds
 from eastgate.source.needs import NeedIndex
 from eastgate.source.unlisted import unlisted
 
@@ -49,6 +49,13 @@ class ClusterPath:
     def __fspath__(self) -> str:
         return f"<cluster {self.context}>" if self.context else "<cluster>"
 
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """Return the arguments of a command that reads the same cluster."""
+        given = {"--kubeconfig": self.kubeconfig, "--context": self.context, "-n": self.namespace}
+        named = (word for option, value in given.items() if value is not None for word in (option, os.fspath(value)))
+        return ("--cluster", *named)
+
     def read(self, settings: Settings, into: ReadResult, on_part: Callable[[int, int], None] | None) -> None:
         """Add what the cluster has to what was read; report where it cannot be asked."""
         try:
@@ -72,8 +79,11 @@ class _Listing:
         self._unlisted: list[Document] = []
 
     async def read(self, settings: Settings, on_kind: Callable[[int, int], None] | None) -> list[Document]:
-        served = served_kinds(await self._connection.discover(), watched_kinds())
-        resources = {(kind.group, kind.kind): resource for kind, resource in served.items()}
+        discovery = await self._connection.discover()
+        kinds = (*watched_kinds(), *resembling_kinds(discovery))
+        served = served_kinds(discovery, kinds, unserved=discovery.unserved)
+        self._unlisted += [unlisted(resource, f"cannot be listed: {why}") for resource, why in served.unknown.items()]
+        resources = {(kind.group, kind.kind): resource for kind, resource in served.resources.items()}
         whole = [resource for name, resource in resources.items() if name not in BY_NAME]
         done = 0
 
@@ -99,12 +109,15 @@ class _Listing:
             async with self._slots:
                 objects, _ = await self._connection.list(resource)
         except ApiError as error:
-            if error.is_missing:
-                return []
-            if not error.is_forbidden:
-                raise
-            return await self._list_namespace(resource, error)
+            if error.is_forbidden:
+                return await self._list_namespace(resource, error)
+            self._leave_out(resource, error)  # also where it is missing: discovery has just named it
+            return []
         return objects
+
+    def _leave_out(self, resource: Resource, error: ApiError) -> None:
+        verb = "may not" if error.is_forbidden else "cannot"
+        self._unlisted.append(unlisted(resource, f"{verb} be listed: {error}"))
 
     async def _list_namespace(self, resource: Resource, refusal: ApiError) -> list[JsonObject]:
         """List a kind in one namespace, since it may not be listed in all."""
@@ -117,9 +130,7 @@ class _Listing:
                 else:
                     raise refusal
         except ApiError as error:
-            if not error.is_forbidden and not error.is_missing:
-                raise
-            self._unlisted.append(unlisted(resource, f"may not be listed: {error.message}"))
+            self._leave_out(resource, refusal if error.is_missing else error)
             return []
         reason = f"only those of the namespace {self._namespace} may be listed"
         self._unlisted.append(unlisted(resource, reason, beyond=self._namespace))
@@ -133,9 +144,7 @@ class _Listing:
                     resource, need.namespace, label_selector=need.labels, field_selector=need.fields
                 )
             except ApiError as error:
-                if not error.is_forbidden:
-                    raise
-                self._unlisted.append(unlisted(resource, f"{need} may not be read: {error.message}"))
+                self._unlisted.append(unlisted(resource, f"{need} cannot be read: {error}"))
                 continue
             objects |= {(obj["metadata"]["namespace"], obj["metadata"]["name"]): obj for obj in listed}
         return list(objects.values())

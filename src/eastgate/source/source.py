@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from eastgate.api.authority import Authority, Touched
 from eastgate.api.reading import ManifestError, Manifests, sort_documents
@@ -13,6 +13,7 @@ from eastgate.diagnostics import Diagnostic, Reporter
 from eastgate.ir import PolicyRef
 from eastgate.kubernetes import Connection, JsonObject
 from eastgate.manifests import Document
+from eastgate.manifests.rendered import forget_renderings
 from eastgate.settings import Settings
 from eastgate.source.documents import document_of, ref_of
 from eastgate.source.following import ClusterChanges, ClusterFollower, Kept
@@ -22,7 +23,11 @@ from eastgate.unread import Handling
 if TYPE_CHECKING:
     from eastgate.languages.jwt import KeySource
 
-__all__ = ["ClusterSource"]
+__all__ = ["ClusterSource", "OnApplied"]
+
+
+OnApplied: TypeAlias = Callable[[Manifests, Sequence[PolicyRef]], object]
+"""A function that gets what was put into an authority, and what was removed."""
 
 
 class ClusterSource:
@@ -44,13 +49,20 @@ class ClusterSource:
         also: Iterable[WatchedKind] = (),
         keeps: Kept = lambda _resource: False,
         on_trouble: Callable[[str, Exception], None] = lambda _what, _error: None,
+        on_recovery: Callable[[str], None] = lambda _what: None,
     ) -> None:
         self.settings = settings
         self._keys = keys
         self._unread = unread
         self._live = live
         self.follower = ClusterFollower(
-            connection, settings, namespace=namespace, also=also, keeps=keeps, on_trouble=on_trouble
+            connection,
+            settings,
+            namespace=namespace,
+            also=also,
+            keeps=keeps,
+            on_trouble=on_trouble,
+            on_recovery=on_recovery,
         )
         self.faults: dict[PolicyRef, list[Diagnostic]] = {}
         """The errors in objects that were left out."""
@@ -74,28 +86,41 @@ class ClusterSource:
         """Yield what happens. Nothing of it counts until it is applied."""
         return self.follower.batches()
 
-    def apply(self, changes: ClusterChanges) -> Touched:
-        """Change the authority by a batch; return what that touched."""
+    def apply(self, changes: ClusterChanges, on_applied: OnApplied | None = None) -> Touched:
+        """Change the authority by a batch; return what that touched.
+
+        `on_applied` gets what was read, for another authority that follows this one: to read it again takes long.
+        """
         removed = [*changes.removed, *changes.listed]
         for ref in removed:
             self.faults.pop(ref, None)
         try:
-            return self._apply(changes.put, changes.unlisted, removed)
+            return self._apply(on_applied, changes.put, changes.unlisted, removed)
         except ManifestError:
-            return self._apply_each(changes, removed)
+            return self._apply_each(on_applied, changes, removed)
 
     def _apply(
-        self, put: Sequence[JsonObject], unlisted: Sequence[Document] = (), removed: Sequence[PolicyRef] = ()
+        self,
+        on_applied: OnApplied | None,
+        put: Sequence[JsonObject],
+        unlisted: Sequence[Document] = (),
+        removed: Sequence[PolicyRef] = (),
     ) -> Touched:
         news = self._read(put, unlisted, whole=False)
-        return self.authority.apply(news, [*removed, *news.left_out])  # what is left out now may have been fine before
+        gone = [*removed, *news.left_out]  # what is left out now may have been fine before
+        touched = self.authority.apply(news, gone)
+        if on_applied is not None:
+            on_applied(news, gone)
+        return touched
 
-    def _apply_each(self, changes: ClusterChanges, removed: Sequence[PolicyRef]) -> Touched:
+    def _apply_each(
+        self, on_applied: OnApplied | None, changes: ClusterChanges, removed: Sequence[PolicyRef]
+    ) -> Touched:
         """Apply a batch object by object, and leave those out that cannot be."""
-        touched = [self._apply((), changes.unlisted, removed)]
+        touched = [self._apply(on_applied, (), changes.unlisted, removed)]
         for obj in changes.put:
             try:
-                touched.append(self._apply([obj]))
+                touched.append(self._apply(on_applied, [obj]))
             except ManifestError as error:
                 self.faults[ref_of(obj)] = error.diagnostics
         return _joined(touched)
@@ -104,9 +129,13 @@ class ClusterSource:
         manifests = self._read(changes.put, changes.unlisted, whole=True)
         return Authority(manifests, keys=self._keys, strict=False, unread=self._unread, live=self._live)
 
+    def _document(self, obj: JsonObject) -> Document:
+        return document_of(obj, self.settings.namespace, self.follower.sizes.problem_of(ref_of(obj)))
+
     def _read(self, objects: Sequence[JsonObject], unlisted: Sequence[Document], *, whole: bool) -> Manifests:
-        documents = [*(document_of(obj, self.settings.namespace) for obj in objects), *unlisted]
+        documents = [*map(self._document, objects), *unlisted]
         manifests = sort_documents(documents, self.settings, Reporter(), whole=whole)
+        forget_renderings()  # as large as what was read, and not needed until somebody asks for a position
         for obj in objects:
             self.faults.pop(ref_of(obj), None)
         self.faults |= manifests.left_out
