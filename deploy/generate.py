@@ -19,11 +19,15 @@ from eastgate.controller.certificates.ca_secret import SYSTEM_NAMESPACE
 from eastgate.controller.options import SERVICE
 from eastgate.controller.permissions import (
     FINALIZER_RULES,
+    UserRole,
     base_rules,
+    gateway_class_rules,
     gateway_rules,
+    linkerd_status_rules,
     native_rules,
     own_rules,
     secret_rules,
+    user_rules,
     webhook_rules,
 )
 from eastgate.native import NativeMesh
@@ -57,10 +61,13 @@ def chart_files() -> dict[str, str]:
         "base": base_rules(),
         "webhooks": webhook_rules(),
         "gateways": gateway_rules(),
+        "gateway-class": gateway_class_rules(),
+        "linkerd-status": linkerd_status_rules(),
         "owner-references": FINALIZER_RULES,
         "secrets": secret_rules(),
         "own": own_rules(),
         **{f"native-{mesh.value}": native_rules(mesh) for mesh in NativeMesh},
+        **{f"users-{role.value}": user_rules(role) for role in UserRole},
     }
     converted, alone = (_by_name(definitions(webhook)) for webhook in (_WEBHOOK, None))
     files = {f"rules/{name}.yaml": _text(each) for name, each in rules.items()}

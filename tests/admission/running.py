@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -36,14 +36,16 @@ class RunningWebhooks:
 
 
 @contextmanager
-def run_webhooks(webhooks: Webhooks) -> Iterator[RunningWebhooks]:
+def run_webhooks(
+    webhooks: Webhooks, *, client_ca: str | None = None, client_names: Collection[str] = ()
+) -> Iterator[RunningWebhooks]:
     running = RunningWebhooks()
     started, stop = threading.Event(), asyncio.Event()
 
     async def serve() -> None:
         async with (
-            WebhookCertificate(running.ca, IDENTITY, ["localhost"]) as certificate,
-            WebhookServer(webhooks, certificate.context, port=0, grace=1.0) as server,
+            WebhookCertificate(running.ca, IDENTITY, ["localhost"], client_ca=client_ca) as certificate,
+            WebhookServer(webhooks, certificate.context, port=0, grace=1.0, client_names=client_names) as server,
         ):
             running.port = server.port
             started.set()

@@ -288,6 +288,68 @@ def test_a_label_in_the_old_version_leaves_the_policy_as_it_is(server: ApiServer
     }
 
 
+NUMBER = "9" * 30
+HOSTILE = (
+    "NaN",
+    '{"targetRefs": Infinity}',
+    f'{{"targetRefs": {NUMBER}}}',
+    '{"action": "DENY", "action": "ALLOW"}',
+    '{"action": "\\ud800"}',
+    '{"rules": ' + "[" * 5000 + "]" * 5000 + "}",
+    "5",
+)
+
+
+@pytest.mark.parametrize("home", ["kube-system", NAMESPACE])
+def test_an_annotation_of_one_policy_does_not_break_lists_of_all(server: ApiServer, home: str) -> None:
+    closed = {"targetRefs": [{"group": "", "kind": "Pod", "selector": {}}], "action": "DENY", "rules": [{}]}
+    names = [f"hostile-{number}" for number in range(len(HOSTILE))]
+    policies, held = f"/apis/{NEW}/namespaces/{home}/{PLURAL}", "eastgate.dev/v1alpha1-spec"
+    try:
+        for name, text in zip(names, HOSTILE, strict=True):
+            metadata = {"name": name, "namespace": home, "finalizers": ["example.com/hold"]}
+            assert server.request("POST", policies, policy(closed) | {"metadata": metadata})[0] == 201
+            assert server.request("DELETE", f"{policies}/{name}")[0] == 200  # nobody asks about kube-system anyway
+            noted = {"metadata": {"annotations": {held: text}}}
+            assert server.request("PATCH", f"{policies}/{name}", noted)[0] == 200
+        status, listed = server.request("GET", f"/apis/{OLD}/{PLURAL}")
+        assert status == 200, listed
+        forms = {each["metadata"]["name"]: each for each in listed["items"] if each["metadata"]["namespace"] == home}
+        assert forms.keys() >= set(names)
+        for name in names:
+            assert forms[name]["spec"] == {"targetRefs": closed["targetRefs"][0], "action": "DENY", "tcpRules": [{}]}
+        if home == NAMESPACE:
+            worse = {"metadata": {"annotations": {held: '{"targetRefs": 5}'}}}
+            assert server.request("PATCH", f"{policies}/{names[0]}", worse)[0] == 422
+    finally:
+        for name in names:
+            server.request("PATCH", f"{policies}/{name}", {"metadata": {"finalizers": []}})
+            server.request("DELETE", f"{policies}/{name}")
+
+
+def test_an_object_that_is_nested_too_deeply_does_not_break_lists_of_all(server: ApiServer) -> None:
+    fields = '{"f:x":' * 3000 + "{}" + "}" * 3000
+    entry = {"manager": "deep", "operation": "Update", "apiVersion": NEW, "fieldsType": "FieldsV1", "fieldsV1": "@"}
+    manifest = policy(rules([{}]), name="deep-fields", namespace="kube-system")  # which nobody is asked about
+    text = json.dumps(manifest | {"metadata": manifest["metadata"] | {"managedFields": [entry]}})
+    server.kubectl("create", "-f", "-", stdin=text.replace('"@"', fields))
+    try:
+        stored = server.kubectl(
+            "get",
+            f"{PLURAL}.v1alpha2.{GROUP}",
+            "-n",
+            "kube-system",
+            "deep-fields",
+            "-o",
+            "yaml",
+            "--show-managed-fields",
+        )
+        assert stored.count("f:x") > 1000
+        assert "/deep-fields" in server.kubectl("get", f"{PLURAL}.v1alpha1.{GROUP}", "-n", "kube-system", "-o", "name")
+    finally:
+        server.kubectl("delete", f"{PLURAL}.{GROUP}", "deep-fields", "-n", "kube-system")
+
+
 # Trust
 
 

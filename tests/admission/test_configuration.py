@@ -58,6 +58,22 @@ def test_names_of_resources_are_those_of_their_definitions() -> None:
         assert name in resources
 
 
+def test_objects_of_kubernetes_are_asked_about_only_where_it_matters_and_never_waited_for() -> None:
+    asked = {webhook["name"]: webhook for webhook in VALIDATING["webhooks"] if "matchConditions" in webhook}
+    assert set(asked) == {
+        f"{name}.eastgate.dev" for name in ("services", "namespaces", "pods", "bindings", "workloads")
+    }
+    for name, webhook in asked.items():
+        assert webhook["failurePolicy"] == "Ignore"
+        operations = {operation for rule in webhook["rules"] for operation in rule["operations"]}
+        if name in ("pods.eastgate.dev", "workloads.eastgate.dev"):
+            assert operations == {"UPDATE"}
+        for group in {group for rule in webhook["rules"] for group in rule["apiGroups"]}:
+            assert group in ("", "apps")
+    others = [webhook for webhook in VALIDATING["webhooks"] if webhook["name"] not in asked]
+    assert not {"", "apps"} & {group for webhook in others for rule in webhook["rules"] for group in rule["apiGroups"]}
+
+
 def test_namespaces_that_the_cluster_needs_are_left_alone() -> None:
     for webhook in (*VALIDATING["webhooks"], *MUTATING["webhooks"]):
         (excluded, *_) = webhook["namespaceSelector"]["matchExpressions"]

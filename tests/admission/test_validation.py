@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from eastgate import Settings
+from eastgate import Settings, Size
 from eastgate.admission.changes import (
     AdmissionJudgement,
     AdmissionRefusal,
@@ -19,12 +19,13 @@ from eastgate.admission.changes import (
 from eastgate.admission.reviews import MalformedReviewError
 from eastgate.admission.validation import judge_object
 from eastgate.admission.wording import limit_refusals, limit_warnings
+from eastgate.source.sizes import size_of
 from tests.admission.reviews import GROUP, Manifest, admission_review, policy, rules
 from tests.reports.crds.corpus import samples
 
 
-def judged(review: Manifest) -> AdmissionJudgement:
-    return judge_object(change_of(review)[1], Settings())
+def judged(review: Manifest, settings: Settings | None = None) -> AdmissionJudgement:
+    return judge_object(change_of(review)[1], settings or Settings())
 
 
 def test_a_valid_policy_is_allowed() -> None:
@@ -116,15 +117,53 @@ def test_a_change_of_the_spec_is_refused_for_what_was_wrong_before_too() -> None
     assert judged(admission_review(changed, BROKEN)).refusals
 
 
-def test_what_is_being_deleted_is_not_refused() -> None:
-    going = policy({"odd": 1}, deletionTimestamp="2026-01-01T00:00:00Z")
+def test_what_is_being_deleted_is_refused_only_for_new_errors() -> None:
+    going, worse, odd = (copy.deepcopy(BROKEN) for _ in range(3))
+    for each in (going, worse, odd):
+        each["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    worse["spec"]["action"] = "PERHAPS"
+    odd["spec"]["rules"] = []
     assert judged(admission_review(going, BROKEN)).refusals == ()
+    assert judged(admission_review(odd, BROKEN)).refusals == ()
+    assert judged(admission_review(worse, BROKEN)).refusals
 
 
 def test_deletion_is_not_refused() -> None:
     review = admission_review(None, BROKEN)
     assert change_of(review)[1].operation is ChangeOperation.DELETE
     assert judged(review) == AdmissionJudgement()
+
+
+def _sized(accounts: int, **metadata: Any) -> Manifest:
+    names = [f"shop/web-{number:03}" for number in range(accounts)]
+    return policy(rules([{"authorizationSource": {"serviceAccounts": names}}]), **metadata)
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "is_refused"),
+    [
+        (_sized(20), None, False),
+        (_sized(21), None, True),
+        (_sized(22), _sized(21), True),
+        (_sized(21), _sized(22), False),
+        (_sized(21, labels={"a": "b"}), _sized(21), False),
+        (_sized(22, deletionTimestamp="2026-01-01T00:00:00Z"), _sized(21), False),
+    ],
+    ids=["as large as it may be", "too large", "larger", "smaller", "labelled", "being deleted"],
+)
+def test_a_policy_that_is_too_large_is_refused_if_it_grows(
+    new: Manifest, old: Manifest | None, is_refused: bool
+) -> None:
+    settings = Settings(policy_limit=size_of(_sized(20)))
+    refusals = judged(admission_review(new, old), settings).refusals
+    assert [refusal.message[:6] for refusal in refusals] == (["EG0142"] if is_refused else [])
+
+
+def test_a_policy_that_is_too_large_is_not_read() -> None:
+    """Reading it is what would take long: its errors are not reported."""
+    settings = Settings(policy_limit=Size(100))
+    said = judged(admission_review(BROKEN), settings)
+    assert [refusal.message[:6] for refusal in said.refusals] == ["EG0142"]
 
 
 # Kinds
@@ -186,7 +225,7 @@ def test_warnings_are_cut_to_what_a_server_hands_on() -> None:
     kept = limit_warnings([f"{number} {'x' * 300}\n" for number in range(50)])
     assert all(len(warning) <= 256 and warning.isprintable() for warning in kept)
     assert sum(map(len, kept)) < 4096
-    assert kept[-1].endswith("more: see `eastgate lint`")
+    assert kept[-1].endswith("more: see `eastgate lint` and `eastgate diff`")
     assert limit_warnings(["a", "a", "b"]) == ("a", "b")
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import urllib.error
 import urllib.request
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from tests.programs import ApiServer, Processes, free_port
 
@@ -35,6 +37,8 @@ class Replicas(Processes):
         self._hosts = hosts or {}
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self.ports: dict[str, dict[str, int]] = {}
+        self.program = ["-m", "eastgate"]
+        """The arguments of Python that start the command."""
         server.create("/api/v1/namespaces", {"metadata": {"name": SYSTEM}})
 
     def launch(self, name: str) -> None:
@@ -42,7 +46,7 @@ class Replicas(Processes):
         own = {} if name in self._hosts else {port: free_port() for port in _PORTS}
         self.ports[name] = own or {"http": 8080}
         chosen = [f"--{port}-port={number}" for port, number in own.items()]
-        command = [sys.executable, "-m", "eastgate", "controller", "--kubeconfig", str(self._kubeconfig)]
+        command = [sys.executable, *self.program, "controller", "--kubeconfig", str(self._kubeconfig)]
         command += [
             "--replica",
             name,
@@ -79,6 +83,11 @@ class Replicas(Processes):
                 return content
         except (OSError, urllib.error.URLError):
             return None
+
+    def lines(self) -> list[dict[str, Any]]:
+        """Return all that the replicas have logged, line by line. The last one may be written just now."""
+        texts = (path.read_text(encoding="utf-8").splitlines(keepends=True) for path in self.folder.glob("*.log"))
+        return [json.loads(line) for lines in texts for line in lines if line.startswith("{") and line.endswith("\n")]
 
     @property
     def leader(self) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from eastgate.controller.conditions import StatusCondition, find_condition, is_outdated, merge_conditions, timestamp
+from eastgate.controller.conditions import StatusCondition, find_condition, merge_conditions, timestamp
 
 _THEN, _NOW = "2026-01-01T00:00:00Z", "2026-02-02T00:00:00Z"
 
@@ -62,11 +62,11 @@ def test_a_message_is_cut_where_the_api_server_would_refuse_it() -> None:
     assert len(merged["message"]) == 32768
 
 
-def test_a_status_of_a_later_generation_is_not_overwritten() -> None:
-    existing = [_entry("Accepted", observedGeneration=5), _entry("Other", observedGeneration=9)]
-    assert is_outdated(existing, 4, ("Accepted",))
-    assert not is_outdated(existing, 5, ("Accepted",))
-    assert not is_outdated(None, 1, ("Accepted",))
+def test_a_condition_of_a_generation_that_does_not_exist_is_replaced() -> None:
+    (merged,) = merge_conditions(
+        [_entry("Accepted", observedGeneration=5)], [StatusCondition.true("Accepted", "Accepted")], 4, _NOW
+    )
+    assert merged == _entry("Accepted", observedGeneration=4)
 
 
 def test_a_condition_is_found_by_its_type() -> None:

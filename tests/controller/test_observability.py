@@ -14,16 +14,26 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
 from eastgate.admission.changes import AdmissionJudgement, AdmissionRefusal, RequestedChange
+from eastgate.admission.webhooks import Webhooks
 from eastgate.authorizer.checks import ProxyAnswer, ProxyCheck
 from eastgate.authorizer.http_server import ServedRequest
 from eastgate.controller.decision_log import DecisionSampling, SampledDecisions, open_decision_log
 from eastgate.controller.health import HealthServer
 from eastgate.controller.heartbeat import Heartbeat
-from eastgate.controller.logs import JsonFormatter, RepeatedWarnings, TextFormatter, cleaned, without_secrets
+from eastgate.controller.logs import (
+    JsonFormatter,
+    TextFormatter,
+    Throttle,
+    cleaned,
+    log_recovery,
+    log_trouble,
+    without_secrets,
+)
 from eastgate.controller.metrics import ControllerMetrics, decider
 from eastgate.controller.reviewing import ObservedWebhooks
 from eastgate.envoy.server import LISTENER, Metrics, ResourceRejection
 from eastgate.identity.svid import utc_now
+from eastgate.kubernetes import ApiError, UnreachableError
 from eastgate.mesh.access_log import find_record
 from tests.admission.reviews import admission_review, policy, rules
 from tests.authorizer.worlds import live_authorizer
@@ -70,24 +80,157 @@ def test_an_exception_is_logged_with_its_trace_and_without_secrets() -> None:
     assert TextFormatter().format(record).splitlines()[-1] == "ValueError: [redacted]"
 
 
-def test_a_trouble_that_goes_on_is_not_repeated_at_each_try(caplog: pytest.LogCaptureFixture) -> None:
-    now = 0.0
-    warnings = RepeatedWarnings(logging.getLogger("test"), quiet=60, clock=lambda: now)
-    for _ in range(3):
-        warnings.warn("pods", OSError("refused"))
-        now += 19.0
-    warnings.warn("nodes", OSError("refused"))
-    warnings.warn("pods", ValueError("another"))
-    assert [record.getMessage() for record in caplog.records] == ["pods: refused", "nodes: refused", "pods: another"]
-    now = 61.0
-    warnings.warn("pods", OSError("refused"))
-    assert vars(caplog.records[-1])["repeated"] == 2
-    assert vars(caplog.records[-1])["kind"] == "pods"
+class Log:
+    """A log of its own, with a clock that a test sets."""
+
+    def __init__(self, most: int = 1000) -> None:
+        self.now = 0.0
+        self.lines: list[str] = []
+        self.records: list[logging.LogRecord] = []
+        self.logger = logging.Logger("test", logging.DEBUG)
+        handler = logging.Handler()
+        handler.addFilter(Throttle(lambda: self.now, most))
+        handler.emit = self._emit  # type: ignore[method-assign]
+        self.logger.addHandler(handler)
+
+    def _emit(self, record: logging.LogRecord) -> None:
+        repeated = vars(record).get("repeated")
+        self.records.append(record)
+        self.lines.append(record.getMessage() + (f" ({repeated})" if repeated else ""))
+
+
+def test_a_trouble_is_repeated_at_growing_intervals_with_a_count() -> None:
+    log, passed = Log(), []
+    for second in range(3000):
+        log.now = float(second)
+        before = len(log.lines)
+        log.logger.warning("%s: %s", "pods", OSError("refused"), extra={"trouble": "watch", "kind": "pods"})
+        passed += [second] if len(log.lines) > before else []
+    assert passed == [0, 10, 30, 70, 150, 310, 630, 1270, 1910, 2550]
+    assert log.lines[:3] == ["pods: refused", "pods: refused (9)", "pods: refused (19)"]
+
+
+def test_the_end_of_a_trouble_is_logged_once_and_only_if_there_was_one() -> None:
+    log = Log()
+    for _ in range(2):
+        log.logger.info("it answers", extra={"over": "no answer", "address": "a"})
+    for address in ("a", "a", "a", "b"):
+        log.logger.warning("no answer: %s", OSError("refused"), extra={"trouble": "no answer", "address": address})
+    for _ in range(2):
+        log.logger.info("it answers", extra={"over": "no answer", "address": "a"})
+    assert log.lines == ["no answer: refused", "no answer: refused", "it answers (2)"]
+    log.logger.warning("no answer: %s", OSError("refused"), extra={"trouble": "no answer", "address": "a"})
+    assert log.lines[-1] == "no answer: refused"
+
+
+def test_a_trouble_that_begins_and_ends_all_the_time_is_bounded_too() -> None:
+    log = Log()
+    for second in range(600):
+        log.now = float(second)
+        log.logger.warning("no answer: %s", OSError("refused"), extra={"trouble": "no answer"})
+        log.logger.info("it answers", extra={"over": "no answer"})
+    begun = [line for line in log.lines if line.startswith("no answer")]
+    ended = [line for line in log.lines if line.startswith("it answers")]
+    assert len(begun) == len(ended)
+    assert 5 <= len(begun) <= 15
+
+
+def test_another_sort_of_error_is_another_line_but_not_at_each_change() -> None:
+    log = Log()
+    for second in range(30):
+        log.now = float(second)
+        error = OSError("refused") if second % 2 else ValueError("nonsense")
+        log.logger.warning("%s", error, extra={"trouble": "watch"})
+    assert len(log.lines) == 3
+    assert {line.partition(" ")[0] for line in log.lines} == {"nonsense", "refused"}
+
+
+def test_a_line_that_comes_all_the_time_is_bounded_and_others_are_not_touched() -> None:
+    log = Log()
+    for second in range(601):
+        log.now = float(second)
+        log.logger.info("%s connected", "a", extra={"proxy": "a"})
+        log.logger.debug("all of it")
+    log.logger.info("%s connected", "b", extra={"proxy": "b"})
+    assert len([line for line in log.lines if line.startswith("a connected")]) == 5 + 9
+    assert log.lines.count("all of it") == 601
+    assert log.lines[-1] == "b connected"
+    log.now += 900.1
+    log.logger.info("%s connected", "a", extra={"proxy": "a"})
+    assert log.lines[-1] == "a connected"
+
+
+def test_lines_that_name_ever_new_things_are_bounded_too() -> None:
+    log = Log(most=100)
+    for number in range(10_000):
+        log.now = number / 100
+        log.logger.info("%s is refused", number, extra={"user": str(number)})
+    assert len(log.lines) < 120
+    log.now += 1000
+    log.logger.info("%s is refused", "x", extra={"user": "x"})
+    assert log.lines[-1] == "x is refused"
+
+
+def test_a_flood_of_one_line_hides_no_other() -> None:
+    log = Log(most=100)
+    for number in range(10_000):
+        log.logger.info("%s is refused", number, extra={"user": str(number)})
+    before = len(log.lines)
+    for number in range(20):
+        log.logger.warning("%s is admitted", number, extra={"user": str(number)})
+    assert len(log.lines) == before + 20
+
+
+def test_texts_without_end_are_bounded() -> None:
+    log = Log(most=100)
+    for number in range(10_000):
+        log.logger.info(f"{number} is refused")  # as libraries do
+    assert len(log.lines) < 120
+
+
+def test_what_the_throttle_reads_is_not_written() -> None:
+    record = logging.makeLogRecord({"msg": "no answer", "trouble": "no answer", "over": "x", "namespace": None})
+    assert json.loads(JsonFormatter().format(record)).keys() == {"time", "level", "logger", "message"}
+
+
+def test_an_api_server_that_is_away_is_one_trouble_for_all_who_ask_it() -> None:
+    log = Log()
+    for kind in ("pods", "nodes"):
+        log_trouble(log.logger, kind, UnreachableError("connection refused"), kind=kind)
+    log_trouble(log.logger, "pods", ApiError(403, "Forbidden", "not you"), kind="pods")
+    for kind in ("pods", "nodes"):
+        log_recovery(log.logger, kind, kind=kind)
+    assert log.lines == [
+        "the API server does not answer: connection refused",
+        "pods: not you",
+        "the API server answers again (1)",
+        "pods: works again",
+    ]
 
 
 def test_plain_data_is_cleaned_all_through() -> None:
     data = {"a": [_KEY, 1, None], "b": {"c\n": (f"Bearer {_JWT}", True)}}
     assert cleaned(data) == {"a": ["[redacted]", 1, None], "b": {"c\\n": ["[redacted]", True]}}
+
+
+@pytest.mark.parametrize(("dry_run", "level"), [(False, "INFO"), (True, "DEBUG")])
+def test_a_refused_change_is_one_line_with_the_user_and_the_first_reason(
+    caplog: pytest.LogCaptureFixture, dry_run: bool, level: str
+) -> None:
+    caplog.set_level(logging.DEBUG, "eastgate")
+    review = admission_review(policy({**rules(_RULES), "wrong\n": 1, "more": 2}))
+    review["request"] |= {"dryRun": dry_run, "userInfo": {"username": "alice"}}
+    answer = asyncio.run(Webhooks().validate(review))
+    assert not answer["response"]["allowed"]
+    (record,) = caplog.records
+    assert (record.levelname, record.getMessage().partition(": ")[0]) == (
+        level,
+        "CREATE of AuthorizationPolicy/shop/p by alice is refused",
+    )
+    assert record.getMessage().endswith(" (and 1 more)")
+    fields = {"user": "alice", "namespace": "shop", "kind": "AuthorizationPolicy", "object": "p", "operation": "CREATE"}
+    assert fields.items() <= vars(record).items()
+    assert len(JsonFormatter().format(record).splitlines()) == 1
 
 
 # Metrics

@@ -106,6 +106,27 @@ def test_no_more_than_a_share_of_time_is_spent_on_them() -> None:
     assert results(metrics) == {"read": 2, "dropped": 2}
 
 
+@pytest.mark.parametrize("entries", [1, 1000], ids=["many messages", "large messages"])
+def test_a_flood_from_one_proxy_hides_no_record_of_another(entries: int) -> None:
+    now, read = 0.0, dict.fromkeys(("shop/cart", "shop/web"), 0)
+
+    def take_a_while(proxy: AuthenticatedProxy, _record: Record) -> None:
+        nonlocal now
+        now += 0.001
+        read[proxy.name] += 1
+
+    logs = AccessLogs(take_a_while, Metrics(), share=0.1, clock=lambda: now)
+    flooding, other = logs.open(_PROXY), logs.open(AuthenticatedProxy("shop/web", "shop/web"))
+    flood, denial = message(*[{"eastgate": "connection"}] * entries), message({"eastgate": "denial"})
+    for _ in range(50):
+        for _ in range(2000 // entries):
+            logs.read(flooding, flood)
+            now += 0.0001
+        logs.read(other, denial)
+    assert read["shop/web"] == 50
+    assert read["shop/cart"] >= (now - 1.0) * 0.1 / 0.001 * 0.9  # and the flood still has the rest of the time
+
+
 def test_the_streams_of_a_proxy_that_is_gone_are_not_heard() -> None:
     logs = AccessLogs(lambda _proxy, _record: None, Metrics())
     mine, other = logs.open(_PROXY), logs.open(AuthenticatedProxy("shop/web", "shop/web"))

@@ -86,6 +86,22 @@ def test_a_replica_shows_what_it_does_and_no_secret(own_api_server: ApiServer, t
         replicas.wait_until(lambda: not snapshot()["states"])
         assert f"{namespace}/cart" not in (replicas.fetch("a", "/metrics") or b"").decode()
 
+        def messages() -> list[str]:
+            return [line["message"] for line in replicas.lines() if line["level"] != "debug"]
+
+        server.kill()
+        replicas.wait_until(lambda: any(each.startswith("the API server does not answer") for each in messages()))
+        server.start_again()
+        replicas.wait_until(lambda: "the API server answers again" in messages())
+        replicas.lose("a", is_asked=True)
+        away = [each for each in messages() if each.startswith("the API server does not answer")]
+        assert len(away) <= 4  # and not one for each kind and try
+        assert [messages().count(each) for each in ("a is ready", "a stops")] == [1, 1]
+        assert messages().count("the API server answers again") == 1
+        assert [line for line in replicas.lines() if "exception" in line] == []  # an outage is nothing unexpected
+        ready = next(line for line in replicas.lines() if line["message"] == "a is ready")
+        assert (ready["level"], ready["replica"]) == ("info", "a")
+
 
 def keys(server: ApiServer) -> list[str]:
     """The secrets of the CA, as they are stored and as they are."""

@@ -34,6 +34,7 @@ pytestmark = [pytest.mark.real, pytest.mark.apiserver]
 
 KEY = {"authorization": "APIKEY opens-the-shop", "host": "shop.example"}
 POLICY = f"authorizationpolicy.{GROUP}"
+NEXT_VERSION = [str(Path(__file__).with_name("next_version.py"))]
 
 
 @pytest.fixture(scope="module")
@@ -92,6 +93,7 @@ def test_a_policy_that_kubectl_creates_is_enforced_and_programmed(cluster: Whole
 
 
 def test_kubectl_is_told_what_is_wrong_what_opens_and_what_breaks_an_invariant(cluster: WholeCluster) -> None:
+    before = len(cluster.replicas.lines())
     wrong = policy("wrong", "web")
     wrong["spec"]["rules"][0]["ports"] = [PORT]
     assert "spec.rules[0].ports: EG1201 unknown field `ports`" in cluster.kubectl_refuses(wrong)
@@ -107,6 +109,41 @@ def test_kubectl_is_told_what_is_wrong_what_opens_and_what_breaks_an_invariant(c
     until(lambda: cluster.conditions("invariant.eastgate.dev", "no-strangers"), cluster.logs)
     assert "no-strangers" in cluster.kubectl_refuses(policy("cart", "web", "stranger"))
     assert cluster.call("stranger") == "closed"
+    refused = [line for line in cluster.replicas.lines()[before:] if " is refused: " in line["message"]]
+    assert [(line["level"], line["operation"], line["namespace"], line["object"]) for line in refused] == [
+        ("info", "CREATE", SHOP, "wrong"),
+        ("info", "UPDATE", SHOP, "cart"),
+    ]
+    assert all(line["user"] and line["user"] in line["message"] for line in refused)
+    assert "no-strangers" in refused[1]["message"]
+
+
+def test_an_invariant_that_breaks_is_in_the_log_the_metrics_and_the_events(cluster: WholeCluster) -> None:
+    before, kind, name = len(cluster.replicas.lines()), "invariant.eastgate.dev", "no-strangers-at-all"
+    never = {"from": {"serviceAccounts": ["shop/stranger"]}, "to": {"pods": {"matchLabels": {"app": "cart"}}}}
+    printed = cluster.kubectl_apply(named("Invariant", name, SHOP, "eastgate.dev/v1alpha1", spec={"never": never}))
+    assert "it does not hold now" in printed
+
+    def metrics() -> str:
+        return (cluster.replicas.fetch(cluster.replicas.leader, "/metrics") or b"").decode()
+
+    def reasons() -> list[str]:
+        events = cluster.api.get("events.events.k8s.io", "-n", SHOP)["items"]
+        return [each["reason"] for each in events if each["regarding"]["name"] == name]
+
+    until(lambda: reasons() == ["InvariantBroken"], cluster.logs)
+    assert cluster.conditions(kind, name)["Holds"]["reason"] == "Broken"
+    assert 'eastgate_invariants{state="Broken"} 1.0' in metrics()
+    cluster.kubectl_apply(policy("cart", "web"))
+    until(lambda: sorted(reasons()) == ["InvariantBroken", "InvariantHolds"], cluster.logs)
+    assert cluster.is_condition(kind, name, "Holds")
+    assert 'eastgate_invariants{state="Proven"} 1.0' in metrics()
+    lines = [line for line in cluster.replicas.lines()[before:] if name in line.get("invariant", "")]
+    assert [(line["level"], line["message"].partition(":")[0]) for line in lines] == [
+        ("error", f"Invariant/{SHOP}/{name} is broken"),
+        ("info", f"Invariant/{SHOP}/{name} holds again"),
+    ]
+    assert all(line["namespace"] == SHOP for line in lines)
 
 
 def test_a_gateway_and_its_route_work_and_ask_the_authorizer(cluster: WholeCluster) -> None:
@@ -233,8 +270,15 @@ def test_a_proxy_of_another_replica_counts_and_a_lost_leader_is_replaced(cluster
     first = cluster.replicas.leader
     [other] = {*REPLICAS} - {first}
     cluster.balance(other)
+    before = len(cluster.replicas.lines())
     for role in ("cart", "web", "stranger"):
         cluster.restart_proxy(role)
+    lines = [line for line in cluster.replicas.lines()[before:] if line.get("proxy") == f"{SHOP}/cart"]
+    assert sorted(line["message"] for line in lines if line["level"] == "info") == [
+        "the proxy shop/cart is connected",
+        "the proxy shop/cart is lost",
+    ]
+    assert {(line["workload"], line["namespace"]) for line in lines} == {(f"{SHOP}/cart", SHOP)}
     until(lambda: cluster.connected(first) <= 1 and cluster.connected(other) >= 3)  # a gateway may be elsewhere
     cluster.kubectl_apply(policy("cart", "web"))
     report(cluster, "by the replica that does not lead", "cart", lambda: cluster.call("stranger") == "closed")
@@ -250,6 +294,15 @@ def test_a_proxy_of_another_replica_counts_and_a_lost_leader_is_replaced(cluster
         report(cluster, "by the replica that took over", "cart", lambda: cluster.call("stranger") == "200")
     cluster.bring_back(first)
 
+    def about_first() -> list[str]:
+        lines = cluster.replicas.lines()[before:]
+        return [line["message"] for line in lines if line.get("address") == REPLICAS[first]]
+
+    again = f"the replica at {REPLICAS[first]} tells again what its proxies have"
+    until(lambda: again in about_first(), cluster.logs)
+    assert about_first().count(again) == 1
+    assert 1 <= len([each for each in about_first() if "does not tell what its proxies have" in each]) <= 5
+
 
 def test_a_rolling_restart_drops_nothing(cluster: WholeCluster) -> None:
     cluster.open_gateway()
@@ -263,6 +316,25 @@ def test_a_rolling_restart_drops_nothing(cluster: WholeCluster) -> None:
             assert call_gateway(cluster) == "401"
         cluster.kubectl_apply(policy("cart", "web", "edge/entry", "stranger"))
         report(cluster, "after the restart", "cart", lambda: cluster.call("stranger") == "200")
+
+
+def test_an_upgrade_to_a_version_that_writes_other_bytes_drops_nothing(cluster: WholeCluster) -> None:
+    """And back. The policy changes while some proxies have moved: no port closes, and none stays as it was."""
+    cluster.open_gateway()
+    cluster.kubectl_apply(policy("cart", "web", "edge/entry"), route(), *keys())
+    until(lambda: call_gateway(cluster, KEY) == "200" and call_gateway(cluster) == "401", cluster.logs)
+    until(lambda: cluster.call("stranger") == "closed")
+    first, other = REPLICAS
+    older = cluster.replicas.program
+    headers = [f"{name}={value}" for name, value in KEY.items()]
+    with cluster.load("web", CART, "80"), cluster.load(None, GATEWAY, "80", *headers):
+        for program, guests, answer in ((NEXT_VERSION, ["stranger"], "200"), (older, [], "closed")):
+            cluster.replicas.program = program
+            cluster.restart_replica(first)
+            cluster.kubectl_apply(policy("cart", "web", "edge/entry", *guests))
+            cluster.restart_replica(other)
+            assert call_gateway(cluster) == "401"
+            report(cluster, "while upgrading", "cart", lambda answer=answer: cluster.call("stranger") == answer)  # type: ignore[misc]
 
 
 def test_without_any_replica_nothing_opens(cluster: WholeCluster) -> None:

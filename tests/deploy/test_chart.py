@@ -10,6 +10,7 @@ import yaml
 
 from eastgate._version import __version__
 from eastgate.admission.configuration import webhook_configurations
+from eastgate.cli.controller import controller as controller_command
 from eastgate.controller.options import ListeningPorts
 from eastgate.reports.crds import Webhook, definitions
 from tests.deploy.charts import (
@@ -42,7 +43,12 @@ _EVERYTHING = {
     "metrics": {"serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}}},
     "priorityClassName": "system-cluster-critical",
     "tolerations": [{"operator": "Exists"}],
-    "networkPolicy": {"metricsFrom": [{"namespaceSelector": {}}], "extraEgress": [{"ports": [{"port": 9000}]}]},
+    "webhooks": {"clientCA": {"configMap": "api-servers", "names": ["kube-apiserver"]}},
+    "networkPolicy": {
+        "metricsFrom": [{"namespaceSelector": {}}],
+        "webhooksFrom": [{"ipBlock": {"cidr": "10.0.0.0/28"}}],
+        "extraEgress": [{"ports": [{"port": 9000}]}],
+    },
 }
 _LITTLE: Object = {
     "replicas": 1,
@@ -136,16 +142,103 @@ def test_ports_are_those_that_the_program_listens_on() -> None:
     }
 
 
+_SET_BY: dict[str, tuple[Object, str]] = {
+    "--access-logs": ({"decisions": {"accessLogs": True}}, ""),
+    "--assume": ({"assume": ["istio-paths"]}, "istio-paths"),
+    "--authorizer-port": ({"ports": {"authorizer": 7001}}, "7001"),
+    "--debug-port": ({"ports": {"debug": 7002}}, "7002"),
+    "--decision-log": ({"decisions": {"log": "-"}}, "-"),
+    "--decision-sample": ({"decisions": {"log": "-", "sample": 0.5}}, "0.5"),
+    "--decision-sample-denied": ({"decisions": {"log": "-", "sampleDenied": 0.5}}, "0.5"),
+    "--http-port": ({"ports": {"http": 7003}}, "7003"),
+    "--lease-duration": ({"leaseDuration": 30}, "30"),
+    "--linkerd-status": ({"linkerdStatus": True}, ""),
+    "--log-format": ({"log": {"format": "text"}}, "text"),
+    "--namespace": ({}, NAMESPACE),
+    "--native": ({"native": "istio"}, "istio"),
+    "--native-unwritable": ({"native": "istio", "nativeUnwritable": "close"}, "close"),
+    "--no-gateway-class": ({"gateways": {"createClass": False}}, ""),
+    "--no-gateways": ({"gateways": {"enabled": False}}, ""),
+    "--no-webhooks": ({"webhooks": {"enabled": False}}, ""),
+    "--peers-port": ({"ports": {"peers": 7004}}, "7004"),
+    "--proxy-image": ({"proxyImage": "proxy"}, "proxy"),
+    "--set": ({"settings": {"trustDomain": "shop.example"}}, "trustDomain=shop.example"),
+    "--svid-port": ({"ports": {"svid": 7005}}, "7005"),
+    "--tools-port": ({"ports": {"tools": 7006}}, "7006"),
+    "--verbose": ({"log": {"verbose": True}}, ""),
+    "--webhook-client-ca": ({"webhooks": {"clientCA": {"configMap": "api-servers"}}}, "/etc/eastgate/webhooks/ca.crt"),
+    "--webhook-client-name": ({"webhooks": {"clientCA": {"configMap": "api-servers", "names": ["api"]}}}, "api"),
+    "--webhook-port": ({"ports": {"webhooks": 7007}}, "7007"),
+    "--xds-port": ({"ports": {"xds": 7008}}, "7008"),
+}
+"""Values that set an option of the controller, and what it is then."""
+
+_GIVEN_BY_THE_POD = {
+    "--kubeconfig": "the account of the pod",
+    "--context": "the account of the pod",
+    "--replica": "the name of the pod, by $POD_NAME",
+    "--host": "every address of the pod",
+    "--config": "`settings` is the same, by --set",
+}
+
+
+def test_every_option_of_the_controller_has_a_value() -> None:
+    names = {max(option.opts, key=len) for option in controller_command.params}
+    assert names == {*_SET_BY, *_GIVEN_BY_THE_POD}
+
+
+@pytest.mark.parametrize("option", _SET_BY)
+def test_a_value_sets_the_option(option: str) -> None:
+    values, given = _SET_BY[option]
+    argument = f"{option}={given}" if given else option
+    assert argument in controller(render(values))["args"]
+    assert not values or argument not in controller(render())["args"]
+
+
+def test_the_defaults_of_the_chart_are_those_of_the_command() -> None:
+    given = controller(render())["args"][1:]
+    by_chart = controller_command.make_context("controller", given).params
+    by_command = controller_command.make_context("controller", list[str]()).params
+    assert by_chart == {**by_command, "proxy_image": f"eastgate:{__version__}"}
+
+
+def test_other_ports_are_those_of_container_and_service() -> None:
+    objects = render({"ports": {"xds": 7008, "svid": 7005}})
+    declared = {port["name"]: port["containerPort"] for port in controller(objects)["ports"]}
+    (service,) = of_kind(objects, "Service")
+    served = {port["name"]: port["port"] for port in service["spec"]["ports"]}
+    assert {(ports["xds"], ports["svid"]) for ports in (declared, served)} == {(7008, 7005)}
+
+
+def test_further_arguments_come_last() -> None:
+    given = {"extraArgs": ["--decision-sample=1", "--verbose"]}
+    assert controller(render(given))["args"][-2:] == ["--decision-sample=1", "--verbose"]
+
+
 def test_switches_reach_the_program() -> None:
-    assert controller(render(_LITTLE))["args"][-2:] == ["--no-webhooks", "--no-gateways"]
+    assert {"--no-webhooks", "--no-gateways"} < {*controller(render(_LITTLE))["args"]}
     everything = controller(render(_EVERYTHING))
-    assert everything["args"][-2:] == ["--native=linkerd", "--set=trustDomain=shop.example"]
+    assert everything["args"][-1] == "--set=trustDomain=shop.example"
     assert everything["image"] == "registry.example/eastgate@sha256:" + "0" * 64
     assert f"--proxy-image={everything['image']}" in everything["args"]
+    assert "--webhook-client-ca=/etc/eastgate/webhooks/ca.crt" in everything["args"]
+    assert "--webhook-client-name=kube-apiserver" in everything["args"]
+    assert {"name": "webhook-client-ca", "mountPath": "/etc/eastgate/webhooks", "readOnly": True} in everything[
+        "volumeMounts"
+    ]
+
+
+def test_only_api_servers_reach_the_webhooks_where_their_addresses_are_known() -> None:
+    known: Object = {"networkPolicy": {"webhooksFrom": [{"ipBlock": {"cidr": "10.0.0.0/28"}}]}}
+    for values, expected in (({}, None), (known, [{"ipBlock": {"cidr": "10.0.0.0/28"}}])):
+        (network,) = of_kind(render(values), "NetworkPolicy")
+        (rule,) = [each for each in network["spec"]["ingress"] if each["ports"] == [{"port": "webhooks"}]]
+        assert rule.get("from") == expected
 
 
 def test_without_a_feature_there_are_no_rights_for_it() -> None:
-    rules = [rule for role in of_kind(render(_LITTLE), "ClusterRole") for rule in role["rules"]]
+    roles = [role for role in of_kind(render(_LITTLE), "ClusterRole") if role["metadata"]["name"] == "eastgate"]
+    rules = [rule for role in roles for rule in role["rules"]]
     written = {
         (group, name) for rule in rules for group in rule["apiGroups"] for name in rule["resources"] if _writes(rule)
     }

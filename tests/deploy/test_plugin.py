@@ -18,7 +18,7 @@ import yaml
 from eastgate._version import __version__
 from tests.deploy.charts import ROOT
 from tests.programs import ApiServer, find
-from tests.source.objects import CART, policy
+from tests.source.objects import GUARDED, policy
 
 pytestmark = pytest.mark.apiserver  # kubectl is built with the API server
 
@@ -49,7 +49,7 @@ def test_help_calls_it_as_people_do(path: str) -> None:
 def test_it_asks_the_cluster_that_kubectl_asks(path: str, api_server: ApiServer) -> None:
     api_server.install("eastgate")
     namespace = api_server.namespace("plugin")
-    api_server.create(f"/api/v1/namespaces/{namespace}/pods", CART)
+    api_server.create(f"/api/v1/namespaces/{namespace}/pods", GUARDED)
     api_server.run_pod(namespace, "cart", "10.0.0.9")
     api_server.apply(policy(namespace, "cart", ["web"]))
     question = ["--to", f"pod:{namespace}/cart", "--port", "8080", "-o", "json"]

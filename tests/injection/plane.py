@@ -15,9 +15,9 @@ from urllib.parse import urlsplit
 import grpc
 
 from eastgate.cluster import World
+from eastgate.cluster.proxies import excluded_inbound_ports
 from eastgate.envoy.server import AdsServer, Store, Tokens
 from eastgate.identity import EmbeddedCa
-from eastgate.injection import excluded_inbound_ports
 from eastgate.injection.names import PROXY, SIDECAR
 from eastgate.mesh.capturing import pod_site
 from eastgate.mesh.enforcement import Enforcement

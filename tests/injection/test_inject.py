@@ -98,6 +98,16 @@ def test_injecting_twice_changes_nothing_and_ejecting_gives_the_pod_back() -> No
     assert eject(made) == annotated(exclude_inbound_ports="9000")
 
 
+@pytest.mark.parametrize(
+    "probes", ["{", "[]", '{"cart": 1}', '{"cart": {"livenessProbe": NaN}}', '{"cart": {}, "cart": {}}', "[" * 5000]
+)
+def test_original_probes_that_somebody_has_changed_are_refused(probes: str) -> None:
+    made = injected(pod())
+    made["metadata"]["annotations"]["eastgate.dev/original-probes"] = probes
+    with pytest.raises(InjectionRefused):
+        eject(made)
+
+
 def test_a_proxy_that_only_claims_to_be_ours_is_replaced() -> None:
     forged = injected(pod())
     container(forged, "eastgate-proxy")["image"] = "something-else"

@@ -13,7 +13,7 @@ import yaml
 from eastgate import Settings
 from eastgate.convert import Options
 from eastgate.diagnostics import Severity
-from eastgate.native import NativeMesh, NativeState, wanted
+from eastgate.native import NativeMesh, NativeState, Unwritable, wanted
 from eastgate.reach.differences import compare
 from tests.convert.conversions import ALL_ASSUMED
 from tests.native.clusters import Manifest, is_source, read
@@ -50,7 +50,7 @@ def test_the_mesh_answers_as_the_policies_say_or_denies(
 ) -> None:
     chosen = Settings.from_mapping({**settings, "linkerdDefaultPolicy": "deny"})
     for options in (Options(), ALL_ASSUMED):
-        plan = wanted(read(manifests, chosen), mesh, options)
+        plan = wanted(read(manifests, chosen), mesh, options, Unwritable.CLOSE)
         assert not plan.is_wider, plan.outcomes
         for outcome in plan.outcomes:
             assert outcome.losses or outcome.state is NativeState.WRITTEN
@@ -68,7 +68,7 @@ def test_most_policies_are_written() -> None:
     for _, manifests, settings in TABLES:
         chosen = Settings.from_mapping({**settings, "linkerdDefaultPolicy": "deny", "linkerdProbeNetworks": ""})
         for mesh in NativeMesh:
-            plan = wanted(read(manifests, chosen), mesh, ALL_ASSUMED)
+            plan = wanted(read(manifests, chosen), mesh, ALL_ASSUMED, Unwritable.CLOSE)
             valid = [o for o in plan.outcomes if all(loss.code.severity is not Severity.ERROR for loss in o.losses)]
             counts.update((str(mesh), str(outcome.state)) for outcome in valid)
     print(sorted(counts.items()))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from eastgate import Question, Settings
 from eastgate.convert import Options
 from eastgate.dialects.gep3779.settings import GepSettings
-from eastgate.native import NativeMesh, NativePlan, NativeState, steps, wanted
+from eastgate.native import NativeMesh, NativePlan, NativeState, Unwritable, steps, wanted
 from tests.convert.conversions import ALL_ASSUMED
 from tests.convert.istio_semantics import Call, Istio, problems
 from tests.convert.test_gep_generated import clusters
@@ -30,7 +30,7 @@ def pods_in(manifests: list[Manifest]) -> list[Manifest]:
 def plan_of(manifests: list[Manifest], chosen: Settings, mesh: NativeMesh, options: Options) -> NativePlan:
     read_manifests = read(manifests, chosen)
     assert read_manifests.reporter.errors == []
-    plan = wanted(read_manifests, mesh, options)
+    plan = wanted(read_manifests, mesh, options, Unwritable.CLOSE)
     for outcome in plan.outcomes:
         event(str(outcome.state))
         explained = outcome.losses or outcome.differences or outcome.state is NativeState.WRITTEN

@@ -61,7 +61,7 @@ def reconcile(
     namespace: str,
     mesh: NativeMesh = NativeMesh.ISTIO,
     chosen: Settings | None = None,
-    unwritable: Unwritable = Unwritable.CLOSE,
+    unwritable: Unwritable = Unwritable.LEAVE,
 ) -> NativePlan:
     """Do once what the controller does after each change."""
 
@@ -181,10 +181,10 @@ def test_what_cannot_be_written_closes_its_pods(server: ApiServer, namespace: st
     targets = [{"kind": "Pod", "selector": hard}]
     everybody = [{"networkAttributes": {"ports": [8080]}}]
     server.apply(policy(namespace, "ALLOW", rules=everybody), policy(namespace, "DENY", "hard", targetRefs=targets))
-    left = reconcile(server, namespace, unwritable=Unwritable.LEAVE)
+    left = reconcile(server, namespace)
     assert left.is_wider
     assert [item["spec"]["action"] for item in natives(server, namespace).values()] == ["ALLOW"]
-    plan = reconcile(server, namespace)
+    plan = reconcile(server, namespace, unwritable=Unwritable.CLOSE)
     assert not plan.is_wider
     assert [str(outcome.state) for outcome in plan.outcomes] == ["Written", "Closed"]
     assert [loss.code.id for loss in plan.outcomes[1].losses] == ["EG7101"]

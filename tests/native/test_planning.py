@@ -10,7 +10,17 @@ import pytest
 from eastgate import Settings
 from eastgate.api.authority import Authority
 from eastgate.kubernetes import ApiError, Connection
-from eastgate.native import NativeMesh, NativePlan, NativeState, NativeStepKind, NativeWriter, Unwritable, steps, wanted
+from eastgate.native import (
+    NativeMesh,
+    NativePlan,
+    NativeState,
+    NativeStepKind,
+    NativeWriter,
+    Unwritable,
+    foresee,
+    steps,
+    wanted,
+)
 from eastgate.native.marking import MANAGED_BY, SOURCE_UID, is_ours, object_id
 from tests.native.clusters import Manifest, read, stored
 
@@ -39,6 +49,10 @@ def of_istio(name: str, **spec: Any) -> Manifest:
 def plan_of(*manifests: Manifest, mesh: NativeMesh = NativeMesh.ISTIO, **more: Any) -> NativePlan:
     default = "deny" if mesh is NativeMesh.LINKERD else "all-unauthenticated"
     return wanted(read([POD, *manifests], Settings.from_mapping({"linkerdDefaultPolicy": default})), mesh, **more)
+
+
+def closing_plan_of(*manifests: Manifest, mesh: NativeMesh = NativeMesh.ISTIO) -> NativePlan:
+    return plan_of(*manifests, mesh=mesh, unwritable=Unwritable.CLOSE)
 
 
 def states(plan: NativePlan) -> dict[str, NativeState]:
@@ -85,36 +99,105 @@ _UNWRITABLE = {"matchExpressions": [{"key": "app", "operator": "Exists"}]}
 
 def test_a_deny_that_cannot_be_written_closes_what_an_allow_opens() -> None:
     sources = policy("allow", rules=[{}]), policy("deny", "DENY", _UNWRITABLE)
-    plan = plan_of(*sources)
+    plan = closing_plan_of(*sources)
     assert states(plan) == {"allow": NativeState.WRITTEN, "deny": NativeState.CLOSED}
     assert not plan.is_wider
-    left = plan_of(*sources, unwritable=Unwritable.LEAVE)
+    left = plan_of(*sources)
     assert states(left) == {"allow": NativeState.WRITTEN, "deny": NativeState.NOT_WRITTEN}
     assert left.is_wider
     two = [WEB, {**WEB, "authorizationSource": {"serviceAccounts": ["batch"]}}]
-    in_linkerd = plan_of(policy("allow", rules=two), policy("deny", "DENY"), mesh=NativeMesh.LINKERD)
+    in_linkerd = closing_plan_of(policy("allow", rules=two), policy("deny", "DENY"), mesh=NativeMesh.LINKERD)
     assert in_linkerd.objects == ()
     assert states(in_linkerd) == {"allow": NativeState.CLOSED, "deny": NativeState.CLOSED}
     assert [loss.code.id for outcome in in_linkerd.outcomes for loss in outcome.losses] == ["EG7008", "EG7003"]
     assert not in_linkerd.is_wider
 
 
+OTHER: Manifest = {**POD, "metadata": {"name": "web", "namespace": "shop", "labels": {"app": "web"}}}
+_NOT_WEB = {"matchExpressions": [{"key": "app", "operator": "NotIn", "values": ["web"]}]}
+EVIL: Manifest = {
+    "apiVersion": "eastgate.dev/v1alpha1",
+    "kind": "ClusterAuthorizationPolicy",
+    "metadata": {"name": "evil"},
+    "spec": {
+        "tier": "Admin",
+        "priority": 10,
+        "action": "DENY",
+        "subject": {"namespaceSelector": {}},
+        "rules": [{"authorizationSource": {"serviceAccounts": ["evil/*"]}}],
+    },
+}
+
+
+@pytest.mark.parametrize("source", [EVIL, policy("not-web", "DENY", _NOT_WEB), policy("broken", surprise=True)])
+@pytest.mark.parametrize("mesh", NativeMesh)
+def test_nothing_is_closed_that_nobody_asked_to_close(source: Manifest, mesh: NativeMesh) -> None:
+    plan = plan_of(OTHER, source, mesh=mesh)
+    assert plan.objects == ()
+    (outcome,) = plan.outcomes
+    assert outcome.losses
+    if mesh is NativeMesh.ISTIO:  # Linkerd itself denies what nothing authorizes
+        assert outcome.state is NativeState.NOT_WRITTEN
+        assert any(difference.allowed for difference in outcome.differences)
+
+
+def _asking(manifest: Manifest, choice: str) -> Manifest:
+    return {**manifest, "metadata": {**manifest["metadata"], "annotations": {"eastgate.dev/native-unwritable": choice}}}
+
+
+def test_each_policy_chooses_whether_its_pods_are_closed() -> None:
+    allow, deny = policy("allow", rules=[{}]), policy("deny", "DENY", _UNWRITABLE)
+    closed = plan_of(allow, _asking(deny, "close"))
+    assert states(closed) == {"allow": NativeState.WRITTEN, "deny": NativeState.CLOSED}
+    left = closing_plan_of(allow, _asking(deny, "leave"))
+    assert states(left) == {"allow": NativeState.WRITTEN, "deny": NativeState.NOT_WRITTEN}
+    assert states(plan_of(allow, _asking(deny, "shut"))) == states(left)
+    in_linkerd = plan_of(policy("allow"), _asking(policy("deny", "DENY"), "close"), mesh=NativeMesh.LINKERD)
+    assert in_linkerd.objects == ()
+
+
+def test_an_outcome_names_the_pods_that_are_closed_without_being_targeted() -> None:
+    (outcome,) = closing_plan_of(OTHER, policy("not-web", "DENY", _NOT_WEB)).outcomes
+    assert (outcome.state, outcome.also_closed) == (NativeState.CLOSED, ("shop/web",))
+    (outcome,) = closing_plan_of(OTHER, policy("broken", surprise=True)).outcomes
+    assert (outcome.state, outcome.also_closed) == (NativeState.CLOSED, ())
+
+
+@pytest.mark.parametrize(
+    ("source", "codes", "exactly"),
+    [
+        (policy("cart"), [], True),
+        (policy("not-web", "DENY", _NOT_WEB), ["EG7101"], False),
+        (EVIL, ["EG7104"], True),
+        (OTHER, None, True),
+    ],
+    ids=["written", "selector", "accounts", "no policy"],
+)
+def test_what_becomes_of_a_policy_is_known_before_it_is_stored(
+    source: Manifest, codes: list[str] | None, exactly: bool
+) -> None:
+    live = Authority(read([POD, OTHER, policy("beside")], Settings()), strict=False)
+    foreseen = foresee(live, source, NativeMesh.ISTIO)
+    assert (foreseen and [loss.code.id for loss in foreseen.losses]) == codes
+    assert foreseen is None or foreseen.exactly is exactly
+
+
 def test_a_policy_with_errors_closes_its_pods() -> None:
-    plan = plan_of(policy("broken", surprise=True))
+    plan = closing_plan_of(policy("broken", surprise=True))
     (native,) = plan.objects
     assert native["spec"] == {"selector": CART, "action": "DENY", "rules": [{}]}
     assert states(plan) == {"broken": NativeState.CLOSED}
     assert plan.outcomes[0].losses
     settings = Settings()
     live = Authority(read([POD, policy("broken", surprise=True)], settings), strict=False)
-    assert wanted(live, NativeMesh.ISTIO).objects == plan.objects
+    assert wanted(live, NativeMesh.ISTIO, unwritable=Unwritable.CLOSE).objects == plan.objects
 
 
 def test_annotations_of_linkerd_hide_nothing_in_istio() -> None:
     annotated = {**POD, "metadata": {**POD["metadata"], "name": "other", "annotations": {}}}
     annotated["metadata"]["annotations"]["config.linkerd.io/default-inbound-policy"] = "deny"
     sources = policy("allow", rules=[{}]), policy("deny", "DENY", _UNWRITABLE)
-    assert states(plan_of(annotated, *sources))["deny"] is NativeState.CLOSED
+    assert states(closing_plan_of(annotated, *sources))["deny"] is NativeState.CLOSED
 
 
 def test_an_annotation_of_the_namespace_makes_linkerd_deny() -> None:
@@ -127,7 +210,7 @@ def test_an_annotation_of_the_namespace_makes_linkerd_deny() -> None:
 
 def test_policies_of_somebody_else_combine_with_ours() -> None:
     wide = of_istio("by-hand", selector=CART, action="ALLOW", rules=[{}])
-    plan = plan_of(wide, policy("cart"))
+    plan = closing_plan_of(wide, policy("cart"))
     assert states(plan) == {"cart": NativeState.CLOSED}
     assert [str(ref) for difference in plan.outcomes[0].differences for ref in difference.beside] == [
         "AuthorizationPolicy/shop/by-hand"

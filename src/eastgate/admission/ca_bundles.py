@@ -13,11 +13,12 @@ from copy import deepcopy
 from typing import Any
 
 from eastgate.admission.configuration import MUTATING, VALIDATING, converted_definitions
-from eastgate.kubernetes import ApiError, Connection, JsonObject, Resource, UnreachableError
+from eastgate.kubernetes import ApiError, Connection, JsonObject, Resource
 
 __all__ = ["CaBundleKeeper", "with_ca_bundle"]
 
 _LOG = logging.getLogger(__name__)
+_UNWRITTEN = "a caBundle that could not be written"
 _TRIES = 5
 _ADMISSION = "admissionregistration.k8s.io"
 _VALIDATING = Resource(
@@ -75,14 +76,22 @@ class CaBundleKeeper:
                 continue
 
     async def write(self) -> int:
-        """Write what differs; return how many objects that were. One that cannot be written keeps none from it."""
+        """Write what differs; return how many objects that were. One that cannot be written keeps none from it.
+
+        Raises UnreachableError.
+        """
         written = 0
         for resource, name in self._objects:
+            fields = {"kind": resource.kind, "object": name}
             try:
                 written += await self._write(resource, name)
-            except (ApiError, UnreachableError) as error:
-                if not (isinstance(error, ApiError) and error.is_missing):
-                    _LOG.warning("the caBundle of %s %s could not be written: %s", resource.kind, name, error)
+                over = {**fields, "over": _UNWRITTEN}
+                _LOG.info("the caBundle of %s %s can be written again", resource.kind, name, extra=over)
+            except ApiError as error:
+                if not error.is_missing:
+                    trouble = {**fields, "trouble": _UNWRITTEN}
+                    message = "the caBundle of %s %s could not be written: %s"
+                    _LOG.warning(message, resource.kind, name, error, extra=trouble)
         return written
 
     async def _write(self, resource: Resource, name: str) -> bool:
@@ -96,6 +105,7 @@ class CaBundleKeeper:
                 if not error.is_conflict or attempt == _TRIES - 1:
                     raise
             else:
-                _LOG.info("the caBundle of %s %s was written", resource.kind, name)
+                fields = {"kind": resource.kind, "object": name}
+                _LOG.info("the caBundle of %s %s was written", resource.kind, name, extra=fields)
                 return True
         return False

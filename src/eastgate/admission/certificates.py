@@ -23,16 +23,30 @@ def names_of_service(namespace: str, name: str, cluster_domain: str = "cluster.l
 
 
 class WebhookCertificate:
-    """Holds the certificate of a server, with an identity and DNS names. Use it with `async with`."""
+    """Holds the certificate of a server, with an identity and DNS names. Use it with `async with`.
+
+    `client_ca` is a file with the certificates that sign those of API servers. Raises OSError where it has none.
+    """
 
     def __init__(
-        self, source: SvidSource, identity: str, dns_names: Sequence[str], *, clock: Clock | None = None
+        self,
+        source: SvidSource,
+        identity: str,
+        dns_names: Sequence[str],
+        *,
+        client_ca: str | None = None,
+        clock: Clock | None = None,
     ) -> None:
         self._identity = identity
         self._dns_names = tuple(dns_names)
         self._rotation = Rotation(source, on_renewed=self._use, clock=clock)
         self.context = _server_context()
-        """Proves the newest certificate. Clients need none: an API server that asks has none to show by default."""
+        """Proves the newest certificate. An API server that asks has none to show by default, and none for conversion
+        whatever its configuration, so that a client without one gets as far as its request.
+        """
+        if client_ca is not None:
+            self.context.verify_mode = ssl.CERT_OPTIONAL
+            self.context.load_verify_locations(client_ca)
 
     async def __aenter__(self) -> WebhookCertificate:
         self._use(await self._rotation.hold(self._identity, self._dns_names))

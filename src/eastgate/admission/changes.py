@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from eastgate.admission.reviews import MalformedReviewError, request_of
-from eastgate.cluster.resources import MODE
+from eastgate.cluster.resources import MODE, SOURCE_UID, UNWRITABLE
 from eastgate.dialects.istio.validation import DRY_RUN
 from eastgate.records import dataclass
 
@@ -18,6 +18,7 @@ __all__ = [
     "AdmissionRefusal",
     "ChangeOperation",
     "JudgeChange",
+    "JudgeLate",
     "MutateObject",
     "Mutation",
     "RequestedChange",
@@ -28,9 +29,10 @@ __all__ = [
 
 _API_VERSION, _KIND = "admission.k8s.io/v1", "AdmissionReview"
 _BESIDE_CONTENT = frozenset({"metadata", "status"})
-_DECIDING = (MODE, DRY_RUN)  # annotations that say whether a policy decides anything
+_DECIDING = (MODE, DRY_RUN, UNWRITABLE)  # annotations that say whether and how a policy decides anything
 _SELECTED = "Server"  # Linkerd's: other policies select it by its labels
-_UNPROCESSABLE = 422
+_UNPROCESSABLE, _FORBIDDEN = 422, 403
+_WHOLE = "spec"  # the field of what is said of all others
 
 
 class ChangeOperation(StrEnum):
@@ -44,7 +46,10 @@ class ChangeOperation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RequestedChange:
-    """A change of one object: as it is (`old`), and as it would be (`new`). With `dry_run` nothing is stored."""
+    """A change of one object: as it is (`old`), and as it would be (`new`). With `dry_run` nothing is stored.
+
+    `peer` is the address that the review came from.
+    """
 
     operation: ChangeOperation
     group: str
@@ -57,10 +62,26 @@ class RequestedChange:
     subresource: str | None = None
     user: str = ""
     dry_run: bool = False
+    peer: str | None = None
 
     @property
     def api_version(self) -> str:
         return f"{self.group}/{self.version}" if self.group else self.version
+
+    def __str__(self) -> str:
+        where = "/".join(part for part in (self.kind, self.namespace, self.name) if part)
+        return f"{self.operation.value} of {where} by {self.user or 'an unknown user'}"
+
+    @property
+    def fields(self) -> Mapping[str, str | None]:
+        """Return what the log says of it in fields."""
+        return {
+            "user": self.user,
+            "operation": self.operation.value,
+            "kind": self.kind,
+            "namespace": self.namespace,
+            "object": self.name,
+        }
 
     @property
     def keeps_meaning(self) -> bool:
@@ -68,17 +89,35 @@ class RequestedChange:
         return self.old is not None and self.new is not None and _content(self.old) == _content(self.new)
 
     @property
+    def changes_labels_alone(self) -> bool:
+        """Return whether the object says the same in every version of its kind: annotations may hold another one."""
+        old, new = (_mapping(_mapping(side).get("metadata")).get("annotations") for side in (self.old, self.new))
+        return self.keeps_meaning and old == new
+
+    @property
     def is_being_deleted(self) -> bool:
         """Return whether the object only waits for its finalizers."""
         return self.new is not None and bool(_mapping(self.new.get("metadata")).get("deletionTimestamp"))
+
+    @property
+    def removes(self) -> bool:
+        """Return whether the object is gone after the change: it is deleted, or the last finalizer lets it go."""
+        if self.operation is ChangeOperation.DELETE:
+            return True
+        metadata = _mapping(self.new.get("metadata")) if self.new is not None else {}
+        is_held = metadata.get("finalizers") or metadata.get("deletionGracePeriodSeconds")
+        return self.is_being_deleted and not is_held
 
 
 def _content(manifest: Mapping[str, Any]) -> tuple[dict[str, Any], list[Any]]:
     metadata = _mapping(manifest.get("metadata"))
     annotations = _mapping(metadata.get("annotations"))
     content = {key: value for key, value in manifest.items() if key not in _BESIDE_CONTENT}
-    selected = metadata.get("labels") if manifest.get("kind") == _SELECTED else None
-    return content, [selected, *(annotations.get(key) for key in _DECIDING)]
+    labels = _mapping(metadata.get("labels"))
+    is_marked = SOURCE_UID in labels  # who writes copies of policies removes those that should not be there
+    selected = labels if is_marked or manifest.get("kind") == _SELECTED else None
+    owners = metadata.get("ownerReferences") if is_marked else None
+    return content, [selected, owners, *(annotations.get(key) for key in _DECIDING)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +145,9 @@ class AdmissionJudgement:
 JudgeChange = Callable[[RequestedChange], Awaitable[AdmissionJudgement]]
 """Says what a change does beside everything else in the cluster."""
 
+JudgeLate = Callable[[RequestedChange], AdmissionJudgement]
+"""Says at once what becomes of a change that there was no time for."""
+
 
 @dataclass(frozen=True, slots=True)
 class Mutation:
@@ -115,12 +157,12 @@ class Mutation:
     judgement: AdmissionJudgement = AdmissionJudgement()
 
 
-MutateObject = Callable[[RequestedChange], Awaitable[Mutation]]
-"""Says how a new object is changed before it is stored."""
+MutateObject = Callable[[RequestedChange], Mutation]
+"""Says how a new object is changed before it is stored. It runs in a thread: an object may be large."""
 
 
-def change_of(review: Any) -> tuple[str, RequestedChange]:
-    """Return the uid and the change of an AdmissionReview. Raises MalformedReviewError."""
+def change_of(review: Any, peer: str | None = None) -> tuple[str, RequestedChange]:
+    """Return the uid and the change of an AdmissionReview from some peer. Raises MalformedReviewError."""
     request = request_of(review, _API_VERSION, _KIND, {"kind": Mapping, "operation": str})
     kind = request["kind"]
     if not isinstance(kind.get("kind"), str) or not isinstance(kind.get("version"), str):
@@ -141,6 +183,7 @@ def change_of(review: Any) -> tuple[str, RequestedChange]:
         _text(request.get("subResource")) or None,
         _text(_mapping(request.get("userInfo")).get("username")),
         request.get("dryRun") is True,
+        peer,
     )
     return request["uid"], change
 
@@ -167,15 +210,20 @@ def answer_with_patch(
 
 
 def _status(change: RequestedChange, refusals: tuple[AdmissionRefusal, ...]) -> dict[str, Any]:
+    """Return the status of a refusal: an object with wrong fields is invalid, any other change is forbidden.
+
+    Of an invalid object kubectl shows the causes alone, each as `field: message`, so that each needs a field.
+    """
+    is_invalid = any(refusal.field for refusal in refusals)
     causes = [
-        {"reason": "FieldValueInvalid", "message": refusal.message}
-        | ({"field": refusal.field} if refusal.field else {})
+        {"reason": "FieldValueInvalid", "message": refusal.message, "field": refusal.field or _WHOLE}
         for refusal in refusals
+        if is_invalid
     ]
     return {
         "status": "Failure",
-        "code": _UNPROCESSABLE,
-        "reason": "Invalid",
+        "code": _UNPROCESSABLE if is_invalid else _FORBIDDEN,
+        "reason": "Invalid" if is_invalid else "Forbidden",
         "message": "\n".join(map(str, refusals)),
         "details": {"group": change.group, "kind": change.kind, "name": change.name, "causes": causes},
     }

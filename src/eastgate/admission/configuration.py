@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from eastgate import dialects
@@ -32,6 +32,34 @@ _NAMESPACE = "kubernetes.io/metadata.name"
 _EXCLUDED = ("eastgate-system", "kube-system")
 _INJECTION, _INJECT_POD = "eastgate.dev/injection", "eastgate.dev/inject"
 _SECONDS = 10
+_BRIEF_SECONDS = 5  # for what many wait for, and that is allowed without an answer
+
+_POD_ANNOTATIONS = (
+    "config.linkerd.io/admin-port",
+    "config.linkerd.io/default-inbound-policy",
+    "config.linkerd.io/inbound-port",
+    "config.linkerd.io/opaque-ports",
+    "config.linkerd.io/proxy-require-identity-inbound-ports",
+    "inject.istio.io/templates",
+    "sidecar.istio.io/inject",
+    "sidecar.istio.io/status",
+)
+"""Annotations of a pod that verdicts depend on."""
+
+
+def _rule(group: str, resources: Sequence[str], *operations: str) -> list[dict[str, Any]]:
+    return [{"apiGroups": [group], "apiVersions": ["v1"], "operations": list(operations), "resources": list(resources)}]
+
+
+_KUBERNETES = (
+    _rule("", ["services", "services/status"], "CREATE", "UPDATE", "DELETE"),
+    _rule("", ["namespaces", "namespaces/finalize", "namespaces/status"], "CREATE", "UPDATE"),
+    _rule("", ["pods", "pods/status"], "UPDATE"),
+    _rule("", ["bindings", "pods/binding"], "CREATE"),
+    _rule("apps", ["daemonsets", "deployments", "replicasets", "statefulsets"], "UPDATE")
+    + _rule("", ["replicationcontrollers"], "UPDATE"),
+)
+"""Services, Namespaces, Pods, and what makes Pods."""
 
 _Kind = tuple[str, str, str]
 
@@ -49,8 +77,9 @@ def converted_definitions() -> list[str]:
 def validating_configuration(webhook: Webhook) -> dict[str, Any]:
     """Return the configuration for changes of policies, and of what leads to them.
 
-    Without an answer nothing changes about the policies that only Eastgate reads. Those of others, Gateways and routes
-    are theirs: what could not be looked at is allowed.
+    Without an answer nothing changes about the policies that only Eastgate reads. Those of others, Gateways, routes and
+    objects of Kubernetes are theirs: what could not be looked at is allowed. Controllers write the last of these in
+    numbers, so that the API server sends only changes that a verdict may depend on.
     """
     mine, others = _kinds()
     routes = _rules((GATEWAY_GROUP, "*", kind) for kind in ("Gateway", "ReferenceGrant", *ROUTE_KINDS))
@@ -61,8 +90,51 @@ def validating_configuration(webhook: Webhook) -> dict[str, Any]:
             _webhook("policies.eastgate.dev", webhook, VALIDATE, _rules(mine), "Fail"),
             _webhook("others.eastgate.dev", webhook, VALIDATE, _rules(others), "Ignore"),
             _webhook("routes.eastgate.dev", webhook, VALIDATE, routes, "Ignore"),
+            *(
+                _webhook(f"{name}.eastgate.dev", webhook, VALIDATE, rules, "Ignore")
+                | {"matchConditions": [{"name": "matters", "expression": matters}], "timeoutSeconds": _BRIEF_SECONDS}
+                for name, rules, matters in _of_kubernetes()
+            ),
         ],
     )
+
+
+def _of_kubernetes() -> Iterator[tuple[str, list[dict[str, Any]], str]]:
+    """Yield webhooks for objects of Kubernetes: a name, rules, and which changes matter.
+
+    Labels can be written by way of some subresources as well. New pods are not asked about, and neither is what makes
+    new ones: Invariants are about pods that do not exist yet.
+    """
+    services, namespaces, pods, bindings, makers = _KUBERNETES
+    labels, template = _differs("metadata.?labels"), "spec.?template"
+    released = "has(object.metadata.deletionTimestamp) && size(object.metadata.?finalizers.orValue([])) == 0"
+    serving = f"request.operation != 'UPDATE' || object.spec != oldObject.spec || {labels} || ({released})"
+    yield "services", services, serving
+    many = "size(object.metadata.?labels.orValue({})) > 1"  # than the one that every namespace has
+    named = f"{labels} || {_differs('metadata.?annotations')}"
+    yield "namespaces", namespaces, f"request.operation == 'CREATE' ? {many} : {named}"
+    yield "pods", pods, " || ".join((labels, *_noted("metadata")))
+    # A binding hands labels and annotations on to its pod. Those of the topology of its node come from Kubernetes.
+    labelling = "object.metadata.?labels.orValue({}).exists(key, !key.startsWith('topology.kubernetes.io/'))"
+    noting = (f"object.metadata.?annotations[?'{name}'].hasValue()" for name in _POD_ANNOTATIONS)
+    yield "bindings", bindings, " || ".join((labelling, *noting))
+    account = _differs(f"{template}.?spec.?serviceAccountName", "''")
+    yield (
+        "workloads",
+        makers,
+        " || ".join((_differs(f"{template}.?metadata.?labels"), account, *_noted(f"{template}.?metadata"))),
+    )
+
+
+def _differs(field: str, otherwise: str = "{}") -> str:
+    before, after = (f"{side}.{field}.orValue({otherwise})" for side in ("oldObject", "object"))
+    return f"{after} != {before}"
+
+
+def _noted(metadata: str) -> Iterator[str]:
+    """Yield that an annotation of pods differs; others, such as those of the network, change with every new pod."""
+    for name in _POD_ANNOTATIONS:
+        yield _differs(f"{metadata}.?annotations[?'{name}']", "''")
 
 
 def mutating_configuration(webhook: Webhook) -> dict[str, Any]:

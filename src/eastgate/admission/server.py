@@ -4,21 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+from collections.abc import Collection
 from types import TracebackType
+from urllib.parse import urlsplit
 
-from eastgate.admission.webhooks import Webhooks
+from eastgate.admission.webhooks import CONVERT, Webhooks
 from eastgate.authorizer.http_listener import HttpListener
 from eastgate.authorizer.http_server import HttpLimits
 
 __all__ = ["LIMITS", "WebhookServer"]
 
-# A review of a conversion holds a whole list of objects. Only API servers ask, over a few connections each.
-LIMITS = HttpLimits(body=64 * 1024 * 1024, seconds=30.0, idle=300.0, connections=128)
+# A review of a conversion holds a whole list of objects, another one at most two. Only API servers ask, over a few
+# connections each; others are not to keep them from it.
+LIMITS = HttpLimits(body=64 * 1024 * 1024, seconds=30.0, idle=300.0, connections=256, bodies=128 * 1024 * 1024)
 _HANDSHAKE_SECONDS = 10.0
+_FORBIDDEN = 403
 
 
 class WebhookServer(HttpListener):
-    """Serves webhooks over TLS, and closes them at its end. Use it with `async with`."""
+    """Serves webhooks over TLS, and closes them at its end. Use it with `async with`.
+
+    If the context asks for certificates of clients, reviews other than conversions need one that it verifies, with one
+    of the `client_names` as its common name, if there are any. Others are refused before their bodies are read.
+    """
 
     def __init__(
         self,
@@ -29,12 +37,22 @@ class WebhookServer(HttpListener):
         port: int = 9443,
         limits: HttpLimits = LIMITS,
         grace: float = 10.0,
+        client_names: Collection[str] = (),
     ) -> None:
-        super().__init__(webhooks.answer, limits, grace)
+        super().__init__(webhooks.answer, limits, grace, self._screen)
+        self._client_names = frozenset(client_names)
         self._webhooks = webhooks
         self._context = context
         self._host = host
         self._port = port
+
+    def _screen(self, target: str, transport: asyncio.BaseTransport) -> int | None:
+        if self._context.verify_mode is ssl.CERT_NONE or urlsplit(target).path == CONVERT:
+            return None
+        certificate = transport.get_extra_info("peercert") or {}
+        names = {value for parts in certificate.get("subject", ()) for key, value in parts if key == "commonName"}
+        is_known = not self._client_names.isdisjoint(names) if self._client_names else bool(certificate)
+        return None if is_known else _FORBIDDEN
 
     async def listen(self) -> asyncio.Server:
         """Open the port, with TLS."""

@@ -28,6 +28,7 @@ from eastgate.reports.lint.hooks import own_checks
 from eastgate.reports.lint.rules import find_impossible_rules
 from eastgate.reports.lint.suppression import drop_suppressed
 from eastgate.settings import Settings
+from eastgate.source.sizes import is_measured, policy_problem, size_of
 from eastgate.unread import Handling
 
 __all__ = ["judge_object"]
@@ -37,8 +38,8 @@ _LONGEST_LINTED = 128 * 1024  # advice is not worth a timeout
 
 # Findings about what else there is, which one object by itself does not know
 _OF_THE_REST = frozenset(
-    {"EG5012", "EG5026", "EG6060", "EG6061", "EG6081", "EG6082", "EG6091", "EG6116"}
-    | {f"EG60{number:02}" for number in (*range(1, 8), 22, 23, 24, 40, 41, 46)}
+    {"EG5012", "EG5026", "EG6060", "EG6061", "EG6062", "EG6081", "EG6082", "EG6091", "EG6116"}
+    | {f"EG60{number:02}" for number in (*range(1, 9), 22, 23, 24, 40, 41, 46)}
 )
 
 
@@ -63,8 +64,8 @@ class _Examination:
 def judge_object(change: RequestedChange, settings: Settings) -> AdmissionJudgement:
     """Say what is wrong with the object that a change results in; nothing where it deletes one.
 
-    A change that leaves the meaning of an object as it is, is refused only for errors that the object did not have: one
-    that was stored before a rule became stricter can still be labelled, and finalized.
+    A change that leaves the meaning of an object as it is, or of one that is being deleted, is refused only for errors
+    that the object did not have: one that was stored before a rule became stricter can be labelled, and finalized.
     """
     if change.new is None or change.subresource is not None:
         return AdmissionJudgement()
@@ -76,20 +77,29 @@ def judge_object(change: RequestedChange, settings: Settings) -> AdmissionJudgem
             return AdmissionJudgement()
         text = f"Eastgate does not read {change.kind} of {change.api_version}, only {' and '.join(read)}"
         return AdmissionJudgement(warnings=(text,))
+    if (problem := _size_problem(change, settings)) is not None:
+        return AdmissionJudgement((refusal_of(problem, None),))
     examined = _examine(change.new, change, settings)
     refusals, tolerated = list(examined.errors), list[_Remark]()
     if key not in registry.read:
         refusals, tolerated = [], refusals
-    elif change.old is not None and stored_form(change).keeps_meaning:
+    elif change.old is not None and (change.is_being_deleted or stored_form(change).keeps_meaning):
         known = {error.identity for error in _examine(change.old, change, settings).errors}
         refusals = [error for error in examined.errors if error.identity not in known]
         tolerated = [error for error in examined.errors if error.identity in known]
-    if change.is_being_deleted:
-        refusals, tolerated = [], [*tolerated, *refusals]
     return AdmissionJudgement(
         tuple(refusal_of(error.about, error.field) for error in refusals),
         tuple(warning_of(remark.about, remark.field) for remark in (*tolerated, *examined.others)),
     )
+
+
+def _size_problem(change: RequestedChange, settings: Settings) -> Diagnostic | None:
+    """Return what is wrong with the size of a policy that is new, or grows: to read it would take long."""
+    if change.new is None or change.is_being_deleted or not is_measured(change.api_version, change.kind):
+        return None
+    size = size_of(change.new)
+    grows = change.old is None or (size > size_of(change.old) and not change.keeps_meaning)
+    return policy_problem(size, settings) if grows else None
 
 
 def _examine(manifest: Mapping[str, Any], change: RequestedChange, settings: Settings) -> _Examination:

@@ -31,7 +31,10 @@ def warning_of(about: Diagnostic | Finding, field: str | None) -> str:
 
 
 def limit_warnings(warnings: Iterable[str]) -> tuple[str, ...]:
-    """Return the warnings that an API server has room for, each once; the last says how many were left out."""
+    """Return the warnings that an API server has room for, each once; the last says how many were left out.
+
+    They are findings of lint, and then what a change opens and closes.
+    """
     distinct = [_cut(printable(warning), _LONGEST_WARNING) for warning in dict.fromkeys(warnings)]
     kept: list[str] = []
     for warning in distinct:
@@ -39,7 +42,7 @@ def limit_warnings(warnings: Iterable[str]) -> tuple[str, ...]:
             break
         kept.append(warning)
     left_out = len(distinct) - len(kept)
-    return (*kept, f"{left_out} more: see `eastgate lint`") if left_out else tuple(kept)
+    return (*kept, f"{left_out} more: see `eastgate lint` and `eastgate diff`") if left_out else tuple(kept)
 
 
 def limit_refusals(refusals: Iterable[AdmissionRefusal]) -> tuple[AdmissionRefusal, ...]:

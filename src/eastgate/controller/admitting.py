@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+import logging
+from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from eastgate.admission.changes import (
     AdmissionJudgement,
@@ -14,31 +16,165 @@ from eastgate.admission.changes import (
     Mutation,
     RequestedChange,
 )
-from eastgate.admission.semantic import Judge, ObjectChange
+from eastgate.admission.semantic import ChangeJudgement, Judge, ObjectChange
+from eastgate.admission.semantic.words import line
+from eastgate.admission.turns import ReviewClient
+from eastgate.admission.wording import refusal_of
+from eastgate.api.authority import Authority
+from eastgate.api.reading import read_plain
+from eastgate.cluster.proxies import ProxyPresence, proxy_presence
+from eastgate.cluster.resources import UNWRITABLE
+from eastgate.controller.status.programmed import join_names
+from eastgate.dialects import registered
 from eastgate.injection import InjectionOptions, InjectionRefused, inject, is_wanted, json_patch, warnings_of
 from eastgate.injection.names import INJECTION
+from eastgate.ir import PolicyRef
+from eastgate.kubernetes import JsonObject
+from eastgate.native import ForeseenOutcome, NativeMesh, Unwritable
+from eastgate.reports.invariants.objects import GROUP
+from eastgate.reports.invariants.shapes import KIND
+from eastgate.source.sizes import PolicySizes, is_measured, size_of
 
-__all__ = ["judge_change", "mutate_pod"]
+__all__ = [
+    "judge_change",
+    "mutate_pod",
+    "refuse_many_invariants",
+    "refuse_too_large",
+    "refuse_unjudged",
+    "unguarded_warnings",
+    "warn_of_native",
+]
 
+_LOG = logging.getLogger(__name__)
+_INVARIANTS: Final = 64 * 1024  # the sizes of those of a namespace, all together
 _ASKED: Final[Mapping[str, str]] = MappingProxyType({INJECTION: "enabled"})
 
 
-async def judge_change(judge: Judge, own_user: str, change: RequestedChange) -> AdmissionJudgement:
-    """Say what a change opens and closes, and which Invariants it breaks.
+async def judge_change(
+    judge: Judge,
+    own_user: str,
+    guarding: Authority | None,
+    change: RequestedChange,
+    on_unproven: Callable[[], None] = lambda: None,
+) -> AdmissionJudgement:
+    """Say what a change opens and closes, which Invariants it breaks, and where nothing enforces it.
 
     What we write ourselves follows from policies that were judged when they were stored, and is proven before.
+    `guarding` is the authority that our own proxies enforce; None where those of an installed mesh do. A change that is
+    admitted although something about it is not proven is logged, and `on_unproven` is called.
     """
-    if change.user == own_user:
+    judged = _judged(own_user, change)
+    if judged is None:
         return AdmissionJudgement()
-    removed = change.operation is ChangeOperation.DELETE
-    document = change.old if removed else change.new
-    if document is None:
+    judgement = await judge.judge_in_thread(judged, ReviewClient.of(change.peer, change.user))
+    if judgement.allowed and not judgement.determined and not change.dry_run:
+        fields = {**change.fields, "warnings": judgement.warnings}
+        _LOG.warning("%s is admitted, but it is not proven what it opens", change, extra=fields)
+        on_unproven()
+    answer = _answer(judgement)
+    if guarding is None or change.new is None or change.removes:
+        return answer
+    return AdmissionJudgement(warnings=unguarded_warnings(guarding, change.new)) | answer
+
+
+def refuse_too_large(sizes: PolicySizes, own_user: str, change: RequestedChange) -> AdmissionJudgement:
+    """Refuse a policy beyond the limit of its size, or of its namespace."""
+    if change.user == own_user or change.new is None or not is_measured(change.api_version, change.kind):
         return AdmissionJudgement()
-    judged = await judge.judge_in_thread(ObjectChange.of(document, removed=removed))
+    problem = sizes.problem_with(ObjectChange.of(change.new).ref, change.new)
+    return AdmissionJudgement((refusal_of(problem, None),)) if problem is not None else AdmissionJudgement()
+
+
+def refuse_many_invariants(
+    objects: Mapping[PolicyRef, JsonObject], own_user: str, change: RequestedChange
+) -> AdmissionJudgement:
+    """Refuse an Invariant beyond what those of its namespace may have together: every judgement considers all of them.
+
+    There is no limit where it grows no larger: it must be possible to correct what is there.
+    """
+    if change.user == own_user or change.new is None or (change.group, change.kind) != (GROUP, KIND):
+        return AdmissionJudgement()
+    size, ref = size_of(change.new), ObjectChange.of(change.new).ref
+    if change.old is not None and size <= size_of(change.old):
+        return AdmissionJudgement()
+    beside = (
+        size_of(obj)
+        for other, obj in objects.items()
+        if (other.group, other.kind, other.namespace) == (GROUP, KIND, ref.namespace) and other.name != ref.name
+    )
+    if size + sum(beside) <= _INVARIANTS:
+        return AdmissionJudgement()
+    why = f"the Invariants of the namespace {ref.namespace} are too large together: at most {_INVARIANTS:,} bytes"
+    return AdmissionJudgement((AdmissionRefusal(f"{why} are allowed; use a ClusterInvariant, or select namespaces"),))
+
+
+def refuse_unjudged(judge: Judge, own_user: str, change: RequestedChange) -> AdmissionJudgement:
+    """Refuse a change that there was no time to judge, if an Invariant is about it."""
+    judged = _judged(own_user, change)
+    return AdmissionJudgement() if judged is None else _answer(judge.refuse_unjudged(judged))
+
+
+def _judged(own_user: str, change: RequestedChange) -> ObjectChange | None:
+    document = change.old if change.removes else change.new
+    if change.user == own_user or document is None:
+        return None
+    return ObjectChange.of(document, removed=change.removes, old=change.old)
+
+
+def _answer(judged: ChangeJudgement) -> AdmissionJudgement:
     return AdmissionJudgement(tuple(AdmissionRefusal(text) for text in judged.refusals), judged.warnings)
 
 
-async def mutate_pod(options: InjectionOptions, change: RequestedChange) -> Mutation:
+def unguarded_warnings(authority: Authority, document: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return a warning that names the pods without a proxy which a policy targets; none where there are none.
+
+    Policies of others are enforced by the proxies of others.
+    """
+    pods: set[str] = set()
+    for policy in read_plain([document], authority.settings).policies:
+        if policy.audit or (policy.ref.group, policy.ref.kind) not in registered().served_kinds:
+            continue
+        targeted = (point for point in authority.engine.points_targeted(policy) if isinstance(point, str))
+        workloads = (authority.world.workloads[point] for point in targeted)
+        pods |= {pod.key for pod in workloads if proxy_presence(authority.world, pod) is ProxyPresence.ABSENT}
+    return (line(f"not enforced, for want of an eastgate proxy, at {join_names(pods)}"),) if pods else ()
+
+
+async def warn_of_native(
+    mesh: NativeMesh, foresee: Callable[[JsonObject], ForeseenOutcome | None], change: RequestedChange
+) -> AdmissionJudgement:
+    """Warn of a policy that cannot be written for an installed mesh, and of the pods that would be closed with it.
+
+    `foresee` runs in a thread, and raises TimeoutError where the answer would take too long.
+    """
+    name = mesh.value.capitalize()
+    if change.new is None or change.operation is ChangeOperation.DELETE:
+        return AdmissionJudgement()
+    stored = {**change.new, "apiVersion": change.api_version, "kind": change.kind}
+    try:
+        foreseen = await asyncio.to_thread(foresee, stored)
+    except TimeoutError:
+        return AdmissionJudgement(warnings=(f"not known: whether it can be written for {name}; see its status",))
+    if foreseen is None:
+        return AdmissionJudgement()
+    return AdmissionJudgement(warnings=tuple(_native_warnings(name, foreseen, change)))
+
+
+def _native_warnings(name: str, foreseen: ForeseenOutcome, change: RequestedChange) -> Iterator[str]:
+    annotations = (change.new or {}).get("metadata", {}).get("annotations") or {}
+    if annotations.get(UNWRITABLE, Unwritable.LEAVE) not in list(Unwritable):
+        yield f"{UNWRITABLE} is neither {' nor '.join(Unwritable)}, and counts as if it were not there"
+    if not foreseen.losses:
+        return
+    closes = foreseen.unwritable is Unwritable.CLOSE
+    for loss in foreseen.losses:
+        then = "its pods are closed where the mesh would allow more" if closes else "it is not in force"
+        yield f"it cannot be written for {name}, so that {then}: {loss.code.id} {loss.message}"
+    if closes and not foreseen.exactly:
+        yield f"{name} cannot select its pods alone: pods that it does not target are closed with them"
+
+
+def mutate_pod(options: InjectionOptions, change: RequestedChange) -> Mutation:
     """Give a new pod its sidecar, unless it says itself that it wants none.
 
     The API server asks only where the namespace or the pod wants one. What this replica knows of the namespace may be

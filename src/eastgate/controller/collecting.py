@@ -75,6 +75,9 @@ class ReplicaCollector(Collector):
             written.add_metric([result], statuses.writer.counts[result])
         yield written
         yield _single("full_statuses", "Policies in whose status others left no room.", len(statuses.writer.full))
+        invariants = Counter((state,) for state in self._replica.invariant_states.values())
+        text = "Invariants by the reason of their condition, as the leader has found out."
+        yield _gauge("invariants", text, ["state"], invariants)
         plan = statuses.view.native
         outcomes = Counter((str(outcome.state),) for outcome in plan.outcomes) if plan is not None else Counter()
         yield _gauge("native_policies", "Policies by what became of them in the mesh.", ["state"], outcomes)

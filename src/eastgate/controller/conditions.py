@@ -13,7 +13,7 @@ from typing import Any
 
 from eastgate.records import dataclass
 
-__all__ = ["ConditionStatus", "StatusCondition", "find_condition", "is_outdated", "merge_conditions", "timestamp"]
+__all__ = ["ConditionStatus", "StatusCondition", "find_condition", "merge_conditions", "timestamp"]
 
 _LONGEST_MESSAGE = 32768  # of metav1.Condition
 
@@ -87,14 +87,6 @@ def _written(condition: StatusCondition, generation: int, now: str, before: Mapp
 def find_condition(conditions: Sequence[Mapping[str, Any]] | None, type_: str) -> Mapping[str, Any] | None:
     """Return the condition of a type."""
     return next((condition for condition in conditions or () if condition.get("type") == type_), None)
-
-
-def is_outdated(existing: Sequence[Mapping[str, Any]] | None, generation: int, types: Collection[str]) -> bool:
-    """Tell whether a status of some later generation is there already, so that ours must not be written over it."""
-    return any(
-        condition.get("type") in types and int(condition.get("observedGeneration") or 0) > generation
-        for condition in existing or ()
-    )
 
 
 def timestamp(moment: datetime) -> str:

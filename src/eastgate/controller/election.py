@@ -20,6 +20,8 @@ from eastgate.records import dataclass
 __all__ = ["LEASES", "Election", "ElectionTimes"]
 
 LEASES: Final = Resource("coordination.k8s.io", "v1", "leases", "Lease")
+_ELECTION: Final = "the election of a leader"
+_MOST_TRANSITIONS: Final = 2**31 - 1  # the API server takes no more
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,7 @@ class Election:
         name: str = "eastgate",
         times: ElectionTimes | None = None,
         on_trouble: Callable[[str, Exception], None] = lambda _what, _error: None,
+        on_recovery: Callable[[str], None] = lambda _what: None,
     ) -> None:
         self._connection = connection
         self._namespace = namespace
@@ -55,6 +58,7 @@ class Election:
         self.identity = identity
         self._times = times or ElectionTimes()
         self._on_trouble = on_trouble
+        self._on_recovery = on_recovery
         self._seen: JsonObject = {}  # the Lease as it last was
         self._seen_at = 0.0  # when it was seen to change, by the monotonic clock
         self.leads = False
@@ -64,19 +68,22 @@ class Election:
         """Take part until cancelled: whenever this replica is elected, `lead` runs, and is cancelled when it is not."""
         try:
             while True:
-                await self._wait_until_elected()
-                await self._lead(lead)
+                await self._lead(lead, await self._wait_until_elected())
         finally:
             await self._release()
 
-    async def _wait_until_elected(self) -> None:
-        while not await self._try():
+    async def _wait_until_elected(self) -> float:
+        """Return the time from which on the Lease counts: the server may have written it long before it answers."""
+        while True:
+            asked = time.monotonic()
+            if await self._try() and time.monotonic() - asked < self._times.renew:
+                return asked
             await asyncio.sleep(self._times.retry * random.uniform(1.0, 1.2))  # noqa: S311 - no secret
 
-    async def _lead(self, lead: Callable[[], Awaitable[None]]) -> None:
+    async def _lead(self, lead: Callable[[], Awaitable[None]], elected: float) -> None:
         self.leads = True
         leading = asyncio.ensure_future(lead())
-        renewing = asyncio.create_task(self._renew())
+        renewing = asyncio.create_task(self._renew(elected))
         try:
             await asyncio.wait([leading, renewing], return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -84,19 +91,20 @@ class Election:
             for task in (leading, renewing):
                 task.cancel()
             await asyncio.wait([leading, renewing])
-        if not leading.cancelled() and (error := leading.exception()) is not None:
-            self._on_trouble("leading", error if isinstance(error, Exception) else RuntimeError(str(error)))
-            await asyncio.sleep(self._times.retry)
+        for name, task in (("leading", leading), ("renewing the Lease", renewing)):
+            if not task.cancelled() and (error := task.exception()) is not None:
+                self._on_trouble(name, error if isinstance(error, Exception) else RuntimeError(str(error)))
+                await asyncio.sleep(self._times.retry)
 
-    async def _renew(self) -> None:
+    async def _renew(self, renewed: float) -> None:
         """Renew until that fails for too long."""
-        renewed = time.monotonic()
-        while time.monotonic() - renewed < self._times.renew:
-            await asyncio.sleep(self._times.retry)
-            left = self._times.renew - (time.monotonic() - renewed)
+        while (left := self._times.renew - (time.monotonic() - renewed)) > 0:
+            await asyncio.sleep(min(self._times.retry, left))
+            asked = time.monotonic()
+            left = self._times.renew - (asked - renewed)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(max(left, 0.01)):
-                    renewed = time.monotonic() if await self._try() else renewed
+                    renewed = asked if await self._try() else renewed
             if self.leader != self.identity:
                 return
 
@@ -108,13 +116,15 @@ class Election:
             spec = lease.get("spec") or {}
             holder = spec.get("holderIdentity") or None
             if holder not in (None, self.identity) and not self._has_run_out(spec):
+                self._on_recovery(_ELECTION)
                 return False
             written = await self._write(lease, spec, holder)
         except (ApiError, UnreachableError) as error:
             if not (isinstance(error, ApiError) and error.is_conflict):
-                self._on_trouble("the election of a leader", error)
+                self._on_trouble(_ELECTION, error)
             return False
         self._observe(written)
+        self._on_recovery(_ELECTION)
         return True
 
     async def _get(self) -> JsonObject:
@@ -137,7 +147,7 @@ class Election:
             "leaseDurationSeconds": max(1, round(self._times.lease)),
             "renewTime": now,
             "acquireTime": spec.get("acquireTime") if holder == self.identity else now,
-            "leaseTransitions": (spec.get("leaseTransitions") or 0) + (holder != self.identity),
+            "leaseTransitions": min((spec.get("leaseTransitions") or 0) + (holder != self.identity), _MOST_TRANSITIONS),
         }
         return await self._connection.replace(LEASES, {**lease, "spec": {**spec, **ours}})
 

@@ -23,10 +23,7 @@ _TOO_LONG: Final = 300.0  # seconds for one batch of changes
 
 
 class HealthServer(HttpListener):
-    """Answers probes and Prometheus. Use it with `async with`; it is not ready until it has a replica that is.
-
-    `following` is the task of which everything is part that goes on: without it a replica is not alive.
-    """
+    """Answers probes and Prometheus. Use it with `async with`. It is ready when its replica is."""
 
     def __init__(self, host: str, port: int, heartbeat: Heartbeat | None = None) -> None:
         super().__init__(self._answer)
@@ -35,7 +32,6 @@ class HealthServer(HttpListener):
         self._heartbeat = heartbeat
         self.replica: Replica | None = None
         self.election: Election | None = None
-        self.following: asyncio.Task[None] | None = None
 
     async def listen(self) -> asyncio.Server:
         """Open the port."""
@@ -58,13 +54,9 @@ class HealthServer(HttpListener):
                 return ServedResponse(404)
 
     def _failures(self) -> Iterator[str]:
-        """Yield why the replica should be restarted. Before it has begun to follow there is no reason."""
+        """Yield the reasons to restart the process. A failed replica is none: another takes its place."""
         if self._heartbeat is not None and self._heartbeat.age > _STUCK:
             yield "the event loop was stuck"
-        if self.following is None or self.replica is None:
-            return
-        if self.following.done() or not self.replica.source.follower.is_running:
-            yield "the cluster is not followed any more"
-        since = self.replica.applying_since
+        since = self.replica.applying_since if self.replica is not None else None
         if since is not None and time.monotonic() - since > _TOO_LONG:
             yield "a change is being applied without end"

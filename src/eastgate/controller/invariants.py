@@ -1,15 +1,20 @@
-"""The statuses of Invariants: whether each holds, found out again after changes."""
+"""The statuses of Invariants: whether each holds, found out again after changes. What changes is logged too."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from eastgate.admission.semantic.standing import InvariantStanding, condition_of
-from eastgate.controller.conditions import timestamp
+from eastgate.admission.semantic.standing import HOLDS, PROVEN, InvariantStanding, condition_of
+from eastgate.controller.conditions import find_condition, timestamp
+from eastgate.controller.logs import log_recovery, log_trouble
 from eastgate.controller.replica import Replica
-from eastgate.kubernetes import ApiError, JsonObject
+from eastgate.controller.status.notices import Notice, NoticeReason
+from eastgate.ir import PolicyRef
+from eastgate.kubernetes import ApiError, JsonObject, Resource
+from eastgate.reports.invariants.proving import StatementStanding
 
 __all__ = ["InvariantStatuses"]
 
@@ -17,23 +22,52 @@ _LOG = logging.getLogger(__name__)
 
 
 class InvariantStatuses:
-    """Writes the condition `Holds` of each Invariant where it is another than before."""
+    """Writes the condition `Holds` of each Invariant where it is another than before; logs that, and writes events."""
 
     def __init__(self, replica: Replica) -> None:
         self._replica = replica
+        self._uids: dict[PolicyRef, str] = {}  # of those for which there may be events
 
     async def write(self) -> None:
         """Find out what holds, and write what has changed."""
-        for standing in await asyncio.to_thread(self._replica.judge.evaluate):
-            await self._write(standing)
+        standings = await asyncio.to_thread(self._replica.enforced_judge.evaluate)
+        self._note(standings)
+        for standing in standings:
+            ref = standing.invariant.ref
+            obj, resource = self._replica.objects.get(ref), self._replica.find(ref)
+            if obj is not None and resource is not None:
+                await self._write(standing, obj, resource)
+                await self._report(standing, obj)
 
-    async def _write(self, standing: InvariantStanding) -> None:
+    def stop(self) -> None:
+        """Forget what holds: from now on another replica finds it out."""
+        self._replica.invariant_states.clear()
+
+    def _note(self, standings: Sequence[InvariantStanding]) -> None:
+        before = dict(self._replica.invariant_states)
+        states = {standing.invariant.ref: condition_of(standing)["reason"] for standing in standings}
+        self._replica.invariant_states.clear()
+        self._replica.invariant_states.update(states)
+        for ref in self._uids.keys() - states.keys():
+            self._replica.statuses.recorder.forget(self._uids.pop(ref))
+        for standing in standings:
+            ref = standing.invariant.ref
+            if before.get(ref, PROVEN) != states[ref]:
+                _log(standing)
+
+    async def _report(self, standing: InvariantStanding, obj: JsonObject) -> None:
+        """Write an event where an Invariant breaks, and where it holds again."""
+        self._uids[standing.invariant.ref] = obj["metadata"].get("uid", "")
+        is_broken = standing.finding.standing is StatementStanding.BROKEN
+        notices = [Notice(NoticeReason.INVARIANT_BROKEN, standing.message)] if is_broken else []
+        holds = standing.finding.standing is StatementStanding.HOLDS
+        recovered = Notice(NoticeReason.INVARIANT_HOLDS, standing.message) if holds else None
+        await self._replica.statuses.recorder.report(obj, notices, recovered)
+
+    async def _write(self, standing: InvariantStanding, obj: JsonObject, resource: Resource) -> None:
         ref = standing.invariant.ref
-        obj, resource = self._replica.objects.get(ref), self._replica.find(ref)
-        if obj is None or resource is None:
-            return
         wanted = dict(condition_of(standing))
-        before: JsonObject = next(iter((obj.get("status") or {}).get("conditions") or ()), {})
+        before = find_condition((obj.get("status") or {}).get("conditions"), HOLDS) or {}
         if {key: before.get(key) for key in wanted} == wanted:
             return
         same = before.get("status") == wanted["status"]
@@ -45,8 +79,26 @@ class InvariantStatuses:
             "metadata": names,
             "status": {"conditions": [{**wanted, "lastTransitionTime": since}]},
         }
+        what, fields = f"the status of {ref}", _fields_of(ref)
         try:
             await self._replica.connection.apply(resource, body, manager="eastgate-status", subresource="status")
+            log_recovery(_LOG, what, **fields)
         except ApiError as error:
             if not error.is_missing:
-                _LOG.warning("the status of %s could not be written: %s", ref, error, extra={"kind": ref.kind})
+                log_trouble(_LOG, what, error, **fields)
+
+
+def _fields_of(ref: PolicyRef) -> dict[str, str]:
+    return {"invariant": str(ref), **({"namespace": ref.namespace} if ref.namespace is not None else {})}
+
+
+def _log(standing: InvariantStanding) -> None:
+    ref = standing.invariant.ref
+    fields = _fields_of(ref)
+    match standing.finding.standing:
+        case StatementStanding.BROKEN:
+            _LOG.error("%s is broken: %s", ref, standing.message, extra=fields)
+        case StatementStanding.NOT_PROVEN:
+            _LOG.warning("%s is not proven to hold: %s", ref, standing.message, extra=fields)
+        case StatementStanding.HOLDS:
+            _LOG.info("%s holds again", ref, extra=fields)

@@ -9,26 +9,30 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from eastgate.admission.ca_bundles import CaBundleKeeper
-from eastgate.cluster.gateways import ROUTE_KINDS
+from eastgate.cluster.gateways import GATEWAY_GROUP, ROUTE_KINDS
+from eastgate.cluster.proxies import GATEWAY_CLASS
 from eastgate.controller.certificates.trust_config_maps import namespaces_with_proxies, write_config_maps
+from eastgate.controller.gateways.names import CONTROLLER_NAME, MANAGED_BY_LABEL, MANAGER
 from eastgate.controller.gateways.parameters import GatewayParameters
 from eastgate.controller.gateways.pods import ProxySetup
 from eastgate.controller.gateways.reconciling import GatewayReconciler, GatewayView
 from eastgate.controller.gateways.status import GatewayProgress
 from eastgate.controller.invariants import InvariantStatuses
+from eastgate.controller.logs import log_recovery, log_trouble
 from eastgate.controller.peers import PeerReports, peer_addresses
 from eastgate.controller.proxies.progress import MeshReport, merge
 from eastgate.controller.replica import Replica
 from eastgate.controller.status.assessment import StoredPolicy
 from eastgate.controller.status.natively import without_failures
-from eastgate.controller.tasks import Nudge, keep_running, run_together
 from eastgate.controller.tracing import span
 from eastgate.convert.model import Options
 from eastgate.envoy.config.pod_bootstrap import pod_bootstrap, secret_sources
-from eastgate.kubernetes import JsonObject
+from eastgate.ir import PolicyRef
+from eastgate.kubernetes import ApiError, JsonObject
 from eastgate.mesh.gateways import gateway_node
-from eastgate.native import NativePlan, NativeWriter, wanted
+from eastgate.native import NativePlan, NativeWriter, control_plane_of, is_serving, wanted
 from eastgate.source.following import ClusterChanges
+from eastgate.tasks import BackgroundTask, Nudge, run_together
 
 __all__ = ["Leader"]
 
@@ -36,6 +40,18 @@ _LOG = logging.getLogger(__name__)
 _TOGETHER: Final = 0.1  # seconds that are waited for more changes, to look at all of them at once
 _LOOK_AGAIN: Final = 60.0
 _ASK_PEERS: Final = 1.0
+_NATIVES: Final = "writing native policies"  # in the log
+
+
+_CLASS_MANIFEST: Final[JsonObject] = {
+    "apiVersion": f"{GATEWAY_GROUP}/v1",
+    "kind": "GatewayClass",
+    "metadata": {"name": GATEWAY_CLASS, "labels": {MANAGED_BY_LABEL: MANAGER}},
+    "spec": {
+        "controllerName": CONTROLLER_NAME,
+        "description": "Gateways that Eastgate runs, and whose policies it enforces.",
+    },
+}
 
 
 class Leader:
@@ -47,8 +63,11 @@ class Leader:
         self._gateways, self._natives, self._config_maps, self._invariants = self._changed
         self._reported = Nudge()
         self._report = MeshReport()
+        self._unwritten: set[tuple[str, str, str]] = set()  # what could not be written for Gateways
+        self._failed_natives: set[str] = set()  # namespaces
         self._with_roots: frozenset[str] = frozenset()  # namespaces whose ConfigMaps were seen to hold these roots
         self._roots, self._roots_seen_at = "", 0.0
+        self._has_class = False  # a GatewayClass was there, or was made, since the cluster has Gateway API
         options = replica.options
         plane, files = options.injection.control_plane, options.injection.files
         setup = ProxySetup(pod_bootstrap(plane, files, address="0.0.0.0"), secret_sources(files))  # noqa: S104
@@ -64,13 +83,15 @@ class Leader:
         replica = self._replica
         stop = [replica.listen(self._on_changes), replica.control.server.listen(lambda _event: self._reported())]
         self._with_roots = frozenset()
-        _LOG.info("%s leads now", replica.options.replica)
+        fields = {"replica": replica.options.replica}
+        _LOG.info("%s leads now", replica.options.replica, extra=fields)
         try:
             await run_together(*self._writers())
         finally:
+            self._standings.stop()
             for each in stop:
                 each()
-            _LOG.info("%s does not lead any more", replica.options.replica)
+            _LOG.info("%s does not lead any more", replica.options.replica, extra=fields)
 
     def _writers(self) -> list[Awaitable[None]]:
         options = self._replica.options
@@ -86,33 +107,31 @@ class Leader:
         if options.webhooks:
             writers["the certificates of webhooks"] = self._bundles.run
             writers["the statuses of Invariants"] = lambda: self._look(self._invariants, self._standings.write)
-        return [keep_running(name, work) for name, work in writers.items()]
+        return [BackgroundTask(name, work, self._replica.on_failure).run() for name, work in writers.items()]
 
     def _on_changes(self, _changes: ClusterChanges) -> None:
         for nudge in self._changed:
             nudge()
 
     async def _look(self, nudge: Nudge, write: Callable[[], Awaitable[None]]) -> None:
-        """Write, and again whenever there is a nudge."""
-        while True:
-            await write()
-            await nudge.wait(_LOOK_AGAIN)
-            await asyncio.sleep(_TOGETHER)
+        """Write, and return when there is a reason to write again."""
+        await write()
+        await nudge.wait(_LOOK_AGAIN)
+        await asyncio.sleep(_TOGETHER)
 
     # Reports
 
     async def _keep_reporting(self) -> None:
         replica = self._replica
-        while True:
-            addresses = peer_addresses(replica.world, replica.options.namespace, replica.options.replica)
-            reports = await self._peers.ask(addresses)
-            report = merge([*reports, replica.control.report()])
-            if report != self._report:
-                self._report = report
-                replica.statuses.take_report(report)
-                self._gateways()
-            await self._reported.wait(_ASK_PEERS)
-            await asyncio.sleep(_TOGETHER / 2)
+        addresses = peer_addresses(replica.world, replica.options.namespace, replica.options.replica)
+        reports = await self._peers.ask(addresses)
+        report = merge([*reports, replica.control.report()])
+        if report != self._report:
+            self._report = report
+            replica.statuses.take_report(report)
+            self._gateways()
+        await self._reported.wait(_ASK_PEERS)
+        await asyncio.sleep(_TOGETHER / 2)
 
     # Gateways
 
@@ -122,6 +141,7 @@ class Leader:
         for ref, obj in replica.objects.items():
             if ref.group == "gateway.networking.k8s.io":
                 by_kind.setdefault(ref.kind, []).append(obj)
+        await self._make_gateway_class(by_kind.get("GatewayClass", []))
         gateways = by_kind.get("Gateway", [])
         if not by_kind.get("GatewayClass"):
             return
@@ -134,8 +154,32 @@ class Leader:
         view = GatewayView(replica.world, by_kind["GatewayClass"], gateways, routes, progress, unreadable)
         result = await self._reconciler.reconcile(view)
         for key, message in result.errors.items():
-            fields = {"kind": key[0], "object": "/".join(key[1:])}
-            _LOG.warning("%s could not be written: %s", "/".join(key), message, extra=fields)
+            _LOG.warning("%s could not be written: %s", "/".join(key), message, extra=_fields_of(key, "trouble"))
+        for key in self._unwritten - result.errors.keys():
+            _LOG.info("%s can be written again, or is gone", "/".join(key), extra=_fields_of(key, "over"))
+        self._unwritten = set(result.errors)
+
+    async def _make_gateway_class(self, classes: list[JsonObject]) -> None:
+        """Make the GatewayClass if the cluster has Gateway API and no class that is ours.
+
+        That is done once each time that Gateway API comes: a class that somebody deletes stays deleted.
+        """
+        resource = self._replica.find(PolicyRef("GatewayClass", None, GATEWAY_CLASS, GATEWAY_GROUP))
+        if resource is None:
+            self._has_class = False
+            return
+        if self._has_class or not self._replica.options.gateway_class:
+            return
+        if not any(each["spec"].get("controllerName") == CONTROLLER_NAME for each in classes):
+            try:
+                await self._replica.connection.create(resource, _CLASS_MANIFEST)
+            except ApiError as error:
+                if not (
+                    error.is_conflict or error.is_forbidden
+                ):  # another one has that name, or it is for others to make
+                    raise
+                _LOG.warning("the GatewayClass %s could not be made: %s", GATEWAY_CLASS, error)
+        self._has_class = True
 
     def _progress_of(self, name: str) -> GatewayProgress:
         namespace, _, own = name.partition("/")
@@ -158,9 +202,15 @@ class Leader:
         with span("native plan", {"mesh": mesh.value}):
             plan = await asyncio.to_thread(self._plan_natives)
             failures = await self._native_writer.write(plan)
-        for failure in failures:
-            _LOG.warning("a native policy could not be written: %s", failure.error)
-        replica.statuses.take_plan(plan, without_failures(stored, failures))
+        failed = {failure.step.namespace: failure.error for failure in failures}
+        for namespace, error in failed.items():
+            log_trouble(_LOG, _NATIVES, error, namespace=namespace)
+        for namespace in self._failed_natives - failed.keys():
+            log_recovery(_LOG, _NATIVES, namespace=namespace)
+        self._failed_natives = set(failed)
+        serves = await is_serving(replica.connection, mesh, replica.settings)
+        not_serving = None if serves else control_plane_of(mesh, replica.settings)
+        replica.statuses.take_plan(plan, without_failures(stored, failures), not_serving)
 
     def _plan_natives(self) -> NativePlan:
         options = self._replica.options
@@ -175,11 +225,10 @@ class Leader:
         return bundles.pem(bundles.own)
 
     async def _keep_rotating(self) -> None:
-        while True:
-            if await self._replica.ca.rotate():
-                self._bundles.look()
-                self._config_maps()
-            await asyncio.sleep(_LOOK_AGAIN)
+        if await self._replica.ca.rotate():
+            self._bundles.look()
+            self._config_maps()
+        await asyncio.sleep(_LOOK_AGAIN)
 
     async def _write_config_maps(self) -> None:
         replica = self._replica
@@ -190,6 +239,10 @@ class Leader:
             self._with_roots, self._roots, self._roots_seen_at = frozenset(), roots, time.monotonic()
         known = self._with_roots & namespaces
         self._with_roots = known | await write_config_maps(replica.connection, namespaces - known, replica.tls.bundles)
+
+
+def _fields_of(key: tuple[str, ...], state: str) -> dict[str, str]:
+    return {"kind": key[0], "object": "/".join(key[1:]), state: "an object that could not be written"}
 
 
 def _name_of(obj: JsonObject) -> str:

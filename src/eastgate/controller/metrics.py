@@ -68,6 +68,11 @@ class ControllerMetrics:
             ["webhook", "result"],
             registry=registry,
         )
+        self._unproven = Counter(
+            "eastgate_admission_unproven",
+            "Changes that were admitted although it is not proven what they open.",
+            registry=registry,
+        )
         self._admission_seconds = self._histogram("admission_seconds", "How long a review took.", "webhook")
 
     def _histogram(self, name: str, text: str, *labels: str) -> Histogram:
@@ -87,6 +92,10 @@ class ControllerMetrics:
         """Observe a review."""
         self._admissions.labels(webhook, result).inc()
         self._admission_seconds.labels(webhook).observe(seconds)
+
+    def admitted_unproven(self) -> None:
+        """Count a change that was admitted although it is not proven what it opens."""
+        self._unproven.inc()
 
     def checked(self, answer: ProxyAnswer, seconds: float, policies: Container[str]) -> None:
         """Count an answer of the authorizer. `policies` are the names of those that exist. Any thread may call it."""

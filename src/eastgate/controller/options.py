@@ -65,8 +65,9 @@ class ControllerOptions:
 
     `replica` is its name among all of them: that of its pod. `native` is the mesh whose own policies are written for
     those of GEP-3779, with what it is `assumed` to do. Without `webhooks`, nothing is asked of it before it is stored.
+    `webhook_client_ca` is a file with the CA of API servers, `webhook_client_names` are their names in certificates.
     With `linkerd_status`, the status of Linkerd's routes is ours to write, unless its own controller runs.
-    Without `gateways`, Gateways of its class are left alone.
+    Without `gateways`, Gateways of its class are left alone; with `gateway_class` the class is made where none exists.
     """
 
     replica: str
@@ -74,10 +75,13 @@ class ControllerOptions:
     host: str = "0.0.0.0"  # noqa: S104 - a pod is reached by its address
     ports: ListeningPorts = field(default_factory=ListeningPorts)
     native: NativeMesh | None = None
-    unwritable: Unwritable = Unwritable.CLOSE
+    unwritable: Unwritable = Unwritable.LEAVE
     assumed: frozenset[Assumption] = frozenset()
     webhooks: bool = True
+    webhook_client_ca: str | None = None
+    webhook_client_names: frozenset[str] = frozenset()
     gateways: bool = True
+    gateway_class: bool = True
     injection: InjectionOptions = field(default_factory=InjectionOptions)
     election: ElectionTimes = field(default_factory=ElectionTimes)
     linkerd_status: bool = False

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["PeerReports", "PeerServer", "peer_addresses"]
 
 _LOG = logging.getLogger(__name__)
+_NO_REPORT = "a replica that does not tell what its proxies have"
 _PATH = "/report"
 _NAME_LABEL = "app.kubernetes.io/name"
 _SECONDS = 3.0
@@ -69,10 +70,15 @@ class PeerReports:
         self._tls = tls
         self._identity = identity
         self.port = port
+        self._silent: set[str] = set()  # addresses that did not answer when they were last asked
 
     async def ask(self, addresses: Iterable[str]) -> list[ReplicaReport]:
         """Return the reports of those that answer."""
-        answers = await asyncio.gather(*(self._ask(address) for address in addresses))
+        asked = list(addresses)
+        for gone in self._silent.difference(asked):
+            self._silent.discard(gone)
+            _LOG.info("the replica at %s is gone", gone, extra={"address": gone, "over": _NO_REPORT})
+        answers = await asyncio.gather(*(self._ask(address) for address in asked))
         return [answer for answer in answers if answer is not None]
 
     async def _ask(self, address: str) -> ReplicaReport | None:
@@ -85,10 +91,17 @@ class PeerReports:
                 response = await client.get(f"https://{host}:{self.port}{_PATH}")
                 self._verify(response)
                 response.raise_for_status()
-                return ReplicaReport.from_json(msgspec.json.decode(response.content, type=dict[str, Any]))
+                report = ReplicaReport.from_json(msgspec.json.decode(response.content, type=dict[str, Any]))
         except (httpx2.HTTPError, OSError, ValueError, RecursionError, msgspec.MsgspecError, IdentityError) as error:
-            _LOG.warning("the replica at %s does not tell what its proxies have: %s", address, error)
+            self._silent.add(address)
+            fields = {"address": address, "trouble": _NO_REPORT}
+            _LOG.warning("the replica at %s does not tell what its proxies have: %s", address, error, extra=fields)
             return None
+        if address in self._silent:
+            self._silent.discard(address)
+            fields = {"address": address, "over": _NO_REPORT}
+            _LOG.info("the replica at %s tells again what its proxies have", address, extra=fields)
+        return report
 
     def _verify(self, response: httpx2.Response) -> None:
         """Raise PeerError where not a replica answers: another pod may have the address of one that is gone."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Iterable, Mapping
 from typing import Final, TypeAlias
 
@@ -14,6 +15,7 @@ from eastgate.controller.replica import ALSO_FOLLOWED
 from eastgate.dialects.serving import Status
 from eastgate.native import NativeMesh
 from eastgate.native.writer import RESOURCES as NATIVE_RESOURCES
+from eastgate.reports.crds.kinds import served
 from eastgate.reports.invariants.objects import GROUP as INVARIANT_GROUP
 from eastgate.reports.invariants.shapes import KINDS as INVARIANT_KINDS
 from eastgate.source.kinds import BY_NAME, WatchedKind, watched_kinds
@@ -21,12 +23,16 @@ from eastgate.source.kinds import BY_NAME, WatchedKind, watched_kinds
 __all__ = [
     "FINALIZER_RULES",
     "Rule",
+    "UserRole",
     "base_rules",
+    "gateway_class_rules",
     "gateway_rules",
+    "linkerd_status_rules",
     "native_rules",
     "own_rules",
     "plural_of",
     "secret_rules",
+    "user_rules",
     "webhook_rules",
 ]
 
@@ -97,6 +103,47 @@ def gateway_rules() -> list[Rule]:
         *_rules((each for each in objects if each not in followed), ["list"]),
         _rule(GATEWAY_GROUP, [f"{plural_of(GATEWAY_GROUP, kind)}/status" for kind in kinds], ["patch"]),
     ]
+
+
+def gateway_class_rules() -> list[Rule]:
+    """Return what making the GatewayClass needs, where Gateway API comes later than the controller."""
+    return [_rule(GATEWAY_GROUP, ["gatewayclasses"], ["create"])]
+
+
+def linkerd_status_rules() -> list[Rule]:
+    """Return what writing the status of Linkerd's routes needs, and finding out whether Linkerd does."""
+    return [
+        _rule("coordination.k8s.io", ["leases"], ["list"]),
+        _rule(_MESH_GROUPS[NativeMesh.LINKERD], ["httproutes"], ["get"]),
+        _rule(_MESH_GROUPS[NativeMesh.LINKERD], ["httproutes/status"], ["patch"]),
+    ]
+
+
+class UserRole(enum.StrEnum):
+    """The roles of Kubernetes for the users of a namespace; each includes those before it."""
+
+    VIEW = "view"
+    EDIT = "edit"
+    ADMIN = "admin"
+
+
+def user_rules(role: UserRole) -> list[Rule]:
+    """Return what a role adds for the kinds that only Eastgate defines, to the roles before it.
+
+    Policies are for those who may edit NetworkPolicies. An Invariant limits them, so that it is for admins of the
+    namespace. Kinds of the whole cluster are shown, and changed by nobody who has a role of this kind.
+    """
+    definitions = served()
+    own = [each for each in definitions if not each.cluster_scoped]
+    match role:
+        case UserRole.VIEW:
+            return _rules(((each.group, each.resource.plural) for each in definitions), ["get", "list", "watch"])
+        case UserRole.EDIT:
+            chosen = [each for each in own if each.kind not in INVARIANT_KINDS]
+        case UserRole.ADMIN:
+            chosen = [each for each in own if each.kind in INVARIANT_KINDS]
+    verbs = ["create", "delete", "deletecollection", "patch", "update"]
+    return _rules(((each.group, each.resource.plural) for each in chosen), verbs)
 
 
 def native_rules(mesh: NativeMesh) -> list[Rule]:

@@ -8,27 +8,40 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from datetime import datetime
 from functools import partial
 from types import TracebackType
 from typing import Any, Final
 
+from prometheus_client import Counter
+
 from eastgate import dialects
 from eastgate.admission.certificates import WebhookCertificate, names_of_service
+from eastgate.admission.changes import AdmissionJudgement, RequestedChange
 from eastgate.admission.semantic import Judge
 from eastgate.admission.server import WebhookServer
 from eastgate.api.authority import Authority
+from eastgate.api.reading import Manifests
 from eastgate.authorizer.checks import ProxyAnswer
 from eastgate.authorizer.external import ExternalAuthorizers, ServiceAddress
+from eastgate.authorizer.metrics import task_failures
 from eastgate.cluster import World
 from eastgate.cluster.gateways import GATEWAY_GROUP, ROUTE_KINDS
-from eastgate.controller.admitting import judge_change, mutate_pod
+from eastgate.collection import give_memory_back
+from eastgate.controller.admitting import (
+    judge_change,
+    mutate_pod,
+    refuse_many_invariants,
+    refuse_too_large,
+    refuse_unjudged,
+    warn_of_native,
+)
 from eastgate.controller.certificates.server_tls import ServerTls, control_plane_identity, control_plane_names
 from eastgate.controller.certificates.shared_ca import SharedCa
 from eastgate.controller.decision_log import SampledDecisions, open_decision_log
-from eastgate.controller.logs import RepeatedWarnings
+from eastgate.controller.logs import log_recovery, log_trouble
 from eastgate.controller.metrics import ControllerMetrics
 from eastgate.controller.options import SERVICE, ControllerOptions
 from eastgate.controller.peers import PeerServer
@@ -40,6 +53,7 @@ from eastgate.controller.reviewing import ObservedWebhooks
 from eastgate.controller.status.keeping import PolicyStatuses, keeps_status
 from eastgate.controller.status.linkerd import has_linkerd_controller
 from eastgate.controller.tracing import span
+from eastgate.convert.model import Options
 from eastgate.envoy.config.gateway_routes import AuthorizerAddress
 from eastgate.envoy.plan.decisions import policy_name
 from eastgate.envoy.server import AuthenticatedProxy, Metrics
@@ -50,12 +64,21 @@ from eastgate.mesh.access_log import read_record
 from eastgate.mesh.authorizing import MeshAuthorizer
 from eastgate.mesh.endpoints import TlsEndpoint
 from eastgate.mesh.gateways import gateway_identity
-from eastgate.reports.invariants.objects import GROUP, VERSION, InvariantObject, is_invariant, read_invariant
+from eastgate.native import ForeseenOutcome, NativeMesh, foresee, is_copy, is_source
+from eastgate.reports.invariants.objects import (
+    GROUP,
+    VERSION,
+    InvariantError,
+    InvariantObject,
+    is_invariant,
+    read_invariant,
+)
 from eastgate.reports.invariants.shapes import KINDS as INVARIANTS
 from eastgate.settings import Settings
 from eastgate.source.following import ClusterChanges
 from eastgate.source.kinds import WatchedKind
 from eastgate.source.source import ClusterSource
+from eastgate.tasks import Nudge, innermost, log_failure, run_together
 
 __all__ = ["ALSO_FOLLOWED", "Replica"]
 
@@ -64,13 +87,23 @@ _CLASSES: Final = WatchedKind(GATEWAY_GROUP, "GatewayClass")
 ALSO_FOLLOWED: Final = (_CLASSES, *(WatchedKind(GROUP, kind, (VERSION,)) for kind in INVARIANTS))
 """Kinds that no decision depends on, and that are followed all the same."""
 _REFRESH: Final = 30.0  # seconds
+_FORESEE_WITHIN: Final = 2.0  # seconds, of the nine that a review may take
+_MUCH_READ: Final = 2 << 20  # bytes of policies, after which memory is given back
+_SETTLING: Final = 5.0  # seconds until then: more may come
+_CA: Final = "reading the CA"  # in the log
 _OF_GATEWAYS: Final = frozenset({"GatewayClass", "Gateway", *ROUTE_KINDS})
 
 
 class Replica:
-    """A running replica. Use it with `async with`, and have `follow` run."""
+    """A running replica. Use it with `async with`, and have `follow` run. `failures` counts those of several."""
 
-    def __init__(self, connection: Connection, settings: Settings, options: ControllerOptions) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        settings: Settings,
+        options: ControllerOptions,
+        failures: Counter | None = None,
+    ) -> None:
         self.connection = connection
         self.settings = settings.enforced()
         self.options = options
@@ -80,18 +113,22 @@ class Replica:
         self.ready = False
         self._server_metrics = Metrics()
         self.metrics = ControllerMetrics(self._server_metrics.registry)
-        self._warnings = RepeatedWarnings(_LOG)
+        self.task_failures = failures or task_failures(None)
+        self.metrics.registry.register(self.task_failures)
         self._decisions: SampledDecisions | None = None
+        self._much_read = Nudge()
+        self.invariant_states: dict[PolicyRef, str] = {}
+        """The reason of the condition of each Invariant, while this replica leads."""
         self.applying_since: float | None = None
         """Since when a batch of changes is being applied, by the monotonic clock; None: none is."""
 
     @property
     def is_ready(self) -> bool:
-        """Return whether it serves: everything was listed, and what proxies enforce was computed.
+        """Return whether the replica serves: it listed and follows every kind, and has computed what proxies enforce.
 
-        One that may not see some policies would have proxies allow what these deny.
+        A replica that may not see some policies would let proxies allow requests that those deny.
         """
-        return self.ready and self.control.has_begun and not self.unseen_policies
+        return self.ready and self.control.has_begun and not self.unseen_policies and self.source.follower.is_running
 
     @property
     def unseen_policies(self) -> list[str]:
@@ -154,7 +191,14 @@ class Replica:
             stream = self._stack.enter_context(open_decision_log(log))
             self._decisions = SampledDecisions(stream, options.observation.sampling)
         self.source = await enter(
-            ClusterSource(self.connection, settings, also=ALSO_FOLLOWED, keeps=_is_kept, on_trouble=self._on_trouble)
+            ClusterSource(
+                self.connection,
+                settings,
+                also=ALSO_FOLLOWED,
+                keeps=_is_kept,
+                on_trouble=self._on_trouble,
+                on_recovery=lambda what: log_recovery(_LOG, what, kind=what),
+            )
         )
         self.ca = await SharedCa.open(self.connection, settings.trust_domain, namespace=options.namespace)
         names = control_plane_names(settings.cluster_domain, options.namespace)
@@ -207,19 +251,92 @@ class Replica:
 
     async def _start_webhooks(self) -> None:
         enter, options = self._stack.enter_async_context, self.options
-        self.judge = Judge(self.authority, self._invariants())
-        self._stack.callback(self.judge.close)
+        self._judges = [Judge(self.authority, self._invariants(), is_left_out=partial(is_copy, mesh=options.native))]
+        if options.native is NativeMesh.ISTIO:
+            self._judges.append(Judge(self.authority, self._invariants(), is_left_out=is_source))
+        for judge in self._judges:
+            self._stack.callback(judge.close)
         webhooks = ObservedWebhooks(
             self.settings,
             metrics=self.metrics,
-            judge=partial(judge_change, self.judge, f"system:serviceaccount:{options.namespace}:{SERVICE}"),
+            judge=self._judge_change,
+            late=self._refuse_unjudged,
             mutate=partial(mutate_pod, options.injection),
         )
         names = names_of_service(options.namespace, SERVICE, self.settings.cluster_domain)
-        certificate = await enter(WebhookCertificate(self.ca.source, self.identity, (*names, "localhost")))
-        self.webhooks = await enter(
-            WebhookServer(webhooks, certificate.context, host=options.host, port=options.ports.webhooks)
+        certificate = await enter(
+            WebhookCertificate(
+                self.ca.source, self.identity, (*names, "localhost"), client_ca=options.webhook_client_ca
+            )
         )
+        self.webhooks = await enter(
+            WebhookServer(
+                webhooks,
+                certificate.context,
+                host=options.host,
+                port=options.ports.webhooks,
+                client_names=options.webhook_client_names,
+            )
+        )
+
+    @property
+    def enforced_judge(self) -> Judge:
+        """Return the judge of what is enforced: with native policies of Istio that is what is written for it.
+
+        The first judge is about what policies of GEP-3779 say. One of them may not be written, and policies that others
+        write for Istio are combined with the written ones as Istio does.
+        """
+        return self._judges[-1]
+
+    async def _judge_change(self, change: RequestedChange) -> AdmissionJudgement:
+        """Judge a change beside everything else."""
+        if self._goes_with_namespace(change):
+            return AdmissionJudgement()
+        too_large = self._refuse_too_large(change)
+        if too_large.refusals:
+            return too_large
+        guarding = self.authority if self.options.native is None else None
+        ask = partial(judge_change, own_user=self._own_user, change=change, on_unproven=self.metrics.admitted_unproven)
+        judgement = await ask(self._judges[0], guarding=guarding)
+        if self.enforced_judge is not self._judges[0] and not is_source(change.new or change.old or {}):
+            enforced = await ask(self.enforced_judge, guarding=None)
+            judgement = AdmissionJudgement(
+                tuple(dict.fromkeys((*judgement.refusals, *enforced.refusals))),
+                tuple(dict.fromkeys((*judgement.warnings, *enforced.warnings))),
+            )
+        if self.options.native is None or change.user == self._own_user:
+            return judgement
+        return judgement | await warn_of_native(self.options.native, self._foresee, change)
+
+    def _refuse_unjudged(self, change: RequestedChange) -> AdmissionJudgement:
+        """Answer for a change that there was no time to judge."""
+        if self._goes_with_namespace(change):
+            return AdmissionJudgement()
+        too_large = self._refuse_too_large(change)
+        return too_large if too_large.refusals else refuse_unjudged(self._judges[0], self._own_user, change)
+
+    def _refuse_too_large(self, change: RequestedChange) -> AdmissionJudgement:
+        too_large = refuse_too_large(self.source.follower.sizes, self._own_user, change)
+        return too_large | refuse_many_invariants(self.objects, self._own_user, change)
+
+    def _goes_with_namespace(self, change: RequestedChange) -> bool:
+        """Return whether an object goes because its namespace does, whose end nothing may hold up."""
+        namespace = self.world.namespaces.get(change.namespace or "")
+        return change.removes and namespace is not None and namespace.is_ending
+
+    @property
+    def _own_user(self) -> str:
+        return f"system:serviceaccount:{self.options.namespace}:{SERVICE}"
+
+    def _foresee(self, put: JsonObject) -> ForeseenOutcome | None:
+        options = self.options
+        assert options.native is not None  # noqa: S101 - checked by the caller
+        if not self.control.lock.acquire(timeout=_FORESEE_WITHIN):
+            raise TimeoutError
+        try:
+            return foresee(self.authority, put, options.native, Options(options.assumed), options.unwritable)
+        finally:
+            self.control.lock.release()
 
     def _endpoint(self, port: int) -> TlsEndpoint:
         return TlsEndpoint(self.options.host, port, self.tls.context, lambda: self.tls.bundles, self._is_gateway)
@@ -237,18 +354,32 @@ class Replica:
     # Following
 
     async def follow(self) -> None:
-        """Apply what happens in the cluster, for as long as it is not cancelled."""
+        """Apply the changes of the cluster until that fails. Then this replica may lack a change and must be replaced.
+
+        Raises the error.
+        """
+        await run_together(self._apply_changes(), self.control.raise_failure())
+
+    async def _apply_changes(self) -> None:
         async for changes in self.source.batches():
             await self.apply(changes)
+            del changes  # it may be large, and the next one come late
 
     async def keep_ca(self) -> None:
-        """Sign and trust as the Secret of the CA says, which the leader replaces in time."""
-        while True:
-            await asyncio.sleep(_REFRESH)
-            try:
-                await self.ca.refresh()
-            except (ApiError, UnreachableError) as error:
-                self._warnings.warn("the CA", error)
+        """Wait, then read the Secret of the CA again, which the leader replaces in time."""
+        await asyncio.sleep(_REFRESH)
+        try:
+            await self.ca.refresh()
+            log_recovery(_LOG, _CA)
+        except (ApiError, UnreachableError) as error:
+            log_trouble(_LOG, _CA, error)
+
+    async def keep_small(self) -> None:
+        """Give memory back once much of it was used: to read a policy takes a multiple of what is kept of it."""
+        await self._much_read.wait()
+        await asyncio.sleep(_SETTLING)
+        self.source.follower.sizes.turnover = 0
+        await asyncio.to_thread(give_memory_back)
 
     async def apply(self, changes: ClusterChanges) -> None:
         """Apply one batch: to the authority, to what proxies enforce, and to what is known of statuses."""
@@ -267,8 +398,9 @@ class Replica:
         if not changes.changes_anything and all(has_applied(name, *known) for name, known in policies.items()):
             self.statuses.take_objects(changes.touched)  # a status, which is most of what a watch brings
             return
+        applied: list[tuple[Manifests, Sequence[PolicyRef]]] = []
         with self.control.lock:
-            touched = self.source.apply(changes)
+            touched = self.source.apply(changes, lambda *news: applied.append(news))
         removed = [policy_name(ref) for ref in changes.removed]
         with span("push to proxies") as traced:
             nodes = await self.control.follow(policies, removed)
@@ -276,8 +408,15 @@ class Replica:
                 traced.set_attribute("eastgate.nodes", len(nodes))
         self._forget(removed)
         if self.options.webhooks:
-            for error in self.judge.update(changes.put, changes.removed):
-                _LOG.warning("an Invariant does not count: %s", error)
+            invariants = list(filter(is_invariant, changes.put))
+            for judge in self._judges:
+                for put, gone in applied:
+                    judge.update(put, gone)
+                errors = judge.update(invariants=invariants)
+            for error in errors:
+                _log_invalid(error)
+        if self.source.follower.sizes.turnover > _MUCH_READ:
+            self._much_read()
         self.statuses.take_changes(changes.touched, touched)
         for listener in tuple(self._listeners):
             listener(changes)
@@ -304,17 +443,32 @@ class Replica:
         if self._decisions is not None:
             self._decisions.observed(record, allowed=observation.allowed)
 
+    def on_failure(self, name: str, error: Exception) -> None:
+        """Count and log the failure of a background task."""
+        self.task_failures.labels(name).inc()
+        cause = innermost(error)
+        if isinstance(cause, UnreachableError):
+            log_trouble(_LOG, name, cause)
+        else:
+            log_failure(name, error)
+
     def _on_trouble(self, what: str, error: Exception) -> None:
         self.metrics.failed_watch(what)
-        self._warnings.warn(what, error)
+        if isinstance(error, ApiError | UnreachableError | ValueError):  # others are logged where they happen
+            log_trouble(_LOG, what, error, kind=what)
 
     def _invariants(self) -> Iterable[InvariantObject]:
         for obj in self.objects.values():
             if is_invariant(obj):
                 try:
                     yield read_invariant(obj)
-                except ValueError as error:
-                    _LOG.warning("an Invariant does not count: %s", error)
+                except InvariantError as error:
+                    _log_invalid(error)
+
+
+def _log_invalid(error: InvariantError) -> None:
+    fields = {"invariant": str(error.ref), "namespace": error.ref.namespace}
+    _LOG.warning("%s has errors, and does not count: %s", error.ref, error, extra=fields)
 
 
 def _is_kept(resource: Resource) -> bool:

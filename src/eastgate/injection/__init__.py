@@ -4,7 +4,7 @@ from eastgate.injection.inject import eject, inject, is_wanted
 from eastgate.injection.objections import warnings_of
 from eastgate.injection.options import InjectionOptions, InjectionRefused
 from eastgate.injection.patches import json_patch
-from eastgate.injection.redirection import Redirection, excluded_inbound_ports, redirection_of, render_rules
+from eastgate.injection.redirection import Redirection, redirection_of, render_rules
 from eastgate.injection.templates import inject_manifest, pod_of
 
 __all__ = [
@@ -12,7 +12,6 @@ __all__ = [
     "InjectionRefused",
     "Redirection",
     "eject",
-    "excluded_inbound_ports",
     "inject",
     "inject_manifest",
     "is_wanted",

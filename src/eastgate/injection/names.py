@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from eastgate.cluster.pods import PROXY_CONTAINER
+from eastgate.cluster.proxies import EXCLUDED_INBOUND_PORTS, SIDECAR
+from eastgate.cluster.proxies import PROXY_LABEL as PROXY
+
 __all__ = [
     "ADMIN_VOLUME",
     "AUDIENCE",
@@ -31,9 +35,6 @@ __all__ = [
 
 INJECTION: Final = "eastgate.dev/injection"  # label of namespaces
 INJECT: Final = "eastgate.dev/inject"  # label or annotation of pods
-PROXY: Final = "eastgate.dev/proxy"  # label of pods
-SIDECAR: Final = "sidecar"
-EXCLUDED_INBOUND_PORTS: Final = "eastgate.dev/exclude-inbound-ports"
 EXCLUDED_OUTBOUND_PORTS: Final = "eastgate.dev/exclude-outbound-ports"
 EXCLUDED_OUTBOUND_RANGES: Final = "eastgate.dev/exclude-outbound-ranges"
 ORIGINAL_PROBES: Final = "eastgate.dev/original-probes"
@@ -41,7 +42,6 @@ SOURCE_ANNOTATIONS: Final = {"token.json": "eastgate.dev/token-source", "trust.j
 
 AUDIENCE: Final = "eastgate"  # of the tokens by which the control plane knows proxies
 REDIRECT_CONTAINER: Final = "eastgate-redirect"
-PROXY_CONTAINER: Final = "eastgate-proxy"
 PROXY_UID: Final = 1337
 
 CAPTURED_INBOUND: Final = 15006

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from copy import deepcopy
 from typing import Any
 
@@ -34,11 +33,14 @@ def rewrite_probes(container: Plain) -> tuple[Plain, dict[str, Any], list[AppPro
 
 def restore_probes(containers: list[Plain], annotation: str | None) -> list[Plain]:
     """Return containers with the probes that they had before."""
+    from eastgate.languages.jwt.strict_json import read_object
+
     try:
-        by_container = json.loads(annotation or "{}")
+        read = read_object((annotation or "{}").encode())
     except ValueError:
-        raise InjectionRefused("the annotation with the original probes is no JSON") from None
-    if not isinstance(by_container, dict) or not all(isinstance(probes, dict) for probes in by_container.values()):
+        raise InjectionRefused("the annotation with the original probes is no JSON object") from None
+    by_container = {name: probes for name, probes in read.items() if isinstance(probes, dict)}
+    if by_container.keys() != read.keys():
         raise InjectionRefused("the annotation with the original probes is no mapping")
     return [
         container | {field: deepcopy(by_container[name][field]) for field in _PROBES if field in by_container[name]}

@@ -7,8 +7,9 @@ but for the proxy's own connections, which are known by their user, and for thos
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from ipaddress import IPv4Network, IPv6Network, ip_network
+from ipaddress import IPv4Network, IPv6Network
 
+from eastgate.cluster.proxies import is_port
 from eastgate.envoy.config.probes import PROBE_PORT
 from eastgate.injection.names import (
     CAPTURED_INBOUND,
@@ -19,11 +20,11 @@ from eastgate.injection.names import (
     PROXY_UID,
 )
 from eastgate.injection.options import InjectionRefused
+from eastgate.ir.addresses import parse_network
 from eastgate.records import dataclass
 
-__all__ = ["Redirection", "excluded_inbound_ports", "redirection_of", "render_rules"]
+__all__ = ["Redirection", "redirection_of", "render_rules"]
 
-_LAST_PORT = 65535
 _INBOUND, _OUTBOUND = "EASTGATE_INBOUND", "EASTGATE_OUTBOUND"
 
 
@@ -45,24 +46,13 @@ def redirection_of(annotations: Mapping[str, str]) -> Redirection:
     )
 
 
-def excluded_inbound_ports(annotations: Mapping[str, str]) -> frozenset[int]:
-    """Return the inbound ports of a running pod that are not redirected; none where its annotation says nonsense.
-
-    A pod is redirected as its annotation said when it was created. Later changes change only what others think of it.
-    """
-    try:
-        return frozenset(_ports(annotations, EXCLUDED_INBOUND_PORTS))
-    except InjectionRefused:
-        return frozenset()
-
-
 def _words(annotations: Mapping[str, str], key: str) -> list[str]:
     return [word.strip() for word in annotations.get(key, "").split(",") if word.strip()]
 
 
 def _ports(annotations: Mapping[str, str], key: str) -> Iterator[int]:
     for word in _words(annotations, key):
-        if not (word.isascii() and word.isdigit() and 0 < int(word) <= _LAST_PORT):
+        if not is_port(word):
             raise InjectionRefused(f"the annotation {key} has {word!r}, which is no port")
         yield int(word)
 
@@ -70,7 +60,7 @@ def _ports(annotations: Mapping[str, str], key: str) -> Iterator[int]:
 def _ranges(annotations: Mapping[str, str], key: str) -> Iterator[IPv4Network | IPv6Network]:
     for word in _words(annotations, key):
         try:
-            yield ip_network(word)
+            yield parse_network(word, strict=True)
         except ValueError:
             raise InjectionRefused(f"the annotation {key} has {word!r}, which is no range of addresses") from None
 

@@ -3,7 +3,9 @@
 What should exist is planned by pure functions and proven before it is written; `NativeWriter` makes it so.
 """
 
+from eastgate.native.evidence import control_plane_of, has_proxy, is_serving
 from eastgate.native.model import (
+    ForeseenOutcome,
     NativeDifference,
     NativeLoss,
     NativeMesh,
@@ -12,11 +14,13 @@ from eastgate.native.model import (
     NativeState,
     Unwritable,
 )
-from eastgate.native.planning import wanted
+from eastgate.native.planning import foresee, wanted
 from eastgate.native.reconciling import NativeStep, NativeStepKind, steps
+from eastgate.native.situation import is_copy, is_source
 from eastgate.native.writer import NativeWriter, WriteFailure
 
 __all__ = [
+    "ForeseenOutcome",
     "NativeDifference",
     "NativeLoss",
     "NativeMesh",
@@ -28,6 +32,12 @@ __all__ = [
     "NativeWriter",
     "Unwritable",
     "WriteFailure",
+    "control_plane_of",
+    "foresee",
+    "has_proxy",
+    "is_copy",
+    "is_serving",
+    "is_source",
     "steps",
     "wanted",
 ]

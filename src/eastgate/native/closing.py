@@ -13,7 +13,7 @@ from eastgate.native.model import Json, NativeMesh
 from eastgate.native.situation import Situation, SourcePolicy
 from eastgate.native.targets import pods_of
 
-__all__ = ["closures", "is_out_of_reach"]
+__all__ = ["closes_exactly", "closures", "is_out_of_reach"]
 
 
 def closures(source: SourcePolicy, situation: Situation) -> Iterator[NativeObject]:
@@ -30,6 +30,12 @@ def closures(source: SourcePolicy, situation: Situation) -> Iterator[NativeObjec
                 if pods.namespace != root and (pods.namespace, labels) not in seen:
                     seen.append((pods.namespace, labels))
                     yield marked(_deny_all(labels), pods.namespace, [source.owner], situation)
+
+
+def closes_exactly(source: SourcePolicy, situation: Situation) -> bool:
+    """Return whether Istio can select exactly the pods that a policy targets."""
+    targeted = (pods for target in source.closing.targets for pods in pods_of(target, situation))
+    return all(label_sets(pods.selector) is not None for pods in targeted)
 
 
 def is_out_of_reach(members: Sequence[str], situation: Situation) -> bool:

@@ -7,6 +7,7 @@ import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+from eastgate.cluster.resources import SOURCE_UID
 from eastgate.ir import PolicyRef
 from eastgate.manifests import Plain
 from eastgate.native.model import Json
@@ -25,7 +26,6 @@ __all__ = [
 ]
 
 MANAGED_BY, MANAGER = "app.kubernetes.io/managed-by", "eastgate"
-SOURCE_UID = "eastgate.dev/source-uid"
 SOURCE = "eastgate.dev/source"
 _LONGEST_PREFIX = 40
 

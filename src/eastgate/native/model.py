@@ -10,6 +10,7 @@ from eastgate.ir import PolicyRef
 from eastgate.records import dataclass
 
 __all__ = [
+    "ForeseenOutcome",
     "Json",
     "NativeDifference",
     "NativeLoss",
@@ -33,8 +34,8 @@ class NativeMesh(enum.StrEnum):
 class Unwritable(enum.StrEnum):
     """What becomes of the pods of a policy that cannot be written, where the mesh would allow what is denied there."""
 
-    CLOSE = "close"  # nobody reaches them
     LEAVE = "leave"  # the policy is not in force, and its status shows what is open
+    CLOSE = "close"  # nobody reaches them
 
 
 class NativeState(enum.StrEnum):
@@ -71,7 +72,10 @@ class NativeDifference:
 
 @dataclass(frozen=True, slots=True)
 class NativeOutcome:
-    """What became of one policy: the objects that stand for it, why it is not written, and where the mesh differs."""
+    """What became of one policy: the objects that stand for it, why it is not written, and where the mesh differs.
+
+    `also_closed` are pods that it does not target, and that were closed with those that it does.
+    """
 
     source: PolicyRef
     uid: str
@@ -79,11 +83,24 @@ class NativeOutcome:
     objects: tuple[str, ...] = ()
     losses: tuple[NativeLoss, ...] = ()
     differences: tuple[NativeDifference, ...] = ()
+    also_closed: tuple[str, ...] = ()
 
     @property
     def is_exact(self) -> bool:
         """Return whether the mesh answers everything as this policy says."""
         return self.state in (NativeState.WRITTEN, NativeState.COVERED) and not self.differences
+
+
+@dataclass(frozen=True, slots=True)
+class ForeseenOutcome:
+    """What would become of a policy if it were stored: why it could not be written, and what then becomes of its pods.
+
+    `exactly`: the mesh can select its pods alone, so that no others would be closed.
+    """
+
+    losses: tuple[NativeLoss, ...]
+    unwritable: Unwritable
+    exactly: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
 """Plans native policies: what converts without loss is written, and it is proven that the mesh allows no more.
 
-Where it would allow more, the pods are closed. In Istio a DENY of everything does that, for the pods of exactly the
-policies that cannot be written. In Linkerd, where all that no policy authorizes is denied, what authorizes somebody on
-the same pods is left out.
+Where it would allow more, the outcome of the policies says so. If a policy, or the operator for all of them, asks for
+it, the pods are closed instead. In Istio a DENY of everything does that, for the pods of exactly the policies that
+cannot be written. In Linkerd, where all that no policy authorizes is denied, what authorizes somebody on the same pods
+is left out.
 """
 
 from __future__ import annotations
@@ -14,10 +15,12 @@ from eastgate.api.authority import Authority
 from eastgate.api.reading import Manifests
 from eastgate.convert import Options, codes
 from eastgate.ir import PolicyRef
-from eastgate.native.closing import closures, is_out_of_reach
+from eastgate.native.closing import closes_exactly, closures, is_out_of_reach
 from eastgate.native.converting import NativeObject, SourceConversion, convert_sources
 from eastgate.native.marking import object_id
 from eastgate.native.model import (
+    ForeseenOutcome,
+    Json,
     NativeDifference,
     NativeLoss,
     NativeMesh,
@@ -28,23 +31,25 @@ from eastgate.native.model import (
 )
 from eastgate.native.proving import Prover
 from eastgate.native.situation import Situation, SourcePolicy, situation_of
+from eastgate.native.targets import pods_of
 from eastgate.reach.differences import AuthorityComparison, VerdictDifference
 from eastgate.reach.pairing import Pair
 from eastgate.records import dataclass
 
-__all__ = ["wanted"]
+__all__ = ["foresee", "wanted"]
 
 
 def wanted(
     cluster: Manifests | Authority,
     mesh: NativeMesh,
     options: Options | None = None,
-    unwritable: Unwritable = Unwritable.CLOSE,
+    unwritable: Unwritable = Unwritable.LEAVE,
 ) -> NativePlan:
     """Return the native objects that should exist for the policies of GEP-3779, and what became of each policy.
 
     The cluster is as its API server has it: its policies have UIDs, and its native policies are all there, those that
-    were written before among them. Raises ValueError for a policy without a UID.
+    were written before among them. `unwritable` is for the policies whose annotation says nothing about it. Raises
+    ValueError for a policy without a UID.
     """
     situation = situation_of(cluster, mesh)
     if not situation.sources:
@@ -54,10 +59,34 @@ def wanted(
     closed: dict[str, SourcePolicy] = {}
     while True:
         draft = _draft(situation, prover, chosen, closed)
-        culprits = _culprits(draft, prover, closed) if unwritable is Unwritable.CLOSE else []
+        culprits = _culprits(draft, prover, closed, unwritable)
         if not culprits:
             return _plan(draft, prover)
         closed.update((source.owner.uid, source) for source in culprits)
+
+
+def foresee(
+    cluster: Manifests | Authority,
+    put: Json,
+    mesh: NativeMesh,
+    options: Options | None = None,
+    unwritable: Unwritable = Unwritable.LEAVE,
+) -> ForeseenOutcome | None:
+    """Return what would become of a policy of GEP-3779 that is not stored yet; None for any other object.
+
+    Nothing is proven, and only the namespace of the policy is looked at.
+    """
+    metadata = {"uid": "not-stored-yet", **put["metadata"]}
+    situation = situation_of(cluster, mesh, {**put, "metadata": metadata})
+    source = next((source for source in situation.sources if source.owner.uid == metadata["uid"]), None)
+    if source is None:
+        return None
+    conversion = convert_sources(situation, (), replace(options or Options(), stands_alone=True))
+    return ForeseenOutcome(
+        conversion.losses.get(source.owner.uid, ()),
+        source.unwritable or unwritable,
+        mesh is NativeMesh.LINKERD or closes_exactly(source, situation),
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,8 +124,17 @@ def _draft(situation: Situation, prover: Prover, options: Options, closed: dict[
     return _Draft(situation, conversion, tuple(objects), comparison, dict(closed))
 
 
-def _culprits(draft: _Draft, prover: Prover, closed: dict[str, SourcePolicy]) -> list[SourcePolicy]:
-    """Return further policies to close, so that the mesh allows less."""
+def _culprits(
+    draft: _Draft, prover: Prover, closed: dict[str, SourcePolicy], unwritable: Unwritable
+) -> list[SourcePolicy]:
+    """Return further policies to close, so that the mesh allows less: where they, or all policies, ask for that.
+
+    In Linkerd the policy that cannot be written asks, and those that authorize somebody on its pods are left out.
+    """
+
+    def asks(source: SourcePolicy) -> bool:
+        return (source.unwritable or unwritable) is Unwritable.CLOSE
+
     culprits: dict[str, SourcePolicy] = {}
     for pair in draft.wider:
         if is_out_of_reach(pair.members, draft.situation):
@@ -104,8 +142,10 @@ def _culprits(draft: _Draft, prover: Prover, closed: dict[str, SourcePolicy]) ->
         there = [s for s in prover.sources_at(pair.kind, pair.members) if s.owner.uid not in closed and not s.audits]
         written = [source for source in there if source.owner.uid in draft.written]
         unwritten = [source for source in there if source.owner.uid not in draft.written]
-        is_linkerd = draft.situation.mesh is NativeMesh.LINKERD
-        chosen = written if is_linkerd else unwritten or written
+        if draft.situation.mesh is NativeMesh.LINKERD:
+            chosen = written if any(map(asks, unwritten or written)) else []
+        else:
+            chosen = list(filter(asks, unwritten or written))
         culprits.update((source.owner.uid, source) for source in chosen)
     return list(culprits.values())
 
@@ -140,7 +180,27 @@ def _outcome(source: SourcePolicy, draft: _Draft, differences: tuple[NativeDiffe
     if uid in draft.closed and not losses:
         message = f"the mesh would allow what policies deny on pods of {source.ref}: they are closed"
         losses = (NativeLoss(codes.WIDER, message, "see why other policies on the same pods are not written"),)
-    return NativeOutcome(source.ref, uid, state, objects, losses, differences)
+    also_closed = tuple(sorted(_also_closed(source, draft))) if uid in draft.closed else ()
+    return NativeOutcome(source.ref, uid, state, objects, losses, differences, also_closed)
+
+
+def _also_closed(source: SourcePolicy, draft: _Draft) -> Iterator[str]:
+    """Yield the pods that a policy does not target, and that Istio closes with those that it does."""
+    if draft.situation.mesh is not NativeMesh.ISTIO:
+        return
+    targeted = [pods for target in source.closing.targets for pods in pods_of(target, draft.situation)]
+    closing = [closure.manifest for closure in closures(source, draft.situation)]
+    for workload in draft.situation.world.workloads.values():
+        labels = workload.labels.items()
+        is_closed = any(
+            manifest["metadata"]["namespace"] == workload.namespace
+            and manifest["spec"].get("selector", {}).get("matchLabels", {}).items() <= labels
+            for manifest in closing
+        )
+        if is_closed and not any(
+            pods.namespace == workload.namespace and pods.selector.matches(workload.labels) for pods in targeted
+        ):
+            yield workload.key
 
 
 def _state(

@@ -10,6 +10,7 @@ from eastgate import dialects
 from eastgate.api.authority import Authority
 from eastgate.api.reading import Fault, Manifests
 from eastgate.cluster import World, WorldObject
+from eastgate.cluster.resources import UNWRITABLE
 from eastgate.convert.model import Item
 from eastgate.diagnostics import Reporter
 from eastgate.dialects import Policy, gep3779, istio, linkerd
@@ -18,14 +19,28 @@ from eastgate.ir import PolicyRef
 from eastgate.manifests import Document, read_text
 from eastgate.manifests.document import content_of
 from eastgate.native.marking import PolicyOwner, is_ours, object_id
-from eastgate.native.model import Json, NativeMesh
+from eastgate.native.model import Json, NativeMesh, Unwritable
 from eastgate.records import dataclass
 from eastgate.settings import Settings
 
-__all__ = ["Situation", "SourcePolicy", "read_documents", "situation_of"]
+__all__ = ["Situation", "SourcePolicy", "is_copy", "is_source", "read_documents", "situation_of"]
 
 _DIALECTS: Mapping[NativeMesh, Any] = {NativeMesh.ISTIO: istio.DIALECT, NativeMesh.LINKERD: linkerd.DIALECT}
 _GEP_KINDS = frozenset((kind.group, kind.version, kind.kind) for kind in gep3779.DIALECT.kinds)
+
+
+def is_source(manifest: Mapping[str, Any]) -> bool:
+    """Return whether native policies are written for an object: whether it is a policy of GEP-3779."""
+    group, version = str(manifest.get("apiVersion")).rpartition("/")[::2]
+    return (group, version, manifest.get("kind")) in _GEP_KINDS
+
+
+def is_copy(manifest: Mapping[str, Any], mesh: NativeMesh | None) -> bool:
+    """Return whether an object is a native policy that decides exactly as the policies that it was written for.
+
+    No policy of Linkerd is one: where one of them targets a pod, Linkerd denies what none authorizes.
+    """
+    return mesh is NativeMesh.ISTIO and object_id(manifest)[0] == istio.GROUP and is_ours(manifest, ())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,6 +61,12 @@ class SourcePolicy:
     def audits(self) -> bool:
         """Return whether it decides nothing."""
         return self.policy is not None and self.policy.audit
+
+    @property
+    def unwritable(self) -> Unwritable | None:
+        """Return what its annotation says should become of its pods; None: nothing, or nothing that is known."""
+        chosen = (_metadata(self.document).get("annotations") or {}).get(UNWRITABLE)
+        return Unwritable(chosen) if chosen in list(Unwritable) else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,19 +93,29 @@ class Situation:
         return {entry[3] for entry in self.taken if entry[:3] == (group, kind, namespace)}
 
 
-def situation_of(cluster: Manifests | Authority, mesh: NativeMesh) -> Situation:
-    """Sort what was read. Raises ValueError where a policy of GEP-3779 has no UID: no API server has it."""
+def situation_of(cluster: Manifests | Authority, mesh: NativeMesh, put: Json | None = None) -> Situation:
+    """Sort what was read. Raises ValueError where a policy of GEP-3779 has no UID: no API server has it.
+
+    With `put`, return the situation in which that object has been stored, as far as it is about its namespace.
+    """
     settings = cluster.settings
     if isinstance(cluster, Authority):
         documents, objects = list(_documents_of_authority(cluster)), list(cluster.world.objects.values())
     else:
         documents, objects = list(_documents(cluster)), list(cluster.objects)
+    given: list[Document | Json] = []
+    if put is not None:
+        home = put["metadata"].get("namespace")
+        documents = [document for document in documents if object_id(_content(document)) != object_id(put)]
+        documents = [document for document in documents if home is None or _home(document) in (None, home)]
+        objects = [declared for declared in objects if home is None or declared.id.namespace in ("", home)]
+        given.append(put)
     own_kinds = {(kind.group, kind.version, kind.kind) for kind in _DIALECTS[mesh].kinds}
     written = [document for document in documents if _type_of(document) in _GEP_KINDS]
     uids = {str(_metadata(document).get("uid")) for document in written}
     native = [document for document in documents if _type_of(document) in own_kinds]
     foreign = [document for document in native if not is_ours(_content(document), uids)]
-    read = read_documents([*written, *foreign], settings)
+    read = read_documents([*written, *given, *foreign], settings)
     return Situation(
         settings,
         mesh,
@@ -156,6 +187,10 @@ def _type_of(document: Document) -> tuple[str, str, str]:
 
 def _content(document: Document) -> Json:
     return cast("Json", content_of(document))
+
+
+def _home(document: Document) -> str | None:
+    return _metadata(document).get("namespace")
 
 
 def _metadata(document: Document) -> Json:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 import pytest
 
 from eastgate import Settings
 from eastgate.admission.semantic import Judge, ObjectChange, judge
 from eastgate.admission.semantic.words import LONGEST_LINE, MOST_BYTES, limited
+from eastgate.api.authority import Authority
 from eastgate.reports.invariants.objects import InvariantError, read_invariant
 from tests.admission.semantic.world import (
     GATEWAY,
@@ -25,6 +27,7 @@ from tests.admission.semantic.world import (
     policy,
     service,
 )
+from tests.patience import PATIENCE
 
 _SANDBOX = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "sandbox"}}}
 _WEB = {"podSelector": {"matchLabels": {"app": "web"}}}
@@ -139,6 +142,38 @@ def test_a_judge_follows_what_has_happened() -> None:
     keeping.close()
 
 
+def test_a_judge_that_is_not_asked_keeps_nothing_of_what_has_happened() -> None:
+    keeping = Judge(authority(gep("p", "shop/web")))
+    for number in range(50):
+        keeping.update([gep(f"q{number}", "sandbox/*")])
+        keeping.update(remove=[ObjectChange.of(gep(f"q{number}", "sandbox/*")).ref])
+    _wait_until_followed(keeping)
+    keeping.close()
+
+
+def test_a_judge_that_could_not_follow_judges_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would judge by what was, and admit what breaks an Invariant now."""
+    keeping = Judge(authority(gep("p", "shop/web")))
+    with monkeypatch.context() as broken:
+        broken.setattr(Authority, "update", _raise)
+        keeping.update([gep("q", "sandbox/*")])
+        _wait_until_followed(keeping)
+    with pytest.raises(RuntimeError, match="could not be taken over"):
+        keeping.judge(ObjectChange.of(gep("r", "shop/*")))
+    keeping.close()
+
+
+def _raise(*_: object) -> None:
+    raise ValueError("odd")
+
+
+def _wait_until_followed(keeping: Judge) -> None:
+    ends = time.monotonic() + PATIENCE
+    while any(follower._updates or follower._lock.locked() for follower in (*keeping._benches, keeping._standing)):
+        assert time.monotonic() < ends
+        time.sleep(0.01)
+
+
 def test_an_event_loop_is_not_blocked() -> None:
     keeping = Judge(authority(gep("p", "shop/web")))
     judgement = asyncio.run(keeping.judge_in_thread(ObjectChange.of(gep("q", "sandbox/*"))))
@@ -204,14 +239,71 @@ def test_what_is_not_proven_is_refused_where_an_invariant_says_so() -> None:
         assert any("not proven" in warning for warning in judgement.warnings)
 
 
-def test_labels_that_an_invariant_selects_by_make_it_unproven() -> None:
-    stated = invariant("i", home=None, unproven="Refuse", existingOnly=True)
+@pytest.mark.parametrize(("home", "existing_only"), [(None, True), ("shop", False)])
+def test_a_label_by_which_an_invariant_selects_namespaces_is_refused_where_it_breaks_it(
+    home: str | None, existing_only: bool
+) -> None:
+    stated = invariant("i", home=home, existingOnly=existing_only)
     stated["spec"]["never"]["from"] = {"except": {"namespaces": {"matchLabels": {"pci": "true"}}}}
-    relabelled = namespace("shop")
-    relabelled["metadata"]["labels"]["pci"] = "true"
-    assert "those of shop change" in _refused([gep("p", "shop/web")], relabelled, stated)
-    relabelled["metadata"]["labels"] = {"istio-injection": "enabled", "team": "cards"}
-    assert _refused([gep("p", "shop/web")], relabelled, stated) == ""
+    plain, trusted, other = namespace("vault"), namespace("vault"), namespace("vault")
+    trusted["metadata"]["labels"]["pci"] = "true"
+    other["metadata"]["labels"]["team"] = "cards"
+    manifests = [gep("p", "vault/app"), trusted]
+    assert _refused(manifests, plain, stated).startswith("breaks ")
+    assert "sa:vault/" in _refused(manifests, other, stated)
+    other["metadata"]["labels"]["pci"] = "true"
+    assert _refused(manifests, other, stated) == ""
+    stated["spec"]["onNotProven"] = "Refuse"
+    assert _refused([gep("p", "vault/app"), plain], trusted, stated) == ""  # it is broken before, and holds after
+    assert "those of vault change" in _refused([gep("p", "sandbox/toy"), trusted], plain, stated)
+
+
+def test_a_service_that_an_invariant_is_about_may_not_lead_to_open_pods() -> None:
+    stated = invariant("i", home=None, existingOnly=True)
+    stated["spec"]["never"]["to"] = {"services": ["shop/payments"]}
+    manifests = [gep("p", "shop/web"), pod("shop", "other")]
+    moved = {**service("shop", "payments"), "spec": {"selector": {"app": "other"}, "ports": [{"port": 8443}]}}
+    assert "breaks ClusterInvariant/i" in _refused(manifests, moved, stated)
+    more = service("shop", "payments")
+    more["spec"]["ports"].append({"name": "more", "port": 8444})
+    assert _refused(manifests, more, stated) == ""
+
+
+@pytest.mark.parametrize("label", ["app", "tier"])
+def test_a_pod_that_becomes_what_an_invariant_is_about_is_refused_where_it_is_open(label: str) -> None:
+    stated = invariant("i", existingOnly=True)
+    stated["spec"]["never"]["to"] = {"pods": {"matchLabels": {label: "cards"}}}
+    open_pod, closed_pod = pod("shop", "other"), pod("shop", "payments")
+    manifests = [gep("p", "shop/web"), open_pod]
+    for each, is_refused in ((open_pod, True), (closed_pod, label == "app")):  # `app` is what the policy selects by
+        labelled = {**each, "metadata": {**each["metadata"], "labels": {**each["metadata"]["labels"], label: "cards"}}}
+        assert bool(_refused(manifests, labelled, stated)) is is_refused
+        labels = {**each["metadata"]["labels"], "other": "cards"}
+        assert _refused(manifests, {**each, "metadata": {**each["metadata"], "labels": labels}}, stated) == ""
+
+
+def test_a_template_is_judged_by_the_pods_that_it_will_replace() -> None:
+    def maker(**labels: str) -> Manifest:
+        template = {"metadata": {"labels": {"app": "payments", **labels}}, "spec": {"serviceAccountName": "payments"}}
+        spec = {"selector": {"matchLabels": {"app": "payments"}}, "template": template}
+        return {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "s", "namespace": "shop"}} | {
+            "spec": spec
+        }
+
+    owned = pod("shop", "payments", address="10.0.0.9")
+    owned["metadata"]["name"] = "s-0"
+    owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "s", "uid": "1", "controller": True}
+    owned["metadata"]["ownerReferences"] = [owner]
+    owned["metadata"]["labels"]["added"] = "by-others"
+    only_untiered = gep("p", "shop/web")
+    selector = {"matchLabels": {"app": "payments"}, "matchExpressions": [{"key": "tier", "operator": "DoesNotExist"}]}
+    only_untiered["spec"]["targetRefs"][0]["selector"] = selector
+    manifests = [only_untiered, maker(), owned]
+    stated = invariant("i", existingOnly=True)
+    assert "pod:shop/s-0" in _refused(manifests, maker(tier="new"), stated)
+    assert _refused(manifests, maker(team="new"), stated) == ""
+    warnings = judge(authority(*manifests), ObjectChange.of(maker(tier="new"))).warnings
+    assert any("can now reach shop/s-0" in warning for warning in warnings), warnings
 
 
 def test_an_annotation_bypasses_nothing() -> None:

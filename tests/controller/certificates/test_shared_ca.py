@@ -14,10 +14,11 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
-from eastgate.controller.certificates.ca_secret import Rollover, StoredCa, read_secret
+from eastgate.controller.certificates.ca_secret import Rollover, StoredCa, new_secret, read_secret
 from eastgate.controller.certificates.shared_ca import SharedCa
 from eastgate.controller.certificates.trust_config_maps import namespaces_with_proxies, trust_config_map
 from eastgate.identity import PeerError, StoredCaError, Svid, SvidsRenewed, TrustBundles, verify_peer
+from eastgate.identity.ca import Lifetimes
 from eastgate.identity.issuer import IssuerCa
 from eastgate.kubernetes import ApiError, JsonObject, Resource
 from tests.controller.proxies.pods import authority, gateway
@@ -110,6 +111,17 @@ class TestSharing:
         assert running.source.bundles == before
         assert api.version == 1
 
+    @pytest.mark.parametrize("why", ["another trust domain", "expired"])
+    def test_another_ca_that_cannot_be_used_changes_nothing(self, why: str, caplog: pytest.LogCaptureFixture) -> None:
+        api, clock = FakeSecrets(), Clock()
+        running = _open(api, clock)
+        before = running.source.bundles
+        domain, began = ("else", clock.now) if why != "expired" else ("cluster.local", clock.now - timedelta(days=3651))
+        api._store(new_secret(domain, "eastgate-system", "eastgate-ca", Lifetimes(), began))
+        asyncio.run(running.rotate())
+        assert running.source.bundles == before
+        assert "the CA stays as it was" in caplog.text
+
     def test_its_secret_has_the_names_that_others_expect(self) -> None:
         api = FakeSecrets()
         ca = _open(api, Clock())
@@ -181,25 +193,35 @@ class TestReplacingTheRoot:
         assert asyncio.run(ca.rotate())
 
 
-def _issuer(key: Any, common_name: str, clock: Clock, ski: bytes | None = None) -> JsonObject:
+def _issuer(
+    key: Any,
+    common_name: str,
+    clock: Clock,
+    ski: bytes | None = None,
+    *,
+    is_ca: bool = True,
+    by: tuple[Any, str] | None = None,
+) -> JsonObject:
     """A Secret as cert-manager writes it."""
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
+    signing_key, issuer = by or (key, common_name)
+    name, issuer_name = (x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, each)]) for each in (common_name, issuer))
     usage = x509.KeyUsage(True, False, False, False, False, True, True, False, False)
     certificate = (
         x509.CertificateBuilder()
         .subject_name(name)
-        .issuer_name(name)
+        .issuer_name(issuer_name)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(clock.now - timedelta(days=1))
         .not_valid_after(clock.now + timedelta(days=90))
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .add_extension(x509.BasicConstraints(ca=is_ca, path_length=None), critical=True)
         .add_extension(usage, critical=True)
         .add_extension(
             x509.SubjectKeyIdentifier(ski) if ski else x509.SubjectKeyIdentifier.from_public_key(key.public_key()),
             critical=False,
         )
-        .sign(key, hashes.SHA256())
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(signing_key.public_key()), critical=False)
+        .sign(signing_key, hashes.SHA256())
         .public_bytes(Encoding.PEM)
     )
     pem = key.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption())
@@ -248,6 +270,41 @@ class TestSomebodyElsesCa:
         one["data"]["tls.key"] = other["data"]["tls.key"]
         with pytest.raises(StoredCaError):
             read_secret(one)
+
+    @pytest.mark.parametrize("part", ["roots of another CA", "no certificate of a CA", "a key on an unknown curve"])
+    def test_a_ca_whose_svids_no_peer_would_accept_changes_nothing(self, part: str) -> None:
+        api, clock = FakeSecrets(), Clock()
+        api._store(_issuer(ec.generate_private_key(ec.SECP256R1()), "one", clock))
+        ca = _open(api, clock)
+        key = ec.generate_private_key(ec.SECP256R1())
+        unusable = _issuer(key, "two", clock, is_ca=part != "no certificate of a CA")
+        if part == "roots of another CA":
+            unusable["data"]["ca.crt"] = _issuer(ec.generate_private_key(ec.SECP256R1()), "x", clock)["data"]["ca.crt"]
+        if part == "a key on an unknown curve":
+            der = x509.load_pem_x509_certificate(base64.b64decode(unusable["data"]["tls.crt"])).public_bytes(
+                Encoding.DER
+            )
+            unknown = der.replace(bytes.fromhex("2a8648ce3d030107"), bytes.fromhex("2a8648ce3d030907"))
+            pem = b"-----BEGIN CERTIFICATE-----\n" + base64.encodebytes(unknown) + b"-----END CERTIFICATE-----\n"
+            unusable["data"]["tls.crt"] = unusable["data"]["ca.crt"] = base64.b64encode(pem).decode()
+        api._store(unusable)
+        asyncio.run(ca.refresh())
+        assert _verify(ca.source.issue(_ID), ca.source.bundles, clock.now) == _ID
+        with pytest.raises(StoredCaError):
+            _open(api, clock)
+
+    def test_a_ca_below_another_is_used_with_what_is_between_it_and_the_root(self) -> None:
+        clock = Clock()
+        root, upper, lower = (ec.generate_private_key(ec.SECP256R1()) for _ in range(3))
+        top = _issuer(root, "root", clock)
+        middle = _issuer(upper, "upper", clock, by=(root, "root"))
+        secret = _issuer(lower, "lower", clock, by=(upper, "upper"))
+        chain = b"".join(base64.b64decode(each["data"]["tls.crt"]) for each in (secret, middle))
+        secret["data"] |= {"tls.crt": base64.b64encode(chain).decode(), "ca.crt": top["data"]["ca.crt"]}
+        api = FakeSecrets()
+        api._store(secret)
+        ca = _open(api, clock)
+        assert _verify(ca.source.issue(_ID), ca.source.bundles, clock.now) == _ID
 
 
 class TestConfigMaps:

@@ -289,6 +289,40 @@ def test_entries_of_other_controllers_stay(cluster: Cluster) -> None:
     assert parent["controllerName"] == "example.com/other"
 
 
+def test_a_forged_status_is_written_over(cluster: Cluster) -> None:
+    cluster.apply(cluster.gateway(), _route(cluster.namespace))
+    cluster.reconcile(programmed=False)
+    cluster.reconcile(programmed=False)
+    gateway, route = cluster.get("gateway", "gw")["status"], cluster.get("httproute", "r")["status"]
+    assert cluster.conditions()["Programmed"].startswith("False")
+
+    def forged(conditions: list[dict[str, Any]], *more: str) -> list[dict[str, Any]]:
+        like = {"status": "True", "reason": "Forged", "observedGeneration": 99, "message": ""}
+        new = [{"type": type_, "lastTransitionTime": "2020-01-01T00:00:00Z", **like} for type_ in more]
+        return [each | like for each in conditions] + new
+
+    listeners = [each | {"conditions": forged(each["conditions"])} for each in gateway["listeners"]]
+    lies = {"conditions": forged(gateway["conditions"], "ResolvedRefs", "Theirs"), "listeners": listeners}
+    parents = [each | {"conditions": forged(each["conditions"])} for each in route["parents"]]
+    for kind, name, status in (("gateway", "gw", lies), ("httproute", "r", {"parents": parents})):
+        where = (kind, name, "-n", cluster.namespace, "--subresource=status", "--type=merge")
+        cluster.server.kubectl("patch", *where, "--field-manager=forger", "-p", json.dumps({"status": status}))
+    cluster.reconcile(programmed=False)
+    after = cluster.get("gateway", "gw")["status"]
+    kept = [each for each in after["conditions"] if each["type"] == "Theirs"]
+    assert [each["observedGeneration"] for each in kept] == [99]
+    ours = [each for each in after["conditions"] if each["type"] != "Theirs"]
+    assert _timeless(after | {"conditions": ours}) == _timeless(gateway)
+    assert _timeless(cluster.get("httproute", "r")["status"]) == _timeless(route)
+    assert cluster.reconcile(programmed=False).written == ()
+
+
+def _timeless(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _timeless(each) for key, each in value.items() if key != "lastTransitionTime"}
+    return [_timeless(each) for each in value] if isinstance(value, list) else value
+
+
 def test_a_gateway_of_another_controller_loses_what_was_made_for_it(cluster: Cluster) -> None:
     cluster.apply(cluster.gateway())
     cluster.reconcile()

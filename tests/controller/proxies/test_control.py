@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import tempfile
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
+
+import pytest
 
 from eastgate.controller.proxies.authentication import PodAuthenticator
 from eastgate.controller.proxies.control import ProxyControl
@@ -257,6 +260,62 @@ class TestSites:
         run(test())
 
 
+class TestLog:
+    def test_proxies_and_closed_ports_have_one_line_for_each_change(self, caplog: pytest.LogCaptureFixture) -> None:
+        caplog.set_level(logging.INFO, "eastgate")
+
+        async def test() -> None:
+            async with AsyncExitStack() as last, _replica(_PAY) as (replica, address):
+                await replica.apply(_policy("a"), policies={_NAME: 1})
+                async with _proxy(address, "shop/pay", "pay", rejects="connections"):
+                    await _until(lambda: ("shop/pay", 80) in replica.control.enforcement.closed)
+                    await replica.apply(_policy("a"), policies={_NAME: 2})  # which changes nothing
+                    await _until(lambda: replica.control.server.is_settled("shop/pay"))
+                await _until(lambda: replica.control.server.summary("shop/pay").connected_since is None)  # type: ignore[union-attr]
+                proxy = await last.enter_async_context(_proxy(address, "shop/pay", "pay"))
+                for name in ("attributes", "fields", "requests", "values"):
+                    await proxy.say(EXTENSION, f"80/{name}")
+                await replica.apply(_policy("b"), policies={_NAME: 3})
+                await _until(lambda: ("shop/pay", 80) not in replica.control.enforcement.closed)
+                await _until(lambda: replica.control.server.is_settled("shop/pay"))
+
+        run(test())
+        place = {"workload": "shop/pay", "namespace": "shop"}
+        lines = [record for record in caplog.records if record.name == "eastgate.controller.proxies.control"]
+        proxies = [record for record in lines if record.getMessage().startswith("the proxy shop/pay is ")]
+        assert [(record.levelname, record.getMessage()) for record in proxies] == [
+            ("INFO", "the proxy shop/pay is connected"),
+            ("INFO", "the proxy shop/pay is lost"),
+            ("INFO", "the proxy shop/pay is connected"),  # it is not lost where the replica stops
+        ]
+        assert all({"proxy": "shop/pay", **place}.items() <= vars(record).items() for record in proxies)
+        at_80 = [record for record in lines if vars(record).get("port") == 80]
+        assert [record.levelname for record in at_80] == ["WARNING", "INFO"]
+        assert at_80[0].getMessage().startswith("shop/pay port 80 is closed: its proxy rejected the ")
+        assert at_80[1].getMessage() == "shop/pay port 80 is open again"
+        assert all(place.items() <= vars(record).items() for record in at_80)
+        assert "AuthorizationPolicy" in str(vars(at_80[0])["policies"])
+
+    def test_a_port_that_is_gone_is_not_open_again(self, caplog: pytest.LogCaptureFixture) -> None:
+        caplog.set_level(logging.INFO, "eastgate")
+
+        async def test() -> None:
+            async with _replica(_PAY) as (replica, address):
+                await replica.apply(_policy("a"), policies={_NAME: 1})
+                async with _proxy(address, "shop/pay", "pay", rejects="connections"):
+                    await _until(lambda: ("shop/pay", 80) in replica.control.enforcement.closed)
+                    await _until(lambda: replica.control.server.is_settled("shop/pay"))
+                    await replica.apply(pod("pay", ip="10.0.0.1", ports=(81,), labels=_LABELS))
+                    assert ("shop/pay", 80) not in replica.control.enforcement.closed
+                    await replica.apply(remove=("Pod/shop/pay",))
+                    assert not replica.control.enforcement.closed
+
+        run(test())
+        messages = [record.getMessage() for record in caplog.records]
+        assert [message for message in messages if "is closed" in message]
+        assert not [message for message in messages if "is open again" in message]
+
+
 def _keys(replica: Replica, node: str, type_url: str) -> set[tuple[str, str]]:
     return {(type_url, name) for name in replica.control.store.of_type(node, type_url)}
 
@@ -301,18 +360,12 @@ class TestGateways:
 
 
 def test_of_several_proxies_the_one_that_is_least_far_counts() -> None:
-    def status(name: str, accepted: str | None, *, confirmed: bool = True) -> ProxyStatus:
-        resources = (ResourceStatus(LISTENER, "a", "2", accepted, None, confirmed),)
-        return ProxyStatus(name, None, settled=True, resources=resources)
+    def status(name: str, accepted: str | None) -> ProxyStatus:
+        return ProxyStatus(name, None, settled=True, resources=(ResourceStatus(LISTENER, "a", "2", accepted, None),))
 
-    ready, unsure, waiting = status("p", "2"), status("q", "2", confirmed=False), status("r", "1")
+    ready, waiting = status("p", "2"), status("r", "1")
     assert combine("n", []) is None
-    for statuses, accepted, confirmed in (
-        ([ready], "2", True),
-        ([ready, unsure], "2", False),
-        ([waiting, unsure, ready], "1", True),
-    ):
+    for statuses, accepted in (([ready], "2"), ([ready, waiting], "1"), ([waiting, ready], "1")):
         combined = combine("n", statuses)
         assert combined is not None
-        (resource,) = combined.resources
-        assert (resource.accepted, resource.confirmed) == (accepted, confirmed)
+        assert [resource.accepted for resource in combined.resources] == [accepted]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from ipaddress import ip_address
 from typing import Any
 
 from eastgate.api.authority import Authority
@@ -40,12 +42,23 @@ POLICY = "AuthorizationPolicy/shop/web"
 
 
 def pod(name: str, namespace: str = "shop", **labels: str) -> Manifest:
+    """Return a pod that has an address. An API server takes that from a kubelet alone."""
+    address = ip_address(0x0A000000 + zlib.crc32(name.encode()) % 0xFFFFFF)
     return {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {"name": name, "namespace": namespace, "labels": labels or {"app": "web"}},
         "spec": {"containers": [{"name": "app", "image": "app", "ports": [{"containerPort": 8080}]}]},
+        "status": {"podIP": str(address)},
     }
+
+
+def with_proxy(pod: Manifest, name: str = "istio-proxy", *, sidecar: bool = False) -> Manifest:
+    """The same pod with the proxy of a mesh: a container, or an init container that is always restarted."""
+    spec = pod["spec"]
+    if sidecar:
+        return {**pod, "spec": {**spec, "initContainers": [{"name": name, "restartPolicy": "Always"}]}}
+    return {**pod, "spec": {**spec, "containers": [*spec["containers"], {"name": name}]}}
 
 
 def service(name: str, namespace: str = "shop", **selector: str) -> Manifest:

@@ -26,6 +26,7 @@ from tests.controller.status.clusters import (
     to_pods,
     to_services,
     view_of,
+    with_proxy,
 )
 
 PODS = [pod(f"web-{number}") for number in range(5)]
@@ -77,6 +78,23 @@ def test_pods_without_a_proxy_are_counted_and_named() -> None:
     (notice,) = assessment.notices
     assert notice.reason is NoticeReason.NOT_ENFORCED
     assert not assessment.is_in_force
+
+
+def test_a_pod_without_an_address_is_not_open_yet() -> None:
+    starting = pod("web-1")
+    del starting["status"]
+    assessment = assessed(PODS[0], starting, policy(to_pods(app="web")), report=report_of(KEYS[:1]))
+    assert shown(assessment) == [("Namespace shop", [ACCEPTED, ("Programmed", "False", "PartiallyProgrammed")])]
+    assert programmed(assessment).message == "in force at 1 of 2; 1 without an address yet: shop/web-1"
+    assert assessment.notices == ()
+    assert programmed(assessed(starting, policy(to_pods(app="web")), report=report_of())).reason == "Reconciling"
+
+
+def test_a_pod_on_the_network_of_its_host_has_no_address_of_its_own_and_is_open() -> None:
+    on_host = pod("web-0")
+    on_host["spec"]["hostNetwork"] = True
+    assessment = assessed(on_host, policy(to_pods(app="web")), report=report_of())
+    assert [notice.reason for notice in assessment.notices] == [NoticeReason.NOT_ENFORCED]
 
 
 def test_a_policy_that_nobody_enforces_says_so() -> None:
@@ -240,11 +258,65 @@ def test_a_policy_that_another_mesh_enforces(
     ref = policy_of(authority_of(manifest)).ref
     outcome = NativeOutcome(ref, "uid", state, ("AuthorizationPolicy/shop/web",), losses, differences)
     plan = NativePlan(NativeMesh.ISTIO, (), (outcome,))
-    assessment = assessed(*PODS, manifest, report=report_of(), native=plan)
+    assessment = assessed(*map(with_proxy, PODS), manifest, report=report_of(), native=plan)
     condition = programmed(assessment)
     assert (condition.status, condition.reason) == shows
     assert "Istio" in condition.message
     assert [notice.reason.value for notice in assessment.notices] == notices
+
+
+AMBIENT_POD = pod("ambient")
+AMBIENT_POD["metadata"]["annotations"] = {"ambient.istio.io/redirection": "enabled"}
+NO_ISTIOD = "no control plane of Istio serves it: Service istiod in istio-system has no ready endpoint"
+
+
+@pytest.mark.parametrize(
+    ("mesh", "pods", "not_serving", "shows", "message"),
+    [
+        (NativeMesh.ISTIO, [with_proxy(PODS[0])], None, ("True", "Programmed"), "written for Istio"),
+        (NativeMesh.ISTIO, [with_proxy(PODS[0], sidecar=True)], None, ("True", "Programmed"), "written for Istio"),
+        (NativeMesh.ISTIO, [AMBIENT_POD], None, ("True", "Programmed"), "written for Istio"),
+        (NativeMesh.LINKERD, [with_proxy(PODS[0], "linkerd-proxy")], None, ("True", "Programmed"), "for Linkerd"),
+        (NativeMesh.LINKERD, [with_proxy(PODS[0])], None, ("False", "NotEnforced"), "1 without a proxy of Linkerd"),
+        (NativeMesh.LINKERD, [AMBIENT_POD], None, ("False", "NotEnforced"), "1 without a proxy of Linkerd"),
+        (NativeMesh.ISTIO, PODS[:1], None, ("False", "NotEnforced"), "1 without a proxy of Istio: shop/web-0"),
+        (
+            NativeMesh.ISTIO,
+            [with_proxy(PODS[0]), PODS[1]],
+            None,
+            ("False", "PartiallyProgrammed"),
+            "in force at 1 of 2",
+        ),
+        (
+            NativeMesh.ISTIO,
+            [with_proxy(PODS[0])],
+            "Service istiod in istio-system",
+            ("False", "NotEnforced"),
+            NO_ISTIOD,
+        ),
+        (NativeMesh.ISTIO, [], None, ("Unknown", "Reconciling"), "it selects nothing that runs now"),
+    ],
+)
+def test_a_mesh_enforces_only_what_its_proxies_stand_before(
+    mesh: NativeMesh, pods: list[Manifest], not_serving: str | None, shows: tuple[str, str], message: str
+) -> None:
+    manifest = policy(to_pods(app="web"))
+    ref = policy_of(authority_of(manifest)).ref
+    outcome = NativeOutcome(ref, "uid", NativeState.WRITTEN, ("AuthorizationPolicy/shop/web",))
+    plan = NativePlan(mesh, (), (outcome,))
+    assessment = assessed(*pods, manifest, native=plan, not_serving=not_serving)
+    condition = programmed(assessment)
+    assert (condition.status, condition.reason) == shows
+    assert message in condition.message
+    assert [notice.reason.value for notice in assessment.notices] == (["NotEnforced"] if shows[0] == "False" else [])
+
+
+def test_a_policy_with_errors_closes_nothing_in_a_mesh_that_leaves_it() -> None:
+    manifest = policy(to_pods(app="web"), surprise=True)
+    ref = policy_of(authority_of(manifest)).ref
+    for state, shows in ((NativeState.NOT_WRITTEN, "it is not in force"), (NativeState.CLOSED, "proxies close")):
+        plan = NativePlan(NativeMesh.ISTIO, (), (NativeOutcome(ref, "uid", state, (), (LOSS,)),))
+        assert shows in assessed(*PODS, manifest, native=plan).entries[0].conditions[0].message
 
 
 def test_a_policy_that_the_plan_does_not_know_is_for_proxies_of_ours() -> None:

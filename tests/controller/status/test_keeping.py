@@ -150,7 +150,12 @@ def test_a_policy_from_its_creation_to_its_end(server: ApiServer, namespace: str
 
     async def test(cluster: RunningStatuses) -> None:
         cluster.apply(pod("web-0"), pod("web-1"), policy(to_pods(app="web")))
+        await cluster.wait_for(POLICIES, "web", lambda it: ancestor(it).get("Programmed") == ("False", "Reconciling"))
+        assert "NotEnforced" not in server.kubectl("events", "-n", namespace)  # pods without an address are not open
+        for name_of_pod in ("web-0", "web-1"):
+            server.run_pod(namespace, name_of_pod)
         await cluster.wait_for(POLICIES, "web", lambda it: ancestor(it).get("Programmed") == ("False", "NotEnforced"))
+        assert "2 of 2 have no proxy of Eastgate" in server.kubectl("events", "-n", namespace)
         proxies = [f"{namespace}/web-0", f"{namespace}/web-1"]
         cluster.report(report_of(proxies, policies=[name]))
         stored = await cluster.wait_for(

@@ -98,6 +98,7 @@ def test_status_through_create_change_and_delete(server: ApiServer, namespace: s
 
     async def test(ours: FollowingController) -> None:
         put(server, policy(to_pods(app="web")), namespace)
+        assert columns(server, PLURAL, "-n", namespace)["PROGRAMMED"] == ""  # nobody has looked at it
         ours.report = report_of(waiting=proxies, policies=names)
         await ours.settle(namespace)
         assert conditions(get(server, namespace)) == {
@@ -109,11 +110,13 @@ def test_status_through_create_change_and_delete(server: ApiServer, namespace: s
         await ours.settle(namespace)
         assert conditions(get(server, namespace))["Programmed"] == ("False", "PartiallyProgrammed", 1)
         assert columns(server, PLURAL, "-n", namespace)["PROBLEM"] == "PartiallyProgrammed"
+        assert columns(server, PLURAL, "-n", namespace)["PROGRAMMED"] == "False"
 
         ours.report = report_of(proxies, policies=names)
         await ours.settle(namespace)
         server.kubectl("wait", f"{PLURAL}/web", "-n", namespace, f"--for=jsonpath={PROGRAMMED}=True", "--timeout=5s")
         assert columns(server, PLURAL, "-n", namespace)["PROBLEM"] == ""
+        assert columns(server, PLURAL, "-n", namespace)["PROGRAMMED"] == "True"
         assert columns(server, PLURAL, "-n", namespace, "-o", "wide")["CONTROLLER"] == CONTROLLER_NAME
 
         put(server, policy(to_pods(app="web"), rules=[{"networkAttributes": {"ports": [8080]}}]), namespace)
@@ -263,16 +266,50 @@ def test_more_targets_than_fit_are_folded(server: ApiServer, namespace: str) -> 
     run(server, test, *(service(name, namespace) for name in names))
 
 
-def test_a_later_generation_that_somebody_has_seen_is_not_written_over(server: ApiServer, namespace: str) -> None:
+def test_a_forged_status_of_a_generation_that_does_not_exist_is_written_over(server: ApiServer, namespace: str) -> None:
     async def test(ours: FollowingController) -> None:
         put(server, policy(to_pods(app="web")), namespace)
         await ours.settle(namespace)
+        before = get(server, namespace)["status"]["ancestors"]
+        assert conditions(get(server, namespace))["Programmed"][0] == "False"
         (entry,) = get(server, namespace)["status"]["ancestors"]
         for condition in entry["conditions"]:
-            condition |= {"observedGeneration": 9, "reason": "Later"}
+            condition |= {"observedGeneration": 9, "status": "True", "reason": "Programmed"}
         write_entries(server, namespace, entry)
         await ours.settle(namespace)
-        assert conditions(get(server, namespace))["Accepted"] == ("True", "Later", 9)
+        after = get(server, namespace)["status"]["ancestors"]
+        assert [bare(each) for each in after] == [bare(each) for each in before]
+
+    run(server, test, *pods(namespace))
+
+
+def bare(entry: Manifest) -> Manifest:
+    """An entry without the times of its conditions."""
+    kept = [{key: value for key, value in each.items() if key != "lastTransitionTime"} for each in entry["conditions"]]
+    return entry | {"conditions": kept}
+
+
+def test_forged_conditions_of_a_cluster_policy_are_written_over_and_removed(server: ApiServer, namespace: str) -> None:
+    async def test(ours: FollowingController) -> None:
+        server.apply(CLUSTER_POLICY)
+        await ours.settle(namespace)
+        before = server.get("clusterauthorizationpolicy", "admin")["status"]
+        times = {"observedGeneration": 99, "lastTransitionTime": NOW, "message": "", "reason": "Forged"}
+        types = ("Accepted", "Available", "Programmed", "ResolvedRefs", "Theirs")
+        forged = [{"type": type_, "status": "True", **times} for type_ in types]
+        patch = json.dumps({"status": {"observedGeneration": 99, "conditions": forged}})
+        path = ("clusterauthorizationpolicy", "admin", "--subresource=status", "--type=merge", "-p", patch)
+        server.kubectl("patch", *path, "--field-manager=forger")
+        await ours.settle(namespace)
+        after = server.get("clusterauthorizationpolicy", "admin")["status"]
+        theirs = [each for each in after["conditions"] if each["type"] == "Theirs"]
+        assert theirs == [forged[-1]]
+        ours_now = [each for each in after["conditions"] if each["type"] != "Theirs"]
+        assert bare({**after, "conditions": ours_now}) == bare(before)
+        written = ours.writer.counts["written"]
+        await ours.settle(namespace)
+        assert ours.writer.counts["written"] == written
+        server.kubectl("delete", "clusterauthorizationpolicy", "admin")
 
     run(server, test, *pods(namespace))
 

@@ -5,6 +5,6 @@ version cannot say travels in an annotation, and the form without it never allow
 """
 
 from eastgate.admission.conversion.objects import ConversionError, convert_object
-from eastgate.admission.conversion.review import answer_conversion
+from eastgate.admission.conversion.review import answer_conversion, answer_large_conversion
 
-__all__ = ["ConversionError", "answer_conversion", "convert_object"]
+__all__ = ["ConversionError", "answer_conversion", "answer_large_conversion", "convert_object"]

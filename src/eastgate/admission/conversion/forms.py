@@ -69,7 +69,8 @@ def form_in(version: str, spec: object, namespace: str) -> Form:
     try:
         return _form_in(version, spec, namespace)
     except Exception:  # one stored object must not make lists of all of them fail
-        _LOG.exception("a policy of the namespace %s could not be converted", namespace)
+        fields = {"namespace": namespace}
+        _LOG.exception("a policy of the namespace %s could not be converted", namespace, extra=fields)
         return _closed(version, dict(EVERY_POD), Narrowing.UNREADABLE)
 
 

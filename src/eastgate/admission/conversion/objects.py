@@ -1,7 +1,8 @@
 """Whole objects in another version: the spec in its form there, and in annotations what that cannot say.
 
 An annotation is believed only where the form of what it holds is the very spec that it stands beside. Whoever edits the
-spec has thereby made it void, and the policy is what the spec says.
+spec has thereby made it void, and the policy is what the spec says. Anybody who may label a policy writes annotations:
+one that is not the JSON of an object is void, since a list with it could be read by nobody.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from eastgate.admission.conversion.forms import KIND, VERSIONS, Form, Narrowing, form_in
+from eastgate.languages.jwt.strict_json import Json, read_json
+from eastgate.records import dataclass
 
 __all__ = ["NARROWED", "ConversionError", "convert_object", "original_in", "spec_annotation"]
 
@@ -49,7 +52,7 @@ def convert_object(manifest: Mapping[str, Any], api_version: str) -> dict[str, A
     spec = manifest.get("spec")
     original = _original(manifest, target)
     if original is not None:
-        converted: Any = json.loads(original)
+        converted: Any = original.spec
     else:
         form = form_in(target, spec, namespace)
         converted = form.spec
@@ -73,7 +76,14 @@ def original_in(manifest: Mapping[str, Any]) -> dict[str, Any] | None:
     return convert_object(manifest, f"{KIND[0]}/{target}")
 
 
-def _original(manifest: Mapping[str, Any], version: str) -> str | None:
+@dataclass(frozen=True, slots=True)
+class _Original:
+    """A spec as it was written in another version; an object may have none."""
+
+    spec: dict[str, Json] | None
+
+
+def _original(manifest: Mapping[str, Any], version: str) -> _Original | None:
     """Return the spec in another version as an annotation holds it, where its form is the spec of the object."""
     metadata = _mapping(manifest.get("metadata"))
     text = _mapping(metadata.get("annotations")).get(spec_annotation(version))
@@ -81,11 +91,13 @@ def _original(manifest: Mapping[str, Any], version: str) -> str | None:
     if not isinstance(text, str) or source is None:
         return None
     try:
-        spec = json.loads(text)
-    except (ValueError, RecursionError):
+        spec = read_json(text.encode())
+    except ValueError:
+        return None
+    if spec is not None and not isinstance(spec, dict):
         return None
     form = form_in(source, spec, metadata.get("namespace") or "default")
-    return text if _text(form.spec) == _text(manifest.get("spec")) else None
+    return _Original(spec) if _text(form.spec) == _text(manifest.get("spec")) else None
 
 
 def _annotations(spec: Any, form: Form, source: str, namespace: str, others: Mapping[str, Any]) -> dict[str, str]:

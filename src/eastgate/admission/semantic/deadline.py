@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from time import monotonic
+from time import thread_time
 
 __all__ = ["Deadline"]
 
 
 class Deadline:
-    """A moment after which work is given up, by those who do it."""
+    """An amount of work after which the thread that does it gives up.
+
+    It is seconds of the processor, from now on: what else the machine does is no reason to know less of a change.
+    """
 
     def __init__(self, seconds: float | None) -> None:
-        self._end = None if seconds is None else monotonic() + seconds
+        self._end = None if seconds is None else thread_time() + seconds
 
     def is_past(self) -> bool:
-        """Return whether the moment has passed."""
-        return self._end is not None and monotonic() > self._end
+        """Return whether the thread has used the time up."""
+        return self._end is not None and thread_time() > self._end

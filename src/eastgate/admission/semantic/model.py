@@ -13,13 +13,19 @@ __all__ = ["ChangeJudgement", "ObjectChange"]
 
 @dataclass(frozen=True, slots=True)
 class ObjectChange:
-    """One object that is put or removed: `put` is its plain data, as the API server has it; None: it is removed."""
+    """One object that is put or removed: `put` is its plain data, as the API server has it; None: it is removed.
+
+    `old` is what it was, where somebody says so.
+    """
 
     ref: PolicyRef
     put: Mapping[str, Any] | None = None
+    old: Mapping[str, Any] | None = None
 
     @classmethod
-    def of(cls, document: Mapping[str, Any], *, removed: bool = False) -> ObjectChange:
+    def of(
+        cls, document: Mapping[str, Any], *, removed: bool = False, old: Mapping[str, Any] | None = None
+    ) -> ObjectChange:
         """Return the change that puts an object, or removes it."""
         metadata = document.get("metadata")
         named = metadata if isinstance(metadata, Mapping) else {}
@@ -31,7 +37,7 @@ class ObjectChange:
             str(named.get("name", "")),
             group,
         )
-        return cls(ref, None if removed else document)
+        return cls(ref, None if removed else document, document if removed else old)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from eastgate.reports.invariants.model import Quantifier
 from eastgate.reports.invariants.objects import InvariantObject
 from eastgate.reports.invariants.proving import Counterexample
 
-__all__ = ["refusal_of", "unproven_of"]
+__all__ = ["overloaded_of", "refusal_of", "unproven_of"]
 
 _BROKEN = {
     Quantifier.NEVER: "a request that must never be allowed would be",
@@ -28,3 +28,8 @@ def refusal_of(invariant: InvariantObject, example: Counterexample) -> str:
 def unproven_of(invariant: InvariantObject, why: str) -> str:
     """Say which Invariant cannot be shown to hold after a change, which it refuses for that."""
     return printable(f"{invariant.ref} refuses what is not proven: {why}")
+
+
+def overloaded_of(invariant: InvariantObject) -> str:
+    """Say which Invariant a change may break, of which there was no time to find out."""
+    return printable(f"overloaded: there was no time to find out whether this breaks {invariant.ref}; try again")

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 
 from eastgate.admission.semantic.model import ObjectChange
 from eastgate.api.authority import Authority
 from eastgate.api.reading import Manifests, read_plain
-from eastgate.cluster import ROUTE_KINDS, Change, ObjectId
+from eastgate.cluster import ROUTE_KINDS, Change, Controller, ObjectId, Pod, PodsOwnedBy
 from eastgate.cluster.points import Direction
 from eastgate.dialects import Policy
 from eastgate.ir import PolicyRef
 from eastgate.unread import UnreadObjects
 
-__all__ = ["Shadows", "copy_of"]
+__all__ = ["BINDING", "Shadows", "copy_of"]
+
+BINDING = "Binding"
+"""What puts a pod on a node: its labels and annotations become the pod's."""
 
 _LOCAL_KINDS = frozenset({*ROUTE_KINDS, "Service"})  # the engine knows which workloads a change of such touches
 
@@ -33,6 +37,23 @@ def copy_of(authority: Authority) -> Authority:
         _documents={policy: document for policy, document in documents.items() if document is not None},
     )
     return Authority(manifests, keys=authority.keys, strict=False, unread=authority.unread)
+
+
+def _remade(pod: Pod, before: Pod, after: Pod) -> Pod:
+    """Return a pod with what has changed in its template; what others have added to the pod stays."""
+
+    def changed(own: Mapping[str, str], was: Mapping[str, str], now: Mapping[str, str]) -> dict[str, str]:
+        return {key: value for key, value in own.items() if key in now or key not in was} | {
+            key: value for key, value in now.items() if was.get(key) != value
+        }
+
+    account = after.service_account if after.service_account != before.service_account else pod.service_account
+    return replace(
+        pod,
+        labels=changed(pod.labels, before.labels, after.labels),
+        annotations=changed(pod.annotations, before.annotations, after.annotations),
+        service_account=account,
+    )
 
 
 class Shadows:
@@ -57,11 +78,35 @@ class Shadows:
         try:
             if change.put is None:
                 self.new.update(remove=[change.ref])
+            elif change.ref.kind == BINDING:
+                self.new.update(list(self._bound(change)))
             else:
-                self.new.update(read_plain([change.put], self.new.settings))
+                self.new.update(self._with_pods(read_plain([change.put], self.new.settings)))
             yield self._touched(change.ref)
         finally:
             self._restore()
+
+    def _bound(self, change: ObjectChange) -> Iterator[Pod]:
+        """Yield the pod of a binding, as that makes it."""
+        pod = self.old.world.objects.get(ObjectId("", "Pod", change.ref.namespace or "", change.ref.name))
+        metadata = (change.put or {}).get("metadata") or {}
+        if isinstance(pod, Pod):
+            labels, annotations = (metadata.get(key) or {} for key in ("labels", "annotations"))
+            yield replace(pod, labels={**pod.labels, **labels}, annotations={**pod.annotations, **annotations})
+
+    def _with_pods(self, news: Manifests) -> Manifests:
+        """Add the pods of a workload as its new template makes them: they are replaced, one by one, and soon."""
+        for maker in [declared for declared in news.objects if isinstance(declared, Controller)]:
+            before = self.old.world.objects.get(maker.id)
+            if not isinstance(before, Controller) or before.template == maker.template:
+                continue
+            owned = PodsOwnedBy(maker.namespace, maker.kind, maker.name)
+            for key in sorted(self.old.world.select(owned)):
+                namespace, _, name = key.partition("/")
+                pod = self.old.world.objects.get(ObjectId("", "Pod", namespace, name))
+                if isinstance(pod, Pod):
+                    news.objects.append(_remade(pod, before.template, maker.template))
+        return news
 
     def follow(self, put: Manifests, remove: list[PolicyRef]) -> None:
         """Take over a change that was made: now things are so. Raises ManifestError."""

@@ -17,13 +17,16 @@ from eastgate.reports.invariants.objects import InvariantObject
 from eastgate.reports.invariants.proving import StatementFinding, StatementStanding, prove
 from eastgate.reports.invariants.report import headline
 
-__all__ = ["HOLDS", "InvariantStanding", "Standings", "condition_of", "evaluate"]
+__all__ = ["HOLDS", "PROVEN", "InvariantStanding", "Standings", "condition_of", "evaluate"]
 
 HOLDS = "Holds"
 """The type of the condition of an Invariant."""
 
+PROVEN = "Proven"
+"""The reason of the condition of an Invariant that holds."""
+
 _CONDITIONS = {
-    StatementStanding.HOLDS: ("True", "Proven", "no request breaks it"),
+    StatementStanding.HOLDS: ("True", PROVEN, "no request breaks it"),
     StatementStanding.BROKEN: ("False", "Broken", ""),
     StatementStanding.NOT_PROVEN: ("Unknown", "NotProven", ""),
 }

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from eastgate.controller.certificates.ca_secret import (
     CA_NAME,
@@ -18,14 +18,15 @@ from eastgate.controller.certificates.ca_secret import (
     read_secret,
 )
 from eastgate.identity.ca import CaState, EmbeddedCa, Lifetimes, with_new_intermediate
-from eastgate.identity.issuer import IssuerCa
-from eastgate.identity.problems import StoredCaError
+from eastgate.identity.issuer import IssuerCa, IssuerFiles
+from eastgate.identity.problems import IdentityError, StoredCaError
 from eastgate.identity.svid import utc_now
 from eastgate.kubernetes import ApiError, JsonObject, Resource
 
 __all__ = ["SecretApi", "SharedCa"]
 
 _LOG = logging.getLogger(__name__)
+_UNUSABLE: Final = "the Secret of the CA cannot be used"
 
 
 class SecretApi(Protocol):
@@ -122,27 +123,31 @@ class SharedCa:
     def adopt(self, secret: JsonObject) -> None:
         """Sign and trust as a newer version of the Secret says. One that cannot be used changes nothing."""
         if secret.get("data") == self._secret.get("data"):
+            _LOG.info("the Secret of the CA can be used again", extra={"over": _UNUSABLE})
             self._secret = secret  # its resourceVersion may be another
             return
         try:
-            stored = read_secret(secret)
-        except StoredCaError as error:
-            _LOG.error("the CA stays as it was: %s", error)
+            self._use(read_secret(secret).content)
+        except IdentityError as error:
+            _LOG.error("the CA stays as it was: %s", error, extra={"trouble": _UNUSABLE})
             return
-        if isinstance(stored.content, CaState) and isinstance(self.source, EmbeddedCa):
-            current = self.source.state
-            same = current.root.certificate == stored.content.root.certificate
-            self.source.adopt(
-                replace(stored.content, intermediate=current.intermediate)
-                if same
-                else with_new_intermediate(stored.content, self._lifetimes, self._clock())
-            )
-        elif not isinstance(stored.content, CaState) and isinstance(self.source, IssuerCa):
-            self.source.adopt(stored.content)
-        else:
-            _LOG.error("the CA stays as it was: its Secret is managed by somebody else now; restart to use it")
-            return
+        _LOG.info("the Secret of the CA can be used again", extra={"over": _UNUSABLE})
         self._secret = secret
+
+    def _use(self, content: CaState | IssuerFiles) -> None:
+        """Sign and trust as this says. Raises IdentityError."""
+        if isinstance(content, CaState) and isinstance(self.source, EmbeddedCa):
+            current, now = self.source.state, self._clock()
+            if current.root.certificate == content.root.certificate:
+                self.source.adopt(replace(content, intermediate=current.intermediate))
+                return
+            if content.root.end <= now:
+                raise StoredCaError(f"the root in its Secret expired at {content.root.end:%Y-%m-%d %H:%M} UTC")
+            self.source.adopt(with_new_intermediate(content, self._lifetimes, now))
+        elif isinstance(content, IssuerFiles) and isinstance(self.source, IssuerCa):
+            self.source.adopt(content)
+        else:
+            raise StoredCaError("its Secret has another sort of CA now; restart the controller to use it")
 
     async def rotate(self) -> bool:
         """Take the next step in replacing the root, if one is due; return whether there was one. For the leader.

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from typing import Final, Protocol
 
 from eastgate.cluster import World
+from eastgate.cluster.proxies import GATEWAY_CLASS
 from eastgate.controller.certificates.ca_secret import CA_NAME
-from eastgate.controller.proxies.membership import GATEWAY_CLASS
 from eastgate.identity import TrustBundles
 from eastgate.kubernetes import ApiError, JsonObject, Resource
 
@@ -24,6 +24,7 @@ _LOG = logging.getLogger(__name__)
 CONFIG_MAP_RESOURCE: Final = Resource("", "v1", "configmaps", "ConfigMap")
 INJECTION_LABEL: Final = "eastgate.dev/injection"
 _KEY: Final = "ca.crt"
+_UNWRITTEN: Final = "a namespace without the CA"
 
 
 def namespaces_with_proxies(world: World, sites: Iterable[str]) -> frozenset[str]:
@@ -64,8 +65,11 @@ async def write_config_maps(api: ConfigMapApi, namespaces: Iterable[str], bundle
         try:
             await _write(api, trust_config_map(namespace, bundles))
             knowing.add(namespace)
+            over = {"namespace": namespace, "over": _UNWRITTEN}
+            _LOG.info("the namespace %s has the CA now", namespace, extra=over)
         except ApiError as error:
-            _LOG.warning("the namespace %s does not get the CA: %s", namespace, error)
+            trouble = {"namespace": namespace, "trouble": _UNWRITTEN}
+            _LOG.warning("the namespace %s does not get the CA: %s", namespace, error, extra=trouble)
     return frozenset(knowing)
 
 

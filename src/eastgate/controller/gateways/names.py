@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from eastgate.cluster import GATEWAY_GROUP
 from eastgate.cluster.gateways import GATEWAY_NAME_LABEL
+from eastgate.cluster.proxies import GATEWAY_LABEL
 
 __all__ = [
     "APPLIED_ANNOTATION",
@@ -28,7 +29,6 @@ __all__ = [
 CONTROLLER_NAME: Final = "eastgate.dev/gateway-controller"
 MANAGER: Final = "eastgate"
 STATUS_MANAGER: Final = "eastgate-status"
-GATEWAY_LABEL: Final = "eastgate.dev/gateway"
 MANAGED_BY_LABEL: Final = "app.kubernetes.io/managed-by"
 APPLIED_ANNOTATION: Final = "eastgate.dev/applied"  # a digest of what was applied last
 READINESS_PORT: Final = 15021

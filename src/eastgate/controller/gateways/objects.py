@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 from hashlib import sha256
-from ipaddress import ip_address
 from typing import Any, Final
 
 from eastgate.controller.gateways.names import (
@@ -18,6 +17,7 @@ from eastgate.controller.gateways.names import (
 )
 from eastgate.controller.gateways.parameters import GatewayParameters, ParameterError
 from eastgate.controller.gateways.pods import ProxySetup, pod_spec
+from eastgate.ir.addresses import parse_address
 from eastgate.kubernetes import Resource
 
 __all__ = ["OBJECT_RESOURCES", "AddressError", "gateway_objects", "infrastructure_metadata", "requested_address"]
@@ -49,7 +49,7 @@ def requested_address(gateway: Mapping[str, Any]) -> str | None:
             raise AddressError(f"an address is an IPAddress, not a {type_}")
         if value:
             try:
-                return str(ip_address(value))
+                return str(parse_address(value))
             except ValueError:
                 raise AddressError(f"{value} is not an IP address") from None
     return None

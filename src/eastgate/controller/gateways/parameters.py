@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from ipaddress import ip_network
 from typing import Any, Final
 
+from eastgate.ir.addresses import parse_network
 from eastgate.records import dataclass
 from eastgate.regexes import regex
 
@@ -90,7 +90,7 @@ def _ranges(value: str) -> tuple[str, ...]:
     ranges = tuple(part.strip() for part in value.split(",") if part.strip())
     for part in ranges:
         try:
-            ip_network(part)
+            parse_network(part, strict=True)
         except ValueError:
             raise ValueError("must be networks such as 192.0.2.0/24, with commas between them") from None
     if not ranges:

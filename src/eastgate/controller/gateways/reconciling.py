@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from eastgate.cluster import World
-from eastgate.controller.conditions import is_outdated, timestamp
+from eastgate.controller.conditions import timestamp
 from eastgate.controller.gateways.differences import ObjectChanges, ObjectKey, compare_objects, is_owned, key_of
 from eastgate.controller.gateways.listeners import LISTENER_CONDITIONS, listener_standings
 from eastgate.controller.gateways.names import CONTROLLER_NAME, GATEWAY_LABEL, MANAGER, STATUS_MANAGER
@@ -312,9 +312,7 @@ class _Reconciliation:
             ],
             "addresses": status.get("addresses") or [],
         }
-        existing = (gateway.get("status") or {}).get("conditions")
-        if not is_outdated(existing, gateway["metadata"].get("generation") or 0, GATEWAY_CONDITIONS):
-            await self._write_status(gateway, status, own)
+        await self._write_status(gateway, status, own)
 
     async def _write_route(self, route: JsonObject, standings: Mapping[str, GatewayStanding]) -> None:
         before = (route.get("status") or {}).get("parents") or []
@@ -335,10 +333,10 @@ class _Reconciliation:
         written = await self._try(
             key_of(obj), self._connection.apply(resource, body, manager=STATUS_MANAGER, subresource="status")
         )
-        stale = _stale_listeners(written, own) if written is not None else None
-        if written is not None and stale:
-            # Left by another controller, from whom applying takes nothing away.
-            change = {"metadata": {"resourceVersion": written["metadata"]["resourceVersion"]}, "status": own}
+        if written is not None and _is_left(written, own):
+            # By another manager, from whom applying takes nothing away.
+            whole = {key: status.get(key) or [] for key in own}
+            change = {"metadata": {"resourceVersion": written["metadata"]["resourceVersion"]}, "status": whole}
             where = (metadata["name"], metadata.get("namespace"))
             patch = self._connection.patch(resource, *where, change, subresource="status", manager=STATUS_MANAGER)
             await self._try(key_of(obj), patch)
@@ -365,9 +363,17 @@ def _has_other_managers(obj: JsonObject) -> bool:
     return any(entry.get("manager") != MANAGER for entry in obj["metadata"].get("managedFields") or ())
 
 
-def _stale_listeners(written: JsonObject, own: JsonObject) -> bool:
-    names = {entry["name"] for entry in own.get("listeners") or ()}
-    return any(entry["name"] not in names for entry in (written.get("status") or {}).get("listeners") or ())
+def _is_left(written: JsonObject, own: JsonObject) -> bool:
+    """Return whether a Gateway has listeners that are not among its own, or conditions of ours that are not wanted."""
+    status = written.get("status") or {}
+    if written["kind"] != "Gateway":
+        return False
+    listeners = {entry["name"] for entry in own["listeners"]}
+    conditions = {entry["type"] for entry in own["conditions"]}
+    unwanted = frozenset(GATEWAY_CONDITIONS) - conditions
+    return any(entry["name"] not in listeners for entry in status.get("listeners") or ()) or any(
+        entry.get("type") in unwanted for entry in status.get("conditions") or ()
+    )
 
 
 def _resource_of(obj: JsonObject) -> Resource:

@@ -10,7 +10,6 @@ import logging
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from contextlib import AsyncExitStack
-from datetime import UTC, datetime
 from types import TracebackType
 from typing import Final
 
@@ -19,7 +18,7 @@ from prometheus_client import CollectorRegistry
 
 from eastgate.api.authority import Authority
 from eastgate.controller.proxies.authentication import PodAuthenticator
-from eastgate.controller.proxies.membership import split_proxy
+from eastgate.controller.proxies.membership import GATEWAY_PREFIX, split_proxy
 from eastgate.controller.proxies.progress import ReplicaReport
 from eastgate.controller.proxies.sites import Sites, proxies_of, sidecar_site
 from eastgate.controller.proxies.tracking import ProgressTracker, combine
@@ -29,6 +28,7 @@ from eastgate.envoy.server import (
     AdsServer,
     AuthenticatedProxy,
     Connected,
+    Disconnected,
     Limits,
     Metrics,
     OnRecord,
@@ -38,13 +38,13 @@ from eastgate.envoy.server import (
     ResourceRejected,
     ResourceRejection,
     ServerEvent,
-    Settled,
     Store,
 )
 from eastgate.identity import BundlesChanged, IdentityError, Svid, SvidSource
 from eastgate.mesh.certificates import Certificates
+from eastgate.mesh.closures import Closure
 from eastgate.mesh.enforcement import Enforcement
-from eastgate.mesh.events import MeshEvent, Noted
+from eastgate.mesh.events import MeshEvent
 from eastgate.mesh.gateways import gateway_identity
 from eastgate.mesh.metrics import MeshMetrics
 from eastgate.mesh.sites import ProxySite, identity_of
@@ -52,6 +52,7 @@ from eastgate.mesh.sites import ProxySite, identity_of
 __all__ = ["ProxyControl"]
 
 _LOG = logging.getLogger(__name__)
+_NO_CERTIFICATE: Final = "a workload without a certificate"
 _AT_ONCE: Final = 4  # proxies whose resources are computed without a pause
 
 
@@ -87,24 +88,30 @@ class ProxyControl:
             session_key=session_key,
             on_demand=True,
             sends_logs=on_record is not None,
+            on_closure=_log_closure,
         )
         self.sites = Sites(authority.world, site_of)
         self.tracker = ProgressTracker(replica, self.server, self.enforcement)
         self._authenticator = authenticator
         self._source = source
         self.mesh_metrics = MeshMetrics(CollectorRegistry())
-        self._certificates = Certificates(source, authority.settings, self.mesh_metrics, _log_event, self._on_renewed)
+        self._certificates = Certificates(
+            source, authority.settings, self.mesh_metrics, _ignore_event, self._on_renewed
+        )
         self.has_begun = False
         """Whether what proxies enforce was computed once."""
         self._held: dict[str, str] = {}  # identities of nodes whose SVIDs were published
         self._following = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
         self._renewing: asyncio.Task[None] | None = None
+        self._failed = asyncio.Event()
+        self._failure: BaseException | None = None
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> ProxyControl:
         await self._stack.enter_async_context(self._certificates)
         self._stack.callback(self._source.watch(self._on_source_change))
+        self._stop_logging = self.server.listen(_log_proxy)
         self._stack.callback(self.server.listen(self._on_event))
         self._stack.callback(self.server.listen(self.tracker.on_event))
         return self
@@ -112,6 +119,7 @@ class ProxyControl:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._stop_logging()  # proxies are not lost if the replica stops
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -176,6 +184,11 @@ class ProxyControl:
                 with self.lock:
                     self.enforcement.serve(node)
 
+    async def raise_failure(self) -> None:
+        """Wait until a task that sends changes to proxies fails. Raises its error."""
+        await self._failed.wait()
+        raise RuntimeError("proxies may lack the last change") from self._failure
+
     def report(self) -> ReplicaReport:
         """Return what this replica has applied, and what the proxies have made of it."""
         world = self.enforcement.authority.world
@@ -192,11 +205,9 @@ class ProxyControl:
             case Acked(proxy):
                 self._open_ports(split_proxy(proxy))
             case ResourceRejected(proxy, type_url, name, rejection):
-                fields = {"proxy": proxy, "resource": name, "policies": sorted(rejection.policies)}
+                fields = {**_fields_of(proxy), "resource": name, "policies": sorted(rejection.policies)}
                 _LOG.warning("the proxy %s rejected %s: %s", proxy, name, rejection.message, extra=fields)
                 self._reject(split_proxy(proxy), (type_url, name), rejection)
-            case Settled(proxy):
-                self._close_unconfirmed(proxy)
 
     async def _follow_connected(self) -> None:
         await self.follow()
@@ -211,6 +222,8 @@ class ProxyControl:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             _LOG.error("proxies may lack the last change", exc_info=error)
+            self._failure = self._failure or error
+            self._failed.set()
 
     def _reject(self, node: str, key: ResourceKey, rejection: ResourceRejection) -> None:
         with self.lock:
@@ -225,16 +238,6 @@ class ProxyControl:
         names = proxies_of(self.enforcement.authority.world, node)
         statuses = (self.server.status(name) for name in names)
         return combine(node, [each for each in statuses if each is not None and each.connected_since is not None])
-
-    def _close_unconfirmed(self, proxy: str) -> None:
-        """Close the ports of resources that a proxy may have accepted without a look: the old may be in force."""
-        node = split_proxy(proxy)
-        for key in self.server.unconfirmed(proxy):
-            resource = self.store.of_type(node, key[0]).get(key[1])
-            if resource is not None:
-                message = "it may have been accepted without a look at it"
-                rejection = ResourceRejection(resource.version, message, resource.policies, datetime.now(UTC))
-                self._reject(node, key, rejection)
 
     # Certificates
 
@@ -258,8 +261,10 @@ class ProxyControl:
             try:
                 svid = await self._certificates.hold(identity)
             except IdentityError as error:
-                _LOG.error("%s has no certificate: %s", node, error, extra={"proxy": node})
+                fields = {**_place_of(node), "trouble": _NO_CERTIFICATE}
+                _LOG.error("%s has no certificate: %s", node, error, extra=fields)
                 continue
+            _LOG.info("%s has a certificate again", node, extra={**_place_of(node), "over": _NO_CERTIFICATE})
             if self._identity_of(node) == identity:
                 self._held[node] = identity
                 self.enforcement.put_svid(node, svid)
@@ -299,6 +304,28 @@ class _Preparing:
         return self._authenticator.on_revoke(callback)
 
 
-def _log_event(event: MeshEvent) -> None:
-    if isinstance(event, Noted):
-        _LOG.warning("%s", event.message)
+def _ignore_event(_event: MeshEvent) -> None:
+    """Do nothing: a certificate that cannot be renewed is counted, and logged where it is renewed."""
+
+
+def _place_of(node: str) -> dict[str, object]:
+    return {"workload": node, "namespace": node.removeprefix(GATEWAY_PREFIX).partition("/")[0]}
+
+
+def _fields_of(proxy: str) -> dict[str, object]:
+    return {"proxy": proxy, **_place_of(split_proxy(proxy))}
+
+
+def _log_proxy(event: ServerEvent) -> None:
+    if isinstance(event, Connected):
+        _LOG.info("the proxy %s is connected", event.node, extra=_fields_of(event.node))
+    elif isinstance(event, Disconnected):
+        _LOG.info("the proxy %s is lost", event.node, extra=_fields_of(event.node))
+
+
+def _log_closure(closure: Closure, is_closed: bool) -> None:
+    fields = {**_place_of(closure.workload), "port": closure.port, "policies": closure.policies}
+    if is_closed:
+        _LOG.warning("%s is closed: %s", closure.where, closure.reason, extra=fields)
+    else:
+        _LOG.info("%s is open again", closure.where, extra=fields)

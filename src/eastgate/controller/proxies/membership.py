@@ -6,34 +6,22 @@ the world has them now.
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Final
 
-from eastgate.cluster import Gateway, Workload, World
+from eastgate.cluster import Workload, World
+from eastgate.cluster.proxies import gateway_of_pod
 from eastgate.envoy.server.authentication import AuthenticatedProxy, AuthenticationError
 from eastgate.mesh.gateways import gateway_node
 from eastgate.records import dataclass
 
 __all__ = [
-    "BOUND",
-    "GATEWAY_CLASS",
-    "GATEWAY_LABEL",
     "GATEWAY_PREFIX",
-    "PROXY_LABEL",
-    "SIDECAR",
     "PodIdentity",
     "find_pod",
-    "gateway_of_pod",
     "identify",
     "split_proxy",
 ]
 
-PROXY_LABEL: Final = "eastgate.dev/proxy"
-SIDECAR: Final = "sidecar"  # all connections of the pod are redirected to it
-BOUND: Final = "bound"  # it opens the ports of the pod itself
-GATEWAY_LABEL: Final = "eastgate.dev/gateway"
-GATEWAY_CLASS: Final = "eastgate"
-_OWNERS: Final = ("Deployment", "Gateway")  # kinds
 GATEWAY_PREFIX: Final = gateway_node("", "").removesuffix("/")
 
 
@@ -76,21 +64,6 @@ def find_pod(world: World, proven: PodIdentity) -> Workload:
     if pod.service_account != proven.account:
         raise AuthenticationError(f"{proven.key} does not run as the account of the token")
     return pod
-
-
-def gateway_of_pod(world: World, pod: Workload) -> Gateway | None:
-    """Return the Gateway of our class that a pod serves; None where it serves none.
-
-    Its label says that it serves one, it belongs to a Deployment that belongs to the Gateway, and it runs as the
-    account with the name of the Gateway.
-    """
-    if GATEWAY_LABEL not in pod.labels:
-        return None
-    owners = (above.name for below, above in pairwise(pod.owners) if (below.kind, above.kind) == _OWNERS)
-    gateway = world.gateways.get(f"{pod.namespace}/{next(owners, '')}")
-    if gateway is None or gateway.gateway_class != GATEWAY_CLASS or pod.service_account != gateway.name:
-        return None
-    return gateway
 
 
 def split_proxy(proxy: str) -> str:

@@ -45,6 +45,7 @@ class ProgressState(enum.StrEnum):
     REJECTED = "rejected"  # the proxy has rejected a resource that was made from the policy
     DISCONNECTED = "disconnected"  # the proxy is connected to no replica: what it enforces is not known
     NOT_APPLIED = "not-applied"  # the replica that serves the proxy has not applied this generation
+    NO_ADDRESS = "no-address"  # a pod that is not reachable yet
     NO_PROXY = "no-proxy"  # nothing enforces policies there
 
 

@@ -1,8 +1,9 @@
 """Where proxies run in a cluster: a world in, the sites of sidecars and Gateways out.
 
-A pod has a sidecar if its label says so and it has an address of its own, or if its proxy has authenticated: labels can
-be changed, and a proxy that runs must not be left with policies of yesterday. A label alone opens nothing: others speak
-mTLS to such a pod and verify its account, and only the pod's own credentials get its certificate.
+A pod has a sidecar if its label or its container says so (`proxy_presence`) and it has an address of its own, or if its
+proxy has authenticated: labels can be changed, and a proxy that runs must not be left with policies of yesterday. A
+label alone opens nothing: others speak mTLS to such a pod and verify its account, and only the pod's own credentials
+get its certificate.
 """
 
 from __future__ import annotations
@@ -11,19 +12,20 @@ from collections.abc import Callable, Iterable
 from typing import Final, TypeVar
 
 from eastgate.cluster import Change, Workload, World
-from eastgate.cluster.targets import GatewayNamed, PodsMatching
-from eastgate.controller.gateways.names import RESERVED_PORTS
-from eastgate.controller.proxies.membership import (
+from eastgate.cluster.proxies import (
     BOUND,
     GATEWAY_CLASS,
     GATEWAY_LABEL,
-    GATEWAY_PREFIX,
     PROXY_LABEL,
-    SIDECAR,
+    ProxyPresence,
+    excluded_inbound_ports,
     gateway_of_pod,
+    proxy_presence,
 )
+from eastgate.cluster.targets import GatewayNamed, PodsMatching
+from eastgate.controller.gateways.names import RESERVED_PORTS
+from eastgate.controller.proxies.membership import GATEWAY_PREFIX
 from eastgate.envoy.config.clusters import SocketAddress
-from eastgate.injection.redirection import excluded_inbound_ports
 from eastgate.ir.labels import Operator, Requirement, Selector
 from eastgate.mesh.capturing import pod_site
 from eastgate.mesh.enforcement import NOT_ROUTING, SiteChange
@@ -54,7 +56,8 @@ def _pod_with_proxy(world: World, key: str, *, connected: bool) -> Workload | No
     pod = world.workloads.get(key)
     if pod is None or not pod.is_pod or pod.derived or not pod.ips or gateway_of_pod(world, pod) is not None:
         return None
-    return pod if connected or pod.labels.get(PROXY_LABEL) in (SIDECAR, BOUND) else None
+    has_proxy = proxy_presence(world, pod) in (ProxyPresence.PRESENT, ProxyPresence.UNPROVEN)
+    return pod if connected or has_proxy else None
 
 
 def bound_site(world: World, key: str, *, connected: bool = False, app_host: str | None = None) -> ProxySite | None:

@@ -8,7 +8,6 @@ of the same account would get what that pod gets: a certificate of the same acco
 from __future__ import annotations
 
 from collections.abc import Callable
-from ipaddress import ip_address
 
 from cryptography import x509
 
@@ -17,6 +16,7 @@ from eastgate.controller.proxies.membership import PodIdentity
 from eastgate.envoy.server.authentication import AuthenticationError, ProxyCredentials
 from eastgate.identity import PeerError
 from eastgate.identity.peers import identity_of
+from eastgate.ir.addresses import parse_address
 from eastgate.settings import Settings
 
 __all__ = ["SvidProofs"]
@@ -50,8 +50,6 @@ class SvidProofs:
 def _usual_address(address: str) -> str:
     """Return an address as the world spells it; the empty one for what is none."""
     try:
-        parsed = ip_address(address)
+        return str(parse_address(address))
     except ValueError:
         return ""
-    mapped = getattr(parsed, "ipv4_mapped", None)
-    return str(mapped or parsed)

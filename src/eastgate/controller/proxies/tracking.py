@@ -192,6 +192,4 @@ def combine(node: str, statuses: Sequence[ProxyStatus]) -> ProxyStatus | None:
 
 def _distance(resource: ResourceStatus) -> int:
     """Return how far a resource is from being in force."""
-    if resource.state is ResourceState.ACCEPTED:
-        return 0 if resource.confirmed else 1
-    return 3 if resource.state is ResourceState.REJECTED else 2
+    return (ResourceState.ACCEPTED, ResourceState.WAITING, ResourceState.REJECTED).index(resource.state)

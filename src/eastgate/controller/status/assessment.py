@@ -9,15 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 from eastgate import dialects
 from eastgate.api.authority import Authority
+from eastgate.cluster import World
 from eastgate.controller.conditions import ConditionStatus, StatusCondition
 from eastgate.controller.proxies.progress import MeshReport
 from eastgate.controller.status.ancestors import AncestorRef, ancestors_of
-from eastgate.controller.status.natively import native_notices, natively_programmed, not_written_yet
+from eastgate.controller.status.natively import (
+    NativeEvidence,
+    native_notices,
+    natively_programmed,
+    not_written_yet,
+)
 from eastgate.controller.status.notices import Notice, NoticeReason
 from eastgate.controller.status.overriding import find_overriding
 from eastgate.controller.status.paths import GatewayPaths, nodes_of
@@ -30,7 +36,7 @@ from eastgate.dialects.rejected import RejectedPolicy
 from eastgate.dialects.serving import Status
 from eastgate.envoy.plan.decisions import policy_name
 from eastgate.ir import PolicyRef
-from eastgate.native import NativeMesh, NativeOutcome, NativePlan
+from eastgate.native import NativeMesh, NativeOutcome, NativePlan, NativeState, has_proxy
 from eastgate.records import dataclass
 
 __all__ = ["Assessment", "ClusterView", "StatusEntry", "StoredPolicy", "assess", "kind_of"]
@@ -62,7 +68,8 @@ class ClusterView:
 
     `mesh` is the name of the XMesh that is ours. `native` is the plan for an installed mesh, which enforces those
     policies that have an outcome in it; `written` are the policies as they were when it was carried out, without those
-    of which that failed (None: all, as they are). `owns_linkerd`: no policy controller of Linkerd runs, so that
+    of which that failed (None: all, as they are). `not_serving` names the control plane of that mesh if no endpoint of
+    it is ready. `owns_linkerd`: no policy controller of Linkerd runs, so that
     Eastgate writes the status of its routes.
     """
 
@@ -71,6 +78,7 @@ class ClusterView:
     mesh: str | None = None
     native: NativePlan | None = None
     written: Mapping[PolicyRef, StoredPolicy] | None = None
+    not_serving: str | None = None
     owns_linkerd: bool = False
     _indexed: _Index | None = None
     _outcomes: tuple[NativePlan, Mapping[PolicyRef, NativeOutcome]] | None = None
@@ -90,6 +98,16 @@ class ClusterView:
             return True
         written = self.written.get(ref)
         return written is not None and (written.generation, written.uid) == (stored.generation, stored.uid)
+
+    def evidence_at(self, nodes: Sequence[str], mesh: NativeMesh) -> NativeEvidence:
+        """Return what speaks for it that a mesh enforces a policy at these pods."""
+        workloads = self.authority.world.workloads
+        unguarded = tuple(node for node in nodes if node in workloads and not has_proxy(workloads[node], mesh))
+        return NativeEvidence(self.not_serving, len(nodes), unguarded)
+
+    def forget(self) -> None:
+        """Drop what is looked up for policies: it holds those that are gone."""
+        self._indexed = None
 
     @property
     def index(self) -> _Index:
@@ -209,14 +227,19 @@ def _parts(policy: Policy, stored: StoredPolicy, view: ClusterView, kind: Kind[A
 def _part(ancestor: AncestorRef | None, policy: Policy, stored: StoredPolicy, view: ClusterView) -> _Part:
     authority = view.authority
     nodes = nodes_of(authority.engine.points_targeted(policy), authority.world, view.index)
-    progress = progress_at(nodes, view.report, policy_name(policy.ref), stored.generation, stored.uid)
-    if isinstance(policy, RejectedPolicy):
-        return _Part(ancestor, [_invalid(policy)], [_invalid_notice(policy)], progress.has_proxies, nodes)
+    name = policy_name(policy.ref)
+    has_address = partial(_has_address, authority.world)
+    progress = progress_at(nodes, view.report, name, stored.generation, stored.uid, has_address)
     native = view.outcome_of(policy.ref)
+    if isinstance(policy, RejectedPolicy):
+        closes = native is None or native[1].state is NativeState.CLOSED
+        return _Part(ancestor, [_invalid(policy, closes)], [_invalid_notice(policy)], progress.has_proxies, nodes)
     if native is not None and not view.is_written(policy.ref, stored):
         in_force, notices = not_written_yet(native[0]), []
     elif native is not None:
-        in_force, notices = natively_programmed(*native, audit=policy.audit), list(native_notices(*native))
+        evidence = view.evidence_at(nodes, native[0])
+        in_force = natively_programmed(*native, evidence, audit=policy.audit)
+        notices = list(native_notices(*native, evidence))
     else:
         in_force, notices = programmed(progress, audit=policy.audit), list(progress.notices())
         overriding = find_overriding(policy, nodes, authority.engine) if ancestor is None else None
@@ -228,6 +251,12 @@ def _part(ancestor: AncestorRef | None, policy: Policy, stored: StoredPolicy, vi
     is_accepted = all(condition.status == "True" for condition in own if condition.type in (_ACCEPTED, _AVAILABLE))
     is_ours = progress.has_proxies or native is not None
     return _Part(ancestor, conditions, notices if is_accepted else (), is_ours, nodes)
+
+
+def _has_address(world: World, node: str) -> bool:
+    """Return whether a node can be reached. A pod on the network of its host has no address of its own."""
+    pod = world.workloads.get(node)
+    return pod is None or not pod.is_pod or pod.host_network or bool(pod.ips)
 
 
 def _conditions(
@@ -258,16 +287,19 @@ def _copy(condition: Condition) -> StatusCondition:
     return StatusCondition(condition.type, ConditionStatus(condition.status), condition.reason, condition.message)
 
 
-def _invalid(policy: RejectedPolicy) -> StatusCondition:
+def _invalid(policy: RejectedPolicy, closes: bool) -> StatusCondition:
     errors = policy.errors
     others = len(errors) - 1
     more = f"; {others} more error{'' if others == 1 else 's'}" if others > 0 else ""
     targets = [str(target) for target in policy.targets]
     hidden = len(targets) - _MOST_TARGETS
     closed = ", ".join(targets[:_MOST_TARGETS]) + (f" and {hidden} more" if hidden > 0 else "")
-    closes = f"; proxies close what it may be about until it is corrected: {closed}" if targets else ""
+    if closes:
+        then = f"; proxies close what it may be about until it is corrected: {closed}" if targets else ""
+    else:
+        then = "; it is not in force"
     type_, reason = _dialect_of(policy.ref).refusal
-    return StatusCondition.false(type_, reason, f"{_error_text(errors[:1])}{more}{closes}")
+    return StatusCondition.false(type_, reason, f"{_error_text(errors[:1])}{more}{then}")
 
 
 def _invalid_notice(policy: RejectedPolicy) -> Notice:

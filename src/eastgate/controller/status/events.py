@@ -29,6 +29,8 @@ _ACTIONS: Final = {
     NoticeReason.INVALID: "Validate",
     NoticeReason.NOT_CONVERTED: "Convert",
     NoticeReason.ANCESTORS_FULL: "WriteStatus",
+    NoticeReason.INVARIANT_BROKEN: "Prove",
+    NoticeReason.INVARIANT_HOLDS: "Prove",
 }
 _Key = tuple[NoticeReason, str]
 
@@ -58,7 +60,7 @@ class EventRecorder:
         self._bucket = TokenBucket(100, 5.0)
         self.counts: Counter[str] = Counter()
 
-    async def report(self, regarding: Mapping[str, Any], notices: Iterable[Notice], recovered: str | None) -> None:
+    async def report(self, regarding: Mapping[str, Any], notices: Iterable[Notice], recovered: Notice | None) -> None:
         """Write events for those notices about an object that are new since the last report.
 
         `recovered`: all is well, and why; that is an event too, where something was wrong before.
@@ -70,7 +72,7 @@ class EventRecorder:
             if key not in before:
                 await self._write(regarding, notice)
         if before and not current and recovered is not None:
-            await self._write(regarding, Notice(NoticeReason.PROGRAMMED, recovered))
+            await self._write(regarding, recovered)
         if current or (before and recovered is None):
             self._active[uid] = frozenset(current) or before  # it was wrong, and is not right again
         else:

@@ -15,7 +15,7 @@ from eastgate.cluster import ROUTE_KINDS
 from eastgate.cluster.changes import Change
 from eastgate.cluster.gateways import BACKEND_KINDS
 from eastgate.cluster.points import NamedPoint
-from eastgate.controller.logs import RepeatedWarnings
+from eastgate.controller.logs import log_recovery, log_trouble
 from eastgate.controller.proxies.progress import MeshReport
 from eastgate.controller.status.assessment import Assessment, ClusterView, StoredPolicy, assess, kind_of
 from eastgate.controller.status.events import EventRecorder
@@ -60,14 +60,14 @@ class PolicyStatuses:
         self._nodes: dict[PolicyRef, frozenset[str]] = {}
         self._at_node: dict[str, set[PolicyRef]] = {}
         self.recorder = EventRecorder(connection, instance)
-        warnings = RepeatedWarnings(_LOG, "policy")
         self.writer = StatusWriter(
             connection,
             self._assess,
             find,
             recorder=self.recorder,
             schedule=schedule,
-            on_trouble=lambda ref, error: warnings.warn(str(ref), error),
+            on_trouble=lambda ref, error: log_trouble(_LOG, f"the status of {ref}", error, **_fields_of(ref)),
+            on_recovery=lambda ref: log_recovery(_LOG, f"the status of {ref}", **_fields_of(ref)),
         )
         self.take_objects(objects)
 
@@ -88,6 +88,7 @@ class PolicyStatuses:
     def take_changes(self, refs: Iterable[PolicyRef], touched: Touched) -> None:
         """Look at what a batch of changes is about, once it is applied: its objects, and all that these touch."""
         changed = list(refs)
+        self.view.forget()
         self.take_objects(changed)
         authority = self.view.authority
         workloads = {point for point in touched.points if isinstance(point, str)} | touched.change.removed
@@ -103,14 +104,19 @@ class PolicyStatuses:
         self.view.report = report
         self.writer.mark(ref for ref in dirty if ref in self._objects)
 
-    def take_plan(self, plan: NativePlan | None, written: Mapping[PolicyRef, StoredPolicy] | None = None) -> None:
+    def take_plan(
+        self,
+        plan: NativePlan | None,
+        written: Mapping[PolicyRef, StoredPolicy] | None = None,
+        not_serving: str | None = None,
+    ) -> None:
         """Look at the policies that an installed mesh enforces, or did.
 
         `written` are the policies as they were when the plan was made, without those of which something could not be
-        written; None: all of them, as they are.
+        written; None: all of them, as they are. `not_serving` names the control plane of the mesh if it does not serve.
         """
         plans = (self.view.native, plan)
-        self.view.native, self.view.written = plan, written
+        self.view.native, self.view.written, self.view.not_serving = plan, written, not_serving
         dirty = {outcome.source for each in plans if each is not None for outcome in each.outcomes}
         self.writer.mark(ref for ref in dirty if ref in self._objects)
 
@@ -159,6 +165,10 @@ class PolicyStatuses:
     def to_json(self) -> dict[str, Any]:
         """Return what is known of each policy, for the debug snapshot."""
         return {str(ref): state for ref, state in sorted(self.writer.states.items(), key=lambda item: str(item[0]))}
+
+
+def _fields_of(ref: PolicyRef) -> dict[str, str]:
+    return {"policy": str(ref), **({"namespace": ref.namespace} if ref.namespace is not None else {})}
 
 
 def _is_union(ref: PolicyRef) -> bool:

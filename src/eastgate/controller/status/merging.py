@@ -1,5 +1,9 @@
-"""The status to write, from what we have to say and what is stored: nothing of others is touched, nothing is written
-that is there already, and nothing about an older generation over something about a newer one.
+"""The status to write, from what we have to say and what is stored.
+
+Nothing of others is touched, and nothing is written that is there already.
+
+A status never counts for what it says of a generation: whoever may write it can claim one that does not exist yet. That
+an older assessment replaces no newer one follows from the version of the object that a status is written for.
 """
 
 from __future__ import annotations
@@ -8,14 +12,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from eastgate.controller.conditions import StatusCondition, is_outdated, merge_conditions
+from eastgate.controller.conditions import StatusCondition, merge_conditions
 from eastgate.controller.status.ancestors import AncestorRef
 from eastgate.controller.status.assessment import Assessment, ClusterView, StatusEntry, StoredPolicy, assess
 from eastgate.dialects import Policy
 from eastgate.dialects.serving import Status
 from eastgate.records import dataclass
 
-__all__ = ["CONTROLLER_NAME", "MergedStatus", "merge_status", "wanted_status"]
+__all__ = ["CONTROLLER_NAME", "MergedStatus", "left_conditions", "merge_status", "wanted_status"]
 
 CONTROLLER_NAME: Final = "eastgate.dev/policy-controller"
 
@@ -36,6 +40,16 @@ _LISTS: Final = {
     Status.ANCESTORS: _ListForm("ancestors", "ancestorRef", 16),
     Status.PARENTS: _ListForm("parents", "parentRef", 32),
 }
+
+
+def left_conditions(written: Mapping[str, Any], applied: Mapping[str, Any]) -> list[int]:
+    """Return where the `conditions` of a status have types of ours that were not applied, last first.
+
+    They are of another manager, from whom applying takes nothing away.
+    """
+    ours = _OURS - {condition["type"] for condition in applied.get("conditions") or ()}
+    conditions: Sequence[Mapping[str, Any]] = written.get("conditions") or ()
+    return [at for at in reversed(range(len(conditions))) if conditions[at].get("type") in ours]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +80,6 @@ def _merge_whole(assessment: Assessment, existing: Mapping[str, Any], now: str) 
     """Return conditions of ours alone: the API server merges them with those of others, by their types."""
     generation = assessment.stored.generation
     before: Sequence[Mapping[str, Any]] = existing.get("conditions") or ()
-    if (existing.get("observedGeneration") or 0) > generation or is_outdated(before, generation, _OURS):
-        return None
     wanted = [condition for entry in assessment.entries for condition in entry.conditions]
     merged = merge_conditions(before, wanted, generation, now, _OURS)
     if merged == before and existing.get("observedGeneration") == generation:
@@ -83,8 +95,6 @@ def _merge_entries(assessment: Assessment, existing: Mapping[str, Any], form: _L
     before: Sequence[Mapping[str, Any]] = existing.get(form.entries) or ()
     ours = [entry for entry in before if _is_ours(entry)]
     others = [entry for entry in before if not _is_ours(entry)]
-    if any(is_outdated(entry.get("conditions"), generation, _OURS) for entry in ours):
-        return MergedStatus(None)
     room = form.most - len(others)
     if room <= 0:
         return MergedStatus(None, is_full=bool(assessment.entries))

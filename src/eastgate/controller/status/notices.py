@@ -1,4 +1,4 @@
-"""What a person must be told about a policy, beside what its status says: as data, from which events are made."""
+"""What a person must see about a policy or an Invariant, beside its status: as data, from which events are made."""
 
 from __future__ import annotations
 
@@ -18,12 +18,14 @@ class NoticeReason(enum.StrEnum):
     NOT_ENFORCED = "NotEnforced"  # some of its workloads have no proxy, or none has
     NOT_CONVERTED = "NotConverted"  # the policies of an installed mesh say less than it does
     ANCESTORS_FULL = "AncestorsFull"  # there is no room for an entry of ours in its status
+    INVARIANT_BROKEN = "InvariantBroken"  # some request breaks an Invariant
     PROGRAMMED = "Programmed"  # after one of the above: all is well again
+    INVARIANT_HOLDS = "InvariantHolds"
 
     @property
     def is_warning(self) -> bool:
         """Return whether something is wrong."""
-        return self is not NoticeReason.PROGRAMMED
+        return self not in (NoticeReason.PROGRAMMED, NoticeReason.INVARIANT_HOLDS)
 
 
 @dataclass(frozen=True, slots=True)

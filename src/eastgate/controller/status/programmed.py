@@ -6,7 +6,7 @@ a policy (`kubectl wait`) looks at the status alone, and must not go on while so
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 
 from eastgate.controller.conditions import StatusCondition
@@ -32,10 +32,14 @@ NOT_ENFORCED = "NotEnforced"  # GEP-713 has no reason for a policy that nobody i
 
 _MOST_NAMES = 5
 _LONGEST_DETAIL = 300
-_MOVING = frozenset({ProgressState.WAITING, ProgressState.NOT_APPLIED, ProgressState.DISCONNECTED})
+_MOVING = frozenset(
+    {ProgressState.WAITING, ProgressState.NOT_APPLIED, ProgressState.DISCONNECTED, ProgressState.NO_ADDRESS}
+)
 _NO_PROXY = PolicyProgress(ProgressState.NO_PROXY)
+_NO_ADDRESS = PolicyProgress(ProgressState.NO_ADDRESS)
 _PHRASES = {
     ProgressState.NO_PROXY: "without a proxy of Eastgate",
+    ProgressState.NO_ADDRESS: "without an address yet",
     ProgressState.PASSED: "reached past its proxy",
     ProgressState.REJECTED: "rejected by its proxy",
     ProgressState.CLOSED: "closed",
@@ -63,7 +67,7 @@ class TargetProgress:
     @property
     def has_proxies(self) -> bool:
         """Return whether any proxy is concerned."""
-        return bool(self.enforced or self.missing.keys() - {ProgressState.NO_PROXY})
+        return bool(self.enforced or self.missing.keys() - {ProgressState.NO_PROXY, ProgressState.NO_ADDRESS})
 
     def notices(self) -> Iterator[Notice]:
         """Yield what a person must see: what was rejected, what is closed, and what is open."""
@@ -79,12 +83,23 @@ class TargetProgress:
             yield Notice(NoticeReason.NOT_ENFORCED, f"{open_to}: {join_names(name for name, _ in unguarded)}")
 
 
-def progress_at(nodes: Iterable[str], report: MeshReport, policy: str, generation: int, uid: str) -> TargetProgress:
-    """Return how far a generation of a policy, by its `policy_name`, has come at nodes."""
+def progress_at(
+    nodes: Iterable[str],
+    report: MeshReport,
+    policy: str,
+    generation: int,
+    uid: str,
+    has_address: Callable[[str], bool] = lambda _node: True,
+) -> TargetProgress:
+    """Return how far a generation of a policy, by its `policy_name`, has come at nodes.
+
+    Nothing can connect to a pod that has no address yet, so that one without a proxy is not open either.
+    """
     enforced = 0
     missing: dict[ProgressState, list[tuple[str, PolicyProgress]]] = {}
     for node in nodes:
-        for progress in report.progress_by_proxy(policy, generation, node, uid) or (_NO_PROXY,):
+        proxies = report.progress_by_proxy(policy, generation, node, uid)
+        for progress in proxies or (_NO_PROXY if has_address(node) else _NO_ADDRESS,):
             if progress.enforced:
                 enforced += 1
             else:

@@ -16,7 +16,7 @@ from typing import Any, Final
 from eastgate.controller.conditions import timestamp
 from eastgate.controller.status.assessment import Assessment, kind_of
 from eastgate.controller.status.events import EventRecorder
-from eastgate.controller.status.merging import merge_status
+from eastgate.controller.status.merging import left_conditions, merge_status
 from eastgate.controller.status.notices import Notice, NoticeReason
 from eastgate.controller.status.schedule import Schedule
 from eastgate.controller.tracing import span
@@ -53,6 +53,7 @@ class StatusWriter:
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         on_trouble: Callable[[PolicyRef, Exception], None] = lambda _ref, _error: None,
+        on_recovery: Callable[[PolicyRef], None] = lambda _ref: None,
     ) -> None:
         self._connection = connection
         self._assess = assess
@@ -62,6 +63,8 @@ class StatusWriter:
         self._clock = clock
         self._now = now
         self._on_trouble = on_trouble
+        self._on_recovery = on_recovery
+        self._failed: set[PolicyRef] = set()  # the policies whose status could not be written when it was last tried
         self._objects: dict[PolicyRef, JsonObject] = {}
         self._written: dict[PolicyRef, str] = {}  # the version that our last write made
         self._marked = asyncio.Event()
@@ -87,6 +90,7 @@ class StatusWriter:
         """Forget a policy that was deleted."""
         self._schedule.forget(ref)
         self._written.pop(ref, None)
+        self._failed.discard(ref)
         self.states.pop(ref, None)
         self.full.discard(ref)
         obj = self._objects.pop(ref, None)
@@ -130,6 +134,7 @@ class StatusWriter:
 
     def _fail(self, ref: PolicyRef, error: Exception, asked: float | None = None) -> None:
         self.counts["failed"] += 1
+        self._failed.add(ref)
         self._on_trouble(ref, error)
         self._schedule.fail(ref, self._clock(), asked)
 
@@ -162,6 +167,9 @@ class StatusWriter:
                 obj = None
             else:
                 self._schedule.succeed(ref)
+                if ref in self._failed:
+                    self._failed.discard(ref)
+                    self._on_recovery(ref)
                 await self._report(assessment, obj)
                 return
 
@@ -187,6 +195,18 @@ class StatusWriter:
         self._schedule.spend(ref, self._clock())
         with span("write status", {"policy": str(ref)}):
             answer = await self._connection.apply(resource, wanted, manager=STATUS_MANAGER, subresource="status")
+            left = left_conditions(answer.get("status") or {}, merged.status)
+            if left:
+                version = {
+                    "op": "test",
+                    "path": "/metadata/resourceVersion",
+                    "value": answer["metadata"]["resourceVersion"],
+                }
+                change = [version, *({"op": "remove", "path": f"/status/conditions/{at}"} for at in left)]
+                where = (resource, ref.name, ref.namespace)
+                answer = await self._connection.patch(
+                    *where, change, kind="json", subresource="status", manager=STATUS_MANAGER
+                )
         self._written[ref] = answer["metadata"]["resourceVersion"]
         self._keep(ref, answer)
         self.counts["written"] += 1
@@ -200,7 +220,8 @@ class StatusWriter:
                 "others have filled the list of ancestors in its status, so that Eastgate cannot say what becomes of it"
             )
             notices.append(Notice(NoticeReason.ANCESTORS_FULL, note))
-        recovered = assessment.entries[0].conditions[-1].message if assessment.is_in_force else None
+        in_force = assessment.entries[0].conditions[-1].message if assessment.is_in_force else None
+        recovered = Notice(NoticeReason.PROGRAMMED, in_force) if in_force is not None else None
         await self._recorder.report(obj, notices, recovered)
 
     def _keep(self, ref: PolicyRef, obj: Mapping[str, Any]) -> JsonObject:
