@@ -9,7 +9,7 @@ WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 # Tests start hundreds of commands: each would compile its modules anew where the environment forbids writing them.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test tables quick mutants fuzz spire apiserver authorino kuadrant istio expressions netpol bench lint fmt docs clean
+.PHONY: demo test tables quick mutants soak fuzz spire apiserver authorino kuadrant istio expressions netpol bench lint fmt docs clean
 
 $(READY): pyproject.toml src/eastgate/_version.py
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -44,6 +44,9 @@ fmt: $(READY)  ## put the code into the one style
 
 mutants: $(READY)  ## small errors in the code that decides, one at a time: which does no test notice? MUTANTS_ARGS="engine --sample 300"
 	@$(BIN)/python -m tests.mutants $(or $(MUTANTS_ARGS),engine)
+
+soak: $(READY)  ## generated tests with new examples, ten times as many: what `make test` does not draw; SOAK_ARGS="tests/convert"
+	@$(BIN)/python -m pytest --soak 10 -n $(WORKERS) --dist worksteal $(SOAK_ARGS)
 
 fuzz: $(READY)  ## look for differences between the engine and real Envoys; FUZZ_ARGS="--seconds 600 --seed 1"
 	@$(BIN)/python -m tests.differential $(FUZZ_ARGS)

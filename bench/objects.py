@@ -13,6 +13,7 @@ from eastgate.dialects import Policy, accesspolicy, gep3779
 from eastgate.dialects.accesspolicy import assemble as at_gateways
 from eastgate.dialects.accesspolicy import attributes
 from eastgate.dialects.accesspolicy.model import Action as Access
+from eastgate.dialects.base import Scene
 from eastgate.dialects.gep3779 import GROUP
 from eastgate.dialects.gep3779 import assemble as at_workloads
 from eastgate.dialects.gep3779.model import Action, Level
@@ -60,7 +61,8 @@ def _assemble(attached: Sequence[Attachment[Policy]], _stances: Stances) -> list
     """A point has policies of one dialect here."""
     if attached and isinstance(attached[0].policy, accesspolicy.Policy):
         return at_gateways.layers(cast("Sequence[Attachment[accesspolicy.Policy]]", attached), _SETTINGS, _granted)
-    return at_workloads.layers(cast("Sequence[Attachment[gep3779.Policy]]", attached), _SETTINGS)
+    scene = Scene(_SETTINGS, World.of([]))
+    return at_workloads.layers(cast("Sequence[Attachment[gep3779.Policy]]", attached), scene)
 
 
 def _granted(_: object) -> bool:

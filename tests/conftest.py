@@ -1,11 +1,11 @@
-"""How tests run: generated ones anew each time on a developer's machine, the same each time in CI; which are quick;
-what coverage looks at; and real servers.
+"""How tests run: generated ones with the same examples on every machine, unless they explore (`--soak`); which are
+quick; what coverage looks at; and real servers.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
@@ -14,23 +14,32 @@ from hypothesis import settings
 
 from tests import quick, tracing
 from tests.programs import ApiServer, ControllerManager
-from tests.programs.building import are_missing
+from tests.programs.building import NO_NGINX, are_missing
 
 _NO_API_SERVER = "no API server: install Go or set KUBEBUILDER_ASSETS"
 _PROGRAMS = {"apiserver", "authorino", "expressions", "istio", "kuadrant", "netpol", "real", "spire"}
 
 # A shared machine may stand still for a while, so no single example is held to a deadline.
+settings.register_profile("same", deadline=None, derandomize=True)
 settings.register_profile("explore", deadline=None)
-settings.register_profile("ci", deadline=None, derandomize=True)
-settings.load_profile("ci" if os.environ.get("CI") else "explore")
+settings.load_profile("same")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--quick", action="store_true", help="only tests that start no process, with few examples each")
+    parser.addoption(
+        "--soak",
+        type=int,
+        default=0,
+        metavar="TIMES",
+        help="only generated tests, with TIMES as many examples, new ones",
+    )
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     quick.watch()
+    if config.getoption("--soak"):
+        settings.load_profile("explore")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -40,11 +49,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if item.get_closest_marker("apiserver") is not None and _is_without_api_server():
             item.add_marker(pytest.mark.skip(reason=_NO_API_SERVER))
     if config.getoption("--quick"):
-        chosen = [item for item in items if not any(map(item.get_closest_marker, ("real", "slow", "apiserver")))]
-        config.hook.pytest_deselected(items=[item for item in items if item not in set(chosen)])
-        items[:] = chosen
+        _choose(config, items, lambda item: not any(map(item.get_closest_marker, ("real", "slow", "apiserver"))))
         for item in items:
             quick.fewer_examples(getattr(item, "obj", None))
+    if times := config.getoption("--soak"):
+        _choose(config, items, lambda item: quick.settings_of(getattr(item, "obj", None)) is not None)
+        for item in items:
+            quick.more_examples(getattr(item, "obj", None), times)
+
+
+def _choose(config: pytest.Config, items: list[pytest.Item], is_chosen: Callable[[pytest.Item], bool]) -> None:
+    config.hook.pytest_deselected(items=[item for item in items if not is_chosen(item)])
+    items[:] = filter(is_chosen, items)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -64,11 +80,13 @@ def _is_without_api_server() -> bool:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    if not _is_without_api_server():
-        return
-    skipped = [report for report in terminalreporter.getreports("skipped") if "apiserver" in report.keywords]
-    if skipped:
-        terminalreporter.write_sep("=", f"{len(skipped)} tests skipped: {_NO_API_SERVER}", yellow=True, bold=True)
+    skipped = terminalreporter.getreports("skipped")
+    without = {NO_NGINX: [report for report in skipped if NO_NGINX in str(report.longrepr)]}
+    if _is_without_api_server():
+        without[_NO_API_SERVER] = [report for report in skipped if "apiserver" in report.keywords]
+    for why, reports in without.items():
+        if reports:
+            terminalreporter.write_sep("=", f"{len(reports)} tests skipped: {why}", yellow=True, bold=True)
 
 
 def _guarded(item: pytest.Item) -> AbstractContextManager[None]:

@@ -15,7 +15,16 @@ from pathlib import Path
 
 from hypothesis import settings
 
-__all__ = ["EXAMPLES", "fewer_examples", "give_settings", "mark_of", "settings_of", "watch", "without_processes"]
+__all__ = [
+    "EXAMPLES",
+    "fewer_examples",
+    "give_settings",
+    "mark_of",
+    "more_examples",
+    "settings_of",
+    "watch",
+    "without_processes",
+]
 
 ROOT = Path(__file__).parent
 
@@ -23,7 +32,9 @@ REAL = (
     "agents",
     "attacks",
     "authorino",
+    "authorizer/test_deceived_proxies.py",
     "authorizer/test_foreign_envoys.py",
+    "authorizer/test_nginx.py",
     "authorizer/test_service.py",
     "cli/test_broken_saves.py",
     "cli/test_call.py",
@@ -128,6 +139,13 @@ def fewer_examples(test: object) -> None:
     own = settings_of(test)
     if own is not None and own.max_examples > EXAMPLES:
         give_settings(test, settings(own, max_examples=EXAMPLES))
+
+
+def more_examples(test: object, times: int) -> None:
+    """Have a generated test look at so many times more examples."""
+    own = settings_of(test)
+    if own is not None:
+        give_settings(test, settings(own, max_examples=own.max_examples * times))
 
 
 def settings_of(test: object) -> settings | None:

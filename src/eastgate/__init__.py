@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from eastgate.api.deciding import Prepared as Prepared
     from eastgate.api.decisions import Decision as Decision
     from eastgate.api.decisions import Verdict as Verdict
+    from eastgate.api.enforcement import PolicyEnforcement as PolicyEnforcement
     from eastgate.api.questions import Arrival as Arrival
     from eastgate.api.questions import Question as Question
     from eastgate.api.questions import QuestionError as QuestionError
@@ -138,6 +139,8 @@ if TYPE_CHECKING:
     from eastgate.settings import Section as Section
     from eastgate.settings import Settings as Settings
     from eastgate.settings import SettingsError as SettingsError
+    from eastgate.settings import Sidecars as Sidecars
+    from eastgate.settings import Size as Size
     from eastgate.unread import Callers as Callers
     from eastgate.unread import Handling as Handling
     from eastgate.unread import Met as Met
@@ -194,6 +197,7 @@ _NAMES = {
     "convert": ("Assumption", "Conversion"),
     "convert.model": ("Written",),
     "api.decisions": ("Decision", "Verdict"),
+    "api.enforcement": ("PolicyEnforcement",),
     "diagnostics": ("Code", "Diagnostic", "Reporter", "Severity"),
     "dialects": ("Policy", "Settings"),  # settings are read with those that dialects bring
     "dialects.base": ("Condition",),
@@ -223,7 +227,17 @@ _NAMES = {
         "SpiffeId",
     ),
     "api.reading": ("Fault", "FaultReason", "ManifestError", "Manifests", "read_manifests"),
-    "settings": ("DataPlane", "McpDenials", "MeshMode", "Names", "OpenRequests", "Section", "SettingsError"),
+    "settings": (
+        "DataPlane",
+        "McpDenials",
+        "MeshMode",
+        "Names",
+        "OpenRequests",
+        "Section",
+        "SettingsError",
+        "Sidecars",
+        "Size",
+    ),
     "manifests": ("Bounds", "Document"),
     "reports.invariants.future": ("ImaginedPod",),
     "reports.invariants.proving": ("Counterexample", "StatementFinding", "StatementStanding"),

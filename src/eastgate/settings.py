@@ -10,10 +10,10 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, replace
 from enum import StrEnum
-from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import TypeVar
 
 from eastgate.diagnostics import Code, did_you_mean
+from eastgate.ir.addresses import Network, parse_network
 from eastgate.records import dataclass
 
 __all__ = [
@@ -27,13 +27,15 @@ __all__ = [
     "Section",
     "Settings",
     "SettingsError",
+    "Sidecars",
+    "Size",
     "bring_sections",
     "networks",
 ]
 
 S = TypeVar("S", bound="Section")
 
-Networks = tuple[IPv4Network | IPv6Network, ...]
+Networks = tuple[Network, ...]
 
 
 BAD_SETTING = Code(
@@ -76,22 +78,45 @@ class DataPlane(StrEnum):
     EASTGATE = "eastgate"
 
 
+class Sidecars(StrEnum):
+    """The pods that have a proxy of ours: all, as manifests before injection mean it, or those that really have one."""
+
+    ASSUMED = "assumed"
+    ACTUAL = "actual"
+
+
 class Names(tuple[str, ...]):
     """A list of names, in the order written."""
 
     __slots__ = ()
 
 
+class Size(int):
+    """A number of bytes, written as Kubernetes does: `65536`, `64Ki`, `1Mi`."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        for unit, bytes_ in _UNITS.items():
+            if self and self % bytes_ == 0:
+                return f"{self // bytes_}{unit}"
+        return super().__str__()
+
+
+_UNITS = {"Gi": 1 << 30, "Mi": 1 << 20, "Ki": 1 << 10}
+
+
 def networks(*cidrs: str) -> Networks:
     """Read networks in CIDR notation. Raises ValueError."""
-    return tuple(ip_network(cidr) for cidr in cidrs)
+    return tuple(parse_network(cidr, strict=True) for cidr in cidrs)
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
     """Settings that a dialect brings: a frozen dataclass whose fields have defaults.
 
-    A field is a flag, a StrEnum, a name, names or networks; `linkerd_default_policy` is written `linkerdDefaultPolicy`.
+    A field is a flag, a size, a StrEnum, a name, names or networks; `linkerd_default_policy` is written
+    `linkerdDefaultPolicy`.
     """
 
     def check(self, settings: Settings) -> None:
@@ -110,6 +135,9 @@ class Settings:
     open_requests: OpenRequests = OpenRequests.END
     mcp_denials: McpDenials = McpDenials.JSON_RPC
     data_plane: DataPlane = DataPlane.NATIVE
+    sidecars: Sidecars = Sidecars.ASSUMED
+    policy_limit: Size = Size(2 << 20)
+    namespace_limit: Size = Size(8 << 20)
     sections: tuple[Section, ...] = ()
     local_networks: Networks = ()  # of the machine that stands for a cluster; nobody writes them
 
@@ -153,7 +181,7 @@ class Settings:
 
     def enforced(self) -> Settings:
         """Return the settings where our own proxies enforce: what these do is not a matter of choice."""
-        return replace(self, data_plane=DataPlane.EASTGATE)
+        return replace(self, data_plane=DataPlane.EASTGATE, sidecars=Sidecars.ASSUMED)
 
     def mesh_name(self, namespace: str, account: str) -> str:
         """Return Linkerd's name of a service account; with `*` as the account, that of all of the namespace.
@@ -199,15 +227,19 @@ def _homes() -> dict[str, tuple[type[Settings] | type[Section], str]]:
     return {_camel(name): (owner, name) for owner, name in names}
 
 
-def _format(value: str | bool | Names | Networks) -> str:
+def _format(value: str | bool | Size | Names | Networks) -> str:
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, Size):
+        return str(value)
     return value if isinstance(value, str) else ",".join(str(network) for network in value)
 
 
-def _value(name: str, attribute: str, default: object, value: object) -> str | bool | Names | Networks:
+def _value(name: str, attribute: str, default: object, value: object) -> str | bool | Size | Names | Networks:
     if isinstance(default, bool):
         return _flag(name, value)
+    if isinstance(default, Size):
+        return _read_size(name, value)
     if isinstance(default, Names):
         return _read_names(name, value)
     if not isinstance(value, str):
@@ -238,6 +270,13 @@ def _read_names(name: str, value: object) -> Names:
     if not isinstance(names, list) or not all(isinstance(each, str) and _is_name(each) for each in names):
         raise SettingsError(f"setting `{name}` must be names separated by commas, such as a.example,b.example")
     return Names(names)
+
+
+def _read_size(name: str, value: object) -> Size:
+    written = re.fullmatch(r"([1-9][0-9]{0,14})(Ki|Mi|Gi)?", str(value), re.ASCII)
+    if written is None:
+        raise SettingsError(f"setting `{name}` must be a number of bytes, such as 65536, 512Ki or 8Mi, not `{value}`")
+    return Size(int(written[1]) * _UNITS.get(written[2], 1))
 
 
 def _flag(name: str, value: object) -> bool:

@@ -118,7 +118,7 @@ INTERNAL = {
     "LocalMesh": {"apply", "change", "emit", "sites"},
     "MeshOptions": {"lifetimes", "source", "tokens", "__init__"},
     "SocketAddress": {"to_plain"},
-    "Table": {"objects", "statement"},
+    "Table": {"cluster", "objects", "statement"},
 }
 
 

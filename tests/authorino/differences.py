@@ -87,7 +87,7 @@ class Comparison:
 
     def _ruling(self, case: Case, answer: Answer) -> str | None:
         """Return the ruling that a row which differs cites for it. What is unknown may be denied, and never allowed."""
-        cited: list[str] = re.findall(r"\bruling ([A-Z]|\d+)\b", case.cites or "")
+        cited: list[str] = re.findall(r"\bruling ([A-Z]\d*|\d+)\b", case.cites or "")
         if answer.status is None:
             return "A" if "A" in cited and case.expect == "deny" else None
         rulings = self.explanations.stricter if case.expect == "deny" else self.explanations.wider

@@ -116,7 +116,8 @@ def problems_of(rows: list[Row], outcome: Outcome, authorino: Authorino, counts:
         if not ours.allowed and (ours.policy is None or ours.policy in kept):
             counts["denied by what stays in force"] += 1
             continue
-        if row.decision.arrival.request.refused_path:
+        request = row.decision.arrival.request
+        if request.refused_path or (request.respelled_path and not ours.allowed):
             counts["refused by the mesh for its path"] += 1
             continue
         theirs = all(verdict(row, facts, gateway, policies, authorino) for gateway in gateways(row))

@@ -96,8 +96,9 @@ def test_a_broken_lint_does_not_pass_for_one_without_findings(
         raise ImportError("broken")
 
     monkeypatch.setattr(findings, "lint", broken)
-    with pytest.raises(ImportError, match="broken"):
-        cli("describe", "policy", "payments-from-cart", "-f", shop)
+    told = cli("describe", "policy", "payments-from-cart", "-f", shop)
+    assert (told.exit_code, told.stdout) == (2, "")
+    assert "this is a bug in Eastgate: ImportError: broken" in told.stderr
 
 
 def test_kinds_and_names_are_completed(shop: str) -> None:

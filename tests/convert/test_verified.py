@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 from click.testing import CliRunner
-from hypothesis import event, given, settings
+from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
 
 from eastgate import Settings
@@ -112,7 +112,37 @@ def test_from_gep_3779_to_istio(assumed: Options, situation: tuple[list[Manifest
     check(situation[0], "istio", situation[1], assumed)
 
 
+def _pod(name: str, **container: Any) -> Manifest:
+    metadata = {"name": name, "namespace": "n", "labels": {"app": name}}
+    ports = [{"containerPort": 80, "name": "http"}]
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": metadata,
+        "spec": {"containers": [{"name": "c", "ports": ports, **container}]},
+    }
+
+
+def _server(name: str, annotations: dict[str, str], **spec: Any) -> Manifest:
+    metadata = {"name": name, "namespace": "n", "annotations": annotations}
+    kind = {"apiVersion": "policy.linkerd.io/v1beta3", "kind": "Server"}
+    return {**kind, "metadata": metadata, "spec": {"port": 80, **spec}}
+
+
+# The probe route of `two` stays with Linkerd, since its Server only observes: both sides must compare its path alike.
+_OBSERVED_PROBE = {
+    "pods": [_pod("one"), _pod("two", livenessProbe={"httpGet": {"path": "/a", "port": 80}})],
+    "namespace": {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}},
+    "resources": [
+        _server("observed", {"eastgate.dev/mode": "audit"}, podSelector={}),
+        _server("converted", {}, podSelector={"matchLabels": {"app": "one"}}, accessPolicy="audit"),
+    ],
+    "default": "all-authenticated",
+}
+
+
 @settings(max_examples=60, deadline=None)
+@example(**_OBSERVED_PROBE)
 @given(
     pods=linkerd_generate.pods,
     namespace=linkerd_generate.namespace,

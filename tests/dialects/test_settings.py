@@ -20,7 +20,7 @@ def test_the_public_name_knows_them_though_nothing_else_was_imported() -> None:
 
 def test_each_setting_is_of_one_dialect_and_all_are_written() -> None:
     written = Settings().to_json()
-    assert len(written) == 22
+    assert len(written) == 25
     sections = [dialect.settings for dialect in dialects.DIALECTS if dialect.settings is not None]
     names = [field.name for section in sections for field in fields(section)]
     assert len(names) == len(set(names)) == 14

@@ -35,7 +35,7 @@ from tests.patience import PATIENCE
 __all__ = ["Answer", "Bench", "authority_of"]
 
 T = TypeVar("T")
-_TIMEOUT = 10.0
+_TIMEOUT = PATIENCE
 _LOGGED = 2.0  # seconds that a proxy may take to write its line
 _AT_ONCE = 64
 # A proxy that is asked for what is no HTTP/2 says nothing, and closes after so long: thousands of tries wait for that.

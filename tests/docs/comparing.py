@@ -11,6 +11,7 @@ __all__ = ["is_same", "shortened"]
 _VARIABLE = re.compile(
     r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z"  # a time
     r"|\b\d+(?:\.\d+)? (?:ms|s|seconds?)\b"  # a duration
+    r"|\b\d+(?:y\d*d?|d\d*h?)(?=\s|$)"  # the age of an object
     r"|(?<=\"seconds\": )\d+|(?<=\"nanos\": )\d+"  # a time in JSON
     r"|(?<=curl/)[\d.]+|(?<=\bpid )\d+"
 )

@@ -1,4 +1,4 @@
-"""Authorizers that we run: asked once, only where a rule selects the request, and never about an ambiguous path."""
+"""Authorizers that we run: asked once, only where a rule selects the request, never about an ambiguous path."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from eastgate.api.questions.values import path_values
 from eastgate.engine import reference
 from eastgate.engine.compiled import compile_layers
 from eastgate.ir import (
@@ -26,7 +27,7 @@ from eastgate.ir import (
     ask_authorizers,
     authorizers_in,
 )
-from eastgate.ir.attributes import IDENTITY, METHOD, PATH, PORT, Attribute
+from eastgate.ir.attributes import IDENTITY, METHOD, PORT, Attribute
 
 RIGHT = "right"
 
@@ -37,6 +38,11 @@ class Toy:
 
     looks_at_path: bool = True
     asked: list[str | None] = field(default_factory=list)
+
+    def refuse_path(self, request: Request) -> Ruling | None:
+        """Refuse a path that is ambiguous or not canonical."""
+        refused = self.looks_at_path and (request.refused_path or request.respelled_path)
+        return Ruling(False, 400, "the path") if refused else None
 
     def answer(self, request: Request, raw: RawRequest) -> Ruling:
         """Allow the right token."""
@@ -52,7 +58,7 @@ def layer_of(toy: Toy) -> Layer:
 
 def outcome(toy: Toy, token: str, method: str = "GET", path: str = "/") -> tuple[bool, int]:
     layer = layer_of(toy)
-    values: dict[Attribute, Known] = {IDENTITY: "a", PORT: 80, METHOD: method, PATH: path}
+    values: dict[Attribute, Known] = {IDENTITY: "a", PORT: 80, METHOD: method, **path_values(path)}
     asked = ask_authorizers(Request(values), RawRequest(token=token), authorizers_in([layer]))
     program = compile_layers([layer])
     decided = program.outcome(program.decide(asked))
@@ -67,6 +73,8 @@ def outcome(toy: Toy, token: str, method: str = "GET", path: str = "/") -> tuple
         ("wrong", "GET", "/", (False, 401), 1),
         ("wrong", "POST", "/", (True, 200), 0),
         (RIGHT, "GET", "/a%2fb", (False, 400), 0),
+        (RIGHT, "GET", "/a%40b", (False, 400), 0),
+        (RIGHT, "GET", "/a@b", (True, 200), 1),
     ],
 )
 def test_what_an_authorizer_says_is_what_comes_of_it(
@@ -77,8 +85,9 @@ def test_what_an_authorizer_says_is_what_comes_of_it(
     assert len(toy.asked) == asked
 
 
-def test_one_that_does_not_look_at_paths_is_asked_about_any() -> None:
-    assert outcome(Toy(looks_at_path=False), RIGHT, path="/a%2fb") == (True, 200)
+@pytest.mark.parametrize("path", ["/a%2fb", "/a%40b"])
+def test_one_that_does_not_look_at_paths_is_asked_about_any(path: str) -> None:
+    assert outcome(Toy(looks_at_path=False), RIGHT, path=path) == (True, 200)
 
 
 def test_layers_without_authorizers_leave_a_request_as_it_is() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 
 from eastgate.engine import reference
 from eastgate.engine.compiled import compile_layers
@@ -27,6 +27,20 @@ def test_requests_with_unknown_attributes_get_the_same_verdict(layers: list[Laye
     program = compile_layers(layers)
     outcome = program.outcome(program.decide(request))
     assert outcome.allowed == reference.decide(layers, request).allowed
+
+
+@settings(max_examples=600, deadline=None)
+@given(strategies.layers, strategies.any_request(), strategies.rule())
+def test_requests_of_which_something_is_known_together_get_the_same_verdict(
+    layers: list[Layer], request: Request, rule: Rule
+) -> None:
+    denying = Layer(Placement(None, "network"), Chain((Deny("deny", (rule,)),)))
+    assume(not request.refused_path and complete(denying, request).outcome.rule is rule)  # some request is within
+    bounded = Request(request.values, request.answers, within=rule.when)
+    program = compile_layers(layers)
+    outcome = program.outcome(program.decide(bounded))
+    assert outcome.allowed == reference.decide(layers, bounded).allowed
+    assert outcome.allowed or not program.outcome(program.decide(request)).allowed  # more is denied where less is known
 
 
 @settings(max_examples=600, deadline=None)

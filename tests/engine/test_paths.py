@@ -5,13 +5,14 @@ from __future__ import annotations
 import pytest
 
 from eastgate.ir import Computed, Is, Known, OneOf, Or, Predicate, Prefix, Suffix
-from eastgate.ir.attributes import METHOD, PATH
+from eastgate.ir.attributes import METHOD, PATH, TARGET, URL_PATH, header
 from eastgate.ir.paths import (
     any_path,
     comparable_path,
     control_character,
     encoded_path,
     handed_path,
+    is_canonical,
     is_refused,
     is_respelled,
     is_sensitive,
@@ -158,10 +159,32 @@ def test_the_first_control_character_is_named(text: str, character: str | None) 
         (Computed("f", frozenset({METHOD}), bool, pattern=(METHOD, "/a@.*")), False),
         (Computed("f", frozenset({PATH}), bool), False),
         (Is(PATH, Prefix("/a@")), False),
+        (Is(TARGET, Prefix("/a@")), True),
+        (Is(URL_PATH, OneOf(frozenset({"/a"}))), True),
+        (Computed("f", frozenset({METHOD, TARGET}), bool), True),
+        (Is(header("referer"), Prefix("/a@")), False),
     ],
 )
-def test_patterns_on_paths_may_tell_spellings_apart(atom: Predicate, sensitive: bool) -> None:
+def test_patterns_and_expressions_on_paths_may_tell_spellings_apart(atom: Predicate, sensitive: bool) -> None:
     assert is_sensitive(atom) is sensitive
+
+
+@pytest.mark.parametrize(
+    ("path", "canonical"),
+    [
+        *(
+            (path, True)
+            for path in ("/", "*", "/a@b", "/a%20b", "/caf%C3%A9", "/a%3Fb", "/a?b=%40//../#x", "/a%2540", "/100%")
+        ),
+        *(
+            (path, False)
+            for path in ("/a%40b", "/%61", "/a%3fb", "/caf%c3%a9", "/café", "/a[0]", "/a b", "/a#b", "/a#b?c")
+        ),
+        *((path, False) for path in ("//a", "/a//b", "/./a", "/a/..", "/a/%2e%2e/b", "/a\\b", "/a/..;x")),
+    ],
+)
+def test_a_path_is_canonical_in_one_spelling(path: str, canonical: bool) -> None:
+    assert is_canonical(path) is canonical
 
 
 @pytest.mark.parametrize(

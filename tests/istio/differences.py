@@ -96,7 +96,7 @@ def difference(case: Manifest, answer: Answer) -> str | None:
 
 def explaining_ruling(case: Manifest, answer: Answer) -> str | None:
     """Return the ruling that a row which differs cites for it. What is unknown may be denied, and never allowed."""
-    cited: list[str] = re.findall(r"\bruling ([A-Z])\b", case.get("cites") or "")
+    cited: list[str] = re.findall(r"\bruling ([A-Z]\d*)\b", case.get("cites") or "")
     if "A" in cited and (answer.verdict is None or case["expect"] == "deny"):
         return "A"
     return next((ruling for ruling in cited if ruling != "A"), None)

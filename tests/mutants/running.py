@@ -41,7 +41,6 @@ def run(
 
     With `thorough`, generated tests look at as many examples as they do in CI.
     """
-    os.environ["CI"] = "true"  # the same examples for every mutant
     forks = _Forks(mutants, on_fate)
     pytest.main([*_OPTIONS, *([] if thorough else ["--quick"]), *tests], plugins=[forks])
     return forks.sound

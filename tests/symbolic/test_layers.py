@@ -43,7 +43,7 @@ from eastgate.ir import (
     Stage,
     Step,
 )
-from eastgate.ir.attributes import BAD_HOST, HANDED_PATH, IDENTITY, METHOD, PATH, PORT, Attribute
+from eastgate.ir.attributes import BAD_HOST, HANDED_PATH, IDENTITY, METHOD, PATH, PORT, URL_PATH, Attribute
 from eastgate.ir.paths import is_sensitive
 from eastgate.symbolic.callers import CallerCells
 from eastgate.symbolic.completions import complete
@@ -157,14 +157,16 @@ def _pattern(text: str) -> Computed:
 SENSITIVE, PLAIN = _pattern("/.*@.*"), _pattern("/a/.*")
 ON_PATHS: list[Predicate] = [GET, Not(GET), IN_A, SENSITIVE, Not(SENSITIVE), PLAIN, ALWAYS]
 ON_PATHS += [And((GET, SENSITIVE)), Or((GET, IN_A)), Or((GET, SENSITIVE)), And((GET, IN_A))]
+EXPRESSION = Is(URL_PATH, OneOf(frozenset({"/a@b"})))  # what an expression is lowered to
+ON_PATHS += [EXPRESSION, Not(EXPRESSION), And((GET, EXPRESSION)), Or((GET, EXPRESSION))]
 PATHS: list[Mapping[Attribute, Known]] = [
-    {PATH: "/a"},
-    {PATH: "/a@b"},
-    {PATH: "/a@b", HANDED_PATH: "/a%40b"},
-    {PATH: "/b", HANDED_PATH: "/%62"},
-    {PATH: "/a%2fb"},
-    {PATH: "/b%2f", HANDED_PATH: "/b%2f"},
-    {PATH: None},
+    {PATH: "/a", URL_PATH: "/a"},
+    {PATH: "/a@b", URL_PATH: "/a@b"},
+    {PATH: "/a@b", URL_PATH: "/a%40b", HANDED_PATH: "/a%40b"},
+    {PATH: "/b", URL_PATH: "/b", HANDED_PATH: "/%62"},
+    {PATH: "/a%2fb", URL_PATH: "/a%2fb"},
+    {PATH: "/b%2f", URL_PATH: "/b%2f", HANDED_PATH: "/b%2f"},
+    {PATH: None, URL_PATH: None},
 ]
 
 

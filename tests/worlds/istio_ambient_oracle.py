@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import product
 
 from tests.worlds.istio_oracle import (
     CLOSED,
@@ -162,17 +163,33 @@ class Ambient(Sidecars):
     # PeerAuthentication, which istiod turns into DENY policies
 
     def _peer_denies(self, pod: Manifest, call: Call) -> bool:
+        """Return whether any of the policies that istiod may choose among those of one age denies it.
+
+        It chooses twice: what is in force, and what a policy with modes of ports is merged with.
+        """
         if call.identity is not None:
             return False
         mesh, namespace, workload = peer_levels(self.of("PeerAuthentication"), pod, self.config.root)
+        choices = product(mesh, namespace, workload, mesh, namespace)
+        return any(self._chosen_deny(*choice, call.port) for choice in choices)
+
+    def _chosen_deny(
+        self,
+        mesh: Manifest | None,
+        namespace: Manifest | None,
+        workload: Manifest | None,
+        merged_mesh: Manifest | None,
+        merged_namespace: Manifest | None,
+        port: int,
+    ) -> bool:
         mode = set_mode(workload)
         strict = (mode or set_mode(namespace) or set_mode(mesh)) == "STRICT"
         ports = {int(port): each.get("mode", "UNSET") for port, each in _ports(workload).items()}
         exempt = {"PERMISSIVE"} if mode is None else {"PERMISSIVE", "DISABLE"}
         if not (exempt if strict else {"STRICT"}) & set(ports.values()):
             return strict
-        converted = _convert(mode, set_mode(mesh), namespace, ports)
-        return converted is not None and converted(call.port)
+        converted = _convert(mode, set_mode(merged_mesh), merged_namespace, ports)
+        return converted is not None and converted(port)
 
 
 def _convert(

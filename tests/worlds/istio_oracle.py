@@ -363,7 +363,7 @@ def _authenticate(tokens: list[Manifest], call: Call) -> tuple[int, Call]:
 
 def mutual_tls(policies: list[Manifest], pod: Manifest, root: str, port: int) -> str:
     """Return the mode at a port: of the mesh, the namespace, the workload and the port the last that is set."""
-    mesh, namespace, workload = peer_levels(policies, pod, root)
+    mesh, namespace, workload = (level[0] for level in peer_levels(policies, pod, root))
     mode = "PERMISSIVE"
     for level in (mesh, namespace, workload):
         mode = set_mode(level) or mode
@@ -378,8 +378,11 @@ def set_mode(policy: Manifest | None) -> str | None:
     return None if mode == "UNSET" else str(mode)
 
 
-def peer_levels(policies: list[Manifest], pod: Manifest, root: str) -> list[Manifest | None]:
-    """Return the policies of the mesh, of the namespace and of the workload: the oldest of each."""
+def peer_levels(policies: list[Manifest], pod: Manifest, root: str) -> list[list[Manifest | None]]:
+    """Return the policies of the mesh, of the namespace and of the workload: the oldest of each, by name.
+
+    There may be several of one age, and where there is none, that is None.
+    """
     namespace = pod["metadata"]["namespace"]
     levels: list[list[Manifest]] = [[], [], []]
     for policy in policies:
@@ -391,11 +394,17 @@ def peer_levels(policies: list[Manifest], pod: Manifest, root: str) -> list[Mani
             levels[1].append(policy)
         elif selector and home == namespace != root and selects(spec_of(policy)["selector"], pod):
             levels[2].append(policy)
-    return [min(level, key=_age, default=None) for level in levels]
+    return [_oldest(level) for level in levels]
 
 
-def _age(policy: Manifest) -> tuple[str, str]:
-    return policy["metadata"].get("creationTimestamp", ""), policy["metadata"]["name"]
+def _oldest(level: list[Manifest]) -> list[Manifest | None]:
+    age = min(map(_age, level), default=None)
+    oldest = sorted((policy for policy in level if _age(policy) == age), key=lambda policy: policy["metadata"]["name"])
+    return [*oldest] or [None]
+
+
+def _age(policy: Manifest) -> str:
+    return str(policy["metadata"].get("creationTimestamp", ""))
 
 
 # Policies and pods

@@ -145,7 +145,7 @@ class Rulebook:
 
 
 def _selects(rule: Manifest, call: Call) -> bool:
-    names = {_plain_host(call.host), _plain_host(call.sni or call.host)}
+    names = {_plain_host(call.host), call.sni.lower() if call.sni else _plain_host(call.host)}
     hosts = any(_takes(pattern, name) for pattern in rule.get("hosts", ["*"]) for name in names)
     methods = any(one in ("*", call.method) for one in rule.get("methods", ["*"]))
     return hosts and methods and any(_path(one, call.path) for one in rule.get("paths", ["*"]))

@@ -190,7 +190,7 @@ class Network:
 
     def _some_addresses(self) -> set[Address]:
         """An address of each class that the blocks of the policies tell apart."""
-        networks = [ipaddress.ip_network(text, strict=False) for text in _strings(self.policies, "/")]
+        networks = [_network_of(text) for text in _strings(self.policies, "/")]
         starts = {address_of("0.0.0.0"), address_of("::"), *(network[0] for network in networks)}  # noqa: S104
         ends = {network[-1] for network in networks}
         return starts | {end + 1 for end in ends if int(end) + 1 < 2**end.max_prefixlen}
@@ -419,11 +419,20 @@ def _target_port(service: Manifest, ask: Ask, pod: Pod) -> int | None:
 
 
 def address_of(text: str) -> Address:
-    return ipaddress.ip_address(text)
+    address = ipaddress.ip_address(text)
+    return getattr(address, "ipv4_mapped", None) or address
 
 
 def _is_inside(address: Address, cidr: str) -> bool:
-    return address in ipaddress.ip_network(cidr, strict=False)
+    return address in _network_of(cidr)
+
+
+def _network_of(cidr: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
+    """The network; IPv4 that is written as IPv6 is IPv4."""
+    start, _, bits = cidr.partition("/")
+    if address_of(start).version == 4 and ":" in start:
+        return ipaddress.IPv4Network((int(address_of(start)), int(bits) - 96), strict=False)
+    return ipaddress.ip_network(cidr, strict=False)
 
 
 def _is_impossible(source: End, destination: End) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from os import PathLike
 from typing import TYPE_CHECKING, cast
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, cast
 from eastgate import dialects
 from eastgate.api.deciding import Decider, LiveArrivals, LiveQuestion, Prepared
 from eastgate.api.decisions import Decision
+from eastgate.api.enforcement import Enforcers, PolicyEnforcement
 from eastgate.api.networked import network_objects
 from eastgate.api.questions import Question, QuestionError
 from eastgate.api.reading import FaultReason, ManifestError, Manifests, read_manifests, read_plain
@@ -22,7 +23,7 @@ from eastgate.diagnostics import Diagnostic
 from eastgate.dialects import Policy
 from eastgate.dialects import rejected as rejection
 from eastgate.engine.engine import Engine
-from eastgate.ir import Attachment, Layer, LiveAnswers, PolicyRef, Request, Stances
+from eastgate.ir import Attachment, Layer, LiveAnswers, PolicyRef, Predicate, Request, Stances
 from eastgate.manifests import Bounds, Document
 from eastgate.records import dataclass
 from eastgate.settings import Settings, SettingsError
@@ -89,7 +90,8 @@ class Authority:
             dialects.is_on_network,
             self._assemble_end,
         )
-        self._decider = Decider(self._world, self._settings, self._engine, unread)
+        self._enforcers = Enforcers(self._engine, self._world, self._settings, self.document_of)
+        self._decider = Decider(self._world, self._settings, self._engine, unread, self._enforcers)
         self._decider.unread_objects = manifests.unread
         self._unanalysed = (-1, UnreadObjects())
 
@@ -179,6 +181,8 @@ class Authority:
         self._documents = documents
         self._rejected_documents |= {fault.policy.ref: fault.document for fault in news.closing}
         self.unread_objects = self._unread_after(news, gone)
+        replaced = {str(ref) for ref in (*gone, *(policy.ref for policy in news.demanded))}
+        self.warnings = [warning for warning in self.warnings if not _is_about(warning, replaced)]
         self.warnings += [diagnostic for diagnostic in news.reporter if not diagnostic.is_error]
         return Touched(frozenset(self._engine.touched), change)
 
@@ -223,8 +227,9 @@ class Authority:
         objects |= {declared.id: declared for declared in news.objects}
         findings = [*dialects.examine([*policies.values()], self._settings, World.of(objects.values()))]
         errors: dict[PolicyRef | None, list[Diagnostic]] = {}
+        self.warnings = [warning for warning in self.warnings if not _is_unfounded(warning)]  # they are found again
         for policy, finding in findings:
-            if policy is None and finding.is_error and finding.span is not None and finding.span.source.is_object:
+            if policy is None and _is_unfounded(finding):
                 self.warnings.append(finding)  # it must not stop the answers about everything else
             elif finding.is_error:
                 errors.setdefault(policy.ref if policy is not None else None, []).append(finding)
@@ -307,6 +312,13 @@ class Authority:
         """Return the requests that a question stands for, as they are decided."""
         return [request for _, request in self._decider.arrivals(question)]
 
+    def ways(self, question: Question) -> Iterator[tuple[str, Predicate, bool]]:
+        """Yield the ways that a question without HTTP may take: where, for which requests, and whether all are allowed.
+
+        It yields nothing if the condition of the requests that arrive is unknown.
+        """
+        return self._decider.ways(question)
+
     @property
     def unread(self) -> Handling:
         """Return how answers are treated that objects of unread kinds could change."""
@@ -335,6 +347,10 @@ class Authority:
             self._unanalysed = (self._engine.version, objects)
         return objects
 
+    def enforcement_at(self, point: Point) -> list[PolicyEnforcement]:
+        """Return who enforces the policies at a point. It is no part of the public API."""
+        return list(self._enforcers.at(point))
+
     def rejected_at(self, points: Iterable[Point]) -> list[rejection.RejectedPolicy]:
         """Return the policies that cannot be read and that are about some of these points."""
         return self._decider.rejected_at(points)
@@ -351,6 +367,16 @@ def _differing(reading: Settings, deciding: Settings) -> str:
 def _is_looked_at(declared: WorldObject) -> bool:
     """Return whether policies may be wrong because of an object, or its absence: not because of one that runs."""
     return not isinstance(declared, Pod | Controller | EndpointSlice)
+
+
+def _is_about(warning: Diagnostic, names: Set[str]) -> bool:
+    """Return whether a warning is about an object of a cluster that has one of these names."""
+    return warning.span is not None and warning.span.source.is_object and warning.span.file in names
+
+
+def _is_unfounded(finding: Diagnostic) -> bool:
+    """Return whether a finding is an error in what a cluster says about all of its policies."""
+    return finding.is_error and finding.span is not None and finding.span.source.is_object
 
 
 def _ref_of(document: Document) -> PolicyRef:

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from eastgate import dialects
 from eastgate.api.decisions import Decision, Stop
+from eastgate.api.enforcement import Enforcers
 from eastgate.api.questions import (
     LABELS_UNKNOWN,
     NOT_CONSIDERED,
@@ -39,6 +40,7 @@ from eastgate.ir import (
     Known,
     Layer,
     LiveAnswers,
+    Predicate,
     Request,
     ask_authorizers,
     authorizers_in,
@@ -87,6 +89,7 @@ class _Crossing(Stop):
     derivations: tuple[Derivation, ...]
     is_plain: bool
     entry: EntryPoint
+    within: Predicate | None
 
     def complete(self, values: dict[Attribute, Known], question: Question) -> None:
         """Add what is worked out of the rest, where something here looks at it."""
@@ -102,7 +105,7 @@ class _Crossing(Stop):
             return without_http(values)
         _leave_out_others(values, question, self.repeatable)
         self.complete(values, question)
-        request = Request(values, question.external_auth)
+        request = Request(values, question.external_auth, within=self.within)
         return ask_authorizers(request, question.raw, self.authorizers) if self.authorizers else request
 
 
@@ -110,30 +113,36 @@ class _Crossing(Stop):
 class LiveQuestion:
     """A question about a request that is waiting, and what is known of it beside the words of the question.
 
-    `entries` say where the request arrives, instead of those words. `values` are more that is known, and of `unknown`
-    attributes nothing is, whatever the question says. `all_headers`: those that the question has are all that there
-    are; else others are unknown.
+    `entries` say where the request arrives, instead of those words. `values` are more known attributes. Attributes of
+    `unknown` are unknown, whatever the question says. A header that the question does not have is absent if
+    `shown_headers` has its name (None: every name), else unknown.
     """
 
     question: Question
     entries: tuple[EntryPoint, ...] | None = None
     values: Values = field(default_factory=dict)
     unknown: frozenset[Attribute] = frozenset()
-    all_headers: bool = True
+    shown_headers: frozenset[str] | None = None
 
     def leave_out_others(self, values: dict[Attribute, Known], attributes: Iterable[Attribute]) -> None:
-        """Set those of these headers and parameters to absent that the request is known not to have."""
+        """Set to absent those of these headers and parameters that the request certainly does not have."""
         for attribute in attributes:
-            known = self.all_headers if attribute.is_header else self.question.path is not None
+            known = self._shows(attribute.key) if attribute.is_header else self.question.path is not None
             if known and attribute not in values and attribute not in self.unknown:
                 values[attribute] = None
+
+    def _shows(self, name: str) -> bool:
+        return self.shown_headers is None or name in self.shown_headers
 
 
 class Decider:
     """Answers questions about a world by an engine, and remembers what questions lead to until something changes."""
 
-    def __init__(self, world: World, settings: Settings, engine: Engine[Policy], unread: Handling) -> None:
+    def __init__(
+        self, world: World, settings: Settings, engine: Engine[Policy], unread: Handling, enforcers: Enforcers
+    ) -> None:
         self._world = world
+        self._enforcers = enforcers
         self._settings = settings
         self.engine = engine
         self.unread = unread
@@ -234,6 +243,15 @@ class Decider:
             decided.append((crossing, request, crossing.decide(request)))
         return decided
 
+    def ways(self, question: Question) -> Iterator[tuple[str, Predicate, bool]]:
+        """Yield the ways that a question may take, with the condition of their requests and whether all are allowed."""
+        decided = [each for each in self._decide(question, with_network=True) if each[0].entry.condition is not None]
+        denied = {id(crossing.entry.condition) for crossing, _, verdict in decided if not verdict[1] & 1}
+        entries = {id(crossing.entry.condition): crossing.entry for crossing, _, _ in decided}
+        for condition, entry in entries.items():
+            if (within := entry.within) is not None:
+                yield entry.where, within, condition not in denied
+
     def arrivals(self, question: Question, *, with_network: bool = False) -> list[tuple[_Crossing, Request]]:
         """Return the requests that a question stands for, each with where it arrives.
 
@@ -252,7 +270,7 @@ class Decider:
             for caller in callers:
                 values = {**shared, **caller, **crossing.values}
                 if crossing.is_plain:
-                    request = Request(values, question.external_auth)
+                    request = Request(values, question.external_auth, within=crossing.within)
                 else:
                     request = crossing.make_request(values, question)
                 arrivals.append((crossing, request))
@@ -309,6 +327,7 @@ class Decider:
             derivations,
             not (entry.hides_http or authorizers or repeatable or derived or derivations),
             entry,
+            entry.within if any(attribute.needs_http for attribute in looked_at) else None,
         )
 
     def _pass(self, points: tuple[Point, ...]) -> _Passed:
@@ -384,7 +403,9 @@ class Decider:
             points = dict.fromkeys(point for each, _, _ in decided for point in each.entry.points)
             callers = callers_of(question, self._world, self._settings)
             unconsidered = self._unread_objects.about(points, callers, self._world, rejected=self._rejections)
-        return Decision(question, crossing, request, verdict, ways, unconsidered, self._conditions)
+        return Decision(
+            question, crossing, request, verdict, ways, unconsidered, self._conditions, self._enforcers, decided
+        )
 
     def _conditions(self, stop: Stop) -> tuple[tuple[str, Condition], ...]:
         """Return what the policies on the way would show in their status."""

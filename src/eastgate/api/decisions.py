@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
+from eastgate.api.enforcement import Enforcers, PolicyEnforcement, unenforced_text
 from eastgate.api.questions import Arrival, Question
 from eastgate.api.trace_json import trace_to_json
 from eastgate.cluster.points import Point
@@ -25,8 +26,10 @@ from eastgate.ir import (
     Rule,
     Ruling,
     Unroutable,
+    atoms,
 )
-from eastgate.ir.attributes import Attribute
+from eastgate.ir.attributes import PORT, Attribute
+from eastgate.ir.paths import is_sensitive
 from eastgate.records import dataclass
 from eastgate.unread import Handling, Plane, Standing, Unconsidered, could_change, standing
 
@@ -72,7 +75,9 @@ class Decision:
     """
 
     __slots__ = (
+        "_arrivals",
         "_conditions",
+        "_enforcers",
         "_outcome",
         "_program",
         "_request",
@@ -104,6 +109,8 @@ class Decision:
         ways: tuple[tuple[str, bool], ...],
         unconsidered: Unconsidered,
         conditions: Callable[[Stop], tuple[tuple[str, Condition], ...]],
+        enforcers: Enforcers,
+        arrivals: Sequence[tuple[Stop, Request, object]],
     ) -> None:
         self.question = question
         self._stop = stop
@@ -115,6 +122,8 @@ class Decision:
         self.ways = ways
         self.unconsidered = unconsidered
         self._conditions = conditions
+        self._enforcers = enforcers
+        self._arrivals = arrivals
         self._outcome: Outcome | None = None
         self._trace: Trace | None = None
 
@@ -123,7 +132,17 @@ class Decision:
         program = compile_layers(layers)
         stop = Stop(self._stop.where, self._stop.points, (program,), layers)
         decided = stop.decide(request)
-        return Decision(self.question, stop, request, decided, self.ways, self.unconsidered, self._conditions)
+        return Decision(
+            self.question,
+            stop,
+            request,
+            decided,
+            self.ways,
+            self.unconsidered,
+            self._conditions,
+            self._enforcers,
+            self._arrivals,
+        )
 
     def __repr__(self) -> str:
         return f"<Decision {self.verdict}: {self.question}>"
@@ -146,6 +165,18 @@ class Decision:
         return self._conditions(self._stop)
 
     @property
+    def enforcement(self) -> tuple[PolicyEnforcement, ...]:
+        """Return who enforces the policies on the way, wherever the question leads, as far as that is known."""
+        found = (
+            each
+            for stop, request, _ in self._arrivals
+            for point in stop.points
+            for each in self._enforcers.at(point)
+            if not each.ports or request.values.get(PORT, each.ports[0]) in each.ports
+        )
+        return tuple(dict.fromkeys(found))
+
+    @property
     def complete(self) -> bool:
         """Return whether nothing that was not considered could change the verdict."""
         return not could_change(self.unconsidered, allowed=self.allowed)
@@ -160,9 +191,12 @@ class Decision:
         """Allow or deny."""
         return Verdict.ALLOW if self.allowed else Verdict.DENY
 
-    def stated(self, unread: Handling = Handling.WARN) -> str:
-        """State the verdict for people: ALLOW or DENY, and of what, where something unread could change it."""
-        verdict = self.verdict.upper()
+    def stated(self, unread: Handling = Handling.WARN, *, depends: bool = False) -> str:
+        """State the verdict for people: ALLOW, DENY or DEPENDS, and its scope, if something unread could change it.
+
+        `depends`: some of the requests that the question may mean are allowed.
+        """
+        verdict = "DEPENDS" if depends else self.verdict.upper()
         if standing(self.unconsidered, unread, allowed=self.allowed) is Standing.WHOLE:
             return verdict
         decisive = could_change(self.unconsidered, allowed=self.allowed)
@@ -267,6 +301,7 @@ class Decision:
             "complete": self.complete,
             "unconsidered": [met.to_json() for met in self.unconsidered.met],
             "rejectedPolicies": self.unconsidered.rejected,
+            "enforcement": [each.to_json() for each in self.enforcement],
             "conditions": [{"policy": policy, **condition.to_json()} for policy, condition in self.conditions],
             "trace": trace_to_json(self.trace()),
         }
@@ -287,7 +322,7 @@ DEAD_ENDS: dict[str | None, str] = {
 UNASKED: dict[str | None, str] = {
     None: "its path has an encoded slash or backslash, and a policy looks at paths",
     REFUSED_HOST: "what it names as its host is no host with a port up to 65535, and the port is read as HTTP",
-    REFUSED_SPELLING: "its path has characters as %XX that need not be, and a policy compares it with a pattern",
+    REFUSED_SPELLING: "its path is not in its canonical spelling, and an expression or a pattern looks at it",
 }
 
 
@@ -304,15 +339,28 @@ def _reason(decision: Decision) -> str:
     elif outcome.stage in DEAD_ENDS:
         text = DEAD_ENDS[outcome.stage]
     elif outcome.is_unasked:
-        text = UNASKED[outcome.stage]
+        text = UNASKED[outcome.stage] + _looking_at_spelling(decision)
     else:
         level = f" ({outcome.layer})" if len(decision.layers) > 1 else ""
         text = f"no rule allows it at {where}{level}"
+    unenforced = unenforced_text(decision.enforcement)
+    if unenforced is not None:
+        text = unenforced if outcome.allowed and outcome.rule is None else f"{text}; {unenforced}"
     if decision.unknown:
         text += f"; unknown: {', '.join(map(str, decision.unknown))}"
     if decision.denied and len(decision.ways) > 1:
         text += f" (denied at {len(decision.denied)} of {len(decision.ways)}: {', '.join(decision.denied)})"
     return text
+
+
+def _looking_at_spelling(decision: Decision) -> str:
+    """Return the first rule that looks at the spelling of the path, if the path is refused for its spelling."""
+    if decision.outcome.stage is not REFUSED_SPELLING:
+        return ""
+    layers = [layer for layer in decision.layers if layer.name == decision.outcome.layer]
+    rules = (rule for layer in layers for chain in layer.chains for rule in chain.rules(observed=False))
+    looking = (rule for rule in rules if any(map(is_sensitive, atoms(rule.when))))
+    return next((f": {rule.origin}" for rule in looking), "")
 
 
 def _is_exhausted(decision: Decision) -> bool:

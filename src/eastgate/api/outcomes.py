@@ -5,6 +5,7 @@ Every example was asked, and is what `check` answers.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from ipaddress import IPv4Address, ip_address
@@ -12,6 +13,7 @@ from itertools import count, islice, product
 
 from eastgate.api.authority import Authority
 from eastgate.api.decisions import Decision
+from eastgate.api.message_ways import AskedWay, ask_ways
 from eastgate.api.questions import Question, QuestionError
 from eastgate.ir import (
     And,
@@ -43,7 +45,7 @@ from eastgate.ir.attributes import (
 from eastgate.records import dataclass
 from eastgate.symbolic.stages import order_chain
 
-__all__ = ["Examples", "examples"]
+__all__ = ["Depends", "Examples", "examples"]
 
 _PARTS: dict[Attribute, str] = {
     PORT: "port",
@@ -71,17 +73,66 @@ class Examples:
 
     allow: tuple[str, ...]
     deny: tuple[str, ...] | None
+    depends: Depends | None = None
 
     def to_json(self) -> dict[str, object]:
         """Return it as plain data."""
         return {"allow": list(self.allow), "deny": list(self.deny) if self.deny is not None else None}
 
 
+@dataclass(frozen=True, slots=True)
+class Depends:
+    """The places that allow a message and those that deny it, as text, and the arguments of a check that is allowed."""
+
+    allow: tuple[str, ...]
+    deny: tuple[str, ...]
+    example: tuple[str, ...]
+
+    def to_json(self) -> dict[str, object]:
+        """Return it as plain data."""
+        return {"allow": list(self.allow), "deny": list(self.deny), "example": list(self.example)}
+
+
 def examples(decision: Decision, authority: Authority) -> Examples | None:
     """Return examples for a question that is denied because of what it leaves out; None where no allow was found."""
-    if decision.allowed or not decision.unknown:
+    if decision.allowed:
         return None
-    return _ExampleSearch(decision, authority).examples()
+    question, search = decision.question, _ExampleSearch(decision, authority)
+    asked = ask_ways(question, authority) if question.is_bare_message else []
+    allowed = next((way.question for way in asked if way.allowed), None) or search.allowed()
+    if allowed is None:
+        return None
+    denied = next((way.question for way in asked if not way.allowed), None) or search.denied(allowed)
+    depends = None
+    if question.is_bare_message:
+        if all(way.question != allowed for way in asked):
+            where = authority.decide(allowed).arrival.where
+            asked = [
+                *(way for way in asked if way.where != where),
+                AskedWay(where, allowed, allowed=True, always=False),
+            ]
+        depends = _depends(asked, allowed, question)
+    return Examples(_added(allowed, question), _added(denied, question) if denied is not None else None, depends)
+
+
+def _depends(asked: list[AskedWay], allowed: Question, given: Question) -> Depends:
+    allow, deny = list[str](), list[str]()
+    for way in asked:
+        if not way.allowed:
+            deny.append(way.where)
+        elif way.always:
+            allow.append(way.where)
+        else:
+            allow.append(f"{way.where} with {shlex.join(_added(way.question, given))}")
+            deny.append(f"{way.where} otherwise")
+    return Depends(tuple(dict.fromkeys(allow)), tuple(dict.fromkeys(deny)), tuple(allowed.arguments))
+
+
+def _added(question: Question, given: Question) -> tuple[str, ...]:
+    """Return the arguments of a question that another one does not have."""
+    words, known = (replace(each, plaintext=False).arguments for each in (question, given))
+    pairs = zip(words[::2], words[1::2], strict=True)
+    return tuple(word for pair in pairs for word in pair if not set(known) >= set(pair))
 
 
 class _ExampleSearch:
@@ -90,22 +141,13 @@ class _ExampleSearch:
         self._request = decision.arrival.request
         self._layers = decision.layers
         self._authority = authority
+        self._is_unknown = bool(decision.unknown)
         self._atoms = [atom for layer in decision.layers for atom in layer.atoms(observed=True) if isinstance(atom, Is)]
 
-    def examples(self) -> Examples | None:
-        allowed = next(self._allowed(), None)
-        if allowed is None:
-            return None
-        given = set(self._question.arguments)
-        allow = self._shortened(allowed)
-        deny = self._denied(allow)
-
-        def added(question: Question) -> tuple[str, ...]:
-            words = question.arguments
-            pairs = zip(words[::2], words[1::2], strict=True)
-            return tuple(word for pair in pairs for word in pair if not given >= set(pair))
-
-        return Examples(added(allow), added(deny) if deny is not None else None)
+    def allowed(self) -> Question | None:
+        """Return a question that is allowed, with as few additions as possible."""
+        found = next(self._allowed(), None) if self._is_unknown else None
+        return None if found is None else self._shortened(found)
 
     def _allowed(self) -> Iterator[Question]:
         """Yield allowed questions: with what a rule of each layer asks for, and the rest as nobody names it."""
@@ -160,6 +202,8 @@ class _ExampleSearch:
             parts["headers"] = headers
         if claims:
             parts["claims"] = claims
+        if self._question.is_bare_message and not parts.keys().isdisjoint(("path", "host", "headers")):
+            parts.setdefault("method", "POST")  # as it is without them
         return replace(self._question, **parts)  # type: ignore[arg-type]
 
     def _shortened(self, question: Question) -> Question:
@@ -187,7 +231,7 @@ class _ExampleSearch:
                 question = shorter
         return question
 
-    def _denied(self, allowed: Question) -> Question | None:
+    def denied(self, allowed: Question) -> Question | None:
         """Return the nearest question that is denied whatever else there is."""
         candidates = [
             replace(allowed, **{part: self._other(attribute)})  # type: ignore[arg-type]

@@ -47,6 +47,11 @@ class DocumentSource(Protocol):
 
     def __fspath__(self) -> str: ...
 
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """Return the arguments of a command that reads the same."""
+        ...
+
     def read(self, settings: Settings, into: ReadResult, on_part: Callable[[int, int], None] | None) -> None:
         """Add its documents, and report why it cannot be read. `on_part` is told how much of how much was read."""
         ...
@@ -326,7 +331,11 @@ def sort_documents(
     """
     manifests = Manifests(settings, reporter=reporter)
     for document in documents:
-        manifests.add(document)
+        try:
+            manifests.add(document)
+        except Exception as failure:
+            failure.add_note(f"while reading {document.span.location}: {document.kind} {document.name}")
+            raise
     for document, error in twice:
         if not dialects.is_policy(document):
             manifests.faults.append(Fault(document, FaultReason.TWICE, [error], settings))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import gc
 import logging
+import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -56,11 +57,37 @@ class _OneLine(logging.Formatter):
         return printable(super().format(record))
 
 
+_TRACEBACK = "EASTGATE_TRACEBACK"
+_UNDECIDED = 2
+_INTERRUPTED = 130
+
+
+class _CommandFailure(click.ClickException):
+    exit_code = _UNDECIDED
+
+
+def _report_bug(error: Exception) -> None:
+    """Report an unexpected failure: that it is a bug, the object that was read, and how to see the traceback."""
+    from eastgate.tasks import describe_failure  # it brings asyncio along
+
+    lines = [f"error: this is a bug in Eastgate: {printable(describe_failure(error))}"]
+    if os.environ.get(_TRACEBACK):
+        import traceback
+
+        lines += map(printable, "".join(traceback.format_exception(error)).splitlines())
+    else:
+        lines.append(f"  = help: set {_TRACEBACK}=1 to see the traceback, and report it")
+    click.echo("\n".join([*lines, "", "nothing was decided"]), err=True)
+
+
 @contextmanager
-def _printable_errors() -> Iterator[None]:
-    """Make what is said about a wrong command line `printable`: it repeats words of that line."""
+def _errors() -> Iterator[None]:
+    """Exit with another status than 1, which means "denied", after any failure. Print messages in `printable` form."""
     try:
         yield
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("interrupted", err=True)
+        sys.exit(_INTERRUPTED)
     except (click.MissingParameter, click.exceptions.NoArgsIsHelpError):
         raise  # they repeat nothing, and have line breaks of their own
     except click.UsageError as error:
@@ -69,7 +96,16 @@ def _printable_errors() -> Iterator[None]:
             raise
         raise click.UsageError(printable(message), error.ctx) from None
     except click.ClickException as error:
-        raise click.ClickException(printable(error.format_message())) from None
+        raise _CommandFailure(printable(error.format_message())) from None
+    except click.exceptions.Exit:
+        raise
+    except BrokenPipeError:  # the reader has closed the output
+        with suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains once more at the end
+        sys.exit(_UNDECIDED)
+    except Exception as error:
+        _report_bug(error)
+        sys.exit(_UNDECIDED)
 
 
 def _imported(name: str) -> ModuleType:
@@ -86,14 +122,18 @@ def _shortened(verb: str, limit: int = 45) -> str:
 
 
 class _Verbs(click.Group):
+    def main(self, *args: Any, **extra: Any) -> Any:
+        with _errors():  # also for what click does before and after: completion, writing to a closed output
+            return super().main(*args, **extra)
+
     def make_context(self, *args: Any, **extra: Any) -> click.Context:
-        with _printable_errors():
+        with _errors():
             return super().make_context(*args, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
         if logging.lastResort is not None:
             logging.lastResort.setFormatter(_OneLine())
-        with _printable_errors():
+        with _errors():
             return super().invoke(ctx)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature

@@ -64,6 +64,25 @@ _file = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option(
     "--all-headers", is_flag=True, help="The proxy sends every header: one that is missing is not there (HTTP)."
 )
+@click.option(
+    "--shown-header",
+    multiple=True,
+    metavar="NAME",
+    help="A header that the proxy shows if a client sends it; may be repeated. Others are unknown. "
+    "Needed over gRPC if the proxy hides headers (Envoy: allowed_headers, disallowed_headers).",
+)
+@click.option(
+    "--whole-bodies",
+    is_flag=True,
+    help="The proxy shows the body of every request and never cuts a body "
+    "(Envoy: with_request_body without allow_partial_message). MCP streams need it; never with nginx.",
+)
+@click.option(
+    "--normalized-paths",
+    is_flag=True,
+    help="The proxy normalises paths as Eastgate does before it hands them on, but shows them as they were sent. "
+    "Envoy does not need this; never with nginx. Without it, paths that are not normalised are refused (400).",
+)
 @click.option("--tls-certificate", type=_file, help="Certificate for TLS on ports, in PEM.")
 @click.option("--tls-key", type=_file, help="Its key, in PEM.")
 @click.option("--tls-client-ca", type=_file, help="CA of the certificates that proxies must have, in PEM.")
@@ -134,6 +153,7 @@ def _run(options: ServiceOptions, files: PolicyFiles, log: DecisionLog, addresse
     from eastgate.api.reading import ManifestError
     from eastgate.authorizer.external import ExternalAuthorizers
     from eastgate.authorizer.service import AuthorizerService
+    from eastgate.authorizer.workers import note_serving
 
     try:
         authority = files.load()
@@ -145,7 +165,13 @@ def _run(options: ServiceOptions, files: PolicyFiles, log: DecisionLog, addresse
     async def serve() -> None:
         service = AuthorizerService(options, authority, external, log)
         policies = len(authority.policies)
-        await service.run(files, lambda listening: log.event("listening", on=listening, policies=policies))
+
+        def started(listening: list[str]) -> None:
+            if options.processes > 1:
+                note_serving(options.number)
+            log.event("listening", on=listening, policies=policies)
+
+        await service.run(files, started)
 
     try:
         asyncio.run(serve())
@@ -162,6 +188,7 @@ def _supervise(options: ServiceOptions, log: DecisionLog) -> int:
 
 def _service_options(options: Mapping[str, Any]) -> ServiceOptions:
     from eastgate.authorizer.addresses import ListenAddress
+    from eastgate.authorizer.checks import ProxyOptions
     from eastgate.authorizer.deciding import CheckOptions
     from eastgate.authorizer.http_checks import HttpOptions
     from eastgate.authorizer.service import ServiceOptions, TlsFiles
@@ -180,6 +207,10 @@ def _service_options(options: Mapping[str, Any]) -> ServiceOptions:
     addresses = (*map(ListenAddress.of, grpc), *map(ListenAddress.of, options["http"]))
     if options["workers"] > 1 and any(not address.path and address.port == 0 for address in addresses):
         _bad("several processes cannot share a port that is chosen for each", "give the port")
+    if options["shown_header"] and options["all_headers"]:
+        _bad("--all-headers and --shown-header contradict each other", "give only one of them")
+    shown = frozenset(name.lower() for name in options["shown_header"])
+    proxy = ProxyOptions(options["normalized_paths"], options["whole_bodies"], shown)
     named = {name: options[name].lower() if options[name] else None for name in _HEADERS}
     return ServiceOptions(
         grpc=tuple(map(ListenAddress.of, grpc)),
@@ -187,7 +218,7 @@ def _service_options(options: Mapping[str, Any]) -> ServiceOptions:
         tools=tools,
         admin=ListenAddress.of(options["admin"]) if options["admin"] else None,
         tls=tls,
-        checks=CheckOptions(options["to"], options["timeout"], options["plain_denials"]),
+        checks=CheckOptions(options["to"], options["timeout"], options["plain_denials"], proxy),
         from_http=HttpOptions(
             options["path_prefix"].rstrip("/"),
             named["trust_header"],

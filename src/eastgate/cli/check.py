@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import click
 
 from eastgate.api.decisions import Decision
-from eastgate.api.outcomes import Examples, examples
+from eastgate.api.outcomes import Depends, Examples, examples
 from eastgate.api.questions import QuestionError
 from eastgate.api.spelling import KnownNames
 from eastgate.cli.options import (
@@ -32,8 +32,10 @@ from eastgate.unread import Handling
 
 __all__ = ["check", "explain"]
 
+_MOST_PLACES = 5  # that are listed
 _EXIT = (
-    "Exits with 0 if allowed, 1 if denied, 2 if it could not be decided, "
+    "Exits with 0 if allowed, 1 if denied (or DEPENDS: parts that the question leaves out decide), "
+    "2 if it could not be decided, "
     "3 if the answer is about what was read, and what is not read could change it."
 )
 
@@ -51,8 +53,13 @@ def check(output: str, **options: object) -> None:
         emit_json({**decision.to_json(), **more.to_json()})
     else:
         location = f"  ({decision.span.location})" if decision.span else ""
-        verdict = click.style(decision.stated(more.unread), fg="green" if decision.allowed else "red", bold=True)
-        say("\n".join([f"{verdict}  {printable(decision.reason)}{location}", *more.lines()]))
+        verdict = decision.stated(more.unread, depends=more.depends is not None)
+        color = "green" if decision.allowed else "yellow" if more.depends is not None else "red"
+        first = f"{click.style(verdict, fg=color, bold=True)}  "
+        head = [
+            f"{first}{line}" if not number else f"  {line}" for number, line in enumerate(more.head(decision.reason))
+        ]
+        say("\n".join([*head[:-1], f"{head[-1]}{location}", *more.lines(), *_enforcers(decision)]))
         tell(decision.unconsidered, more.unread)
     sys.exit(status_of(decision, more.unread))
 
@@ -69,10 +76,12 @@ def explain(output: str, **options: object) -> None:
 
     decision, more = _decide(output, options)
     if output == "json":
-        emit_json({**decision.to_json(), **more.to_json(), "explanation": explained(decision, unread=more.unread)})
+        text = explained(decision, unread=more.unread, depends=more.depends is not None)
+        emit_json({**decision.to_json(), **more.to_json(), "explanation": text})
     else:
-        head, *rest = explained(decision, color=colored(), unread=more.unread).splitlines()
-        say("\n".join([head, *rest[:1], *more.lines(), *rest[1:]]))
+        depends = more.depends is not None
+        head, *rest = explained(decision, color=colored(), unread=more.unread, depends=depends).splitlines()
+        say("\n".join([head, *(f"  {line}" for line in more.head()), *rest[:1], *more.lines(), *rest[1:]]))
     sys.exit(status_of(decision, more.unread))
 
 
@@ -90,13 +99,40 @@ class _More:
         return {
             "warnings": [warning.to_json() for warning in self.warnings],
             "examples": self.examples.to_json() if self.examples is not None else None,
+            "depends": self.depends.to_json() if self.depends is not None else None,
         }
+
+    @property
+    def depends(self) -> Depends | None:
+        return self.examples.depends if self.examples is not None else None
+
+    def head(self, *reasons: str) -> Iterator[str]:
+        """Yield the first lines: for DEPENDS the places that allow and those that deny, then the reasons."""
+        if self.depends is not None:
+            allow, deny = (_listed(places) for places in (self.depends.allow, self.depends.deny))
+            yield printable(f"allowed at {allow}; denied at {deny}")
+        yield from map(printable, reasons)
 
     def lines(self) -> Iterator[str]:
         if self.examples is not None:
             yield printable(f"  allowed, for example, with {shlex.join(self.examples.allow)}")
             if self.examples.deny is not None:
                 yield printable(f"  denied, for example, with  {shlex.join(self.examples.deny)}")
+
+
+def _enforcers(decision: Decision) -> Iterator[str]:
+    """Yield who enforces the policies on the way, where that is known. The reason names those that nothing enforces."""
+    places: dict[str, list[str]] = {}
+    for each in decision.enforcement:
+        if each.by is not None and each.certain:
+            places.setdefault(each.by, []).append(each.at)
+    for by, ats in places.items():
+        yield printable(f"  enforced at {_listed(list(dict.fromkeys(ats)))} by {by}")
+
+
+def _listed(places: Sequence[str]) -> str:
+    more = len(places) - _MOST_PLACES
+    return ", ".join(places[:_MOST_PLACES]) + (f" and {more} more" if more > 0 else "")
 
 
 def _decide(output: str, options: dict[str, object]) -> tuple[Decision, _More]:

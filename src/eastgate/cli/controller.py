@@ -38,6 +38,18 @@ _share = click.FloatRange(0.0, 1.0)
 @click.option("--tools-port", type=_port, default=15012, show_default=True, help="Lists of tools for gateways.")
 @click.option("--peers-port", type=_port, default=15013, show_default=True, help="Other replicas.")
 @click.option("--webhook-port", type=_port, default=9443, show_default=True, help="Admission and conversion.")
+@click.option(
+    "--webhook-client-ca",
+    type=click.Path(exists=True, dir_okay=False),
+    help="The CA of API servers: admission reviews need a certificate that it signed.",
+)
+@click.option(
+    "--webhook-client-name",
+    "webhook_client_names",
+    multiple=True,
+    metavar="NAME",
+    help="The common name of such a certificate; may be repeated. By default any.",
+)
 @click.option("--http-port", type=_port, default=8080, show_default=True, help="/healthz, /readyz, /metrics.")
 @click.option("--debug-port", type=_port, help="A snapshot of all that it knows, at /debug on localhost only.")
 @click.option("--access-logs", is_flag=True, help="Have proxies send their decisions, for metrics and decision log.")
@@ -47,6 +59,7 @@ _share = click.FloatRange(0.0, 1.0)
 @click.option("--svid-port", type=_port, help="Configuration of proxies with an SVID in place of a token.")
 @click.option("--no-webhooks", is_flag=True, help="Answer no webhooks.")
 @click.option("--no-gateways", is_flag=True, help="Run no Gateways, and write nothing into their status.")
+@click.option("--no-gateway-class", is_flag=True, help="Do not make the GatewayClass where none exists.")
 @click.option(
     "--native",
     type=click.Choice(["istio", "linkerd"]),
@@ -55,10 +68,10 @@ _share = click.FloatRange(0.0, 1.0)
 @click.option("--linkerd-status", is_flag=True, help="Write the status of Linkerd's routes, unless Linkerd does.")
 @click.option(
     "--native-unwritable",
-    type=click.Choice(["close", "leave"]),
-    default="close",
+    type=click.Choice(["leave", "close"]),
+    default="leave",
     show_default=True,
-    help="What becomes of pods whose policies that mesh cannot say: closed, or left as they are, which status says.",
+    help="What becomes of pods whose policies that mesh cannot say: left as they are, which status says, or closed.",
 )
 @click.option(
     "--assume",
@@ -92,6 +105,8 @@ def controller(
     tools_port: int,
     peers_port: int,
     webhook_port: int,
+    webhook_client_ca: str | None,
+    webhook_client_names: tuple[str, ...],
     http_port: int,
     svid_port: int | None,
     debug_port: int | None,
@@ -101,6 +116,7 @@ def controller(
     decision_sample_denied: float,
     no_webhooks: bool,
     no_gateways: bool,
+    no_gateway_class: bool,
     native: str | None,
     linkerd_status: bool,
     native_unwritable: str,
@@ -123,6 +139,8 @@ def controller(
     from eastgate.injection import InjectionOptions
     from eastgate.native import NativeMesh, Unwritable
 
+    if webhook_client_names and webhook_client_ca is None:
+        raise click.UsageError("--webhook-client-name is for a --webhook-client-ca")
     configure_logs(log_format, logging.DEBUG if verbose else logging.INFO)
     injection = InjectionOptions(control_plane=ControlPlane(f"eastgate.{namespace}.svc", xds_port))
     if proxy_image is not None:
@@ -136,7 +154,10 @@ def controller(
         Unwritable(native_unwritable),
         _assumptions(assumed),
         webhooks=not no_webhooks,
+        webhook_client_ca=webhook_client_ca,
+        webhook_client_names=frozenset(webhook_client_names),
         gateways=not no_gateways,
+        gateway_class=not no_gateway_class,
         injection=injection,
         linkerd_status=linkerd_status,
         observation=ObservationOptions(

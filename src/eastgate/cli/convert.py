@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,7 @@ from eastgate.convert import convert as convert_documents
 from eastgate.convert.render import as_json, as_yaml
 from eastgate.diagnostics.printable import printable
 from eastgate.manifests import Bounds, Document
-from eastgate.settings import Settings
+from eastgate.settings import Settings, Sidecars
 from eastgate.unread import Handling, Unread, describe_unread, diagnose_unread, is_policy_like
 
 if TYPE_CHECKING:
@@ -80,7 +81,8 @@ def convert(
     paths = (*files, *more_files)
     if not paths:
         raise click.UsageError("no manifests: give files or folders with -f")
-    chosen = settings_from(settings, config, output)
+    # What policies mean is converted, whoever enforces them now.
+    chosen = replace(settings_from(settings, config, output), sidecars=Sidecars.ASSUMED)
     with progress("reading manifests") as on_file:
         bounds = Bounds.of(paths, follow=follow, exclude=exclude)
         reading = read_documents(paths, chosen, stdin=sys.stdin.buffer, on_file=on_file, bounds=bounds)

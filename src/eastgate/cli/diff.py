@@ -6,13 +6,21 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import chdir, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from eastgate.api.authority import Authority
 from eastgate.api.reading import DocumentSource, ManifestError, Manifests, read_manifests
-from eastgate.cli.options import BAD_OPTION, load_authority, manifest_options, settings_from, strict_option
+from eastgate.cli.options import (
+    BAD_OPTION,
+    cluster_arguments,
+    load_authority,
+    manifest_options,
+    settings_from,
+    strict_option,
+)
 from eastgate.cli.output import colored, emit, emit_json, fail, say, warn
 from eastgate.cli.progress import progress
 from eastgate.cli.revisions import RevisionsError, checked_out, revisions_of
@@ -111,7 +119,7 @@ def diff(
     if unread == "error":
         _refuse_unread(old, new, errors)
     warn([*new.warnings, *(error for rejected in new.rejected for error in rejected.errors)])
-    report = compare(old, new, unread=unread != "ignore")
+    report = replace(compare(old, new, unread=unread != "ignore"), source=cluster_arguments(files))
     _emit(report, output)
     sys.exit(report.status(FailOn(fail_on)))
 

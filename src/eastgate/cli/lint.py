@@ -10,7 +10,7 @@ import click
 
 from eastgate.api.authority import Authority
 from eastgate.api.reading import Manifests, read_manifests
-from eastgate.cli.options import left_out, manifest_options, settings_from
+from eastgate.cli.options import cluster_arguments, left_out, manifest_options, settings_from
 from eastgate.cli.output import UNDECIDED, colored, emit, emit_json, say
 from eastgate.cli.progress import progress
 from eastgate.cli.unconsidered import handling_of, unread_option
@@ -84,7 +84,7 @@ def lint(
     if manifests.reporter.errors:
         _emit(_read_only(manifests), output, manifests.excluded)
         sys.exit(UNDECIDED)
-    findings = find(Authority(manifests, rules, unread=handling_of(unread)), manifests)
+    findings = find(Authority(manifests, rules, unread=handling_of(unread)), manifests, cluster_arguments(paths))
     shown = [
         finding
         for finding in findings

@@ -6,7 +6,7 @@ import functools
 import json
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, cast
 
@@ -15,20 +15,24 @@ import click
 from eastgate.api.authority import Authority
 from eastgate.api.config import read_config
 from eastgate.api.questions import Question
-from eastgate.api.reading import ManifestError, read_manifests
+from eastgate.api.reading import DocumentSource, ManifestError, read_manifests
 from eastgate.cli import complete
 from eastgate.cli.output import fail, say
 from eastgate.cli.progress import progress
 from eastgate.diagnostics import Code, Diagnostic
 from eastgate.diagnostics.printable import printable
 from eastgate.manifests import Bounds, Kustomized
-from eastgate.settings import BAD_SETTING, Settings, SettingsError
+from eastgate.settings import BAD_SETTING, Settings, SettingsError, Sidecars
 from eastgate.unread import Handling, describe_unread
 
 if TYPE_CHECKING:
     from eastgate.languages.jwt import KeySource
 
 __all__ = [
+    "SEEN_SIDECARS",
+    "cluster_arguments",
+    "cluster_options",
+    "cluster_path",
     "exclude_option",
     "file_options",
     "follow_option",
@@ -109,21 +113,46 @@ def _cluster(command: F) -> F:
         kubeconfig: str | None,
         context: str | None,
         namespace: str | None,
+        settings: tuple[str, ...],
         **options: object,
     ) -> object:
-        if cluster or kubeconfig is not None or context is not None:
-            from eastgate.source.listing import ClusterPath  # few commands ask a cluster
+        path = cluster_path(cluster, kubeconfig, context, namespace)
+        if path is not None:
+            files, settings = (*files, path), (SEEN_SIDECARS, *settings)
+        return command(*arguments, files=files, namespace=namespace, settings=settings, **options)
 
-            files = (*files, ClusterPath(kubeconfig, context, namespace))
-        return command(*arguments, files=files, namespace=namespace, **options)
+    return cluster_options(cast("F", with_cluster))
 
+
+SEEN_SIDECARS = f"sidecars={Sidecars.ACTUAL}"
+"""What is known of the pods of a cluster, and of no manifest: which of them have a proxy."""
+
+
+def cluster_options(command: F) -> F:
+    """Add the options that name a cluster."""
     return _all(
         click.option(
-            "--cluster", is_flag=True, help="What the cluster of the current context has now, in place of -f."
+            "--cluster", is_flag=True, help="What the cluster of the current context has now, in place of manifests."
         ),
         click.option("--kubeconfig", type=click.Path(), metavar="FILE", help="The kubeconfig that names the cluster."),
         click.option("--context", metavar="NAME", help="The context of the kubeconfig."),
-    )(cast("F", with_cluster))
+    )(command)
+
+
+def cluster_path(
+    cluster: bool, kubeconfig: str | None, context: str | None, namespace: str | None
+) -> DocumentSource | None:
+    """Return the cluster that options name; None where they name none."""
+    if not cluster and kubeconfig is None and context is None:
+        return None
+    from eastgate.source.listing import ClusterPath  # few commands ask a cluster
+
+    return ClusterPath(kubeconfig, context, namespace)
+
+
+def cluster_arguments(paths: Iterable[object]) -> tuple[str, ...]:
+    """Return the arguments by which another command reads the cluster among paths; none where there is none."""
+    return next((path.arguments for path in paths if isinstance(path, DocumentSource)), ())
 
 
 def _namespace(command: F) -> F:

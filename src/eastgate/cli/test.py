@@ -7,7 +7,14 @@ from pathlib import Path
 
 import click
 
-from eastgate.cli.options import follow_option, settings_from, strict_option
+from eastgate.cli.options import (
+    SEEN_SIDECARS,
+    cluster_options,
+    cluster_path,
+    follow_option,
+    settings_from,
+    strict_option,
+)
 from eastgate.cli.output import UNDECIDED, colored, emit, emit_json, say, warn
 from eastgate.cli.progress import progress
 from eastgate.cli.unconsidered import handling_of, unread_option
@@ -24,6 +31,8 @@ __all__ = ["test"]
 @click.option("--coverage", is_flag=True, help="Say which rules no case exercised.")
 @click.option("--fail-under", type=click.FloatRange(0, 100), help="Fail if fewer percent of the rules are exercised.")
 @click.option("--config", type=click.Path(dir_okay=False), help="A file with settings under those of each table.")
+@cluster_options
+@click.option("-n", "--namespace", metavar="NS", help="With --cluster: what to read if not all may be read.")
 @follow_option
 @strict_option
 @unread_option
@@ -35,14 +44,19 @@ def test(
     coverage: bool,
     fail_under: float | None,
     config: str | None,
+    cluster: bool,
+    kubeconfig: str | None,
+    context: str | None,
+    namespace: str | None,
     follow: bool,
     strict: bool,
     unread: str | None,
     verbose: bool,
 ) -> None:
     """Run decision tables: questions with the answers that they must get."""
-    settings = settings_from((), config, "json" if output == "json" else "text")
-    tables, reporter = read_tables(paths, settings, follow=follow, unread=handling_of(unread))
+    live = cluster_path(cluster, kubeconfig, context, namespace)
+    settings = settings_from(() if live is None else (SEEN_SIDECARS,), config, "json" if output == "json" else "text")
+    tables, reporter = read_tables(paths, settings, follow=follow, unread=handling_of(unread), cluster=live)
     with progress("deciding") as on_case:
         run = run_tables(tables, coverage=coverage or fail_under is not None, strict=strict, on_case=on_case)
     run.diagnostics[:0] = reporter.diagnostics

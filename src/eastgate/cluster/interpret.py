@@ -125,7 +125,8 @@ def _config_map(root: Data, namespace: str, name: str, span: Span | None) -> Con
 
 def _namespace(root: Data, name: str, span: Span | None) -> Namespace:
     metadata = mapping(root, "metadata")
-    return Namespace(name, strings(metadata, "labels"), strings(metadata, "annotations"), span)
+    is_ending = text(metadata, "deletionTimestamp") is not None
+    return Namespace(name, strings(metadata, "labels"), strings(metadata, "annotations"), span, is_ending)
 
 
 _NAME_HELP = "write a name that the API server accepts: lower-case letters, digits and -"

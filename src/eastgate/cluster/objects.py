@@ -70,12 +70,13 @@ class Namespaced:
 
 @dataclass(frozen=True, slots=True)
 class Namespace:
-    """A namespace. It always has Kubernetes' own label that holds its name."""
+    """A namespace. It always has Kubernetes' own label that holds its name. One that `is_ending` loses all it has."""
 
     name: str
     labels: Mapping[str, str] = field(default_factory=dict, hash=False)
     annotations: Mapping[str, str] = field(default_factory=dict, hash=False)
     span: Span | None = field(default=None, compare=False)
+    is_ending: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "labels", {**self.labels, NAME_LABEL: self.name})

@@ -279,6 +279,7 @@ def _workload(key: str, pod: Pod, owners: tuple[Owner, ...]) -> Workload:
         host_ip=pod.host_ip,
         uid=pod.uid,
         ready=pod.ready,
+        mesh_proxies=pod.mesh_proxies,
         span=pod.span,
     )
 

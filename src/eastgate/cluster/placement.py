@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, collapse_addresses, ip_address, ip_network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, collapse_addresses
 
+from eastgate.ir.addresses import Network, parse_address, parse_network
 from eastgate.records import dataclass
 
 __all__ = ["LOOPBACK", "AssignedAddresses", "Networks"]
 
-Networks = tuple[IPv4Network | IPv6Network, ...]
+Networks = tuple[Network, ...]
 
-LOOPBACK: Networks = (ip_network("127.0.0.1/32"), ip_network("::1/128"))
+LOOPBACK: Networks = (parse_network("127.0.0.1/32"), parse_network("::1/128"))
 """From where a pod calls itself, as long as nobody shares its loopback addresses."""
 
 
@@ -28,7 +29,7 @@ class AssignedAddresses:
     networks: Networks = field(init=False)
 
     def __post_init__(self) -> None:
-        addresses = [ip_address(address) for address in self.addresses.values()]
+        addresses = [parse_address(address) for address in self.addresses.values()]
         four = collapse_addresses(IPv4Network(address) for address in addresses if isinstance(address, IPv4Address))
         six = collapse_addresses(IPv6Network(address) for address in addresses if isinstance(address, IPv6Address))
         object.__setattr__(self, "networks", (*four, *six))
@@ -36,4 +37,4 @@ class AssignedAddresses:
     def itself(self, workload: str) -> Networks:
         """Return the address from which a workload calls itself; none where it is not placed."""
         address = self.addresses.get(workload)
-        return () if address is None else (ip_network(address),)
+        return () if address is None else (parse_network(address),)

@@ -18,7 +18,18 @@ from eastgate.ir.service_accounts import service_account_id
 from eastgate.ir.spiffe import SCHEME
 from eastgate.records import dataclass
 
-__all__ = ["API_KINDS", "CONTROLLER_KINDS", "ContainerPort", "Controller", "HttpProbe", "Owner", "Pod", "Workload"]
+__all__ = [
+    "API_KINDS",
+    "CONTROLLER_KINDS",
+    "MESH_PROXIES",
+    "PROXY_CONTAINER",
+    "ContainerPort",
+    "Controller",
+    "HttpProbe",
+    "Owner",
+    "Pod",
+    "Workload",
+]
 
 CONTROLLER_KINDS = {
     "Deployment": "apps",
@@ -37,6 +48,12 @@ CONTROLLER_KINDS = {
 
 API_KINDS = {"KnativeService": "Service"}
 """Names in the API of kinds that have another name here, since another group has a kind of theirs."""
+
+PROXY_CONTAINER = "eastgate-proxy"
+"""The name of the container that injection adds: no other container of a pod with a sidecar may have it."""
+
+MESH_PROXIES = frozenset({PROXY_CONTAINER, "istio-proxy", "linkerd-proxy"})
+"""The names of containers that are the proxy of a mesh."""
 
 
 class Owner(NamedTuple):
@@ -77,6 +94,7 @@ class Pod:
     init containers, which no Service leads to. `ips` are addresses that are the pod's alone: a pod on
     the `host_network` has none but that of its node, `host_ip`. A `finished` pod neither sends nor receives, and one
     that is not `ready` is sent nothing by proxies. `uid` tells it apart from other pods that had its name.
+    `mesh_proxies` are those of `MESH_PROXIES` that are among its containers and sidecars.
     """
 
     namespace: str
@@ -94,6 +112,7 @@ class Pod:
     host_ip: str | None = None
     uid: str = ""
     ready: bool = True
+    mesh_proxies: tuple[str, ...] = ()
     span: Span | None = field(default=None, compare=False)
 
     @property
@@ -166,6 +185,7 @@ class Workload:
     host_ip: str | None = None
     uid: str = ""
     ready: bool = True
+    mesh_proxies: tuple[str, ...] = ()
     span: Span | None = field(default=None, compare=False)
 
     @property

@@ -46,7 +46,7 @@ class Question:
 
     @property
     def is_bare_message(self) -> bool:
-        """Return whether it has an MCP message and nothing of HTTP: then it is a POST to `/`, on whichever host."""
+        """Return whether the question has an MCP message and nothing of HTTP: it is a POST of unknown host and path."""
         http = (self.method, self.path, self.host, self.headers)
         return (self.mcp_method is not None or self.tool is not None) and all(part is None for part in http)
 

@@ -7,13 +7,21 @@ from typing import NamedTuple
 
 from eastgate.cluster import codes
 from eastgate.cluster.fields import Data, entries, mapping, number, text
-from eastgate.cluster.pods import ContainerPort, HttpProbe
+from eastgate.cluster.pods import MESH_PROXIES, ContainerPort, HttpProbe
 from eastgate.cluster.shapes import NAMED_PORT, PORT, TEXT, Of, each, record
 from eastgate.ir.paths import sent_path
 from eastgate.manifests.shapes.demands import Demand, Problem
 from eastgate.manifests.shapes.shape import Field, ListOf, Text
 
-__all__ = ["PROTOCOL", "Containers", "containers", "ports", "read_containers", "read_port", "read_protocol"]
+__all__ = [
+    "PROTOCOL",
+    "Containers",
+    "containers",
+    "ports",
+    "read_containers",
+    "read_port",
+    "read_protocol",
+]
 
 _PROTOCOLS = ("TCP", "UDP", "SCTP")
 _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
@@ -46,7 +54,7 @@ def containers(*, probed: bool = True) -> dict[str, Of | ListOf[None]]:
     Without `probed`, somebody else than the kubelet sends the probes.
     """
     probes = dict.fromkeys(_PROBES if probed else (), _PROBE)
-    container = each({"ports": ports("containerPort"), **probes, "restartPolicy": TEXT})
+    container = each({"name": TEXT, "ports": ports("containerPort"), **probes, "restartPolicy": TEXT})
     return {"containers": container, "initContainers": container}
 
 
@@ -59,9 +67,11 @@ class Containers(NamedTuple):
     ports: tuple[ContainerPort, ...]
     init_ports: tuple[ContainerPort, ...]
     probes: tuple[HttpProbe, ...]
+    mesh_proxies: tuple[str, ...]
 
 
 class _Container(NamedTuple):
+    name: str
     ports: tuple[ContainerPort, ...]
     probes: tuple[HttpProbe, ...]
     restarted: bool
@@ -76,6 +86,7 @@ def read_containers(spec: Data, *, probed: bool = True) -> Containers:
         ports=tuple(port for container in main + sidecars for port in container.ports),
         init_ports=tuple(port for container in initial if not container.restarted for port in container.ports),
         probes=tuple(dict.fromkeys(probe for container in main + initial for probe in container.probes)),
+        mesh_proxies=tuple(container.name for container in main + sidecars if container.name in MESH_PROXIES),
     )
 
 
@@ -94,7 +105,10 @@ def _container(container: Data, probed: bool) -> _Container:
     kinds = [kind for kind in _PROBES if kind in container] if probed else []
     probes = (_probe(mapping(container, kind), declared) for kind in kinds)
     return _Container(
-        declared, tuple(probe for probe in probes if probe is not None), container.get("restartPolicy") == "Always"
+        text(container, "name") or "",
+        declared,
+        tuple(probe for probe in probes if probe is not None),
+        container.get("restartPolicy") == "Always",
     )
 
 

@@ -174,6 +174,7 @@ def _pod(
         host_ip=host_ip,
         uid=uid,
         ready=ready,
+        mesh_proxies=declared.mesh_proxies,
         span=span,
     )
 

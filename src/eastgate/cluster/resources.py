@@ -35,6 +35,8 @@ from eastgate.manifests.shapes.shape import (
 
 __all__ = [
     "MODE",
+    "SOURCE_UID",
+    "UNWRITABLE",
     "dns_label",
     "dns_label_name",
     "dns_subdomain",
@@ -47,6 +49,11 @@ __all__ = [
 C = TypeVar("C")
 
 MODE = "eastgate.dev/mode"
+SOURCE_UID = "eastgate.dev/source-uid"
+"""The label of what is written for a mesh: the UID of the policy that it repeats."""
+
+UNWRITABLE = "eastgate.dev/native-unwritable"
+"""What becomes of the pods of a policy that cannot be written for an installed mesh: `leave` or `close`."""
 
 
 def resource(kind: str, spec: Record[C], *, cluster_scoped: bool = False, about: str | None = None) -> Record[C]:

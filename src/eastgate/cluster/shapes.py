@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import TypeAlias
 
 from eastgate.cluster import codes
+from eastgate.ir.addresses import parse_address
 from eastgate.manifests.shapes.demands import Demand, Problem
 from eastgate.manifests.shapes.shape import Field, Flag, ListOf, MapOf, Record, Shape, Text, Whole
 
@@ -42,7 +42,7 @@ NAMED_PORT = Whole(1, 65535, codes.BAD_PORT, "a port", or_name=True)
 def usual_address(address: str) -> str | None:
     """Return an IP address in its usual spelling; None where it is none."""
     try:
-        return str(ipaddress.ip_address(address))
+        return str(parse_address(address))
     except ValueError:
         return None
 

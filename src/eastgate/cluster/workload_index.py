@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Set
 
 from eastgate.cluster.label_index import LabelIndex
 from eastgate.cluster.pods import Workload
+from eastgate.ir.addresses import parse_address
 from eastgate.ir.labels import Selector
 
 __all__ = ["WorkloadIndex", "canonical_address"]
@@ -17,10 +17,9 @@ def canonical_address(text: str) -> str:
     if ":" not in text:
         return text  # IPv4 has only one spelling
     try:
-        address = ipaddress.IPv6Address(text)
+        return str(parse_address(text))
     except ValueError:
         return text
-    return str(address.ipv4_mapped or address)
 
 
 class _Shelf:

@@ -110,9 +110,10 @@ WAYPOINT = Code(
 PATHS = Code(
     "EG7107",
     "paths are compared as the mesh is configured",
-    "By default Istio does not merge slashes and lets encoded slashes through, and Linkerd compares paths as they are "
-    "sent, so that a path may be written in a way that the policy does not match, or matches where it should not. In "
-    "Istio configure pathNormalization, and say so with --assume istio-paths; before Linkerd, let a gateway do it.",
+    "By default Istio does not merge slashes and lets encoded slashes and characters (`%40` for `@`) through, and "
+    "Linkerd compares paths as they are sent, so that a path may be written in a way that the policy does not match, "
+    "or matches where it should not. In Istio configure pathNormalization, and say so with --assume istio-paths; "
+    "before Linkerd, let a gateway do it.",
     Severity.WARNING,
 )
 NOT_HTTP = Code(

@@ -17,8 +17,8 @@ __all__ = ["istio_rules", "lose_paths"]
 
 _EVERY_DOMAIN = "cluster.local"  # in a principal Istio reads it as the mesh's own trust domain and its aliases
 _PATHS_HELP = (
-    "set pathNormalization: {normalization: MERGE_SLASHES} in the mesh, refuse encoded slashes, and say so: "
-    "--assume istio-paths"
+    "set pathNormalization: {normalization: MERGE_SLASHES} in the mesh, refuse encoded slashes and needlessly encoded "
+    "characters (%40 for @), and say so: --assume istio-paths"
 )
 
 

@@ -3,7 +3,9 @@
 What is not converted stays in force beside them, and so does everything that is no policy. Where policies come to
 Linkerd or leave it, the default of Linkerd counts on its own side alone; what becomes of oddly spelled paths is for the
 proxies to say then, and workloads without a policy are none of the conversion's. A side with policies of Istio is read
-as our proxies enforce them, before every workload: what Istio's own proxies do otherwise is not compared.
+as our proxies enforce them, before every workload: differences of Istio's own proxies are not compared. The other side
+is then read in the same way, because policies that stay in force must mean the same on both sides. The exception: only
+one side has policies of Linkerd.
 """
 
 from __future__ import annotations
@@ -57,8 +59,11 @@ def verify(
     was = any(_is_linkerd(_type_of(content_of(document))) for document in documents if id(document) in converted)
     written = [*conversion.manifests, *(content_of(document) for document in conversion.kept)]
     becomes = any(_is_linkerd(_type_of(manifest)) for manifest in written)
-    old_settings, has_istio = _settings_of_side(map(content_of, documents), settings, options)
-    new_settings, gets_istio = _settings_of_side([*left, *conversion.manifests], settings, options)
+    has_istio = any(_is_istio(_type_of(content_of(document))) for document in documents)
+    gets_istio = any(_is_istio(_type_of(manifest)) for manifest in (*left, *conversion.manifests))
+    enforced = _enforced(settings, options)
+    alike = was == becomes and (has_istio or gets_istio)
+    old_settings, new_settings = (enforced if alike or own else settings for own in (has_istio, gets_istio))
     read = sort_documents(documents, old_settings if was or not becomes else _open(old_settings), Reporter())
     names = SchemeNames()
     old = _asking(read, names)
@@ -74,12 +79,10 @@ def verify(
     return assume(compare_hosts(comparison), options.assumed, settings.trust_domain)
 
 
-def _settings_of_side(objects: Iterable[Plain], settings: Settings, options: Options) -> tuple[Settings, bool]:
-    """Return the settings of a side, and whether it has policies of Istio: these are read as our proxies have them."""
-    if not any(_is_istio(_type_of(manifest)) for manifest in objects):
-        return settings, False
+def _enforced(settings: Settings, options: Options) -> Settings:
+    """Return the settings for a side that is read as our proxies enforce it."""
     root = options.istio_root_namespace
-    return Settings.from_mapping({"rootNamespace": root} if root is not None else {}, settings.enforced()), True
+    return Settings.from_mapping({"rootNamespace": root} if root is not None else {}, settings.enforced())
 
 
 def _asking(manifests: Manifests, names: SchemeNames) -> Authority:

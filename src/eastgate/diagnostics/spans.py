@@ -7,8 +7,6 @@ again (it may have changed, or been standard input).
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from eastgate.diagnostics.printable import printable
 from eastgate.diagnostics.redaction import without_secrets
 from eastgate.records import dataclass
@@ -17,32 +15,25 @@ __all__ = ["SourceText", "Span"]
 
 
 class SourceText:
-    """One text that was read: a file, standard input, or an object of a cluster as it would be written.
+    """One text that was read: a file, standard input, or an object of a cluster as it would be written."""
 
-    The text of an object is made when somebody looks at it (`text` is a function), and `field_at` returns the field
-    that a span is in, by which its places are named.
-    """
+    __slots__ = ("_hidden", "_lines", "_text", "name")
 
-    __slots__ = ("_field_at", "_hidden", "_lines", "_text", "name")
-
-    def __init__(self, name: str, text: str | Callable[[], str], field_at: Callable[[Span], str] | None = None) -> None:
+    def __init__(self, name: str, text: str) -> None:
         self.name = name
         self._text = text
-        self._field_at = field_at
         self._lines: list[str] | None = None
         self._hidden: frozenset[int] = frozenset()
 
     @property
     def text(self) -> str:
         """Return the whole text."""
-        if not isinstance(self._text, str):
-            self._text = self._text()
         return self._text
 
     @property
     def is_object(self) -> bool:
-        """Return whether it is an object of a cluster."""
-        return self._field_at is not None
+        """Return whether it is an object of a cluster: then its places are named by fields."""
+        return False
 
     def location(self, span: Span) -> str:
         """Return the name of a place in it, for people: file and line, or object and field."""
@@ -54,7 +45,10 @@ class SourceText:
 
     def field_at(self, span: Span) -> str:
         """Return the field of an object that a span is in, for people; empty where it is in no object, or no field."""
-        return printable(self._field_at(span)) if self._field_at is not None else ""
+        return printable(self._field_of(span))
+
+    def _field_of(self, span: Span) -> str:  # noqa: ARG002 - for objects
+        return ""
 
     def line(self, number: int) -> str:
         """Return the text of a line, counted from 1, without its line break; empty where there is none.

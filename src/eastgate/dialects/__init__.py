@@ -18,6 +18,7 @@ from eastgate.dialects.logs import LoggedDecision
 from eastgate.dialects.registry import Registry
 from eastgate.ir import Attachment, Layer, Stances
 from eastgate.manifests import Document
+from eastgate.manifests.rendered import OversizedObject
 from eastgate.settings import Settings, bring_sections
 from eastgate.unread import UnreadKind, is_unread_name, resembling, unread_kind
 
@@ -162,9 +163,13 @@ def _meant(registry: Registry, group: str, kind: str) -> str | None:
 
 def read_policy(document: Document, settings: Settings, reporter: Reporter) -> Policy | None:
     """Return the policy that a document describes; None, with the reason reported, where it describes none."""
+    if isinstance(document.origin, OversizedObject):
+        document.origin.report(reporter)
+        return None
     kind = registered().policies.get((document.group, document.version, document.kind))
-    if kind is not None and document.node is not None:
-        policy: Policy | None = kind.read(document, document.node, settings, reporter)
+    node = document.node if kind is not None else None
+    if kind is not None and node is not None:
+        policy: Policy | None = kind.read(document, node, settings, reporter)
         return policy
     _refuse(registered(), document, reporter)
     return None
@@ -187,9 +192,10 @@ def reject(document: Document, errors: Sequence[Diagnostic], settings: Settings)
 def read_object(document: Document, settings: Settings, reporter: Reporter) -> Backend | None:
     """Return the object that a document of a dialect declares; None where it declares none, or has errors."""
     kind = registered().objects.get((document.group, document.version, document.kind))
-    if kind is None or document.node is None:
+    node = document.node if kind is not None else None
+    if kind is None or node is None:
         return None
-    return kind.read(document, document.node, settings, reporter)
+    return kind.read(document, node, settings, reporter)
 
 
 def inspect(manifest: Manifest, declared: WorldObject, reporter: Reporter) -> None:

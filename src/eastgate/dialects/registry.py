@@ -58,6 +58,11 @@ class Registry:
         return None
 
     @cached_property
+    def served_kinds(self) -> frozenset[tuple[str, str]]:
+        """Return the group and kind of policies that nobody else defines, and so nobody else enforces."""
+        return frozenset((kind.group, kind.kind) for kind in self.policies.values() if kind.served is not None)
+
+    @cached_property
     def network_kinds(self) -> frozenset[tuple[str, str]]:
         """Return the group and kind of policies that the network applies."""
         dialects = (dialect for dialect in self.dialects if dialect.ends is not None)

@@ -15,6 +15,7 @@ __all__ = [
     "INHERITED",
     "LEVEL",
     "PROBLEM",
+    "PROGRAMMED",
     "TARGETS",
     "Column",
     "Served",
@@ -77,8 +78,12 @@ AGE = Column("Age", ".metadata.creationTimestamp", "date")
 ACTION = Column("Action", ".spec.action")
 LEVEL = Column("Level", ".spec.enforcementLevel", priority=1)
 TARGETS = Column("Targets", ".spec.targetRefs")
-# A column shows the first value at its path, so that these paths lead only to problems, of any target.
+# A column shows the first value at its path, so that the paths of problems lead only to problems, of any target. An
+# empty one says nothing by itself: `Programmed` tells apart a policy in force and one that no controller has looked at.
+PROGRAMMED = Column("Programmed", '.status.conditions[?(@.type=="Programmed")].status')
 PROBLEM = Column("Problem", '.status.conditions[?(@.status!="True")].reason')
 _PROBLEM = Column("Problem", '.status.ancestors[*].conditions[?(@.status!="True")].reason')
+_OURS = '@.controllerName=="eastgate.dev/policy-controller"'  # whose worst entry is its first
+_PROGRAMMED = Column("Programmed", f'.status.ancestors[?({_OURS})].conditions[?(@.type=="Programmed")].status')
 _CONTROLLER = Column("Controller", ".status.ancestors[*].controllerName", priority=1)
-ATTACHED = (_CONTROLLER, _PROBLEM, AGE)
+ATTACHED = (_CONTROLLER, _PROGRAMMED, _PROBLEM, AGE)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from ipaddress import ip_address, ip_network
 from itertools import combinations, product
 
 from eastgate.ir import (
@@ -49,6 +48,7 @@ from eastgate.ir import (
     mentions,
     rules_of,
 )
+from eastgate.ir.addresses import parse_network
 from eastgate.ir.attributes import (
     ADDRESSES,
     APPLICATION,
@@ -70,8 +70,10 @@ __all__ = ["decide", "holds"]
 def decide(layers: Sequence[Layer], request: Request) -> Outcome:
     """Decide a request: ALL layers must allow, in every completion; the first denial decides."""
     accepted = Outcome(allowed=True)
+    unbounded = Request(request.values, request.answers, request.assumed)
     for layer in layers:
-        outcomes = [_layer(layer, completion) for completion in _completions(layer, request)]
+        completions = list(_completions(layer, request)) or _completions(layer, unbounded)
+        outcomes = [_layer(layer, completion) for completion in completions]
         denied = [outcome for outcome in outcomes if not outcome.allowed]
         if denied:
             return denied[0]
@@ -246,7 +248,8 @@ def _in(matcher: Matcher, value: Value) -> bool:
             is_name = re.fullmatch("[A-Za-z0-9._-]+", name) is not None and name not in (".", "..")
             return stem == f"spiffe://{trust_domain}/ns/{namespace}/sa/" and is_name and len(str(value)) <= 2048
         case InNetwork(networks):
-            return any(ip_network(f"{value}").subnet_of(n) for n in networks if n.version == ip_address(value).version)  # type: ignore[arg-type]
+            at = parse_network(value)
+            return any(at.subnet_of(n) for n in networks if n.version == at.version)  # type: ignore[arg-type]
         case Present():
             return True
         case Between(first, last):
@@ -267,21 +270,26 @@ def _meets(requirement: Requirement, labels: Mapping[str, str]) -> bool:
 
 
 def _completions(layer: Layer, request: Request) -> Iterator[Request]:
-    """Yield the request with each unknown attribute that the layer looks at set to every value that could matter."""
-    unknown = sorted(layer.looks_at - request.values.keys())
-    asked = [atom for atom in layer.atoms(observed=False) if isinstance(atom, Is)]
+    """Yield the request with each unknown attribute set to every value that could matter, if it meets `within`."""
+    within = And(()) if request.within is None else request.within
+    unknown = sorted((layer.looks_at | mentions(within)) - request.values.keys())
+    compared = [*layer.atoms(observed=False), *atoms(within)]
+    asked = [atom for atom in compared if isinstance(atom, Is)]
     several = {a for a in unknown if a.is_repeatable and any(atom.attribute == a and not atom.joined for atom in asked)}
     domains = []
     for attribute in unknown:
         matchers = [atom.matcher for atom in asked if atom.attribute == attribute]
         domains.append(_several(attribute, matchers) if attribute in several else _domain(attribute, matchers))
-    tests: list[Is | Computed] = [t for t in dict.fromkeys(_tests(layer)) if not t.attributes <= request.values.keys()]
+    computed = dict.fromkeys(atom for atom in compared if isinstance(atom, Computed))
+    tests: list[Is | Computed] = [test for test in computed if not test.attributes <= request.values.keys()]
     tests += dict.fromkeys(atom for atom in asked if atom.joined and atom.attribute in several)
     for values in product(*domains):
         # Over what is unknown a test may come out either way.
         for outcomes in product((False, True), repeat=len(tests)):
             completed = {**request.values, **dict(zip(unknown, values, strict=True))}
-            yield Request(completed, request.answers, dict(zip(tests, outcomes, strict=True)))
+            completion = Request(completed, request.answers, dict(zip(tests, outcomes, strict=True)))
+            if holds(within, completion):
+                yield completion
 
 
 _FEW: Mapping[Attribute, tuple[Known, ...]] = {
@@ -349,7 +357,3 @@ def _addresses(matchers: Iterable[InNetwork]) -> list[str]:
         kind = type(network.network_address)
         edges |= {str(kind(n)) for n in (first - 1, first, last, last + 1) if 0 <= n < limit}
     return sorted(address for address in edges if not address.startswith("127.") and address != "::1")
-
-
-def _tests(layer: Layer) -> Iterator[Computed]:
-    return (atom for atom in layer.atoms(observed=False) if isinstance(atom, Computed))

@@ -38,7 +38,17 @@ from eastgate.symbolic.stages import is_answer
 from eastgate.symbolic.trees import Entry
 from eastgate.symbolic.witnesses import GaveUp
 
-__all__ = ["AuthorityComparison", "ComparisonDoubt", "DoubtReason", "VerdictDifference", "compare", "compare_workloads"]
+__all__ = [
+    "AuthorityComparison",
+    "ComparisonDoubt",
+    "DoubtReason",
+    "VerdictDifference",
+    "compare",
+    "compare_pairs",
+    "has_shared_server_or_tokens",
+    "pair_authorities",
+    "pair_some_workloads",
+]
 
 _BEFORE = " (before)"  # marks the answer of an authorizer that has changed, as the old side has it
 
@@ -116,27 +126,37 @@ def compare(
     *,
     spellings: bool = True,
     handshakes: bool = True,
-    known: Iterable[str] = (),
-    namespaces: Iterable[str] = (),
-    is_late: Callable[[], bool] = go_on,
-    skips_network: bool = False,
 ) -> AuthorityComparison:
     """Compare two authorities that have the same settings, or at least name callers alike.
 
     `among`: of workloads only these. `spellings` False: paths and hosts that proxies may refuse whatever the policies
     are do not count. `handshakes` False: where a listener speaks no TLS, no request has the name of a handshake.
+    """
+    return compare_pairs(pair_authorities(old, new, among), spellings=spellings, handshakes=handshakes)
+
+
+def pair_authorities(
+    old: Authority,
+    new: Authority,
+    among: Container[str] | None = None,
+    *,
+    known: Iterable[str] = (),
+    namespaces: Iterable[str] = (),
+    is_late: Callable[[], bool] = go_on,
+    skips_network: bool = False,
+) -> AuthorityComparison:
+    """Return what is to be compared of two authorities, of which no request is compared yet.
+
     `known` and `namespaces`: identities, and accounts of namespaces, that shall have cells of their own. `is_late` is
-    asked again and again whether to stop; then what was not compared is a doubt. `skips_network`: what the network does
-    is looked at only in examples, where it is the same on both sides; what it hides may be a doubt.
+    asked again and again whether to stop. `skips_network`: what the network does is looked at only in examples, where
+    it is the same on both sides; what it hides may be a doubt.
     """
     with no_collection():
         pairing = pair_destinations(old, new, among, is_late, skips_network=skips_network)
-        callers = _callers(old, new, pairing, known, namespaces)
-        comparing = _Comparing(old, new, pairing, callers, is_late, spellings=spellings, handshakes=handshakes)
-        return _compare(comparing, old, new, _beside(old, new, pairing))
+        return AuthorityComparison(old, new, pairing, _callers(old, new, pairing, known, namespaces), (), ())
 
 
-def compare_workloads(
+def pair_some_workloads(
     old: Authority,
     new: Authority,
     keys: Collection[str],
@@ -146,15 +166,36 @@ def compare_workloads(
     namespaces: Iterable[str] = (),
     is_late: Callable[[], bool] = go_on,
 ) -> AuthorityComparison:
-    """Compare what happens to plain requests to some workloads, and nothing else.
+    """Return what is to be compared of some workloads, and of nothing else.
 
     `same_network`: what the network does is known to be the same on both sides; it is looked at only in examples then.
     """
     with no_collection():
         pairing = pair_workloads(old, new, keys, same_network=same_network, is_late=is_late)
-        callers = _callers(old, new, pairing, known, namespaces)
-        comparing = _Comparing(old, new, pairing, callers, is_late, spellings=False, handshakes=True)
-        return _compare(comparing, old, new)
+        return AuthorityComparison(old, new, pairing, _callers(old, new, pairing, known, namespaces), (), ())
+
+
+def compare_pairs(
+    paired: AuthorityComparison,
+    *,
+    spellings: bool = True,
+    handshakes: bool = True,
+    is_late: Callable[[], bool] = go_on,
+    beside: bool = True,
+) -> AuthorityComparison:
+    """Compare the requests to all that is paired. What was not compared when `is_late` says so is a doubt.
+
+    `beside` False: what no comparison of policies can tell does not count.
+    """
+    old, new, pairing = paired.old, paired.new, paired.pairing
+    with no_collection():
+        comparing = _Comparing(old, new, pairing, paired.callers, is_late, spellings=spellings, handshakes=handshakes)
+        return _compare(comparing, old, new, _beside(old, new, pairing) if beside else ())
+
+
+def has_shared_server_or_tokens(pair: Pair) -> bool:
+    """Return whether requests to a pair may be decided otherwise for a reason that is no rule of a policy."""
+    return any(any(map(_shares_server, each)) or _is_derived_otherwise(*each) for each in pair.entrances)
 
 
 def _callers(
@@ -213,8 +254,9 @@ class _Comparing:
         self.doubts: list[ComparisonDoubt] = []
         self._has_handshakes = handshakes
         self._spells = spellings
-        self._old = Reachability(old, callers=callers)
-        self._new = Reachability(new, callers=callers)
+        self._known_spellings: dict[tuple[int, ...], tuple[Spelling, ...]] = {}
+        self._old = Reachability(old, callers=callers, is_late=is_late)
+        self._new = Reachability(new, callers=callers, is_late=is_late)
         self._schemes, changed = _schemes(old, new, pairing)
         renamed = {f"{name}{_BEFORE}" for name in self._schemes}
         self._confirmer = Confirmer(old, new, self._schemes | renamed, _issuers(changed))
@@ -232,7 +274,7 @@ class _Comparing:
         for was, now in pair.entrances:
             if self._spells and any(map(_shares_server, (was, now))):
                 self._note(DoubtReason.SHARED_SERVER, pair)
-            if not are_alike(_dependencies(was), _dependencies(now)):
+            if _is_derived_otherwise(was, now):
                 self._note(DoubtReason.DERIVED, pair)
             for callers, spelling, old, new in self._lists(pair, was, now):
                 self.was_late = self.was_late or self._is_late()
@@ -282,6 +324,9 @@ class _Comparing:
                 callers = before.callers & after.callers
                 if not callers:
                     continue
+                self.was_late = self.was_late or self._is_late()
+                if self.was_late:
+                    return
                 if before.too_many or after.too_many:
                     self._note(DoubtReason.TOO_MANY, pair)
                 else:
@@ -289,7 +334,7 @@ class _Comparing:
         layers = (*was.layers, *now.layers)
         if not self._spells or was.hides_http or now.hides_http:
             return
-        spellings = list(_spellings(layers))
+        spellings = self._spellings_of(layers)
         if not spellings:
             return
         for alike in self.callers.alike(self.callers.everybody, caller_atoms(layers)):
@@ -302,6 +347,13 @@ class _Comparing:
                     self._note(DoubtReason.TOO_MANY, pair)
                 else:
                     yield alike, spelling, self._renamed(old), new
+
+    def _spellings_of(self, layers: Sequence[Layer]) -> tuple[Spelling, ...]:
+        key = tuple(map(id, layers))  # entrances of one workload mostly have the same
+        spellings = self._known_spellings.get(key)
+        if spellings is None:
+            spellings = self._known_spellings[key] = tuple(_spellings(layers))
+        return spellings
 
     def _renamed(self, branches: Sequence[Branch]) -> Sequence[Branch]:
         """Return a list of the old side in which the answers of changed authorizers are answers of their own."""
@@ -321,6 +373,10 @@ def _is_same(old: Sequence[Branch], new: Sequence[Branch]) -> bool:
         before.end.allowed == after.end.allowed and before.when == after.when
         for before, after in zip(old, new, strict=True)
     )
+
+
+def _is_derived_otherwise(was: Entrance, now: Entrance) -> bool:
+    return not are_alike(_dependencies(was), _dependencies(now))
 
 
 def _dependencies(entrance: Entrance) -> list[object]:

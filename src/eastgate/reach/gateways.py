@@ -12,10 +12,10 @@ from eastgate.cluster.points import DeadEnd, Point
 from eastgate.cluster.targets import BackendNamed, GatewayNamed, RouteNamed
 from eastgate.gateway import ListenerGroup, Routed, RoutingTable, VirtualHost
 from eastgate.gateway.attachment import is_http
-from eastgate.gateway.hostnames import Host, comparable, specificity
+from eastgate.gateway.hostnames import comparable, named_by, specificity
 from eastgate.gateway.journey import alone, asks_for_gateway, beyond, points_of, server_of, undeclared_gateways
-from eastgate.ir import ALWAYS, NEVER, Is, Not, OneOf, Predicate, Suffix, Unroutable, all_of, any_of
-from eastgate.ir.attributes import BACKEND, HOST, PORT, SNI, Attribute
+from eastgate.ir import ALWAYS, NEVER, Not, Predicate, Unroutable, all_of, any_of
+from eastgate.ir.attributes import BACKEND, HOST, PORT, SNI
 from eastgate.reach.destinations import Decides, Destination, DestinationKind, Entrance, Passage
 from eastgate.reach.endings import EnforcementPoint
 from eastgate.symbolic.partial import Facts
@@ -73,7 +73,7 @@ def _alone(authority: Decides, route: Route) -> Entrance:
     """Return the entrance of a route that asks for no gateway: what its hostnames mean comes to the route itself."""
     is_stream = route.kind == "TLSRoute"
     by, port = (SNI, 443) if is_stream else (HOST, 80)
-    named = any_of(_names(by, comparable(hostname)) for hostname in route.hostnames) if route.hostnames else ALWAYS
+    named = any_of(named_by(comparable(hostname), by) for hostname in route.hostnames) if route.hostnames else ALWAYS
     ends: Sequence[tuple[Predicate, Sequence[tuple[Point, ...]]]] = (
         (named, alone(route, authority.engine.is_guarded)),
         (ALWAYS, [(DeadEnd(Unroutable.NO_ROUTE),)]),
@@ -121,7 +121,7 @@ def _passages(
     nowhere = _points(authority, gateway, None, None)
     for host in hosts:
         by = SNI if not is_http(host.listener) else HOST
-        named = _names(by, host.hostname)
+        named = named_by(host.hostname, by)
         meant = all_of((named, _handshake(group, host) if by is HOST else ALWAYS))
         for candidate in host.candidates:
             routed = candidate.routed
@@ -164,15 +164,6 @@ def _point_of_all(authority: Decides, way: Sequence[Point], backend: str | None)
     return EnforcementPoint((str(way[-1]),), layers, Facts({BACKEND: backend}))
 
 
-def _names(attribute: Attribute, hostname: Host) -> Predicate:
-    """Match what a hostname means, and what a more specific one does not mean before it."""
-    if hostname is None:
-        return ALWAYS
-    if hostname.startswith("*."):
-        return Is(attribute, Suffix(hostname[1:]))
-    return Is(attribute, OneOf(frozenset({hostname})))
-
-
 def _handshake(group: ListenerGroup, host: VirtualHost) -> Predicate:
     """Match requests whose TLS handshake chose the listener by which their host comes in."""
     if not group.tls:
@@ -183,4 +174,4 @@ def _handshake(group: ListenerGroup, host: VirtualHost) -> Predicate:
         for listener in group.listeners
         if (name := comparable(listener.hostname)) != mine and specificity(name) > specificity(mine)
     ]
-    return all_of((_names(SNI, mine), *(Not(_names(SNI, name)) for name in narrower)))
+    return all_of((named_by(mine, SNI), *(Not(named_by(name, SNI)) for name in narrower)))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from ipaddress import ip_network
 from itertools import product
 from math import prod
 from typing import ClassVar
@@ -68,6 +67,7 @@ from eastgate.ir import (
     rewrite_stage,
     values_of,
 )
+from eastgate.ir.addresses import parse_network
 from eastgate.ir.attributes import (
     ADDRESS,
     DESTINATION_ADDRESS,
@@ -322,7 +322,7 @@ class NetworkReach:
         others = Is(IDENTITY, Prefix(f"spiffe://{self._settings.trust_domain}/ns/"))
         steps += self._steps_of_others(others, _SOMEWHERE, arrivals)
         if workload.host_ip is not None:  # the node of a pod may always call it
-            node = Is(ADDRESS, InNetwork((ip_network(workload.host_ip),)))
+            node = Is(ADDRESS, InNetwork((parse_network(workload.host_ip),)))
             steps.append(_step(node, Effect.ACCEPT, _FROM_NODE))
         stage = FirstMatch("network", tuple(steps), Effect.PASS, Refusal.CLOSED)
         return Chain((stage, *(self._outside(receivers[0], port, layers))))

@@ -8,11 +8,11 @@ times accounts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain
 
-from eastgate.ir import ALWAYS, NEVER, Chain, Layer, Outcome, Predicate, Rule
+from eastgate.ir import ALWAYS, NEVER, Chain, Computed, Is, Layer, Outcome, Predicate, Rule
 from eastgate.reach import gateways, workloads
 from eastgate.reach.caller_sets import CallerSet, CallerSets
 from eastgate.reach.destinations import Decides, Destination, Entrance
@@ -57,18 +57,22 @@ class Reachability:
         known: Iterable[str] = (),
         namespaces: Iterable[str] = (),
         callers: CallerSets | None = None,
+        is_late: Callable[[], bool] = lambda: False,
     ) -> None:
         """Prepare. `known` are identities that shall have cells of their own, beside those of accounts that exist.
 
         So shall the accounts of `namespaces`, which need not exist. `callers`: the cells, where several authorities are
-        to have the same (`number_callers`).
+        to have the same (`number_callers`). Once `is_late`, what depends on more than callers is too many cases.
         """
         self.authority = authority
         self._known = tuple(known)
         self._namespaces = frozenset(namespaces)
         self._callers = callers
-        self._answers: dict[Entrance, tuple[Answer, ...]] = {}
+        self._is_late = is_late
+        self._answers: dict[tuple[Entrance, CallerSet], tuple[Answer, ...]] = {}
+        self._decided: dict[Entrance, tuple[tuple[Answer, ...], CallerSet]] = {}
         self._walks: dict[int, _LayerWalk] = {}
+        self._asked: dict[tuple[int, ...], list[Is | Computed]] = {}
 
     @cached_property
     def destinations(self) -> tuple[Destination, ...]:
@@ -92,12 +96,25 @@ class Reachability:
     def _index(self) -> ArmIndex:
         return ArmIndex(self.callers.callers)
 
-    def answers(self, entrance: Entrance) -> tuple[Answer, ...]:
-        """Return what happens at an entrance to whom: every caller is in exactly one answer."""
-        answers = self._answers.get(entrance)
+    def answers(self, entrance: Entrance, among: CallerSet | None = None) -> tuple[Answer, ...]:
+        """Return what happens at an entrance to whom: every caller, or every one of these, is in exactly one answer.
+
+        Answers may be about others than these, too.
+        """
+        decided, left = self._decide(entrance)
+        left = left if among is None else left & among
+        answers = self._answers.get((entrance, left))
         if answers is None:
-            answers = self._answers[entrance] = tuple(self._compute(entrance))
+            answers = self._answers[entrance, left] = (*decided, *self._depending(entrance, left))
         return answers
+
+    def possible(self, entrance: Entrance, *, allowed: bool) -> CallerSet:
+        """Return the callers who may come to such a verdict at an entrance, by what they are alone."""
+        decided, callers = self._decide(entrance)
+        for answer in decided:
+            if answer.allowed is allowed:
+                callers |= answer.callers
+        return callers
 
     def branches(
         self, entrance: Entrance, cell: CallerCell, facts: Facts | None = None, spelling: Spelling = Spelling.PLAIN
@@ -106,22 +123,35 @@ class Reachability:
         known = Facts.of_caller(cell, self.callers.callers).and_(entrance.facts)
         return self._listed(entrance, known if facts is None else known.and_(facts), spelling)
 
-    def _compute(self, entrance: Entrance) -> Iterator[Answer]:
+    def _decide(self, entrance: Entrance) -> tuple[tuple[Answer, ...], CallerSet]:
+        """Return the answers for callers who alone decide, and the other callers."""
+        known = self._decided.get(entrance)
+        if known is not None:
+            return known
         left = self.callers.everybody
+        settled: dict[int, tuple[CallerSet, Ending]] = {}  # an ending is one object, wherever it is met
         if len(entrance.passages) == 1 and not entrance.hides_http:
-            settled: dict[int, tuple[CallerSet, Ending]] = {}  # an ending is one object, wherever it is met
             for callers, ending in self._settled(entrance):
                 left &= ~callers
                 before = settled.get(id(ending))
                 settled[id(ending)] = callers if before is None else callers | before[0], ending
-            yield from (Answer(callers, (Entry(ALWAYS, ending),)) for callers, ending in settled.values())
+        answers = tuple(Answer(callers, (Entry(ALWAYS, ending),)) for callers, ending in settled.values())
+        self._decided[entrance] = answers, left
+        return answers, left
+
+    def _depending(self, entrance: Entrance, left: CallerSet) -> Iterator[Answer]:
+        """Yield the answers for callers whose verdicts depend on more."""
         if left:
             merged: dict[tuple[tuple[Branch, ...], bool], CallerSet] = {}
-            for alike in self.callers.alike(left, caller_atoms(entrance.layers)):
-                branches = self._branches(entrance, alike)
-                key = branches or (), branches is None
-                merged[key] = merged.get(key, 0) | alike
-            yield from (Answer(callers, *key) for key, callers in merged.items())
+            key = tuple(map(id, entrance.layers))  # entrances of one destination mostly have the same
+            asked = self._asked.get(key)
+            if asked is None:
+                asked = self._asked[key] = caller_atoms(entrance.layers)
+            for alike in self.callers.alike(left, asked):
+                branches = self._branches(entrance, alike) if not self._is_late() else None
+                ends = branches or (), branches is None
+                merged[ends] = merged.get(ends, 0) | alike
+            yield from (Answer(callers, *ends) for ends, callers in merged.items())
 
     # Callers alone decide
 

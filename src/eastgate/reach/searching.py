@@ -53,7 +53,7 @@ def witnesses(
 
     Raises GaveUp where that cannot be found out.
     """
-    for answer in reach.answers(entrance):
+    for answer in reach.answers(entrance, callers):
         some = answer.callers & callers
         if not some or answer.allowed is (not allowed):
             continue

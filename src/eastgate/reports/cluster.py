@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import TypeVar, cast
 
 from eastgate.api.authority import Authority
+from eastgate.api.enforcement import PolicyEnforcement
 from eastgate.api.reading import sort_documents
 from eastgate.cluster import ObjectId
 from eastgate.cluster.hosts import hosts_meaning
@@ -32,7 +33,7 @@ from eastgate.gateway.rules import every_rule
 from eastgate.ir import Layer, PolicyRef
 from eastgate.manifests import Document
 from eastgate.records import dataclass
-from eastgate.settings import Settings
+from eastgate.settings import Settings, Sidecars
 from eastgate.unread import Callers, Handling, Unconsidered
 
 __all__ = ["Cluster", "Effects", "effects_of"]
@@ -68,6 +69,7 @@ class Cluster:
         self.authority = authority
         self.documents = list(documents)
         self.findings: list[Finding] | None = None  # of lint, once they are asked for
+        self._enforcement: dict[Point, list[PolicyEnforcement]] = {}
         self._by_class: dict[tuple[str | int, ...], object] = {}
 
     @classmethod
@@ -160,7 +162,9 @@ class Cluster:
         """
         attached = self.attached(point)
         enforced = set(effects.enforced)
-        enforced |= {policy.ref for policy in attached if dialect_of(policy).closes(policy)}
+        open_ = {ref for each in self.enforcement(point) if each.by is None for ref in each.policies}
+        closing = {policy.ref for policy in attached if dialect_of(policy).closes(policy)}
+        enforced |= closing - open_
         observed = set(effects.observed)
         for policy in attached:
             if policy.ref in enforced:
@@ -210,6 +214,26 @@ class Cluster:
                 return f"{point.kind}/{key}" in world.routes
             case BackendNamed():
                 return key in world.backends
+
+    @property
+    def knows_proxies(self) -> bool:
+        """Return whether it is known which pods have a proxy: they are those of a cluster."""
+        return self.authority.settings.sidecars is Sidecars.ACTUAL
+
+    def enforcement(self, point: Point) -> list[PolicyEnforcement]:
+        """Return who enforces the policies at a point, worked out once."""
+        if point not in self._enforcement:
+            self._enforcement[point] = self.authority.enforcement_at(point)
+        return self._enforcement[point]
+
+    def unenforced(self, policy: Policy) -> dict[Point, PolicyEnforcement]:
+        """Return the points that a policy targets where nothing enforces it, or nothing is certain to, with why."""
+        return {
+            point: each
+            for point in self.points(policy)
+            for each in self.enforcement(point)
+            if policy.ref in each.policies and (each.by is None or not each.certain)
+        }
 
     def affected(self, policy: Policy) -> list[Point]:
         """Return the points that a policy really affects, by deciding there or (in audit mode) by being observed."""

@@ -20,9 +20,12 @@ __all__ = ["explain", "explain_rule"]
 _BOLD, _GREEN, _RED, _DIM, _RESET = "\033[1m", "\033[32m", "\033[31m", "\033[2m", "\033[0m"
 
 
-def explain(decision: Decision, *, color: bool = False, unread: Handling = Handling.WARN) -> str:
-    """Return the explanation as text. `unread` decides what it says about objects that were not considered."""
-    return "\n".join(_Explanation(decision, color).lines(unread))
+def explain(decision: Decision, *, color: bool = False, unread: Handling = Handling.WARN, depends: bool = False) -> str:
+    """Return the explanation as text. `unread` decides what it says about objects that were not considered.
+
+    `depends`: some of the requests that the question may mean are allowed.
+    """
+    return "\n".join(_Explanation(decision, color).lines(unread, depends=depends))
 
 
 def explain_rule(decision: Decision, *, color: bool = False) -> Iterator[str]:
@@ -45,10 +48,11 @@ class _Explanation:
     def paint(self, text: str, tone: str) -> str:
         return f"{tone}{printable(text)}{_RESET}" if self.color else printable(text)
 
-    def lines(self, unread: Handling) -> Iterator[str]:
+    def lines(self, unread: Handling, *, depends: bool) -> Iterator[str]:
         decision = self.decision
         tone = _GREEN if decision.allowed else _RED
-        yield f"{self.paint(decision.stated(unread), _BOLD + tone)}  {printable(str(decision.question))}"
+        verdict = self.paint(decision.stated(unread, depends=depends), _BOLD + tone)
+        yield f"{verdict}  {printable(str(decision.question))}"
         yield printable(f"  {decision.reason}")
         yield ""
         if len(decision.ways) > 1:
@@ -115,7 +119,8 @@ class _Explanation:
             for seen in step.seen:
                 saw = "nothing" if seen.saw is None else seen.saw
                 yield printable(f"          {seen.expression}: {seen.verdict}, it saw {saw}")
-        yield "        the JSON that it saw:"
+        if ruling.document:
+            yield "        the JSON that it saw:"
         for part, content in ruling.document.items():
             if content and part != "context":  # a copy of `request` under its older names
                 text = json.dumps(content, ensure_ascii=False, default=str)

@@ -177,7 +177,7 @@ def with_answers(stage: Stage, request: Request) -> Request:
             values[answer_attribute(ask.authorizer)] = verdict
     if not values:
         return request
-    return Request({**request.values, **values}, request.answers, request.assumed)
+    return Request({**request.values, **values}, request.answers, request.assumed, request.within)
 
 
 def _sure(predicate: Predicate, request: Request) -> bool:

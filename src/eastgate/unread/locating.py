@@ -23,6 +23,7 @@ from eastgate.cluster import (
 )
 from eastgate.cluster.gateways import BACKEND_KINDS
 from eastgate.manifests import Document
+from eastgate.manifests.document import content_of as whole_content_of
 from eastgate.manifests.rendered import UnlistedKind
 from eastgate.unread.model import By, Influence, Plane, Reach, Unread, UnreadKind
 
@@ -64,11 +65,8 @@ def _home(kind: UnreadKind, document: Document) -> str | None:
 
 def content_of(document: Document) -> Content:
     """Return the `spec` of a document, as plain data; empty where it has none."""
-    data = document.data
-    if data is None and document.node is not None:
-        plain = document.node.plain()
-        data = plain if isinstance(plain, dict) else None
-    spec = data.get("spec") if data is not None else None
+    data = whole_content_of(document)
+    spec = data.get("spec") if isinstance(data, dict) else None
     return spec if isinstance(spec, dict) else {}
 
 
@@ -156,8 +154,10 @@ def referred_to(document: Document, content: Content) -> tuple[Target, ...] | No
 
 def _referred(document: Document, ref: Content) -> Iterator[Target]:
     kind, name, elsewhere = ref.get("kind"), ref.get("name"), ref.get("namespace")
+    if not isinstance(kind, str) or not isinstance(elsewhere, str | None):
+        return
     own = document.home
-    for namespace in dict.fromkeys([own, *([elsewhere] if isinstance(elsewhere, str) else [])]):
+    for namespace in dict.fromkeys([own, *([elsewhere] if elsewhere is not None else [])]):
         selector = selector_in(ref, "selector")
         if kind == "Pod" and name is None and selector is not None:
             yield PodsMatching(namespace, selector)
@@ -168,7 +168,7 @@ def _referred(document: Document, ref: Content) -> Iterator[Target]:
         elif kind == "Gateway":
             yield GatewayNamed(namespace, name)
         elif kind in _ROUTES:
-            yield RouteNamed(namespace, name, str(kind))
+            yield RouteNamed(namespace, name, kind)
         elif kind in BACKEND_KINDS:
             yield BackendNamed(namespace, name)
 

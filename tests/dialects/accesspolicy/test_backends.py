@@ -57,7 +57,7 @@ REFUSED = [
     ("{hostname: '', port: 80}", "EG3029"),
     ("{serviceName: a, port: 80, path: mcp}", "EG3029"),
     ("{serviceName: a, port: 80, path: ''}", "EG3029"),
-    ("{serviceName: a, port: 80, path: /a?b}", "EG3029"),
+    ("{serviceName: a, port: 80, path: '/a?b'}", "EG3029"),
     ("{serviceName: null, port: 80}", "EG1204"),
     ("{service: a, port: 80}", "EG1201"),
     ("[]", "EG1202"),

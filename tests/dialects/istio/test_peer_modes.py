@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from eastgate.dialects.istio.peer_modes import peer_modes, ztunnel_denials
+from eastgate.dialects.istio.peer_modes import peer_modes, ztunnel_denials, ztunnel_ties
 from eastgate.ir.attributes import IDENTITY, PORT
 from tests.dialects.istio.planes_building import ROOT, holds, peers
 
@@ -67,7 +67,34 @@ ZTUNNEL: list[tuple[str, set[int]]] = [  # the ports that refuse plaintext, out 
     ("mesh STRICT; workload UNSET 80=DISABLE", CLOSED),
     ("mesh STRICT; namespace UNSET; workload UNSET 80=PERMISSIVE", set()),
     ("mesh STRICT; workload PERMISSIVE 80=STRICT", set()),
+    # Of those of one age any may count, so that what one of them denies is denied.
+    ("mesh PERMISSIVE @1; mesh STRICT @1", CLOSED),
+    ("mesh STRICT @1; mesh PERMISSIVE @1", CLOSED),
+    ("mesh PERMISSIVE @1; mesh STRICT @2", set()),
+    ("mesh PERMISSIVE; mesh STRICT @1", set()),
+    ("namespace UNSET; namespace STRICT", CLOSED),
+    ("mesh STRICT; namespace PERMISSIVE; namespace UNSET", CLOSED),
+    ("workload PERMISSIVE 80=STRICT; workload PERMISSIVE 81=STRICT", {80, 81}),
+    ("namespace STRICT; namespace PERMISSIVE; workload UNSET 80=PERMISSIVE", {81, 99}),
+    ("mesh PERMISSIVE; mesh STRICT; namespace PERMISSIVE", set()),
 ]
+
+
+TIES = [
+    ("mesh PERMISSIVE @1; mesh STRICT @1", ["mesh-0 mesh-1"]),
+    ("mesh STRICT @1; mesh STRICT @1", []),  # they say the same
+    ("mesh PERMISSIVE @1; mesh STRICT @2", []),
+    (
+        "mesh PERMISSIVE; mesh STRICT; workload STRICT 80=STRICT; workload STRICT",
+        ["mesh-0 mesh-1", "workload-2 workload-3"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("policies", "expected"), TIES, ids=[case[0] for case in TIES])
+def test_policies_of_one_age_that_differ_are_tied(policies: str, expected: list[str]) -> None:
+    ties = ztunnel_ties(peers(policies), ROOT)
+    assert [" ".join(policy.ref.name for policy in tie) for tie in ties] == expected
 
 
 @pytest.mark.parametrize(("policies", "closed"), ZTUNNEL, ids=[case[0] or "none" for case in ZTUNNEL])

@@ -8,7 +8,8 @@ import pytest
 
 from eastgate.api.decisions import Decision
 from eastgate.api.questions import Question
-from eastgate.dialects.istio.plane_provenance import DroppedFields, NoIdentity, NoProxy, WaypointIdentity
+from eastgate.dialects.istio.plane_provenance import DroppedFields, NoIdentity, WaypointIdentity
+from eastgate.ir import ProxyReading
 from eastgate.settings import Settings
 from tests.dialects.linkerd.reading import authority
 
@@ -129,7 +130,7 @@ def test_callers_outside_of_the_mesh_go_round_the_waypoint() -> None:
 def test_a_pod_without_a_proxy_enforces_nothing_and_the_trace_says_so() -> None:
     decision = decide(policy("AuthorizationPolicy", "outside", "{}"), "sa:a/x", "pod:outside/web")
     assert decision.allowed
-    assert [type(reading) for reading in readings(decision)] == [NoProxy]
+    assert [type(reading) for reading in readings(decision)] == [ProxyReading]
 
 
 @pytest.mark.parametrize(("source", "allowed"), [("pod:outside/web", False), ("sa:outside/out", True)])

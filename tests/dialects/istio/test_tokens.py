@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from eastgate.dialects.istio.authentication_validation import keys_in
 from eastgate.dialects.istio.authentications import HeaderLocation, JwtRule
 from eastgate.dialects.istio.claims import claim_at
 from eastgate.dialects.istio.tokens import ACCEPTED, TokenDerivation
@@ -250,6 +251,19 @@ def test_private_parts_of_inline_keys_are_not_used() -> None:
 
     jwks = json.dumps({"keys": [{**pair("p256").as_dict(private=True), "kid": "p256"}]})
     assert derive(inline(jwks=jwks), headers=with_bearer(token()))[TOKEN] == ACCEPTED
+
+
+@pytest.mark.parametrize(
+    "more", ['"a": NaN', '"a": 1e999', '"kty": "EC"', '"a": "\\ud800"', '"a": ' + "[" * 5000 + "]" * 5000], ids=len
+)
+def test_inline_keys_that_readers_disagree_about_are_none(more: str) -> None:
+    from tests.languages.jwt.mint import pair
+
+    key = json.dumps({**pair("p256").as_dict(private=False), "kid": "p256"})
+    assert derive(inline(jwks=key), headers=with_bearer(token()))[TOKEN] == ACCEPTED
+    hostile = f'{{"keys": [{key[:-1]}, {more}}}]}}'
+    assert derive(inline(jwks=hostile), headers=with_bearer(token()))[TOKEN] == BAD
+    assert keys_in(hostile) is None
 
 
 @pytest.mark.parametrize("more", [{"sub": None}, {"exp": None}, {"nbf": True}, {"exp": -1}, {"iat": 2**64}, {"jti": 5}])

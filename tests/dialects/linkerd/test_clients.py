@@ -50,7 +50,7 @@ def test_nobody_is_named_by_no_identity_and_everywhere_asks_nothing() -> None:
         ("10.9.0.1", True, False),
         ("11.0.0.1", False, False),
         ("fd00::1", False, False),
-        ("::ffff:10.1.2.3", False, False),
+        ("::ffff:10.1.2.3", True, True),
         (None, False, False),
     ],
 )

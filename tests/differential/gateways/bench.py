@@ -28,11 +28,12 @@ from tests.differential.gateways.corpus import FOREIGN_SESSION, OWN_SESSION
 from tests.differential.gateways.streams import client_hello
 from tests.differential.gateways.world import AUTHORIZERS, GATEWAY, SERVERS, WORLD
 from tests.differential.gateways.world import SETTINGS as USUAL
+from tests.patience import PATIENCE
 from tests.programs.processes import Processes, free_port
 
 __all__ = ["SHOWN", "GatewayAnswer", "GatewayBench"]
 
-_TIMEOUT = 10.0
+_TIMEOUT = PATIENCE
 _LOGGED = 2.0  # seconds that a proxy may take to write its line
 _AT_ONCE = 16
 _SCOPE = f"{GATEWAY} n/b1"  # the gateway and the backend that sessions are of

@@ -24,6 +24,7 @@ from eastgate.languages.jwt import keys as keys_module
 from tests.languages.jwt.issuer import Issuer, running
 from tests.languages.jwt.mint import CLAIMS, ISSUER, NOW, jwk, keys, token
 from tests.languages.jwt.test_sources import Clock
+from tests.patience import PATIENCE
 
 EXPECTED = Expectations(ISSUER)
 TOKEN = token(CLAIMS)
@@ -62,7 +63,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def source(clock: Clock) -> Remembering:
-    return Remembering(DiscoveredKeys(fresh_for=100, usable_for=300, min_interval=10, timeout=2, clock=clock))
+    return Remembering(DiscoveredKeys(fresh_for=100, usable_for=300, min_interval=10, timeout=PATIENCE, clock=clock))
 
 
 def reason(outcome: VerifiedToken | RejectedToken) -> Reason | None:

@@ -34,6 +34,7 @@ from eastgate.languages.jwt import (
 )
 from tests.languages.jwt.issuer import ABOUT, Issuer, running
 from tests.languages.jwt.mint import CLAIMS, ISSUER, NOW, jwk, keys, token
+from tests.patience import PATIENCE
 
 
 class Clock:
@@ -58,7 +59,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def source(clock: Clock) -> DiscoveredKeys:
-    return DiscoveredKeys(fresh_for=100, usable_for=300, min_interval=10, timeout=2, clock=clock)
+    return DiscoveredKeys(fresh_for=100, usable_for=300, min_interval=10, timeout=PATIENCE, clock=clock)
 
 
 def ids(found: Keys) -> list[str | None]:

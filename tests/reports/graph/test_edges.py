@@ -46,8 +46,8 @@ def test_messages_of_sessions_are_named_together() -> None:
     graph = graph_of(example("agents"))
     shown = edges(graph)
     support = shown["sa:agents/support", "gateway:agents/tools", 8080]
-    tickets = "host tickets.example: tools answer, list, MCP sessions"
-    ledger = "host ledger.example: tool refund, MCP sessions if limits.agents:9000 allows"
+    tickets = "/mcp and host tickets.example: tools answer, list, MCP sessions"
+    ledger = "/mcp and host ledger.example: tool refund, MCP sessions if limits.agents:9000 allows"
     assert support == ("depends", f"{tickets}; or {ledger}")
     (edge,) = [
         edge for edge in graph.edges if edge.source == "sa:agents/support" and edge.target == "gateway:agents/tools"

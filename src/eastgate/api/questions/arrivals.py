@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from functools import partial
 from typing import TYPE_CHECKING, Generic, Protocol, TypeAlias, TypeVar
 
 from eastgate.api.questions import ends
@@ -29,13 +30,14 @@ from eastgate.cluster.points import DeadEnd, Point
 from eastgate.cluster.question import Question
 from eastgate.cluster.targets import BackendNamed, HostNamed
 from eastgate.diagnostics import did_you_mean
-from eastgate.ir import Answer, Known, PolicyRef, Request, Unroutable
+from eastgate.ir import Answer, Known, PolicyRef, Predicate, Request, Unroutable
 from eastgate.ir.attributes import (
     ADDRESS,
     APPLICATION,
     AUTH_CONFIG,
     BACKEND,
     DESTINATION_ADDRESS,
+    HANDED_PATH,
     HOST,
     IDENTITY,
     MESH_NAME,
@@ -49,6 +51,7 @@ from eastgate.ir.attributes import (
 )
 from eastgate.ir.hosts import comparable_host
 from eastgate.ir.labels import Selector
+from eastgate.ir.paths import is_canonical, sent_path
 from eastgate.records import dataclass
 from eastgate.settings import Settings
 from eastgate.unread import Callers
@@ -94,7 +97,7 @@ class EntryPoint:
     """A point where requests arrive, and the attributes that follow from arriving there.
 
     `hides_http`: nothing on the way sees HTTP, whatever a question says of it. `onward`: the Service that a gateway on
-    the way calls, and the port there.
+    the way calls, and the port there. `condition` returns the condition that requests which arrive here meet.
     """
 
     where: str
@@ -102,11 +105,17 @@ class EntryPoint:
     values: Values
     hides_http: bool = False
     onward: tuple[str, int | None] | None = None
+    condition: Callable[[], Predicate | None] | None = None
+
+    @property
+    def within(self) -> Predicate | None:
+        """Return the condition that requests which arrive here meet; None if it is unknown."""
+        return None if self.condition is None else self.condition()
 
     def request(self, shared: Values, caller: Values, answers: Mapping[str, Answer]) -> Request:
         """Return a request as it is seen here."""
         values = {**shared, **caller, **self.values}
-        return without_http(values) if self.hides_http else Request(values, answers)
+        return without_http(values) if self.hides_http else Request(values, answers, within=self.within)
 
 
 def without_http(values: Values) -> Request:
@@ -186,7 +195,7 @@ class Resolver(Generic[T]):
         self._world = world
         self._settings = settings
         self._callers: dict[tuple[str, str | None, bool], tuple[Values, ...]] = {}
-        self._entries: dict[tuple[str, int | None, str | None], tuple[T, ...]] = {}
+        self._entries: dict[tuple[object, ...], tuple[T, ...]] = {}
         self._tables: dict[Gateway, RoutingTable] = {}
         self._routed_by: dict[str, tuple[Attribute, ...]] = {}
         self._routed: dict[tuple[object, ...], tuple[T, ...]] = {}
@@ -203,7 +212,9 @@ class Resolver(Generic[T]):
 
     def entries(self, question: Question, shared: Values) -> tuple[T, ...]:
         """Return every place that a question may lead to; `shared` is what is known of its requests."""
-        key = (question.to, question.port, question.protocol)
+        # Of a message alone, routes are what is known of the path, and the handshake chooses among them.
+        handshake = (question.sni,) if question.is_bare_message else None
+        key = (question.to, question.port, question.protocol, handshake)
         entries = self._entries.get(key)
         if entries is None:
             routed_by = self._routed_by.get(question.to)
@@ -381,7 +392,7 @@ def _entries(
                 gateway,
                 asked,
                 world,
-                any_host=question.is_bare_message,
+                is_message=question.is_bare_message,
                 table_of=table_of,
                 is_guarded=is_guarded,
             ):
@@ -389,12 +400,29 @@ def _entries(
         case ends.Backend():
             backend = _declared("Backend", to.key, world.backends)
             point = BackendNamed(backend.namespace, backend.name)
-            yield EntryPoint(f"backend {backend.key}", (point,), {**port, BACKEND: backend.key})
+            condition = partial(_leading_to, point, Request(shared), world, table_of)
+            values = {**port, BACKEND: backend.key}
+            yield EntryPoint(
+                f"backend {backend.key}", (point,), values, condition=condition if question.is_bare_message else None
+            )
         case ends.Route():
             from eastgate.gateway.journey import through_route
 
-            for way in through_route(_route(to, world), asked, world, table_of=table_of, is_guarded=is_guarded):
+            for way in through_route(
+                _route(to, world),
+                asked,
+                world,
+                is_message=question.is_bare_message,
+                table_of=table_of,
+                is_guarded=is_guarded,
+            ):
                 yield _entry(way, {**port, **_handshake(question)})
+
+
+def _leading_to(point: BackendNamed, request: Request, world: World, table_of: TableOf) -> Predicate | None:
+    from eastgate.gateway.journey import leading_to  # most questions need no routes
+
+    return leading_to(point, request, world, table_of)
 
 
 def _port(question: Question) -> Values:
@@ -404,7 +432,10 @@ def _port(question: Question) -> Values:
 
 
 def _at_host(question: Question, to: ends.AuthConfig | ends.Host, hosts: HostIndex) -> EntryPoint:
-    """Return where Authorino decides that is asked about a host, which need not be that of the request."""
+    """Return the point at which Authorino decides about a host, which need not be that of the request.
+
+    No proxy of ours has normalised the path before.
+    """
     host = to.value if isinstance(to, ends.Host) else _asked_host(question, to, hosts)
     point: Point = hosts.host_point(host) or DeadEnd(Unroutable.NO_AUTH_CONFIG)
     if isinstance(to, ends.Host):
@@ -412,7 +443,13 @@ def _at_host(question: Question, to: ends.AuthConfig | ends.Host, hosts: HostInd
     else:
         where, asked = f"AuthConfig {to.key}, host {host}", to.key
     own = host_values(host) if question.host is None else {}
-    return EntryPoint(where, (point,), {**_port(question), **own, AUTH_CONFIG: asked})
+    spelling = _spelling(question.path) if question.path is not None else {}
+    return EntryPoint(where, (point,), {**_port(question), **own, **spelling, AUTH_CONFIG: asked})
+
+
+def _spelling(path: str) -> Values:
+    sent = sent_path(path)
+    return {} if is_canonical(sent) else {HANDED_PATH: sent}
 
 
 def _asked_host(question: Question, to: ends.AuthConfig, hosts: HostIndex) -> str:
@@ -446,7 +483,8 @@ def _proxies(to: ends.Pod | ends.Gateway, world: World) -> Sequence[Workload] | 
 
 
 def _entry(way: Way, values: Values) -> EntryPoint:
-    return EntryPoint(way.where, way.points, {**values, BACKEND: way.backend}, way.hides_http, way.service)
+    backend = {**values, BACKEND: way.backend}
+    return EntryPoint(way.where, way.points, backend, way.hides_http, way.service, way.condition)
 
 
 def _declared(kind: str, key: str, declared: Mapping[str, T]) -> T:

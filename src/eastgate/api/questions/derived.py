@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from ipaddress import ip_address
 
 from eastgate.api.questions.codes import BAD_ATTRIBUTE, QuestionError
 from eastgate.cluster.question import Question
 from eastgate.ir import Known
+from eastgate.ir.addresses import parse_address
 from eastgate.ir.attributes import APPLICATION, FORWARDED_ADDRESS, TRANSPORT, UNKNOWN, Attribute, Unknown
 
 __all__ = ["TRANSPORTS", "address_of", "derive_values", "derived_among", "transport_of"]
@@ -18,7 +18,7 @@ TRANSPORTS = ("TCP", "UDP", "SCTP")
 def address_of(text: str) -> str:
     """Return an address in its usual spelling. Raises QuestionError where it is none."""
     try:
-        return str(ip_address(text))
+        return str(parse_address(text))
     except ValueError:
         raise QuestionError(BAD_ATTRIBUTE, f"`{text}` is not an IP address") from None
 

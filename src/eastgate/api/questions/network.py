@@ -297,7 +297,8 @@ def connections_of(
         every = list(senders(receiver))
         for sender in [sender for sender in every if share_family(sender, receiver)] or every:
             crossed = cross_network(entry, sender, receiver)
-            yield EntryPoint(crossed.where, (*crossed.points, *unseen), crossed.values, crossed.hides_http)
+            points, condition = (*crossed.points, *unseen), crossed.condition
+            yield EntryPoint(crossed.where, points, crossed.values, crossed.hides_http, condition=condition)
         yield from behind
 
 
@@ -332,7 +333,8 @@ def cross_network(entry: EntryPoint, sender: Sender, receiver: Receiver) -> Entr
     is_direct, address = entry.values.get(SERVICE) is None, entry.values.get(DESTINATION_ADDRESS)
     vicinity = vicinity_of(sender, receiver, is_direct=is_direct, address=address)
     values = {**entry.values, **receiver.values, **sender.values, **vicinity}
-    return EntryPoint(entry.where, (*before, *entry.points), values, entry.hides_http)
+    points = (*before, *entry.points)
+    return EntryPoint(entry.where, points, values, entry.hides_http, condition=entry.condition)
 
 
 def share_family(sender: Sender, receiver: Receiver) -> bool:

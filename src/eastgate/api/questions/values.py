@@ -18,7 +18,6 @@ from eastgate.ir.attributes import (
     MCP_TOOL,
     METHOD,
     PATH,
-    PATHS,
     SENT_PATH,
     SNI,
     TARGET,
@@ -29,7 +28,7 @@ from eastgate.ir.attributes import (
     query,
 )
 from eastgate.ir.fields import header_values, query_of, query_values
-from eastgate.ir.hosts import comparable_host, is_host
+from eastgate.ir.hosts import comparable_host, comparable_sni, is_host
 from eastgate.ir.paths import comparable_path, handed_path, is_respelled, sent_path
 from eastgate.regexes import regex
 
@@ -65,7 +64,7 @@ def _http(question: Question) -> Values:
     if question.path is not None:
         values.update(path_values(question.path))
     if question.sni is not None:
-        values[SNI] = comparable_host(question.sni)
+        values[SNI] = comparable_sni(question.sni)
     if question.headers:
         for name, every in header_values(question.headers).items():
             values[_remembered_header(name) if len(name) <= _LONGEST_NAME else header(name)] = known(every)
@@ -119,5 +118,5 @@ def message_values(question: Question) -> Values:
     if question.tool is not None or values[MCP_METHOD] not in _WITH_NAME:
         values[MCP_TOOL] = question.tool
     if question.is_bare_message:
-        values |= {METHOD: "POST", SENT_PATH: "/", **dict.fromkeys(PATHS, "/")}
+        values[METHOD] = "POST"
     return values

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from functools import cache, lru_cache
+from functools import cache
 from typing import TYPE_CHECKING
 
+from eastgate.caching import SizedCache
 from eastgate.diagnostics.spans import Span
 from eastgate.dialects.accesspolicy import codes
 from eastgate.dialects.accesspolicy.validation import Checking
@@ -47,12 +48,14 @@ def _variables() -> Variables:
 _EXAMPLE = "write a condition such as request.mcp.tool_name == 'search'"
 
 
-@lru_cache(maxsize=1024)
+_COMPILED: SizedCache[str, Expression | CelProblem] = SizedCache(1 << 20)  # characters
+
+
 def compiled(text: str) -> Expression | CelProblem:
     """Compile an expression once."""
     from eastgate.languages.cel import compile_cel
 
-    return compile_cel(text, _variables())
+    return _COMPILED.get(text, lambda: (compile_cel(text, _variables()), len(text)))
 
 
 def cel_expression(node: Node, to: Checking) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from eastgate.dialects.accesspolicy import lint_codes as codes
+from eastgate.dialects.accesspolicy.lint_paths import find_other_paths
 from eastgate.dialects.accesspolicy.model import Action, Policy
 from eastgate.dialects.accesspolicy.provenance import UnlistedCallerReading
 from eastgate.dialects.accesspolicy.settings import AccessSettings, UnlistedCaller
@@ -50,6 +51,6 @@ LINTING: Linting[Policy] = Linting(
         ),
     ),
     fallback=None,
-    checks=(),
+    checks=(find_other_paths,),
     codes=(codes,),
 )

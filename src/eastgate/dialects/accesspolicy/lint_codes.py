@@ -14,3 +14,10 @@ READING_UNLISTED_CALLER = Code(
     "A caller whom no InlineTools rule names is denied, or passes the level; the setting `unlistedCaller` decides.",
     Severity.INFO,
 )
+MORE_THAN_MCP_PATH = Code(
+    "EG6062",
+    "route that leads other paths than the MCP path to an XBackend",
+    "`spec.mcp.path` of an XBackend says where its MCP server is, and limits nothing. Policies apply to every path "
+    "that a route leads to the backend. So a caller that they allow reaches other paths of that server, too.",
+    Severity.WARNING,
+)

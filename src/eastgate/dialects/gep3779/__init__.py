@@ -9,6 +9,7 @@ from eastgate.dialects.gep3779 import codes, meaning, shapes
 from eastgate.dialects.gep3779.assemble import layers
 from eastgate.dialects.gep3779.model import Action, Policy, Tier
 from eastgate.dialects.gep3779.settings import GepSettings
+from eastgate.dialects.gep3779.sidecars import stance_of
 from eastgate.dialects.gep3779.status import conditions
 from eastgate.dialects.gep3779.words import WORDS
 from eastgate.dialects.serving import (
@@ -18,6 +19,7 @@ from eastgate.dialects.serving import (
     INHERITED,
     LEVEL,
     PROBLEM,
+    PROGRAMMED,
     TARGETS,
     Column,
     Served,
@@ -104,6 +106,7 @@ _KINDS: tuple[Kind[Policy], ...] = (
                 ACTION,
                 LEVEL,
                 Column("Accepted", '.status.conditions[?(@.type=="Accepted")].status'),
+                PROGRAMMED,
                 PROBLEM,
                 AGE,
             ),
@@ -123,7 +126,8 @@ DIALECT: Dialect[Policy] = Dialect(
     name="GEP-3779",
     model=Policy,
     kinds=_KINDS,
-    layers=lambda attached, scene: layers(attached, scene.settings),
+    layers=layers,
+    stance=stance_of,
     words=WORDS,
     settings=GepSettings,
     codes=lambda: (codes,),

@@ -4,15 +4,19 @@ Each level is a chain of its own, and both must allow; a level that no policy ta
 
     [Observe(audit), FirstMatch(admin), Deny, AllowAny]      where an enforced namespaced policy targets the workload
     [Observe(audit), FirstMatch(admin), FirstMatch(baseline)]  where none does
+
+At a pod of a cluster without a proxy nothing of this is enforced (`sidecars`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from eastgate.dialects.base import Scene
 from eastgate.dialects.gep3779.model import Action, Level, Policy, Tier
 from eastgate.dialects.gep3779.provenance import PLACEMENTS, DenyOnlyReading, StageName
 from eastgate.dialects.gep3779.settings import DenyOnly, GepSettings, ServiceTarget
+from eastgate.dialects.gep3779.sidecars import SidecarStance, behind_proxy
 from eastgate.ir import (
     AllowAny,
     Attachment,
@@ -40,13 +44,21 @@ _EFFECTS = {Action.ALLOW: Effect.ACCEPT, Action.DENY: Effect.DENY, Action.PASS: 
 _TIER_ORDER = {Action.DENY: 0, Action.PASS: 1, Action.ALLOW: 2}  # in one tier and priority
 
 
-def layers(attached: Sequence[Attachment[Policy]], settings: Settings) -> list[Layer]:
+def layers(attached: Sequence[Attachment[Policy]], scene: Scene) -> list[Layer]:
     """Return the layers of a workload that these policies target, in the order in which a request meets them."""
     return [
-        _layer(level, at_level, settings)
+        _enforced(_layer(level, at_level, scene.settings), at_level, scene)
         for level in Level
         if (at_level := [attachment for attachment in attached if attachment.policy.level is level])
     ]
+
+
+def _enforced(layer: Layer, attached: list[Attachment[Policy]], scene: Scene) -> Layer:
+    """Return a layer as the proxy of its workload enforces it, where it is known whether there is one."""
+    if not isinstance(scene.stance, SidecarStance):
+        return layer
+    refs = sorted({attachment.policy.ref for attachment in attached if not attachment.policy.audit})
+    return behind_proxy(layer, tuple(refs), scene.stance, scene.world)
 
 
 def _layer(level: Level, attached: list[Attachment[Policy]], settings: Settings) -> Layer:

@@ -8,12 +8,12 @@ from eastgate.cluster import World
 from eastgate.cluster.targets import PodsOfService
 from eastgate.dialects.base import Condition
 from eastgate.dialects.gep3779.model import Policy
-from eastgate.settings import Settings
+from eastgate.settings import Settings, Sidecars
 
 __all__ = ["conditions"]
 
 
-def conditions(policy: Policy, _policies: Sequence[Policy], _settings: Settings, world: World) -> list[Condition]:
+def conditions(policy: Policy, _policies: Sequence[Policy], settings: Settings, world: World) -> list[Condition]:
     """Return the condition `Accepted`.
 
     A Service that does not exist is a target not found; a selector that selects nothing now may select later.
@@ -26,5 +26,6 @@ def conditions(policy: Policy, _policies: Sequence[Policy], _settings: Settings,
         return [Condition("Accepted", "False", "TargetNotFound", undeclared)]
     if not any(world.select(target) for target in policy.targets):
         return [Condition("Accepted", "True", "Accepted", "it is in order, and selects no workload now")]
-    message = "it is in audit mode: it is reported and decides nothing" if policy.audit else "it is in force"
+    in_force = "it is in force" if settings.sidecars is Sidecars.ASSUMED else "it is valid, and its target exists"
+    message = "it is in audit mode: it is reported and decides nothing" if policy.audit else in_force
     return [Condition("Accepted", "True", "Accepted", f"{message}; {undeclared}" if missing else message)]

@@ -21,7 +21,13 @@ from eastgate.dialects.istio.mesh_config import MeshConfig, mesh_settings
 from eastgate.dialects.istio.model import IstioAuthorizationPolicy, IstioPolicy
 from eastgate.dialects.istio.peer_chains import guard_ports
 from eastgate.dialects.istio.peer_modes import peer_modes
-from eastgate.dialects.istio.plane_provenance import WITHOUT_PROXY, AssumedSidecar, Direct, NoProxy, WaypointScope
+from eastgate.dialects.istio.plane_provenance import (
+    WITHOUT_PROXY,
+    AssumedSidecar,
+    Direct,
+    WaypointScope,
+    without_proxy,
+)
 from eastgate.dialects.istio.planes import ServingPlane, is_assumed, is_gateway_pod, plane_of
 from eastgate.dialects.istio.provenance import AT_GATEWAY, AT_SIDECAR, AT_WAYPOINT, IstioPlaneReading, Surface
 from eastgate.dialects.istio.rewriting import narrowed, rewrite_chain
@@ -101,7 +107,7 @@ def layers(attached: Sequence[Attachment[IstioPolicy]], scene: Scene) -> list[La
     match stance.plane:
         case ServingPlane.NONE if scene.settings.data_plane is DataPlane.NATIVE:
             selecting = tuple(policy.ref for policy in policies if not policy.refs)
-            return [Layer(WITHOUT_PROXY, Chain((), (NoProxy(selecting),)))] if selecting else []
+            return [Layer(WITHOUT_PROXY, Chain((), (without_proxy(selecting),)))] if selecting else []
         case ServingPlane.ZTUNNEL:
             return proxies.ambient(stance)
         case _:

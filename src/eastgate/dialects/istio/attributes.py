@@ -26,6 +26,7 @@ from eastgate.ir.attributes import (
     Attribute,
     header,
     normalized_path,
+    normalized_target,
 )
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "attributes_of_key",
     "claim_of_key",
     "compared_path",
+    "compared_target",
     "header_of_key",
     "metadata_of_key",
 ]
@@ -49,6 +51,11 @@ _EXPERIMENTAL: Final = "experimental."
 def compared_path(normalization: PathNormalization) -> Attribute:
     """Return the path as a proxy compares it."""
     return normalized_path(normalization)
+
+
+def compared_target(normalization: PathNormalization) -> Attribute:
+    """Return the path with its query as a proxy compares it."""
+    return normalized_target(normalization)
 
 
 _FIELDS: Final[dict[str, tuple[Attribute, ...]]] = {
@@ -90,6 +97,8 @@ def attributes_of_key(key: str) -> tuple[Attribute, ...]:
     if key in _KEYS:
         return _KEYS[key]
     named = header_of_key(key) or claim_of_key(key)
+    if named is TARGET:
+        return (TARGET, *map(compared_target, PathNormalization))
     return (named if named is not None else metadata_of_key(key),)
 
 

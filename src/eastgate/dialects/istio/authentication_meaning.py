@@ -81,6 +81,7 @@ def _rule(node: Node) -> JwtRule:
         params=_texts(node, "fromParams"),
         cookies=_texts(node, "fromCookies"),
         space_delimited=frozenset(_texts(node, "spaceDelimitedClaims")),
+        forwards="forwardOriginalToken" in node and node["forwardOriginalToken"].value is True,
     )
 
 

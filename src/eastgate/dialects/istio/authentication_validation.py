@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from eastgate.dialects.istio import authentication_codes as codes
@@ -12,11 +11,15 @@ from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import quoted
 from eastgate.regexes import regex
 
+if TYPE_CHECKING:
+    from eastgate.languages.jwt.strict_json import Json
+
 __all__ = [
     "claim_header",
     "duration",
     "key_set",
     "key_url",
+    "keys_in",
     "named_ports",
     "one_source_of_keys",
     "ports_of_workloads",
@@ -95,25 +98,31 @@ def key_url(node: Node, to: Checking) -> None:
 
 def key_set(node: Node, to: Checking) -> None:
     """Require the JSON of a key set, or of a key."""
-    if _keys_in(node.text) is None:
+    if keys_in(node.text) is None:
         to.report(codes.KEYS, "it is not a JSON Web Key Set", node, help="""write '{"keys": [..]}'""")
 
 
-def _keys_in(text: str) -> list[dict[str, object]] | None:
+def keys_in(text: str) -> list[dict[str, Json]] | None:
+    """Return the keys in the text of a key set, or of a single key; None where a reader could see others in it."""
+    from eastgate.languages.jwt.strict_json import read_object
+
     try:
-        content = json.loads(text) if text else {"keys": []}
-    except (ValueError, RecursionError):
+        content = read_object(text.encode()) if text else {"keys": []}
+    except ValueError:
         return None
-    keys = content.get("keys", [content]) if isinstance(content, dict) else None
-    if not isinstance(keys, list) or not all(isinstance(key, dict) and isinstance(key.get("kty"), str) for key in keys):
-        return None
-    return keys
+    entries = content.get("keys", [content])
+    keys = (
+        [key for key in entries if isinstance(key, dict) and isinstance(key.get("kty"), str)]
+        if isinstance(entries, list)
+        else None
+    )
+    return keys if keys is not None and keys == entries else None
 
 
 def private_keys(rule: Node, to: Checking) -> None:
     """Warn of private keys. The keys themselves are not shown."""
     jwks = rule.get("jwks")
-    if jwks is not None and any(_PRIVATE & key.keys() for key in _keys_in(jwks.text) or ()):
+    if jwks is not None and any(_PRIVATE & key.keys() for key in keys_in(jwks.text) or ()):
         message = "the key set contains private keys; only public keys are used"
         help_ = "leave the private members out, and make new keys"
         to.report(codes.PRIVATE_KEY, message, rule.key_span("jwks"), help=help_)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from dataclasses import field
 
 from eastgate.diagnostics.spans import Span
 from eastgate.dialects.istio.model import IstioPolicy
@@ -56,6 +57,7 @@ class JwtRule:
     """One issuer whose tokens are accepted, its keys, and the locations of tokens in requests.
 
     Without an issuer, any is accepted. Without a location, tokens are in the Authorization header or `access_token`.
+    `forwards`: the application gets the token. That changes no decision.
     """
 
     span: Span
@@ -67,6 +69,7 @@ class JwtRule:
     params: tuple[str, ...] = ()
     cookies: tuple[str, ...] = ()
     space_delimited: frozenset[str] = frozenset()
+    forwards: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

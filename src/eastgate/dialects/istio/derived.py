@@ -7,10 +7,19 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import ClassVar, Final
 
-from eastgate.dialects.istio.attributes import LOWERED_AUTHORITY, REFUSED_PATH, compared_path
+from eastgate.dialects.istio.attributes import LOWERED_AUTHORITY, REFUSED_PATH, compared_path, compared_target
 from eastgate.dialects.istio.settings import PathNormalization
 from eastgate.ir import Known, RawRequest
-from eastgate.ir.attributes import APPLICATION, AUTHORITY, DESTINATION_ADDRESS, IDENTITY, SENT_PATH, SNI, Attribute
+from eastgate.ir.attributes import (
+    APPLICATION,
+    AUTHORITY,
+    DESTINATION_ADDRESS,
+    IDENTITY,
+    SENT_PATH,
+    SNI,
+    TARGET,
+    Attribute,
+)
 from eastgate.ir.paths import merge_slashes, normalize_path
 from eastgate.records import dataclass
 from eastgate.regexes import regex
@@ -41,11 +50,15 @@ class HttpForms:
     depends_on: ClassVar[None] = None  # the attributes of each normalization are its own
 
     def derive(self, values: Mapping[Attribute, Known], raw: RawRequest) -> Mapping[Attribute, Known]:  # noqa: ARG002
-        """Return the normalized path, whether it is refused, and the host with its port in lower case."""
+        """Return the normalized path, with and without query, whether it is refused, and the host in lower case."""
         path, authority = values.get(SENT_PATH), values.get(AUTHORITY)
         derived: dict[Attribute, Known] = {REFUSED_PATH: None}  # a path that nobody knows is a proper one
         if isinstance(path, str):
             derived[compared_path(self.normalization)] = _normalize(path, self.normalization)
+            target = values.get(TARGET)
+            if isinstance(target, str):
+                _, mark, rest = target.partition("?")
+                derived[compared_target(self.normalization)] = _normalize(path, self.normalization) + mark + rest
             derived[REFUSED_PATH] = path if _is_refused(path, self.normalization) else None
         if isinstance(authority, str):
             derived[LOWERED_AUTHORITY] = authority.lower()

@@ -58,3 +58,9 @@ EMPTY_SELECTOR = Code(
     "To sidecars `selector: {}` is the same as none. Where ztunnel decides, a policy with it is not enforced on any "
     "workload: a DENY denies nothing.",
 )
+MAPPED_NETWORK = Code(
+    "EG6120",
+    "IPv4 network that is written as IPv6",
+    "Eastgate reads `::ffff:10.0.0.0/104` as 10.0.0.0/8. Istio's proxies compare it with IPv6 callers only, so that a "
+    "DENY denies no IPv4 caller there.",
+)

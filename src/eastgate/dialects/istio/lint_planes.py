@@ -9,7 +9,7 @@ from eastgate.dialects.istio import plane_lint_codes as codes
 from eastgate.dialects.istio.authentications import MtlsMode, PeerAuthentication
 from eastgate.dialects.istio.mesh_config import mesh_settings
 from eastgate.dialects.istio.model import Action, IstioAuthorizationPolicy, IstioPolicy
-from eastgate.dialects.istio.peer_modes import ZtunnelDenial, peer_modes, ztunnel_denials
+from eastgate.dialects.istio.peer_modes import ZtunnelDenial, peer_modes, ztunnel_denials, ztunnel_ties
 from eastgate.dialects.istio.planes import ServingPlane, plane_of
 from eastgate.dialects.istio.settings import IstioSettings
 from eastgate.dialects.istio.waypoints import Binding, bindings_of, is_bound, is_waypoint_pod
@@ -142,7 +142,7 @@ def _has_waypoint(policy: IstioPolicy, pod: Workload, service: str, context: Con
 
 
 def check_modes(context: Context) -> Iterator[Finding]:
-    """Report selectors that Istio ignores, and modes of ports that ztunnel does not have."""
+    """Report selectors that Istio ignores, modes of ports that ztunnel does not have, and modes that it may choose."""
     planes, root = _planes(context), context.settings.section(IstioSettings).root_namespace
     peers = [policy for policy in _enforced(context) if isinstance(policy, PeerAuthentication)]
     for policy in peers:
@@ -151,11 +151,26 @@ def check_modes(context: Context) -> Iterator[Finding]:
             span = locating.at(policy.span, "spec", "selector")
             help_ = "put it into the namespace of the workloads, or remove the selector"
             yield Finding(codes.MODE_NOT_ENFORCED, message, span, help_, (str(policy.ref),))
+    ties: dict[tuple[PeerAuthentication, ...], list[str]] = {}
     selected = {peer.ref: {workload.key for workload in _selected(peer, context)} for peer in peers}
     for key, plane in planes.items():
         attached = [peer for peer in peers if key in selected[peer.ref]]
-        if plane is ServingPlane.ZTUNNEL and any(peer.ports for peer in attached):
+        if plane is not ServingPlane.ZTUNNEL:
+            continue
+        of_workload = ztunnel_ties(attached, root)
+        for tie in of_workload:
+            ties.setdefault(tie, []).append(key)
+        if not of_workload and any(peer.ports for peer in attached):
             yield from _port_findings(key, attached, root)
+    yield from (_tie_finding(tie, keys) for tie, keys in ties.items())
+
+
+def _tie_finding(tie: Sequence[PeerAuthentication], keys: Sequence[str]) -> Finding:
+    refs = [str(policy.ref) for policy in tie]
+    names, where = enumerated(refs), enumerated(keys)
+    message = f"{names} differ and are of one age: ztunnel may obey any of them on {where}"
+    help_ = "keep one of them, or have each select other workloads"
+    return Finding(codes.MODES_OF_ONE_AGE, message, tie[0].mode_span, help_, (*refs, *keys))
 
 
 def _port_findings(key: str, attached: Sequence[PeerAuthentication], root: str) -> Iterator[Finding]:

@@ -64,7 +64,7 @@ def _closes_tcp(policy: IstioAuthorizationPolicy, left: Rule, workloads: list[st
 
 
 def check_values(context: Context) -> Iterator[Finding]:
-    """Report wildcards that are characters, networks with host bits, and empty lists."""
+    """Report wildcards that are characters, networks with host bits or IPv4 as IPv6, and empty lists."""
     for policy in _policies(context):
         for rule in policy.rules:
             yield from _empty_entries(policy, rule)
@@ -125,9 +125,12 @@ def _value(policy: IstioAuthorizationPolicy, name: str, value: WrittenValue) -> 
             if name == "paths":
                 help_ += "; or a template, in which {*} is one segment"
             yield Finding(codes.LITERAL_WILDCARD, message, value.span, help_, (str(policy.ref),))
-    elif name in _NETWORKS and "/" in value.text:
+    elif name in _NETWORKS:
         network = network_of(value.text)
-        if not value.text.startswith(f"{network.network_address}/"):
+        if network.version == 4 and ":" in value.text:
+            message = f"`{value.text}` is the IPv4 network {network}, which Istio's proxies compare with no IPv4 caller"
+            yield Finding(codes.MAPPED_NETWORK, message, value.span, f"write {network}", (str(policy.ref),))
+        elif "/" in value.text and not value.text.startswith(f"{network.network_address}/"):
             message = f"`{value.text}` is the network {network}"
             help_ = f"write {network}, or the address {value.text.partition('/')[0]}"
             yield Finding(codes.HOST_BITS, message, value.span, help_, (str(policy.ref),))

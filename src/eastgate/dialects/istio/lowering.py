@@ -13,6 +13,7 @@ from eastgate.dialects.istio.attributes import (
     LOWERED_AUTHORITY,
     claim_of_key,
     compared_path,
+    compared_target,
     header_of_key,
     metadata_of_key,
 )
@@ -37,7 +38,7 @@ from eastgate.dialects.istio.trust_domains import expand_trust_domains, replace_
 from eastgate.dialects.istio.values import is_template
 from eastgate.dialects.istio.written import OPERATION_FIELDS, SOURCE_FIELDS, Fields, IstioRule, Values, WrittenValue
 from eastgate.ir import Not, Predicate, Rule, all_of, any_of, conjuncts
-from eastgate.ir.attributes import ADDRESS, DESTINATION_ADDRESS, FORWARDED_ADDRESS, METHOD, PATH, SNI
+from eastgate.ir.attributes import ADDRESS, DESTINATION_ADDRESS, FORWARDED_ADDRESS, METHOD, PATH, SNI, TARGET
 from eastgate.ir.paths import any_path
 from eastgate.records import dataclass
 
@@ -143,6 +144,8 @@ class _Lowering:
 
     def _condition(self, key: str, texts: Sequence[str]) -> Predicate:
         header = header_of_key(key)
+        if header is TARGET and self.view.surface is not Surface.ANY:
+            header = compared_target(self.view.mesh.path_normalization)
         if header is not None:
             return match_texts(header, texts)
         claim = claim_of_key(key)

@@ -15,6 +15,7 @@ from eastgate.cluster import ConfigMap, World
 from eastgate.dialects.istio.providers import Provider, read_providers
 from eastgate.dialects.istio.settings import IstioSettings, PathNormalization
 from eastgate.ir.spiffe import trust_domain_problem
+from eastgate.manifests import read_nodes_text
 from eastgate.records import dataclass
 from eastgate.settings import Settings
 
@@ -150,14 +151,12 @@ def _read(text: str) -> _Written:
 def _parsed(text: str) -> tuple[Mapping[str, object], str | None]:
     if not text:
         return {}, None
-    import yaml  # only where there is something to read
-
-    try:
-        content = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - it is safe
-    except (yaml.YAMLError, ValueError, RecursionError):
-        return {}, "it is not YAML"
-    if content is None:
-        return {}, None
+    roots = read_nodes_text("mesh", text)
+    if roots.reporter.diagnostics:
+        return {}, f"it is not YAML that Istio reads: {roots.reporter.diagnostics[0].message}"
+    if len(roots.nodes) > 1:
+        return {}, "it has several documents, and Istio reads the first"
+    content = roots.nodes[0].plain() if roots.nodes else {}
     return (content, None) if isinstance(content, dict) else ({}, "it is not a mapping")
 
 

@@ -1,14 +1,16 @@
 """The mTLS mode of each port of a workload, from the PeerAuthentications that select it.
 
 The oldest policy of the mesh, of the namespace and of the workload count, each overriding the one before; what is UNSET
-is inherited, and without any policy both plaintext and mTLS are accepted. ztunnel is told the same as DENY policies, in
-a translation with quirks of its own: see `ztunnel_denials`.
+is inherited, and without any policy both plaintext and mTLS are accepted. Of policies of one age the first by name
+counts. ztunnel gets the modes as DENY policies, in a translation with quirks of its own, and may get any policy of one
+age: see `ztunnel_denials`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from itertools import product
+from typing import Final, TypeAlias
 
 from eastgate.diagnostics.spans import Span
 from eastgate.dialects.istio.authentications import MtlsMode, PeerAuthentication
@@ -16,10 +18,11 @@ from eastgate.ir import And, Is, Not, OneOf, Predicate, Present
 from eastgate.ir.attributes import IDENTITY, PORT
 from eastgate.records import dataclass
 
-__all__ = ["PLAINTEXT", "PeerMode", "PeerModes", "ZtunnelDenial", "peer_modes", "ztunnel_denials"]
+__all__ = ["PLAINTEXT", "PeerMode", "PeerModes", "ZtunnelDenial", "peer_modes", "ztunnel_denials", "ztunnel_ties"]
 
 PLAINTEXT: Final = Not(Is(IDENTITY, Present()))
 _LAX: Final = frozenset({MtlsMode.PERMISSIVE, MtlsMode.DISABLE})
+_Level: TypeAlias = tuple[PeerAuthentication, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +48,11 @@ class PeerModes:
 
 def peer_modes(policies: Iterable[PeerAuthentication], root_namespace: str) -> PeerModes:
     """Return the modes at a sidecar. `policies` are those that select the workload."""
-    levels = _Levels.of(policies, root_namespace)
+    mesh, namespace, workload = (next(iter(level), None) for level in _levels(policies, root_namespace))
     others = PeerMode(MtlsMode.PERMISSIVE)
-    for policy in (levels.mesh, levels.namespace, levels.workload):
+    for policy in (mesh, namespace, workload):
         if policy is not None and policy.mode is not MtlsMode.UNSET:
             others = PeerMode(policy.mode, policy, policy.mode_span)
-    workload = levels.workload
     if workload is None:
         return PeerModes(others)
     ports = {
@@ -60,20 +62,23 @@ def peer_modes(policies: Iterable[PeerAuthentication], root_namespace: str) -> P
     return PeerModes(others, tuple(sorted(ports.items(), key=lambda item: item[0])))
 
 
-@dataclass(frozen=True, slots=True)
-class _Levels:
-    mesh: PeerAuthentication | None
-    namespace: PeerAuthentication | None
-    workload: PeerAuthentication | None
+def _levels(policies: Iterable[PeerAuthentication], root_namespace: str) -> tuple[_Level, _Level, _Level]:
+    """Return the oldest policies of the mesh, of the namespace and of the workload."""
+    mesh: list[PeerAuthentication] = []
+    namespace: list[PeerAuthentication] = []
+    workload: list[PeerAuthentication] = []
+    for policy in policies:
+        if policy.namespace != root_namespace:
+            (workload if policy.selects_labels else namespace).append(policy)
+        elif not policy.selects_labels:
+            mesh.append(policy)
+    return _oldest(mesh), _oldest(namespace), _oldest(workload)
 
-    @classmethod
-    def of(cls, policies: Iterable[PeerAuthentication], root_namespace: str) -> _Levels:
-        oldest_first = sorted(policies, key=_age)
-        mesh = (each for each in oldest_first if each.namespace == root_namespace and not each.selects_labels)
-        others = [each for each in oldest_first if each.namespace != root_namespace]
-        namespace = (each for each in others if not each.selects_labels)
-        workload = (each for each in others if each.selects_labels)
-        return cls(next(mesh, None), next(namespace, None), next(workload, None))
+
+def _oldest(policies: Iterable[PeerAuthentication]) -> _Level:
+    """Return the oldest of these policies, by name."""
+    oldest_first = sorted(policies, key=_age)
+    return tuple(policy for policy in oldest_first if policy.created == oldest_first[0].created)
 
 
 def _age(policy: PeerAuthentication) -> tuple[bool, str, str]:
@@ -97,20 +102,52 @@ def ztunnel_denials(policies: Sequence[PeerAuthentication], root_namespace: str)
     """Return what ztunnel denies for them. `policies` are those that select the workload.
 
     DISABLE is the same as PERMISSIVE here. Where istiod refers to a translation that it then does not make, ztunnel
-    skips it, so that nothing is denied at all: this follows istiod in that, too.
+    skips it, so that nothing is denied at all: this follows istiod in that, too. Of several policies of one age istiod
+    takes any, and not always the same one. So a request is denied if ztunnel denies it for ANY choice of them.
     """
-    levels = _Levels.of(policies, root_namespace)
+    candidates = (_distinct(level) for level in _candidates(policies, root_namespace))
+    choices = product(*(level or (None,) for level in candidates))
+    denials = (denial for choice in choices for denial in _denials(*choice))
+    return tuple({(denial.policy.ref, denial.when): denial for denial in denials}.values())
+
+
+def ztunnel_ties(policies: Sequence[PeerAuthentication], root_namespace: str) -> tuple[_Level, ...]:
+    """Return policies of one level and one age that differ: ztunnel may obey any of them."""
+    levels = (level for level in _candidates(policies, root_namespace) if len(_distinct(level)) > 1)
+    return tuple(dict.fromkeys(levels))
+
+
+def _candidates(policies: Sequence[PeerAuthentication], root_namespace: str) -> tuple[_Level, ...]:
+    """Return the policies that istiod chooses from: of each level, and of those that a translation is merged with."""
+    unselective = [policy for policy in policies if not policy.has_selector]
+    mesh, namespace, _ = _levels(unselective, root_namespace)
+    return (*_levels(policies, root_namespace), namespace, mesh)
+
+
+def _distinct(level: _Level) -> _Level:
+    """Return the policies of a level, one for each meaning."""
+    by_modes: dict[object, PeerAuthentication] = {}
+    for policy in level:
+        by_modes.setdefault((policy.mode, frozenset((each.port, each.mode) for each in policy.ports)), policy)
+    return tuple(by_modes.values())
+
+
+def _denials(
+    mesh: PeerAuthentication | None,
+    namespace: PeerAuthentication | None,
+    workload: PeerAuthentication | None,
+    merged_namespace: PeerAuthentication | None,
+    merged_mesh: PeerAuthentication | None,
+) -> Iterator[ZtunnelDenial]:
+    """Yield the denials for one policy of each level."""
     strict = None
-    for policy in (levels.mesh, levels.namespace, levels.workload):
+    for policy in (mesh, namespace, workload):
         if policy is not None and policy.mode is not MtlsMode.UNSET:
             strict = policy if policy.mode is MtlsMode.STRICT else None
-    workload = levels.workload
-    if workload is None or not _refers_to_ports(workload, inherits_strict=strict is not None):
-        return (ZtunnelDenial(strict, strict.mode_span, PLAINTEXT),) if strict is not None else ()
-    unselective = [policy for policy in sorted(policies, key=_age) if not policy.has_selector]
-    namespace = next((policy for policy in unselective if policy.namespace != root_namespace), None)
-    mesh = next((policy for policy in unselective if policy.namespace == root_namespace), None)
-    return tuple(_translated(workload, namespace, mesh))
+    if workload is not None and _refers_to_ports(workload, inherits_strict=strict is not None):
+        yield from _translated(workload, merged_namespace, merged_mesh)
+    elif strict is not None:
+        yield ZtunnelDenial(strict, strict.mode_span, PLAINTEXT)
 
 
 def _refers_to_ports(workload: PeerAuthentication, *, inherits_strict: bool) -> bool:

@@ -44,6 +44,14 @@ ONLY_WAYPOINTS = Code(
     "selector that meets only waypoints",
     "Waypoints take policies with targetRefs alone: what selects their pods by labels is ignored.",
 )
+MODES_OF_ONE_AGE = Code(
+    "EG6139",
+    "PeerAuthentications of one age that differ",
+    "Of several PeerAuthentications at one level the oldest counts. If they have one age, ztunnel may obey any of "
+    "them, and another one after a restart of istiod. Eastgate tries each, and allows only what all of them allow. "
+    "Policies without a creationTimestamp have one age.",
+    Severity.WARNING,
+)
 MODE_NOT_ENFORCED = Code(
     "EG6138",
     "mode of mTLS that is not enforced",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from eastgate.dialects.istio.authentications import MtlsMode
-from eastgate.ir import Placement, PolicyRef, ScopeKind, Site
+from eastgate.ir import Placement, PolicyRef, ProxyReading, ScopeKind, Site
 from eastgate.records import dataclass
 
 __all__ = [
@@ -14,11 +14,12 @@ __all__ = [
     "Direct",
     "DroppedFields",
     "NoIdentity",
-    "NoProxy",
     "PortScope",
+    "Tied",
     "UnsupportedAction",
     "WaypointIdentity",
     "WaypointScope",
+    "without_proxy",
 ]
 
 WITHOUT_PROXY = Placement(Site.WORKLOAD, "istio, without a proxy")
@@ -101,6 +102,18 @@ class UnsupportedAction:
 
 
 @dataclass(frozen=True, slots=True)
+class Tied:
+    """PeerAuthentications of one level and one age: ztunnel may obey any of them, so that each was tried."""
+
+    policies: tuple[PolicyRef, ...]
+    setting: ClassVar[str] = "istioDataPlane"
+
+    def __str__(self) -> str:
+        *others, last = map(str, self.policies)
+        return f"ztunnel may obey any of {', '.join(others)} and {last}, which are of one age, so that each was tried"
+
+
+@dataclass(frozen=True, slots=True)
 class WaypointIdentity:
     """The identity that ztunnel sees behind a waypoint."""
 
@@ -133,13 +146,6 @@ class AssumedSidecar:
         return f"{self.setting}: auto (no label says which proxies there are, so that a sidecar is assumed)"
 
 
-@dataclass(frozen=True, slots=True)
-class NoProxy:
-    """A workload that no label gives a proxy, so that its policies are not enforced."""
-
-    policies: tuple[PolicyRef, ...]
-    setting: ClassVar[str] = "istioDataPlane"
-
-    def __str__(self) -> str:
-        names = ", ".join(map(str, self.policies))
-        return f"{self.setting}: auto (no label gives this workload a proxy, so that nobody enforces {names})"
+def without_proxy(policies: tuple[PolicyRef, ...]) -> ProxyReading:
+    """Return the reading at a workload that no label gives a proxy, so that its policies are not enforced."""
+    return ProxyReading(policies, None, "no label gives this workload a proxy", "istioDataPlane", "auto")

@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from eastgate.dialects.istio.authentications import HeaderLocation, JwtRule
-from eastgate.ir import Known
+from eastgate.ir import Known, TakenOff
 from eastgate.ir.attributes import TARGET, Attribute, query
-from eastgate.ir.fields import BLANKS, HeaderValues
+from eastgate.ir.fields import BLANKS, HeaderValues, spellings_in_query
 from eastgate.ir.matchers import values_of
 from eastgate.regexes import regex
 
-__all__ = ["locations_are_known", "tokens_in"]
+__all__ = ["locations_are_known", "take_off", "tokens_in"]
 
 _BEARER: Final = HeaderLocation("authorization", "Bearer ")
 _PARAMETER: Final = "access_token"
@@ -55,6 +55,16 @@ def tokens_in(rule: JwtRule, values: Mapping[Attribute, Known], headers: HeaderV
         *_in_query(sorted(_params(rule)), values),
         *_in_cookies(sorted(rule.cookies), headers),
     ]
+
+
+def take_off(rule: JwtRule, values: Mapping[Attribute, Known], headers: HeaderValues) -> TakenOff:
+    """Return the changes that remove all tokens which a rule finds. If it forwards them, those in headers stay."""
+    found = {each.name for each in _headers(rule) if any(True for _ in _in_headers([each], headers))}
+    if rule.forwards:
+        return TakenOff(headers=tuple((name, headers[name][0]) for name in sorted(found) if len(headers[name]) == 1))
+    target = str(values.get(TARGET) or "")
+    parameters = tuple(spelled for name in _params(rule) for spelled in spellings_in_query(target, name))
+    return TakenOff(tuple(sorted(found)), parameters=parameters, cookies=rule.cookies)
 
 
 def _in_headers(locations: list[HeaderLocation], headers: HeaderValues) -> Iterator[str]:

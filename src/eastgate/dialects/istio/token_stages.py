@@ -23,6 +23,8 @@ from eastgate.ir import (
     RawRequest,
     Refusal,
     Rule,
+    TakenOff,
+    TokenDeriving,
     Value,
     rewrite,
 )
@@ -80,10 +82,19 @@ class ByService:
 
     def derive(self, values: Mapping[Attribute, Known], raw: RawRequest) -> Mapping[Attribute, Known]:
         """Return what the derivation of the Service does; nothing where it is unknown."""
-        if SERVICE not in values:
-            return {}
-        chosen = dict(self.derivations).get(_service(values[SERVICE]))
+        chosen = self._chosen(values)
         return chosen.derive(values, raw) if chosen is not None else {}
+
+    def take_off(self, values: Mapping[Attribute, Known], raw: RawRequest) -> TakenOff:
+        """Return the changes that remove the token which the policies of the Service accepted."""
+        return _take_off(self._chosen(values), values, raw)
+
+    def _chosen(self, values: Mapping[Attribute, Known]) -> Derivation | None:
+        return dict(self.derivations).get(_service(values[SERVICE])) if SERVICE in values else None
+
+
+def _take_off(derivation: object, values: Mapping[Attribute, Known], raw: RawRequest) -> TakenOff:
+    return derivation.take_off(values, raw) if isinstance(derivation, TokenDeriving) else TakenOff()
 
 
 def _service(value: Known) -> str | None:
@@ -135,3 +146,7 @@ class AtGateway:
     def derive(self, values: Mapping[Attribute, Known], raw: RawRequest) -> Mapping[Attribute, Known]:
         """Return the same as attributes of the gateway's own."""
         return {_own(attribute): value for attribute, value in self.derivation.derive(values, raw).items()}
+
+    def take_off(self, values: Mapping[Attribute, Known], raw: RawRequest) -> TakenOff:
+        """Return the changes that remove the token which the gateway accepted."""
+        return _take_off(self.derivation, values, raw)

@@ -9,17 +9,17 @@ question gives stand for the payload of a token that was verified, and that ever
 from __future__ import annotations
 
 import enum
-import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
+from eastgate.dialects.istio.authentication_validation import keys_in
 from eastgate.dialects.istio.authentications import JwtRule, RequestAuthentication
 from eastgate.dialects.istio.claims import claim_path
-from eastgate.dialects.istio.token_locations import locations_are_known, tokens_in
-from eastgate.ir import Known, PolicyRef, RawRequest, known
+from eastgate.dialects.istio.token_locations import locations_are_known, take_off, tokens_in
+from eastgate.ir import Known, PolicyRef, RawRequest, TakenOff, known
 from eastgate.ir.attributes import METHOD, TIME, TOKEN, Attribute
 from eastgate.ir.fields import HeaderValues, header_values
 from eastgate.records import dataclass
@@ -102,6 +102,14 @@ class TokenDerivation:
         problem = TokenProblem.FORBIDDEN if final is _Status.WRONG_AUDIENCE else TokenProblem.UNAUTHENTICATED
         index = max(index for index, each in enumerate(judged) if each.status is final)
         return self._derived(refusal_value(problem, rules[index][0].ref), {})
+
+    def take_off(self, values: Mapping[Attribute, Known], raw: RawRequest) -> TakenOff:
+        """Return the changes that remove the accepted token, unless its rule forwards it."""
+        headers, at = _headers_of(raw) or HeaderValues(), _now(values)
+        for _, rule in sorted(self._rules(), key=lambda each: each[1].issuer or ""):
+            if self._judge(rule, tokens_in(rule, values, headers), at).status is _Status.ACCEPTED:
+                return take_off(rule, values, headers)
+        return TakenOff()
 
     def _rules(self) -> Iterator[tuple[RequestAuthentication, JwtRule]]:
         for policy in self.policies:
@@ -282,10 +290,10 @@ def _inline_keys(jwks: str) -> Keys | None:
     """Return the public keys in the text of a key set, or of a single key; None where there is none to use."""
     from eastgate.languages.jwt import Keys
 
+    keys = keys_in(jwks)
+    if not keys:
+        return None
     try:
-        content = json.loads(jwks)
-        keys = content.get("keys", [content])
-        public = [{name: value for name, value in key.items() if name not in _PRIVATE} for key in keys]
-        return Keys.of({"keys": public})
-    except (AttributeError, RecursionError, TypeError, ValueError):
+        return Keys.of({"keys": [{name: key[name] for name in key if name not in _PRIVATE} for key in keys]})
+    except (AttributeError, TypeError, ValueError):
         return None

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import Final
 
 from eastgate.diagnostics import did_you_mean
 from eastgate.dialects.istio import codes
 from eastgate.dialects.istio.validation import Checking
+from eastgate.ir.addresses import Network, mapped_problem, parse_network
 from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import quoted
 from eastgate.regexes import regex
@@ -48,12 +48,12 @@ def some_text(node: Node, to: Checking) -> None:
 # Addresses and ports
 
 
-def network_of(text: str) -> IPv4Network | IPv6Network:
+def network_of(text: str) -> Network:
     """Return the network of a CIDR, whose host bits do not matter, or of one address. Raises ValueError."""
-    host, slash, bits = text.partition("/")
+    _, slash, bits = text.partition("/")
     if "%" in text or (slash and not _BITS.fullmatch(bits)):
         raise ValueError(text)
-    return ip_network(f"{ip_address(host)}/{bits}" if slash else ip_address(host), strict=False)
+    return parse_network(text)
 
 
 def address(node: Node, to: Checking) -> None:
@@ -62,7 +62,8 @@ def address(node: Node, to: Checking) -> None:
         network_of(node.text)
     except ValueError:
         message = f"{quoted(node.text)} is neither an address nor a network"
-        to.report(codes.ADDRESS, message, node, help="write an address such as 10.1.2.3, or a network: 10.1.0.0/16")
+        help_ = mapped_problem(node.text) or "write an address such as 10.1.2.3, or a network: 10.1.0.0/16"
+        to.report(codes.ADDRESS, message, node, help=help_)
 
 
 def port_of(text: str) -> int:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Final
 
 from eastgate.dialects.istio.written import Fields, IstioRule, Values, When, WrittenValue, negated
@@ -28,6 +27,7 @@ from eastgate.ir import (
     any_of,
     conjuncts,
 )
+from eastgate.ir.addresses import Network, parse_network
 from eastgate.ir.attributes import ADDRESS, DESTINATION_ADDRESS, IDENTITY, PORT, Attribute
 from eastgate.ir.spiffe import SCHEME
 from eastgate.records import dataclass
@@ -147,9 +147,9 @@ def _networks(attribute: Attribute, values: tuple[WrittenValue, ...]) -> Predica
     return Is(attribute, InNetwork(networks)) if networks else None
 
 
-def _network(text: str) -> IPv4Network | IPv6Network | None:
+def _network(text: str) -> Network | None:
     try:
-        return ip_network(text, strict=False)
+        return parse_network(text)
     except ValueError:
         return None
 

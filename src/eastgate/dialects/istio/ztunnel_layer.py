@@ -8,10 +8,11 @@ from dataclasses import replace
 from eastgate.dialects.istio.authentications import PeerAuthentication
 from eastgate.dialects.istio.model import Action, IstioAuthorizationPolicy
 from eastgate.dialects.istio.peer_chains import mtls_stage
-from eastgate.dialects.istio.peer_modes import ztunnel_denials
+from eastgate.dialects.istio.peer_modes import ztunnel_denials, ztunnel_ties
 from eastgate.dialects.istio.plane_provenance import (
     Direct,
     DroppedFields,
+    Tied,
     UnsupportedAction,
     WaypointIdentity,
     WaypointScope,
@@ -94,7 +95,9 @@ def _chain(
     policies: Sequence[IstioAuthorizationPolicy], peers: Sequence[PeerAuthentication], root_namespace: str
 ) -> Chain:
     enforced = [policy for policy in policies if not policy.audit]
-    denials = ztunnel_denials([peer for peer in peers if not peer.audit], root_namespace)
+    enforced_peers = [peer for peer in peers if not peer.audit]
+    denials = ztunnel_denials(enforced_peers, root_namespace)
+    ties = (Tied(tuple(policy.ref for policy in tie)) for tie in ztunnel_ties(enforced_peers, root_namespace))
     observed = [
         (rule, "deny" if policy.action is Action.DENY else "allow")
         for policy in policies
@@ -112,7 +115,7 @@ def _chain(
         stages.append(Deny(StageName.DENY, deny, Refusal.CLOSED))
     if any(policy.action is Action.ALLOW for policy in enforced):
         stages.append(AllowAny(StageName.ALLOW, allow, Refusal.CLOSED))
-    return Chain(tuple(stages), tuple(_readings(enforced)))
+    return Chain(tuple(stages), (*ties, *_readings(enforced)))
 
 
 def _rules(policies: Sequence[IstioAuthorizationPolicy], action: Action) -> tuple[Rule, ...]:

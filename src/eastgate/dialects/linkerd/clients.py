@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from ipaddress import IPv4Network, IPv6Network
 
 from eastgate.dialects.linkerd.settings import InboundPolicy, LinkerdSettings
 from eastgate.ir import ALWAYS, And, InNetwork, Is, Not, OneOf, Predicate, Prefix, Present, Suffix, any_of
+from eastgate.ir.addresses import Network
 from eastgate.ir.attributes import ADDRESS, MESH_NAME
 from eastgate.settings import Networks, Settings
 
 __all__ = ["ANY_NAME", "cluster_networks", "default_client", "in_network_except", "in_networks", "with_identities"]
 
-Network = IPv4Network | IPv6Network
 
 # The proxy tries suffixes, and so the lone `*`, on DNS names only: a SPIFFE ID is compared as a whole.
 _DNS = Not(Is(MESH_NAME, Prefix("spiffe://")))

@@ -21,7 +21,8 @@ from eastgate.dialects.linkerd.refs import (
     kind_text,
     namespace_of,
 )
-from eastgate.dialects.linkerd.values import Checking, Network, network_of, port_problem
+from eastgate.dialects.linkerd.values import Checking, network_of, port_problem
+from eastgate.ir.addresses import Network
 from eastgate.ir.labels import Operator
 from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import enumerated, quoted

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from ipaddress import IPv4Network, IPv6Network, ip_network
 
 from eastgate.cluster.names import dns_label_problem, dns_subdomain_problem
 from eastgate.dialects.linkerd import codes
+from eastgate.ir.addresses import Network, mapped_problem, parse_network
 from eastgate.ir.spiffe import is_segment, is_trust_domain
 from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import Check, Text, quoted
@@ -25,7 +25,6 @@ __all__ = [
     "port_problem",
 ]
 
-Network = IPv4Network | IPv6Network
 Checking = Check[Settings]
 Problem = tuple[str, str]  # what is wrong, and what to write instead
 
@@ -143,7 +142,7 @@ def network_of(node: Node) -> Network | None:
 
 def _parse(text: str) -> Network | None:
     try:
-        return ip_network(text, strict=False)
+        return parse_network(text)
     except ValueError:
         return None
 
@@ -151,6 +150,8 @@ def _parse(text: str) -> Network | None:
 def _network_problem(text: str) -> Problem:
     address, slash, prefix = text.strip().partition("/")
     alone = _parse(address)
+    if (mapped := mapped_problem(text)) is not None:
+        return "", mapped
     if text.strip() in ("*", "any", "all"):
         return "", "for every address write two networks, 0.0.0.0/0 and ::/0"
     if alone is None:

@@ -52,6 +52,13 @@ TYPO = Code(
     "Nothing has this name, label or trust domain, and something has one that differs in a letter or two.",
     Severity.WARNING,
 )
+NOT_ENFORCED = Code(
+    "EG6008",
+    "policy on a pod without an eastgate proxy",
+    "With `--cluster` (or `sidecars: actual`): the pod has no proxy of Eastgate, or it is not certain that its proxy "
+    "sees its connections, and no policy of a mesh stands for the policy. What the policy denies is not refused there.",
+    Severity.WARNING,
+)
 
 # Rules
 

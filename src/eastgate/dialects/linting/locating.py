@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 
+from eastgate.caching import SizedCache
 from eastgate.diagnostics import Reporter
 from eastgate.diagnostics.spans import SourceText, Span
 from eastgate.manifests.document import Stretch
@@ -19,21 +20,28 @@ from eastgate.manifests.text import DecodedText
 __all__ = ["annotation", "at", "name_of", "root_of", "scalar"]
 
 
-@lru_cache(maxsize=64)
+_ROOTS: SizedCache[Span, Node] = SizedCache(1 << 20)  # characters
+
+
+@lru_cache(maxsize=4)
 def _text(source: SourceText) -> DecodedText:
     return DecodedText(source, b"", {})
 
 
-@lru_cache(maxsize=512)
 def root_of(document: Span) -> Node:
     """Read a document with positions. `document` is the span of the whole document."""
+    return _ROOTS.get(document, lambda: _read(document))
+
+
+def _read(document: Span) -> tuple[Node, int]:
     text = _text(document.source)
-    start, end = text.extent(document)
+    # The text of an object of a cluster is the whole of it; its span begins to be known when somebody asks
+    start, end = (0, len(document.source.text)) if document.source.is_object else text.extent(document)
     if document.source.text[start : start + 1] == "{":
         nodes = read_json_nodes(text, start, end, Reporter())
         if nodes:
-            return nodes[0]
-    return Stretch(text, False, start, end).node()
+            return nodes[0], end - start
+    return Stretch(text, False, start, end).node(), end - start
 
 
 def at(document: Span | None, *path: str | int) -> Span | None:

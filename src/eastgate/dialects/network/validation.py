@@ -12,6 +12,7 @@ from eastgate.dialects.network.values import (
     port_name_problem,
     strict_network_of,
 )
+from eastgate.ir.addresses import mapped_problem
 from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import Check, enumerated, quoted
 from eastgate.settings import Settings
@@ -67,6 +68,8 @@ def check_cidr(node: Node, to: Checking) -> None:
 
 
 def _cidr_help(text: str) -> str:
+    if (mapped := mapped_problem(text)) is not None:
+        return mapped
     length = 128 if ":" in text else 32
     if "/" not in text and network_of(f"{text}/{length}") is not None:
         return f"write {text}/{length} for this address"

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from ipaddress import IPv4Network, IPv6Network, ip_network
-
+from eastgate.ir.addresses import Network, parse_network
 from eastgate.regexes import regex
 
 __all__ = ["Network", "domain_pattern_problem", "network_of", "port_name_problem", "strict_network_of"]
-
-Network = IPv4Network | IPv6Network
 
 _PREFIX = regex(r"[0-9]{1,3}")
 _LEADING_ZEROS = regex(r"(^|\.)0+(?=[0-9])")
@@ -17,18 +14,22 @@ _DOMAIN = regex(rf"(\*\.)?({_LABEL}\.)+{_LABEL}\.?")
 _PORT_CHARACTERS = regex(r"[-a-z0-9]+")
 _LETTER = regex(r"[a-z]")
 _LONGEST_PORT_NAME = 15
+_IPV4 = 4
 
 
 def strict_network_of(text: str) -> Network | None:
-    """Return the network of a CIDR as CEL's `isCIDR` takes it: host bits are dropped, and no octet begins with a 0."""
+    """Return the network of a CIDR as CEL's `isCIDR` takes it: no octet begins with a 0.
+
+    Host bits are dropped. IPv4 that is written as IPv6 is no CIDR there.
+    """
     address, slash, prefix = text.partition("/")
     if not slash or not _PREFIX.fullmatch(prefix) or (prefix != "0" and prefix.startswith("0")) or "%" in address:
         return None
     try:
-        network = ip_network(text, strict=False)
+        network = parse_network(text)
     except ValueError:
         return None
-    return None if _mapped(network) is not None else network
+    return None if network.version == _IPV4 and ":" in address else network
 
 
 def network_of(text: str) -> Network | None:
@@ -38,17 +39,9 @@ def network_of(text: str) -> Network | None:
         return None
     sloppy = address if ":" in address else _LEADING_ZEROS.sub(r"\1", address)
     try:
-        network = ip_network(f"{sloppy}/{int(prefix)}", strict=False)
+        return parse_network(f"{sloppy}/{int(prefix)}")
     except ValueError:
         return None
-    return _mapped(network) or network
-
-
-def _mapped(network: Network) -> IPv4Network | None:
-    """Return the IPv4 network that is written as one of mapped addresses."""
-    if isinstance(network, IPv4Network) or network.network_address.ipv4_mapped is None or network.prefixlen < 96:
-        return None
-    return IPv4Network((network.network_address.ipv4_mapped, network.prefixlen - 96))
 
 
 def port_name_problem(text: str) -> str | None:

@@ -117,11 +117,11 @@ def _record(shape: Record[Any], context: SchemaContext) -> Schema:
     if any(shape is record for record in context.around):  # conditions in conditions: a schema ends somewhere
         return {"type": "object", KEEP_UNKNOWN: True}
     required = [name for name, of in shape.fields.items() if of.required]
+    properties = {name: _property(name, of, context.within(shape)) for name, of in shape.fields.items()}
     return (
-        {
-            "type": "object",
-            "properties": {name: _property(name, of, context.within(shape)) for name, of in shape.fields.items()},
-        }
+        {"type": "object"}
+        # An API server drops `properties: {}`. What is applied would then never be what is stored, and would conflict.
+        | ({"properties": properties} if properties else {})
         | ({"required": required} if required else {})
         | {KEEP_UNKNOWN: True}
         | _closed(shape, len(required))

@@ -48,6 +48,7 @@ def describe_pod(cluster: Cluster, workload: Workload) -> Description:
             inherited_field(cluster, direct, workload),
             policies_field(cluster, direct, workload),
             _modes(cluster, workload),
+            _enforcement(cluster, workload),
             effective_field(pod_tables(cluster, workload)),
             findings_field(cluster, {workload.key, f"Pod/{workload.key}"}),
             DescribedField("source", "Source", span_data(workload.span), ()),
@@ -109,6 +110,18 @@ def _modes(cluster: Cluster, workload: Workload) -> DescribedField:
     ]
     data = {"summary": summary(shown), "layers": [mode.to_json() for mode in shown]}
     return list_field("mode", "Mode", data, columns(None, rows))
+
+
+def _enforcement(cluster: Cluster, workload: Workload) -> DescribedField:
+    """List who enforces the policies of the pod, where that is known."""
+    found = cluster.enforcement(workload.key)
+    rows = [
+        [[f"{each.by or 'nothing'}{'' if each.certain else ' (not certain)'}"], [each.why], [str(ref)]]
+        for each in found
+        for ref in each.policies
+    ]
+    data = [each.to_json() for each in found]
+    return DescribedField("enforcement", "Enforced by", data, tuple(columns(None, rows)), block=bool(rows))
 
 
 def pod_tables(cluster: Cluster, workload: Workload) -> list[tuple[str, EffectiveTable]]:

@@ -47,6 +47,7 @@ def describe_policy(cluster: Cluster, policy: Policy) -> Description:
             ),
             _rules(cluster, policy),
             _affects(cluster, policy),
+            _not_enforced(cluster, policy),
             rules_in_force_field(cluster, policy),
             _references(cluster, policy),
             _status(cluster, policy),
@@ -86,6 +87,14 @@ def _affects(cluster: Cluster, policy: Policy) -> DescribedField:
         return list_field("affects", "Affects", {"count": len(points), "points": points, "why": None}, lines)
     why = _why_not(cluster, policy)
     return value_field("affects", "Affects", {"count": 0, "points": [], "why": why}, f"nothing: {why}")
+
+
+def _not_enforced(cluster: Cluster, policy: Policy) -> DescribedField:
+    """List the points where nothing enforces a policy, or nothing is certain to."""
+    unenforced = cluster.unenforced(policy)
+    data = [{**each.to_json(), "policies": [str(policy.ref)]} for each in unenforced.values()]
+    lines = [f"{each.at}: {'' if each.certain else 'not certain: '}{each.why}" for each in unenforced.values()]
+    return DescribedField("notEnforced", "Not Enforced", data, tuple(shorten(lines)), block=bool(lines))
 
 
 def _plural(count: int, noun: str) -> str:

@@ -18,11 +18,11 @@ def diff_codes() -> dict[str, Code]:
 
 def findings(report: DiffReport) -> list[Finding]:
     """Return a finding for each change, at the rule that decides now, or else at the one that did."""
-    changes = [_finding(change) for change in report.changes]
+    changes = [_finding(change, report) for change in report.changes]
     return [*changes, *(Finding(codes.NOT_PROVEN, unproven_text(unproven)) for unproven in report.unproven)]
 
 
-def _finding(change: VerdictChange) -> Finding:
+def _finding(change: VerdictChange, report: DiffReport) -> Finding:
     code = codes.WIDER if change.is_wider else codes.NARROWER
     message = f"{headline(change)}; by {cause(change.new)}; before: {cause(change.old)}"
-    return Finding(code, message, change.new.span, None, change.requests.destinations, example(change))
+    return Finding(code, message, change.new.span, None, change.requests.destinations, example(change, report))

@@ -38,7 +38,7 @@ def _lines(report: DiffReport) -> Iterator[str]:
         yield "<details><summary>Examples</summary>"
         yield ""
         for change in report.changes[:_MOST]:
-            yield f"- now {'allowed' if change.is_wider else 'denied'}: {_code(example(change))}"
+            yield f"- now {'allowed' if change.is_wider else 'denied'}: {_code(example(change, report))}"
         yield ""
         yield "</details>"
     if report.unproven:

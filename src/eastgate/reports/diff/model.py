@@ -142,7 +142,10 @@ class Unproven:
 
 @dataclass(frozen=True, slots=True)
 class DiffReport:
-    """Two sets of policies compared. `common`: how many destinations are on both sides."""
+    """Two sets of policies compared. `common`: how many destinations are on both sides.
+
+    `source` are the arguments by which the commands of examples read a cluster.
+    """
 
     changes: tuple[VerdictChange, ...]
     unproven: tuple[Unproven, ...]
@@ -150,6 +153,7 @@ class DiffReport:
     removed: tuple[str, ...]
     common: int
     changed_policies: tuple[str, ...] = ()
+    source: tuple[str, ...] = ()
 
     @property
     def proven(self) -> bool:

@@ -17,7 +17,7 @@ def lines(report: DiffReport) -> Iterator[str]:
         yield printable(headline(change))
         yield printable(f"  by {cause(change.new)}") if change.new.policy else printable(f"  {cause(change.new)}")
         yield printable(f"  before: {cause(change.old)}")
-        yield printable(f"  example: {example(change)}")
+        yield printable(f"  example: {example(change, report)}")
         yield ""
     for unproven in report.unproven:
         yield printable(f"not proven: {unproven_text(unproven)}")

@@ -65,9 +65,9 @@ def cause(side: SideVerdict) -> str:
     return f"{side.policy} rule {side.rule}{location}"
 
 
-def example(change: VerdictChange) -> str:
-    """Return the example as a command, but for the manifests."""
-    return f"eastgate check {shlex.join(change.example)}"
+def example(change: VerdictChange, report: DiffReport) -> str:
+    """Return the example as a command, but for manifests in files."""
+    return shlex.join(["eastgate", "check", *report.source, *change.example])
 
 
 def unproven_text(unproven: Unproven) -> str:

@@ -54,7 +54,8 @@ def policies(cluster: Cluster, word: Word) -> Listing:
     """List policies, all of them or those of one kind."""
     chosen = [policy for policy in cluster.policies if matches_kind(word, policy.ref.kind, policy.ref.group)]
     rows = [_policy(cluster, policy) for policy in chosen]
-    headers = ("NAMESPACE", "NAME", "KIND", "TARGET", "ACTION", "RULES", "AFFECTS", "ACCEPTED", "AGE")
+    enforced = ("ENFORCED",) if cluster.knows_proxies else ()
+    headers = ("NAMESPACE", "NAME", "KIND", "TARGET", "ACTION", "RULES", "AFFECTS", "ACCEPTED", *enforced, "AGE")
     return Listing(headers, ("LEVEL", "TIER", "PRIORITY", "MODE", "GROUP", "SOURCE"), rows)
 
 
@@ -71,6 +72,7 @@ def _policy(cluster: Cluster, policy: Policy) -> Listed:
         str(count_rules(policy)),
         str(cluster.affected_counts[ref]),
         accepted,
+        *((_enforced(cluster, policy),) if cluster.knows_proxies else ()),
         age_of(document),
     )
     mode = "audit" if policy.audit else "enforce"
@@ -78,6 +80,13 @@ def _policy(cluster: Cluster, policy: Policy) -> Listed:
     wide = (level_of(policy), *order, mode, ref.group, span_text(policy.span))
     labels = labels_of(document) if document is not None else {}
     return Listed(ref.namespace or "", ref.name, ref.kind, ref.group, cells, wide, labels, _only(document))
+
+
+def _enforced(cluster: Cluster, policy: Policy) -> str:
+    """Return at how many of the points that a policy targets something enforces it; `?` where that is not certain."""
+    points, unenforced = cluster.points(policy), cluster.unenforced(policy).values()
+    doubt = "?" if any(not each.certain for each in unenforced) else ""
+    return f"{len(points) - sum(each.certain for each in unenforced)} of {len(points)}{doubt}"
 
 
 def _only(document: Document | None) -> tuple[Document, ...]:

@@ -8,23 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from itertools import chain
+from types import MappingProxyType
 
 from eastgate.api.authority import Authority
 from eastgate.api.questions import QuestionError
 from eastgate.cluster import ROUTE_KINDS, PodNamed, PodsMatching, PodsOfAccount, PodsOfService, PodsOwnedBy, Target
 from eastgate.cluster.points import NamedPoint
 from eastgate.cluster.targets import HostNamed, RulesOfGateway, RulesOfRoute
-from eastgate.ir import Predicate, authorizers_in
+from eastgate.ir import NEVER, Predicate, Request, authorizers_in
+from eastgate.ir.attributes import METHOD, PATH, Attribute
 from eastgate.reach.caller_sets import CallerSet
-from eastgate.reach.destinations import Destination
+from eastgate.reach.destinations import Destination, Entrance
 from eastgate.reach.differences import (
     AuthorityComparison,
     ComparisonDoubt,
     DoubtReason,
     VerdictDifference,
-    compare_workloads,
+    compare_pairs,
+    has_shared_server_or_tokens,
+    pair_some_workloads,
 )
-from eastgate.reach.endings import Spelling
+from eastgate.reach.endings import OPEN, Spelling
 from eastgate.reach.pairing import Pair, differing_objects, go_on
 from eastgate.reach.reachability import Reachability
 from eastgate.reach.searching import Witness, witnesses
@@ -33,29 +38,37 @@ from eastgate.reports.invariants.callers import CallerTest, TooManyLabels
 from eastgate.reports.invariants.covering import Covered, cover_destinations, covers_of, find_missing
 from eastgate.reports.invariants.future import ImaginedPod, imagine
 from eastgate.reports.invariants.labels import TooManyLabellings
-from eastgate.reports.invariants.model import Statement
-from eastgate.reports.invariants.proving import Counterexample, StatementProof
+from eastgate.reports.invariants.model import DestinationSelector, Statement
+from eastgate.reports.invariants.proving import Counterexample, StatementProof, StatementStanding, prove
 from eastgate.reports.invariants.requests import requests_at
+from eastgate.symbolic.partial import Facts, residual
 from eastgate.symbolic.simplify import both
-from eastgate.symbolic.witnesses import GaveUp
+from eastgate.symbolic.truth import truth
+from eastgate.symbolic.witnesses import GaveUp, pick_values
 
-__all__ = ["Breach", "changed_targets", "find_breach", "named_callers"]
+__all__ = ["Breach", "BreachHunt", "changed_targets", "named_callers"]
 
 _ABOUT_NO_PODS = (NamedPoint, HostNamed, RulesOfGateway, RulesOfRoute)
 _IN_A_NAMESPACE = (PodsMatching, PodNamed, PodsOfAccount, PodsOfService, PodsOwnedBy)
 _ABOUT_EXISTING = frozenset({"Backend", "ReferenceGrant", "ServiceAccount", "XBackend"})
 _IN_ITS_NAMESPACE = frozenset({*ROUTE_KINDS, "Service"})
 _ABOUT_NO_STATEMENT = frozenset({DoubtReason.HOST, DoubtReason.NETWORK, DoubtReason.UNREAD})
+_USUAL: Mapping[Attribute, str] = MappingProxyType({METHOD: "GET", PATH: "/"})
 _NO_TIME = "there was no time left to find out"
 _TOO_MANY_LABELS = "policies select by too many labels to tell for workloads that do not exist yet"
 
 
 @dataclass(frozen=True, slots=True)
 class Breach:
-    """The effect of a change on a statement: a counterexample that the change makes one, or a doubt, or nothing."""
+    """The effect of a change on a statement: a counterexample that the change makes one, or a doubt, or nothing.
+
+    `is_about_destinations`: the doubt is about a destination of the statement that the change may touch. Others say of
+    no change in particular that it is one to doubt.
+    """
 
     counterexample: Counterexample | None = None
     doubt: str | None = None
+    is_about_destinations: bool = False
 
 
 def named_callers(statements: Iterable[Statement], authority: Authority) -> tuple[set[str], set[str]]:
@@ -69,33 +82,74 @@ def _test(statement: Statement, authority: Authority) -> CallerTest:
     return CallerTest(statement.callers, authority.world, authority.settings.trust_domain)
 
 
-def find_breach(
-    comparison: AuthorityComparison,
-    statement: Statement,
-    targets: Sequence[Target],
-    is_late: Callable[[], bool] = go_on,
-) -> Breach:
-    """Find out whether a change breaks a statement, first for what exists, then for what may come.
+class BreachHunt:
+    """The search for a breach of one statement, first for what exists, then for what may come.
 
-    `comparison` is of all that exists, without the change and with it, with cells for the callers that the statement
-    names, and `targets` are its `changed_targets`. What was broken before, and is no more than that, is no breach.
+    `search` looks for requests that break it with the change, among those that it is about and that the change may
+    touch: how much else the change does costs no time. Where there is none, there is no breach. `conclude` needs a
+    comparison of all that exists only where requests broke it before. What is broken as before is no breach.
     """
-    missing = next(find_missing(statement, comparison.new.world), None)
-    doubt = missing.message if missing is not None else _selects_otherwise(comparison, statement)
-    if doubt is not None:
-        return Breach(doubt=doubt)
-    try:
-        breach = _BreachSearch(comparison, statement, {}, is_late).run()
-        if (
-            breach.counterexample is not None
-            or statement.existing_only
-            or not _may_select(comparison, statement, targets)
-        ):
-            return breach
-        future = _find_in_future(comparison, statement, is_late)
-    except TooManyLabels:
-        return Breach(doubt="namespaces are selected by too many labels")
-    return future if future.counterexample is not None or breach.doubt is None else breach
+
+    def __init__(
+        self,
+        paired: AuthorityComparison,
+        statement: Statement,
+        targets: Sequence[Target],
+        is_late: Callable[[], bool] = go_on,
+    ) -> None:
+        """`paired` has cells for the callers that the statement names, and `targets` are its `changed_targets`."""
+        self._paired = paired
+        self._statement = statement
+        self._targets = targets
+        self._is_late = is_late
+        self._existing: Breach | None = None
+        self._future = Breach()
+
+    def search(self) -> None:
+        """Look for requests that break the statement, without a comparison."""
+        paired, statement = self._paired, self._statement
+        missing = next(find_missing(statement, paired.new.world), None)
+        if missing is not None:
+            self._existing = Breach(doubt=missing.message)
+            return
+        otherwise = _selects_otherwise(paired, statement)
+        if otherwise is not None:
+            self._existing = _prove_again(paired, statement, otherwise, self._is_late)
+            return
+        try:
+            self._existing = _BreachSearch(paired, statement, {}, self._is_late).run_alone()
+            is_broken = self._existing is not None and self._existing.counterexample is not None
+            if not is_broken and not statement.existing_only and _may_select(paired, statement, self._targets):
+                self._future = _find_in_future(paired, statement, self._is_late)
+        except TooManyLabels:
+            self._existing = Breach(doubt="namespaces are selected by too many labels")
+
+    @property
+    def counterexample(self) -> Counterexample | None:
+        """Return the request that `search` found."""
+        existing = self._existing.counterexample if self._existing is not None else None
+        return existing or self._future.counterexample
+
+    def conclude(self, comparison: AuthorityComparison, is_late: Callable[[], bool] = go_on) -> Breach:
+        """Return what becomes of the statement, by a comparison of all that exists."""
+        if self._future.counterexample is not None:
+            return self._future
+        existing = self._existing or _BreachSearch(comparison, self._statement, {}, is_late).run()
+        return self._future if existing.counterexample is None and existing.doubt is None else existing
+
+
+def _prove_again(
+    comparison: AuthorityComparison, statement: Statement, why: str, is_late: Callable[[], bool]
+) -> Breach:
+    """Prove a statement that may be about others than before: as a whole, since no verdict need have changed."""
+    if is_late():
+        return Breach(doubt=_NO_TIME)
+    now = prove(comparison.new, statement)
+    if now.standing is StatementStanding.HOLDS:
+        return Breach()
+    if now.counterexample is not None and prove(comparison.old, statement).counterexample is None:
+        return Breach(now.counterexample)
+    return Breach(doubt=why)
 
 
 def _selects_otherwise(comparison: AuthorityComparison, statement: Statement) -> str | None:
@@ -111,7 +165,25 @@ def _selects_otherwise(comparison: AuthorityComparison, statement: Statement) ->
                 return f"it selects namespaces by labels, and those of {name.name} change"
         elif name.kind == "Service" and f"{name.namespace}/{name.name}" in services:
             return f"it is about the Service {name.namespace}/{name.name}, which changes"
+        elif name.kind == "Pod":
+            key = f"{name.namespace}/{name.name}"
+            if _meant(comparison.old, destinations, key) != _meant(comparison.new, destinations, key):
+                return f"it selects pods by labels, and those of {key} change"
     return None
+
+
+def _meant(authority: Authority, destinations: DestinationSelector, key: str) -> tuple[bool, list[bool]]:
+    """Return whether destinations have a pod by its labels, and by each of their Services."""
+    world = authority.world
+    workload = world.workloads.get(key)
+    if workload is None:
+        return False, [False for _ in destinations.services]
+    is_selected = (
+        destinations.pods is not None
+        and destinations.pods.matches(workload.labels)
+        and destinations.namespaces.matches(world.namespace(workload.namespace).labels)
+    )
+    return is_selected, [service.key in world.services_of(key) for service in destinations.services]
 
 
 def changed_targets(comparison: AuthorityComparison) -> list[Target]:
@@ -165,16 +237,16 @@ def _find_in_future(comparison: AuthorityComparison, statement: Statement, is_la
     try:
         worlds = [pods for side in (new, old) for pods in imagine(side, covers)]
     except TooManyLabellings:
-        return Breach(doubt=_TOO_MANY_LABELS)
+        return Breach(doubt=_TOO_MANY_LABELS, is_about_destinations=True)
     for pods in worlds:
         if is_late():
-            return Breach(doubt=_NO_TIME)
+            return Breach(doubt=_NO_TIME, is_about_destinations=True)
         imagined = {pod.key: pod for pod in pods}
         objects = {declared.id: declared for pod in pods for declared in pod.objects}
         with ExitStack() as stack:
             for side in (old, new):
                 stack.enter_context(side.imagining(objects.values()))
-            differing = compare_workloads(
+            paired = pair_some_workloads(
                 old,
                 new,
                 frozenset(imagined),
@@ -183,11 +255,14 @@ def _find_in_future(comparison: AuthorityComparison, statement: Statement, is_la
                 namespaces=namespaces,
                 is_late=is_late,
             )
-            breach = _BreachSearch(differing, statement, imagined, is_late).run()
+            breach = _BreachSearch(paired, statement, imagined, is_late).run_alone()
+            if breach is None:
+                differing = compare_pairs(paired, spellings=False, is_late=is_late, beside=False)
+                breach = _BreachSearch(differing, statement, imagined, is_late).run()
         if breach.counterexample is not None:
             return breach
         doubt = doubt or breach.doubt
-    return Breach(doubt=doubt)
+    return Breach(doubt=doubt, is_about_destinations=True)
 
 
 class _BreachSearch:
@@ -206,8 +281,65 @@ class _BreachSearch:
         self._is_late = is_late
         self._proof = StatementProof(comparison.new, statement)
         self._test = _test(statement, comparison.new)
-        self._reach = Reachability(comparison.new, callers=comparison.callers)
+        self._reach = Reachability(comparison.new, callers=comparison.callers, is_late=is_late)
         self._doubt: str | None = None
+        self._is_about_destinations = True
+
+    def run_alone(self) -> Breach | None:
+        """Look for requests that break the statement with the change; None where only a comparison tells more."""
+        pairing = self._comparison.pairing
+        places = {pair: found for pair in pairing.pairs if (found := self._places(pair))}
+        is_certain = not (pairing.is_late or pairing.uncertain or any(map(has_shared_server_or_tokens, places)))
+        candidates = list(self._possible(chain.from_iterable(places.values())))
+        for find in (self._probes, self._witnesses):
+            for place, callers, fitting in candidates:
+                try:
+                    for witness in find(place.entrance, callers, fitting):
+                        counterexample = self._confirm(place, witness)
+                        if counterexample is not None:
+                            return Breach(counterexample)
+                        if self._is_late():
+                            return None
+                        is_certain = is_certain and find == self._probes
+                except GaveUp:
+                    is_certain = False
+                if self._is_late():
+                    return None
+        return Breach() if is_certain and not self._is_late() else None
+
+    def _possible(self, places: Iterable[Covered]) -> Iterator[tuple[Covered, CallerSet, Predicate]]:
+        """Yield the callers who may break the statement at each place, by what they are, and by which requests."""
+        meant = None
+        for place in places:
+            if self._is_late():
+                return
+            if meant is None:
+                meant = self._test.choose(self._comparison.callers, meant=self._statement.is_about_named)
+            possible = self._reach.possible(place.entrance, allowed=self._statement.breaks)
+            for callers in meant:
+                if some := callers.callers & possible:
+                    yield place, some, both((requests_at(self._statement, place.entrance), callers.where))
+
+    def _witnesses(self, entrance: Entrance, callers: CallerSet, fitting: Predicate) -> Iterator[Witness]:
+        return witnesses(self._reach, entrance, callers, fitting, allowed=self._statement.breaks)
+
+    def _probes(self, entrance: Entrance, callers: CallerSet, fitting: Predicate) -> Iterator[Witness]:
+        """Yield the request that is easiest to find for each rule: few rules need more, however many there are."""
+        sets = self._comparison.callers
+        chains = chain.from_iterable(layer.chains for layer in entrance.layers)
+        for rule in chain.from_iterable(each.rules(observed=False) for each in chains):
+            if self._is_late():
+                return
+            some = sets.holding(rule.when, entrance.facts).possible & callers
+            if not some:
+                continue
+            cell = next(sets.cells_in(some))
+            known = Facts.of_caller(cell, sets.callers).and_(entrance.facts)
+            when = both((residual(rule.when, known), residual(fitting, known)))
+            values = pick_values(when) if when != NEVER else None
+            if values is not None:
+                usual = Request(values | {each: value for each, value in _USUAL.items() if each in values})
+                yield Witness(cell, usual if truth(when, usual) is True else Request(values), OPEN)
 
     def run(self) -> Breach:
         """Look at all that differs and is meant."""
@@ -223,7 +355,7 @@ class _BreachSearch:
                         return Breach(counterexample)
         for doubt in self._comparison.doubts:
             self._consider(doubt)
-        return Breach(doubt=self._doubt)
+        return Breach(doubt=self._doubt, is_about_destinations=self._is_about_destinations)
 
     def _may_break(self, difference: VerdictDifference) -> bool:
         if difference.spelling is not Spelling.PLAIN or difference.new.allowed is not self._statement.breaks:
@@ -277,7 +409,9 @@ class _BreachSearch:
         if doubt.reason in _ABOUT_NO_STATEMENT or self._doubt is not None:
             return
         if doubt.reason is DoubtReason.TIME:
-            self._note(_NO_TIME)
+            self._is_about_destinations = any(map(self._places, self._comparison.pairing.pairs))
+            if self._is_about_destinations or self._comparison.pairing.is_late:
+                self._note(_NO_TIME)
         if doubt.difference is not None:
             if doubt.difference.new.allowed is self._statement.breaks and self._places(doubt.difference.pair):
                 self._note(f"{doubt.subject} may decide otherwise")
@@ -287,6 +421,7 @@ class _BreachSearch:
         if pair is not None and self._places(pair):
             self._note(f"{doubt.subject} has too many cases, or depends on what is not compared")
         elif doubt.reason is DoubtReason.LABELS:
+            self._is_about_destinations = False
             self._note(f"policies select {doubt.subject} by labels that only a cluster adds")
 
     def _note(self, doubt: str) -> None:

@@ -30,10 +30,11 @@ class OnNotProven(enum.StrEnum):
 
 
 class InvariantError(ValueError):
-    """An Invariant with errors. `diagnostics` has all of them."""
+    """An Invariant with errors, `ref`. `diagnostics` has all of them."""
 
-    def __init__(self, diagnostics: list[Diagnostic]) -> None:
+    def __init__(self, ref: PolicyRef, diagnostics: list[Diagnostic]) -> None:
         super().__init__("; ".join(diagnostic.message for diagnostic in diagnostics))
+        self.ref = ref
         self.diagnostics = diagnostics
 
 
@@ -57,7 +58,8 @@ def read_invariant(document: Mapping[str, Any]) -> InvariantObject:
     """Read an Invariant that is given as plain data. Raises InvariantError."""
     kind, metadata = str(document.get("kind")), document.get("metadata")
     named = metadata if isinstance(metadata, dict) else {}
-    is_namespaced = kind != CLUSTER_KIND
+    namespace = str(named.get("namespace", "default")) if kind != CLUSTER_KIND else None
+    ref = PolicyRef(kind, namespace, str(named.get("name", "")), GROUP)
     reporter = Reporter()
     roots = read_nodes_text(f"{kind}.json", json.dumps(document, indent=1))
     reporter.diagnostics.extend(roots.reporter)
@@ -66,13 +68,12 @@ def read_invariant(document: Mapping[str, Any]) -> InvariantObject:
         check(SERVED[kind], node, Check(reporter, None))
         check_namespace(node, Check(reporter, None))
     if reporter.errors:
-        raise InvariantError(reporter.errors)
-    namespace = str(named.get("namespace", "default")) if is_namespaced else None
+        raise InvariantError(ref, reporter.errors)
     spec = node["spec"]
     unproven = spec.get("onNotProven")
     generation = named.get("generation")
     return InvariantObject(
-        PolicyRef(kind, namespace, str(named["name"]), GROUP),
+        ref,
         statement_of(spec, {}, namespace),
         OnNotProven(unproven.text) if unproven is not None else OnNotProven.WARN,
         generation if isinstance(generation, int) else None,

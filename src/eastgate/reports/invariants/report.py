@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
 
+from eastgate.api.reading import DocumentSource
 from eastgate.manifests import Node
 from eastgate.records import dataclass
 from eastgate.reports.invariants.model import Quantifier, Statement
@@ -29,7 +30,7 @@ _BROKEN = {
 class StatementReading:
     """How the manifests of a statement are read, for a command that reads them so."""
 
-    manifests: Sequence[Path]
+    manifests: Sequence[Path | DocumentSource]
     objects: Node | None
     settings: Settings
     unread: Handling
@@ -83,7 +84,7 @@ def command(example: Counterexample, reading: StatementReading) -> str:
     """Return a command that explains the request, which is given what is in no file on its standard input."""
     words = ["eastgate", "explain"]
     for path in reading.manifests:
-        words += ["-f", os.path.normpath(path)]
+        words += path.arguments if isinstance(path, DocumentSource) else ["-f", os.path.normpath(path)]
     beside: list[object] = [node.plain() for node in reading.objects or ()]
     beside += example.imagined.to_manifests() if example.imagined is not None else []
     words += ["-f", "-"] if beside else []

@@ -14,7 +14,7 @@ from eastgate.reports.lint.lockout import find_closed_points
 from eastgate.reports.lint.readings import find_audit_changes, find_reading_differences
 from eastgate.reports.lint.rules import find_impossible_rules, find_unexposed_ports
 from eastgate.reports.lint.shadowing import find_shadowed_rules
-from eastgate.reports.lint.targets import find_empty_targets
+from eastgate.reports.lint.targets import find_empty_targets, find_unenforced
 
 __all__ = ["CHECKS"]
 
@@ -22,6 +22,7 @@ Check: TypeAlias = Callable[[PolicyInventory], Iterable[Finding]]
 
 CHECKS: tuple[Check, ...] = (
     find_empty_targets,  # EG6001, EG6002, EG6007: targets that lead to nothing, and labels that look misspelt
+    find_unenforced,  # EG6008: pods of a cluster without a proxy that would enforce
     find_unknown_callers,  # EG6004 to EG6007: accounts, namespaces and trust domains that do not exist
     find_impossible_rules,  # EG6020, EG6021: rules that no request matches, wherever they apply
     find_unexposed_ports,  # EG6003: ports that no selected workload exposes

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 
 from eastgate.api.questions import Question
@@ -15,7 +14,7 @@ from eastgate.reports.lint.solving import is_possible
 from eastgate.settings import Settings
 from eastgate.symbolic.witnesses import GaveUp, witness
 
-__all__ = ["CheckContext", "command"]
+__all__ = ["CheckContext"]
 
 
 class CheckContext(PolicyInventory):
@@ -49,15 +48,6 @@ class CheckContext(PolicyInventory):
         """Return every request that a question stands for."""
         return self.authority.requests(question)
 
-    def command(self, question: Question) -> str:
-        """Return the command line that asks a question, but for the manifests."""
-        return command(question)
-
     def sources(self, group: Group) -> list[str]:
         """Return callers that are likely to be treated differently, as sources of questions."""
         return sources(group, self)
-
-
-def command(question: Question) -> str:
-    """Return the command line that asks a question, but for the manifests."""
-    return shlex.join(["eastgate", "check", *question.arguments])

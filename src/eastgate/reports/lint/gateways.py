@@ -11,7 +11,6 @@ from eastgate.cluster.points import NamedPoint
 from eastgate.cluster.targets import RulesOfGateway, RulesOfRoute, Target
 from eastgate.dialects.linting import Finding, codes, enumerated, locating, subject_of
 from eastgate.gateway.model import rules_of
-from eastgate.reports.lint.context import command
 from eastgate.reports.lint.inventory import PolicyInventory
 
 __all__ = ["find_unprotected"]
@@ -33,7 +32,7 @@ def find_unprotected(inventory: PolicyInventory) -> Iterator[Finding]:
             open_ways = [way for way in ways[route.key] if not any(point in guarded for point in way)]
             if open_ways and route.key not in reported:
                 reported.add(route.key)
-                yield _open(route, open_ways, gateway)
+                yield _open(route, open_ways, gateway, inventory)
 
 
 def _whole(target: Target) -> Target:
@@ -64,7 +63,7 @@ def _ways(route: Route) -> list[tuple[NamedPoint, ...]]:
     return list(dict.fromkeys(ways))
 
 
-def _open(route: Route, ways: list[tuple[NamedPoint, ...]], gateway: Gateway) -> Finding:
+def _open(route: Route, ways: list[tuple[NamedPoint, ...]], gateway: Gateway, inventory: PolicyInventory) -> Finding:
     ends = [way[-1] for way in ways]
     has = "has" if len(ends) == 1 else "have"
     message = (
@@ -72,5 +71,5 @@ def _open(route: Route, ways: list[tuple[NamedPoint, ...]], gateway: Gateway) ->
     )
     help_ = "target it, or the whole Gateway, with a policy"
     subjects = (route.key, f"Gateway/{gateway.key}", *dict.fromkeys(subject_of(end) for end in ends))
-    example = command(Question("anonymous", f"route:{route.namespace}/{route.name}"))
+    example = inventory.command(Question("anonymous", f"route:{route.namespace}/{route.name}"))
     return Finding(codes.UNPROTECTED, message, locating.name_of(route.span), help_, subjects, example)

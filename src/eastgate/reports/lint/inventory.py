@@ -5,6 +5,7 @@ A class is looked at once, however many workloads form it.
 
 from __future__ import annotations
 
+import shlex
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -12,6 +13,7 @@ from typing import Any
 
 from eastgate import dialects
 from eastgate.api.authority import Authority
+from eastgate.api.questions import Question
 from eastgate.cluster import GATEWAY_GROUP, Workload, World
 from eastgate.cluster.points import NamedPoint
 from eastgate.cluster.targets import BackendNamed, GatewayNamed, RouteNamed
@@ -33,8 +35,10 @@ _DESTINATIONS = {GatewayNamed: "gateway", RouteNamed: "route", BackendNamed: "ba
 class PolicyInventory:
     """The policies of an authority, the points where they are enforced, and what exists around them."""
 
-    def __init__(self, authority: Authority) -> None:
+    def __init__(self, authority: Authority, source: Sequence[str] = ()) -> None:
+        """Look at an authority. `source` are the arguments of commands that read what it was read from."""
         self.authority = authority
+        self._source = source
         self.dialects_by_layer: dict[str, list[Dialect[Any]]] = {}  # of groups by their first member
         self._labels: dict[str, Labels] = {}
 
@@ -88,6 +92,10 @@ class PolicyInventory:
         for point in sorted(points, key=str):
             destination = f"{_DESTINATIONS[type(point)]}:{point.namespace}/{point.name}"
             yield Group(engine.program(point).layers, engine.attached(point), (str(point),), destination, point)
+
+    def command(self, question: Question) -> str:
+        """Return the command line that asks a question; `source` says where it reads manifests."""
+        return shlex.join(["eastgate", "check", *self._source, *question.arguments])
 
     # What would be decided
 

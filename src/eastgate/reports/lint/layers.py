@@ -10,7 +10,6 @@ from eastgate.cluster import service_account_id
 from eastgate.dialects.linting import Finding, codes, enumerated
 from eastgate.ir import Chain, Layer, Request, Rule
 from eastgate.ir.attributes import IDENTITY, MESH_NAME, PORT
-from eastgate.reports.lint.context import command
 from eastgate.reports.lint.hooks import dialects_by_layer
 from eastgate.reports.lint.inventory import Group, PolicyInventory
 from eastgate.reports.lint.possible import can_allow, chains_for
@@ -42,7 +41,7 @@ def _refused(group: Group, layer: Layer, other: Layer, inventory: PolicyInventor
             for port in ports:
                 request = _request(caller, port, inventory)
                 if can_allow(layer, request) and _matches(rule, layer, request) and not can_allow(other, request):
-                    yield _finding(_exposing(group, port, inventory), rule, other, caller, port)
+                    yield _finding(_exposing(group, port, inventory), rule, other, caller, port, inventory)
                     break
             else:
                 continue
@@ -91,10 +90,12 @@ def _exposing(group: Group, port: int, inventory: PolicyInventory) -> list[str]:
     return [key for key in group.members if any(declared.number == port for declared in inventory.workload(key).ports)]
 
 
-def _finding(members: list[str], rule: Rule, other: Layer, caller: Caller, port: int) -> Finding:
+def _finding(
+    members: list[str], rule: Rule, other: Layer, caller: Caller, port: int, inventory: PolicyInventory
+) -> Finding:
     source = f"sa:{caller.namespace}/{caller.account}"
     question = Question(source, f"pod:{members[0]}", port)
     message = f"{rule.origin} allows {source} on port {port} of {enumerated(members)}, and {other.name} denies it"
     subjects = (str(rule.origin.policy), *members)
     help_ = f"allow it at {other.name} too, or remove it here: both must allow"
-    return Finding(codes.LAYERS_DISAGREE, message, rule.origin.span, help_, subjects, command(question))
+    return Finding(codes.LAYERS_DISAGREE, message, rule.origin.span, help_, subjects, inventory.command(question))

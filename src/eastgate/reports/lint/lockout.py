@@ -9,7 +9,6 @@ from eastgate.dialects.linting import Finding, codes, locating
 from eastgate.ir import Chain, Effect, Layer, Request
 from eastgate.ir.attributes import PORT
 from eastgate.reports.lint.chains import Analysis, rules_in
-from eastgate.reports.lint.context import command
 from eastgate.reports.lint.hooks import policies_to_blame
 from eastgate.reports.lint.inventory import Group, Policy, PolicyInventory
 from eastgate.reports.lint.possible import admits_clients, chains_for
@@ -73,5 +72,5 @@ def _finding(policies: list[Policy], group: Group, inventory: PolicyInventory) -
         span,
         'allow somebody; if nobody is meant to reach it, say so: eastgate.dev/lint-ignore: "EG6040: <why>"',
         (*(str(policy.ref) for policy in policies), *group.subjects),
-        command(Question("anonymous", group.destination, port)),
+        inventory.command(Question("anonymous", group.destination, port)),
     )

@@ -14,7 +14,6 @@ from eastgate.dialects.linting import Finding, ReadingChoice, codes, enumerated,
 from eastgate.engine.compiled import Program
 from eastgate.ir import Known, Request
 from eastgate.ir.attributes import ADDRESS, PORT, Attribute
-from eastgate.reports.lint.context import command
 from eastgate.reports.lint.hooks import readings_at
 from eastgate.reports.lint.inventory import Group, Policy, PolicyInventory
 from eastgate.reports.lint.samples import sample_questions
@@ -47,7 +46,7 @@ def _reading(
     subjects = (*dict.fromkeys(str(policy.ref) for policy in policies), *group.subjects)
     span = locating.name_of(policies[0].span) if policies else None
     help_ = f"say which one your mesh follows: --set {setting}={now}, or {setting} in eastgate.yaml"
-    yield Finding(reading.code, message, span, help_, subjects, command(question))
+    yield Finding(reading.code, message, span, help_, subjects, inventory.command(question))
 
 
 def _verdict(allowed: bool) -> str:
@@ -96,7 +95,7 @@ def find_audit_changes(inventory: PolicyInventory) -> Iterator[Finding]:
             help_ = "remove the annotation eastgate.dev/mode: audit to enforce it"
             span = locating.annotation(policy.span, "eastgate.dev/mode")
             subjects = (str(policy.ref), *(subject for group, _ in changes for subject in group.subjects))
-            yield Finding(codes.AUDIT_WOULD_CHANGE, message, span, help_, subjects, command(question))
+            yield Finding(codes.AUDIT_WOULD_CHANGE, message, span, help_, subjects, inventory.command(question))
 
 
 def _change(group: Group, policy: Policy, enforced: Policy, inventory: PolicyInventory) -> tuple[Question, bool] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from eastgate.api.authority import Authority
@@ -19,12 +19,13 @@ from eastgate.unread import diagnose_unread
 __all__ = ["lint"]
 
 
-def lint(authority: Authority, manifests: Manifests | None = None) -> list[Finding]:
+def lint(authority: Authority, manifests: Manifests | None = None, source: Sequence[str] = ()) -> list[Finding]:
     """Find everything that is understood and probably not meant so, sorted by file and line.
 
-    With `manifests` what was reported while reading is taken from there, otherwise from the authority.
+    With `manifests` what was reported while reading is taken from there, otherwise from the authority. `source` are the
+    arguments by which the commands of examples read the same.
     """
-    context = CheckContext(authority)
+    context = CheckContext(authority, source)
     with no_collection():
         distinct = dict.fromkeys(drop_suppressed(_findings(context, manifests), context))
     return sorted(distinct, key=lambda finding: finding.sort_key)

@@ -24,15 +24,35 @@ from eastgate.cluster import (
     Target,
 )
 from eastgate.diagnostics.spans import Span
-from eastgate.dialects.linting import Finding, codes
+from eastgate.dialects.linting import Finding, codes, enumerated
 from eastgate.dialects.linting.nearest import nearest_name
 from eastgate.dialects.linting.targets import missing_target, target_span
+from eastgate.ir import PolicyRef
 from eastgate.records import dataclass
 from eastgate.reports.lint.hooks import statements_of
 from eastgate.reports.lint.inventory import Policy, PolicyInventory
 from eastgate.reports.lint.labels import Selecting, find_misspelt_labels, suggest_labels
+from eastgate.settings import Sidecars
 
-__all__ = ["find_empty_targets"]
+__all__ = ["find_empty_targets", "find_unenforced"]
+
+
+def find_unenforced(inventory: PolicyInventory) -> Iterator[Finding]:
+    """Report policies on pods that no proxy of Eastgate guards, or none is certain to."""
+    if inventory.settings.sidecars is Sidecars.ASSUMED:
+        return
+    pods: dict[tuple[PolicyRef, bool, str, tuple[int, ...]], list[str]] = {}
+    for key in inventory.world.workloads:
+        for each in inventory.authority.enforcement_at(key):
+            is_open = each.by is None or (not each.certain and not inventory.workload(key).derived)
+            for ref in each.policies if is_open and each.setting == "sidecars" else ():
+                pods.setdefault((ref, each.certain, each.why, each.ports), []).append(key)
+    for (ref, certain, why, ports), keys in sorted(pods.items()):
+        does = "nothing enforces" if certain else "it is not certain that a proxy enforces"
+        message = f"{does} {ref} on {enumerated(keys)}: {why}"
+        inject = "label the namespace eastgate.dev/injection: enabled and create the pods again, or do not select them"
+        help_ = "take the ports out of the annotation, and create the pods again" if ports else inject
+        yield Finding(codes.NOT_ENFORCED, message, inventory.by_ref[ref].span, help_, (str(ref), *keys))
 
 
 def find_empty_targets(inventory: PolicyInventory) -> Iterator[Finding]:

@@ -7,6 +7,7 @@ from dataclasses import field
 from pathlib import Path
 
 from eastgate.api.questions import Question
+from eastgate.api.reading import DocumentSource
 from eastgate.diagnostics.spans import Span
 from eastgate.manifests import ANYWHERE, Bounds, Node
 from eastgate.records import dataclass
@@ -64,3 +65,4 @@ class Table:
     bounds: Bounds = ANYWHERE  # of what it names
     problem: str | None = None
     statement: Statement | None = None
+    cluster: DocumentSource | None = None  # that it is about, in place of manifests

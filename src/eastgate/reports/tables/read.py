@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 from eastgate.api.questions import Question
+from eastgate.api.reading import DocumentSource
 from eastgate.diagnostics import Code, Diagnostic, Reporter, did_you_mean
 from eastgate.diagnostics.spans import SourceText, Span
 from eastgate.manifests import ANYWHERE, Bounds, around, files_of, read_nodes
@@ -43,15 +46,18 @@ def read_tables(
     *,
     follow: bool = False,
     unread: Handling = Handling.BY_KIND,
+    cluster: DocumentSource | None = None,
 ) -> tuple[list[Table], Reporter]:
     """Read every table in the files and folders, also one with errors, and report everything that is wrong with them.
 
     With `follow`, links that lead out of the folders are followed, and tables may name files anywhere. `unread` holds
-    for tables that do not say it themselves.
+    for tables that do not say it themselves. With a `cluster`, tables are about that: their manifests, their objects,
+    and what must be wrong with these are left out.
     """
     reporter = Reporter()
     tables: list[Table] = []
     given = [Path(path) for path in paths]
+    about_cluster: dict[str, Any] = {"cluster": cluster, "manifests": (), "objects": None, "rejects": ()}
     for file in files_of(given, reporter, Bounds.of(given, follow=follow)):
         roots = read_nodes(file)
         nodes = list(filter(_is_meant_as_table, roots.nodes))
@@ -60,7 +66,8 @@ def read_tables(
             reporter.diagnostics.extend(roots.reporter)  # a broken document beside a table may itself be meant as one
             tables.extend([_unreadable_table(file, broken, base)] if broken else [])
         bounds = ANYWHERE if follow else around(file)
-        tables.extend(_table(node, Path(file), base, bounds, unread, reporter) for node in nodes)
+        read = [_table(node, Path(file), base, bounds, unread, reporter) for node in nodes]
+        tables.extend(read if cluster is None else (replace(each, **about_cluster) for each in read))
     if not any(table.cases or table.rejects or table.problem or table.statement for table in tables):
         where = ", ".join(str(path) for path in given)
         if not reporter.errors:

@@ -75,7 +75,8 @@ def _more(result: Result) -> Iterator[str]:
 
 def _reading(result: Result) -> StatementReading:
     table = result.table
-    return StatementReading(table.manifests, table.objects, table.settings, table.unread, table.jwks)
+    manifests = table.manifests if table.cluster is None else (table.cluster,)
+    return StatementReading(manifests, table.objects, table.settings, table.unread, table.jwks)
 
 
 def _result(result: Result) -> dict[str, object]:

@@ -16,7 +16,7 @@ from eastgate.diagnostics import Diagnostic, Reporter
 from eastgate.diagnostics.spans import Span
 from eastgate.dialects import reads
 from eastgate.languages.jwt import KnownKeys
-from eastgate.manifests import Bounds, Document, files_of, read_objects
+from eastgate.manifests import ANYWHERE, Bounds, Document, files_of, read_objects
 from eastgate.records import dataclass
 from eastgate.reports.invariants import Statement, StatementFinding, prove
 from eastgate.reports.invariants.report import headline
@@ -158,10 +158,11 @@ def _run_cases(table: Table, authority: Authority, run: Run, *, strict: bool, on
 
 def _manifests(table: Table, shared: dict[_Shared, Manifests]) -> Manifests:
     if table.objects is None:
-        key = (table.manifests, table.settings, table.bounds)
+        key = (table.manifests, table.settings, table.bounds if table.cluster is None else ANYWHERE)
         if key not in shared:
-            manifests = read_manifests(table.manifests, table.settings, bounds=table.bounds)
-            shared[key] = manifests if table.manifests else Manifests(table.settings)
+            paths = table.manifests if table.cluster is None else (table.cluster,)
+            manifests = read_manifests(paths, table.settings, bounds=table.bounds)
+            shared[key] = manifests if paths else Manifests(table.settings)
         return shared[key]
     files = read_documents(table.manifests, table.settings, bounds=table.bounds)
     reading = read_objects(table.objects, positioned=reads, into=files, namespace=table.settings.namespace)

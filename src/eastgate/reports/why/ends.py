@@ -7,14 +7,14 @@ is looked for in every way that the line offers, the surest first.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from ipaddress import ip_address
 
 from eastgate.api.questions import NOT_DECLARED, QuestionError
 from eastgate.api.questions.ends import ANONYMOUS, UNKNOWN_CALLER, Address, Gateway, Pod, Service, ServiceAccount
-from eastgate.authorizer.forwarded_certificates import identities_in
+from eastgate.authorizer.forwarded_certificates import identity_in
 from eastgate.authorizer.locating import GatewaysByHost
 from eastgate.cluster import World, account_of
 from eastgate.dialects.logs import LoggedDecision, LoggedEnd
+from eastgate.ir.addresses import parse_address
 from eastgate.records import dataclass
 from eastgate.settings import Settings
 
@@ -66,8 +66,7 @@ def find_caller(logged: LoggedDecision, given: GivenEnds, world: World, settings
 
 
 def _verified(end: LoggedEnd) -> str | None:
-    identities = identities_in(end.certificates) if end.certificates is not None else ()
-    return identities[0] if len(identities) == 1 else None
+    return (identity_in(end.certificates) or None) if end.certificates is not None else None
 
 
 def _named(identity: str, settings: Settings) -> str:
@@ -118,7 +117,7 @@ def require_called(logged: LoggedDecision, given: GivenEnds, world: World) -> Lo
 
 def _address(text: str | None) -> str | None:
     try:
-        return str(ip_address(text)) if text is not None else None
+        return str(parse_address(text)) if text is not None else None
     except ValueError:
         return None
 

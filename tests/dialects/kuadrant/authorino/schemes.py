@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -30,6 +31,7 @@ from eastgate.dialects.kuadrant.authorino.model import (
 from eastgate.ir import StepVerdict
 from eastgate.ir.attributes import UNKNOWN, Unknown
 from tests.languages.jwt.mint import NOW
+from tests.patience import PATIENCE
 
 NAMESPACE = "shop"
 KEYS = Selector.of({"app": "shop"})
@@ -159,6 +161,13 @@ class Backend(ThreadingHTTPServer):
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server_port}"
+
+    def all_asked(self, number: int) -> list[Asked]:
+        """Return what it was asked, once there is so much of it: a client that gives up does not wait for it."""
+        ends = time.monotonic() + PATIENCE
+        while len(self.asked) < number and time.monotonic() < ends:
+            time.sleep(0.01)
+        return self.asked
 
     def handle_error(self, request: object, client_address: object) -> None:
         """A client that hangs up is what some tests are about."""

@@ -20,6 +20,7 @@ from eastgate.dialects.kuadrant.authorino.model import Callback, CelPredicate, H
 from eastgate.ir import RawRequest, Request
 from eastgate.ir.attributes import ADDRESS, AUTHORITY, IDENTITY, METHOD, TARGET
 from tests.dialects.kuadrant.authorino.schemes import Backend, Reply, api_keys, backend, pattern, request, rule, scheme
+from tests.patience import PATIENCE
 
 REQUEST = Request({IDENTITY: None, ADDRESS: "10.0.0.7", METHOD: "GET", TARGET: "/orders", AUTHORITY: "shop.example"})
 
@@ -39,7 +40,7 @@ def logged(server: Backend, *rules: Any, path: str = "/log", **more: Any) -> Sch
 
 
 def answered(policy: Scheme, **raw: Any) -> bool:
-    threads = CallbackThreads(HttpFetcher(timeout=2))
+    threads = CallbackThreads(HttpFetcher(timeout=PATIENCE))
     services = Services(background=threads, at_once=Services(background=threads))
     allowed = SchemeAuthorizer(policy, services).answer(REQUEST, RawRequest(headers={}, **raw)).allowed
     threads.wait()
@@ -106,7 +107,7 @@ def test_live_services_make_callbacks() -> None:
 
 
 def test_tasks_that_fail_or_find_no_room_harm_nobody() -> None:
-    threads = CallbackThreads(HttpFetcher(timeout=2), threads=1, size=1)
+    threads = CallbackThreads(HttpFetcher(timeout=PATIENCE), threads=1, size=1)
     done: list[str] = []
     began, go_on = threading.Event(), threading.Event()
 
@@ -125,7 +126,7 @@ def test_tasks_that_fail_or_find_no_room_harm_nobody() -> None:
 
 
 def test_threads_end_when_there_is_nothing_to_do_and_start_again() -> None:
-    threads = CallbackThreads(HttpFetcher(timeout=2), threads=1, idle=0.01)
+    threads = CallbackThreads(HttpFetcher(timeout=PATIENCE), threads=1, idle=0.01)
     workers: list[threading.Thread] = []
     for count in (1, 2):
         threads.submit(lambda: workers.append(threading.current_thread()))

@@ -41,6 +41,7 @@ from tests.dialects.kuadrant.authorino.schemes import (
     secret,
     trail,
 )
+from tests.patience import PATIENCE
 
 TOKEN = "opaque-token-of-alice"  # noqa: S105 - made up
 BEARER = request(headers={"authorization": f"Bearer {TOKEN}"}, path="/greetings/1")
@@ -54,7 +55,7 @@ def server() -> Iterator[Backend]:
 
 
 def live(**more: Any) -> Services:
-    return holding(CLIENT, fetcher=HttpFetcher(timeout=2), cache=AnswerCache(), **more)
+    return holding(CLIENT, fetcher=HttpFetcher(timeout=PATIENCE), cache=AnswerCache(), **more)
 
 
 def fetched(source: MetadataSource, services: Services, *identities: Identity) -> Judgement:
@@ -136,7 +137,7 @@ def test_a_server_that_takes_no_header_gets_the_credentials_in_the_body(server: 
 
 def test_offline_the_answer_is_unknown(server: Backend) -> None:
     assert fetched(client(server), holding(CLIENT)).is_undecided
-    assert not fetched(client(server), holding(fetcher=HttpFetcher(timeout=2))).allowed, "there is no Secret"
+    assert not fetched(client(server), holding(fetcher=HttpFetcher(timeout=PATIENCE))).allowed, "there is no Secret"
     assert server.asked == []
 
 
@@ -242,4 +243,4 @@ def test_a_server_of_resources_that_fails(server: Backend, more: dict[str, Reply
 def test_the_configuration_must_be_that_of_the_endpoint(server: Backend) -> None:
     uma(server, **{".well-known/uma2-configuration": Reply({"issuer": "https://other"})})
     assert not resources(server, live()).allowed
-    assert not resources(server, holding(fetcher=HttpFetcher(timeout=2))).allowed, "there is no Secret"
+    assert not resources(server, holding(fetcher=HttpFetcher(timeout=PATIENCE))).allowed, "there is no Secret"

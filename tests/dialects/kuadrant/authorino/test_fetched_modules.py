@@ -20,6 +20,7 @@ from eastgate.dialects.kuadrant.authorino.model import (
     SecretRef,
 )
 from tests.dialects.kuadrant.authorino.schemes import Backend, Reply, backend, holding, request, scheme, secret
+from tests.patience import PATIENCE
 
 MODULE = 'allow { input.request.method == "GET" }'
 TEXT = {"Content-Type": "text/plain"}
@@ -37,7 +38,7 @@ def guarded(server: Backend, **more: object) -> Scheme:
 
 
 def live() -> Services:
-    return holding(secret("registry", None, word="s3cret"), fetcher=HttpFetcher(timeout=2), cache=AnswerCache())
+    return holding(secret("registry", None, word="s3cret"), fetcher=HttpFetcher(timeout=PATIENCE), cache=AnswerCache())
 
 
 def asked(policy: Scheme, services: Services, method: str = "GET") -> Judgement:
@@ -85,5 +86,5 @@ def test_a_module_that_cannot_be_asked_for(server: Backend) -> None:
     server.replies["/module"] = Reply(MODULE.encode(), headers=TEXT)
     registry = secret("registry", None, word="s3cret")
     assert asked(guarded(server), holding(registry)).is_undecided
-    assert not asked(guarded(server), holding(fetcher=HttpFetcher(timeout=2))).allowed, "there is no Secret"
+    assert not asked(guarded(server), holding(fetcher=HttpFetcher(timeout=PATIENCE))).allowed, "there is no Secret"
     assert server.asked == []

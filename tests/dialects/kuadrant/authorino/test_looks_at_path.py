@@ -215,11 +215,31 @@ def test_a_selector_that_leads_elsewhere_does_not_look_at_the_path(selector: str
 
 
 @pytest.mark.parametrize(
-    "text", ["request == {}", "request['pa' + 'th'] == '/'", "context.request.size() > 1", "request["]
+    "text",
+    [
+        *("request == {}", "request['pa' + 'th'] == '/'", "context.request.size() > 1", "request["),
+        *("':path' in request.headers", "request.method in request.headers", "request.exists(k, request[k] == '/')"),
+    ],
 )
 def test_cel_looks_at_the_path_if_it_can_reach_it_or_is_not_understood(text: str) -> None:
     assert CelPredicate(text).looks_at_path
     assert CelExpression(text).looks_at_path
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "'referer' in request.headers",
+            "has(request.headers.path)",
+            "request.headers['x-envoy-original-path'] == '/'",
+        ),
+        *("'path' in auth.identity.groups", "request.query == 'path'", "'/path' in ['/path', request.method]"),
+    ],
+)
+def test_cel_that_leads_elsewhere_does_not_look_at_the_path(text: str) -> None:
+    assert not CelPredicate(text).looks_at_path
+    assert not CelExpression(text).looks_at_path
 
 
 @pytest.mark.parametrize("reference", ["input", "input.request[_]", 'input["request"]', "input[x].y", "input.context"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 
 import pytest
 from hypothesis import given
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 from eastgate.dialects.kuadrant.authorino.model import All, AnyOf, CelPredicate, Condition, Pattern, PatternOperator
 from eastgate.ir import StepVerdict
 from tests.dialects.kuadrant.authorino.schemes import pattern, request, verdict
+from tests.effort import effort_of
 
 METADATA = {
     "text": "blue",
@@ -103,9 +103,8 @@ def test_a_bad_regular_expression_is_an_error_and_denies(bad: str) -> None:
 
 @pytest.mark.parametrize("bomb", ["(a+)+$", "(a|a)*b", "(a*)*c", "^(([a-z])+.)+[A-Z]([a-z])+$", "(.*)*(.*)*(.*)*x"])
 def test_no_regular_expression_takes_long(bomb: str) -> None:
-    before = time.perf_counter()
-    verdict(Pattern("request.path", PatternOperator.MATCHES, bomb), request("/" + "a" * 60_000))
-    assert time.perf_counter() - before < 2
+    pattern = Pattern("request.path", PatternOperator.MATCHES, bomb)
+    assert effort_of(lambda: verdict(pattern, request("/" + "a" * 60_000)))[1] < 500
 
 
 @pytest.mark.parametrize(
@@ -119,9 +118,9 @@ def test_no_regular_expression_takes_long(bomb: str) -> None:
     ],
 )
 def test_no_selector_takes_long_and_too_much_denies(bomb: str) -> None:
-    before = time.perf_counter()
-    found = verdict(Pattern(bomb, PatternOperator.NEQ, "never"), request(headers={"x-user": "a" * 1000}))
-    assert time.perf_counter() - before < 5
+    pattern = Pattern(bomb, PatternOperator.NEQ, "never")
+    found, effort = effort_of(lambda: verdict(pattern, request(headers={"x-user": "a" * 1000})))
+    assert effort < 1_000
     assert found in (StepVerdict.ERROR, StepVerdict.ACCEPTED)
 
 

@@ -192,6 +192,23 @@ def test_the_service_behind_is_told_only_if_allowed() -> None:
     assert (refused.response_headers, refused.dynamic_metadata) == ({}, {})
 
 
+@pytest.mark.parametrize(
+    ("value", "key", "passed_on", "made"),
+    [
+        (Selected("request.headers.authorization"), "Authorization", {"authorization"}, {}),
+        (CelExpression("request.headers.authorization"), "authorization", {"authorization"}, {}),
+        (CelExpression("request.headers.authorization"), "x-token", set(), {"x-token": "***"}),
+        (LiteralValue("Bearer of-the-gateway"), "authorization", set(), {"authorization": "Bearer of-the-gateway"}),
+    ],
+)
+def test_a_credential_is_passed_on_only_in_the_header_that_the_client_sent_it_in(
+    value: Value, key: str, passed_on: set[str], made: dict[str, str]
+) -> None:
+    told = Response("told", PlainResponse(value), key)
+    found = evaluate(scheme(identities=[api_keys()], responses=(told,)), ALICE, SERVICES)
+    assert (set(found.passed_on), dict(found.response_headers)) == (passed_on, made)
+
+
 def test_an_error_in_the_condition_of_a_response_denies() -> None:
     told = Response("user", PlainResponse(LiteralValue("x")), "x-user", when=ERRS)
     assert not evaluate(scheme(responses=(told,)), request(), Services()).allowed

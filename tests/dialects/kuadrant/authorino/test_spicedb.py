@@ -23,6 +23,7 @@ from eastgate.dialects.kuadrant.authorino.model import (
 )
 from eastgate.dialects.kuadrant.authorino.spicedb import SpiceDbClient, read_answer, written_question
 from tests.dialects.kuadrant.authorino.schemes import holding, request, scheme, secret
+from tests.patience import PATIENCE
 
 HAS, HAS_NOT, CONDITIONAL = b"\x10\x02", b"\x10\x01", b"\x10\x03"
 TOKEN = b"\x0a\x05\x0a\x03abc"
@@ -75,7 +76,7 @@ def asked(endpoint: str, services: Services, subject: Value | None = None, **mor
 
 
 def live(*secrets: Any) -> Services:
-    return holding(*(secrets or (SECRET,)), permissions=SpiceDbClient(timeout=2))
+    return holding(*(secrets or (SECRET,)), permissions=SpiceDbClient(timeout=PATIENCE))
 
 
 def test_a_permission_is_asked_for_and_granted() -> None:

@@ -98,6 +98,7 @@ def groups_asked_about(selected: Value | None, *, identity: str, groups: tuple[s
         (Selected("auth.identity.groups"), "{}", None),
         (Selected("auth.identity.groups"), "{'groups': 'a'}", None),
         (Selected("auth.identity.groups"), "{'groups': [1]}", None),
+        (Selected("auth.identity.groups"), f"{{'groups': '{'[' * 5000}'}}", None),
     ],
 )
 def test_groups_are_selected_from_the_document(groups: Value, identity: str, expected: object) -> None:

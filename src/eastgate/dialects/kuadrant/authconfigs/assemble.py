@@ -70,8 +70,10 @@ def _ask(policy: Policy, scene: Scene) -> Ask:
     from eastgate.dialects.kuadrant.authorino.authorizer import (  # only where there is an AuthConfig
         SchemeAuthorizer,
         services_in,
+        takes_any_spelling,
     )
 
     compat = scene.settings.section(KuadrantSettings).authorino_compat
-    services = services_in(scene.world, scene.keys, authorino_compat=compat, live=scene.live)
+    lenient = takes_any_spelling(scene.settings)
+    services = services_in(scene.world, scene.keys, authorino_compat=compat, any_spelling=lenient, live=scene.live)
     return Ask(Rule(ALWAYS, policy.origin), str(policy.ref), SchemeAuthorizer(policy.scheme, services))

@@ -11,7 +11,7 @@ from eastgate.dialects.kuadrant.authconfigs import lint_codes as codes
 from eastgate.dialects.kuadrant.authconfigs.linking import Links, link_hosts
 from eastgate.dialects.kuadrant.authconfigs.model import Policy
 from eastgate.dialects.kuadrant.hosts import ANY
-from eastgate.dialects.kuadrant.schemes.lint import erring_conditions, sets_in_any
+from eastgate.dialects.kuadrant.schemes.lint import erring_conditions, respelt_rules, sets_in_any
 from eastgate.dialects.kuadrant.settings import KuadrantSettings
 from eastgate.dialects.linting import Context, Finding, Linting, Statements
 
@@ -40,6 +40,7 @@ def _check_schemes(context: Context) -> Iterator[Finding]:
         yield from sets_in_any([policy.scheme], subjects)
         if not policy.audit:
             yield from erring_conditions([policy.scheme], subjects, policy.name_span, compat=compat)
+            yield from respelt_rules([policy.scheme], subjects, policy.name_span, context.settings)
 
 
 def _check_taken_hosts(context: Context) -> Iterator[Finding]:

@@ -7,31 +7,43 @@ scheme as well, and then it does not allow.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import field, replace
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from eastgate.cluster import World
+from eastgate.diagnostics.spans import Span
 from eastgate.dialects.kuadrant.authorino.facts import RequestFacts, Services
+from eastgate.dialects.kuadrant.authorino.judgement import Judgement, StepKind
 from eastgate.dialects.kuadrant.authorino.keyring import Keyring
 from eastgate.dialects.kuadrant.authorino.model import (
+    ApiKeys,
+    Authorization,
     Credentials,
+    Identity,
     Introspection,
     Jwt,
+    Metadata,
+    Response,
     Scheme,
     TokenReview,
     Where,
 )
-from eastgate.ir import Origin, RawRequest, Request, Ruling, WouldWait
+from eastgate.dialects.kuadrant.settings import KuadrantSettings
+from eastgate.ir import Origin, RawRequest, Refusal, Request, Ruling, RulingStep, StepVerdict, TakenOff, WouldWait
 from eastgate.ir.attributes import ADDRESS, AUTHORITY, IDENTITY, METHOD, TARGET, UNKNOWN, Attribute, Unknown
 from eastgate.ir.fields import Headers, header_values, steers_proxy
 from eastgate.records import dataclass
+from eastgate.settings import DataPlane, Settings
 
 if TYPE_CHECKING:
-    from eastgate.dialects.kuadrant.authorino.judgement import Judgement
     from eastgate.languages.jwt import KeySource
 
-__all__ = ["SchemeAuthorizer", "services_in", "with_token"]
+__all__ = ["SchemeAuthorizer", "services_in", "takes_any_spelling", "with_token"]
+
+_TOKENS = (Jwt, TokenReview, Introspection)
+_BEARING = (*_TOKENS, ApiKeys)  # identities whose credential is a secret that a request carries
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +53,22 @@ class SchemeAuthorizer:
     scheme: Scheme
     services: Services = field(default_factory=Services, compare=False, repr=False)
 
-    @property
-    def looks_at_path(self) -> bool:
-        """Return whether any expression of the scheme may look at the path."""
-        return self.scheme.looks_at_path
+    def refuse_path(self, request: Request) -> Ruling | None:
+        """Return the refusal of a path that is ambiguous or not canonical, where a part of the scheme looks at it."""
+        if request.refused_path:
+            why = "its path has an encoded slash or backslash"
+        elif request.respelled_path and not self.services.any_spelling:
+            why = "its path is not in its canonical spelling"
+        else:
+            return None
+        reader = next(_path_readers(self.scheme), None)
+        if reader is None:
+            return None
+        kind, name, span = reader
+        looks = f"`{kind}`" if kind is StepKind.WHEN else f"{kind} `{name}`"
+        step = RulingStep(kind, name, StepVerdict.REFUSED, f"{why}, and {looks} looks at the path", span=span)
+        judged = Judgement(False, Refusal.BAD_REQUEST, steps=(step,))
+        return Ruling(False, judged.status, judged.reason, judged.steps, origin=self.origin_of(judged))
 
     def answer(self, request: Request, raw: RawRequest) -> Ruling:
         """Evaluate the scheme for a request."""
@@ -73,14 +97,17 @@ class SchemeAuthorizer:
             judged = next((judgement for judgement in completed if not judgement.allowed), completed[0])
         if judged.follow_up is not None:
             judged.follow_up()
+        taken_off = _taken_off(self.scheme, judged, facts)
         return Ruling(
             judged.allowed,
             judged.status,
             judged.reason,
             judged.steps if raw.explain else (),
             judged.document,
-            tuple(judged.response_headers.items()) if judged.allowed else judged.headers,
-            _withheld(self.scheme, judged),
+            tuple(_responses(judged, facts)) if judged.allowed else judged.headers,
+            (*_withheld(self.scheme, judged), *taken_off.removed),
+            taken_off.parameters,
+            taken_off.cookies,
             judged.body,
             judged.dynamic_metadata,
             self.origin_of(judged),
@@ -91,13 +118,49 @@ class SchemeAuthorizer:
         return None
 
 
+def _path_readers(scheme: Scheme) -> Iterator[tuple[StepKind, str, Span | None]]:
+    """Yield the parts of a scheme that may look at the path, each with its name."""
+    if scheme.when is not None and scheme.when.looks_at_path:
+        yield StepKind.WHEN, "when", scheme.span
+    parts: dict[StepKind, tuple[Identity | Metadata | Authorization | Response, ...]] = {
+        StepKind.IDENTITY: scheme.identities,
+        StepKind.METADATA: scheme.metadata,
+        StepKind.AUTHORIZATION: scheme.authorizations,
+        StepKind.RESPONSE: scheme.responses,
+    }
+    for kind, named in parts.items():
+        yield from ((kind, part.name, part.span) for part in named if part.looks_at_path)
+    denials = {"unauthenticated": scheme.unauthenticated, "unauthorized": scheme.unauthorized}
+    yield from ((StepKind.RESPONSE, name, scheme.span) for name, denial in denials.items() if denial.looks_at_path)
+
+
 def _withheld(scheme: Scheme, judged: Judgement) -> tuple[str, ...]:
     """Return the headers that the scheme vouches for and has not made: what a client sends there is not to arrive."""
-    made = {name.lower() for name in judged.response_headers}
+    made = {name.lower() for name in judged.response_headers} | judged.passed_on
     if not judged.allowed or len(made) == len(scheme.responses):
         return ()
     names = dict.fromkeys(response.key for response in scheme.responses if response.in_header)
     return tuple(name for name in names if name.lower() not in made and not steers_proxy(name))
+
+
+def _responses(judged: Judgement, facts: RequestFacts) -> Iterator[tuple[str, str]]:
+    """Yield the headers for the application, with those of the client that the scheme passes on."""
+    yield from judged.response_headers.items()
+    if facts.headers is not UNKNOWN:
+        yield from ((name, facts.headers[name]) for name in sorted(judged.passed_on))
+
+
+def _taken_off(scheme: Scheme, judged: Judgement, facts: RequestFacts) -> TakenOff:
+    """Return the changes that remove the credential which proved the identity: its next holder could use it, too.
+
+    A certificate is no secret. A `plain` identity may select a value that is none.
+    """
+    from eastgate.dialects.kuadrant.authorino.credentials import take_off
+
+    for identity in scheme.identities if judged.allowed else ():
+        if identity.name == judged.recognized_by and isinstance(identity.method, _BEARING):
+            return take_off(identity.credentials, facts)
+    return TakenOff()
 
 
 # The facts of a request
@@ -143,8 +206,7 @@ def with_token(facts: RequestFacts, scheme: Scheme, token: str | None) -> Reques
     """Return the request with a token at every location where the scheme looks for one."""
     if token is None:
         return facts
-    methods = (Jwt, TokenReview, Introspection)
-    for location in {identity.credentials for identity in scheme.identities if isinstance(identity.method, methods)}:
+    for location in {identity.credentials for identity in scheme.identities if isinstance(identity.method, _TOKENS)}:
         facts = _with_credential(facts, location, token)
     return facts
 
@@ -170,7 +232,19 @@ def _with_credential(facts: RequestFacts, location: Credentials, token: str) -> 
 # Services
 
 
-def services_in(world: World, keys: KeySource | None, *, authorino_compat: bool, live: bool = False) -> Services:
+def takes_any_spelling(settings: Settings) -> bool:
+    """Return whether expressions see a path in any spelling, as in Authorino."""
+    return settings.data_plane is DataPlane.NATIVE and settings.section(KuadrantSettings).authorino_compat
+
+
+def services_in(
+    world: World,
+    keys: KeySource | None,
+    *,
+    authorino_compat: bool,
+    any_spelling: bool = False,
+    live: bool = False,
+) -> Services:
     """Return the services of schemes in a world: its Secrets, the keys of token issuers, and where it is live, servers.
 
     A policy that is read anew gets new services, so that no answer outlives the policy that it was given for.
@@ -186,6 +260,7 @@ def services_in(world: World, keys: KeySource | None, *, authorino_compat: bool,
         key_sets=key_sets_of(keys) if keys is not None else None,
         tokens=VerifiedTokens(),
         authorino_compat=authorino_compat,
+        any_spelling=any_spelling,
     )
     if not live:
         return services

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import queue
 import threading
 from collections.abc import Callable
@@ -15,6 +17,7 @@ from eastgate.dialects.kuadrant.authorino.gates import Gate, gate_of
 
 __all__ = ["CallbackThreads", "make_callbacks"]
 
+_LOG = logging.getLogger(__name__)
 _SERVER = "the server of the callback"
 
 
@@ -62,8 +65,9 @@ class CallbackThreads:
             except queue.Full:
                 return
             if self._running < self._threads:
-                self._running += 1
-                threading.Thread(target=self._work, name="callbacks", daemon=True).start()
+                with contextlib.suppress(RuntimeError):  # no thread can be started now: a later task tries again
+                    threading.Thread(target=self._work, name="callbacks", daemon=True).start()
+                    self._running += 1
 
     def wait(self) -> None:
         """Wait until all tasks so far are done."""
@@ -73,8 +77,8 @@ class CallbackThreads:
         while (task := self._next()) is not None:
             try:
                 task()
-            except Exception:  # noqa: S110 - nobody waits for it, and the next task must be done
-                pass
+            except Exception as error:  # nobody waits for it, and the next task must be done
+                _LOG.warning("a callback failed: %s", type(error).__name__)  # its message may hold secrets
             finally:
                 self._tasks.task_done()
 

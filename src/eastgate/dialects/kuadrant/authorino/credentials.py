@@ -16,7 +16,9 @@ from eastgate.dialects.kuadrant.authorino.facts import RequestFacts
 from eastgate.dialects.kuadrant.authorino.findings import NotKnown, Refused
 from eastgate.dialects.kuadrant.authorino.model import Credentials, Where
 from eastgate.dialects.kuadrant.authorino.secrecy import MASK
+from eastgate.ir import TakenOff
 from eastgate.ir.attributes import UNKNOWN
+from eastgate.ir.fields import spellings_in_query
 from eastgate.regexes import regex
 
 __all__ = [
@@ -26,6 +28,7 @@ __all__ = [
     "masked_headers",
     "masked_path",
     "secret_headers",
+    "take_off",
 ]
 
 _SECRET_HEADERS: Final = ("authorization", "proxy-authorization", "cookie", "x-api-key", "api-key", "x-auth-token")
@@ -87,6 +90,23 @@ def _in_query(path: str, key: str) -> list[str]:
         return []
     parts = (part.partition("=") for part in query.split("&") if ";" not in part and not _MALFORMED.search(part))
     return [unquote_plus(value) for name, _, value in parts if unquote_plus(name) == key]
+
+
+# For the service behind
+
+
+def take_off(credentials: Credentials, request: RequestFacts) -> TakenOff:
+    """Return the changes that remove everything at the location of a credential."""
+    match credentials.where:
+        case Where.AUTHORIZATION_HEADER:
+            return TakenOff(("authorization",))
+        case Where.CUSTOM_HEADER:
+            return TakenOff((credentials.key.lower(),))
+        case Where.COOKIE:
+            return TakenOff(cookies=(credentials.key,))
+        case Where.QUERY:
+            path = request.path if request.path is not UNKNOWN else ""
+            return TakenOff(parameters=spellings_in_query(path, credentials.key))
 
 
 # For masking

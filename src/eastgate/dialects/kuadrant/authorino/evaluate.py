@@ -38,6 +38,7 @@ from eastgate.dialects.kuadrant.authorino.responses import build_response, chall
 from eastgate.dialects.kuadrant.authorino.secrecy import Secrets
 from eastgate.dialects.kuadrant.authorino.values import stringified
 from eastgate.ir import RulingStep, Seen, StepVerdict
+from eastgate.ir.attributes import UNKNOWN
 
 __all__ = ["evaluate"]
 
@@ -90,6 +91,7 @@ class _Run:
         self._scheme = evaluation.scheme
         self._steps: list[RulingStep] = []
         self._headers: dict[str, str] = {}
+        self._passed_on: set[str] = set()
         self._metadata: dict[str, object] = {}
         self._is_concerned = False
 
@@ -112,6 +114,7 @@ class _Run:
             steps=self._explained(),
             document=self._shown(),
             response_headers=self._headers,
+            passed_on=frozenset(self._passed_on),
             dynamic_metadata=self._metadata,
             recognized_by=recognized.name if recognized is not None else None,
         )
@@ -238,10 +241,19 @@ class _Run:
                 self._add_response(response, finding)
 
     def _add_response(self, response: Response, finding: Found) -> None:
-        if response.in_header:
-            self._headers[response.key] = stringified(finding.masked)
-        else:
+        if not response.in_header:
             self._metadata[response.key] = finding.masked
+        elif self._is_passed_on(response.key.lower(), finding):
+            self._passed_on.add(response.key.lower())
+        else:
+            self._headers[response.key] = stringified(finding.masked)
+
+    def _is_passed_on(self, name: str, finding: Found) -> bool:
+        """Return whether a response has the same value as the client's header of that name."""
+        headers = self._evaluation.request.headers
+        if headers is UNKNOWN or finding.masked == finding.value:
+            return False
+        return stringified(finding.value) == headers.get(name)
 
     # What all steps share
 

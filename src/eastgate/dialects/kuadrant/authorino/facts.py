@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, Final, Protocol
 
 from eastgate.cluster import Secret, Selector
 from eastgate.ir.attributes import UNKNOWN, Unknown
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from eastgate.languages.jwt import KeySource, VerifiedTokens
 
 __all__ = [
+    "SAMPLE_HEADERS",
     "Background",
     "Fetcher",
     "PermissionAnswer",
@@ -27,7 +28,11 @@ __all__ = [
     "ServerResponse",
     "Services",
     "Unavailable",
+    "sample_request",
 ]
+
+SAMPLE_HEADERS: Final[Mapping[str, str]] = {"accept": "*/*"}
+"""The headers of a sample request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +69,25 @@ class RequestFacts:
     """The claims of a token that is verified already, for questions without a cluster."""
     presented: Mapping[Credentials, str] = field(default_factory=dict, repr=False)
     """Credentials that are known to be at these locations, of headers or of a path that are unknown otherwise."""
+
+
+def sample_request(method: str, path: str, host: str) -> RequestFacts:
+    """Return a request of an anonymous caller, with `SAMPLE_HEADERS`."""
+    return RequestFacts(
+        time=0.0,
+        host=host,
+        method=method,
+        path=path,
+        scheme="https",
+        protocol="HTTP/1.1",
+        headers=SAMPLE_HEADERS,
+        principal=None,
+        address="192.0.2.1",
+        port=443,
+        certificate=None,
+        destination={},
+        size=0,
+    )
 
 
 class Unavailable(Exception):  # noqa: N818 - a state of the world, which is answered with a denial
@@ -191,3 +215,5 @@ class Services:
     """The same services, of which none makes anybody wait."""
     authorino_compat: bool = False
     """A `when` that errs skips what it guards, as in Authorino. Otherwise it denies."""
+    any_spelling: bool = False
+    """Whether expressions see a path in any spelling, as in Authorino. Otherwise the path must be canonical."""

@@ -43,6 +43,8 @@ class Judgement:
     """The authorization JSON as it was at the end, masked, without what is unknown."""
     response_headers: Mapping[str, str] = field(default_factory=dict, hash=False)
     """Headers for the service behind, where it is allowed."""
+    passed_on: frozenset[str] = frozenset()
+    """Headers of the client that a response passes on with the same value."""
     dynamic_metadata: Mapping[str, object] = field(default_factory=dict, hash=False)
     recognized_by: str | None = None
     """The identity that recognized the caller."""

@@ -13,7 +13,7 @@ from eastgate.dialects.kuadrant.authorino.authorization_json import authorizatio
 from eastgate.dialects.kuadrant.authorino.authorizer import services_in
 from eastgate.dialects.kuadrant.authorino.conditions import evaluate_condition
 from eastgate.dialects.kuadrant.authorino.evaluate import evaluate
-from eastgate.dialects.kuadrant.authorino.facts import RequestFacts
+from eastgate.dialects.kuadrant.authorino.facts import SAMPLE_HEADERS, RequestFacts, sample_request
 from eastgate.dialects.kuadrant.authorino.guards import all_conditions, leaves
 from eastgate.dialects.kuadrant.authorino.model import CelPredicate, Condition, MissingPatterns, Scheme
 from eastgate.dialects.kuadrant.authorino.outcomes import ERRS, FAILS, Outcomes
@@ -22,6 +22,7 @@ from eastgate.dialects.kuadrant.policies.effective import Effective
 from eastgate.dialects.kuadrant.policies.model import Policy, RuleKey
 from eastgate.dialects.kuadrant.policies.ways import effective_policies
 from eastgate.dialects.kuadrant.schemes import SchemeSection, scheme_from
+from eastgate.dialects.kuadrant.schemes.lint import respelt_rules
 from eastgate.dialects.kuadrant.settings import KuadrantSettings
 from eastgate.dialects.linting import Context, Finding, enumerated
 from eastgate.gateway.model import rules_of
@@ -31,7 +32,6 @@ from eastgate.records import dataclass
 __all__ = ["find_in_effective"]
 
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD")
-_HEADERS = {"accept": "*/*"}
 _CHECKED = (SchemeSection.AUTHENTICATION, SchemeSection.AUTHORIZATION)
 _ATOMIC = (Shadowing.ATOMIC_DEFAULTS, Shadowing.ATOMIC_OVERRIDES)
 
@@ -55,6 +55,8 @@ def _findings(way: _Way) -> Iterator[Finding]:
     yield from _erring_conditions(way)
     yield from _dangling_references(way)
     yield from _asks_nothing(way)
+    sources = way.effective.sources
+    yield from respelt_rules([way.scheme], way.subjects(*sources), sources[0].name_span, way.context.settings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +92,8 @@ class _Way:
         route = self.rule.route
         to = f"route:{route.namespace}/{route.name}"
         method, host, path = str(facts.method), str(facts.host), str(facts.path)
-        return self.context.command(Question("anonymous", to, method=method, host=host, path=path, headers=_HEADERS))
+        question = Question("anonymous", to, method=method, host=host, path=path, headers=SAMPLE_HEADERS)
+        return self.context.command(question)
 
     def subjects(self, *policies: Policy) -> tuple[str, ...]:
         """Return the policies and the route, as findings name them."""
@@ -99,7 +102,7 @@ class _Way:
 
 
 def _shortest(rule: RuleNamed, world: World) -> RequestFacts:
-    """Return a request that takes a rule, without headers and without a caller."""
+    """Return a sample request that takes a rule."""
     route = world.routes[f"{rule.route.kind}/{rule.route.namespace}/{rule.route.name}"]
     spec = rules_of(route)[rule.rule]
     match = spec.matches[0] if not isinstance(spec, StreamRule) and spec.matches else None
@@ -109,21 +112,7 @@ def _shortest(rule: RuleNamed, world: World) -> RequestFacts:
     elif isinstance(match, GrpcMatch):
         path = f"/{match.service or 'Service'}/{match.method or 'Method'}"
     host = next(iter(route.hostnames), "example.com").replace("*", "other")
-    return RequestFacts(
-        time=0.0,
-        host=host,
-        method="GET",
-        path=path,
-        scheme="https",
-        protocol="HTTP/1.1",
-        headers=_HEADERS,
-        principal=None,
-        address="192.0.2.1",
-        port=443,
-        certificate=None,
-        destination={},
-        size=0,
-    )
+    return sample_request("GET", path, host)
 
 
 # What folding made of several policies

@@ -82,10 +82,12 @@ def _stages(policy: Policy, scene: Scene) -> list[Stage]:
     from eastgate.dialects.kuadrant.authorino.authorizer import (  # only where there is an AuthPolicy
         SchemeAuthorizer,
         services_in,
+        takes_any_spelling,
     )
 
     compat = scene.settings.section(KuadrantSettings).authorino_compat
-    services = services_in(scene.world, scene.keys, authorino_compat=compat, live=scene.live)
+    lenient = takes_any_spelling(scene.settings)
+    services = services_in(scene.world, scene.keys, authorino_compat=compat, any_spelling=lenient, live=scene.live)
     asks = [
         Ask(
             Rule(all_of([selected, hosts.nearest(scheme.hosts, every_host)]), origin),

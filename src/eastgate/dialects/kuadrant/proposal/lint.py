@@ -1,4 +1,4 @@
-"""AuthPolicies for lint, with checks of their own: conditions that may err, sets in `any`, uncovered hosts."""
+"""AuthPolicies for lint, with checks of their own: conditions that may err or be evaded, sets in `any`, hosts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from eastgate.dialects.kuadrant.proposal import lint_codes as codes
 from eastgate.dialects.kuadrant.proposal.assemble import in_force
 from eastgate.dialects.kuadrant.proposal.model import Policy
 from eastgate.dialects.kuadrant.schemes import lint_codes as scheme_codes
-from eastgate.dialects.kuadrant.schemes.lint import erring_conditions, sets_in_any
+from eastgate.dialects.kuadrant.schemes.lint import erring_conditions, respelt_rules, sets_in_any
 from eastgate.dialects.kuadrant.settings import KuadrantSettings
 from eastgate.dialects.linting import Context, Finding, Linting, Statements, enumerated, subject_of
 
@@ -40,6 +40,12 @@ def _check_erring_conditions(context: Context) -> Iterator[Finding]:
     for policy in _policies(context):
         if not policy.audit:
             yield from erring_conditions(policy.schemes, _subjects(policy), policy.target_span, compat=compat)
+
+
+def _check_spellings(context: Context) -> Iterator[Finding]:
+    for policy in _policies(context):
+        if not policy.audit:
+            yield from respelt_rules(policy.schemes, _subjects(policy), policy.target_span, context.settings)
 
 
 def _check_sets_in_any(context: Context) -> Iterator[Finding]:
@@ -103,6 +109,6 @@ LINTING: Linting[Policy] = Linting(
     blames=lambda _policy, _layer: True,
     readings=(),
     fallback=None,
-    checks=(_check_erring_conditions, _check_sets_in_any, _check_uncovered_hosts),
+    checks=(_check_erring_conditions, _check_spellings, _check_sets_in_any, _check_uncovered_hosts),
     codes=(codes, scheme_codes),
 )

@@ -1,4 +1,4 @@
-"""Auth schemes for lint: conditions that may err, and sets in `any`.
+"""Auth schemes for lint: conditions that may err, sets in `any`, and rules that another spelling of a path evades.
 
 Where a condition errs, Authorino skips what is denied here; and it takes sets in `any` apart.
 """
@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from eastgate.diagnostics.spans import Span
+from eastgate.dialects.kuadrant.authorino.evasions import evasions
 from eastgate.dialects.kuadrant.authorino.guards import SingleCondition, erring_guards, sets_apart
 from eastgate.dialects.kuadrant.authorino.model import Scheme
 from eastgate.dialects.kuadrant.schemes import lint_codes as codes
 from eastgate.dialects.linting import Finding
+from eastgate.settings import DataPlane, Settings
 
-__all__ = ["erring_conditions", "sets_in_any"]
+__all__ = ["erring_conditions", "respelt_rules", "sets_in_any"]
 
 
 def erring_conditions(
@@ -39,3 +41,19 @@ def sets_in_any(schemes: Iterable[Scheme], subjects: tuple[str, ...]) -> Iterato
         message = "one of the patterns of this set is enough here, not all of them"
         help_ = "write all: [{patternRef: ..}] if all are meant"
         yield Finding(codes.SET_IN_ANY, message, span, help_, subjects)
+
+
+def respelt_rules(
+    schemes: Iterable[Scheme], subjects: tuple[str, ...], span: Span, settings: Settings
+) -> Iterator[Finding]:
+    """Report every rule that another spelling of a path evades, unless our proxies enforce."""
+    if settings.data_plane is DataPlane.EASTGATE:
+        return
+    for scheme in schemes:
+        for evasion in evasions(scheme):
+            message = (
+                f"{evasion.part} can be evaded where Authorino decides: to an application {evasion.method} "
+                f"{evasion.spelling} is {evasion.method} {evasion.path}, to Authorino it is not"
+            )
+            help_ = "at the proxy, refuse paths with needlessly encoded characters (%40 for @), or let Eastgate decide"
+            yield Finding(codes.RULE_RESPELT, message, evasion.span or span, help_, subjects)

@@ -8,6 +8,14 @@ READING_AUTHORINO_COMPAT = Code(
     "A `when` that errs denies, or skips what it guards as Authorino does; the setting `authorinoCompat` decides.",
     Severity.INFO,
 )
+RULE_RESPELT = Code(
+    "EG6071",
+    "rule that another spelling of a path evades",
+    "Authorino compares a path as a text, and an application decodes it: `/users/%40me` is `/users/@me` to an "
+    "application, but not to Authorino. Eastgate refuses such a path with 400 where an expression looks at it. "
+    "Authorino does not, and neither do offline answers with `dataPlane: native` and `authorinoCompat: true`.",
+    Severity.ERROR,
+)
 SET_IN_ANY = Code(
     "EG6070",
     "set of patterns in `any`",

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
-
 from eastgate.dialects.kuadrant.authorino.context import Evaluation
 from eastgate.dialects.kuadrant.authorino.facts import Unavailable
 from eastgate.dialects.kuadrant.authorino.findings import Broken, Finding, Found, NotKnown, Refused
 from eastgate.dialects.kuadrant.authorino.model import SubjectAccess, Value
 from eastgate.dialects.kuadrant.authorino.values import resolve, stringified
 from eastgate.ir.attributes import UNKNOWN
+from eastgate.languages.jwt.strict_json import read_json
 
 __all__ = ["by_access_review"]
 
@@ -68,11 +67,13 @@ def _groups(access: SubjectAccess, evaluation: Evaluation) -> list[str] | NotKno
     if not isinstance(text, str):
         return text
     try:
-        groups = json.loads(text)
+        groups = read_json(text.encode())
     except ValueError:
         groups = None
-    if isinstance(groups, list) and all(isinstance(group, str) for group in groups):
-        return groups
+    if isinstance(groups, list):
+        texts = [group for group in groups if isinstance(group, str)]
+        if texts == groups:
+            return texts
     return Broken("The groups to ask the API server about are not a list of texts.")
 
 

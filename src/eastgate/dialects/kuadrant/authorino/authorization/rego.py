@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Final
 
+from eastgate.caching import SizedCache
 from eastgate.dialects.kuadrant.authorino.authorization.modules import fetched_module
 from eastgate.dialects.kuadrant.authorino.context import Evaluation
 from eastgate.dialects.kuadrant.authorino.findings import Broken, Finding, Found, NotKnown, Refused
@@ -48,8 +48,14 @@ def rego_problem(module: str, version: int = 0) -> str | None:
     return str(program) if isinstance(program, UnsupportedModule) else None
 
 
-@lru_cache(maxsize=256)
+_PROGRAMS: Final = SizedCache[tuple[str, int], RegoProgram | UnsupportedModule](1 << 20)  # characters
+
+
 def _program(module: str, version: int) -> RegoProgram | UnsupportedModule:
+    return _PROGRAMS.get((module, version), lambda: (_compile(module, version), len(module)))
+
+
+def _compile(module: str, version: int) -> RegoProgram | UnsupportedModule:
     if len(module) > MAX_MODULE:
         return UnsupportedModule(f"the module has {len(module)} characters, and at most {MAX_MODULE} are allowed")
     cleaned = _TAKEN_AWAY.sub("", module)

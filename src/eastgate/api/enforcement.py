@@ -1,0 +1,147 @@
+"""The enforcer of each policy at a point: the proxy of a pod, a mesh that has policies written for them, or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from eastgate.cluster import World
+from eastgate.cluster.points import Point
+from eastgate.cluster.proxies import GATEWAY_CLASS
+from eastgate.cluster.targets import GatewayNamed
+from eastgate.dialects import Policy, dialect_of, registered
+from eastgate.engine.engine import Engine
+from eastgate.ir import PolicyRef, ProxyReading
+from eastgate.manifests import Document
+from eastgate.manifests.document import content_of
+from eastgate.records import dataclass
+from eastgate.settings import Settings, Sidecars
+
+__all__ = ["Enforcers", "PolicyEnforcement", "unenforced_text"]
+
+_MOST_NAMES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyEnforcement:
+    """The enforcement of some policies at a point: by a proxy or a mesh, or (`by` is None) by nothing, and the reason.
+
+    If it is not `certain`, the policies may be enforced there by `by`, or not at all. `ports` are those in doubt; none
+    where all are.
+    """
+
+    at: str
+    policies: tuple[PolicyRef, ...]
+    by: str | None
+    why: str
+    certain: bool = True
+    ports: tuple[int, ...] = ()
+    setting: str = "sidecars"
+
+    def to_json(self) -> dict[str, object]:
+        """Return it as plain data. `enforced` is null where it is not certain."""
+        return {
+            "at": self.at,
+            "policies": [str(ref) for ref in self.policies],
+            "enforced": (self.by is not None) if self.certain else None,
+            "by": self.by,
+            "reason": self.why,
+        }
+
+
+class Enforcers:
+    """Finds the enforcers of policies. It looks at the proxies of pods, and at policies that stand for others."""
+
+    def __init__(
+        self,
+        engine: Engine[Policy],
+        world: World,
+        settings: Settings,
+        document_of: Callable[[PolicyRef], Document | None],
+    ) -> None:
+        self._engine = engine
+        self._world = world
+        self._settings = settings
+        self._document_of = document_of
+
+    def at(self, point: Point) -> Iterator[PolicyEnforcement]:
+        """Yield the enforcement of policies at a point, if a dialect or the class of a Gateway tells it."""
+        if isinstance(point, GatewayNamed):
+            yield from self._at_gateway(point)
+            return
+        layers = self._engine.program(point).layers
+        readings = dict.fromkeys(
+            reading
+            for layer in layers
+            for chain in layer.chains
+            for reading in chain.readings
+            if isinstance(reading, ProxyReading)
+        )
+        unenforced = {ref for reading in readings if reading.by is None for ref in reading.policies}
+        where = f"pod {point}" if isinstance(point, str) else str(point)
+        for reading in readings:
+            left = list(reading.policies)
+            for ref in reading.policies if reading.by is None else ():
+                writing = [each for each in self._standing_for(ref, point) if each.ref not in unenforced]
+                if writing:
+                    left.remove(ref)
+                    mesh = dialect_of(writing[0]).name
+                    names = _listed([str(each.ref) for each in writing])
+                    yield PolicyEnforcement(where, (ref,), mesh, f"{names} stands for it")
+            if left:
+                yield PolicyEnforcement(
+                    where, tuple(left), reading.by, reading.why, reading.certain, reading.ports, reading.setting
+                )
+
+    def _at_gateway(self, point: GatewayNamed) -> Iterator[PolicyEnforcement]:
+        gateway = self._world.gateways.get(f"{point.namespace}/{point.name}")
+        refs = tuple(sorted({each.policy.ref for each in self._engine.attached(point) if not each.policy.audit}))
+        if self._settings.sidecars is Sidecars.ASSUMED or gateway is None or not refs:
+            return
+        where = f"Gateway {gateway.namespace}/{gateway.name}"
+        if gateway.gateway_class == GATEWAY_CLASS:
+            yield PolicyEnforcement(where, refs, "its eastgate proxies", f"its class is {GATEWAY_CLASS}")
+        else:
+            ours = tuple(ref for ref in refs if (ref.group, ref.kind) in registered().served_kinds)
+            by = f"the controller of GatewayClass {gateway.gateway_class}"
+            if ours:
+                yield PolicyEnforcement(where, ours, by, "its proxies are not Eastgate's", certain=False)
+
+    def _standing_for(self, ref: PolicyRef, point: Point) -> list[Policy]:
+        """Return the policies at a point that the controller wrote for another: that one owns them."""
+        uid = _metadata(self._document_of(ref)).get("uid")
+        if not uid:
+            return []
+        attached = {each.policy.ref: each.policy for each in self._engine.attached(point)}
+        return [policy for other, policy in attached.items() if uid in _owners(self._document_of(other))]
+
+
+def _metadata(document: Document | None) -> Mapping[str, object]:
+    content = content_of(document) if document is not None else None
+    metadata = content.get("metadata") if isinstance(content, Mapping) else None
+    return metadata if isinstance(metadata, Mapping) else {}
+
+
+def _owners(document: Document | None) -> list[object]:
+    owners = _metadata(document).get("ownerReferences")
+    return [owner.get("uid") for owner in owners if isinstance(owner, Mapping)] if isinstance(owners, list) else []
+
+
+def unenforced_text(enforcement: Sequence[PolicyEnforcement]) -> str | None:
+    """Return a sentence about the policies that nothing enforces, and those that may not be; None without any."""
+    places: dict[tuple[tuple[PolicyRef, ...], str | None, str, bool], list[str]] = {}
+    for each in enforcement:
+        if each.by is None or not each.certain:
+            places.setdefault((each.policies, each.by, each.why, each.certain), []).append(each.at)
+    parts = []
+    for (policies, by, why, certain), ats in places.items():
+        names, where = _listed([str(ref) for ref in policies]), _listed(ats)
+        if certain:
+            parts.append(f"nothing enforces {names} at {where}: {why} (NotEnforced)")
+        else:
+            parts.append(f"it is not certain that {by} enforces {names} at {where}: {why}")
+    return "; ".join(parts) or None
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_NAMES
+    return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,95 @@
+"""The presence of Eastgate's proxies in pods: one notion for the sites of proxies, statuses, admission and `--cluster`.
+
+The containers of a pod never change, so that the container that injection adds is a proof. Labels can be changed: one
+that claims a proxy without that container proves nothing either way.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Final
+
+from eastgate.cluster.gateways import Gateway
+from eastgate.cluster.pods import PROXY_CONTAINER, Workload
+from eastgate.cluster.world import World
+
+__all__ = [
+    "BOUND",
+    "EXCLUDED_INBOUND_PORTS",
+    "GATEWAY_CLASS",
+    "GATEWAY_LABEL",
+    "PROXY_LABEL",
+    "SIDECAR",
+    "ProxyPresence",
+    "excluded_inbound_ports",
+    "gateway_of_pod",
+    "has_identity",
+    "is_port",
+    "proxy_presence",
+]
+
+PROXY_LABEL: Final = "eastgate.dev/proxy"
+SIDECAR: Final = "sidecar"  # all connections of the pod are redirected to it
+BOUND: Final = "bound"  # it opens the ports of the pod itself
+GATEWAY_LABEL: Final = "eastgate.dev/gateway"
+GATEWAY_CLASS: Final = "eastgate"
+EXCLUDED_INBOUND_PORTS: Final = "eastgate.dev/exclude-inbound-ports"
+_OWNERS: Final = ("Deployment", "Gateway")  # kinds
+_LAST_PORT: Final = 65535
+
+
+class ProxyPresence(enum.Enum):
+    """Whether a proxy of Eastgate stands before a pod, and enforces policies there."""
+
+    PRESENT = enum.auto()
+    ABSENT = enum.auto()
+    UNPROVEN = enum.auto()  # its label says so, and it has no container of that name
+    UNBORN = enum.auto()  # no server has the pod yet: whether it gets one is decided when it is created
+
+
+def proxy_presence(world: World, pod: Workload) -> ProxyPresence:
+    """Return whether a pod has a proxy. One on the network of its node has none, nor has a proxy of a Gateway."""
+    if not pod.is_pod or pod.host_network or gateway_of_pod(world, pod) is not None:
+        return ProxyPresence.ABSENT
+    label = pod.labels.get(PROXY_LABEL)
+    if PROXY_CONTAINER in pod.mesh_proxies:
+        return ProxyPresence.PRESENT
+    if label in (SIDECAR, BOUND):
+        return ProxyPresence.UNPROVEN
+    return ProxyPresence.ABSENT if pod.uid else ProxyPresence.UNBORN
+
+
+def has_identity(world: World, pod: Workload) -> bool:
+    """Return whether a pod may prove its account to those that it calls: by a sidecar, or as a proxy of a Gateway."""
+    return proxy_presence(world, pod) is not ProxyPresence.ABSENT or gateway_of_pod(world, pod) is not None
+
+
+def gateway_of_pod(world: World, pod: Workload) -> Gateway | None:
+    """Return the Gateway of our class that a pod serves; None where it serves none.
+
+    Its label says that it serves one, it belongs to a Deployment that belongs to the Gateway, and it runs as the
+    account with the name of the Gateway.
+    """
+    if GATEWAY_LABEL not in pod.labels:
+        return None
+    owners = (above.name for below, above in pairwise(pod.owners) if (below.kind, above.kind) == _OWNERS)
+    gateway = world.gateways.get(f"{pod.namespace}/{next(owners, '')}")
+    if gateway is None or gateway.gateway_class != GATEWAY_CLASS or pod.service_account != gateway.name:
+        return None
+    return gateway
+
+
+def excluded_inbound_ports(annotations: Mapping[str, str]) -> frozenset[int]:
+    """Return the inbound ports of a running pod that are not redirected; none where its annotation says nonsense.
+
+    A pod is redirected as its annotation said when it was created. Later changes change only what others think of it.
+    """
+    words = [word.strip() for word in annotations.get(EXCLUDED_INBOUND_PORTS, "").split(",") if word.strip()]
+    return frozenset(map(int, words)) if all(map(is_port, words)) else frozenset()
+
+
+def is_port(word: str) -> bool:
+    """Return whether a text is the number of a port."""
+    return word.isascii() and word.isdigit() and 0 < int(word) <= _LAST_PORT
