@@ -11,6 +11,7 @@ import json
 import os
 import shutil
 import subprocess
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,8 @@ import pytest
 
 _LISTS = Path(__file__).with_name("go")
 _SECONDS = 2400
+_TRIES = 4  # modules come over a network, which may fail for a moment
+_PAUSE_SECONDS = 20
 NO_NGINX = "there is no nginx on this machine"
 
 
@@ -140,7 +143,17 @@ def _build(name: str, program: Program, folder: Path) -> None:
 def _run_go(program: Program, source: Path, *arguments: str) -> None:
     command = ["nice", "-n", "19", "go", *arguments]
     environment = {**os.environ, "GOTOOLCHAIN": "local", "GOFLAGS": "", "CGO_ENABLED": str(int(program.with_c))}
-    subprocess.run(command, cwd=source, env=environment, capture_output=True, text=True, check=True, timeout=_SECONDS)
+    for left in reversed(range(_TRIES)):
+        try:
+            subprocess.run(
+                command, cwd=source, env=environment, capture_output=True, text=True, check=True, timeout=_SECONDS
+            )
+        except subprocess.CalledProcessError:
+            if not left:
+                raise
+            time.sleep(_PAUSE_SECONDS)
+        else:
+            return
 
 
 def _change(modules: Path, changes: list[dict[str, str]]) -> None:
