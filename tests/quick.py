@@ -156,4 +156,4 @@ def settings_of(test: object) -> settings | None:
 
 def give_settings(test: object, given: settings) -> None:
     """Exchange the settings of a generated test, which it may have given itself."""
-    setattr(test, _SETTINGS, given)
+    setattr(getattr(test, "__func__", test), _SETTINGS, given)
