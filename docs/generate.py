@@ -66,6 +66,8 @@ def errors_page() -> str:
         for code in all_codes(modules):
             severity = "" if code.severity == "error" else f" ({code.severity})"
             lines += [f"### {code.id}: {code.title}{severity}", "", code.explanation, ""]
+            for title, manifest in (("Wrong:", code.wrong), ("Right:", code.right)):
+                lines += [title, "", "```yaml", manifest.rstrip(), "```", ""] if manifest else []
         del lines[-1]
     return "\n".join(lines) + "\n"
 

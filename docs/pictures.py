@@ -19,14 +19,14 @@ _NAMESPACES = ("billing", "catalog", "delivery", "identity", "media", "orders", 
 
 def pictures() -> Iterator[tuple[Path, str]]:
     """Every picture, with the file that it is in."""
-    for name in ("shop", "agents"):
+    for name in ("shop", "agents", "boutique"):
         yield IMAGES / f"graph-{name}.svg", _picture(load(EXAMPLES / name / "manifests"))
     yield IMAGES / "graph-40.svg", _picture(_fleet(_NAMESPACES, 1))
     yield IMAGES / "graph-400.svg", _picture(_fleet([f"{name}-{n}" for name in _NAMESPACES for n in (1, 2)], 5))
 
 
 def _picture(authority: Authority) -> str:
-    return render(make_graph(survey(authority), why=False, most=MOST_NODES), "svg")
+    return render(make_graph(survey(authority), why=False, most=MOST_NODES, pods=True), "svg")
 
 
 def _fleet(namespaces: list[str] | tuple[str, ...], copies: int) -> Authority:

@@ -5,15 +5,23 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache, lru_cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from eastgate.api.authority import Authority
 from eastgate.api.decisions import Decision
+from eastgate.dialects.rejected import RejectedPolicy
 from eastgate.engine import reference
+from eastgate.engine.compiled import compile_layers
+from eastgate.ir import Outcome
+from eastgate.ir import in_force as in_force_layers
 from eastgate.reports.invariants import Statement
 from eastgate.reports.tables import Case, Rejection, Run, Table, read_tables, run_tables
+from eastgate.reports.tables import run as running
 from eastgate.settings import Settings
 
 ROOT = Path(__file__).parent.parent
@@ -144,6 +152,44 @@ def test_the_reference_evaluator_names_the_same_rule(path: Path) -> None:
             if expected.rule != decision.outcome.rule:
                 differing.append(f"{name}: the engine names {decision.outcome.rule}, the reference {expected.rule}")
     assert differing == []
+
+
+class Auditing(Authority):
+    """An authority whose policies are all audited."""
+
+    def __init__(self, *given: Any, **more: Any) -> None:
+        super().__init__(*given, **more)
+        for policy in self.policies:
+            if not isinstance(policy, RejectedPolicy):
+                self.engine.put_policy(replace(policy, audit=True))
+
+
+@each_table_file
+def test_audited_policies_would_decide_as_they_do_in_force(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    in_force = {name: decision for name, decision in decisions(path) if not is_audited(decision)}
+    monkeypatch.setattr(running, "Authority", Auditing)
+    audited = run_tables(tables_in(path)).results
+    differing = []
+    for result in audited:
+        name, decision = f"{result.span}: {result.table.name}: {result.name}", result.decision
+        if decision is not None and name in in_force:
+            expected, would = in_force[name].outcome, decision.would_be
+            if (expected.allowed, expected.status, by(expected)) != (would.allowed, would.status, by(would)):
+                differing.append(f"{name}: in force {expected}, audited {would}")
+            layers, request = in_force_layers(decision.layers), decision.arrival.request
+            by_engine = compile_layers(layers).decide(request) & 1 == 1
+            if reference.decide(layers, request).allowed is not by_engine:
+                differing.append(f"{name}: the engine and the reference differ about what audited policies would do")
+    assert differing == []
+
+
+def is_audited(decision: Decision) -> bool:
+    """Return whether a row is about audited policies already, or about two readings of one way."""
+    return any(layer.audit is not None for layer in decision.layers)
+
+
+def by(outcome: Outcome) -> str | None:
+    return None if outcome.rule is None else str(outcome.rule.origin)
 
 
 @each_file

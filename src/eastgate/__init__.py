@@ -15,6 +15,8 @@ from eastgate._version import __version__ as __version__
 
 # For type checkers; what runs reads `_NAMES`, and finds settings with the dialects that are registered.
 if TYPE_CHECKING:
+    from eastgate.api.auditing import Audited as Audited
+    from eastgate.api.auditing import Would as Would
     from eastgate.api.authority import Authority as Authority
     from eastgate.api.authority import load as load
     from eastgate.api.deciding import Prepared as Prepared
@@ -197,6 +199,7 @@ _NAMES = {
     "convert": ("Assumption", "Conversion"),
     "convert.model": ("Written",),
     "api.decisions": ("Decision", "Verdict"),
+    "api.auditing": ("Audited", "Would"),
     "api.enforcement": ("PolicyEnforcement",),
     "diagnostics": ("Code", "Diagnostic", "Reporter", "Severity"),
     "dialects": ("Policy", "Settings"),  # settings are read with those that dialects bring

@@ -113,8 +113,18 @@ PLAIN = {*dir(builtins), *ALIASES, "Iterable", "Mapping", "Sequence", "Iterator"
 PLAIN |= {"Path", "Self", "BinaryIO", "TracebackType", "ClassVar", "SSLContext", "ForwardRef", "timedelta", "S"}
 CONSTRUCTED = {"Authority", "Question", "Settings", "LocalMesh", "MeshOptions", "KnownKeys", "DiscoveredKeys"}
 INTERNAL = {
-    "Authority": {"apply", "arrive", "enforced_live", "engine", "imagining"},
+    "Authority": {
+        "apply",
+        "arrivals",
+        "arrive",
+        "decide_connection",
+        "decide_widened",
+        "enforced_live",
+        "engine",
+        "imagining",
+    },
     "Document": {"node", "data", "origin"},
+    "ImaginedPod": {"of_caller"},
     "LocalMesh": {"apply", "change", "emit", "sites"},
     "MeshOptions": {"lifetimes", "source", "tokens", "__init__"},
     "SocketAddress": {"to_plain"},

@@ -119,6 +119,8 @@ def test_checks_are_decided_as_questions(path: Path) -> None:
                 continue
             if given.was_silent or (not question.is_http and _tells_bytes_apart(offline)):
                 continue  # nobody knows the answer offline; and a check is about HTTP
+            if any(not each.policies for each in offline.enforcement):
+                continue  # offline, the pod may have no identity; a caller of a check has the one that it proved
             assert live.allowed is offline.allowed, f"{table.name}: {case.name}: {live.record}"
             if not live.allowed and not live.record.get("unread"):
                 assert live.status == (offline.status or 403), f"{table.name}: {case.name}: {live.record}"

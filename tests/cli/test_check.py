@@ -170,28 +170,34 @@ def test_verbose_counts_what_was_left_aside(cli: Cli) -> None:
     assert "read 2 objects and 1 policies; left aside 1" in result.stderr
 
 
-def test_explain_shows_layers_stages_and_a_caret_under_what_decided(cli: Cli, shop: str) -> None:
-    words = ("--from", "sa:sandbox/x", "--to", "pod:shop/cart", "--port", "8080")
-    result = cli("explain", "-f", shop, *words)
-    assert result.exit_code == 1
-    assert (
-        result.stdout
-        == f"""\
+DECIDED = """\
 DENY  sa:sandbox/x -> pod:shop/cart port 8080
   AuthorizationPolicy/shop/no-sandbox rule 0 denies it
-
-at shop/cart:
-  workload/network: denied
-    admin     no match (1 rule)
-    deny      denied by AuthorizationPolicy/shop/no-sandbox rule 0
 
 AuthorizationPolicy/shop/no-sandbox rule 0 denies:
   --> {shop}/policies.yaml:66:5
    |
 67 |       serviceAccounts: [sandbox/*]
    |       ^^^^^^^^^^^^^^^^^^^^^^^^^^^^ identity
+
+at shop/cart:
 """
-    )
+LAYER = "  workload/network: denied by AuthorizationPolicy/shop/no-sandbox rule 0  ({shop}/policies.yaml:66)\n"
+STAGES = """\
+  workload/network: denied
+    admin     no match (1 rule)
+    deny      denied by AuthorizationPolicy/shop/no-sandbox rule 0
+"""
+
+
+@pytest.mark.parametrize(("options", "layers"), [((), LAYER), (("-v",), STAGES)], ids=["in one glance", "verbose"])
+def test_explain_puts_a_caret_under_what_decided_and_shows_the_layers(
+    cli: Cli, shop: str, options: tuple[str, ...], layers: str
+) -> None:
+    words = ("--from", "sa:sandbox/x", "--to", "pod:shop/cart", "--port", "8080")
+    result = cli("explain", "-f", shop, *words, *options)
+    assert result.exit_code == 1
+    assert result.stdout == (DECIDED + layers).format(shop=shop)
 
 
 def test_explain_of_a_default_denial_lists_the_closest_rules_and_what_each_missed(cli: Cli, shop: str) -> None:
@@ -203,8 +209,10 @@ def test_explain_of_a_default_denial_lists_the_closest_rules_and_what_each_misse
 def test_explain_says_what_is_unknown_and_gives_an_example(cli: Cli, shop: str) -> None:
     result = cli("explain", "-f", shop, "--from", "sa:shop/web", "--to", "pod:shop/cart")
     assert result.exit_code == 1
-    assert "; unknown: port" in result.stdout
+    assert result.stdout.startswith("DEPENDS  sa:shop/web -> pod:shop/cart\n  allowed for port 8080; denied otherwise")
     assert "unknown port: for example 1" in result.stdout
+    assert "AuthorizationPolicy/shop/cart-from-web rule 0 would allow it with --port 8080:" in result.stdout
+    assert result.stdout.count(" ^") == 1
 
 
 def test_explain_shows_what_an_audit_policy_would_do(cli: Cli, shop: str) -> None:
@@ -215,7 +223,7 @@ def test_explain_shows_what_an_audit_policy_would_do(cli: Cli, shop: str) -> Non
 
 def test_explain_says_which_reading_decided(cli: Cli) -> None:
     Path("m.yaml").write_text(POLICY.replace("action: ALLOW", "action: DENY"))
-    words = ("explain", "-f", "m.yaml", "--from", "sa:default/b", "--to", "pod:default/p", "--port", "80")
+    words = ("explain", "-v", "-f", "m.yaml", "--from", "sa:default/b", "--to", "pod:default/p", "--port", "80")
     assert "reading denyOnly: deny" in cli(*words).stdout
     assert "reading denyOnly: allow" in cli(*words, "--set", "denyOnly=allow").stdout
 

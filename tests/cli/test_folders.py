@@ -71,9 +71,10 @@ spec:
     assert cli("test", "t.yaml").exit_code == 0
 
 
-def test_an_account_is_named_with_its_namespace(cli: Cli) -> None:
-    told = cli("check", "-f", "m", "-n", "shop", "--from", "sa:front", "--to", "pod:web")
+def test_an_account_is_named_with_its_namespace_or_that_of_the_command(cli: Cli) -> None:
+    told = cli("check", "-f", "m", "--from", "sa:front", "--to", "pod:shop/web")
     assert (told.exit_code, "write sa:<namespace>/<name>" in told.stderr) == (2, True)
+    assert cli("check", "-f", "m", "-n", "shop", "--from", "sa:front", "--to", "pod:web").exit_code == 0
 
 
 def test_what_is_left_out_is_counted(cli: Cli, folder: Path) -> None:

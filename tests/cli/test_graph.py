@@ -32,6 +32,20 @@ def test_words_choose_a_part(cli: Cli, shop: str) -> None:
     assert [by["rule"] for way in edge["ways"] for by in way["by"]] == [0, 1]
 
 
+def test_verbose_shows_the_exact_condition(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "m.yaml").write_text(
+        "{apiVersion: v1, kind: Pod, metadata: {name: cart, namespace: shop}, spec: {containers: [{name: c}]}}\n"
+        "---\n"
+        "apiVersion: security.istio.io/v1\n"
+        "kind: AuthorizationPolicy\n"
+        "metadata: {name: cart, namespace: shop}\n"
+        'spec: {rules: [{to: [{operation: {paths: ["/cart*"]}}]}]}\n'
+    )
+    words = ("graph", str(tmp_path), "--to", "pod:shop/cart")
+    assert "/cart* and no path that is refused" not in cli(*words).stdout
+    assert "/cart* and no path that is refused" in cli(*words, "-v").stdout
+
+
 def test_a_destination_that_is_not_there_is_an_error(cli: Cli, shop: str) -> None:
     shown = cli("graph", shop, "--to", "pod:shop/payment")
     assert shown.exit_code == 2
@@ -70,6 +84,32 @@ def test_what_is_not_read_is_said(cli: Cli, shop: str, tmp_path: Path, form: str
     assert shown.exit_code == 3
     assert "EnvoyFilter" in (shown.stderr if form == "csv" else shown.stdout)
     assert cli("graph", shop, str(tmp_path), "-o", form, "--unread", "ignore").exit_code == 0
+
+
+CILIUM = """
+apiVersion: cilium.io/v2
+kind: CiliumNetworkPolicy
+metadata: {name: cart, namespace: shop}
+spec: {endpointSelector: {matchLabels: {app: cart}}}
+"""
+
+
+def test_edges_that_an_unread_policy_could_change_have_a_question_mark(cli: Cli, shop: str, tmp_path: Path) -> None:
+    (tmp_path / "unread.yaml").write_text(CILIUM, "utf-8")
+    shown = cli("graph", shop, str(tmp_path))
+    assert shown.exit_code == 3
+    verdicts = {tuple(line.split()[:4]) for line in shown.stdout.splitlines()}
+    assert ("sa:shop/web", "pod:shop/cart", "8080", "allow?") in verdicts
+    assert ("sa:monitoring/prometheus", "pod:shop/payments", "9090", "allow") in verdicts
+    assert "CiliumNetworkPolicy/shop/cart could deny what is marked allow? or depends?" in shown.stdout
+    assert "it is about shop/cart" in shown.stdout
+    assert f"not considered: 1 CiliumNetworkPolicy: {tmp_path}/unread.yaml:2\n" in shown.stdout
+    assert "of which" not in shown.stdout
+    edges = json.loads(cli("graph", shop, str(tmp_path), "-o", "json").stdout)["edges"]
+    doubted = {(edge["from"], edge["to"]) for edge in edges if "unread" in edge}
+    assert ("sa:shop/web", "pod:shop/cart") in doubted
+    assert ("sa:monitoring/prometheus", "pod:shop/payments") not in doubted
+    assert {edge["verdict"] for edge in edges} <= {"allow", "depends"}
 
 
 def test_a_policy_with_errors_closes_what_it_targets_and_is_said(cli: Cli, shop: str, tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ def test_one_that_does_not_shows_the_request_the_line_and_the_policy(cli: Cli) -
     assert status == 1
     assert told == (
         "FAIL i.yaml:7 i: only\n"
-        "     somebody else's request is allowed: sa:shop/cart -> pod:shop/cards port 8443: "
+        "     another caller's request is allowed: sa:shop/cart -> pod:shop/cards port 8443: "
         "AuthorizationPolicy/shop/cards rule 0 allows it\n"
         "     eastgate explain -f m.yaml --from sa:shop/cart --to pod:shop/cards --port 8443\n"
         "     AuthorizationPolicy/shop/cards rule 0 allows:\n"
@@ -129,7 +129,7 @@ def test_the_same_in_junit(cli: Cli) -> None:
 
 def test_the_command_can_be_pasted_also_for_what_does_not_exist_yet(cli: Cli) -> None:
     anywhere = "never: {from: {any: true}, to: {pods: {matchLabels: {data: cards}}}, ports: [80]}"
-    told = statement_of(cli, invariant(anywhere))
+    told = statement_of(cli, invariant(anywhere, more="includeFuture: true"))
     example = told["counterexample"]
     assert isinstance(example, dict)
     assert example["exists"] is False
@@ -211,15 +211,17 @@ def test_a_port_that_nothing_has(cli: Cli) -> None:
 
 def test_labels_that_no_workload_has_are_warned_of(cli: Cli) -> None:
     closed = f"never: {{from: {{any: true}}, to: {IN_SHOP}, ports: [1]}}"
-    Path("i.yaml").write_text(invariant(closed.replace("data: cards", "data: cards, app: crads")))
+    text = invariant(closed.replace("data: cards", "data: cards, app: crads"), more="includeFuture: true")
+    Path("i.yaml").write_text(text)
     result = cli("test", "i.yaml")
     assert (result.exit_code, "EG0319" in result.stderr) == (0, True)
     assert cli("test", "i.yaml", "--strict").exit_code == 1
 
 
-def test_existing_only_without_any_that_exist_is_about_nothing(cli: Cli) -> None:
+@pytest.mark.parametrize("more", ["", "existingOnly: true"])
+def test_labels_that_no_workload_has_make_it_about_nothing(cli: Cli, more: str) -> None:
     never = "never: {from: {any: true}, to: {pods: {matchLabels: {app: none}}}}"
-    status, told = run(cli, invariant(never, more="existingOnly: true"))
+    status, told = run(cli, invariant(never, more=more))
     assert status == 1
     assert "not proven: it is about nothing that the manifests declare" in told
 
@@ -248,12 +250,12 @@ def test_too_many_labels_are_not_proven_unless_only_what_exists_counts(cli: Cli)
     policy = WORLD.partition("---\napiVersion: gateway")[2]
     more = (policy.replace("name: cards,", f"name: p{n},").replace("data: cards", f"key{n}: v") for n in range(13))
     Path("m.yaml").write_text(WORLD + "".join(f"---\napiVersion: gateway{each}" for each in more))
-    status, told = run(cli, invariant(ONLY_CART))
+    status, told = run(cli, invariant(ONLY_CART, more="includeFuture: true"))
     assert status == 1
     assert (
         "not proven: it is not proven for workloads that do not exist yet: policies select by too many labels" in told
     )
-    assert run(cli, invariant(ONLY_CART, more="existingOnly: true"))[0] == 0
+    assert run(cli, invariant(ONLY_CART))[0] == 0
 
 
 def test_a_name_that_is_probably_misspelt_is_warned_of(cli: Cli) -> None:

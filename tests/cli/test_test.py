@@ -48,11 +48,14 @@ def test_a_wrong_verdict_fails_with_line_and_reason(cli: Cli) -> None:
     Path("t.yaml").write_text(TABLE.replace("expect: deny", "expect: allow"))
     result = cli("test", "t.yaml")
     assert result.exit_code == 1
-    assert result.stdout == (
+    assert result.stdout.startswith(
         "FAIL t.yaml:9 t: b does not\n"
         "     expected allow, got deny: no rule allows it at default/p\n"
-        "1 passed, 1 failed\n"
+        "     eastgate explain -f m.yaml --from sa:default/b --to pod:default/p --port 80\n"
+        "     closest rule:\n"
     )
+    assert "--> m.yaml:10:26\n" in result.stdout
+    assert result.stdout.endswith("\n1 passed, 1 failed\n")
 
 
 @pytest.mark.parametrize("by", ["AuthorizationPolicy/default/other", "none", "allow-a"])

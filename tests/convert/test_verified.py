@@ -211,6 +211,9 @@ def test_goldens(name: str, tmp_path: Path) -> None:
     result = CliRunner().invoke(main, arguments, catch_exceptions=False)
     assert result.exit_code != 2, result.stdout
     verification = json.loads(result.stdout)["verification"]
+    if not json.loads(result.stdout)["converted"]:
+        assert (verification, result.exit_code) == (None, 1)
+        return
     wider = [change for change in verification["changes"] if change["now"] == "allow"]
     assumed = [change for change in wider if _DISCOVERY in change["example"] and "mcp-base-protocol" in words]
     assert wider == assumed
@@ -268,3 +271,59 @@ spec:
   - authorizationSource: {serviceAccounts: [web]}
     networkAttributes: {ports: [8080]}
 """
+
+
+POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: web, namespace: shop}\nspec: {containers: [{name: c, image: c}]}\n"
+NETWORK_POLICY = """---
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: {name: web, namespace: shop}
+spec: {podSelector: {}}
+"""
+ISTIO_POLICY = """---
+apiVersion: security.istio.io/v1
+kind: AuthorizationPolicy
+metadata: {name: web, namespace: shop}
+spec: {rules: [{from: [{source: {namespaces: [front]}}]}]}
+"""
+
+
+@pytest.mark.parametrize(
+    ("policies", "status"), [("", 3), (NETWORK_POLICY, 1), (ISTIO_POLICY, 3)], ids=["none", "foreign", "passed on"]
+)
+def test_a_conversion_of_nothing_is_not_verified(tmp_path: Path, policies: str, status: int) -> None:
+    (tmp_path / "app.yaml").write_text(POD + policies, encoding="utf-8")
+    result = CliRunner().invoke(main, ["convert", "--to", "istio", "-f", str(tmp_path), "--verify"])
+    assert result.exit_code == status
+    assert result.stderr.endswith("nothing was converted, so that there is nothing to verify\n")
+    assert "verified" not in result.output
+
+
+ASSUMED = ("istio-identities", "istio-trust-domain")
+
+
+@pytest.mark.parametrize("given", [(), ASSUMED[:1], ASSUMED[1:], ASSUMED])
+def test_advice_names_no_assumption_that_was_given(tmp_path: Path, given: tuple[str, ...]) -> None:
+    (tmp_path / "app.yaml").write_text(POD + ISTIO_POLICY.replace("[front]", '["fr*"]'), encoding="utf-8")
+    options = [word for name in given for word in ("--assume", name)]
+    to = ["convert", "--to", "authorizationpolicy-v1alpha2", "-f", str(tmp_path)]
+    advice = CliRunner().invoke(main, [*to, *options]).stderr
+    assert [name for name in ASSUMED if f"--assume {name}" in advice] == [name for name in ASSUMED if name not in given]
+
+
+def test_advice_names_no_setting_that_was_given(tmp_path: Path) -> None:
+    annotated = POD.replace(
+        "shop}", "shop, annotations: {config.linkerd.io/default-inbound-policy: all-authenticated}}"
+    )
+    policy = """---
+apiVersion: gateway.networking.x-k8s.io/v1alpha2
+kind: AuthorizationPolicy
+metadata: {name: web, namespace: shop}
+spec: {targetRefs: [{kind: Pod, selector: {}}], action: ALLOW, rules: [{}]}
+"""
+    (tmp_path / "app.yaml").write_text(annotated + policy, encoding="utf-8")
+    to = ["convert", "--to", "linkerd", "-f", str(tmp_path)]
+    assert "--set linkerdDefaultPolicy=deny" in CliRunner().invoke(main, to).stderr
+    advice = CliRunner().invoke(main, [*to, "--set", "linkerdDefaultPolicy=deny"]).stderr
+    assert "default-inbound-policy: deny" in advice
+    assert "--set" not in advice

@@ -136,6 +136,20 @@ def test_requests_that_begin_to_be_refused_for_their_spelling_are_told(shop: Sho
     assert any("%2F" in word for change in spelled for word in change["example"])
 
 
+def test_paths_that_every_proxy_refuses_are_not_told_where_other_requests_change_alike(shop: Shop) -> None:
+    istio = """
+apiVersion: security.istio.io/v1
+kind: AuthorizationPolicy
+metadata: {name: payments, namespace: shop}
+spec: {rules: [{to: [{operation: {paths: ["/charge*"]}}]}]}
+"""
+    old, new = shop.write("old"), shop.write("new", istio)
+    for sides in ((old, new), (new, old)):
+        said = shop.run(*sides, "--set", "istioDataPlane=sidecar").stdout
+        assert "refuse" not in said
+        assert "to pod:shop/payments, pod:shop/web, " in said
+
+
 def test_fail_on(shop: Shop) -> None:
     narrow, wide = [policy(WEB)], [policy(BOTH)]
     assert shop.diff(narrow, wide, "--fail-on", "narrower")[0] == 0
@@ -160,6 +174,13 @@ def test_destinations_and_ports_to_which_the_same_happens_are_one_change(shop: S
     (change,) = report["changes"]
     assert change["destinations"] == ["pod:shop/payments", "pod:shop/payments-2"]
     assert (change["port"], change["otherPorts"]) == (None, True)
+
+
+def test_an_example_is_at_a_port_that_its_workload_declares(shop: Shop) -> None:
+    beside = WORLD.split("---")[0].replace("name: payments,", "name: refunds,").replace("8443", "80")
+    _, report = shop.diff([policy("[]"), beside], [policy("[{authorizationSource: {serviceAccounts: [web]}}]"), beside])
+    (change,) = report["changes"]
+    assert change["example"] == ["--from", "sa:shop/web", "--to", "pod:shop/payments", "--port", "8443"]
 
 
 def test_a_policy_that_cannot_be_read_proves_nothing(shop: Shop) -> None:
@@ -203,12 +224,13 @@ def test_where_a_bound_is_hit_nothing_is_proven(shop: Shop, monkeypatch: pytest.
 
 
 def test_text_says_it_as_people_do(shop: Shop) -> None:
-    result = shop.run(shop.write("old", policy(WEB)), shop.write("new", policy(BOTH)))
+    new = shop.write("new", policy(BOTH))
+    result = shop.run(shop.write("old", policy(WEB)), new)
     first, second, third, fourth, *_, last = result.stdout.splitlines()
     assert first == "now allowed: sa:shop/cart to pod:shop/payments port 8443"
     assert second.startswith("  by AuthorizationPolicy/shop/payments rule 0 (")
     assert third == "  before: no rule allows it at shop/payments"
-    assert fourth == "  example: eastgate check --from sa:shop/cart --to pod:shop/payments --port 8443"
+    assert fourth == f"  example: eastgate check -f {new} --from sa:shop/cart --to pod:shop/payments --port 8443"
     assert last == "1 change: 1 wider, 0 narrower"
 
 

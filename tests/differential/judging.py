@@ -94,6 +94,20 @@ def difference(ask: Ask, decision: Decision, answer: Answer) -> str | None:
     wanted = [expected_name(one) for one in expected]
     if not any(re.fullmatch(one, answer.who or "") for one in wanted):
         return f"the proxy says that {answer.who} decided, the engine {wanted[0]}"
+    return _audit_difference(decision, answer)
+
+
+def _audit_difference(decision: Decision, answer: Answer) -> str | None:
+    """What differs in what audited policies would do.
+
+    A port that only they would have read as HTTP is not read so, and refuses no malformed request.
+    """
+    observation = answer.request or answer.connection
+    would = decision.would_be
+    for name in observation.audit if observation is not None and answer.allowed else ():
+        mark, _, who = name.partition(":")
+        if mark.isdigit() and who != "none" and (mark == "200") is not would.allowed and not would.is_unasked:
+            return f"the proxy says that it would be {name}, the engine {would}"
     return None
 
 

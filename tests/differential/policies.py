@@ -64,11 +64,19 @@ def _geps(draw: st.DrawFn) -> list[Manifest]:
     return policies + [draw(generate.cluster_policy(f"c{n}")) for n in range(draw(st.integers(0, 2)))]
 
 
+_AUDITABLE = ("AuthorizationPolicy", "ClusterAuthorizationPolicy", "Server", "ServerAuthorization")
+
+
 @st.composite
 def policy_sets(draw: st.DrawFn) -> list[Manifest]:
     which = draw(st.sampled_from(["gep", "linkerd", "istio", "istio", "gep linkerd", "gep istio", "linkerd istio"]))
     drawn = {"gep": _geps, "linkerd": linkerd, "istio": istio}
-    return [policy for dialect in which.split() for policy in draw(drawn[dialect]())]
+    policies = [policy for dialect in which.split() for policy in draw(drawn[dialect]())]
+    for policy in policies:
+        if policy["kind"] in _AUDITABLE and draw(st.integers(0, 4)) == 0:
+            annotations = policy["metadata"].setdefault("annotations", {})
+            annotations.setdefault("eastgate.dev/mode", "audit")
+    return policies
 
 
 @st.composite

@@ -140,6 +140,23 @@ def test_an_object_may_be_written_twice_if_what_is_read_of_it_is_the_same(
     assert _codes(_folder(tmp_path, {"a.yaml": POD, "b.yaml": second})) == codes
 
 
+@pytest.mark.parametrize(
+    ("second", "codes"),
+    [
+        ("annotations: {net.beta.kubernetes.io/network-policy: closed}", []),
+        ("annotations: {kubernetes.io/description: shop}", []),
+        ("annotations: {config.linkerd.io/default-inbound-policy: deny}", ["EG1036"]),
+        ("labels: {team: a}", ["EG1036"]),
+    ],
+)
+def test_a_namespace_may_be_written_twice_for_annotations_of_kubernetes(
+    second: str, codes: list[str], tmp_path: Path
+) -> None:
+    namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n"
+    other = namespace.replace("name: shop", f"name: shop, {second}")
+    assert _codes(_folder(tmp_path, {"a.yaml": namespace, "b.yaml": other})) == codes
+
+
 def _config_map(name: str, data: str) -> str:
     return f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}, namespace: istio-system}}\ndata: {data}\n"
 

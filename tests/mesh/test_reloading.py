@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
+from eastgate.api.questions import Question, QuestionError
 from eastgate.api.reading import Manifests, read_manifests
 from eastgate.manifests.watching.changes import watch_changes
 from eastgate.mesh import reloading
@@ -114,3 +115,17 @@ def test_a_watch_that_fails_is_reported_and_what_was_saved_meanwhile_is_read(
     asyncio.run(run())
     assert notes == ["watching the files failed, and begins again: unhashable"]
     assert b'eastgate_task_failures_total{task="watching the files"} 1.0' in metrics.text()
+
+
+def test_check_is_about_the_files_as_they_are_now_with_the_settings_that_it_is_asked_for(manifests: Path) -> None:
+    files = ManifestFiles([manifests])
+    settings, others = Settings(), Settings().enforced()
+    files.read(others)
+    before = files.checked(settings)
+    assert files.checked(settings) is before
+    assert files.checked(others).settings == others
+    path = manifests / "policies.yaml"
+    path.write_text(path.read_text().replace("ports: [8080]", "ports: [true]"))
+    question = Question("sa:shop/web", "pod:shop/cart", 8080, "GET", "/")
+    with pytest.raises(QuestionError, match="cannot be read"):
+        files.checked(settings).decide(question)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from eastgate.ir import ALWAYS, NEVER, And, InNetwork, Is, Known, Not, OneOf, Or, Predicate, Prefix, Present, Suffix
 from eastgate.ir.attributes import ADDRESS, HOST, METHOD, PORT, Attribute
-from eastgate.symbolic.simplify import both, either, negation
+from eastgate.symbolic.simplify import both, either, negation, straightened
 from tests.engine.brute_force import HEADER, WORLD, atoms_about, holds
 
 
@@ -41,6 +41,16 @@ def test_both_either_and_negation_mean_what_they_say(attributes: tuple[Attribute
         assert holds(all_of, values) is all(held), values
         assert holds(any_of, values) is any(held), values
         assert holds(none_of, values) is not all(held), values
+
+
+@settings(max_examples=300)
+@given(st.data())
+def test_a_predicate_without_negations_of_negations_means_the_same(data: st.DataObject) -> None:
+    parts = data.draw(_predicates(METHOD, PORT))
+    for predicate in (Or(tuple(parts)), Not(And(tuple(parts))), Not(Or((*parts, Not(And(tuple(parts[:2]))))))):
+        straight = straightened(predicate)
+        for values in _everything(METHOD, PORT):
+            assert holds(straight, values) is holds(predicate, values), (predicate, values)
 
 
 def _is(*values: str) -> Predicate:

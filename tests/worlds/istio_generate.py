@@ -343,3 +343,28 @@ calls = st.lists(
     min_size=12,
     max_size=12,
 )
+
+
+def _injection(draw: st.DrawFn, pod: Manifest) -> Manifest:
+    """Draw what a pod says of its sidecar: nothing, most of the time."""
+    said = {"sidecar.istio.io/inject": draw(st.sampled_from(["true", "false"]))}
+    metadata: Manifest = pod["metadata"]
+    match draw(st.integers(0, 7)):
+        case 0:
+            metadata = {**metadata, "labels": {**metadata["labels"], **said}}
+        case 1:
+            metadata = {**metadata, "annotations": said}
+    return {**pod, "metadata": metadata}
+
+
+@st.composite
+def injections(draw: st.DrawFn) -> tuple[list[Manifest], list[Manifest]]:
+    """Draw the pods with what they say of sidecars, and the namespaces that are declared, with and without labels."""
+    labels = st.sampled_from([None, {}, {"istio-injection": "enabled"}, {"istio-injection": "disabled"}])
+    drawn = ((name, draw(labels)) for name in ("app", "else", "apart"))
+    namespaces = [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": each}}
+        for name, each in drawn
+        if each is not None
+    ]
+    return [_injection(draw, pod) for pod in PODS], namespaces

@@ -56,10 +56,11 @@ class Pod:
 
 @dataclass(frozen=True)
 class End:
-    """One end of a connection: a pod, a node or something outside, by one address."""
+    """One end of a connection: a pod, a node or something outside, by one address. `host` is its name, if known."""
 
     pod: Pod | None
     address: Address
+    host: str | None = None
 
     @property
     def selectable(self) -> Pod | None:
@@ -117,7 +118,7 @@ class Network:
         of two addresses that are not known, those with the first of either are enough.
         """
         for pod, through_service, port in self._destinations(ask):
-            destinations = list(self._ends(pod)) if pod else [End(None, address_of(ask.to.removeprefix("ip:")))]
+            destinations = list(self._ends(pod)) if pod else list(self._outside(ask.to))
             ports = [port] if port is not None else self._some_ports()
             for _, group in itertools.groupby(self._sources(ask), key=lambda end: end.pod):
                 sources = list(group)
@@ -134,7 +135,7 @@ class Network:
 
     def _destinations(self, ask: Ask) -> Iterator[tuple[Pod | None, bool, int | None]]:
         kind, _, name = ask.to.partition(":")
-        if kind == "ip":
+        if kind in ("ip", "host"):
             yield None, False, ask.port
         elif kind == "pod":
             yield self.pod(name), False, ask.port
@@ -187,6 +188,12 @@ class Network:
         nodes = [address for node in self.manifests if node["kind"] == "Node" for address in node_addresses(node)]
         anywhere = [*self._some_addresses(), *(nodes if pod.host_network else ())]
         yield from (End(pod, address) for address in known or anywhere)
+
+    def _outside(self, to: str) -> Iterator[End]:
+        """Yield a destination outside of the cluster: by its address, or by its name, which may be at any address."""
+        kind, _, name = to.partition(":")
+        addresses = [address_of(name)] if kind == "ip" else self._some_addresses()
+        yield from (End(None, address, name if kind == "host" else None) for address in addresses)
 
     def _some_addresses(self) -> set[Address]:
         """An address of each class that the blocks of the policies tell apart."""
@@ -297,7 +304,7 @@ class Network:
                 if node["kind"] == "Node" and selects(item["nodes"], node["metadata"].get("labels") or {})
             )
         if "domainNames" in item:
-            return False  # what a name resolves to is not known, and these only accept
+            return any(_is_named(peer.host, name) for name in item["domainNames"])  # without a name: these only accept
         return peer.selectable is not None and self._is_selected(item, peer.selectable)
 
     # NetworkPolicy
@@ -527,3 +534,10 @@ def _selectors(value: object) -> Iterator[Manifest]:
         yield from itertools.chain.from_iterable(_selectors(item) for item in value.values())
     elif isinstance(value, list):
         yield from itertools.chain.from_iterable(_selectors(item) for item in value)
+
+
+def _is_named(host: str | None, pattern: str) -> bool:
+    """`*.` stands for one or more labels."""
+    if host is None:
+        return False
+    return host.endswith(pattern[1:]) if pattern.startswith("*.") else host == pattern

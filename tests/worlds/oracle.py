@@ -42,7 +42,7 @@ class Rulebook:
         here = [p for p in self.manifests if _is_policy(p) and _level(p) == level and self._targets(p, ask)]
         tiers = {tier: [p for p in here if p["spec"].get("tier") == tier] for tier in ("Admin", "Baseline", None)}
         consulted = [*tiers["Admin"], *(tiers[None] or tiers["Baseline"])]
-        if _looks_at_paths(consulted) and re.search(r"%(2f|5c)", ask.path, re.IGNORECASE):
+        if _looks_at_paths(consulted) and re.search(r"%(2f|5c|00)", ask.path, re.IGNORECASE):
             return False
         admin = self._first_match(tiers["Admin"], ask)
         if admin is not None:

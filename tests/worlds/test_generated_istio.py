@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 from hypothesis import given, settings
@@ -13,6 +14,7 @@ from eastgate.api.authority import Authority
 from eastgate.engine import reference
 from tests.worlds import istio_generate as generate
 from tests.worlds.istio_ambient_oracle import Ambient
+from tests.worlds.istio_injection_oracle import Injection
 from tests.worlds.istio_oracle import Call, Manifest, MeshConfig, Sidecars
 from tests.worlds.test_generated_clusters import authority_of
 
@@ -78,6 +80,26 @@ def test_sidecars(resources: list[Manifest], config: MeshConfig, calls: list[Cal
         for call in map(without_name, calls):
             decision = decided(authority, address_of(pod), call, config)
             checked(decision, mesh.status(pod, call), (address_of(pod), call))
+
+
+@settings(max_examples=80, deadline=None)
+@given(generate.resources(), generate.injections(), st.sampled_from(generate.CONFIGS), generate.calls)
+def test_sidecars_that_labels_give_or_leave_unknown(
+    resources: list[Manifest],
+    injections: tuple[list[Manifest], list[Manifest]],
+    config: MeshConfig,
+    calls: list[Call],
+) -> None:
+    pods, namespaces = injections
+    providers = [generate.mesh_config(config), *generate.provider_services(config)]
+    authority = authority_of([*pods, *namespaces, *providers, *resources], settings_of(config, "auto"))
+    mesh = Injection([*pods, *namespaces, *resources], config)
+    for pod, caller in product(pods, pods):
+        for call in (call for call in calls if call.is_http):
+            known = replace(call, identity=address_of(caller))
+            decision = decided(authority, address_of(pod), known, config)
+            assert decision.allowed is mesh.allows(caller, pod, call), (address_of(caller), address_of(pod), call)
+            assert decision.outcome == reference.decide(decision.layers, decision.arrival.request)
 
 
 @settings(max_examples=80, deadline=None)

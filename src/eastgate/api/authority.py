@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from os import PathLike
 from typing import TYPE_CHECKING, cast
 
 from eastgate import dialects
-from eastgate.api.deciding import Decider, LiveArrivals, LiveQuestion, Prepared
+from eastgate.api.crossings import ConnectionVerdict, Crossing, LiveQuestion
+from eastgate.api.deciding import Decider, LiveArrivals, Prepared
 from eastgate.api.decisions import Decision
 from eastgate.api.enforcement import Enforcers, PolicyEnforcement
 from eastgate.api.networked import network_objects
@@ -258,9 +259,9 @@ class Authority:
         finally:
             self._live.update(remove=[declared.id for declared in imagined])
 
-    def assign_addresses(self, addresses: Mapping[str, str]) -> None:
+    def assign_addresses(self, addresses: Mapping[str, str], *, prove: bool = False) -> None:
         """Have these workloads run at these addresses, on one machine: see `LiveWorld.assign_addresses`."""
-        self._live.assign_addresses(addresses)
+        self._live.assign_addresses(addresses, prove=prove)
 
     # Questions
 
@@ -281,6 +282,13 @@ class Authority:
                 answers.append(error)
         return answers
 
+    def notices(self, workloads: Collection[str] | None = None) -> list[Diagnostic]:
+        """Return warnings about policies that no proxy enforces, on the workloads of these keys or on all.
+
+        Every command that shows answers about these workloads prints them.
+        """
+        return dialects.notices(self.policies, self._settings, self._world, workloads)
+
     def prepare(self, question: Question) -> Prepared:
         """Resolve a question that is to be decided often. Raises QuestionError where it stands for nothing."""
         return Prepared(self._decider, question)
@@ -291,6 +299,13 @@ class Authority:
         `along`: of the ways that it may take, those that pass these points are meant, if there are any.
         """
         return self._decider.enforced(question, along)
+
+    def decide_connection(self, question: Question, *, would: bool = False) -> ConnectionVerdict:
+        """Return what network policies alone decide about a connection. Raises QuestionError where that is unknown.
+
+        `would`: with all audited ones in force. It is for the packages of this project, and no part of the public API.
+        """
+        return self._decider.decide_connection(question, would=would)
 
     def arrive(self, live: LiveQuestion) -> LiveArrivals:
         """Find where a request that is waiting arrives, to decide it there with the answers that authorizers give.
@@ -311,6 +326,14 @@ class Authority:
     def requests(self, question: Question) -> list[Request]:
         """Return the requests that a question stands for, as they are decided."""
         return [request for _, request in self._decider.arrivals(question)]
+
+    def arrivals(self, question: Question) -> list[tuple[Crossing, Request]]:
+        """Return the requests that a question stands for, with where each arrives. It is no part of the public API."""
+        return self._decider.arrivals(question, with_network=True)
+
+    def decide_widened(self, question: Question, widen: Callable[[Crossing, Request], Request]) -> Decision:
+        """Answer about the requests that `widen` makes of those of a question. It is no part of the public API."""
+        return self._decider.decide_widened(question, widen)
 
     def ways(self, question: Question) -> Iterator[tuple[str, Predicate, bool]]:
         """Yield the ways that a question without HTTP may take: where, for which requests, and whether all are allowed.

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TypeAlias
 
 from eastgate import dialects
+from eastgate.api.crossings import (
+    ConnectionVerdict,
+    Crossing,
+    LiveQuestion,
+    derivations_of,
+    leave_out_others,
+    looked_at_by,
+    repeatable_of,
+)
 from eastgate.api.decisions import Decision, Stop
 from eastgate.api.enforcement import Enforcers
 from eastgate.api.questions import (
@@ -25,29 +33,36 @@ from eastgate.api.questions import (
     request_values,
 )
 from eastgate.api.questions.arrivals import without_http
-from eastgate.api.questions.derived import derive_values, derived_among
+from eastgate.api.questions.codes import UnknownLabelsError
+from eastgate.api.questions.derived import derived_among
 from eastgate.cluster import World
 from eastgate.cluster.points import NetworkEnd, Point
 from eastgate.dialects import Policy
 from eastgate.dialects import rejected as rejection
 from eastgate.dialects.base import Condition
-from eastgate.engine.compiled import Program
+from eastgate.engine.compiled import Program, compile_layers
 from eastgate.engine.engine import Engine
+from eastgate.engine.verdicts import PASSED
 from eastgate.ir import (
+    UNOPPOSED,
+    AllowAny,
     AskAll,
     Authorizer,
     Derivation,
+    Doubtful,
     Known,
     Layer,
     LiveAnswers,
+    Origin,
     Predicate,
     Request,
-    ask_authorizers,
     authorizers_in,
+    in_force,
+    mentions,
 )
-from eastgate.ir.attributes import IDENTITY, PORT, Attribute, header, query
-from eastgate.records import dataclass
+from eastgate.ir.attributes import IDENTITY, PORT, SOURCE_LABELS, Attribute, header, query
 from eastgate.settings import Settings
+from eastgate.symbolic.partial import Facts, residual
 from eastgate.unread import (
     Handling,
     Standing,
@@ -58,81 +73,22 @@ from eastgate.unread import (
     standing,
 )
 
-__all__ = ["Decider", "LiveArrivals", "LiveQuestion", "Prepared"]
+__all__ = ["Decider", "LiveArrivals", "Prepared"]
 
-_Decided = tuple["_Crossing", Request, tuple[Program | None, int]]
+_Decided = tuple["Crossing", Request, tuple[Program | None, int]]
 _Passed: TypeAlias = (
     "tuple[tuple[Program, ...], tuple[Layer, ...], Mapping[str, Authorizer], bool, tuple[Attribute, ...], "
-    "tuple[Point, Policy] | None, frozenset[Attribute], tuple[Attribute, ...], tuple[Derivation, ...]]"
+    "tuple[Point, Policy] | None, frozenset[Attribute], tuple[Attribute, ...], tuple[Derivation, ...], "
+    "tuple[Doubtful, ...]]"
 )
 _MOST_POINTS = 65_536  # sequences of points, that are remembered
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Crossing(Stop):
-    """A point that a question leads to, with the request and the layers there. `uncertain` may target it, or may not.
-
-    `asks`: the answer of an authorizer has a say, be it one that we run or not. `is_plain`: what the question says is
-    all that is known of a request.
-    """
-
-    values: Values
-    authorizers: Mapping[str, Authorizer]
-    asks: bool
-    repeatable: tuple[Attribute, ...]
-    uncertain: tuple[Point, Policy] | None
-    allowed_way: tuple[tuple[str, bool], ...]
-    denied_way: tuple[tuple[str, bool], ...]
-    hides_http: bool
-    looked_at: frozenset[Attribute]
-    derived: tuple[Attribute, ...]
-    derivations: tuple[Derivation, ...]
-    is_plain: bool
-    entry: EntryPoint
-    within: Predicate | None
-
-    def complete(self, values: dict[Attribute, Known], question: Question) -> None:
-        """Add what is worked out of the rest, where something here looks at it."""
-        if self.derived:
-            values.update(derive_values(question, self.derived))
-        for derivation in self.derivations:
-            values.update(derivation.derive(values, question.raw))
-
-    def make_request(self, values: dict[Attribute, Known], question: Question) -> Request:
-        """Return the request of which these values are known, with all that follows from them here."""
-        if self.hides_http:
-            self.complete(values, question)
-            return without_http(values)
-        _leave_out_others(values, question, self.repeatable)
-        self.complete(values, question)
-        request = Request(values, question.external_auth, within=self.within)
-        return ask_authorizers(request, question.raw, self.authorizers) if self.authorizers else request
-
-
-@dataclass(frozen=True, slots=True)
-class LiveQuestion:
-    """A question about a request that is waiting, and what is known of it beside the words of the question.
-
-    `entries` say where the request arrives, instead of those words. `values` are more known attributes. Attributes of
-    `unknown` are unknown, whatever the question says. A header that the question does not have is absent if
-    `shown_headers` has its name (None: every name), else unknown.
-    """
-
-    question: Question
-    entries: tuple[EntryPoint, ...] | None = None
-    values: Values = field(default_factory=dict)
-    unknown: frozenset[Attribute] = frozenset()
-    shown_headers: frozenset[str] | None = None
-
-    def leave_out_others(self, values: dict[Attribute, Known], attributes: Iterable[Attribute]) -> None:
-        """Set to absent those of these headers and parameters that the request certainly does not have."""
-        for attribute in attributes:
-            known = self._shows(attribute.key) if attribute.is_header else self.question.path is not None
-            if known and attribute not in values and attribute not in self.unknown:
-                values[attribute] = None
-
-    def _shows(self, name: str) -> bool:
-        return self.shown_headers is None or name in self.shown_headers
+def _asks_for_labels(crossing: Crossing, request: Request) -> bool:
+    """Return whether a rule that may still match looks at the caller's labels, which are unknown."""
+    rules = (rule for layer in crossing.layers for chain in layer.chains for rule in chain.rules(observed=False))
+    facts = Facts(request.values)
+    return any(SOURCE_LABELS in mentions(residual(rule.when, facts)) for rule in rules)
 
 
 class Decider:
@@ -158,6 +114,8 @@ class Decider:
         self._resolver = Resolver(self._world, self._settings, self._cross, self.engine.is_guarded, self.engine)
         self._routing_fields: frozenset[Attribute] | None = None
         self._passed: dict[tuple[Point, ...], _Passed] = {}
+        self._isolated: dict[NetworkEnd, tuple[Policy, ...]] = {}
+        self._in_force: dict[NetworkEnd, tuple[Program, tuple[Origin, ...]]] = {}
 
     def _follow(self) -> None:
         """Forget what questions lead to where something has changed."""
@@ -179,22 +137,92 @@ class Decider:
 
         It cannot where a policy with errors has a say in it, and where `unread` says so of what is not read.
         """
-        return self.judge(question, self._decide(question, with_network=True))
+        try:
+            decided = self._decide(question, with_network=True)
+        except UnknownLabelsError as error:
+            return self._deny_any_labels(question, error)
+        return self.judge(question, decided)
+
+    def _deny_any_labels(self, question: Question, error: UnknownLabelsError) -> Decision:
+        """Return the denial of a layer that denies whatever labels the caller has. Raises the error where none does."""
+        decision = self.judge(question, self._decide(question))
+        if not decision.allowed:
+            return decision
+        from eastgate.api.questions.network import any_pod, connections_of  # many have no such policies
+
+        shared, sender = request_values(question), any_pod(error.namespace, self._world)
+        decided: list[_Decided] = []
+        for crossing in self._resolver.entries(question, shared):
+            for entry in connections_of(crossing.entry, lambda _: (sender,), question, self._world):
+                connection = self._cross(entry)
+                request = connection.make_request({**shared, **connection.values}, question)
+                decided.append((connection, request, connection.decide(request)))
+        denied = [each for each in decided if not each[2][1] & 1 and not _asks_for_labels(*each[:2])]
+        if not denied:
+            raise error
+        return self.judge(question, denied)
 
     def enforced(self, question: Question, along: tuple[Point, ...] | None = None) -> Decision:
         """Return what proxies do that enforce the policies: what a policy with errors targets is closed.
 
-        `along`: of the ways that it may take, those that pass these points are meant, if there are any.
+        `along`: of the ways that it may take, those that pass these points are meant, if there are any. On one machine,
+        the proxies of workloads enforce network policies too. Raises QuestionError where deciding labels are unknown.
         """
-        decided = self._decide(question)
+        is_at_workloads = isinstance(ends.destination_of(question.to, self._settings), ends.Pod | ends.Service)
+        with_network = self._world.is_local and is_at_workloads
+        decided = self._decide(question, with_network=with_network)
+        for crossing, _, _ in decided if with_network else ():
+            if crossing.uncertain is not None and isinstance(crossing.uncertain[0], NetworkEnd):
+                raise _unlabelled(*crossing.uncertain)
         return self._answer(question, [each for each in decided if each[0].points == along] or decided)
+
+    def decide_connection(self, question: Question, *, would: bool = False) -> ConnectionVerdict:
+        """Return what network policies alone decide about a connection. Raises QuestionError where that is unknown.
+
+        `would`: what they would decide with all audited ones in force.
+        """
+        allowed = ConnectionVerdict(UNOPPOSED)
+        for number, (crossing, request) in enumerate(self.arrivals(question, with_network=True)):
+            if crossing.uncertain is not None and isinstance(crossing.uncertain[0], NetworkEnd):
+                raise _unlabelled(*crossing.uncertain)
+            for point, program in zip(crossing.points, crossing.programs, strict=True):
+                if not isinstance(point, NetworkEnd):
+                    continue
+                decider, closing = self._would(point, program) if would else (program, ())
+                verdict = decider.finder.find(request)
+                if not verdict & 1:
+                    return ConnectionVerdict(decider.outcome(verdict), point, self._isolating(point), closing)
+                if verdict != PASSED and number == 0:
+                    allowed = ConnectionVerdict(decider.outcome(verdict), point)
+        return allowed
+
+    def _would(self, end: NetworkEnd, program: Program) -> tuple[Program, tuple[Origin, ...]]:
+        """Return what would decide at an end with its audited policies in force, and those of them that would close."""
+        if end not in self._in_force:
+            audits = [layer.audit for layer in program.layers if layer.audit is not None]
+            closing = tuple(origin for audit in audits for origin in audit.closing or audit.policies)
+            self._in_force[end] = (compile_layers(in_force(program.layers)) if audits else program, closing)
+        return self._in_force[end]
+
+    def _isolating(self, end: NetworkEnd) -> tuple[Policy, ...]:
+        """Return the policies that close an end to everything that no rule allows, those with most rules first."""
+        if end in self._isolated:
+            return self._isolated[end]
+        rules: dict[Policy, int] = {}
+        for policy in (attachment.policy for attachment in self.engine.attached(end)):
+            chains = (chain for layer in self.engine.layers_of(policy, end.direction) for chain in layer.chains)
+            for stage in (stage for chain in chains for stage in chain.stages if isinstance(stage, AllowAny)):
+                rules[policy] = len(stage.rules)
+        found = tuple(sorted(rules, key=lambda policy: (-rules[policy], str(policy.ref))))
+        self._isolated[end] = found
+        return found
 
     def arrive(self, live: LiveQuestion) -> LiveArrivals:
         """Find where a request that is waiting arrives. Raises QuestionError where it cannot be told."""
         self._follow()
         return LiveArrivals(self, live, self._version, tuple(self._live_arrivals(live)))
 
-    def _live_arrivals(self, live: LiveQuestion) -> Iterator[tuple[_Crossing, dict[Attribute, Known]]]:
+    def _live_arrivals(self, live: LiveQuestion) -> Iterator[tuple[Crossing, dict[Attribute, Known]]]:
         """Yield what is known of each request that a question stands for, with where it arrives."""
         question = live.question
         given_values = {**request_values(question), **live.values}
@@ -243,6 +271,11 @@ class Decider:
             decided.append((crossing, request, crossing.decide(request)))
         return decided
 
+    def decide_widened(self, question: Question, widen: Callable[[Crossing, Request], Request]) -> Decision:
+        """Answer as `decide` does, about the requests that `widen` makes of those that a question stands for."""
+        widened = ((at, widen(at, request)) for at, request in self.arrivals(question, with_network=True))
+        return self.judge(question, [(at, request, at.decide(request)) for at, request in widened])
+
     def ways(self, question: Question) -> Iterator[tuple[str, Predicate, bool]]:
         """Yield the ways that a question may take, with the condition of their requests and whether all are allowed."""
         decided = [each for each in self._decide(question, with_network=True) if each[0].entry.condition is not None]
@@ -252,7 +285,7 @@ class Decider:
             if (within := entry.within) is not None:
                 yield entry.where, within, condition not in denied
 
-    def arrivals(self, question: Question, *, with_network: bool = False) -> list[tuple[_Crossing, Request]]:
+    def arrivals(self, question: Question, *, with_network: bool = False) -> list[tuple[Crossing, Request]]:
         """Return the requests that a question stands for, each with where it arrives.
 
         `with_network`: on a way that passes both ends of the connection, where the network applies policies, too.
@@ -260,25 +293,24 @@ class Decider:
         self._follow()
         shared = request_values(question)
         if self._routed_by:
-            _leave_out_others(shared, question, self._routed_by)
+            leave_out_others(shared, question, self._routed_by)
         callers = self._resolver.callers(question)
-        arrivals: list[tuple[_Crossing, Request]] = []
-        for crossing in self._resolver.entries(question, shared):
+        arrivals: list[tuple[Crossing, Request]] = []
+        for crossing in self._resolver.entries(question, shared, with_network=with_network):
             if with_network and self._has_network_policies:
                 arrivals += self._connections(question, crossing, shared, callers)
                 continue
             for caller in callers:
                 values = {**shared, **caller, **crossing.values}
                 if crossing.is_plain:
-                    request = Request(values, question.external_auth, within=crossing.within)
+                    arrivals.append((crossing, Request(values, question.external_auth, within=crossing.within)))
                 else:
-                    request = crossing.make_request(values, question)
-                arrivals.append((crossing, request))
+                    arrivals += ((crossing, request) for request in crossing.make_requests(values, question))
         return arrivals
 
     def _connections(
-        self, question: Question, crossing: _Crossing, shared: Values, callers: Iterable[Values]
-    ) -> Iterator[tuple[_Crossing, Request]]:
+        self, question: Question, crossing: Crossing, shared: Values, callers: Iterable[Values]
+    ) -> Iterator[tuple[Crossing, Request]]:
         """Yield the request of every connection by which callers may come to a crossing, with both of its ends."""
         from eastgate.api.questions.network import (  # many have no such policies
             Receiver,
@@ -299,17 +331,17 @@ class Decider:
                 connection = self._cross(entry)
                 for ports in name_ports(entry, connection.layers, question, self._world):
                     values = {**shared, **caller, **ports, **connection.values}
-                    yield connection, connection.make_request(values, question)
+                    yield from ((connection, request) for request in connection.make_requests(values, question))
 
-    def _cross(self, entry: EntryPoint) -> _Crossing:
+    def _cross(self, entry: EntryPoint) -> Crossing:
         """Find what decides where a question leads."""
         found = self._passed.get(entry.points)
         if found is None:
             if len(self._passed) >= _MOST_POINTS:
                 self._passed.clear()
             found = self._passed[entry.points] = self._pass(entry.points)
-        programs, layers, authorizers, asks, repeatable, uncertain, looked_at, derived, derivations = found
-        return _Crossing(
+        programs, layers, authorizers, asks, repeatable, uncertain, looked_at, derived, derivations, doubtful = found
+        return Crossing(
             entry.where,
             entry.points,
             programs,
@@ -325,6 +357,7 @@ class Decider:
             looked_at,
             derived,
             derivations,
+            doubtful,
             not (entry.hides_http or authorizers or repeatable or derived or derivations),
             entry,
             entry.within if any(attribute.needs_http for attribute in looked_at) else None,
@@ -334,18 +367,20 @@ class Decider:
         """Find what decides at points, whatever is known of a request there."""
         programs = tuple(self.engine.program(point) for point in points)
         layers = tuple(layer for program in programs for layer in program.layers)
-        looked_at = frozenset[Attribute]().union(*(layer.looks_at for layer in layers))
+        looked_at = looked_at_by(layers)
         uncertain = ((point, self.engine.uncertain(point)) for point in points)
+        derivations = derivations_of(layers)
         return (
             programs,
             layers,
             authorizers_in(layers),
             any(isinstance(stage, AskAll) for layer in layers for chain in layer.chains for stage in chain.stages),
-            tuple(attribute for attribute in looked_at if attribute.is_field),
+            repeatable_of(looked_at),
             next(((point, policies[0]) for point, policies in uncertain if policies), None) or self._unlabelled(points),
             looked_at,
             derived_among(looked_at),
-            tuple(dict.fromkeys(derivation for layer in layers for derivation in layer.derivations)),
+            derivations,
+            tuple(each for each in derivations if isinstance(each, Doubtful)),
         )
 
     def _unlabelled(self, points: tuple[Point, ...]) -> tuple[Point, Policy] | None:
@@ -431,7 +466,7 @@ class LiveArrivals:
         decider: Decider,
         live: LiveQuestion,
         version: int,
-        arrivals: tuple[tuple[_Crossing, dict[Attribute, Known]], ...],
+        arrivals: tuple[tuple[Crossing, dict[Attribute, Known]], ...],
     ) -> None:
         self._decider = decider
         self._live = live
@@ -487,7 +522,7 @@ class Prepared:
         self._answered: tuple[int, Decision | None] = (-1, None)  # the version that this holds for, and the answer
         self._resolved = (self._engine.version, self._arrivals())
 
-    def _arrivals(self) -> list[tuple[_Crossing, Request]]:
+    def _arrivals(self) -> list[tuple[Crossing, Request]]:
         return self._decider.arrivals(self.question, with_network=True)
 
     def decide(self) -> Decision:
@@ -507,14 +542,6 @@ class Prepared:
         if not any(crossing.asks for crossing, _ in arrivals):
             self._answered = (now, decision)
         return decision
-
-
-def _leave_out_others(values: dict[Attribute, Known], question: Question, looked_at: Iterable[Attribute]) -> None:
-    """Say of headers, and of parameters of the query, that those are all which the question gives, if it gives any."""
-    for attribute in looked_at:
-        given = question.headers if attribute.is_header else question.path
-        if given is not None and attribute not in values:
-            values[attribute] = None
 
 
 def _undecidable(policies: Sequence[rejection.RejectedPolicy]) -> QuestionError:

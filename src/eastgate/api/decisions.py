@@ -5,10 +5,11 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Iterator, Sequence
 
-from eastgate.api.enforcement import Enforcers, PolicyEnforcement, unenforced_text
+from eastgate.api.auditing import Audited, audited_by, matched
+from eastgate.api.enforcement import Enforcers, PolicyEnforcement, caller_doubts, unenforced_text
 from eastgate.api.questions import Arrival, Question
 from eastgate.api.trace_json import trace_to_json
-from eastgate.cluster.points import Point
+from eastgate.cluster.points import Direction, NetworkEnd, Point
 from eastgate.diagnostics.spans import Span
 from eastgate.dialects.base import Condition
 from eastgate.engine.compiled import Program, compile_layers
@@ -27,8 +28,9 @@ from eastgate.ir import (
     Ruling,
     Unroutable,
     atoms,
+    in_force,
 )
-from eastgate.ir.attributes import PORT, Attribute
+from eastgate.ir.attributes import APPLICATION, PORT, SOURCE_WORKLOAD, Attribute
 from eastgate.ir.paths import is_sensitive
 from eastgate.records import dataclass
 from eastgate.unread import Handling, Plane, Standing, Unconsidered, could_change, standing
@@ -55,6 +57,11 @@ class Stop:
     programs: tuple[Program, ...]
     layers: tuple[Layer, ...]
 
+    def would_be(self, request: Request, question: Question) -> tuple[Stop, Request]:  # noqa: ARG002
+        """Return the destination as if its audited policies were in force, and the request as it would see it."""
+        layers = in_force(self.layers)
+        return Stop(self.where, self.points, (compile_layers(layers),), layers), request
+
     def decide(self, request: Request) -> tuple[Program | None, int]:
         """Return the program and the verdict that decided: a denial, or the last acceptance. ALL points must allow."""
         deciding: tuple[Program | None, int] = (None, PASSED)
@@ -76,6 +83,7 @@ class Decision:
 
     __slots__ = (
         "_arrivals",
+        "_audit",
         "_conditions",
         "_enforcers",
         "_outcome",
@@ -110,7 +118,7 @@ class Decision:
         unconsidered: Unconsidered,
         conditions: Callable[[Stop], tuple[tuple[str, Condition], ...]],
         enforcers: Enforcers,
-        arrivals: Sequence[tuple[Stop, Request, object]],
+        arrivals: Sequence[tuple[Stop, Request, tuple[Program | None, int]]],
     ) -> None:
         self.question = question
         self._stop = stop
@@ -126,6 +134,7 @@ class Decision:
         self._arrivals = arrivals
         self._outcome: Outcome | None = None
         self._trace: Trace | None = None
+        self._audit: tuple[Audited, ...] | None = None
 
     def narrowed(self, layers: tuple[Layer, ...], request: Request) -> Decision:
         """Return the decision of some of the layers on a request of which other things are known."""
@@ -141,7 +150,7 @@ class Decision:
             self.unconsidered,
             self._conditions,
             self._enforcers,
-            self._arrivals,
+            [(stop, request, decided)],
         )
 
     def __repr__(self) -> str:
@@ -153,11 +162,55 @@ class Decision:
         return Arrival(self._stop.where, self._stop.points, self._request)
 
     @property
+    def deciding_point(self) -> Point | None:
+        """Return the point of enforcement that decided; None where none did."""
+        points, programs = self._stop.points, self._stop.programs
+        if len(points) != len(programs):  # narrowed: one program for the whole way
+            return None
+        return next((point for point, program in zip(points, programs, strict=True) if program is self._program), None)
+
+    @property
     def outcome(self) -> Outcome:
         """Return the outcome of the layer that decided."""
         if self._outcome is None:
-            self._outcome = UNOPPOSED if self._program is None else self._program.outcome(self._verdict)
+            self._outcome = _outcome_of((self._program, self._verdict))
         return self._outcome
+
+    @property
+    def audit(self) -> tuple[Audited, ...]:
+        """Return what audited policies would do: the would-be decision where one of them decides, and rules that log.
+
+        The policies are evaluated as if they were in force beside the others. The verdict is not theirs.
+        """
+        if self._audit is None:
+            self._audit = tuple(dict.fromkeys([*self._would_be()[1], *self._logged()]))
+        return self._audit
+
+    @property
+    def would_be(self) -> Outcome:
+        """Return the outcome if every audited policy were in force; the outcome itself where none is audited."""
+        return self._would_be()[0]
+
+    def _would_be(self) -> tuple[Outcome, tuple[Audited, ...]]:
+        """Return the would-be outcome: the first denial, or that of the first arrival where all would be allowed."""
+        found: list[tuple[Outcome, Stop, Outcome, tuple[Attribute, ...]]] = []
+        for stop, request, decided in self._arrivals:
+            now = would = _outcome_of(decided)
+            unknown: tuple[Attribute, ...] = ()
+            if any(layer.audit is not None for layer in stop.layers):
+                stop_then, request_then = stop.would_be(request, self.question)
+                would = _outcome_of(stop_then.decide(request_then))
+                unknown = () if would.allowed else trace(stop_then.layers, request_then, nearest=0).unknown
+            found.append((would, stop, now, unknown))
+        denials = [each for each in found if not each[0].allowed]
+        would = (denials or found)[0][0]
+        told = (tuple(audited_by(stop.layers, now, then, unknown)) for then, stop, now, unknown in denials or found)
+        changes = self.allowed is not would.allowed
+        return would, next((each for each in told if each and each[0].changes is changes), ())
+
+    def _logged(self) -> Iterator[Audited]:
+        observes = any(chain.has_audit for layer in self.layers for chain in layer.chains)
+        return matched(self.trace()) if observes else iter(())
 
     @property
     def conditions(self) -> tuple[tuple[str, Condition], ...]:
@@ -165,16 +218,27 @@ class Decision:
         return self._conditions(self._stop)
 
     @property
+    def points(self) -> frozenset[Point]:
+        """Return all points of enforcement that the question leads to."""
+        return frozenset(point for stop, _, _ in self._arrivals for point in stop.points)
+
+    @property
     def enforcement(self) -> tuple[PolicyEnforcement, ...]:
         """Return who enforces the policies on the way, wherever the question leads, as far as that is known."""
-        found = (
+        found = dict.fromkeys(
             each
             for stop, request, _ in self._arrivals
             for point in stop.points
             for each in self._enforcers.at(point)
             if not each.ports or request.values.get(PORT, each.ports[0]) in each.ports
         )
-        return tuple(dict.fromkeys(found))
+        callers = dict.fromkeys(request.values.get(SOURCE_WORKLOAD) for _, request, _ in self._arrivals)
+        for caller in callers:
+            if isinstance(caller, str):
+                found |= dict.fromkeys(self._enforcers.beside_network(caller, (Direction.EGRESS,)))
+        for stop, request, _ in self._arrivals:
+            found |= dict.fromkeys(caller_doubts(stop.layers, request.values))
+        return tuple(found)
 
     @property
     def complete(self) -> bool:
@@ -279,6 +343,12 @@ class Decision:
         return all(attribute in values for layer in self.layers for attribute in layer.looks_at)
 
     @property
+    def leaves_protocol_open(self) -> bool:
+        """Return whether the question says nothing of HTTP, and a layer on the way tells HTTP from bytes."""
+        layers = (layer for stop, _, _ in self._arrivals for layer in stop.layers)
+        return not self.question.is_http and any(APPLICATION in layer.looks_at for layer in layers)
+
+    @property
     def reason(self) -> str:
         """Return the answer in one sentence."""
         return _reason(self)
@@ -302,9 +372,15 @@ class Decision:
             "unconsidered": [met.to_json() for met in self.unconsidered.met],
             "rejectedPolicies": self.unconsidered.rejected,
             "enforcement": [each.to_json() for each in self.enforcement],
+            "audit": [each.to_json() for each in self.audit],
             "conditions": [{"policy": policy, **condition.to_json()} for policy, condition in self.conditions],
             "trace": trace_to_json(self.trace()),
         }
+
+
+def _outcome_of(decided: tuple[Program | None, int]) -> Outcome:
+    program, verdict = decided
+    return UNOPPOSED if program is None else program.outcome(verdict)
 
 
 DEAD_ENDS: dict[str | None, str] = {
@@ -320,7 +396,7 @@ DEAD_ENDS: dict[str | None, str] = {
 }
 
 UNASKED: dict[str | None, str] = {
-    None: "its path has an encoded slash or backslash, and a policy looks at paths",
+    None: "its path has an encoded slash, backslash or NUL, and a policy looks at paths",
     REFUSED_HOST: "what it names as its host is no host with a port up to 65535, and the port is read as HTTP",
     REFUSED_SPELLING: "its path is not in its canonical spelling, and an expression or a pattern looks at it",
 }
@@ -331,7 +407,9 @@ def _reason(decision: Decision) -> str:
     if outcome.rule is not None:
         does = "allows" if outcome.allowed else "denies"
         ruling = decision.ruling
-        text = f"{decision.origin} {does} it" + (f": {ruling.text}" if ruling is not None else "")
+        end = _end_beside(decision)
+        text = f"{decision.origin} {does} it" + (f" at pod {end.workload}" if end is not None else "")
+        text += f": {ruling.text}" if ruling is not None else ""
     elif outcome.allowed:
         text = f"nothing denies it at {where}" if decision.layers else f"no policy targets {where}"
     elif _is_exhausted(decision):
@@ -351,6 +429,15 @@ def _reason(decision: Decision) -> str:
     if decision.denied and len(decision.ways) > 1:
         text += f" (denied at {len(decision.denied)} of {len(decision.ways)}: {', '.join(decision.denied)})"
     return text
+
+
+def _end_beside(decision: Decision) -> NetworkEnd | None:
+    """Return the end at which the policy that decided applies, if it selects a pod that it cannot be about, too."""
+    origin, end = decision.origin, decision.deciding_point
+    if origin is None or not isinstance(end, NetworkEnd) or end.labels is not None:
+        return None
+    beside = {ref for each in decision.enforcement if not each.applies for ref in each.policies}
+    return end if origin.policy in beside else None
 
 
 def _looking_at_spelling(decision: Decision) -> str:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from eastgate.cluster import World
-from eastgate.cluster.points import Point
+from eastgate.cluster.points import Direction, NetworkEnd, Point
 from eastgate.cluster.proxies import GATEWAY_CLASS
 from eastgate.cluster.targets import GatewayNamed
 from eastgate.dialects import Policy, dialect_of, registered
 from eastgate.engine.engine import Engine
-from eastgate.ir import PolicyRef, ProxyReading
+from eastgate.ir import Doubtful, Known, Layer, PolicyRef, ProxyReading
+from eastgate.ir.attributes import SOURCE_WORKLOAD, Attribute
 from eastgate.manifests import Document
 from eastgate.manifests.document import content_of
 from eastgate.records import dataclass
 from eastgate.settings import Settings, Sidecars
 
-__all__ = ["Enforcers", "PolicyEnforcement", "unenforced_text"]
+__all__ = ["Enforcers", "PolicyEnforcement", "caller_doubts", "doubt_lines", "unenforced_text"]
 
 _MOST_NAMES = 5
 
@@ -26,7 +27,8 @@ class PolicyEnforcement:
     """The enforcement of some policies at a point: by a proxy or a mesh, or (`by` is None) by nothing, and the reason.
 
     If it is not `certain`, the policies may be enforced there by `by`, or not at all. `ports` are those in doubt; none
-    where all are.
+    where all are. `choices` of the `setting` would end the doubt. Without `policies` it is about a calling pod, which
+    would have no identity without `by`. `applies` is False where the policies select a pod that they cannot be about.
     """
 
     at: str
@@ -36,6 +38,15 @@ class PolicyEnforcement:
     certain: bool = True
     ports: tuple[int, ...] = ()
     setting: str = "sidecars"
+    choices: tuple[str, ...] = ()
+    applies: bool = True
+
+    @classmethod
+    def of(cls, at: str, reading: ProxyReading, policies: tuple[PolicyRef, ...]) -> PolicyEnforcement:
+        """Return what a reading says about some of its policies at a place."""
+        return cls(
+            at, policies, reading.by, reading.why, reading.certain, reading.ports, reading.setting, reading.choices
+        )
 
     def to_json(self) -> dict[str, object]:
         """Return it as plain data. `enforced` is null where it is not certain."""
@@ -45,6 +56,7 @@ class PolicyEnforcement:
             "enforced": (self.by is not None) if self.certain else None,
             "by": self.by,
             "reason": self.why,
+            **({"setting": self.setting, "choices": list(self.choices)} if self.choices else {}),
         }
 
 
@@ -68,6 +80,8 @@ class Enforcers:
         if isinstance(point, GatewayNamed):
             yield from self._at_gateway(point)
             return
+        if isinstance(point, str):
+            yield from self.beside_network(point, Direction)
         layers = self._engine.program(point).layers
         readings = dict.fromkeys(
             reading
@@ -88,9 +102,18 @@ class Enforcers:
                     names = _listed([str(each.ref) for each in writing])
                     yield PolicyEnforcement(where, (ref,), mesh, f"{names} stands for it")
             if left:
-                yield PolicyEnforcement(
-                    where, tuple(left), reading.by, reading.why, reading.certain, reading.ports, reading.setting
-                )
+                yield PolicyEnforcement.of(where, reading, tuple(left))
+
+    def beside_network(self, key: str, directions: Iterable[Direction]) -> Iterator[PolicyEnforcement]:
+        """Yield the policies of the network that select a pod in its node's network, which they are not about."""
+        workload = self._world.workloads.get(key)
+        if workload is None or not workload.host_network or not self._engine.has_network_policies:
+            return
+        attached = (each for direction in directions for each in self._engine.attached(NetworkEnd(key, direction)))
+        refs = tuple(sorted({each.policy.ref for each in attached if not each.policy.audit}))
+        if refs:
+            why = "it uses the node's network (hostNetwork: true)"
+            yield PolicyEnforcement(f"pod {key}", refs, None, why, setting="networkPolicies", applies=False)
 
     def _at_gateway(self, point: GatewayNamed) -> Iterator[PolicyEnforcement]:
         gateway = self._world.gateways.get(f"{point.namespace}/{point.name}")
@@ -126,13 +149,29 @@ def _owners(document: Document | None) -> list[object]:
     return [owner.get("uid") for owner in owners if isinstance(owner, Mapping)] if isinstance(owners, list) else []
 
 
+def caller_doubts(layers: Iterable[Layer], values: Mapping[Attribute, Known]) -> Iterator[PolicyEnforcement]:
+    """Yield what is not certain about the calling pod of a request: whether it has a proxy to prove its identity."""
+    for derivation in dict.fromkeys(each for layer in layers for each in layer.derivations):
+        other = derivation.otherwise(values) if isinstance(derivation, Doubtful) else None
+        if other is not None:
+            yield PolicyEnforcement.of(f"pod {values.get(SOURCE_WORKLOAD)}", other[1], ())
+
+
 def unenforced_text(enforcement: Sequence[PolicyEnforcement]) -> str | None:
-    """Return a sentence about the policies that nothing enforces, and those that may not be; None without any."""
+    """Return a sentence about the policies that nothing enforces, and those that may not be; None without any.
+
+    `doubt_lines` are about those that a setting could tell.
+    """
     places: dict[tuple[tuple[PolicyRef, ...], str | None, str, bool], list[str]] = {}
-    for each in enforcement:
+    for each in (each for each in enforcement if each.applies and not each.choices):
         if each.by is None or not each.certain:
             places.setdefault((each.policies, each.by, each.why, each.certain), []).append(each.at)
-    parts = []
+    parts = [
+        f"{_listed([str(ref) for ref in each.policies])} {'does' if len(each.policies) == 1 else 'do'} not apply to"
+        f" {each.at}: {each.why}"
+        for each in enforcement
+        if not each.applies
+    ]
     for (policies, by, why, certain), ats in places.items():
         names, where = _listed([str(ref) for ref in policies]), _listed(ats)
         if certain:
@@ -140,6 +179,20 @@ def unenforced_text(enforcement: Sequence[PolicyEnforcement]) -> str | None:
         else:
             parts.append(f"it is not certain that {by} enforces {names} at {where}: {why}")
     return "; ".join(parts) or None
+
+
+def doubt_lines(enforcement: Sequence[PolicyEnforcement]) -> Iterator[str]:
+    """Yield two lines about each doubt that a setting would end: what is not in force without a proxy."""
+    places: dict[tuple[tuple[PolicyRef, ...], str], list[str]] = {}
+    for each in enforcement:
+        if each.choices:
+            decides = f"--set {each.setting}={'|'.join(each.choices)}"
+            places.setdefault((each.policies, decides), []).append(each.at)
+    for (policies, decides), ats in places.items():
+        names = _listed([str(ref) for ref in policies])
+        then = f"nothing enforces {names}" if policies else "the caller has no identity"
+        yield f"no manifest says whether {_listed(ats)} has a proxy: ALLOW needs both possibilities"
+        yield f"without a proxy, {then}; to state which: {decides}"
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -6,13 +6,14 @@ Every example was asked, and is what `check` answers.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from ipaddress import IPv4Address, ip_address
 from itertools import count, islice, product
 
 from eastgate.api.authority import Authority
 from eastgate.api.decisions import Decision
+from eastgate.api.filling import PARTS, with_values
 from eastgate.api.message_ways import AskedWay, ask_ways
 from eastgate.api.questions import Question, QuestionError
 from eastgate.ir import (
@@ -34,8 +35,6 @@ from eastgate.ir.attributes import (
     ADDRESS,
     FORWARDED_ADDRESS,
     HOST,
-    MCP_METHOD,
-    MCP_TOOL,
     METHOD,
     PATH,
     PORT,
@@ -45,19 +44,21 @@ from eastgate.ir.attributes import (
 from eastgate.records import dataclass
 from eastgate.symbolic.stages import order_chain
 
-__all__ = ["Depends", "Examples", "examples"]
+__all__ = [
+    "INVALID_TOKEN",
+    "OTHERWISE",
+    "WITHOUT_TOKEN",
+    "Depends",
+    "Examples",
+    "PartialAnswer",
+    "added_arguments",
+    "examples",
+]
 
-_PARTS: dict[Attribute, str] = {
-    PORT: "port",
-    METHOD: "method",
-    PATH: "path",
-    HOST: "host",
-    SNI: "sni",
-    MCP_METHOD: "mcp_method",
-    MCP_TOOL: "tool",
-    ADDRESS: "source_ip",
-    FORWARDED_ADDRESS: "forwarded_for",
-}
+OTHERWISE = "otherwise"
+"""The condition of all requests that no other condition of a Depends is about."""
+WITHOUT_TOKEN, INVALID_TOKEN = "without a token", "with an invalid token"
+"""Conditions that only tokens decide."""
 _METHODS = ("GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS")
 _MOST_RULES = 30  # of a layer
 _MOST_TRIES = 200
@@ -69,11 +70,15 @@ _Values = Mapping[Attribute, Value]
 
 @dataclass(frozen=True, slots=True)
 class Examples:
-    """Words of a command line that may be added to a question so that it is allowed, and so that it is denied."""
+    """Words of a command line that may be added to a question so that it is allowed, and so that it is denied.
+
+    `allowed` is the question with the former.
+    """
 
     allow: tuple[str, ...]
     deny: tuple[str, ...] | None
     depends: Depends | None = None
+    allowed: Question | None = None
 
     def to_json(self) -> dict[str, object]:
         """Return it as plain data."""
@@ -82,24 +87,54 @@ class Examples:
 
 @dataclass(frozen=True, slots=True)
 class Depends:
-    """The places that allow a message and those that deny it, as text, and the arguments of a check that is allowed."""
+    """What allows a partial question and what denies it, as text, and the arguments of a check that is allowed.
+
+    These are the places that a message may lead to, or with `is_condition` the conditions that requests meet. `options`
+    are those that a question with such a condition has.
+    """
 
     allow: tuple[str, ...]
     deny: tuple[str, ...]
     example: tuple[str, ...]
+    is_condition: bool = False
+    options: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, object]:
         """Return it as plain data."""
         return {"allow": list(self.allow), "deny": list(self.deny), "example": list(self.example)}
 
 
-def examples(decision: Decision, authority: Authority) -> Examples | None:
-    """Return examples for a question that is denied because of what it leaves out; None where no allow was found."""
+@dataclass(frozen=True, slots=True)
+class PartialAnswer:
+    """A decision, and what it depends on: examples of both verdicts, and conditions. A decision that depends denies.
+
+    `allowed_by` is the decision about the example that is allowed.
+    """
+
+    decision: Decision
+    examples: Examples | None = None
+    depends: Depends | None = None
+    allowed_by: Decision | None = None
+
+
+Decide = Callable[[Question], Decision]
+
+
+def examples(
+    decision: Decision, authority: Authority, decide: Decide | None = None, allowed: Question | None = None
+) -> Examples | None:
+    """Return examples for a question that is denied because of what it leaves out; None where no allow was found.
+
+    `decide` answers questions, instead of the authority. `allowed` is an example that was found already.
+    """
     if decision.allowed:
         return None
-    question, search = decision.question, _ExampleSearch(decision, authority)
+    question, search = decision.question, _ExampleSearch(decision, decide or authority.decide)
     asked = ask_ways(question, authority) if question.is_bare_message else []
-    allowed = next((way.question for way in asked if way.allowed), None) or search.allowed()
+    if allowed is not None:
+        allowed = search.shortened(allowed)
+    else:
+        allowed = next((way.question for way in asked if way.allowed), None) or search.allowed()
     if allowed is None:
         return None
     denied = next((way.question for way in asked if not way.allowed), None) or search.denied(allowed)
@@ -112,7 +147,12 @@ def examples(decision: Decision, authority: Authority) -> Examples | None:
                 AskedWay(where, allowed, allowed=True, always=False),
             ]
         depends = _depends(asked, allowed, question)
-    return Examples(_added(allowed, question), _added(denied, question) if denied is not None else None, depends)
+    return Examples(
+        added_arguments(allowed, question),
+        added_arguments(denied, question) if denied is not None else None,
+        depends,
+        allowed,
+    )
 
 
 def _depends(asked: list[AskedWay], allowed: Question, given: Question) -> Depends:
@@ -123,31 +163,32 @@ def _depends(asked: list[AskedWay], allowed: Question, given: Question) -> Depen
         elif way.always:
             allow.append(way.where)
         else:
-            allow.append(f"{way.where} with {shlex.join(_added(way.question, given))}")
+            allow.append(f"{way.where} with {shlex.join(added_arguments(way.question, given))}")
             deny.append(f"{way.where} otherwise")
     return Depends(tuple(dict.fromkeys(allow)), tuple(dict.fromkeys(deny)), tuple(allowed.arguments))
 
 
-def _added(question: Question, given: Question) -> tuple[str, ...]:
+def added_arguments(question: Question, given: Question) -> tuple[str, ...]:
     """Return the arguments of a question that another one does not have."""
-    words, known = (replace(each, plaintext=False).arguments for each in (question, given))
+    words, known = (replace(each, plaintext=False, no_token=False).arguments for each in (question, given))
     pairs = zip(words[::2], words[1::2], strict=True)
-    return tuple(word for pair in pairs for word in pair if not set(known) >= set(pair))
+    flag = ("--no-token",) if question.no_token and not given.no_token else ()
+    return (*(word for pair in pairs for word in pair if not set(known) >= set(pair)), *flag)
 
 
 class _ExampleSearch:
-    def __init__(self, decision: Decision, authority: Authority) -> None:
+    def __init__(self, decision: Decision, decide: Decide) -> None:
         self._question = decision.question
         self._request = decision.arrival.request
         self._layers = decision.layers
-        self._authority = authority
+        self._decided_by = decide
         self._is_unknown = bool(decision.unknown)
         self._atoms = [atom for layer in decision.layers for atom in layer.atoms(observed=True) if isinstance(atom, Is)]
 
     def allowed(self) -> Question | None:
         """Return a question that is allowed, with as few additions as possible."""
         found = next(self._allowed(), None) if self._is_unknown else None
-        return None if found is None else self._shortened(found)
+        return None if found is None else self.shortened(found)
 
     def _allowed(self) -> Iterator[Question]:
         """Yield allowed questions: with what a rule of each layer asks for, and the rest as nobody names it."""
@@ -158,7 +199,7 @@ class _ExampleSearch:
             for fill in choice:
                 wanted.update(fill)
             for values in (wanted, {**others, **wanted}):
-                question = self._with(values)
+                question = with_values(self._question, values)
                 if values and (decision := self._decide(question)) is not None and decision.allowed:
                     yield question
 
@@ -179,40 +220,21 @@ class _ExampleSearch:
         """Return a value for everything that is unknown and can be asked, which no rule names."""
         looked_at = frozenset().union(*(layer.looks_at for layer in self._layers))
         unknown = [attribute for attribute in sorted(looked_at) if attribute not in self._request.values]
-        return {attribute: self._other(attribute) for attribute in unknown if attribute in _PARTS}
+        return {attribute: self._other(attribute) for attribute in unknown if attribute in PARTS}
 
     def _other(self, attribute: Attribute) -> Value:
         matchers = [atom.matcher for atom in self._atoms if atom.attribute == attribute]
         values = list(islice(_ordinary(attribute), _MOST_OTHERS))
         return next((value for value in values if not any(matcher.contains(value) for matcher in matchers)), values[0])
 
-    def _with(self, values: _Values) -> Question:
-        parts: dict[str, object] = {}
-        headers, claims = dict(self._question.headers or {}), dict(self._question.claims or {})
-        for attribute, value in values.items():
-            if attribute in _PARTS:
-                parts[_PARTS[attribute]] = value
-            elif attribute.is_header:
-                headers[attribute.key] = str(value)
-            elif attribute.name == "claim":
-                claims[attribute.key] = value
-            elif attribute.name == "query parameter":
-                parts["path"] = f"{parts.get('path') or self._question.path or '/'}?{attribute.key}={value}"
-        if headers:
-            parts["headers"] = headers
-        if claims:
-            parts["claims"] = claims
-        if self._question.is_bare_message and not parts.keys().isdisjoint(("path", "host", "headers")):
-            parts.setdefault("method", "POST")  # as it is without them
-        return replace(self._question, **parts)  # type: ignore[arg-type]
-
-    def _shortened(self, question: Question) -> Question:
+    def shortened(self, question: Question) -> Question:
         """Return the question without the parts that it is allowed without."""
         for part in (
             "sni",
             "forwarded_for",
             "source_ip",
             "host",
+            "no_token",
             "claims",
             "headers",
             "tool",
@@ -235,11 +257,11 @@ class _ExampleSearch:
         """Return the nearest question that is denied whatever else there is."""
         candidates = [
             replace(allowed, **{part: self._other(attribute)})  # type: ignore[arg-type]
-            for attribute, part in sorted(_PARTS.items(), key=lambda item: item[1] == "port")
+            for attribute, part in sorted(PARTS.items(), key=lambda item: item[1] == "port")
             if getattr(allowed, part) != getattr(self._question, part)
         ]
         candidates.append(replace(allowed, headers=self._question.headers or {}, claims=self._question.claims))
-        others = {_PARTS[attribute]: value for attribute, value in self._others().items()}
+        others = {PARTS[attribute]: value for attribute, value in self._others().items()}
         for candidate in candidates:
             rest = {part: value for part, value in others.items() if getattr(candidate, part) is None}
             for question in (candidate, replace(candidate, **rest)):  # type: ignore[arg-type]
@@ -250,7 +272,7 @@ class _ExampleSearch:
 
     def _decide(self, question: Question) -> Decision | None:
         try:
-            return self._authority.decide(question)
+            return self._decided_by(question)
         except QuestionError:
             return None
 

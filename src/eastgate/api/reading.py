@@ -5,12 +5,12 @@ from __future__ import annotations
 import enum
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from os import PathLike
 from typing import BinaryIO, Protocol, cast, runtime_checkable
 
 from eastgate import dialects
-from eastgate.cluster import Manifest, World, WorldObject, interpret
+from eastgate.cluster import Manifest, Namespace, World, WorldObject, interpret, may_install
 from eastgate.diagnostics import Diagnostic, Reporter, render_all
 from eastgate.dialects import Policy
 from eastgate.ir import PolicyRef
@@ -284,6 +284,7 @@ def read_documents(
         [path for path in given if not isinstance(path, DocumentSource)],
         positioned=dialects.reads,
         matters=dialects.matters,
+        takes=dialects.takes,
         same=_says_the_same,
         skim=skim,
         namespace=settings.namespace,
@@ -310,10 +311,27 @@ def _says_the_same(first: Document, second: Document) -> bool:
         return False
     if dialects.unread(first) is not None:
         return first.data == second.data
-    declared = interpret(cast("Manifest", first), Reporter(), first.default_namespace)
-    return declared is not None and declared == interpret(
-        cast("Manifest", second), Reporter(), second.default_namespace
-    )
+    declared, again = _as_compared(first), _as_compared(second)
+    if may_install(first.api_version, first.kind) and None in (declared, again):
+        return True  # at most one of them is about a mesh
+    return declared is not None and declared == again
+
+
+def _as_compared(document: Document) -> object:
+    """Return the object that a document declares; a Namespace without the annotations of Kubernetes and its tools.
+
+    No policy API reads those, and a second manifest of a namespace is often there for one of them alone.
+    """
+    declared = interpret(cast("Manifest", document), Reporter(), document.default_namespace)
+    if not isinstance(declared, Namespace):
+        return declared
+    kept = {key: value for key, value in declared.annotations.items() if not _is_kubernetes_own(key)}
+    return replace(declared, annotations=kept)
+
+
+def _is_kubernetes_own(key: str) -> bool:
+    domain = key.partition("/")[0]
+    return "/" in key and (domain == "kubernetes.io" or domain.endswith(".kubernetes.io"))
 
 
 def sort_documents(
@@ -337,7 +355,7 @@ def sort_documents(
             failure.add_note(f"while reading {document.span.location}: {document.kind} {document.name}")
             raise
     for document, error in twice:
-        if not dialects.is_policy(document):
+        if not (dialects.is_policy(document) or may_install(document.api_version, document.kind)):
             manifests.faults.append(Fault(document, FaultReason.TWICE, [error], settings))
     manifests.settle(whole=whole)
     return manifests

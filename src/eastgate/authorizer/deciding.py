@@ -16,7 +16,8 @@ from functools import lru_cache
 from typing import Protocol
 
 from eastgate.api.authority import Authority
-from eastgate.api.deciding import LiveArrivals, LiveQuestion
+from eastgate.api.crossings import LiveQuestion
+from eastgate.api.deciding import LiveArrivals
 from eastgate.api.decisions import Decision
 from eastgate.api.questions import Question, QuestionError
 from eastgate.api.questions.ends import ServiceAccount

@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -26,28 +27,40 @@ __all__ = ["main"]
 
 _MODULES = {"explain": "check"}  # the others have one of their own
 
-_VERBS = {
-    "authorizer": "Answer any proxy whether a request may pass: Envoy, Istio, Envoy Gateway, nginx.",
-    "bootstrap": "Print the bootstrap of an Envoy that gets everything else from the control plane in the cluster.",
-    "call": "Make a real mTLS call through the running mesh; say what the proxy did, and why.",
-    "check": "May this source reach that destination?",
-    "completion": "Print the completion script of a shell.",
-    "controller": "Run in a cluster: watch, decide, enforce, and say in status what is in force.",
-    "convert": "Write policies as another API has them.",
-    "crds": "CustomResourceDefinitions of the policies, their admission policies, and JSON Schemas for editors.",
-    "describe": "What affects a thing, and who may reach it.",
-    "diff": "Say which requests change their verdict between OLD and NEW, or prove that none does.",
-    "explain": "The same as check, with every layer and stage, and a caret under the YAML that decided.",
-    "get": "List policies, workloads, pods, services, gateways, routes, backends, namespaces, or any kind.",
-    "graph": "Who can reach whom, on which port, and on what it depends.",
-    "inject": "Print manifests with the sidecar in their pods, as the cluster's webhook would make them.",
-    "lint": "Find rules without effect, targets that select nothing, workloads that nothing can reach, and the like.",
-    "test": "Run decision tables: questions with the answers that they must get.",
-    "up": "Run the manifests as a mesh on this machine, and enforce every change that is saved.",
-    "version": "The version, and the policies that it reads.",
-    "why": "Explain lines of a proxy's log: by the manifests, or by the running mesh without -f.",
+_GROUPS = {
+    "Ask": {
+        "check": "Check whether a caller may reach a destination.",
+        "explain": "Check, and show the rules and YAML lines that decide.",
+        "describe": "Show which policies affect a thing, and who may reach it.",
+        "get": "List policies, workloads, Services, routes and other objects.",
+        "graph": "Show who can reach whom, and on which ports.",
+        "why": "Explain lines of a proxy's log.",
+    },
+    "Review": {
+        "lint": "Find mistakes in policies, such as rules without effect.",
+        "test": "Run decision tables and invariants.",
+        "diff": "Show which requests change their verdict.",
+        "convert": "Write policies in the form of another API.",
+    },
+    "Run": {
+        "up": "Run the manifests as a mesh on this machine.",
+        "call": "Make a real mTLS call through the running mesh.",
+        "authorizer": "Serve decisions to Envoy, Istio, Envoy Gateway or nginx.",
+    },
+    "Cluster": {
+        "controller": "Run the controller in a cluster.",
+        "crds": "Print CustomResourceDefinitions, webhooks and schemas.",
+        "inject": "Print manifests with the sidecar in their pods.",
+        "bootstrap": "Print the bootstrap of an Envoy in the cluster.",
+    },
+    "Tools": {
+        "completion": "Print the completion script of a shell.",
+        "version": "Print the version, and the policies that Eastgate reads.",
+    },
 }
-"""Each verb, and the first sentence of its help, so that listing them imports none."""
+"""Each verb, in groups, and the first sentence of its help, so that listing them imports none."""
+
+_VERBS = {verb: about for verbs in _GROUPS.values() for verb, about in verbs.items()}
 
 
 class _OneLine(logging.Formatter):
@@ -121,6 +134,26 @@ def _shortened(verb: str, limit: int = 45) -> str:
     return click.Command(verb, help=_VERBS[verb]).get_short_help_str(limit)
 
 
+class _Verb(click.Command):
+    """A command whose help has examples, and options in groups."""
+
+    def __init__(self, command: click.Command) -> None:
+        self.__dict__.update(command.__dict__)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        from eastgate.cli.helping import write_examples, write_options  # few ask for help
+
+        verb = self.name or ""
+        program = ctx.find_root().info_name or ""
+        write_examples(verb, program if program.startswith("kubectl") else "eastgate", formatter)
+        write_options(verb, self.get_params(ctx), ctx, formatter)
+
+
+@cache
+def _verb(name: str) -> _Verb:
+    return _Verb(getattr(_imported(f"eastgate.cli.{_MODULES.get(name, name)}"), name))
+
+
 class _Verbs(click.Group):
     def main(self, *args: Any, **extra: Any) -> Any:
         with _errors():  # also for what click does before and after: completion, writing to a closed output
@@ -142,13 +175,13 @@ class _Verbs(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in _VERBS:
             return None
-        command: click.Command = getattr(_imported(f"eastgate.cli.{_MODULES.get(cmd_name, cmd_name)}"), cmd_name)
-        return command
+        return _verb(cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        limit = formatter.width - 6 - max(map(len, _VERBS))
-        with formatter.section("Commands"):
-            formatter.write_dl([(verb, _shortened(verb, limit)) for verb in _VERBS])
+        indent = max(map(len, _VERBS))
+        for group, verbs in _GROUPS.items():
+            with formatter.section(group):
+                formatter.write_dl([(verb.ljust(indent), about) for verb, about in verbs.items()])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         from click.shell_completion import CompletionItem

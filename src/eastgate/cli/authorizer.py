@@ -116,9 +116,9 @@ def authorizer(
     unread: str | None,
     **options: Any,
 ) -> None:
-    """Answer any proxy whether a request may pass: Envoy, Istio, Envoy Gateway, nginx.
+    """Serve decisions to Envoy, Istio, Envoy Gateway or nginx.
 
-    The whole engine decides, by all policies of the files, which are followed as they are saved.
+    The authorizer decides by all policies of the files. It reads them again whenever they are saved.
     """
     paths = (*files, *more_files)
     if not paths:

@@ -52,7 +52,14 @@ def _key(_context: click.Context, _option: click.Parameter, value: str | None) -
     show_default=True,
     help="Where kubelets ask at port 15021 whether it is ready.",
 )
-@click.option("-o", "--output", type=click.Choice(["yaml", "json", "all"]), default="yaml", show_default=True)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["yaml", "json", "all"]),
+    default="yaml",
+    show_default=True,
+    help="Format of the bootstrap.",
+)
 def bootstrap(
     node: str,
     gateway: str | None,
@@ -65,7 +72,10 @@ def bootstrap(
     address: str,
     output: str,
 ) -> None:
-    """Print the bootstrap of an Envoy that gets everything else from the control plane in the cluster."""
+    """Print the bootstrap of an Envoy in the cluster.
+
+    The Envoy gets the rest of its configuration from the control plane.
+    """
     from eastgate.convert.render import as_yaml
     from eastgate.envoy.config.pod_bootstrap import ProxyFiles, pod_bootstrap, secret_sources
 

@@ -110,9 +110,10 @@ def call(
     name: str,
     output: str,
 ) -> None:
-    """Make a real mTLS call through the running mesh; say what the proxy did, and why.
+    """Make a real mTLS call through the running mesh.
 
-    Through a gateway it may be an MCP request: --tool speaks the whole protocol, and shows the result.
+    The answer says what the proxy did, and why. Through a gateway the call may be an MCP request: --tool speaks the
+    whole protocol, and shows the result.
     """
     if positional is not None and path is not None and positional != path:
         raise click.UsageError(f"two paths: {positional} and {path}")
@@ -235,6 +236,8 @@ def _describe_call(call: dict[str, Any], *, why: bool) -> str:
         lines.append("  proxy:  it logged nothing")
     lines.append(printable(f"  engine: {engine['verdict']}: {engine['reason']}{_position(engine)}"))
     lines += _describe_mcp(call)
+    if call["check"] is not None and not call["check"]["agrees"]:
+        lines += _describe_check(call["check"])
     if call["note"]:
         lines.append(printable(f"  note:   {call['note']}"))
     if not call["agrees"]:
@@ -243,6 +246,13 @@ def _describe_call(call: dict[str, Any], *, why: bool) -> str:
     if call.get("explanation"):
         lines += ["", call["explanation"], ""]
     return "\n".join(lines)
+
+
+def _describe_check(check: dict[str, Any]) -> Iterator[str]:
+    """What `check` answers instead, and why."""
+    verdict = check["verdict"] or "no answer"
+    yield click.style(printable(f"  check:  {verdict}: {check['reason']}{_position(check)}"), fg="yellow")
+    yield from (printable(f"  they differ: {cause}") for cause in check["causes"])
 
 
 def _sum_up_mcp(mcp: dict[str, Any]) -> str:

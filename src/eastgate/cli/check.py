@@ -5,12 +5,15 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import click
 
+from eastgate.api.authority import Authority
 from eastgate.api.decisions import Decision
-from eastgate.api.outcomes import Depends, Examples, examples
-from eastgate.api.questions import QuestionError
+from eastgate.api.enforcement import doubt_lines
+from eastgate.api.outcomes import INVALID_TOKEN, OTHERWISE, WITHOUT_TOKEN, Depends, PartialAnswer
+from eastgate.api.questions import Question, QuestionError, ends
 from eastgate.api.spelling import KnownNames
 from eastgate.cli.options import (
     keys_from,
@@ -32,7 +35,7 @@ from eastgate.unread import Handling
 
 __all__ = ["check", "explain"]
 
-_MOST_PLACES = 5  # that are listed
+_MOST_PLACES, _MOST_CONDITIONS = 5, 3  # that are listed
 _EXIT = (
     "Exits with 0 if allowed, 1 if denied (or DEPENDS: parts that the question leaves out decide), "
     "2 if it could not be decided, "
@@ -47,19 +50,21 @@ _EXIT = (
 @unread_option
 @output_option
 def check(output: str, **options: object) -> None:
-    """May this source reach that destination?"""
+    """Check whether a caller may reach a destination."""
     decision, more = _decide(output, options)
     if output == "json":
         emit_json({**decision.to_json(), **more.to_json()})
     else:
-        location = f"  ({decision.span.location})" if decision.span else ""
+        is_decided = more.depends is None or not more.depends.is_condition
+        location = f"  ({decision.span.location})" if decision.span is not None and is_decided else ""
         verdict = decision.stated(more.unread, depends=more.depends is not None)
         color = "green" if decision.allowed else "yellow" if more.depends is not None else "red"
         first = f"{click.style(verdict, fg=color, bold=True)}  "
         head = [
             f"{first}{line}" if not number else f"  {line}" for number, line in enumerate(more.head(decision.reason))
         ]
-        say("\n".join([*head[:-1], f"{head[-1]}{location}", *more.lines(), *_enforcers(decision)]))
+        beside = [*_audited(decision), *_enforcers(decision), *_doubts(decision)]
+        say("\n".join([*head[:-1], f"{head[-1]}{location}", *more.lines(), *beside]))
         tell(decision.unconsidered, more.unread)
     sys.exit(status_of(decision, more.unread))
 
@@ -71,53 +76,88 @@ def check(output: str, **options: object) -> None:
 @unread_option
 @output_option
 def explain(output: str, **options: object) -> None:
-    """The same as check, with every layer and stage, and a caret under the YAML that decided."""
+    """Check, and show the rules and YAML lines that decide.
+
+    With -v, every stage too.
+    """
     from eastgate.reports.explain import explain as explained  # `check` does without
 
     decision, more = _decide(output, options)
+    verbose = bool(options["verbose"])
     if output == "json":
-        text = explained(decision, unread=more.unread, depends=more.depends is not None)
+        text = explained(
+            decision,
+            unread=more.unread,
+            depends=more.depends is not None,
+            verbose=verbose,
+            allowed_with=more.allowed_with,
+        )
         emit_json({**decision.to_json(), **more.to_json(), "explanation": text})
     else:
-        depends = more.depends is not None
-        head, *rest = explained(decision, color=colored(), unread=more.unread, depends=depends).splitlines()
-        say("\n".join([head, *(f"  {line}" for line in more.head()), *rest[:1], *more.lines(), *rest[1:]]))
+        text = explained(
+            decision,
+            color=colored(),
+            unread=more.unread,
+            depends=more.depends is not None,
+            verbose=verbose,
+            allowed_with=more.allowed_with,
+        )
+        head, *rest = text.splitlines()
+        reason = rest[:1] if more.depends is None or not more.depends.is_condition else []
+        more_lines = [*more.lines(), *_doubts(decision)]
+        say("\n".join([head, *(f"  {line}" for line in more.head()), *reason, *more_lines, *rest[1:]]))
     sys.exit(status_of(decision, more.unread))
 
 
 @dataclass(frozen=True, slots=True)
 class _More:
-    """The parts beside the answer: what is probably wrong with the question, what it leaves open, and how far to
+    """The parts beside the decision: what is probably wrong with the question, what it leaves open, and how far to
     tell what was not considered.
     """
 
     warnings: list[Diagnostic]
-    examples: Examples | None
+    answer: PartialAnswer
     unread: Handling
 
     def to_json(self) -> dict[str, object]:
         return {
             "warnings": [warning.to_json() for warning in self.warnings],
-            "examples": self.examples.to_json() if self.examples is not None else None,
+            "examples": self.answer.examples.to_json() if self.answer.examples is not None else None,
             "depends": self.depends.to_json() if self.depends is not None else None,
         }
 
     @property
     def depends(self) -> Depends | None:
-        return self.examples.depends if self.examples is not None else None
+        return self.answer.depends
+
+    @property
+    def allowed_with(self) -> tuple[Decision, str] | None:
+        """Return the decision about the example that is allowed, and what it adds to the question."""
+        by, examples = self.answer.allowed_by, self.answer.examples
+        return (by, shlex.join(examples.allow)) if by is not None and examples is not None else None
 
     def head(self, *reasons: str) -> Iterator[str]:
-        """Yield the first lines: for DEPENDS the places that allow and those that deny, then the reasons."""
+        """Yield the first lines: for DEPENDS what is allowed and what is denied, and the reasons of other answers."""
         if self.depends is not None:
-            allow, deny = (_listed(places) for places in (self.depends.allow, self.depends.deny))
-            yield printable(f"allowed at {allow}; denied at {deny}")
-        yield from map(printable, reasons)
+            yield printable(_describe(self.depends))
+        if self.depends is None or not self.depends.is_condition:
+            yield from map(printable, reasons)
+
+    @property
+    def _is_exact(self) -> bool:
+        return self.depends is not None and OTHERWISE in (*self.depends.allow, *self.depends.deny)
 
     def lines(self) -> Iterator[str]:
-        if self.examples is not None:
-            yield printable(f"  allowed, for example, with {shlex.join(self.examples.allow)}")
-            if self.examples.deny is not None:
-                yield printable(f"  denied, for example, with  {shlex.join(self.examples.deny)}")
+        examples = self.answer.examples
+        if examples is not None:
+            yield printable(f"  allowed, for example, with {shlex.join(examples.allow)}")
+            if examples.deny is not None and not self._is_exact:
+                yield printable(f"  denied, for example, with  {shlex.join(examples.deny)}")
+
+
+def _audited(decision: Decision) -> Iterator[str]:
+    """Yield what audited policies would do: the verdict is not theirs."""
+    return (printable(each.line) for each in decision.audit)
 
 
 def _enforcers(decision: Decision) -> Iterator[str]:
@@ -130,9 +170,62 @@ def _enforcers(decision: Decision) -> Iterator[str]:
         yield printable(f"  enforced at {_listed(list(dict.fromkeys(ats)))} by {by}")
 
 
-def _listed(places: Sequence[str]) -> str:
-    more = len(places) - _MOST_PLACES
-    return ", ".join(places[:_MOST_PLACES]) + (f" and {more} more" if more > 0 else "")
+def _doubts(decision: Decision) -> Iterator[str]:
+    """Yield the policies that may not be in force, and the setting that decides."""
+    yield from (printable(f"  {line}") for line in doubt_lines(decision.enforcement))
+
+
+def _describe(depends: Depends) -> str:
+    """Say in one line what is allowed and what is denied."""
+    if not depends.is_condition:
+        return f"allowed at {_listed(depends.allow)}; denied at {_listed(depends.deny)}"
+    options = f" (add {', '.join(depends.options)})" if depends.options else ""
+    if depends.allow == (WITHOUT_TOKEN,) and depends.deny == (INVALID_TOKEN,):
+        return f"ALLOW {WITHOUT_TOKEN}; DENY with an invalid one{options}"
+    if not depends.options:  # only examples are known
+        return "some of the requests that it may mean are allowed, and others are denied"
+    lists = {"allowed": depends.allow, "denied": depends.deny}
+    parts = [(verdict, texts) for verdict, texts in lists.items() if texts]
+    parts.sort(key=lambda part: OTHERWISE in part[1])
+    return "; ".join(f"{verdict} {_conditions(texts)}" for verdict, texts in parts) + options
+
+
+def _conditions(texts: Sequence[str]) -> str:
+    """List conditions: for which requests, then which others."""
+    others = [text for text in texts if text == OTHERWISE or text.startswith(("with ", "without "))]
+    named = [text for text in texts if text not in others]
+    return " and ".join([*([f"for {_listed(named, _MOST_CONDITIONS)}"] if named else []), *others])
+
+
+def _listed(places: Sequence[str], most: int = _MOST_PLACES) -> str:
+    more = len(places) - most
+    return ", ".join(places[:most]) + (f" and {more} more" if more > 0 else "")
+
+
+def _canonical(question: Question, port: object, authority: Authority, *, in_namespace: bool) -> Question:
+    """Return a question with the ends in their usual form, and the number of a port that has a name.
+
+    `in_namespace`: the namespace of the settings was given with the question.
+    """
+    settings = authority.settings
+    source = ends.source_of(question.source, settings, in_namespace=in_namespace)
+    to = ends.destination_of(question.to, settings)
+    question = replace(question, source=str(source), to=str(to))
+    if question.port is not None or not isinstance(port, str):
+        return question
+    from eastgate.api.questions.ports import port_named  # most ports are numbers
+
+    return replace(question, port=port_named(port, question.to, authority.world, settings))
+
+
+def _answer(question: Question, authority: Authority) -> PartialAnswer:
+    """Answer a question about every request that it may mean."""
+    decision = authority.decide(question)
+    if decision.allowed and not decision.leaves_protocol_open:
+        return PartialAnswer(decision)
+    from eastgate.reports.depends import answer_question  # most questions leave nothing out
+
+    return answer_question(question, authority)
 
 
 def _decide(output: str, options: dict[str, object]) -> tuple[Decision, _More]:
@@ -157,14 +250,20 @@ def _decide(output: str, options: dict[str, object]) -> tuple[Decision, _More]:
         strict=strict,
         unread=handling,
     )
-    doubts = [doubt.diagnostic(strict=strict) for doubt in KnownNames(authority).doubts(question)]
+    doubts: list[Diagnostic] = []
     try:
-        decision = authority.decide(question)
+        in_namespace = any(str(value).startswith("namespace=") for value in set_values)
+        question = _canonical(question, options["port"], authority, in_namespace=in_namespace)
+        doubts = [doubt.diagnostic(strict=strict) for doubt in KnownNames(authority).doubts(question)]
+        answer = _answer(question, authority)
     except QuestionError as error:
         errors = (own for policy in authority.rejected for own in policy.errors)
         broken = (diagnostic for diagnostic in errors if diagnostic not in error.diagnostics)
         fail([*error.diagnostics, *broken, *doubts], output)
     if strict and doubts:
         fail(doubts, output)
-    warn([*authority.warnings, *doubts])
-    return decision, _More(doubts, examples(decision, authority), handling)
+    enforcement = answer.decision.enforcement
+    points = [point for point in answer.decision.points if isinstance(point, str)]
+    notices = authority.notices(points) if any(each.by is None for each in enforcement) else []
+    warn([*authority.warnings, *notices, *doubts])
+    return answer.decision, _More([*notices, *doubts], answer, handling)

@@ -28,15 +28,24 @@ _share = click.FloatRange(0.0, 1.0)
 
 
 @click.command(epilog=_EPILOG)
-@click.option("--kubeconfig", type=click.Path(), metavar="FILE", help="By default the account of its pod.")
+@click.option(
+    "--kubeconfig",
+    type=click.Path(),
+    metavar="FILE",
+    help="Kubeconfig of the cluster. Default: the account of the pod.",
+)
 @click.option("--context", metavar="NAME", help="The context of the kubeconfig.")
-@click.option("-n", "--namespace", default="eastgate-system", show_default=True, help="The namespace that it runs in.")
-@click.option("--replica", envvar="POD_NAME", metavar="NAME", help="Its name among all replicas: that of its pod.")
+@click.option(
+    "-n", "--namespace", default="eastgate-system", show_default=True, help="Namespace that the controller runs in."
+)
+@click.option(
+    "--replica", envvar="POD_NAME", metavar="NAME", help="Name of this replica. Default: the name of the pod."
+)
 @click.option("--host", default="0.0.0.0", show_default=True, help="The address to listen on.")  # noqa: S104 - a pod
 @click.option("--xds-port", type=_port, default=15010, show_default=True, help="Configuration of proxies.")
 @click.option("--authorizer-port", type=_port, default=15011, show_default=True, help="Decisions for gateways.")
 @click.option("--tools-port", type=_port, default=15012, show_default=True, help="Lists of tools for gateways.")
-@click.option("--peers-port", type=_port, default=15013, show_default=True, help="Other replicas.")
+@click.option("--peers-port", type=_port, default=15013, show_default=True, help="Connections of other replicas.")
 @click.option("--webhook-port", type=_port, default=9443, show_default=True, help="Admission and conversion.")
 @click.option(
     "--webhook-client-ca",
@@ -54,8 +63,12 @@ _share = click.FloatRange(0.0, 1.0)
 @click.option("--debug-port", type=_port, help="A snapshot of all that it knows, at /debug on localhost only.")
 @click.option("--access-logs", is_flag=True, help="Have proxies send their decisions, for metrics and decision log.")
 @click.option("--decision-log", metavar="FILE", help="Log decisions as JSON lines; - is stdout.")
-@click.option("--decision-sample", type=_share, default=0.01, show_default=True, help="The share of allows logged.")
-@click.option("--decision-sample-denied", type=_share, default=1.0, show_default=True, help="And of denials.")
+@click.option(
+    "--decision-sample", type=_share, default=0.01, show_default=True, help="Share of allowed requests to log."
+)
+@click.option(
+    "--decision-sample-denied", type=_share, default=1.0, show_default=True, help="Share of denied requests to log."
+)
 @click.option("--svid-port", type=_port, help="Configuration of proxies with an SVID in place of a token.")
 @click.option("--no-webhooks", is_flag=True, help="Answer no webhooks.")
 @click.option("--no-gateways", is_flag=True, help="Run no Gateways, and write nothing into their status.")
@@ -71,21 +84,21 @@ _share = click.FloatRange(0.0, 1.0)
     type=click.Choice(["leave", "close"]),
     default="leave",
     show_default=True,
-    help="What becomes of pods whose policies that mesh cannot say: left as they are, which status says, or closed.",
+    help="How to treat pods whose policies that mesh cannot express: `leave` or `close` them. The status says so.",
 )
 @click.option(
     "--assume",
     "assumed",
     multiple=True,
     metavar="NAME",
-    help="What that mesh is known to do, as in `eastgate convert`; may be repeated.",
+    help="Fact about that mesh, as in `eastgate convert`. May be repeated.",
 )
 @click.option(
     "--lease-duration",
     type=click.FloatRange(1.0),
     default=15.0,
     show_default=True,
-    help="Seconds after which a leader that is not heard of is replaced.",
+    help="Seconds after which another replica replaces a silent leader.",
 )
 @click.option("--proxy-image", metavar="IMAGE", help="The image of sidecars and gateways.")
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="A setting, such as denyOnly=allow.")
@@ -128,7 +141,10 @@ def controller(
     log_format: str,
     verbose: bool,
 ) -> None:
-    """Run in a cluster: watch, decide, enforce, and say in status what is in force."""
+    """Run the controller in a cluster.
+
+    The controller watches policies, configures proxies, and writes into the status of policies what is in force.
+    """
     from dataclasses import replace
 
     from eastgate.controller.decision_log import DecisionSampling

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from eastgate.api.reading import ManifestError, Manifests, read_documents
-from eastgate.cli.options import manifest_options, settings_from
+from eastgate.cli.options import manifest_options, reading_arguments, settings_from
 from eastgate.cli.output import PARTIAL, UNDECIDED, emit, emit_json, fail, say, warn
 from eastgate.cli.progress import progress
 from eastgate.cli.unconsidered import note, unread_option
@@ -32,7 +32,8 @@ _LOST = 1
 _WRONG = 4
 _EPILOG = (
     "Exits with 0 if nothing was lost, 1 if something was, 2 if the manifests cannot be read, "
-    "3 if nothing was lost and there are policies of kinds that are not read, or --verify could not prove it, "
+    "3 if nothing was lost and there are policies of kinds that are not read, or --verify could not prove it or had "
+    "nothing to verify, "
     "4 if --verify found a request whose verdict changes though no loss tells it."
 )
 
@@ -41,24 +42,34 @@ _EPILOG = (
 @click.option("--to", required=True, type=click.Choice(list(KINDS)), metavar="KIND", help=f"One of {', '.join(KINDS)}.")
 @manifest_options
 @unread_option
-@click.option("-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", show_default=True)
-@click.option("--out", type=click.Path(file_okay=False), help="Write a file for each that was read into this folder.")
-@click.option("--strict", is_flag=True, help="Write nothing if anything is lost.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["yaml", "json"]),
+    default="yaml",
+    show_default=True,
+    help="Format of the manifests.",
+)
+@click.option("--out", type=click.Path(file_okay=False), help="Write one file for each input file into this folder.")
+@click.option("--strict", is_flag=True, help="Write nothing if the conversion loses anything.")
 @click.option(
     "--assume",
     "assumed",
     multiple=True,
     type=click.Choice(list(map(str, Assumption))),
-    help="What holds in the mesh and no manifest tells; may be repeated.",
+    metavar="NAME",
+    help=f"Fact about the mesh that no manifest states: {', '.join(map(str, Assumption))}. May be repeated.",
 )
 @click.option(
     "--verify",
     "verified",
     is_flag=True,
-    help="Prove that no request changes its verdict, but for what is lost; or show one that does.",
+    help="Prove that no request changes its verdict, except by the losses; or show a request that does.",
 )
 @click.option(
-    "--istio-root-namespace", metavar="NAME", help="Instead of the setting rootNamespace, which is istio-system."
+    "--istio-root-namespace",
+    metavar="NAME",
+    help="Root namespace of Istio. Default: the setting rootNamespace (istio-system).",
 )
 def convert(
     to: str,
@@ -77,7 +88,10 @@ def convert(
     verified: bool,
     istio_root_namespace: str | None,
 ) -> None:
-    """Write policies as another API has them. What that cannot say is listed, and never becomes wider."""
+    """Write policies in the form of another API.
+
+    Eastgate lists what that API cannot express. A converted policy never allows more than the original.
+    """
     paths = (*files, *more_files)
     if not paths:
         raise click.UsageError("no manifests: give files or folders with -f")
@@ -98,8 +112,14 @@ def convert(
     if out is not None and not refused:
         _write_files(conversion, Path(out), output)
     left_out = list(manifests.unread.objects) if unread != "ignore" else []
-    report = _verify(manifests, reading.documents, conversion, chosen, options, output) if verified else None
-    _say(conversion, output, left_out, report, shown=out is None and not refused)
+    is_verified = verified and not conversion.is_empty
+    report = _verify(manifests, reading.documents, conversion, chosen, options, output) if is_verified else None
+    if report is not None:
+        report = replace(report, source=reading_arguments(paths, settings, config, follow=follow, exclude=exclude))
+    _say(conversion, output, left_out, report, shown=out is None and not refused, verified=verified)
+    if verified and conversion.is_empty:
+        say("nothing was converted, so that there is nothing to verify", err=True)
+        sys.exit(_LOST if conversion.losses else PARTIAL)
     if report is not None and (status := _status(report, conversion)):
         sys.exit(status)
     sys.exit(_LOST if conversion.losses else PARTIAL if any(map(is_policy_like, left_out)) else 0)
@@ -146,7 +166,13 @@ def _say_verified(report: DiffReport, conversion: Conversion) -> None:
 
 
 def _say(
-    conversion: Conversion, output: str, left_out: Sequence[Unread], report: DiffReport | None, *, shown: bool
+    conversion: Conversion,
+    output: str,
+    left_out: Sequence[Unread],
+    report: DiffReport | None,
+    *,
+    shown: bool,
+    verified: bool,
 ) -> None:
     if output == "json":
         emit_json(
@@ -155,7 +181,7 @@ def _say(
                 "losses": [loss.to_json() for loss in conversion.losses],
                 "notConverted": [_qualified_name(entry.kind, entry.namespace, entry.name) for entry in conversion.kept],
                 "notRead": [str(entry) for entry in left_out],
-                **({"verification": report.to_json()} if report is not None else {}),
+                **({"verification": report.to_json() if report is not None else None} if verified else {}),
             }
         )
         return

@@ -67,7 +67,14 @@ def _certificates(_context: click.Context, _option: click.Parameter, value: str 
 )
 @click.option("--kind", "kinds", multiple=True, help="Only this kind; may be repeated.")
 @click.option("--dir", "folder", type=click.Path(file_okay=False), help="Write a file for each into this folder.")
-@click.option("-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", show_default=True)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["yaml", "json"]),
+    default="yaml",
+    show_default=True,
+    help="Format of the manifests.",
+)
 def crds(
     admission: str | None,
     json_schema: bool,
@@ -78,7 +85,11 @@ def crds(
     folder: str | None,
     output: str,
 ) -> None:
-    """CustomResourceDefinitions of the policies, their admission policies, and JSON Schemas for editors."""
+    """Print CustomResourceDefinitions, webhooks and schemas.
+
+    Without options these are the CustomResourceDefinitions of all policies. Others are admission policies, webhook
+    configurations, and JSON Schemas for editors.
+    """
     if admission is not None and json_schema:
         raise click.UsageError("write --admission, or --json-schema")
     if json_schema:

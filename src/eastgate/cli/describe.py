@@ -36,9 +36,9 @@ _EXIT = (
 def describe(
     words: tuple[str, ...], files: tuple[str, ...], namespace: str | None, output: str, **options: object
 ) -> None:
-    """What affects a thing, and who may reach it.
+    """Show which policies affect a thing, and who may reach it.
 
-    KIND is pod, service, gateway, route, backend, namespace, policy, or the kind of a policy; KIND/NAME is taken too.
+    KIND is pod, service, gateway, route, backend, namespace, policy, or the kind of a policy. KIND/NAME works too.
     """
     kind, name, paths = _subject(words)
     cluster = cluster_from((*files, *paths), {**options, "namespace": namespace}, output)

@@ -15,9 +15,9 @@ from eastgate.api.authority import Authority
 from eastgate.api.reading import DocumentSource, ManifestError, Manifests, read_manifests
 from eastgate.cli.options import (
     BAD_OPTION,
-    cluster_arguments,
     load_authority,
     manifest_options,
+    reading_arguments,
     settings_from,
     strict_option,
 )
@@ -56,10 +56,14 @@ _EXIT = (
     multiple=True,
     metavar="PATH",
     type=click.Path(allow_dash=True),
-    help="What if these were there too, or in the place of those with the same names? May be repeated.",
+    help="Add these manifests, or replace those of the same names, and compare. May be repeated.",
 )
 @click.option(
-    "--without", "removed", multiple=True, metavar="KIND/NS/NAME", help="What if this were not there? May be repeated."
+    "--without",
+    "removed",
+    multiple=True,
+    metavar="KIND/NS/NAME",
+    help="Remove this object, and compare. May be repeated.",
 )
 @click.option(
     "-o",
@@ -94,7 +98,11 @@ def diff(
     strict: bool,
     unread: str | None,
 ) -> None:
-    """Say which requests change their verdict between OLD and NEW, or prove that none does."""
+    """Show which requests change their verdict.
+
+    PATH... are the folders OLD and NEW, or one folder with --git, --with or --without. If no request changes its
+    verdict, Eastgate proves it.
+    """
     errors = output if output in ("json", "sarif") else "text"
     reading = _Reading(settings_from(settings, config, errors), errors, follow, exclude, verbose, strict)
     paths = (*files, *more_files)
@@ -104,6 +112,7 @@ def diff(
         old, new = _revisions(reading, git, paths)
     elif clusters := [path for path in files if isinstance(path, DocumentSource)]:
         applied = [path for path in paths if not isinstance(path, DocumentSource)]
+        paths = tuple(clusters)
         old, new = _what_if(reading, clusters, [*applied, *added], removed)
     elif added or removed:
         old, new = _what_if(reading, paths, added, removed)
@@ -118,8 +127,12 @@ def diff(
         old, new = (reading.load([path]) for path in more_files)
     if unread == "error":
         _refuse_unread(old, new, errors)
-    warn([*new.warnings, *(error for rejected in new.rejected for error in rejected.errors)])
-    report = replace(compare(old, new, unread=unread != "ignore"), source=cluster_arguments(files))
+    warn([*new.warnings, *new.notices(), *(error for rejected in new.rejected for error in rejected.errors)])
+    # Nothing but the change itself says what `new` has of a change that is only tried: what there is can be asked
+    asked = paths if git is not None or added or removed or files else more_files[1:]
+    source = reading_arguments(asked, settings, config, follow=follow, exclude=exclude)
+    source = (*source, *(("--unread", unread) if unread is not None else ()))
+    report = replace(compare(old, new, unread=unread != "ignore"), source=source)
     _emit(report, output)
     sys.exit(report.status(FailOn(fail_on)))
 

@@ -38,7 +38,10 @@ __all__ = ["get"]
 @strict_option
 @unread_option
 def get(words: tuple[str, ...], files: tuple[str, ...], output: str, **options: object) -> None:
-    """List policies, workloads, pods, services, gateways, routes, backends, namespaces, or any kind."""
+    """List policies, workloads, Services, routes and other objects.
+
+    KIND is policies, workloads, pods, services, gateways, routes, backends, namespaces, or any kind.
+    """
     kind, slash, name = words[0].partition("/")
     names, paths = split_paths(words[1:])
     names += [name] if slash else []

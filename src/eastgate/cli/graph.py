@@ -18,7 +18,7 @@ from eastgate.collection import no_collection
 from eastgate.reports.cluster import Cluster
 from eastgate.reports.graph import FORMATS, GraphSelection, Grouping, Survey, make_graph, render, survey
 from eastgate.reports.graph.making import MOST_NODES
-from eastgate.reports.graph.notes import list_notes
+from eastgate.reports.graph.notes import list_notes, mark_doubts
 from eastgate.reports.graph.rendering import PICTURES
 from eastgate.reports.graph.text import to_text
 from eastgate.reports.graph.unused import find_unused, unused_text
@@ -55,6 +55,7 @@ _EXIT = (
 @click.option("--tool", metavar="NAME", help="Only calls of this MCP tool.")
 @click.option("--external", is_flag=True, help="Only what can come from outside: no identity, or none of this cluster.")
 @click.option("--denied", is_flag=True, help="Also pairs of which nothing is allowed.")
+@click.option("--all", "near", is_flag=True, help="Also the access of a pod to itself and from its node.")
 @click.option("--by", type=click.Choice([str(by) for by in Grouping]), help="Put callers and destinations together.")
 @click.option("--why", is_flag=True, help="Say which rules decide, and where they are written; JSON and CSV always do.")
 @click.option("--unused", is_flag=True, help="Instead: the rules and policies without which no answer changes.")
@@ -77,7 +78,7 @@ def graph(
     output: str,
     **options: object,
 ) -> None:
-    """Who can reach whom, on which port, and on what it depends."""
+    """Show who can reach whom, and on which ports."""
     form = "json" if output == "json" else "text"
     cluster = cluster_from((*files, *more_files), options, form)
     if options["unused"]:
@@ -92,6 +93,8 @@ def graph(
         tool if isinstance(tool, str) else None,
         external=bool(options["external"]),
         denied=bool(options["denied"]),
+        near=bool(options["near"]),
+        exact=bool(options["verbose"]),
     )
     by = options["by"]
     try:
@@ -105,8 +108,13 @@ def graph(
 
 def _show(cluster: Cluster, surveyed: Survey, by: Grouping | None, output: str, *, why: bool) -> None:
     made = make_graph(
-        surveyed, by, why=why or output in ("json", "csv"), most=MOST_NODES if output in PICTURES else None
+        surveyed,
+        by,
+        why=why or output in ("json", "csv", "html"),
+        most=MOST_NODES if output in PICTURES else None,
+        pods=output not in ("json", "csv"),
     )
+    made = mark_doubts(cluster, made)
     made = replace(made, notes=(*made.notes, *list_notes(cluster, surveyed.points)))
     if output == "text":
         say(to_text(made, why=why, width=terminal_width(), color=colored()))

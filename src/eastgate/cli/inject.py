@@ -22,7 +22,14 @@ __all__ = ["inject"]
 @click.option("--proxy-image", metavar="IMAGE", help="The image with Envoy.")
 @click.option("--redirect-image", metavar="IMAGE", help="The image with iptables; by default the same.")
 @click.option("--control-plane", metavar="HOST:PORT", help="Where proxies reach the control plane.")
-@click.option("-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", show_default=True)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["yaml", "json"]),
+    default="yaml",
+    show_default=True,
+    help="Format of the manifests.",
+)
 def inject(
     files: tuple[str, ...],
     follow: bool,
@@ -32,7 +39,10 @@ def inject(
     control_plane: str | None,
     output: str,
 ) -> None:
-    """Print manifests with the sidecar in their pods, as the cluster's webhook would make them."""
+    """Print manifests with the sidecar in their pods.
+
+    The sidecar is the one that the webhook of the controller adds in a cluster.
+    """
     from dataclasses import replace
 
     from eastgate.cli.bootstrap import control_plane_of

@@ -25,7 +25,7 @@ namespace_option = click.option(
     "-n",
     "--namespace",
     metavar="NS",
-    help="Only this namespace, which is also that of objects which do not say theirs; without it, all.",
+    help="Show only this namespace. It is also the namespace of objects that do not name one. Default: all.",
 )
 
 
@@ -64,13 +64,14 @@ def cluster_from(files: Sequence[str | os.PathLike[str]], options: dict[str, obj
             reading.twice,
             strict=bool(options["strict"]),
             unread=handling_of(options["unread"]),
+            verbose=bool(options["verbose"]),
         )
     except ManifestError:
         fail(reading.reporter, output)
     if options["verbose"]:
         summary = f"read {len(reading.documents)} objects, {len(cluster.policies)} of them policies"
         say(summary + left_out(reading.excluded), err=True)
-    warn(
-        [*cluster.authority.warnings, *(error for rejected in cluster.authority.rejected for error in rejected.errors)]
-    )
+    authority = cluster.authority
+    errors = (error for rejected in authority.rejected for error in rejected.errors)
+    warn([*authority.warnings, *authority.notices(), *errors])
     return cluster

@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import re
 import sys
+import textwrap
 from collections.abc import Sequence
+from pathlib import Path
 
 import click
 
 from eastgate.api.authority import Authority
 from eastgate.api.reading import Manifests, read_manifests
-from eastgate.cli.options import cluster_arguments, left_out, manifest_options, settings_from
+from eastgate.cli.options import ignores_from, left_out, manifest_options, reading_arguments, settings_from
 from eastgate.cli.output import UNDECIDED, colored, emit, emit_json, say
 from eastgate.cli.progress import progress
 from eastgate.cli.unconsidered import handling_of, unread_option
-from eastgate.diagnostics import Severity
+from eastgate.diagnostics import Severity, did_you_mean
+from eastgate.diagnostics.printable import printable
 from eastgate.manifests import Bounds
+from eastgate.records import dataclass
 from eastgate.reports.lint import Finding
 from eastgate.reports.lint import lint as find
+from eastgate.reports.lint.baseline import Baseline, BaselineComparison, BaselineError, read_baseline
+from eastgate.reports.lint.baseline import write_baseline as as_baseline
+from eastgate.reports.lint.grouping import group_findings, singly
 from eastgate.reports.lint.report import counted, github, to_json
 from eastgate.reports.lint.sarif import sarif
 from eastgate.unread.codes import UNREAD_POLICY
@@ -53,6 +60,19 @@ _EXIT = (
     show_default=True,
     help="The severity from which on the exit status is 1.",
 )
+@click.option(
+    "--baseline",
+    metavar="FILE",
+    type=click.Path(dir_okay=False),
+    help="Findings that are accepted: only others are shown, and count for the exit status.",
+)
+@click.option(
+    "--write-baseline",
+    metavar="FILE",
+    type=click.Path(dir_okay=False),
+    help="Write all findings into a baseline, and exit with 0.",
+)
+@click.option("--explain", metavar="CODE", help="Say what a code means, with an example, and do nothing else.")
 @unread_option
 @click.option("--select", multiple=True, metavar="CODE", help="Only codes that begin so; may be repeated.")
 @click.option("--ignore", multiple=True, metavar="CODE", help="No codes that begin so; may be repeated.")
@@ -66,35 +86,98 @@ def lint(
     verbose: bool,
     output: str,
     fail_on: str,
+    baseline: str | None,
+    write_baseline: str | None,
+    explain: str | None,
     unread: str | None,
     select: tuple[str, ...],
     ignore: tuple[str, ...],
 ) -> None:
-    """Find rules without effect, targets that select nothing, workloads that nothing can reach, and the like."""
+    """Find mistakes in policies, such as rules without effect.
+
+    Other findings are targets that select nothing, workloads that nothing can reach, and misspelt names.
+    """
+    if explain is not None:
+        _explain(explain)
+        return
     paths = (*files, *more_files)
     if not paths:
         raise click.UsageError("no manifests: give files or folders with -f, or --cluster")
     chosen, dropped = _prefixes(select, "--select"), _prefixes(ignore, "--ignore")
+    accepted = _read_baseline(baseline) if baseline is not None else None
     rules = settings_from(settings, config, "json" if output == "json" else "text")
+    ignores = ignores_from(config, "json" if output == "json" else "text")
     with progress("reading manifests") as on_file:
         bounds = Bounds.of(paths, follow=follow, exclude=exclude)
         manifests = read_manifests(paths, rules, stdin=sys.stdin.buffer, on_file=on_file, bounds=bounds)
     if verbose:
         say(f"read {len(manifests.objects)} objects and {len(manifests.policies)} policies", err=True)
     if manifests.reporter.errors:
-        _emit(_read_only(manifests), output, manifests.excluded)
+        _emit(_Shown(_read_only(manifests), manifests.excluded), output)
         sys.exit(UNDECIDED)
-    findings = find(Authority(manifests, rules, unread=handling_of(unread)), manifests, cluster_arguments(paths))
+    source = reading_arguments(paths, settings, config, follow=follow, exclude=exclude)
+    source += ("--unread", unread) if unread is not None else ()
+    findings = find(Authority(manifests, rules, unread=handling_of(unread)), manifests, source, ignores)
     shown = [
         finding
         for finding in findings
         if (finding.code.id.startswith(chosen or ("",)) and not finding.code.id.startswith(dropped))
         or finding.code is UNREAD_POLICY
     ]
-    _emit(shown, output, manifests.excluded)
+    if write_baseline is not None:
+        _write_baseline(write_baseline, shown)
+        return
+    comparison = BaselineComparison.of(shown, accepted) if accepted is not None else None
+    _emit(_Shown(shown, manifests.excluded, comparison, baseline, each=verbose), output)
     if any(finding.code is UNREAD_POLICY for finding in shown):
         sys.exit(UNDECIDED)
-    sys.exit(1 if any(finding.severity in _THRESHOLDS[fail_on] for finding in shown) else 0)
+    counting = shown if comparison is None else comparison.new
+    sys.exit(1 if any(finding.severity in _THRESHOLDS[fail_on] for finding in counting) else 0)
+
+
+# Baselines
+
+
+def _read_baseline(path: str) -> Baseline:
+    """Read the findings that are accepted. A file that is missing is an error: nothing would be accepted silently."""
+    try:
+        return read_baseline(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        message = f"cannot read {path}: {error.strerror}; write it once with --write-baseline {path}"
+    except (UnicodeDecodeError, BaselineError) as error:
+        message = f"{path} is not a baseline: {error}; write it again with --write-baseline {path}"
+    raise click.BadParameter(printable(message), param_hint="--baseline")
+
+
+def _write_baseline(path: str, findings: Sequence[Finding]) -> None:
+    accepted = [finding for finding in findings if finding.code is not UNREAD_POLICY]
+    try:
+        Path(path).write_text(as_baseline(accepted), encoding="utf-8")
+    except OSError as error:
+        raise click.BadParameter(
+            printable(f"cannot write {path}: {error.strerror}"), param_hint="--write-baseline"
+        ) from error
+    count = f"{len(accepted):,} finding{'' if len(accepted) == 1 else 's'}"
+    say(printable(f"wrote {count} to {path}; give it with --baseline {path}"))
+
+
+# Explanations
+
+
+def _explain(number: str) -> None:
+    """Print the entry of the catalogue for a code."""
+    from eastgate.cli.catalogue import all_codes  # it imports every part of the product
+
+    codes = {code.id: code for code in all_codes()}
+    code = codes.get(number.upper())
+    if code is None:
+        near = did_you_mean(number, codes)
+        hint = f"; did you mean {near}?" if near else "; docs/errors.md lists all codes"
+        raise click.BadParameter(printable(f"there is no code {number}") + hint, param_hint="--explain")
+    say(f"{code.severity}[{code.id}]: {code.title}\n\n{textwrap.fill(code.explanation, 100)}")
+    for title, manifest in (("Wrong", code.wrong), ("Right", code.right)):
+        if manifest:
+            say(f"\n{title}:\n\n{textwrap.indent(manifest.rstrip(), '  ')}")
 
 
 def _prefixes(values: Sequence[str], option: str) -> tuple[str, ...]:
@@ -115,16 +198,43 @@ def _read_only(manifests: Manifests) -> list[Finding]:
     )
 
 
-def _emit(findings: Sequence[Finding], output: str, excluded: int) -> None:
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """What is printed. `each`: no grouping."""
+
+    findings: Sequence[Finding]
+    excluded: int
+    comparison: BaselineComparison | None = None
+    baseline: str | None = None
+    each: bool = False
+
+    @property
+    def new(self) -> Sequence[Finding]:
+        return self.findings if self.comparison is None else self.comparison.new
+
+
+def _emit(shown: _Shown, output: str) -> None:
     match output:
         case "json":
-            emit_json({**to_json(findings), "excluded": excluded})
+            compared = shown.comparison
+            counts = {} if compared is None else {"baseline": {"known": len(compared.known), "gone": compared.gone}}
+            emit_json({**to_json(shown.new), "excluded": shown.excluded, **counts})
         case "sarif":
-            emit_json(sarif(findings))
+            emit_json(sarif(shown.findings, comparison=shown.comparison))
         case "github":
-            for line in github(findings):
+            for line in github(shown.new, grouped=True):
                 emit(line + "\n")
         case _:
-            for finding in findings:
-                say(finding.render(color=colored()) + "\n")
-            say(counted(findings) + left_out(excluded))
+            groups = singly(shown.new) if shown.each else group_findings(shown.new)
+            for group in groups:
+                say(group.first.render(also=group.also, color=colored()) + "\n")
+            say(counted(groups) + _known(shown) + left_out(shown.excluded))
+
+
+def _known(shown: _Shown) -> str:
+    """Say how many findings the baseline has, and whether it can be shortened."""
+    if shown.comparison is None:
+        return ""
+    gone = shown.comparison.gone
+    hint = f", {gone:,} of it gone: shorten it with --write-baseline {shown.baseline}" if gone else ""
+    return printable(f"; {len(shown.comparison.known):,} in the baseline{hint}")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 import click
 
 from eastgate.api.authority import Authority
-from eastgate.api.config import read_config
+from eastgate.api.config import LintIgnore, read_config, read_ignores
 from eastgate.api.questions import Question
 from eastgate.api.reading import DocumentSource, ManifestError, read_manifests
 from eastgate.cli import complete
@@ -36,6 +36,7 @@ __all__ = [
     "exclude_option",
     "file_options",
     "follow_option",
+    "ignores_from",
     "inspecting_options",
     "issuer_keys",
     "jwks_option",
@@ -46,6 +47,7 @@ __all__ = [
     "output_option",
     "question_from",
     "question_options",
+    "reading_arguments",
     "reading_options",
     "settings_from",
     "strict_option",
@@ -80,7 +82,7 @@ def manifest_options(command: F) -> F:
 
 
 follow_option = click.option(
-    "--follow", is_flag=True, help="Read also what links, and paths in tables, lead to elsewhere."
+    "--follow", is_flag=True, help="Follow symbolic links, and paths in tables, that lead out of the given folders."
 )
 
 
@@ -88,7 +90,7 @@ exclude_option = click.option(
     "--exclude",
     multiple=True,
     metavar="PATTERN",
-    help="Leave out of folders what fits, as in a .gitignore file; may be repeated.",
+    help="Skip files that match, as in a .gitignore file. May be repeated.",
 )
 
 
@@ -132,10 +134,12 @@ def cluster_options(command: F) -> F:
     """Add the options that name a cluster."""
     return _all(
         click.option(
-            "--cluster", is_flag=True, help="What the cluster of the current context has now, in place of manifests."
+            "--cluster",
+            is_flag=True,
+            help="Read the objects of a cluster instead of manifests; by default of the current context.",
         ),
-        click.option("--kubeconfig", type=click.Path(), metavar="FILE", help="The kubeconfig that names the cluster."),
-        click.option("--context", metavar="NAME", help="The context of the kubeconfig."),
+        click.option("--kubeconfig", type=click.Path(), metavar="FILE", help="Kubeconfig of the cluster."),
+        click.option("--context", metavar="NAME", help="Context of the kubeconfig."),
     )(command)
 
 
@@ -155,6 +159,33 @@ def cluster_arguments(paths: Iterable[object]) -> tuple[str, ...]:
     return next((path.arguments for path in paths if isinstance(path, DocumentSource)), ())
 
 
+def reading_arguments(
+    paths: Iterable[object],
+    settings: Sequence[str] = (),
+    config: str | None = None,
+    *,
+    follow: bool = False,
+    exclude: Sequence[str] = (),
+) -> tuple[str, ...]:
+    """Return the arguments by which another command reads the same, so that a command in output can be pasted."""
+    arguments: list[str] = []
+    for path in paths:
+        match path:
+            case DocumentSource():
+                arguments += path.arguments
+            case Kustomized():
+                arguments += ["-k", os.fspath(path)]
+            case _:
+                arguments += ["-f", str(path)]
+    for setting in settings:
+        arguments += ["--set", setting] if setting != SEEN_SIDECARS else []
+    arguments += ["--config", config] if config is not None else []
+    arguments += ["--follow"] if follow else []
+    for pattern in exclude:
+        arguments += ["--exclude", pattern]
+    return tuple(arguments)
+
+
 def _namespace(command: F) -> F:
     """Read `-n NS` as `--set namespace=NS`."""
 
@@ -165,7 +196,7 @@ def _namespace(command: F) -> F:
         return command(*arguments, settings=with_default_namespace(settings, namespace), **options)
 
     option = click.option(
-        "-n", "--namespace", metavar="NS", help="Namespace of what does not say its own; by default `default`."
+        "-n", "--namespace", metavar="NS", help="Namespace of objects that do not name one. Default: `default`."
     )
     return cast("F", option(with_namespace))
 
@@ -190,7 +221,7 @@ def _kustomizations(command: F) -> F:
         multiple=True,
         metavar="DIR",
         type=click.Path(),
-        help="Folder with a kustomization, which kustomize or kubectl renders; may be repeated.",
+        help="Folder with a kustomization, which kustomize or kubectl renders. May be repeated.",
     )
     return cast("F", option(with_kustomizations))
 
@@ -204,19 +235,23 @@ def _reading_options(command: F) -> F:
             multiple=True,
             metavar="PATH",
             type=click.Path(allow_dash=True),
-            help="File, folder or - (standard input); may be repeated.",
+            help="File, folder or - (standard input). May be repeated.",
         ),
         click.option(
-            "--set", "settings", multiple=True, metavar="NAME=VALUE", help="A setting, such as denyOnly=allow."
+            "--set",
+            "settings",
+            multiple=True,
+            metavar="NAME=VALUE",
+            help="Setting, such as denyOnly=allow. May be repeated.",
         ),
         click.option(
             "--config",
             type=click.Path(dir_okay=False),
-            help="A file with settings; by default eastgate.yaml here, if there is one.",
+            help="File with settings. Default: eastgate.yaml in the current folder, if it exists.",
         ),
         follow_option,
         exclude_option,
-        click.option("-v", "--verbose", is_flag=True, help="Say what was read and what was left aside."),
+        click.option("-v", "--verbose", is_flag=True, help="Also print what was read and what was skipped."),
     )(command)
 
 
@@ -225,16 +260,23 @@ def _reading_options(command: F) -> F:
 strict_option = click.option(
     "--strict",
     is_flag=True,
-    help="Any error stops everything, also one in a policy about something else; "
-    "so does what is probably misspelt in a question.",
+    help="Stop at every error, also in a policy that is not about the question, and treat probable typos as errors.",
 )
 
 jwks_option = click.option(
-    "--jwks", multiple=True, metavar="ISSUER=FILE", help="Keys of an issuer, instead of asking it."
+    "--jwks",
+    multiple=True,
+    metavar="ISSUER=FILE",
+    help="File with the keys of a token issuer, which is then not asked. May be repeated.",
 )
 
 output_option = click.option(
-    "-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Form of the answer."
+    "-o",
+    "--output",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="Format of the answer.",
 )
 
 
@@ -257,27 +299,30 @@ def question_options(command: F) -> F:
             help="pod:NS/NAME, service:NS/NAME, gateway:NS/NAME, route:NS/NAME, backend:NS/NAME, authconfig:NS/NAME, "
             "host:NAME or ip:ADDRESS.",
         ),
-        click.option("--port", type=int, help="Destination port."),
+        click.option("--port", metavar="PORT", help="Destination port: its number, or its name."),
         click.option("--method", help="HTTP method."),
         click.option("--path", help="HTTP path."),
         click.option("--host", help="HTTP host."),
         click.option("--sni", help="TLS server name."),
-        click.option("--header", "headers", multiple=True, metavar="K=V", help="A header; may be repeated."),
-        click.option("--http-protocol", metavar="HTTP/1.1|HTTP/2|..", help="Version of HTTP; HTTP/1.1 if left out."),
-        click.option("--source-ip", help="Address of the source."),
+        click.option("--header", "headers", multiple=True, metavar="K=V", help="Header. May be repeated."),
+        click.option("--http-protocol", metavar="HTTP/1.1|HTTP/2|..", help="Version of HTTP. Default: HTTP/1.1."),
+        click.option("--source-ip", help="Address of the caller."),
+        click.option("--protocol", type=click.Choice(["tcp", "udp", "sctp"]), help="Transport protocol. Default: tcp."),
         click.option(
-            "--protocol", type=click.Choice(["tcp", "udp", "sctp"]), help="Transport protocol; tcp if left out."
+            "--forwarded-for", metavar="ADDRESS", help="Address of the client, as proxies in front report it."
         ),
-        click.option("--forwarded-for", metavar="ADDRESS", help="Address of the client as proxies in front report it."),
         click.option("--plaintext", is_flag=True, help="The connection has no mTLS: the caller has no identity."),
-        click.option("--claim", "claims", multiple=True, metavar="K=V", help="A claim of the verified token."),
-        click.option("--token", metavar="TOKEN|@FILE", help="A token; its issuer's keys verify it."),
+        click.option(
+            "--claim", "claims", multiple=True, metavar="K=V", help="Claim of the verified token. May be repeated."
+        ),
+        click.option("--no-token", is_flag=True, help="The request has no token."),
+        click.option("--token", metavar="TOKEN|@FILE", help="Token, which the keys of its issuer verify."),
         jwks_option,
         click.option(
             "--client-certificate",
             type=click.Path(exists=True, dir_okay=False),
             metavar="FILE",
-            help="The client's certificate, in PEM.",
+            help="Certificate of the client, in PEM.",
         ),
         click.option("--mcp-method", help="MCP method."),
         click.option("--tool", help="MCP tool."),
@@ -285,7 +330,7 @@ def question_options(command: F) -> F:
             "--external-auth",
             multiple=True,
             metavar="SVC.NS:PORT=allow|deny|error",
-            help="What an external authorizer answers; may be repeated.",
+            help="Answer of an external authorizer. May be repeated.",
         ),
     )(command)
 
@@ -320,6 +365,15 @@ def settings_from(values: Sequence[str], config: str | None, output: str) -> Set
         fail(error.diagnostics, output)
     except SettingsError as error:
         fail([Diagnostic(BAD_SETTING, str(error))], output)
+
+
+def ignores_from(config: str | None, output: str) -> tuple[LintIgnore, ...]:
+    """Return the findings of lint that the project's file ignores."""
+    path = Path(config) if config else Path("eastgate.yaml")
+    try:
+        return read_ignores(path, explicit=bool(config)) if config or os.path.lexists(path) else ()
+    except ManifestError as error:
+        fail(error.diagnostics, output)
 
 
 def _claim(value: str) -> object:
@@ -401,6 +455,14 @@ def left_out(files: int) -> str:
     return f"; left out {files} file{'' if files == 1 else 's'}" if files else ""
 
 
+def _port(text: str | None) -> int | None:
+    """Return the number of a port; None for a name, which only the destination knows."""
+    try:
+        return None if text is None else int(text)
+    except ValueError:
+        return None
+
+
 def question_from(options: dict[str, object], output: str) -> Question:
     """Return the question that the options of a command ask."""
 
@@ -412,7 +474,7 @@ def question_from(options: dict[str, object], output: str) -> Question:
         value = options[name]
         return pairs([str(pair) for pair in value], option, output) if isinstance(value, tuple) else {}
 
-    port = options["port"]
+    port = text("port")
     answers = mapping("external_auth", "--external-auth")
     for authorizer, answer in answers.items():
         if answer not in ("allow", "deny", "error"):
@@ -422,7 +484,7 @@ def question_from(options: dict[str, object], output: str) -> Question:
     return Question(
         source=str(options["source"]),
         to=str(options["to"]),
-        port=port if isinstance(port, int) else None,
+        port=_port(port),
         method=text("method"),
         path=text("path"),
         host=text("host"),
@@ -437,6 +499,7 @@ def question_from(options: dict[str, object], output: str) -> Question:
         http_protocol=text("http_protocol"),
         claims={name: _claim(value) for name, value in mapping("claims", "--claim").items()} or None,
         token=_token(text("token"), output),
+        no_token=options["no_token"] is True,
         certificate=_file(text("client_certificate")),
         external_auth=answers,
     )

@@ -25,20 +25,41 @@ __all__ = ["test"]
 
 
 @click.command(epilog="Exits with 0 if all pass, 1 if any fails (or coverage is too low), 2 if a table cannot be read.")
-@click.argument("paths", nargs=-1, required=True, metavar="FILE|DIR...", type=click.Path())
-@click.option("-o", "--output", type=click.Choice(["text", "json", "junit"]), default="text", show_default=True)
+@click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path())
+@click.option(
+    "-f",
+    "--filename",
+    "files",
+    multiple=True,
+    metavar="PATH",
+    type=click.Path(),
+    help="File or folder with tables and invariants; the same as PATH. May be repeated.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["text", "json", "junit"]),
+    default="text",
+    show_default=True,
+    help="Format of the results.",
+)
 @click.option("--junit", "junit_file", type=click.Path(dir_okay=False), help="Also write JUnit XML to this file.")
-@click.option("--coverage", is_flag=True, help="Say which rules no case exercised.")
-@click.option("--fail-under", type=click.FloatRange(0, 100), help="Fail if fewer percent of the rules are exercised.")
-@click.option("--config", type=click.Path(dir_okay=False), help="A file with settings under those of each table.")
+@click.option("--coverage", is_flag=True, help="List the rules that no case exercises.")
+@click.option(
+    "--fail-under", type=click.FloatRange(0, 100), help="Fail if the cases exercise fewer percent of the rules."
+)
+@click.option(
+    "--config", type=click.Path(dir_okay=False), help="File with settings. The settings of a table override them."
+)
 @cluster_options
-@click.option("-n", "--namespace", metavar="NS", help="With --cluster: what to read if not all may be read.")
+@click.option("-n", "--namespace", metavar="NS", help="With --cluster: read only this namespace.")
 @follow_option
 @strict_option
 @unread_option
 @click.option("-v", "--verbose", is_flag=True, help="Show passing cases too.")
 def test(
     paths: tuple[str, ...],
+    files: tuple[str, ...],
     output: str,
     junit_file: str | None,
     coverage: bool,
@@ -53,7 +74,13 @@ def test(
     unread: str | None,
     verbose: bool,
 ) -> None:
-    """Run decision tables: questions with the answers that they must get."""
+    """Run decision tables and invariants.
+
+    PATH... are files, or folders with files, that contain DecisionTest and Invariant documents.
+    """
+    paths = (*files, *paths)
+    if not paths:
+        raise click.UsageError("no tables: give files or folders")
     live = cluster_path(cluster, kubeconfig, context, namespace)
     settings = settings_from(() if live is None else (SEEN_SIDECARS,), config, "json" if output == "json" else "text")
     tables, reporter = read_tables(paths, settings, follow=follow, unread=handling_of(unread), cluster=live)

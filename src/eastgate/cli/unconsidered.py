@@ -16,8 +16,8 @@ __all__ = ["handling_of", "note", "status_of", "tell", "unread_option"]
 unread_option = click.option(
     "--unread",
     type=click.Choice(["error", "warn", "ignore"]),
-    help="What becomes of answers that objects of unread kinds could change: none (exit status 2), a warning (3), "
-    "nothing. By default an error where nobody can tell what they are about, otherwise a warning.",
+    help="How to treat policies that Eastgate cannot read: `error` (exit status 2), `warn` (3) or `ignore`. "
+    "Default: `error` if it is unknown what they are about, otherwise `warn`.",
 )
 
 

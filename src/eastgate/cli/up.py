@@ -76,7 +76,10 @@ def up(
     output: str,
     **identity: Any,
 ) -> None:
-    """Run the manifests as a mesh on this machine, and enforce every change that is saved."""
+    """Run the manifests as a mesh on this machine.
+
+    The mesh enforces every change as soon as its file is saved.
+    """
     paths = (*files, *more_files)
     if not paths:
         raise click.UsageError("no manifests: give files or folders with -f")

@@ -17,7 +17,7 @@ __all__ = ["version"]
 @click.command()
 @output_option
 def version(output: str) -> None:
-    """The version, and the policies that it reads."""
+    """Print the version, and the policies that Eastgate reads."""
     kinds = [f"{kind.group}/{kind.version} {kind.kind}" for dialect in dialects.DIALECTS for kind in dialect.kinds]
     if output == "json":
         emit_json({"version": __version__, "python": platform.python_version(), "reads": kinds})

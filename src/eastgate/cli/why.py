@@ -50,13 +50,13 @@ _EXIT = (
     "source",
     metavar="SRC",
     shell_complete=complete.sources,
-    help="Who called, where a line of Istio's proxies does not say it.",
+    help="Caller, if a line of Istio's proxies does not name it.",
 )
 @click.option(
     "--to",
     metavar="DST",
     shell_complete=complete.destinations,
-    help="What was called, where a line of Istio's proxies does not say it.",
+    help="Destination, if a line of Istio's proxies does not name it.",
 )
 @reading_options
 @unread_option
@@ -78,10 +78,10 @@ def why(
     name: str,
     output: str,
 ) -> None:
-    """Explain lines of a proxy's log: by the manifests, or by the running mesh without -f.
+    """Explain lines of a proxy's log.
 
-    NUMBER is that of a decision which `up` shows. Lines of `eastgate authorizer`, and of Istio's own proxies, are
-    explained by the manifests.
+    With -f the manifests explain the lines, otherwise the running mesh does. NUMBER is the number of a decision that
+    `up` shows. Lines of `eastgate authorizer` and of Istio's own proxies need the manifests.
     """
     if last or (line is not None and _NUMBER.fullmatch(line)):
         _by_number(line, last, files, name, output)

@@ -35,8 +35,9 @@ from eastgate.cluster.gateways import (
     TlsMode,
     TlsReference,
 )
+from eastgate.cluster.installations import MeshInstallation
 from eastgate.cluster.interpret import interpret
-from eastgate.cluster.kinds import WorldObject, object_id, uses, uses_kind
+from eastgate.cluster.kinds import WorldObject, may_install, object_id, uses, uses_kind
 from eastgate.cluster.manifest import Manifest
 from eastgate.cluster.mesh_gateways import MeshGateway
 from eastgate.cluster.names import dns_label_problem, dns_subdomain_problem, label_key_problem, label_value_problem
@@ -134,6 +135,7 @@ __all__ = [
     "LiveWorld",
     "Manifest",
     "MeshGateway",
+    "MeshInstallation",
     "Namespace",
     "ObjectId",
     "Operator",
@@ -187,6 +189,7 @@ __all__ = [
     "label_key_problem",
     "label_value_problem",
     "matches_pattern",
+    "may_install",
     "moment",
     "object_id",
     "pattern_problem",

@@ -14,6 +14,7 @@ from eastgate.cluster import codes
 from eastgate.cluster.examination import Examination
 from eastgate.cluster.fields import Data, entries, mapping, number, strings, text
 from eastgate.cluster.gateways import ROUTE_KINDS
+from eastgate.cluster.installations import installs_mesh, read_installation
 from eastgate.cluster.kinds import WorldObject, object_id, world_kind
 from eastgate.cluster.manifest import Manifest
 from eastgate.cluster.mesh_gateways import MESH_GATEWAY, read_mesh_gateway
@@ -51,6 +52,8 @@ def interpret(manifest: Manifest, reporter: Reporter, namespace: str = "default"
         return None
     before = len(reporter.diagnostics)
     kind, data = world_kind(identity.group, identity.kind), manifest.data
+    if kind == "MeshInstallation" and not installs_mesh(data):
+        return None
     examination = Examination(manifest, reporter)
     _check_names(identity, examination)
     if kind == "Rollout" and mapping(data, "spec").get("workloadRef") is not None:
@@ -90,6 +93,7 @@ _SHAPES = {
     "ConfigMap": record({}),
     "Gateway": GATEWAY,
     "MeshGateway": MESH_GATEWAY,
+    "MeshInstallation": record({}),
     "ReferenceGrant": GRANT,
     **{kind: controller_shape(kind) for kind in CONTROLLER_KINDS},
     **{kind: route_shape(kind) for kind in ROUTE_KINDS},
@@ -200,6 +204,7 @@ _READERS: Mapping[str, Callable[[Data, str, str, Span | None], WorldObject]] = {
     "ConfigMap": _config_map,
     "Gateway": read_gateway,
     "MeshGateway": read_mesh_gateway,
+    "MeshInstallation": read_installation,
     "ReferenceGrant": read_grant,
 }
 _NAMELESS: Mapping[str, Callable[[Data, str, Span | None], WorldObject]] = {"Namespace": _namespace, "Node": _node}

@@ -14,6 +14,7 @@ from typing import TypeVar
 from eastgate.cluster.changes import Change
 from eastgate.cluster.externals import ExternalWorkload
 from eastgate.cluster.gateways import Backend, Gateway, ReferenceGrant, Route
+from eastgate.cluster.installations import MeshInstallation
 from eastgate.cluster.kinds import WorldObject
 from eastgate.cluster.label_index import LabelIndex
 from eastgate.cluster.membership import Membership
@@ -51,6 +52,7 @@ class Inventory:
     __slots__ = (
         "_backends",
         "_externals",
+        "_installed",
         "_ownership",
         "_seats",
         "backends",
@@ -58,8 +60,11 @@ class Inventory:
         "gateways",
         "grants",
         "index",
+        "installations",
         "membership",
         "mesh_gateways",
+        "meshed",
+        "meshed_namespaces",
         "namespace_labels",
         "namespaces",
         "nodes",
@@ -78,6 +83,7 @@ class Inventory:
         self.namespaces: dict[str, Namespace] = {}
         self.gateways: dict[str, Gateway] = {}
         self.mesh_gateways: dict[str, MeshGateway] = {}
+        self.installations: dict[ObjectId, MeshInstallation] = {}
         self.routes: dict[str, Route] = {}
         self.backends: dict[str, Backend] = {}
         self.service_accounts: dict[str, ServiceAccount] = {}
@@ -89,9 +95,12 @@ class Inventory:
         self.index = WorkloadIndex()
         self.membership = Membership()
         self.slices = Slices()
+        self.meshed: set[str] = set()  # workloads that ask a mesh for a proxy by themselves
+        self.meshed_namespaces: set[str] = set()  # that ask a mesh for the proxies of their pods
         self.namespace_labels = LabelIndex()  # of exactly the namespaces that have workloads
         self._ownership = Ownership()
         self._externals: dict[Slot, ExternalWorkload] = {}
+        self._installed: dict[Slot, dict[ObjectId, Workload]] = {}  # gateways, by who makes them
         self._backends: dict[str, dict[ObjectId, Backend]] = {}  # by key: kinds of several groups may share a name
         self._seats: dict[Slot, tuple[Workload, ...]] = {}
 
@@ -102,9 +111,10 @@ class Inventory:
 
     def owned(self, namespace: str, name: str) -> tuple[Workload, ...]:
         """Return the workloads with an owner of that name, of any kind, sorted by key."""
+        below = self._ownership.slots_below((namespace, name)) | ({(namespace, name)} & self._installed.keys())
         workloads = [
             workload
-            for slot in self._ownership.slots_below((namespace, name))
+            for slot in below
             for workload in self._seats.get(slot, ())
             if any(owner.name == name for owner in workload.owners)
         ]
@@ -151,6 +161,8 @@ class Inventory:
                 update.services.append((declared.key, declared if present else None))
             case Namespace():
                 self._declare_namespace(declared, present=present, update=update)
+            case MeshInstallation():
+                update.slots |= self._declare_installation(declared, present=present)
             case Backend():
                 self._declare_backend(declared, present=present)
             case EndpointSlice():
@@ -197,6 +209,18 @@ class Inventory:
                 _keep(self._externals, slot, declared, present=present)
                 return {slot}
 
+    def _declare_installation(self, declared: MeshInstallation, *, present: bool) -> set[Slot]:
+        """Take in or drop an installation; return the slots of the gateways that it makes, and made."""
+        before = self.installations.get(declared.id)
+        gone = {(gateway.namespace, gateway.name) for gateway in before.gateways} if before is not None else set()
+        for slot in gone:
+            self._installed[slot].pop(declared.id, None)
+        _keep(self.installations, declared.id, declared, present=present)
+        made = {(gateway.namespace, gateway.name): gateway for gateway in declared.gateways} if present else {}
+        for slot, gateway in made.items():
+            self._installed.setdefault(slot, {})[declared.id] = gateway
+        return gone | made.keys()
+
     def _declare_grant(self, declared: ReferenceGrant, *, present: bool) -> None:
         grants = self.grants.setdefault(declared.namespace, {})
         _keep(grants, declared.name, declared, present=present)
@@ -217,6 +241,7 @@ class Inventory:
         before = self.namespace(name)
         _keep(self.namespaces, name, declared, present=present)
         after = self.namespace(name)
+        (self.meshed_namespaces.add if after.asks_for_mesh else self.meshed_namespaces.discard)(name)
         if before != after:
             update.namespaces.add(name)
             if name in self.namespace_labels:
@@ -234,6 +259,7 @@ class Inventory:
         for workload in seated:
             key = workload.key
             self._note(key, update)
+            (self.meshed.add if workload.asks_for_mesh else self.meshed.discard)(key)
             before = leaving.pop(key, None)
             if before is None:
                 self.index.add(workload)
@@ -247,11 +273,15 @@ class Inventory:
             self._note(key, update)
             self.index.discard(workload)
             self.membership.dismiss(key)
+            self.meshed.discard(key)
         self._settle_namespace(slot[0])
 
     def _claimants(self, slot: Slot) -> tuple[Workload, ...]:
         """Return the workloads of one name; the first has the plain key, and one outside of the cluster comes last."""
         inside = self._ownership.workloads_named(slot)
+        made = self._installed.get(slot)
+        if made and not inside and not self._ownership.slots_below(slot):
+            inside = (made[min(made)],)  # no manifest has the pods that it makes
         external = self._externals.get(slot)
         if external is None:
             return inside

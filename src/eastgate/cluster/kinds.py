@@ -6,13 +6,24 @@ from typing import TypeAlias
 
 from eastgate.cluster.externals import EXTERNAL_GROUP, ExternalWorkload
 from eastgate.cluster.gateways import GATEWAY_GROUP, ROUTE_KINDS, Backend, Gateway, ReferenceGrant, Route
+from eastgate.cluster.installations import INSTALLATIONS, MeshInstallation
 from eastgate.cluster.mesh_gateways import MESH_GATEWAY_GROUP, MeshGateway
 from eastgate.cluster.objects import ClusterNode, ConfigMap, Namespace, ObjectId, Service, ServiceAccount
 from eastgate.cluster.pods import API_KINDS, CONTROLLER_KINDS, Controller, Pod
 from eastgate.cluster.secrets import Secret
 from eastgate.cluster.slices import SLICE_GROUP, EndpointSlice
 
-__all__ = ["WorldObject", "canonical_group", "group_of", "object_id", "uses", "uses_kind", "world_kind", "world_kinds"]
+__all__ = [
+    "WorldObject",
+    "canonical_group",
+    "group_of",
+    "may_install",
+    "object_id",
+    "uses",
+    "uses_kind",
+    "world_kind",
+    "world_kinds",
+]
 
 WorldObject: TypeAlias = (
     Namespace
@@ -27,6 +38,7 @@ WorldObject: TypeAlias = (
     | Secret
     | Gateway
     | MeshGateway
+    | MeshInstallation
     | Route
     | ReferenceGrant
     | Backend
@@ -44,7 +56,7 @@ _KINDS = {
 """The name of a kind of a group in the world."""
 _OLD_GROUP = "extensions"  # where apps and batch kinds lived before Kubernetes 1.16
 _HOMES = {kind: CONTROLLER_KINDS[kind] for kind in CONTROLLER_KINDS if CONTROLLER_KINDS[kind] in ("apps", "batch")}
-_CLUSTER_SCOPED = frozenset({"Namespace", "Node"})
+_CLUSTER_SCOPED = frozenset({"Istio", "Namespace", "Node"})
 _NAMES = frozenset(kind for _, kind in _KINDS)
 
 
@@ -58,22 +70,30 @@ def canonical_group(group: str, kind: str) -> str | None:
     """Return the group under which the world knows this kind of this group, or None where it does not."""
     if group == _OLD_GROUP:
         return _HOMES.get(kind)
-    return group if (group, kind) in _KINDS else None
+    return group if (group, kind) in _KINDS or (group, kind) in INSTALLATIONS else None
 
 
 def world_kind(group: str, kind: str) -> str:
     """Return the name of a kind of a canonical group in the world."""
-    return _KINDS[group, kind]
+    return _KINDS.get((group, kind), "MeshInstallation")
 
 
 def world_kinds() -> tuple[tuple[str, str], ...]:
-    """Return the group and name of every kind that the world reads."""
+    """Return the group and name of every kind that the world reads, other than of installations.
+
+    A cluster has what comes of those.
+    """
     return tuple(_KINDS)
 
 
 def uses(api_version: str, kind: str) -> bool:
-    """Return whether the world reads objects of this kind; their version does not matter."""
-    return canonical_group(group_of(api_version), kind) is not None
+    """Return whether the world reads every object of this kind; their version does not matter."""
+    return canonical_group(group_of(api_version), kind) is not None and not may_install(api_version, kind)
+
+
+def may_install(api_version: str, kind: str) -> bool:
+    """Return whether objects of this kind may install a mesh. Most of them install something else."""
+    return (group_of(api_version), kind) in INSTALLATIONS
 
 
 def uses_kind(kind: str) -> bool:

@@ -82,6 +82,15 @@ class Namespace:
         object.__setattr__(self, "labels", {**self.labels, NAME_LABEL: self.name})
 
     @property
+    def asks_for_mesh(self) -> bool:
+        """Return whether its labels ask Istio for the proxies of its pods."""
+        labels = self.labels
+        is_injected = (
+            labels["istio-injection"] == "enabled" if "istio-injection" in labels else "istio.io/rev" in labels
+        )
+        return is_injected or labels.get("istio.io/dataplane-mode") == "ambient"
+
+    @property
     def id(self) -> ObjectId:
         """Return which object of the API this is."""
         return ObjectId("", "Namespace", "", self.name)

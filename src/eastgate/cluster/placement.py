@@ -22,17 +22,25 @@ class AssignedAddresses:
     """An address for each workload, by key.
 
     Where workloads are placed they share one machine, and so its loopback addresses: a workload is known to itself by
-    its own address alone, and who comes from an address that is no workload's is outside of the cluster.
+    its own address alone, and who comes from an address that is no workload's is outside of the cluster. `prove`: an
+    address proves which workload calls. Any process of the machine can take any of them, so that by default none does.
     """
 
     addresses: Mapping[str, str]
+    prove: bool = False
     networks: Networks = field(init=False)
+    _workloads: Mapping[str, str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         addresses = [parse_address(address) for address in self.addresses.values()]
         four = collapse_addresses(IPv4Network(address) for address in addresses if isinstance(address, IPv4Address))
         six = collapse_addresses(IPv6Network(address) for address in addresses if isinstance(address, IPv6Address))
         object.__setattr__(self, "networks", (*four, *six))
+        object.__setattr__(self, "_workloads", {address: key for key, address in self.addresses.items()})
+
+    def at(self, address: str) -> str | None:
+        """Return the workload that is at an address; None where none is."""
+        return self._workloads.get(address)
 
     def itself(self, workload: str) -> Networks:
         """Return the address from which a workload calls itself; none where it is not placed."""

@@ -55,6 +55,14 @@ PROXY_CONTAINER = "eastgate-proxy"
 MESH_PROXIES = frozenset({PROXY_CONTAINER, "istio-proxy", "linkerd-proxy"})
 """The names of containers that are the proxy of a mesh."""
 
+_INJECT = "sidecar.istio.io/inject"
+_INJECTED = "sidecar.istio.io/status"  # the annotation of a pod that has a sidecar
+_REVISION = "istio.io/rev"
+_MODE = "istio.io/dataplane-mode"
+_MESH_MARKS = frozenset({_INJECT, _INJECTED, _REVISION, _MODE})
+_TEMPLATES = "inject.istio.io/templates"
+_INSTALLED = "istio"  # the label by which Istio's installers name the proxies of gateways
+
 
 class Owner(NamedTuple):
     """A controller of a pod, or of its controller. A kind of a foreign group is written `Kind.group`."""
@@ -192,6 +200,24 @@ class Workload:
     def is_pod(self) -> bool:
         """Return whether it is a pod, real or derived: nothing else is meant by a selector of pods."""
         return self.kind == "Pod"
+
+    @property
+    def is_installed_gateway(self) -> bool:
+        """Return whether it is a proxy of a gateway, as Istio's installers make and label it."""
+        is_labelled = self.labels.get(_INSTALLED, "").endswith("gateway")
+        return is_labelled or "gateway" in self.annotations.get(_TEMPLATES, "").split(",")
+
+    @property
+    def asks_for_mesh(self) -> bool:
+        """Return whether it asks Istio for a proxy by itself, or has one. A proxy of a gateway does not count."""
+        labels, annotations = self.labels, self.annotations
+        is_marked = not (_MESH_MARKS.isdisjoint(labels) and _MESH_MARKS.isdisjoint(annotations))
+        if not (is_marked or self.mesh_proxies) or not self.is_pod or self.is_installed_gateway:
+            return False
+        if _INJECTED in annotations or "istio-proxy" in self.mesh_proxies or labels.get(_MODE) == "ambient":
+            return True
+        asked = labels.get(_INJECT, annotations.get(_INJECT))
+        return asked == "true" or (_REVISION in labels and asked != "false")
 
     def identity_in(self, trust_domain: str) -> str | None:
         """Return its SPIFFE ID; None for something outside of the cluster whose certificate has none."""

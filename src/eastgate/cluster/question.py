@@ -43,6 +43,8 @@ class Question:
     token: str | None = field(default=None, repr=False)
     certificate: str | None = field(default=None, repr=False)
     external_auth: Mapping[str, str] = field(default_factory=dict)
+    no_token: bool = False
+    """The request has no token. Without it, and without claims and headers, that is unknown."""
 
     @property
     def is_bare_message(self) -> bool:
@@ -59,7 +61,9 @@ class Question:
     @property
     def raw(self) -> RawRequest:
         """Return what authorizers may look at beside the request of the rules."""
-        return RawRequest(self.headers, self.http_protocol, self.claims, self.token, self.certificate)
+        return RawRequest(
+            self.headers, self.http_protocol, self.claims, self.token, self.certificate, no_token=self.no_token
+        )
 
     @property
     def arguments(self) -> list[str]:
@@ -83,7 +87,8 @@ class Question:
             *(("--external-auth", f"{name}={answer}") for name, answer in self.external_auth.items()),
         ]
         words = [str(word) for option, value in options if value is not None for word in (option, value)]
-        return [*words, "--plaintext"] if self.plaintext else words
+        flags = {"--plaintext": self.plaintext, "--no-token": self.no_token}
+        return [*words, *(flag for flag, given in flags.items() if given)]
 
     def __str__(self) -> str:
         port = f" port {self.port}" if self.port is not None else ""

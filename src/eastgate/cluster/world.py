@@ -8,13 +8,14 @@ answers depends only on the objects declared, never on the order in which they c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from types import MappingProxyType
 from typing import Self
 from weakref import WeakMethod
 
 from eastgate.cluster.changes import Change
 from eastgate.cluster.gateways import GATEWAY_NAME_LABEL, Backend, Gateway, GrantFrom, ReferenceGrant, Route
+from eastgate.cluster.installations import MeshInstallation
 from eastgate.cluster.inventory import Inventory
 from eastgate.cluster.kinds import WorldObject
 from eastgate.cluster.mesh_gateways import MeshGateway
@@ -79,6 +80,24 @@ class World:
         return workload.ips if placed is None else (placed,)
 
     @property
+    def is_local(self) -> bool:
+        """Return whether workloads are placed on one machine.
+
+        It has no network that applies policies to pods: there, the proxies beside the workloads enforce these too.
+        """
+        return self._has.placement is not None
+
+    @property
+    def addresses_prove(self) -> bool:
+        """Return whether the address of a placed workload proves that this workload calls."""
+        return self._has.placement is not None and self._has.placement.prove
+
+    def placed_at(self, address: str) -> Workload | None:
+        """Return the workload that is placed at an address; None where none is."""
+        key = self._has.placement.at(address) if self._has.placement is not None else None
+        return self.workloads.get(key) if key is not None else None
+
+    @property
     def networks(self) -> Networks:
         """Return the networks that workloads are placed in; none where they are not placed."""
         return () if self._has.placement is None else self._has.placement.networks
@@ -92,6 +111,16 @@ class World:
     def workloads(self) -> Mapping[str, Workload]:
         """Return the workloads by key."""
         return MappingProxyType(self._has.index.workloads)
+
+    @property
+    def meshed(self) -> Collection[str]:
+        """Return the keys of the workloads that ask Istio for a proxy by themselves, or have one."""
+        return self._has.meshed
+
+    @property
+    def meshed_namespaces(self) -> Collection[str]:
+        """Return the declared namespaces that ask Istio for the proxies of their pods."""
+        return self._has.meshed_namespaces
 
     @property
     def services(self) -> Mapping[str, Service]:
@@ -112,6 +141,11 @@ class World:
     def mesh_gateways(self) -> Mapping[str, MeshGateway]:
         """Return the Gateways of Istio's own API by `namespace/name`."""
         return MappingProxyType(self._has.mesh_gateways)
+
+    @property
+    def installations(self) -> Mapping[ObjectId, MeshInstallation]:
+        """Return the installations of Istio."""
+        return MappingProxyType(self._has.installations)
 
     @property
     def backends(self) -> Mapping[str, Backend]:
@@ -249,6 +283,11 @@ class World:
             return (pod,)
         return self._has.owned(namespace, name) or self._has.external(namespace, name)
 
+    def owned_by(self, kind: str, namespace: str, name: str) -> tuple[Workload, ...]:
+        """Return all workloads with the owner of that kind and name, sorted by key."""
+        owned = self._has.owned(namespace, name)
+        return tuple(workload for workload in owned if (kind, name) in workload.owners)
+
     def by_ip(self, address: str) -> Workload | None:
         """Return the workload that has an address; None where none has it, or several claim it."""
         return self._has.index.at(address)
@@ -322,11 +361,12 @@ class LiveWorld(World):
         wanted.update((declared.id, declared) for declared in put)
         return self._tell(self._has.update(wanted))
 
-    def assign_addresses(self, addresses: Mapping[str, str]) -> Change:
-        """Have these workloads run at these addresses, and no others run anywhere."""
-        if self._has.placement is not None and self._has.placement.addresses == addresses:
+    def assign_addresses(self, addresses: Mapping[str, str], *, prove: bool = False) -> Change:
+        """Have these workloads run at these addresses, and no others run anywhere; `prove`: these prove who calls."""
+        placement = self._has.placement
+        if placement is not None and (placement.addresses, placement.prove) == (addresses, prove):
             return Change()
-        self._has.placement = AssignedAddresses(dict(addresses))
+        self._has.placement = AssignedAddresses(dict(addresses), prove)
         return self._tell(Change(changed=frozenset(self.workloads)))
 
     def _tell(self, change: Change) -> Change:

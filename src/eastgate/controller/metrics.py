@@ -11,9 +11,10 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
+from eastgate.api.auditing import Would
 from eastgate.authorizer.checks import ProxyAnswer
 from eastgate.authorizer.metrics import AuthorizerMetrics
-from eastgate.mesh.access_log import Observation, rule_of
+from eastgate.mesh.access_log import Observation, rule_of, would_be
 
 __all__ = ["ControllerMetrics"]
 
@@ -53,6 +54,12 @@ class ControllerMetrics:
             "eastgate_decisions",
             "Decisions that proxies sent, by level, verdict and the policy that decided, or what did where none has.",
             ["level", "verdict", "policy"],
+            registry=registry,
+        )
+        self._audit_denied = Counter(
+            "eastgate_audit_denied",
+            "Allowed decisions that proxies sent and a policy in audit mode would have denied.",
+            ["level", "policy"],
             registry=registry,
         )
         self._watch_errors = Counter(
@@ -107,6 +114,10 @@ class ControllerMetrics:
         """Count a decision of a proxy."""
         policy = decider(observation.decision, policies)
         self._decisions.labels(observation.level, _VERDICTS[not observation.allowed], policy).inc()
+        for would in would_be(observation):
+            if would.changes and would.verdict is Would.DENY:
+                for audited in would.policies or (_OTHER,):
+                    self._audit_denied.labels(observation.level, audited if audited in policies else _OTHER).inc()
 
     def forget(self, policies: Iterable[str]) -> None:
         """Remove the series of policies that are gone."""
@@ -115,6 +126,8 @@ class ControllerMetrics:
                 self._check_decisions.remove(verdict, policy)
                 for level in _LEVELS:
                     self._decisions.remove(level, verdict, policy)
+            for level in _LEVELS:
+                self._audit_denied.remove(level, policy)
 
 
 def decider(decision: str, policies: Container[str]) -> str:

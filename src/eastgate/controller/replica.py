@@ -22,6 +22,7 @@ from eastgate.admission.certificates import WebhookCertificate, names_of_service
 from eastgate.admission.changes import AdmissionJudgement, RequestedChange
 from eastgate.admission.semantic import Judge
 from eastgate.admission.server import WebhookServer
+from eastgate.api.auditing import Would
 from eastgate.api.authority import Authority
 from eastgate.api.reading import Manifests
 from eastgate.authorizer.checks import ProxyAnswer
@@ -62,6 +63,7 @@ from eastgate.ir import ExternalAuthorizer, PolicyRef
 from eastgate.kubernetes import ApiError, Connection, JsonObject, Resource, UnreachableError
 from eastgate.mesh.access_log import read_record
 from eastgate.mesh.authorizing import MeshAuthorizer
+from eastgate.mesh.deciders import Deciders
 from eastgate.mesh.endpoints import TlsEndpoint
 from eastgate.mesh.gateways import gateway_identity
 from eastgate.native import ForeseenOutcome, NativeMesh, foresee, is_copy, is_source
@@ -116,6 +118,7 @@ class Replica:
         self.task_failures = failures or task_failures(None)
         self.metrics.registry.register(self.task_failures)
         self._decisions: SampledDecisions | None = None
+        self._deciders = Deciders()
         self._much_read = Nudge()
         self.invariant_states: dict[PolicyRef, str] = {}
         """The reason of the condition of each Invariant, while this replica leads."""
@@ -440,8 +443,12 @@ class Replica:
         if observation is None:
             return
         self.metrics.decided(observation, self.control.tracker.policies)
-        if self._decisions is not None:
-            self._decisions.observed(record, allowed=observation.allowed)
+        if self._decisions is None:
+            return
+        audited = self._deciders.audited(observation, self.control.enforcement.authority)
+        would_deny = any(each.changes and each.verdict is Would.DENY for each in audited)  # sampled as a denial is
+        told = {**record, "audited": [each.to_json() for each in audited]} if audited else record
+        self._decisions.observed(told, allowed=observation.allowed and not would_deny)
 
     def on_failure(self, name: str, error: Exception) -> None:
         """Count and log the failure of a background task."""

@@ -45,10 +45,7 @@ IDENTITY_FIELDS: Final[Mapping[str, str]] = {
 Part = tuple[str, Values]
 """A field of a source or an operation, or the key of a condition, with its values."""
 
-_ASSUME: Final = (
-    "if all identities are those that Istio issues, of the trust domain of the mesh, say so: "
-    "--assume istio-identities --assume istio-trust-domain"
-)
+_NEEDED: Final = (Assumption.ISTIO_IDENTITIES, Assumption.ISTIO_TRUST_DOMAIN)
 
 
 class UnsayableError(Exception):
@@ -88,13 +85,20 @@ class CallerReader:
         span = parts[0][1].span
         if self._denies:
             message = "the target cannot name all of these callers"
-            raise UnsayableError(codes.CALLERS, message, span, _ASSUME)
+            raise UnsayableError(codes.CALLERS, message, span, self._way_out())
         callers = (*named.callers, *self._known(parts, named.callers))
         listed = ", ".join(map(_text, callers)) or "none is known"
-        self._job.lose(
-            codes.CALLERS, f"of these callers only those stay who can be named: {listed}", span, help=_ASSUME
-        )
+        message = f"of these callers only those stay who can be named: {listed}"
+        self._job.lose(codes.CALLERS, message, span, help=self._way_out())
         return callers
+
+    def _way_out(self) -> str:
+        """Return what the user may assume and does not; where nothing is left, what to write."""
+        missing = [f"--assume {each}" for each in _NEEDED if not self._job.assumes(each)]
+        if not missing:
+            return "name each caller by its service account"
+        holds = "all identities are those that Istio issues, of the trust domain of the mesh"
+        return f"if {holds}, say so: {' '.join(missing)}"
 
     def _named(self, parts: Sequence[Part]) -> _NamedCallers:
         """Return whom the values of one part name, as far as the other parts hold for them."""
@@ -197,8 +201,7 @@ class CallerReader:
 
     def _is_assumed(self) -> bool:
         """Return whether a name without a trust domain means one account, or the accounts of one namespace."""
-        needed = (Assumption.ISTIO_IDENTITIES, Assumption.ISTIO_TRUST_DOMAIN)
-        return self._mesh.trust_domain == self._job.settings.trust_domain and all(map(self._job.assumes, needed))
+        return self._mesh.trust_domain == self._job.settings.trust_domain and all(map(self._job.assumes, _NEEDED))
 
 
 def _text(caller: NamedCaller) -> str:

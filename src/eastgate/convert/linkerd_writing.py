@@ -92,10 +92,12 @@ def default_of(workload: Workload, job: Job) -> InboundPolicy:
     return stance.default.policy if stance is not None else InboundPolicy.ALL_UNAUTHENTICATED
 
 
-_DENY_BY_DEFAULT = (
-    "write the annotation config.linkerd.io/default-inbound-policy: deny on the namespace, or if Linkerd denies by "
-    "default, say so: --set linkerdDefaultPolicy=deny"
-)
+def _deny_by_default(job: Job) -> str:
+    """Return how to make a port without a Server deny; the setting is no way out where it is given."""
+    annotation = "write the annotation config.linkerd.io/default-inbound-policy: deny on the namespace"
+    if job.settings.section(LinkerdSettings).linkerd_default_policy is InboundPolicy.DENY:
+        return f"{annotation}, and none on the pods"
+    return f"{annotation}, or if Linkerd denies by default, say so: --set linkerdDefaultPolicy=deny"
 
 
 def _is_sound(gep: Gep, targets: Sequence[PodsTarget], job: Job) -> bool:
@@ -107,7 +109,7 @@ def _is_sound(gep: Gep, targets: Sequence[PodsTarget], job: Job) -> bool:
             default = default_of(workload, job)
             if default is not InboundPolicy.DENY:
                 message = f"ports that no Server has would be {default} here: {gep.policy.ref} is not converted"
-                job.keep(gep.document, codes.DEFAULT_OPEN, message, target.span, help=_DENY_BY_DEFAULT)
+                job.keep(gep.document, codes.DEFAULT_OPEN, message, target.span, help=_deny_by_default(job))
                 return False
             ports = frozenset(port for rule in gep.rules for port in rule.ports or ())
             probes = probes_with(workload, ports, job.world)

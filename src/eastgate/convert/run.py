@@ -20,11 +20,20 @@ __all__ = ["Conversion", "convert"]
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """The manifests in the order of what they came from, what was lost, and what was not converted."""
+    """The manifests in the order of what they came from, what was lost, and what was not converted.
+
+    `passed_on` counts the manifests that had the wanted form before.
+    """
 
     written: tuple[Written, ...]
     losses: tuple[Diagnostic, ...]
     kept: tuple[Document, ...]
+    passed_on: int = 0
+
+    @property
+    def is_empty(self) -> bool:
+        """Return whether nothing was converted."""
+        return len(self.written) == self.passed_on
 
     @property
     def manifests(self) -> list[Manifest]:
@@ -41,16 +50,18 @@ def convert(
         return manifests, Conversion((), (), ())
     items = _items(manifests.policies, reading.documents, settings.namespace)
     job = Job(settings, World.of(manifests.objects), options or Options(), items)
-    _run(items, to, job)
+    passed_on = _run(items, to, job)
     order = {id(document): number for number, document in enumerate(reading.documents)}
     return manifests, Conversion(
         tuple(sorted(job.written, key=lambda converted: order[id(converted.document)])),
         tuple(sorted(job.losses, key=_position)),
         tuple(sorted(job.kept, key=lambda document: order[id(document)])),
+        passed_on,
     )
 
 
-def _run(items: Sequence[Item], to: str, job: Job) -> None:
+def _run(items: Sequence[Item], to: str, job: Job) -> int:
+    """Convert policies, and return how many had the wanted form before."""
     kind = KINDS[to]
     own = [item for item in items if kind.is_own(item)]
     others = [item for item in items if not kind.is_own(item)]
@@ -58,6 +69,7 @@ def _run(items: Sequence[Item], to: str, job: Job) -> None:
         for name in (item.document.kind, f"{item.document.kind}.{item.document.group}"):
             job.reserve(name, item.policy.ref.namespace or "default", item.document.name)
     pass_on(own, job)
+    passed_on = len(job.written)
     converters = converters_to(to)
     for model, way in converters:
         if chosen := [item for item in others if isinstance(item.policy, model)]:
@@ -67,6 +79,7 @@ def _run(items: Sequence[Item], to: str, job: Job) -> None:
         if not isinstance(item.policy, models):
             message = f"{item.policy.ref} cannot be converted to {to}"
             job.keep(item.document, codes.NO_WAY, message, item.document.locate("kind"))
+    return passed_on
 
 
 def _items(policies: Sequence[Policy], documents: Sequence[Document], namespace: str) -> list[Item]:

@@ -23,12 +23,17 @@ class Severity(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """One entry of the catalogue: what a diagnostic of this code always means."""
+    """One entry of the catalogue: what a diagnostic of this code always means.
+
+    `wrong` is a manifest, or a part of one, that has it, and `right` the same without it.
+    """
 
     id: str
     title: str
     explanation: str
     severity: Severity = Severity.ERROR
+    wrong: str = ""
+    right: str = ""
 
 
 @dataclass(frozen=True, slots=True)

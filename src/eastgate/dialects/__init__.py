@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from eastgate.cluster import GATEWAY_GROUP, Backend, Manifest, Workload, World, WorldObject, uses, uses_kind
+from eastgate.cluster import (
+    GATEWAY_GROUP,
+    Backend,
+    Manifest,
+    Workload,
+    World,
+    WorldObject,
+    may_install,
+    uses,
+    uses_kind,
+)
 from eastgate.cluster.points import Direction
 from eastgate.diagnostics import Diagnostic, Reporter, did_you_mean
 from eastgate.dialects import accesspolicy, codes, gep3779, istio, linkerd, network, rejected
@@ -111,6 +121,11 @@ def _matters(registry: Registry, api_version: str, kind: str) -> bool:
         return group in registry.groups
     decides = _is_policy(registry, group, version, kind) or _unread(registry, group, version, kind) is not None
     return decides or reads(api_version, kind) or uses(api_version, kind)
+
+
+def takes(api_version: str, kind: str) -> bool:
+    """Return whether a document of this type is read: it matters, or may install a mesh that policies depend on."""
+    return matters(api_version, kind) or may_install(api_version, kind)
 
 
 def is_policy(document: Document) -> bool:
@@ -243,6 +258,13 @@ def examine(policies: Sequence[Policy], settings: Settings, world: World) -> Ite
     """Yield the diagnostics about policies that need everything else that was read."""
     for dialect in DIALECTS:
         yield from dialect.findings(policies, settings, world)
+
+
+def notices(
+    policies: Sequence[Policy], settings: Settings, world: World, workloads: Collection[str] | None = None
+) -> list[Diagnostic]:
+    """Return the warnings about policies that are not in force on these workloads, or on any."""
+    return [notice for dialect in DIALECTS for notice in dialect.warnings(policies, settings, world, workloads)]
 
 
 def conditions(policy: Policy, policies: Sequence[Policy], settings: Settings, world: World) -> list[Condition]:

@@ -9,7 +9,7 @@ a policy of the dialect is read. Who has read one can write the next.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import field
 from enum import Enum, auto
 from types import ModuleType
@@ -20,6 +20,7 @@ from eastgate.cluster.gateways import ParentRef
 from eastgate.cluster.points import Direction
 from eastgate.diagnostics import Diagnostic, Reporter
 from eastgate.diagnostics.spans import Span
+from eastgate.dialects.auditing import enforced, with_audit
 from eastgate.dialects.converting import Converter
 from eastgate.dialects.logs import LoggedDecision
 from eastgate.dialects.serving import Served, Status
@@ -64,6 +65,7 @@ class Policy(Protocol):
 P = TypeVar("P", bound=Policy)
 T = TypeVar("T")
 
+Notices = Callable[[Sequence[P], Settings, World, Collection[str] | None], Iterable[Diagnostic]]
 Read = Callable[[Document, Node, Settings, Reporter], T | None]
 Widen = Callable[[tuple[Target, ...], Document, Settings], tuple[Target, ...]]
 
@@ -153,6 +155,8 @@ class Dialect(Generic[P]):
       itself, on its annotations for example, `stance` returns all properties that matter, or None: workloads with the
       same policies and the same stance decide alike. `closes` returns whether a policy denies by its presence, without
       a rule of its own.
+    - `enforce` returns a policy that is only audited as if it were in force, and the same object otherwise;
+      `enforce_stance` does so for the stance of a workload.
     - `ends`, instead of `layers`, is for policies that the network applies at the two ends of a connection.
     - `words` describe its policies, `codes` returns the modules with its codes of diagnostics, `lint` what lint needs
       to know (nothing else imports it), `settings` are those that no other dialect reads. `conversions` are the forms
@@ -163,6 +167,7 @@ class Dialect(Generic[P]):
       that a policy would show, and `summary` the summary beside them, where the API has one. `refusal` is the type and
       reason of the condition that says that a policy has errors. `parents` returns those of a route, each with the
       route as if it had no other.
+    - `notices` yields warnings about policies that are not in force: on the workloads of the given keys, or on all.
     - `widen` returns what a policy with errors may be about, where that is more than its namespace or its targets.
     - `read_log` returns the decision in a line of the log of this API's own proxies, or None where it is no line of
       theirs; it raises LogLineError where the line tells of no decision.
@@ -190,12 +195,21 @@ class Dialect(Generic[P]):
     bystanders: frozenset[tuple[str, str]] = field(default_factory=frozenset)
     read_log: Callable[[str], LoggedDecision | None] | None = None
     widen: Widen | None = None
+    notices: Notices[P] | None = None
+    enforce: Callable[[P], P] = enforced
+    enforce_stance: Callable[[Hashable], Hashable] = lambda stance: stance
 
     def findings(
         self, policies: Sequence[object], settings: Settings, world: World
     ) -> Iterable[tuple[P | None, Diagnostic]]:
         """Yield the diagnostics of `examine` about the policies of this dialect."""
         return self.examine(self._of(policies), settings, world) if self.examine is not None else ()
+
+    def warnings(
+        self, policies: Sequence[object], settings: Settings, world: World, workloads: Collection[str] | None
+    ) -> Iterable[Diagnostic]:
+        """Yield the warnings of `notices` about the policies of this dialect."""
+        return self.notices(self._of(policies), settings, world, workloads) if self.notices is not None else ()
 
     def conditions(
         self, policy: object, policies: Sequence[object], settings: Settings, world: World
@@ -226,13 +240,21 @@ class Dialect(Generic[P]):
 
     def assemble_end(self, attached: Sequence[Attachment[object]], direction: Direction, scene: Scene) -> list[Layer]:
         """Return the layers of this dialect at one end of connections; none where it has no policies there."""
-        ours = self._ours(attached)
-        return self.ends(ours, direction, scene) if ours and self.ends is not None else []
+        ours, ends = self._ours(attached), self.ends
+        if not ours or ends is None:
+            return []
+        return with_audit(ours, None, lambda put, _: ends(put, direction, scene), self.enforce, self.enforce_stance)
 
     def assemble(self, attached: Sequence[Attachment[object]], scene: Scene) -> list[Layer]:
         """Return the layers of this dialect at a point; none where it has no policies and no stance there."""
-        ours = self._ours(attached)
-        return self.layers(ours, scene) if ours or scene.stance is not None else []
+        ours, stance = self._ours(attached), scene.stance
+        if not ours and stance is None:
+            return []
+
+        def assemble(put: Sequence[Attachment[P]], under: Hashable) -> list[Layer]:
+            return self.layers(put, scene if under is stance else dataclasses.replace(scene, stance=under))
+
+        return with_audit(ours, stance, assemble, self.enforce, self.enforce_stance)
 
     def _ours(self, attached: Sequence[Attachment[object]]) -> list[Attachment[P]]:
         return [

@@ -26,6 +26,7 @@ from eastgate.cluster import (
     Workload,
     World,
 )
+from eastgate.cluster.installations import INSTALLATIONS
 from eastgate.cluster.points import DeadEnd, Direction, NamedPoint, NetworkEnd, Point, RuleNamed, UnseenHop
 from eastgate.collection import no_collection
 from eastgate.engine.attachment import Attachments, Targeting
@@ -52,8 +53,9 @@ __all__ = ["Engine", "UnseenScope"]
 P = TypeVar("P", bound=Targeting)
 
 _AT_HOPS = Placement(Site.NETWORK, "unseen")
-# Settings of a mesh are in a ConfigMap, a Gateway may be a waypoint of any workload, and a Namespace tell of a mesh
-_ANYWHERE_KINDS = frozenset({"ConfigMap", "Gateway", "Namespace"})
+# Settings of a mesh are in a ConfigMap or an installation, a Gateway may be a waypoint of any workload, and a Namespace
+# tell of a mesh
+_ANYWHERE_KINDS = frozenset({"ConfigMap", "Gateway", "Namespace", *(kind for _, kind in INSTALLATIONS)})
 _AT_ROUTES = Placement(Site.GATEWAY, "route")
 _AT_HOSTS = Placement(None, "authorino")
 
@@ -61,7 +63,7 @@ _AT_HOSTS = Placement(None, "authorino")
 class Engine(Generic[P]):
     """Decides. Some parts are the dialects': `assemble` makes layers of the policies on a point, and `stances` tells
     what else about a workload those depend on. Policies that are `on_network` are enforced at the ends of connections,
-    `assemble_end` makes their layers, and no proxy knows them.
+    `assemble_end` makes their layers, and only the proxies of a local mesh know them.
     """
 
     def __init__(
@@ -88,6 +90,7 @@ class Engine(Generic[P]):
         self._ends: dict[NetworkEnd, Program] = {}
         self._classes: WeakValueDictionary[tuple[object, ...], Program] = WeakValueDictionary()
         self._serving = self._gateway_pods()
+        self._has_meshed = self._is_any_meshed()
         self.touched: set[Point] = set()  # since somebody cleared it
         self.version = 0  # grows with every change of policies or of the world
         world.watch(self.world_changed)
@@ -299,9 +302,16 @@ class Engine(Generic[P]):
             touched |= self._named_points()  # they may refer to authorizers
         for service in change.services:  # its labels may lead traffic to its pods another way
             touched.update(self.world.pods_of(service))
-        if any(changed.kind in _ANYWHERE_KINDS for changed in change.objects) or self._serve_gateways(change):
+        serves_gateways, had_meshed = self._serve_gateways(change), self._has_meshed
+        self._has_meshed = self._is_any_meshed()  # a pod that asks for a proxy shows how all others get theirs
+        is_anywhere = serves_gateways or had_meshed is not self._has_meshed
+        if is_anywhere or any(changed.kind in _ANYWHERE_KINDS for changed in change.objects):
             touched |= set(self._programs)
         return self._forget(touched)
+
+    def _is_any_meshed(self) -> bool:
+        """Return whether a pod, other than those of Gateways, asks a mesh for a proxy by itself."""
+        return any(key not in self._serving for key in self.world.meshed)
 
     def _serve_gateways(self, change: Change) -> bool:
         """Return whether a pod of a Gateway has changed: others may see its identity instead of their callers'."""

@@ -108,7 +108,7 @@ def _layer(layer: Layer, request: Request) -> Outcome:
 
 def _is_ambiguous(path: str) -> bool:
     """Return whether a path has an encoded separator, or a dot segment with parameters."""
-    return re.search(r"%2f|%5c|/\.\.?(;|%3b)", path.lower()) is not None
+    return re.search(r"%2f|%5c|%00|/\.\.?(;|%3b)", path.lower()) is not None
 
 
 def _reads_http(layer: Layer, port: Known) -> bool:

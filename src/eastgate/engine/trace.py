@@ -7,14 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from eastgate.diagnostics import did_you_mean
 from eastgate.ir import (
     UNOPPOSED,
     And,
     Answer,
     EffectivePolicy,
+    Is,
     Known,
     Layer,
     Observe,
+    OneOf,
+    Or,
     Outcome,
     Predicate,
     Reading,
@@ -23,6 +27,7 @@ from eastgate.ir import (
     Scope,
     Stage,
     asks_of,
+    conjuncts,
     mentions,
     rules_of,
 )
@@ -38,19 +43,21 @@ __all__ = ["LayerTrace", "Missed", "NearMiss", "StageTrace", "Trace", "trace"]
 
 @dataclass(frozen=True, slots=True)
 class Missed:
-    """One condition that a rule has and the request did not meet."""
+    """One condition that a rule has and the request did not meet. `meant`: what its value is probably misspelt for."""
 
     attribute: Attribute
     wanted: str
     actual: Known | Unknown
+    meant: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class NearMiss:
-    """A rule that would have allowed, and what it missed."""
+    """A rule that would have allowed, and what it missed. `unmet` are the requirements that did not hold."""
 
     rule: Rule
     missed: tuple[Missed, ...]
+    unmet: tuple[Predicate, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,18 +185,43 @@ def _nearest(rules: Iterable[Rule], request: Request, limit: int) -> tuple[NearM
     Rules that nobody wrote are left out, since nobody can change them.
     """
     authored = (rule for rule in rules if rule.origin.policy is not None or rule.origin.span is not None)
-    misses = [NearMiss(rule, _missed(rule.when, request)) for rule in authored]
+    misses = [NearMiss(rule, _missed(rule.when, request), _unmet(rule.when, request)) for rule in authored]
     return tuple(sorted(misses, key=lambda miss: len(miss.missed))[:limit])
+
+
+def _unmet(predicate: Predicate, request: Request) -> tuple[Predicate, ...]:
+    return tuple(part for part in conjuncts(predicate) if truth(part, request) is not True)
 
 
 def _missed(predicate: Predicate, request: Request) -> tuple[Missed, ...]:
     parts = predicate.parts if isinstance(predicate, And) else (predicate,)
     return tuple(
-        Missed(attribute, _wanted(part, attribute), request.get(attribute))
+        Missed(attribute, _wanted(unmet, attribute), request.get(attribute), _meant(unmet, request.get(attribute)))
         for part in parts
         if truth(part, request) is not True
-        for attribute in sorted(mentions(part)) or [Attribute("anything")]
+        for unmet in _closest(part, request)
+        for attribute in sorted(mentions(unmet)) or [Attribute("anything")]
     )
+
+
+def _closest(part: Predicate, request: Request) -> list[Predicate]:
+    """Return what is unmet of the alternative of a condition that a request comes closest to, if one is closest."""
+    alternatives = [conjuncts(each) for each in part.parts] if isinstance(part, Or) else []
+    held = [[truth(each, request) is True for each in alternative] for alternative in alternatives]
+    most = max((sum(each) for each in held), default=0)
+    closest = [pair for pair in zip(alternatives, held, strict=True) if sum(pair[1]) == most]
+    if not most or len(closest) != 1:
+        return [part]
+    ((alternative, met),) = closest
+    return [
+        unmet for each, is_met in zip(alternative, met, strict=True) if not is_met for unmet in _closest(each, request)
+    ]
+
+
+def _meant(part: Predicate, actual: Known | Unknown) -> str | None:
+    if not isinstance(part, Is) or not isinstance(part.matcher, OneOf) or not isinstance(actual, str):
+        return None
+    return did_you_mean(actual, [value for value in part.matcher.values if isinstance(value, str)])
 
 
 def _wanted(part: Predicate, attribute: Attribute) -> str:

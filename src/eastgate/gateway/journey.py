@@ -64,7 +64,8 @@ class Way:
 
     `points` are those that it passes, in order; `backend` is the key of the backend that it leads to. `hides_http`: the
     connection is led on as it is, so that no HTTP is seen on this way. `service` is the Service that the gateway calls,
-    and the port there. `condition` returns the condition that requests on this way meet, if it was asked for.
+    and the port there. `guard` returns the condition that requests on this way meet, if a route leads to it, and
+    `condition` the same where only that is known of them: of an MCP message.
     """
 
     start: str
@@ -74,6 +75,7 @@ class Way:
     hides_http: bool = False
     service: ServicePortKey | None = None
     condition: Condition | None = None
+    guard: Condition | None = None
 
     @property
     def where(self) -> str:
@@ -117,8 +119,8 @@ def through_gateway(
             ways.setdefault((points, backend), way)
             rules.setdefault((points, backend), []).extend(() if routed is None else (routed,))
     for key, way in ways.items():
-        is_conditional = is_message and rules[key]
-        yield replace(way, condition=partial(table.condition_of, rules[key], request)) if is_conditional else way
+        guard = partial(table.condition_of, rules[key], request) if rules[key] else None
+        yield replace(way, condition=guard if is_message else None, guard=guard)
 
 
 def _for_messages(routes: Sequence[Routed | None], world: World) -> Sequence[Routed | None]:
@@ -215,8 +217,10 @@ def through_route(
     if not parents:
         start = f"route {route.namespace}/{route.name}"
         taken = alone(route, is_guarded) if _means(route, request) else [(DeadEnd(Unroutable.NO_ROUTE),)]
-        condition = partial(_condition_alone, route) if is_message else None
-        yield from (Way(start, points, hides_http=_is_stream(route), condition=condition) for points in taken)
+        guard = partial(_condition_alone, route)
+        condition = guard if is_message else None
+        hides = _is_stream(route)
+        yield from (Way(start, points, hides_http=hides, condition=condition, guard=guard) for points in taken)
 
 
 def _condition_alone(route: Route) -> Predicate:

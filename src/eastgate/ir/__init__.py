@@ -24,7 +24,7 @@ from eastgate.ir.authorizers import (
     WouldWait,
     consents,
 )
-from eastgate.ir.derivations import Derivation, TakenOff, TokenDeriving
+from eastgate.ir.derivations import Derivation, Doubtful, TakenOff, TokenDeriving
 from eastgate.ir.effective import EffectivePolicy, RuleInForce, ShadowedRule, Shadowing
 from eastgate.ir.labels import labels_of, labels_text
 from eastgate.ir.levels import at_port, is_network, needs_http
@@ -44,7 +44,7 @@ from eastgate.ir.matchers import (
     values_of,
 )
 from eastgate.ir.outcomes import REFUSED_HOST, REFUSED_SPELLING, UNOPPOSED, Outcome, UnaskedRefusal, Unroutable
-from eastgate.ir.placement import Placement, ProxyReading, Reading, Scope, ScopeKind, Site
+from eastgate.ir.placement import Placement, PolicyReading, ProxyReading, Reading, Scope, ScopeKind, Site
 from eastgate.ir.predicates import (
     ALWAYS,
     NEVER,
@@ -68,6 +68,7 @@ from eastgate.ir.rules import (
     AllowAny,
     Ask,
     AskAll,
+    Audit,
     Chain,
     Deny,
     Effect,
@@ -80,6 +81,7 @@ from eastgate.ir.rules import (
     Stage,
     Step,
     asks_of,
+    in_force,
     rewrite_stage,
     rules_of,
 )
@@ -99,6 +101,7 @@ __all__ = [
     "AskAll",
     "AssumedConsent",
     "Attachment",
+    "Audit",
     "Authorizer",
     "AuthorizerName",
     "Between",
@@ -107,6 +110,7 @@ __all__ = [
     "Deny",
     "Derivation",
     "Derived",
+    "Doubtful",
     "Effect",
     "EffectivePolicy",
     "ExternalAuthorizer",
@@ -128,6 +132,7 @@ __all__ = [
     "Outcome",
     "Pending",
     "Placement",
+    "PolicyReading",
     "PolicyRef",
     "Predicate",
     "Prefix",
@@ -171,6 +176,7 @@ __all__ = [
     "authorizers_in",
     "conjuncts",
     "consents",
+    "in_force",
     "is_network",
     "joined",
     "known",

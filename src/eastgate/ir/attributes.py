@@ -8,6 +8,7 @@ no identity) or *unknown* (the enforcement point cannot see it, or the question 
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
 from dataclasses import FrozenInstanceError
 from threading import RLock
 from typing import Final, NoReturn
@@ -40,6 +41,7 @@ __all__ = [
     "PATHS",
     "PORT",
     "PORT_NAME",
+    "REFUSED_PATH",
     "SENT_PATH",
     "SERVICE",
     "SNI",
@@ -52,6 +54,7 @@ __all__ = [
     "TRANSPORT",
     "UNKNOWN",
     "URL_PATH",
+    "USUAL",
     "VICINITY",
     "Attribute",
     "Unknown",
@@ -162,6 +165,7 @@ PATH: Final = Attribute("path", needs_http=True)
 SENT_PATH: Final = Attribute("path", "as sent", needs_http=True)  # as a proxy sees it that normalises nothing
 BAD_HOST: Final = Attribute("bad host", needs_http=True)  # what stands in the place of a host, and is none
 HANDED_PATH: Final = Attribute("path as handed on", needs_http=True)  # where its spelling is not the canonical one
+REFUSED_PATH: Final = Attribute("path that is refused", needs_http=True)  # one that no proxy takes; else absent
 # What expressions see, which is what a proxy hands on
 AUTHORITY: Final = Attribute("host with its port", needs_http=True)
 TARGET: Final = Attribute("path with its query", needs_http=True)
@@ -187,6 +191,9 @@ PORT_NAME: Final = Attribute("name of the port")  # all names that the destinati
 VICINITY: Final = Attribute("vicinity")  # "itself": a pod calls itself; "node": a pod and its own node
 ADDRESSES: Final = frozenset({ADDRESS, FORWARDED_ADDRESS, PACKET_SOURCE, DESTINATION_ADDRESS})
 """Addresses that every request has, known or not."""
+USUAL: Final[Mapping[Attribute, None]] = {VICINITY: None, REFUSED_PATH: None}
+"""Attributes that usual requests lack: the caller is another workload, and proxies take the path. Tables for people are
+about usual requests."""
 TIME: Final = Attribute("time")  # of the request, as RFC 3339
 MCP_METHOD: Final = Attribute("MCP method", needs_http=True)
 MCP_TOOL: Final = Attribute("MCP tool", needs_http=True)

@@ -176,9 +176,10 @@ class AuthorizerName(str):
 class RawRequest:
     """The request as it was sent, with its credentials: authorizers may look at it, and rules do not.
 
-    None stands for unknown; `claims` are those of a token that somebody has verified already. A `body` of None is none,
-    and `port` that of the client's end of the connection. Without `explain`, no steps and no document are asked for.
-    Without `may_wait`, an authorizer that would have to wait for somebody, or to compute for long, raises WouldWait.
+    None stands for unknown; `claims` are those of a token that somebody has verified already, and with `no_token` there
+    is no token. A `body` of None is none, and `port` that of the client's end of the connection. Without `explain`, no
+    steps and no document are asked for. Without `may_wait`, an authorizer that would have to wait for somebody, or to
+    compute for long, raises WouldWait.
     """
 
     headers: Headers | None = field(default=None, repr=False)
@@ -193,6 +194,7 @@ class RawRequest:
     extensions: Mapping[str, str] = field(default_factory=dict, repr=False)
     explain: bool = True
     may_wait: bool = True
+    no_token: bool = False
 
 
 class WouldWait(Exception):  # noqa: N818 - says what is known

@@ -9,9 +9,10 @@ from typing import Protocol, runtime_checkable
 from eastgate.ir.attributes import Attribute
 from eastgate.ir.authorizers import RawRequest
 from eastgate.ir.matchers import Known
+from eastgate.ir.placement import ProxyReading
 from eastgate.records import dataclass
 
-__all__ = ["Derivation", "TakenOff", "TokenDeriving"]
+__all__ = ["Derivation", "Doubtful", "TakenOff", "TokenDeriving"]
 
 
 class Derivation(Protocol):
@@ -45,8 +46,20 @@ class TakenOff:
 
 @runtime_checkable
 class TokenDeriving(Protocol):
-    """A derivation from a token that the application must not get."""
+    """A derivation from a token that the application must not get. `issuers` are those whose tokens it accepts."""
+
+    @property
+    def issuers(self) -> tuple[str, ...]: ...
 
     def take_off(self, values: Mapping[Attribute, Known], raw: RawRequest) -> TakenOff:
         """Return the changes that remove the accepted token from an allowed request."""
+        ...
+
+
+@runtime_checkable
+class Doubtful(Protocol):
+    """A derivation of which it may be unknown what it derives. The question then stands for a request of each kind."""
+
+    def otherwise(self, values: Mapping[Attribute, Known]) -> tuple[Mapping[Attribute, Known], ProxyReading] | None:
+        """Return what else may be so, and why that is unknown; None where it is known."""
         ...

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from eastgate.ir.attributes import PORT
 from eastgate.ir.predicates import ALWAYS, NEVER, Computed, Is, Predicate, mentions, rewrite
@@ -14,13 +15,14 @@ __all__ = ["at_port", "is_network", "needs_http", "rules_at"]
 def at_port(layer: Layer, port: int) -> Layer:
     """Return the layer with only those chains that a request to this port can meet."""
     cases: list[SelectorCase] = []
+    audit = layer.audit and replace(layer.audit, layer=at_port(layer.audit.layer, port))
     for case in layer.cases:
         when = rewrite(case.when, lambda atom: _at(atom, port))
         if when == ALWAYS:
-            return Layer(layer.at, case.chain, tuple(cases), layer.derivations)
+            return Layer(layer.at, case.chain, tuple(cases), layer.derivations, audit)
         if when != NEVER:
             cases.append(SelectorCase(when, case.chain, case.synthetic))
-    return Layer(layer.at, layer.otherwise, tuple(cases), layer.derivations)
+    return Layer(layer.at, layer.otherwise, tuple(cases), layer.derivations, audit)
 
 
 def rules_at(layer: Layer, port: int) -> Iterator[Rule]:

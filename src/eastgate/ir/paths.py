@@ -10,7 +10,7 @@ a path that is not handed on in its canonical form is refused.
 
 What servers disagree about is refused wherever a policy looks at paths: an encoded slash or backslash, and a dot
 segment with parameters (`..;x`), which some cut off before they go up, unless it is written plainly, for then proxies
-go up by it.
+go up by it. So is an encoded NUL, which no proxy takes that normalizes paths.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ __all__ = [
 ]
 
 # RE2 and Python read these alike; proxies are told the same. REFUSED is for any letter case.
-REFUSED: Final = r"%(?:2f|5c)|/\.{1,2}(?:;|%3b)"
+REFUSED: Final = r"%(?:2f|5c|00)|/\.{1,2}(?:;|%3b)"
 RESPELLED: Final = r"%[0-9A-Fa-f][a-f]|%[a-f][0-9A-F]|%2[146-9ABC]|%3[ABD]|%40|\[|\]"  # not canonical, though handed on
 DECODED: Final = frozenset(":@!$&'()*+,;=")  # with the unreserved ones, all that a path segment may have
 

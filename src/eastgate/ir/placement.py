@@ -6,12 +6,12 @@ Each dialect brings its own scopes and readings; `str` puts them in words for pe
 from __future__ import annotations
 
 import enum
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from eastgate.ir.provenance import PolicyRef
 from eastgate.records import dataclass
 
-__all__ = ["Placement", "ProxyReading", "Reading", "Scope", "ScopeKind", "Site"]
+__all__ = ["Placement", "PolicyReading", "ProxyReading", "Reading", "Scope", "ScopeKind", "Site"]
 
 
 class Site(enum.StrEnum):
@@ -68,13 +68,23 @@ class Reading(Protocol):
         ...
 
 
+@runtime_checkable
+class PolicyReading(Reading, Protocol):
+    """A reading that changes what one policy does, so that an explanation needs it."""
+
+    @property
+    def policy(self) -> PolicyRef:
+        """Return the policy."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class ProxyReading:
     """A reading: who enforces policies at a workload. `by` is None where nothing does.
 
     A chain that nothing enforces has no stages. One that is not `certain` to be enforced has those of its policies, so
     that it allows only what is allowed either way. `ports` are those in doubt; none where all are. `choice` is that of
-    the setting.
+    the setting, and `choices` are those that would end the doubt.
     """
 
     policies: tuple[PolicyRef, ...]
@@ -84,6 +94,7 @@ class ProxyReading:
     choice: str
     certain: bool = True
     ports: tuple[int, ...] = ()
+    choices: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         names = ", ".join(map(str, self.policies))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import enum
+from dataclasses import field
 from typing import Protocol
 
 from eastgate.diagnostics.spans import Span
 from eastgate.ir.attributes import Attribute
+from eastgate.ir.predicates import Predicate
 from eastgate.records import dataclass
 
 __all__ = ["Derived", "Origin", "PolicyRef", "RuleKind"]
@@ -52,7 +54,8 @@ class Derived(Protocol):
 class Origin:
     """The source of a rule: policy, index and span; and for each attribute it looks at, the span that constrains it.
 
-    A default has no policy. `derived` describes a rule that is not in a policy's list of rules.
+    A default has no policy. `derived` describes a rule that is not in a policy's list of rules. `pieces` are the
+    entries of the rule's lists, each with its text: of each list, ANY entry must hold.
     """
 
     policy: PolicyRef | None
@@ -60,6 +63,7 @@ class Origin:
     span: Span | None = None
     parts: tuple[tuple[Attribute, Span], ...] = ()
     derived: Derived | None = None
+    pieces: tuple[tuple[Predicate, Span], ...] = field(default=(), compare=False, repr=False)
 
     @property
     def kind(self) -> RuleKind:

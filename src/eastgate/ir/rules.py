@@ -13,12 +13,15 @@ These five stages are all that any dialect needs:
     AllowAny    NO rule matches: denied; otherwise go on
     FirstMatch  ordered; each rule accepts (ends this chain, allowed), denies, or passes (leaves this stage)
     Observe     recorded, decides nothing
+
+A layer with audited policies also holds itself as it would be if they were in force (`Audit`). The would-be decision on
+a request is the decision of those layers.
 """
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import field, replace
 
 from eastgate.ir.attributes import Attribute
@@ -34,6 +37,7 @@ __all__ = [
     "AllowAny",
     "Ask",
     "AskAll",
+    "Audit",
     "Chain",
     "Deny",
     "Effect",
@@ -45,6 +49,7 @@ __all__ = [
     "SelectorCase",
     "Stage",
     "Step",
+    "in_force",
     "rewrite_stage",
     "rules_of",
 ]
@@ -255,13 +260,15 @@ class SelectorCase:
 class Layer:
     """One enforcement point of one level. The FIRST case that matches gives the chain, else `otherwise` does.
 
-    `derivations` work out attributes that no request has by itself.
+    `derivations` work out attributes that no request has by itself. `audit` is the layer as it would be if its audited
+    policies were in force; it decides nothing.
     """
 
     at: Placement
     otherwise: Chain
     cases: tuple[SelectorCase, ...] = ()
     derivations: tuple[Derivation, ...] = ()
+    audit: Audit | None = None
     name: str = field(init=False, compare=False, repr=False)
     selects_by: frozenset[Attribute] = field(init=False, compare=False, repr=False)
     looks_at: frozenset[Attribute] = field(init=False, compare=False, repr=False)
@@ -290,3 +297,23 @@ class Layer:
             yield from atoms(case.when)
         for chain in self.chains:
             yield from chain.atoms(observed=observed)
+        if observed and self.audit is not None:
+            yield from self.audit.layer.atoms(observed=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """A layer as it would be with its audited policies in force beside the others: the would-be decision.
+
+    `policies` are the audited policies that would change the layer. `closing` are those of them that deny by their
+    presence: with one of them in force, the layer denies what no rule allows.
+    """
+
+    layer: Layer
+    policies: tuple[Origin, ...]
+    closing: tuple[Origin, ...] = ()
+
+
+def in_force(layers: Iterable[Layer]) -> tuple[Layer, ...]:
+    """Return the layers as they would be if every audited policy were in force."""
+    return tuple(layer if layer.audit is None else layer.audit.layer for layer in layers)

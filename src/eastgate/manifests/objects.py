@@ -62,12 +62,14 @@ class Collector:
         matters: Matters = everything,
         same: Same = never_same,
         *,
+        takes: Matters | None = None,
         skim: bool = False,
         namespace: str = "default",
     ) -> None:
         self._reading = reading
         self._positioned = positioned
         self._matters = matters
+        self.takes = takes or matters
         self._is_same = same
         self._namespace = namespace
         self._named_by_us = 0
@@ -215,7 +217,7 @@ class Collector:
         first = self._reading.seen.setdefault(identity, document)
         if first is document:
             self._reading.documents.append(document)
-        elif self._matters(head_of.api_version, head_of.kind) and not self._is_same(first, document):
+        elif self.takes(head_of.api_version, head_of.kind) and not self._is_same(first, document):
             self._report_twice(first, document)
 
     def _report_twice(self, first: Document, second: Document) -> None:

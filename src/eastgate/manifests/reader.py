@@ -39,6 +39,7 @@ def read(
     *,
     positioned: Positioned,
     matters: Matters = everything,
+    takes: Matters | None = None,
     same: Same = never_same,
     skim: bool = False,
     namespace: str = "default",
@@ -51,7 +52,8 @@ def read(
     Without `bounds`, reading stays in the paths that are given: a link in a folder that leads elsewhere is an error.
 
     `positioned(api_version, kind)` says of which objects the content is wanted with positions; `matters` which of them
-    can change an answer: what is wrong with others is not reported, and with `skim` they are counted and not read.
+    can change an answer: what is wrong with others is not reported, and with `skim` they are counted and not read,
+    unless it `takes` them.
     `same(first, second)` says whether two documents of one object say the same. `namespace` is that of objects which do
     not say theirs. `on_file(done, total)` is called after each file.
     """
@@ -61,7 +63,7 @@ def read(
     inputs = Inputs(reading.reporter, limits)
     inputs.add_all(given)
     reading.excluded = inputs.excluded
-    collector = Collector(reading, positioned, matters, same, skim=skim, namespace=namespace)
+    collector = Collector(reading, positioned, matters, same, takes=takes, skim=skim, namespace=namespace)
     rendering = _Rendering(inputs.entries, reading.reporter, follow=limits.folders is None)
     with no_collection():
         for done, entry in enumerate(inputs.entries, 1):
@@ -167,7 +169,7 @@ def _line_and_column(finding: Diagnostic) -> tuple[int, int]:
 def _collect_yaml(text: DecodedText, start: int, end: int, collector: Collector, reporter: Reporter) -> None:
     chunk = text.source.text[start:end]
     if not text.bad and chunk_problem(text, start, end) is None:
-        if collector.skims and (type_ := type_of(chunk)) is not None and not collector.is_used(*type_):
+        if collector.skims and (type_ := type_of(chunk)) is not None and not collector.takes(*type_):
             collector.pass_over()
             return
         if not collector.wants(*hint(chunk)):

@@ -10,9 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from eastgate.api.auditing import Would
 from eastgate.api.questions import QuestionError
 from eastgate.envoy.config.matching import NO_NAME, NOBODY
-from eastgate.envoy.plan.decisions import ASK
+from eastgate.envoy.plan.decisions import ASK, CLOSED_BY, NO_AUDIT, end_of
 from eastgate.mesh.codes import NO_DECISION, NOT_A_LOG_LINE
 from eastgate.records import dataclass
 
@@ -21,10 +22,12 @@ __all__ = [
     "NO_ANSWER",
     "UNREACHABLE",
     "Observation",
+    "WouldBe",
     "find_record",
     "read_line",
     "read_record",
     "rule_of",
+    "would_be",
 ]
 
 AUTHORIZER = "authorizer"  # the decider of what it decided without saying by which rule
@@ -72,9 +75,50 @@ class Observation:
         return self.decision.partition(":")[2]
 
 
+@dataclass(frozen=True, slots=True)
+class WouldBe:
+    """The would-be decision of a request, as a proxy names it. `changes`: it would get another verdict.
+
+    `policies` are the audited policies that it is due to, as `policy_name` names them; `rule` is that of the first.
+    """
+
+    verdict: Would
+    policies: tuple[str, ...]
+    rule: int | None
+    changes: bool
+
+
+def would_be(observation: Observation) -> Iterator[WouldBe]:
+    """Yield what audited policies would have done, where that is not just what was decided."""
+    for name in observation.audit:
+        mark, _, who = name.partition(":")
+        policy, rule = rule_of(name)
+        policies: tuple[str, ...] = (policy,) if policy is not None else ()
+        if who.startswith(CLOSED_BY):
+            policies = tuple(who.removeprefix(CLOSED_BY).split("+"))
+        if who in (NO_AUDIT.who, ASK.who) or name == observation.decision or _is_of_proxy(observation):
+            continue
+        if mark in (Would.ASK, Would.MATCH):
+            yield WouldBe(Would(mark), policies, rule, changes=False)
+            continue
+        allowed = mark == "200"
+        changes = allowed is not observation.allowed
+        if changes and not policies:  # a default that is only audited allows it today
+            today, _ = rule_of(observation.decision)
+            policies = (today,) if today is not None else ()
+        if changes or policies:
+            yield WouldBe(Would.ALLOW if allowed else Would.DENY, policies, rule, changes)
+
+
+def _is_of_proxy(observation: Observation) -> bool:
+    """Return whether a proxy refused a request by itself, whatever policies say of it."""
+    return not observation.allowed and (observation.who.startswith("proxy/") or observation.decision.startswith("400:"))
+
+
 def rule_of(decision: str) -> tuple[str | None, int | None]:
     """Return the policy and the rule that a verdict is named after; both None where no rule decided."""
-    policy, separator, index = decision.partition(":")[2].rpartition("#")
+    _, who = end_of(decision.partition(":")[2])
+    policy, separator, index = who.rpartition("#")
     return (policy, int(index)) if separator and index.isdigit() else (None, None)
 
 

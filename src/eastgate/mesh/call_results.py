@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from eastgate.api.decisions import Decision
-from eastgate.api.questions import Question
+from eastgate.api.questions import Question, QuestionError
 from eastgate.envoy.plan.gateway import NO_SESSION, NO_SUCH_SESSION, UNREAD_MESSAGE, GatewayDestination
 from eastgate.mcp.client import RpcError
 from eastgate.mcp.strict_json import Json
@@ -13,7 +13,7 @@ from eastgate.mesh.access_log import Observation
 from eastgate.mesh.local.connection import Called
 from eastgate.records import dataclass
 
-__all__ = ["CallResult", "McpResult"]
+__all__ = ["CallResult", "CheckedCall", "McpResult"]
 
 _BY_PROXY = "proxy/"
 _OF_PROTOCOL = (UNREAD_MESSAGE, NO_SESSION, NO_SUCH_SESSION)
@@ -32,11 +32,23 @@ class McpResult:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckedCall:
+    """What `check` answers to the question of a call: a decision, or why it gives none.
+
+    `causes` say why the mesh does otherwise, where it does.
+    """
+
+    question: Question
+    answer: Decision | QuestionError
+    causes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class CallResult:
     """A call that was made: the response, what the proxy logged, and what the engine decides.
 
     A gateway leads it to a `destination`. An MCP request has a result, and takes several `steps`, of which this is the
-    one that counts: the first that was denied, or the request itself.
+    one that counts: the first that was denied, or the request itself. `check` is what the command of that name answers.
     """
 
     question: Question
@@ -47,6 +59,7 @@ class CallResult:
     destination: GatewayDestination | None = None
     mcp: McpResult | None = None
     steps: tuple[CallResult, ...] = ()
+    check: CheckedCall | None = None
 
     @property
     def allowed(self) -> bool:
@@ -70,6 +83,13 @@ class CallResult:
         return (self.allowed == self.decision.allowed or self.is_beyond_engine) and all(
             step.agrees for step in self.steps
         )
+
+    @property
+    def is_as_checked(self) -> bool:
+        """Return whether `check` answers what the proxy does, as far as both are known."""
+        if self.check is None or (self.observation is None and self.called.status == 0):
+            return True
+        return isinstance(self.check.answer, Decision) and self.check.answer.allowed == self.allowed
 
     @property
     def is_beyond_engine(self) -> bool:

@@ -15,10 +15,12 @@ from eastgate.api.questions import (
     arrivals,
     ends,
 )
+from eastgate.api.questions.derived import address_of
 from eastgate.ir.attributes import ADDRESS, IDENTITY, MESH_NAME, PORT, SOURCE_WORKLOAD
 from eastgate.ir.fields import each_header
 from eastgate.mesh.call_results import CallResult
 from eastgate.mesh.calling import Client, make_call
+from eastgate.mesh.checking import with_check
 from eastgate.mesh.gateway_calls import GatewayCaller, McpRequest
 from eastgate.mesh.local.connection import HttpRequest, Target
 from eastgate.mesh.mesh import LocalMesh
@@ -43,11 +45,19 @@ async def make_calls(
     `raw`: connect and send the body as it is, instead of an HTTP request. `mcp`: speak MCP with the server.
     """
     if isinstance(ends.destination_of(question.to, mesh.settings), ends.Gateway | ends.Route | ends.Backend):
-        return await _call_gateways(mesh, question, body, raw, mcp, timeout)
-    if mcp is not None:
+        made = await _call_gateways(mesh, question, body, raw, mcp, timeout)
+    elif mcp is not None:
         raise QuestionError(
             BAD_DESTINATION, f"{question.to} is no gateway", "MCP is spoken with gateway:, route: or backend:"
         )
+    else:
+        made = await _call_workloads(mesh, question, body, raw, timeout)
+    return [await with_check(mesh, call, question) for call in made]
+
+
+async def _call_workloads(
+    mesh: LocalMesh, question: Question, body: bytes, raw: bool, timeout: float
+) -> list[CallResult]:
     asked = _complete(question, raw)
     world = mesh.authority.world
     made: list[CallResult] = []
@@ -59,7 +69,7 @@ async def make_calls(
                 BAD_DESTINATION, f"{arrival.where} has no proxy in this mesh", "call a pod or a Service"
             )
         port = _port(arrival, site.ports)
-        client = client_of(mesh, arrival)
+        client = _client_at(mesh, arrival, question)
         call_question = replace(
             asked,
             source=_canonical(asked.source, mesh),
@@ -94,7 +104,7 @@ async def _call_gateways(
 def _callers(mesh: LocalMesh, question: Question) -> list[Client]:
     """Return the clients that a question stands for."""
     every = arrivals(question, mesh.authority.world, mesh.settings)
-    return list(dict.fromkeys(client_of(mesh, arrival) for arrival in every))
+    return list(dict.fromkeys(_client_at(mesh, arrival, question) for arrival in every))
 
 
 def _complete(question: Question, raw: bool) -> Question:
@@ -119,6 +129,16 @@ def _port(arrival: Arrival, ports: Mapping[int, int]) -> int:
             BAD_ATTRIBUTE, f"{arrival.where} has not one port but {len(ports)}", f"--port, of {declared}"
         )
     return next(iter(ports))
+
+
+def _client_at(mesh: LocalMesh, arrival: Arrival, question: Question) -> Client:
+    """Return the client of an arrival. Raises QuestionError where the question says another address than its own."""
+    client = client_of(mesh, arrival)
+    given = question.source_ip
+    if given is not None and address_of(given) != client.address:
+        message = f"{question.source} calls from its own address, {client.address}, and not from {given}"
+        raise QuestionError(BAD_ATTRIBUTE, message, "leave out --source-ip")
+    return client
 
 
 def client_of(mesh: LocalMesh, arrival: Arrival) -> Client:

@@ -6,14 +6,16 @@ import re
 from collections.abc import Iterator, Sequence
 from weakref import WeakKeyDictionary
 
+from eastgate.api.auditing import Audited
 from eastgate.api.authority import Authority
-from eastgate.cluster.points import Point
+from eastgate.cluster.points import Direction, Point
+from eastgate.diagnostics.spans import Span
 from eastgate.engine.compiled import Program
-from eastgate.envoy.plan.decisions import name_of
+from eastgate.envoy.plan.decisions import end_of, isolated_by, name_of, policy_name, ref_of
 from eastgate.envoy.plan.fields import UNCLEAR
 from eastgate.envoy.plan.gateway import NO_SESSION, NO_SUCH_SESSION, UNREAD_MESSAGE, GatewayDestination
-from eastgate.ir import REFUSED_HOST, REFUSED_SPELLING, Origin, Unroutable, rules_of
-from eastgate.mesh.access_log import AUTHORIZER, NO_ANSWER, UNREACHABLE, Observation
+from eastgate.ir import REFUSED_HOST, REFUSED_SPELLING, Origin, Unroutable, in_force, rules_of
+from eastgate.mesh.access_log import AUTHORIZER, NO_ANSWER, UNREACHABLE, Observation, WouldBe, would_be
 from eastgate.mesh.destinations import Destinations, dead_end_of
 from eastgate.records import dataclass
 from eastgate.settings import Settings
@@ -38,7 +40,7 @@ _HANDSHAKES = (
 _REASONS: dict[str, str] = {
     "open": "nothing is in the way",
     UNREACHABLE: "it was let in, and the application cannot be reached",
-    "encoded-slash": "the path has an encoded slash or backslash",
+    "encoded-slash": "the path has an encoded slash, backslash or NUL",
     "unfit-certificate": (
         "its certificate is not for clients (extended key usage), or too weak (SHA-1, a short RSA key)"
     ),
@@ -97,11 +99,34 @@ class Deciders:
         points = self._destinations.points(observation, authority)
         return self.find(points, observation.who, authority, observation.detail)
 
+    def audited(self, observation: Observation, authority: Authority) -> list[Audited]:
+        """Return what audited policies would have done, each with its file and line where it still exists."""
+        points = self._destinations.points(observation, authority) if observation.audit else ()
+        return [
+            self._audited(points, policy, would, authority)
+            for would in would_be(observation)
+            for policy in would.policies or (None,)
+        ]
+
+    def _audited(self, points: Sequence[Point], policy: str | None, would: WouldBe, authority: Authority) -> Audited:
+        names = [f"{policy}#{would.rule}"] if would.rule is not None else []
+        found = (self._rules_at(point, authority).get(name) for name in (*names, policy or "") for point in points)
+        origin = next((each for each in found if each is not None), None)
+        ref = origin.policy if origin is not None else ref_of(policy) if policy is not None else None
+        reason = "no rule allows it" if would.rule is None else f"rule {would.rule}"
+        span = origin.span if origin is not None else _span_on_network(policy, authority)
+        return Audited(ref, would.verdict, would.rule, span, reason, would.changes)
+
     def find(self, points: Sequence[Point], who: str, authority: Authority, detail: str | None = None) -> DecidedBy:
         """Return what a verdict is named after: a rule at one of these points, or a reason."""
-        origin = next(
-            (rules[who] for point in reversed(points) if who in (rules := self._rules_at(point, authority))), None
-        )
+        if (isolated := isolated_by(who)) is not None:
+            return _describe_isolation(*isolated, authority)
+        direction, rule = end_of(who)
+        if direction is not None:
+            origin = _origin_at_end(Direction(direction), rule, authority)
+        else:
+            known = (self._rules_at(point, authority) for point in reversed(points))
+            origin = next((rules[rule] for rules in known if rule in rules), None)
         if origin is not None:
             span = origin.span
             return DecidedBy(
@@ -111,7 +136,7 @@ class Deciders:
                 span.file if span else None,
                 span.line if span else None,
             )
-        policy, separator, index = who.rpartition("#")
+        policy, separator, index = rule.rpartition("#")
         if separator and index.isdigit():
             kind, _, rest = policy.partition("/")
             policy = f"{kind.partition('.')[0]}/{rest}"
@@ -122,15 +147,49 @@ class Deciders:
         program = authority.engine.program(point)
         rules = self._rules.get(program)
         if rules is None:
-            rules = self._rules[program] = {name_of(origin, 0): origin for origin in _origins(program)}
+            audits = (layer.audit for layer in program.layers if layer.audit is not None)
+            policies = ((each.policy, each) for audit in audits for each in audit.policies)
+            rules = {policy_name(ref): origin for ref, origin in policies if ref is not None}
+            rules |= {name_of(origin, 0): origin for origin in _origins(program)}
+            self._rules[program] = rules
         return rules
 
 
 def _origins(program: Program) -> Iterator[Origin]:
-    for layer in program.layers:
+    for layer in (*in_force(program.layers), *program.layers):
         for chain in layer.chains:
             for stage in chain.stages:
                 yield from (rule.origin for rule in rules_of(stage))
+
+
+def _span_on_network(name: str | None, authority: Authority) -> Span | None:
+    """Return where a policy of the network is that a proxy calls so; None where there is none."""
+    policies = authority.engine.network_policies
+    return next((policy.span for policy in policies if policy_name(policy.ref) == name), None)
+
+
+def _origin_at_end(direction: Direction, name: str, authority: Authority) -> Origin | None:
+    """Return the rule of a network policy that a proxy calls so, in one direction; None where it is gone."""
+    engine = authority.engine
+    policies = (policy for policy in engine.network_policies if name.startswith(policy_name(policy.ref)))
+    layers = (layer for policy in policies for layer in engine.layers_of(policy, direction))
+    rules = (rule for layer in layers for chain in layer.chains for rule in chain.rules(observed=True))
+    return next((rule.origin for rule in rules if name_of(rule.origin, 0) == name), None)
+
+
+def _describe_isolation(direction: str, number: int, name: str, authority: Authority) -> DecidedBy:
+    """Describe a refusal by network policies of which no rule allows it, by the first of them."""
+    policy = next((policy for policy in authority.policies if policy_name(policy.ref) == name), None)
+    written = str(policy.ref) if policy is not None else name
+    others = f" and {number - 1} more" if number > 1 else ""
+    span = policy.span if policy is not None else None
+    return DecidedBy(
+        f"no {direction} rule of {written}{others} allows it",
+        written,
+        None,
+        span.file if span is not None else None,
+        span.line if span is not None else None,
+    )
 
 
 def _describe_closed(destination: GatewayDestination) -> str:

@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 from eastgate.api.authority import Authority
 from eastgate.cluster import Change
 from eastgate.cluster.pods import CONTROLLER_KINDS
-from eastgate.cluster.points import Point
+from eastgate.cluster.points import Direction, NetworkEnd, Point
 from eastgate.cluster.targets import HostNamed
 from eastgate.collection import no_collection
 from eastgate.dialects import Policy
@@ -49,6 +49,7 @@ from eastgate.mesh.capturing import capture_of, captured_outbound
 from eastgate.mesh.closures import TRUST, Closure, Closures, closing_of
 from eastgate.mesh.gateway_tls import handshakes_of, secrets_of
 from eastgate.mesh.gateways import GatewaySite, legs_of, plan_gateway, ports_of_gateway, services_behind
+from eastgate.mesh.network import NetworkDecisions
 from eastgate.mesh.outbound import OutboundChange, OutboundResources, difference
 from eastgate.mesh.sites import KnownIdentities, ProxySite, identity_of
 from eastgate.mesh.undecided import describe_gateway_closure, describe_inexpressible, describe_unreadable
@@ -144,6 +145,7 @@ class Enforcement:
         self.changes: Counter[str] = Counter()  # how often what a proxy enforces changed, or may have
         self.rule_changes: Counter[str] = Counter()  # how often that by which it decides requests itself changed
         self._ended: dict[tuple[str, int], Counter[str]] = {}
+        self._network: NetworkDecisions | None = None
 
     # What changes
 
@@ -157,6 +159,7 @@ class Enforcement:
         self._listener_groups.clear()
         self._identities = KnownIdentities(authority.world, authority.settings)
         self._plans.clear()
+        self._network = None
         self._outbound.clear()
         self._captured.clear()
         for node in before - {*self.nodes}:
@@ -314,12 +317,15 @@ class Enforcement:
     def change(self, *, put: Iterable[Policy] = (), remove: Iterable[PolicyRef] = ()) -> frozenset[str]:
         """Change some policies and publish once; return the workloads whose proxies that concerns."""
         engine = self.authority.engine
+        had_network_policies = engine.has_network_policies
         changed = [engine.remove_policy(ref) for ref in remove] + [engine.put_policy(policy) for policy in put]
         points = frozenset[Point]().union(*changed)
         touched = frozenset(point for point in points if isinstance(point, str) and point in self.sites)
         if not all(isinstance(point, str | HostNamed) for point in points):  # no proxy of ours is asked about hosts
             self._gateway_plans.clear()
             touched |= self.gateways.keys()
+        if self.authority.world.is_local and (had_network_policies or engine.has_network_policies):
+            touched |= self.sites.keys()  # the egress of a caller is enforced where its connections arrive
         self.publish(touched)
         return touched
 
@@ -503,7 +509,10 @@ class Enforcement:
             app = site.apps.get(port) or SocketAddress(site.address, port)
             resources = list(inbound_resources(inbound, plan, app, self._shared_resources(plan)))
             published += self._closures.guard(node, port, resources, trust, closing_of(inbound))
-            if unreadable := self.authority.rejected_at([node]):
+            points: list[Point] = [node]
+            if self.authority.world.is_local:
+                points.append(NetworkEnd(node, Direction.INGRESS))
+            if unreadable := self.authority.rejected_at(points):
                 self._closures.closed[node, port] = describe_unreadable(node, port, unreadable)
             if plan.refused is not None:
                 self._closures.closed[node, port] = describe_inexpressible(node, plan, plan.refused)
@@ -546,11 +555,23 @@ class Enforcement:
     def plan(self, node: str, port: int) -> PortPlan:
         """Return the plan of a port. Workloads of one class share their plans."""
         program = self.authority.engine.program(node)
+        network = self._network_decisions()
+        if network is not None:
+            return network.plan(node, port, program, self._identities.all)
         plans = self._plans.setdefault(program, {})
         if port not in plans:
             planned = plan_any_port if port == ANY_PORT else plan_port
             plans[port] = planned(program.layers, port, self.authority.settings, self._identities.all)
         return plans[port]
+
+    def _network_decisions(self) -> NetworkDecisions | None:
+        """Return what network policies decide; None where a network applies them, or there are none."""
+        engine = self.authority.engine
+        if not self.authority.world.is_local or not engine.has_network_policies:
+            return None
+        if self._network is None or self._network.version != engine.version:
+            self._network = NetworkDecisions(self.authority, self.sites, self.gateways)
+        return self._network
 
     def _addresses(self, node: str) -> tuple[tuple[str, str], ...]:
         """Return address and identity of every other workload."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 
+from eastgate.api.auditing import Audited
 from eastgate.api.authority import Authority
 from eastgate.diagnostics import render_all
 from eastgate.diagnostics.printable import composed, printable
@@ -28,6 +29,10 @@ class EventText:
 
     def find_decider(self, observation: Observation) -> DecidedBy:
         return self._deciders.decider_of(observation, self._authority())
+
+    def find_audited(self, observation: Observation) -> list[Audited]:
+        """Return what audited policies would have done."""
+        return self._deciders.audited(observation, self._authority())
 
     def find_caller(self, observation: Observation) -> str:
         """Return who called. In a handshake that failed nobody has proved an identity."""
@@ -78,6 +83,7 @@ class EventText:
             "line": decider.line,
             "reason": decider.text,
             "audit": list(observation.audit),
+            "audited": [each.to_json() for each in self.find_audited(observation)],
             "detail": observation.detail,
         }
 
@@ -107,10 +113,11 @@ class EventText:
         position = f"  ({decider.position})" if decider.position else ""
         verdict = "allow" if observation.allowed else "deny"
         status = f" {observation.status}" if observation.status else ""
-        return printable(
+        line = printable(
             f"{number:>4}  {observation.time[11:23]}  {verdict}{status}  {self.find_caller(observation)} -> "
             f"{observation.workload}:{observation.port} {describe_call(observation)}  {decider.text}{position}"
         )
+        return "\n".join([line, *(printable(f"      {each.line}") for each in self.find_audited(observation))])
 
 
 def describe_call(observation: Observation) -> str:

@@ -18,7 +18,7 @@ from eastgate.mesh.event_text import EventText
 from eastgate.mesh.events import MeshEvent
 from eastgate.mesh.gateways import GatewaySite, gateway_identity
 from eastgate.mesh.local.control import ControlFailed, Handler, Message
-from eastgate.mesh.mesh import LocalMesh
+from eastgate.mesh.mesh import LocalMesh, policies_at
 from eastgate.mesh.sites import ProxySite, identity_of
 from eastgate.mesh.why import Explain, explain_observation
 
@@ -82,6 +82,7 @@ class Handlers:
             "proxy": self._event_text.observation_to_json(observation) if observation is not None else None,
             "engine": decision.to_json(),
             "agrees": call.agrees or handshake or not made,
+            "check": _check_to_json(call),
             "note": self._describe_oddity(call, observation),
             "body": called.body.decode("utf-8", "replace"),
             "way": call.destination.title if call.destination is not None else None,
@@ -241,7 +242,7 @@ def workload_to_json(mesh: LocalMesh, site: ProxySite) -> Message:
         "ports": {str(port): bound for port, bound in sorted(site.ports.items())},
         "applications": {str(port): application_of(site, port) for port in sorted(site.apps)},
         "identity": identity_of(workload, mesh.settings),
-        "policies": sorted(str(attachment.policy.ref) for attachment in mesh.authority.engine.attached(site.workload)),
+        "policies": list(policies_at(site.workload, mesh.authority)),
     }
 
 
@@ -259,6 +260,24 @@ def _describe_difference(call: CallResult) -> str:
         undone = ", ".join(call.destination.unsupported)
         return f"the gateway closes this route, since it cannot do all that it says: {undone}"
     return "the policies allow it, and the gateway has no server to lead it to"
+
+
+def _check_to_json(call: CallResult) -> Message | None:
+    """Return what `check` answers to the question of a call; None where that was not asked."""
+    if call.check is None:
+        return None
+    shared: Message = {"agrees": call.is_as_checked, "causes": list(call.check.causes)}
+    answer = call.check.answer
+    if isinstance(answer, QuestionError):
+        return {**shared, "verdict": None, "reason": answer.diagnostic.message, "file": None, "line": None}
+    span = answer.span
+    return {
+        **shared,
+        "verdict": answer.verdict.value,
+        "reason": answer.reason,
+        "file": span.file if span is not None else None,
+        "line": span.line if span is not None else None,
+    }
 
 
 def _mcp_to_json(result: McpResult) -> Message:

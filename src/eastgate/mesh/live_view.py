@@ -12,8 +12,9 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from eastgate.api.auditing import Would
 from eastgate.diagnostics.printable import printable
-from eastgate.mesh.access_log import Observation
+from eastgate.mesh.access_log import Observation, would_be
 from eastgate.mesh.deciders import DecidedBy
 from eastgate.mesh.event_text import EventText, describe_call, describe_size, format_milliseconds
 from eastgate.mesh.events import BrokenChange, Decided, Enforced, MeshEvent, Noted, NotEnforced, PartlyEnforced, Ready
@@ -55,7 +56,7 @@ class LiveView:
         self._verbose = verbose
         self._repeats = Repeats()
         self._edges: dict[tuple[str, str], _Edge] = {}
-        self._allowed = self._denied = 0
+        self._allowed = self._denied = self._audited = 0
         self._changes = 0
         self._last_call = Text("nothing has changed yet", style="dim")
         self._soon: asyncio.TimerHandle | None = None
@@ -124,6 +125,7 @@ class LiveView:
         edge.denied += not observation.allowed
         self._allowed += observation.allowed
         self._denied += not observation.allowed
+        self._audited += any(each.changes and each.verdict is Would.DENY for each in would_be(observation))
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         height = options.height or console.height
@@ -175,6 +177,7 @@ class LiveView:
             (f"{self._allowed} allowed", "green"),
             "  ",
             (f"{self._denied} denied", "red"),
+            (f"  {self._audited} would be denied (audit)" if self._audited else "", "yellow"),
             (f"  {self._why_hint()}  Ctrl-C stops", "dim"),
             no_wrap=True,
             overflow="ellipsis",
@@ -208,11 +211,13 @@ def _widths(
 
 def _last_call(observation: Observation) -> str:
     """Describe the last call and its result."""
+    denied = any(each.changes and each.verdict is Would.DENY for each in would_be(observation))
+    audit = ", audit: would deny" if denied else ""
     if observation.level == "request":
-        return printable(f"{observation.status} {describe_call(observation)}")
+        return printable(f"{observation.status} {describe_call(observation)}{audit}")
     if observation.level == "handshake":
         return "handshake failed"
-    return "let in" if observation.allowed else "closed"
+    return f"let in{audit}" if observation.allowed else "closed"
 
 
 def _decided_by(decider: DecidedBy) -> Text:

@@ -19,7 +19,7 @@ from typing import Any
 from eastgate.api.authority import Authority
 from eastgate.authorizer.external import ExternalAuthorizers, ServiceAddress
 from eastgate.cluster import World
-from eastgate.cluster.points import Point
+from eastgate.cluster.points import Direction, NetworkEnd, Point
 from eastgate.cluster.targets import BackendNamed, GatewayNamed, RouteNamed
 from eastgate.diagnostics.printable import printable
 from eastgate.envoy.config.clusters import SocketAddress
@@ -67,7 +67,7 @@ from eastgate.records import dataclass
 from eastgate.settings import Settings
 from eastgate.unread import Callers, Handling, Unconsidered, UnreadObjects, describe_unread
 
-__all__ = ["LocalMesh", "MeshOptions", "unread_at_proxies"]
+__all__ = ["LocalMesh", "MeshOptions", "points_at", "policies_at", "unread_at_proxies"]
 
 _START_TIMEOUT = 60.0  # seconds; many Envoys on a small machine take their time
 _SETTLE_TIMEOUT = 30.0
@@ -90,7 +90,10 @@ class MeshOptions:
 
 
 class LocalMesh:
-    """A running mesh. `read` loads the manifests with the settings that hold in the mesh."""
+    """A running mesh. `read` loads the manifests with the settings that hold in the mesh.
+
+    `check` returns the authority by which the command of that name answers with some settings: without this machine.
+    """
 
     def __init__(
         self,
@@ -98,8 +101,11 @@ class LocalMesh:
         settings: Settings | None = None,
         options: MeshOptions | None = None,
         on_event: OnEvent = lambda _: None,
+        check: Callable[[Settings], Authority] | None = None,
     ) -> None:
         self._read = read
+        self.check = check
+        self.chosen_settings = settings or Settings()
         self.options = options or MeshOptions()
         self._on_event = on_event
         self._listeners: list[OnEvent] = []
@@ -259,7 +265,7 @@ class LocalMesh:
     def _compute_modes(self, node: str) -> dict[int, PortMode]:
         if node in self.gateways:
             return {}
-        layers = self.authority.engine.program(node).layers
+        layers = [layer for point in points_at(node) for layer in self.authority.engine.program(point).layers]
         return {port: mode_of(at_port(layer, port) for layer in layers) for port in self.sites[node].ports}
 
     def _list_unaccepted(self, node: str) -> Iterator[str]:
@@ -276,7 +282,8 @@ class LocalMesh:
         of_gateways = {gateway_node(each.namespace, each.name): each for each in world.gateways.values()}
         addresses = self._addresses.assign([*identities, *of_gateways])
         with self.authorizer.lock:
-            authority.assign_addresses({key: addresses[key] for key in identities})
+            here = {key: addresses[key] for key in identities}
+            authority.assign_addresses(here, prove=self.options.by_address)
         sites = {}
         for key in identities:
             bound = self._bind(ports_of(world, world.workloads[key]))
@@ -410,9 +417,6 @@ class LocalMesh:
             if self.authority.unread is not Handling.IGNORE
             else ()
         )
-        if network := sorted(map(str, self.authority.engine.network_refs)):
-            what = "a network policy is" if len(network) == 1 else f"{len(network)} network policies are"
-            lines += (f"{what} for the network of a cluster, and not enforced by these proxies: {', '.join(network)}",)
         if hosts := sorted(map(str, self.authority.engine.host_refs)):
             what = "an AuthConfig is" if len(hosts) == 1 else f"{len(hosts)} AuthConfigs are"
             lines += (f"{what} for the proxies that ask Authorino, and not enforced by these: {', '.join(hosts)}",)
@@ -433,6 +437,18 @@ class LocalMesh:
         if isinstance(change, BundlesChanged):
             for node in self.nodes:
                 self.enforcement.put_trust(node, self.certificates.bundles)
+
+
+def points_at(workload: str) -> tuple[Point, ...]:
+    """Return the points whose policies the sidecar of a workload enforces in a local mesh, in path order."""
+    return (NetworkEnd(workload, Direction.INGRESS), workload)
+
+
+def policies_at(workload: str, authority: Authority) -> tuple[str, ...]:
+    """Return the policies that target a workload, those of the network included."""
+    engine = authority.engine
+    attached = (attachment for point in points_at(workload) for attachment in engine.attached(point))
+    return tuple(sorted(str(attachment.policy.ref) for attachment in attached))
 
 
 def unread_at_proxies(world: World, unread: UnreadObjects) -> Unconsidered:

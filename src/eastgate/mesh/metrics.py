@@ -6,8 +6,9 @@ from collections.abc import Collection
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
+from eastgate.api.auditing import Would
 from eastgate.authorizer.metrics import task_failures
-from eastgate.mesh.access_log import Observation, rule_of
+from eastgate.mesh.access_log import Observation, rule_of, would_be
 from eastgate.mesh.closures import Closure
 
 __all__ = ["MeshMetrics"]
@@ -26,8 +27,14 @@ class MeshMetrics:
         )
         self._audits = Counter(
             "eastgate_audit_matches",
-            "Requests that a policy in audit mode matched, and what it would have done.",
+            "Requests that a policy in audit mode would have decided, and what it would have done.",
             ["workload", "port", "would", "policy", "rule"],
+            registry=registry,
+        )
+        self._audit_denied = Counter(
+            "eastgate_audit_denied",
+            "Allowed requests and connections that a policy in audit mode would have denied.",
+            ["workload", "port", "level", "policy"],
             registry=registry,
         )
         self.broken_saves = Counter(
@@ -55,15 +62,18 @@ class MeshMetrics:
         )
 
     def count(self, observation: Observation) -> None:
-        policy, rule = rule_of(observation.decision)
+        policy, index = rule_of(observation.decision)
         verdict = "allow" if observation.allowed else "deny"
         labels = (observation.workload, str(observation.port), observation.level, verdict, policy or observation.who)
-        self._decisions.labels(*labels, "" if rule is None else str(rule)).inc()
-        for audit in observation.audit:
-            policy, rule = rule_of(audit)
-            if policy is not None:
-                would = {"200": "allow", "ask": "ask"}.get(audit.partition(":")[0], "deny")
-                self._audits.labels(observation.workload, str(observation.port), would, policy, str(rule)).inc()
+        self._decisions.labels(*labels, "" if index is None else str(index)).inc()
+        at = observation.workload, str(observation.port)
+        for would in would_be(observation):
+            rule = "" if would.rule is None else str(would.rule)
+            for policy in would.policies:
+                self._audits.labels(*at, would.verdict, policy, rule).inc()
+            if would.changes and would.verdict is Would.DENY:
+                for policy in would.policies or ("",):
+                    self._audit_denied.labels(*at, observation.level, policy).inc()
 
     def not_enforced(self, closures: Collection[Closure]) -> None:
         """Set which ports are closed now, and because of which policies."""

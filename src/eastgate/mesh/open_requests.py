@@ -16,7 +16,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from eastgate.api.deciding import LiveQuestion
+from eastgate.api.crossings import LiveQuestion
 from eastgate.api.questions import EntryPoint, Question, QuestionError, arrivals
 from eastgate.envoy.config.matching import NO_NAME, NOBODY
 from eastgate.envoy.config.values import noted_values

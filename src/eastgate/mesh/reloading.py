@@ -65,6 +65,7 @@ class ManifestFiles:
         self._unread = unread
         self.in_force = Manifests()
         self._rested: dict[str, FileStamp] = {}
+        self._checked: dict[Settings, tuple[Manifests, dict[str, FileStamp], Authority]] = {}
 
     def read(self, settings: Settings) -> Authority:
         """Load the manifests as they are now, to be enforced; policies with errors close what they target.
@@ -87,6 +88,16 @@ class ManifestFiles:
             live=True,
         )
         self.check_unread(authority.world, manifests)
+        return authority
+
+    def checked(self, settings: Settings) -> Authority:
+        """Return the authority by which `check` answers about these files as they are now. Raises ManifestError."""
+        stamped = stamps(self.watched, self.bounds)
+        in_force, seen, authority = self._checked.get(settings, (None, None, None))
+        if authority is None or in_force is not self.in_force or seen != stamped:
+            in_force = self.in_force
+            authority = Authority(self.read_now(settings), keys=self._keys, strict=False, unread=self._unread)
+            self._checked[settings] = (in_force, stamped, authority)
         return authority
 
     def check_unread(self, world: World, manifests: Manifests) -> None:

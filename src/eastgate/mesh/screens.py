@@ -17,7 +17,7 @@ from eastgate.mesh.handlers import application_of, policies_behind, status_of
 from eastgate.mesh.history import Repeats
 from eastgate.mesh.live_view import LiveView, workload_table
 from eastgate.mesh.local.rundir import DEFAULT_NAME
-from eastgate.mesh.mesh import LocalMesh
+from eastgate.mesh.mesh import LocalMesh, policies_at
 from eastgate.mesh.sites import ProxySite, identity_of
 
 __all__ = ["JsonScreen", "Screen", "TextScreen", "example_call"]
@@ -118,7 +118,7 @@ def _is_shown(event: MeshEvent, verbose: bool) -> bool:
 
 def _row(mesh: LocalMesh, site: ProxySite) -> tuple[str, str, str, str, str]:
     apps = list(dict.fromkeys(application_of(site, port) for port in sorted(site.apps)))
-    policies = len(mesh.authority.engine.attached(site.workload))
+    policies = len(policies_at(site.workload, mesh.authority))
     identity = identity_of(mesh.authority.world.workloads[site.workload], mesh.settings)
     return site.workload, _address(site), ", ".join(apps) or "none", identity or "none", str(policies)
 

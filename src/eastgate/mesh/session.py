@@ -75,7 +75,11 @@ class Session:
         return up
 
     async def _start(self, stack: contextlib.AsyncExitStack) -> LocalMesh:
-        mesh = LocalMesh(self._read, self.settings, self.options, on_event=self._on_event)
+        mesh = LocalMesh(
+            *(self._read, self.settings, self.options),
+            on_event=self._on_event,
+            check=self.files.checked,
+        )
         try:
             return await stack.enter_async_context(mesh)
         except (TimeoutError, OSError, IdentityError) as error:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from eastgate.api.auditing import Audited
 from eastgate.api.authority import Authority
 from eastgate.api.decisions import Decision
 from eastgate.api.questions import NOT_DECLARED, Question, QuestionError
 from eastgate.diagnostics.printable import printable
-from eastgate.envoy.plan.decisions import UNOPPOSED_NAME, name_of, policy_name
+from eastgate.envoy.plan.decisions import UNOPPOSED_NAME, end_of, name_of, policy_name
 from eastgate.envoy.plan.gateway import NO_SESSION, NO_SUCH_SESSION, UNREAD_MESSAGE
 from eastgate.ir import Request, is_network
 from eastgate.ir.attributes import query
@@ -26,7 +27,7 @@ Explain = Callable[[Decision, bool], str]
 
 _GREEN, _RED, _YELLOW, _RESET = "\033[1;32m", "\033[1;31m", "\033[1;33m", "\033[0m"
 _QUERY = query("").name
-_NONE = regex(r"none-of-\d+")
+_NONE = regex(r"(?:(?:in|e)gress/)?none-of-\d+(?:/\S+)?")
 _AT_GATEWAY = "gateways decide requests, not connections: look for the lines of the requests on it"
 _BY_PROXY = {
     "cannot-be-enforced": "the port was closed, because a policy there cannot be enforced as it is written",
@@ -51,7 +52,8 @@ class Comparison:
 class Why:
     """An explained decision. A failed handshake has no `decision`: no policy was evaluated.
 
-    `way`: the route and the backend that a gateway has led the request to.
+    `way`: the route and the backend that a gateway has led the request to. `audited`: what audited policies would have
+    done, as the line tells.
     """
 
     observation: Observation
@@ -59,6 +61,7 @@ class Why:
     decision: Decision | None
     comparison: Comparison
     way: str | None = None
+    audited: tuple[Audited, ...] = ()
 
     def text(self, explain: Explain, *, color: bool = False) -> str:
         """Render the logged decision, how it compares with today, and the explanation."""
@@ -72,6 +75,7 @@ class Why:
             f"the log: {head}"
             + printable(f"{at} by {observation.workload}:{observation.port}: {self.decider.text}{position}")
         ]
+        lines.extend(printable(f"  {each.line}") for each in self.audited)
         if self.way is not None:
             lines.append(f"  way:   {printable(self.way)}")
         if self.decision is None:
@@ -98,6 +102,7 @@ class Why:
                 "mcpMethod": self.observation.mcp_method,
                 "tool": self.observation.tool,
                 "asked": self.observation.asked,
+                "audited": [each.to_json() for each in self.audited],
             },
             "holds": self.comparison.holds,
             "standing": self.comparison.words,
@@ -109,7 +114,8 @@ class Why:
 
 def explain_observation(observation: Observation, authority: Authority) -> Why:
     """Explain a logged decision. Raises QuestionError where it is about something that no manifest declares."""
-    decider = Deciders().decider_of(observation, authority)
+    deciders = Deciders()
+    decider, audited = deciders.decider_of(observation, authority), tuple(deciders.audited(observation, authority))
     if observation.level == "handshake":
         return Why(observation, decider, None, Comparison(None, _handshake(observation)))
     if observation.level == "connection" and gateway_of(observation.workload, authority.world) is not None:
@@ -120,15 +126,15 @@ def explain_observation(observation: Observation, authority: Authority) -> Why:
     decision = _decide_today(observation, authority.enforced(_question_of(observation, authority), along))
     if observation.destination is not None and destination is None:
         comparison = Comparison(None, "changed since: the routes that led it there are others today")
-        return Why(observation, decider, decision, comparison)
+        return Why(observation, decider, decision, comparison, audited=audited)
     attached = frozenset(
         policy_name(attachment.policy.ref)
         for point in destinations.points(observation, authority)
         for attachment in authority.engine.attached(point)
-    )
+    ) | frozenset(map(policy_name, authority.engine.network_refs))
     comparison = _compare(observation, decider, decision, authority, attached)
     way = destination.title if destination is not None else None
-    return Why(observation, decider, decision, comparison, way)
+    return Why(observation, decider, decision, comparison, way, audited)
 
 
 def _question_of(observation: Observation, authority: Authority) -> Question:
@@ -191,7 +197,7 @@ def _compare(
     if observation.who in _BY_PROXY:
         return Comparison(None, _BY_PROXY[observation.who])
     verdict_name = _verdict_name(decision)
-    logged_name = _NONE.sub("none", observation.who)
+    logged_name = end_of(_NONE.sub("none", observation.who))[1]
     if observation.allowed == decision.allowed and logged_name in (verdict_name, UNREACHABLE, AUTHORIZER):
         return Comparison(True, "the manifests still say so")
     if observation.asked:

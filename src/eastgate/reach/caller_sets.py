@@ -46,8 +46,12 @@ _NOBODY = Holding(0, 0)
 class CallerSets:
     """All cells of callers, numbered, and the sets of them that predicates mean."""
 
-    def __init__(self, callers: CallerCells, cells: Sequence[CallerCell]) -> None:
+    def __init__(
+        self, callers: CallerCells, cells: Sequence[CallerCell], unnamed: frozenset[CallerCell] = frozenset()
+    ) -> None:
+        """`unnamed` are cells of accounts that exist, and that no rule and no question names."""
         self.callers = callers
+        self.unnamed = unnamed
         self.cells = tuple(cells)
         self.everybody: CallerSet = (1 << len(self.cells)) - 1
         self._numbers = {cell: number for number, cell in enumerate(self.cells)}

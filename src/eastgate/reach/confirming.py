@@ -33,12 +33,16 @@ _METHODS = ("GET", "POST", "PUT")
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
-    """A question that two engines answer differently, and their answers about one member of the destination."""
+    """A question that two engines answer differently, and their answers about one member of the destination.
+
+    `is_declared`: the workload declares the port, or a Service leads to it.
+    """
 
     question: Question
     member: str
     old: Decision
     new: Decision
+    is_declared: bool = True
 
 
 class Confirmer:
@@ -81,7 +85,7 @@ class Confirmer:
             if (_verdict(old, member), _verdict(new, member)) != (not now_allowed, now_allowed):
                 continue
             if not (old.unknown or new.unknown):
-                return Confirmation(question, member, old, new)
+                return Confirmation(question, member, old, new, self._declared_port(member, entrance) is not None)
         return None
 
     def _member(self, pair: Pair, entrance: Entrance) -> str:
@@ -101,11 +105,26 @@ class Confirmer:
         spelling: Spelling,
     ) -> Iterator[Question]:
         for concrete in concrete_requests(request):
-            question = question_of(destination, member, entrance, cell, concrete, self._new.settings.trust_domain)
+            domain, port = self._new.settings.trust_domain, self._declared_port(member, entrance)
+            question = question_of(destination, member, entrance, cell, concrete, domain, port)
             answers = {name: answer for name, answer in question.external_auth.items() if name not in self._schemes}
             whole = replace(question, external_auth=answers)
             for handed in (replace(whole, sni=None), whole) if entrance.tls is False else (whole,):
                 yield from self._variants(handed, concrete, spelling)
+
+    def _declared_port(self, member: str, entrance: Entrance) -> int | None:
+        """Return a port of an entrance that the workload declares or a Service leads to; None where there is none."""
+        world = self._new.world
+        workload = world.workloads.get(member)
+        if workload is None or entrance.service is not None:
+            return None
+        declared = [port.number for port in workload.ports if port.protocol == "TCP"]
+        for key in world.services_of(member):
+            service = world.services[key]
+            declared += [
+                number for port in service.ports for number in world.target_ports(service, port.port, workload)
+            ]
+        return next((port for port in declared if port in entrance.ports), None)
 
     def _variants(self, question: Question, request: Request, spelling: Spelling) -> Iterator[Question]:
         for spelled in _spelled(question, spelling):

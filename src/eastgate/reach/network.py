@@ -19,6 +19,7 @@ from eastgate.api.questions.network import (
     Receiver,
     Sender,
     TooManyKinds,
+    any_pod,
     imagine_senders,
     receive,
     selectors_about,
@@ -82,12 +83,14 @@ from eastgate.ir.attributes import (
     VICINITY,
     Attribute,
 )
+from eastgate.ir.labels import Selector
 from eastgate.reach.destinations import Decides
 from eastgate.reach.requests import EVERY_PORT, port_classes
 from eastgate.records import dataclass
 from eastgate.symbolic.cells import cells_of_attributes
+from eastgate.symbolic.partial import Facts, residual
 
-__all__ = ["NetworkReach", "network_layers", "network_reach"]
+__all__ = ["FromOwnNode", "Isolation", "NetworkReach", "NothingInTheWay", "network_layers", "network_reach"]
 
 _AT_ENDS = Placement(Site.NETWORK, "both ends")
 _SOMEWHERE = "any-other"  # a namespace that nobody declares
@@ -182,6 +185,40 @@ class _Arrival:
     kind: int
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _ImaginedPods:
+    """A pod of each kind that could be in a namespace, and the selectors that tell the kinds apart."""
+
+    senders: tuple[Sender, ...]
+    selectors: tuple[Labelled, ...]
+
+    def labelled(self, chosen: Sequence[Sender]) -> Predicate:
+        """Match pods of the chosen kinds: ANY of the terms, each a selector, or all pods, without other selectors."""
+        kinds = frozenset(map(_labels, self.senders))
+        wanted = frozenset(map(_labels, chosen))
+        selected = {
+            Is(SOURCE_LABELS, each): frozenset(filter(each.contains, kinds)) for each in (*self.selectors, _ANY_LABELS)
+        }
+        terms: list[tuple[frozenset[str], Predicate]] = []
+        for atom, inside in selected.items():
+            overlaps = {inside & each: other for other, each in selected.items() if inside & each}
+            unwanted = {each: other for each, other in overlaps.items() if not each & wanted}
+            excepted = [other for each, other in unwanted.items() if not any(each < more for more in unwanted)]
+            rest = inside.difference(*unwanted)
+            if rest and rest <= wanted:
+                base = [] if atom.matcher == _ANY_LABELS else [atom]
+                terms.append((rest, all_of([*base, *(Not(each) for each in excepted)])))
+        terms.sort(key=lambda term: (-len(term[0]), str(term[1])))
+        taken: list[Predicate] = []
+        covered: frozenset[str] = frozenset()
+        for rest, when in terms:
+            if not rest <= covered:
+                taken.append(when)
+                covered |= rest
+        return any_of(taken) if covered == wanted else Is(SOURCE_LABELS, OneOf(wanted))
+
+
+_ANY_LABELS = Labelled(Selector.of())
 _FROM_NODE = Origin(None, 0, derived=FromOwnNode())
 _ISOLATED = Origin(None, 0, derived=Isolation())
 _OPEN = Origin(None, 0, derived=NothingInTheWay())
@@ -213,12 +250,13 @@ class NetworkReach:
         self._world = authority.world
         self._settings = authority.settings
         self._engine = authority.engine
+        self._kinds_of_pods: dict[Hashable, tuple[list[Labelled], list[str]] | None] = {}
         self._verdicts: dict[Hashable, _NetworkVerdict] = {}
         self._outcomes: dict[Hashable, _NetworkVerdict] = {}
         self._asked_by: dict[int, _AskedOfNetwork] = {}
         self._kinds: dict[Hashable, int] = {}
         self._departures: dict[Sender, _Departure] = {}
-        self._imagined: dict[Hashable, list[Sender] | None] = {}
+        self._imagined: dict[Hashable, _ImaginedPods | None] = {}
         self._layers: dict[Hashable, Layer] = {}
         self._accounts: dict[str, list[Sender]] = defaultdict(list)
         domain = self._settings.trust_domain
@@ -249,6 +287,31 @@ class NetworkReach:
     def passes(self, sender: Sender, receivers: Sequence[Receiver], port: int, transport: str) -> bool:
         """Return whether a connection is let through, at whichever address it arrives."""
         return self._verdict(sender, self._arrivals(receivers, port, transport)).passes
+
+    def decide(self, sender: Sender, receivers: Sequence[Receiver], port: int) -> tuple[bool, Origin | None]:
+        """Return whether a TCP connection is let through at every address, and the rule that decides."""
+        verdict = self._verdict(sender, self._arrivals(receivers, port))
+        return verdict.passes, verdict.origin
+
+    def kinds_of_pods(self, workload: Workload, namespace: str | None) -> tuple[list[Labelled], list[str]] | None:
+        """Return the kinds of pods that could be in a namespace, as labels, and the selectors that tell them apart.
+
+        They are told apart as senders to a workload. None stands for a namespace that nobody declares. Returns None
+        where there are too many kinds.
+        """
+        (arrival, *_) = self._arrivals(receive(workload, self._world), EVERY_PORT.first)
+        home = namespace if namespace is not None else _SOMEWHERE
+        key = home, id(arrival.program)
+        if key not in self._kinds_of_pods:
+            selectors = list(dict.fromkeys(selectors_about(self._engine, self._world, arrival.receiver, home)))
+            try:
+                senders = imagine_senders(home, self._world, selectors)
+                kinds = [str(sender.values[SOURCE_LABELS]) for sender in senders]
+            except TooManyKinds:
+                self._kinds_of_pods[key] = None
+            else:
+                self._kinds_of_pods[key] = selectors, kinds
+        return self._kinds_of_pods[key]
 
     def layer(self, workload: Workload) -> Layer:
         """Return what the network does before a workload; the same object for all to which it does the same."""
@@ -329,33 +392,36 @@ class NetworkReach:
 
     def _steps_of_others(self, who: Predicate, namespace: str, arrivals: Sequence[_Arrival]) -> Iterator[Step]:
         """Yield what happens to pods of a namespace that no manifest has: they may have any labels."""
-        senders = self._imagine(namespace, arrivals[0])
-        if senders is None:
+        imagined = self._imagine(namespace, arrivals[0])
+        if imagined is None and not self._verdict(any_pod(namespace, self._world), arrivals).may_pass:
+            yield _step(who, Effect.DENY, None)
+            return
+        if imagined is None:
             yield _step(all_of([who, Is(SOURCE_LABELS, Present())]), Effect.ACCEPT, None)  # it depends
             yield _step(who, Effect.DENY, None)
             return
-        verdicts = [(sender, self._verdict(sender, arrivals)) for sender in senders]
+        verdicts = [(sender, self._verdict(sender, arrivals)) for sender in imagined.senders]
         allowed = [(sender, verdict) for sender, verdict in verdicts if verdict.passes]
         if allowed:
-            is_all = len(allowed) == len(senders)
-            which = who if is_all else all_of([who, _labelled(sender for sender, _ in allowed)])
-            yield _step(which, Effect.ACCEPT, allowed[0][1].origin)
+            which = imagined.labelled([sender for sender, _ in allowed])
+            yield _step(all_of([who, which]), Effect.ACCEPT, allowed[0][1].origin)
         conditional: dict[Predicate, list[Sender]] = defaultdict(list)
         for sender, verdict in verdicts:
             if not verdict.passes and verdict.may_pass:
                 conditional[verdict.when].append(sender)
         for when, some in conditional.items():
-            yield _step(all_of([who, _labelled(some), when]), Effect.ACCEPT, None)
-        if len(allowed) < len(senders):
+            yield _step(all_of([who, imagined.labelled(some), when]), Effect.ACCEPT, None)
+        if len(allowed) < len(verdicts):
             yield _step(who, Effect.DENY, next(verdict.origin for _, verdict in verdicts if not verdict.passes))
 
-    def _imagine(self, namespace: str, arrival: _Arrival) -> list[Sender] | None:
+    def _imagine(self, namespace: str, arrival: _Arrival) -> _ImaginedPods | None:
         """Return a pod of each kind that could be in a namespace; None where there are too many."""
         key = namespace, id(arrival.program)
         if key not in self._imagined:
-            selectors = selectors_about(self._engine, self._world, arrival.receiver, namespace)
+            selectors = tuple(dict.fromkeys(selectors_about(self._engine, self._world, arrival.receiver, namespace)))
             try:
-                self._imagined[key] = list(imagine_senders(namespace, self._world, selectors))
+                senders = tuple(imagine_senders(namespace, self._world, selectors))
+                self._imagined[key] = _ImaginedPods(senders, selectors)
             except TooManyKinds:
                 self._imagined[key] = None
         return self._imagined[key]
@@ -474,7 +540,8 @@ class NetworkReach:
 def _passing(program: Program, asked: _AskedOfNetwork, values: Values) -> Predicate:
     """Return which values of what is unknown let a connection pass that is denied since it is unknown."""
     unknown = [attribute for attribute in asked.atoms if attribute not in values]
-    if not unknown:
+    rules = (rule for layer in program.layers for chain in layer.chains for rule in chain.rules(observed=False))
+    if not unknown or all(residual(rule.when, Facts(values)) == NEVER for rule in rules):
         return NEVER
     atoms = [atom for atoms in asked.atoms.values() for atom in atoms]
     cells, is_all = cells_of_attributes(atoms, unknown)
@@ -517,8 +584,8 @@ def _steps_of_some(who: Predicate, verdicts: Sequence[tuple[Sender, _NetworkVerd
         yield _step(all_of([who, Is(SOURCE_WORKLOAD, OneOf(frozenset(keys))), when]), Effect.ACCEPT, None)
 
 
-def _labelled(senders: Iterable[Sender]) -> Predicate:
-    return Is(SOURCE_LABELS, OneOf(frozenset(str(sender.values[SOURCE_LABELS]) for sender in senders)))
+def _labels(sender: Sender) -> str:
+    return str(sender.values[SOURCE_LABELS])
 
 
 def _key(sender: Sender) -> str:

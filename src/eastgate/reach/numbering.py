@@ -10,7 +10,7 @@ from eastgate.ir import And, Computed, Is, Layer, OneOf, Predicate, atoms, menti
 from eastgate.ir.attributes import IDENTITY
 from eastgate.reach.caller_sets import CallerSets
 from eastgate.reach.destinations import Decides
-from eastgate.symbolic.callers import CALLER_ATTRIBUTES, AccountsIn, CallerCell, CallerCells
+from eastgate.symbolic.callers import CALLER_ATTRIBUTES, AccountsIn, CallerCell, CallerCells, IdentityCell
 
 __all__ = ["caller_atoms", "number_callers"]
 
@@ -25,7 +25,8 @@ def number_callers(
     """
     settings = authorities[0].settings
     cells = CallerCells(settings)
-    identities = {*known, *chain.from_iterable(map(_accounts, authorities))}
+    identities = set(known)
+    declared = set(chain.from_iterable(map(_accounts, authorities)))
     asked: list[Is] = []
     named: list[CallerCell] = []
     for part in _parts(layers):
@@ -37,12 +38,14 @@ def number_callers(
                     asked.append(atom)
                 elif atom.pattern is not None and atom.pattern[0] == IDENTITY:
                     named += cells.named_by_pattern(atom.pattern[1])
-    every = [*cells.cells(asked, identities, with_names=True), *named]
+    mentioned = {*cells.cells(asked, identities, with_names=True), *named}
+    unnamed = frozenset(map(IdentityCell, declared)) - mentioned
+    every = [*cells.cells(asked, identities | declared, with_names=True), *named]
     used = {*namespaces, *(name for authority in authorities for name in authority.world.namespaces_in_use())}
     accounts = {AccountsIn(settings.trust_domain, name) for name in used}
     numbered = list(dict.fromkeys([*every, *sorted(accounts, key=str)]))
     cells.tell_apart(numbered)
-    return CallerSets(cells, numbered)
+    return CallerSets(cells, numbered, frozenset(unnamed))
 
 
 def _accounts(authority: Decides) -> Iterator[str]:

@@ -6,24 +6,33 @@ begins with a slash. Rules that ask whether it is HTTP at all are of proxies tha
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from eastgate.ir import ALWAYS, Is, Not, OneOf, Predicate, Prefix, Present, all_of, any_of
+from eastgate.ir import ALWAYS, Is, Layer, Not, OneOf, Predicate, Prefix, Present, all_of, any_of
 from eastgate.ir.attributes import APPLICATION, AUTHORITY, HOST, METHOD, PATH, TARGET, URL_PATH, Attribute
 from eastgate.reach.destinations import Entrance
 
-__all__ = ["possible_at"]
+__all__ = ["possible_at", "possible_requests"]
 
 _HTTP = Is(METHOD, Present())
+_SAYS_HTTP = Is(APPLICATION, OneOf(frozenset({"http"})))
 
 
 def possible_at(entrance: Entrance) -> Predicate:
     """Return what every request at an entrance meets, as far as somebody looks at it there."""
-    layers = {id(layer): layer for layer in entrance.layers}.values()
+    return possible_requests(entrance.layers, hides_http=entrance.hides_http)
+
+
+def possible_requests(among: Iterable[Layer], *, hides_http: bool = False, only_bytes: bool = False) -> Predicate:
+    """Return what every request meets, as far as layers look at it. `only_bytes`: the port speaks no HTTP."""
+    layers = {id(layer): layer for layer in among}.values()
     looked_at: frozenset[Attribute] = frozenset().union(*(layer.looks_at for layer in layers))
+    if only_bytes:
+        absent = (Not(Is(attribute, Present())) for attribute in sorted(looked_at) if attribute.needs_http)
+        return all_of((*absent, *([Not(_SAYS_HTTP)] if APPLICATION in looked_at else [])))
     if APPLICATION in looked_at:
-        return _either(looked_at, Is(APPLICATION, OneOf(frozenset({"http"}))))
-    if not any(attribute.needs_http for attribute in looked_at) or entrance.hides_http:
+        return _either(looked_at, _SAYS_HTTP)
+    if not any(attribute.needs_http for attribute in looked_at) or hides_http:
         return ALWAYS
     demands = list(_of_http(looked_at))
     if not any(atom == _HTTP for layer in layers for atom in layer.atoms(observed=False)):

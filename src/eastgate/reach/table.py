@@ -92,8 +92,10 @@ def _atoms(layers: Iterable[Layer]) -> list[Is | Computed]:
     return list(dict.fromkeys(chain.from_iterable(layer.atoms(observed=False) for layer in layers)))
 
 
-def effective_table(destinations: Sequence[EffectiveDestination], settings: Settings) -> EffectiveTable:
-    """Return the table of some destinations."""
+def effective_table(
+    destinations: Sequence[EffectiveDestination], settings: Settings, given: Facts | None = None
+) -> EffectiveTable:
+    """Return the table of some destinations; `given`: for requests of which these facts are known."""
     layers = {
         id(layer): layer for destination in destinations for point in destination.points for layer in point.layers
     }
@@ -107,6 +109,7 @@ def effective_table(destinations: Sequence[EffectiveDestination], settings: Sett
     by_outcome: dict[tuple[tuple[Cell, ...], ...], list[CallerCell]] = {}
     for alike in classes:
         facts = Facts.of_caller(alike[0], callers)
+        facts = facts if given is None else facts.and_(given)
         by_outcome.setdefault(_cells(facts, destinations, kinds, index), []).extend(alike)
 
     def shown(group: Iterable[CallerCell]) -> tuple[CallerEntry, ...]:

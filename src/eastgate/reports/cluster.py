@@ -33,7 +33,9 @@ from eastgate.gateway.rules import every_rule
 from eastgate.ir import Layer, PolicyRef
 from eastgate.manifests import Document
 from eastgate.records import dataclass
+from eastgate.reports.conditions import USUAL_FACTS
 from eastgate.settings import Settings, Sidecars
+from eastgate.symbolic.partial import Facts
 from eastgate.unread import Callers, Handling, Unconsidered
 
 __all__ = ["Cluster", "Effects", "effects_of"]
@@ -63,10 +65,14 @@ def effects_of(layers: Iterable[Layer]) -> Effects:
 
 
 class Cluster:
-    """An authority, the documents that it was built from, and which policy affects what."""
+    """An authority, the documents that it was built from, and which policy affects what.
 
-    def __init__(self, authority: Authority, documents: Sequence[Document] = ()) -> None:
+    `verbose`: tables are about all requests, with exact conditions, and not about usual ones only.
+    """
+
+    def __init__(self, authority: Authority, documents: Sequence[Document] = (), *, verbose: bool = False) -> None:
         self.authority = authority
+        self.verbose = verbose
         self.documents = list(documents)
         self.findings: list[Finding] | None = None  # of lint, once they are asked for
         self._enforcement: dict[Point, list[PolicyEnforcement]] = {}
@@ -82,10 +88,16 @@ class Cluster:
         *,
         strict: bool = True,
         unread: Handling = Handling.BY_KIND,
+        verbose: bool = False,
     ) -> Cluster:
         """Build one. Raises ManifestError where a manifest has errors; not `strict`: one other than of a policy."""
         manifests = sort_documents(documents, settings, reporter, twice)
-        return cls(Authority(manifests, settings, strict=strict, unread=unread), documents)
+        return cls(Authority(manifests, settings, strict=strict, unread=unread), documents, verbose=verbose)
+
+    @property
+    def given(self) -> Facts | None:
+        """Return what is known of the requests that tables are about."""
+        return None if self.verbose else USUAL_FACTS
 
     @property
     def policies(self) -> Sequence[Policy]:

@@ -1,31 +1,47 @@
-"""Explanation of a decision: the layers and stages in order, and a caret under the YAML that decided."""
+"""Explanation of a decision: the answer, a caret under the YAML that decided, and the layers in order.
+
+Verbose explanations have the stages of each layer too, and the settings by which it reads its policies.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
 
-from eastgate.api.decisions import Decision
+from eastgate.api.decisions import DEAD_ENDS, Decision
 from eastgate.api.trace_json import shown_value
 from eastgate.diagnostics import snippet
 from eastgate.diagnostics.printable import printable
 from eastgate.diagnostics.spans import Span
-from eastgate.engine.trace import LayerTrace, NearMiss, StageTrace
-from eastgate.ir import EffectivePolicy, Rule, Ruling
+from eastgate.engine.trace import LayerTrace, Missed, NearMiss, StageTrace
+from eastgate.ir import EffectivePolicy, Origin, PolicyReading, Rule, Ruling, mentions
+from eastgate.ir.attributes import MCP_TOOL
 from eastgate.reports.columns import indent_lines, lay_out
+from eastgate.reports.conditions import actual_text, condition_text
+from eastgate.symbolic.truth import truth
 from eastgate.unread import Handling, describe_unconsidered
 
 __all__ = ["explain", "explain_rule"]
 
+_CLOSEST = 2  # rules that missed a request, and entries of their lists
 _BOLD, _GREEN, _RED, _DIM, _RESET = "\033[1m", "\033[32m", "\033[31m", "\033[2m", "\033[0m"
 
 
-def explain(decision: Decision, *, color: bool = False, unread: Handling = Handling.WARN, depends: bool = False) -> str:
+def explain(
+    decision: Decision,
+    *,
+    color: bool = False,
+    unread: Handling = Handling.WARN,
+    depends: bool = False,
+    verbose: bool = False,
+    allowed_with: tuple[Decision, str] | None = None,
+) -> str:
     """Return the explanation as text. `unread` decides what it says about objects that were not considered.
 
-    `depends`: some of the requests that the question may mean are allowed.
+    `depends`: some of the requests that the question may mean are allowed. `verbose`: with every stage and reading.
+    `allowed_with` is the decision about a request that is allowed, and the options that the question needs for it.
     """
-    return "\n".join(_Explanation(decision, color).lines(unread, depends=depends))
+    return "\n".join(_Explanation(decision, color, verbose).lines(unread, depends=depends, allowed_with=allowed_with))
 
 
 def explain_rule(decision: Decision, *, color: bool = False) -> Iterator[str]:
@@ -40,34 +56,41 @@ def explain_rule(decision: Decision, *, color: bool = False) -> Iterator[str]:
 
 
 class _Explanation:
-    def __init__(self, decision: Decision, color: bool) -> None:
+    def __init__(self, decision: Decision, color: bool, verbose: bool = False) -> None:
         self.decision = decision
         self.color = color
+        self.verbose = verbose
         self.trace = decision.trace()
 
     def paint(self, text: str, tone: str) -> str:
         return f"{tone}{printable(text)}{_RESET}" if self.color else printable(text)
 
-    def lines(self, unread: Handling, *, depends: bool) -> Iterator[str]:
+    def lines(
+        self, unread: Handling, *, depends: bool, allowed_with: tuple[Decision, str] | None = None
+    ) -> Iterator[str]:
         decision = self.decision
         tone = _GREEN if decision.allowed else _RED
         verdict = self.paint(decision.stated(unread, depends=depends), _BOLD + tone)
         yield f"{verdict}  {printable(str(decision.question))}"
         yield printable(f"  {decision.reason}")
+        yield from (printable(f"  {each.line}") for each in decision.audit)
         yield ""
         if len(decision.ways) > 1:
             yield "it may arrive at"
             for where, allowed in decision.ways:
                 yield f"  {printable(where)}: {self.verdict(allowed)}"
             yield ""
-        yield from self.layers()
         if decision.outcome.rule is not None:
-            yield ""
             yield from self.deciding_rule(decision.outcome.rule)
-        for layer in self.trace.layers:
+            yield ""
+        if allowed_with is not None and allowed_with[0].outcome.rule is not None:
+            yield from self.rule_that_would_allow(*allowed_with)
+            yield ""
+        for layer in self.trace.layers if allowed_with is None else ():
             if layer.nearest:
-                yield ""
                 yield from self.nearest(layer)
+                yield ""
+        yield from self.layers()
         if notes := list(describe_unconsidered(decision.unconsidered, unread)):
             yield ""
             yield from map(printable, notes)
@@ -77,15 +100,19 @@ class _Explanation:
         if not self.trace.layers:
             yield "  no policy targets it, so it is open"
         for layer in self.trace.layers:
-            yield f"  {printable(str(layer.layer))}: {self.verdict(layer.outcome.allowed)}"
-            if layer.scope is not None:
+            by = "" if self.verbose else _decider(layer)
+            yield f"  {printable(str(layer.layer))}: {self.verdict(layer.outcome.allowed)}{printable(by)}"
+            if layer.scope is not None and self.verbose:
                 yield printable(f"    {layer.scope}")
             if layer.effective is not None:
                 yield from _rules_of(layer.effective)
             for attribute, value in layer.assumed:
                 yield printable(f"    unknown {attribute}: for example {_value(value)}")
             for reading in layer.readings:
-                yield printable(f"    reading {reading}")
+                if self.verbose:
+                    yield printable(f"    reading {reading}")
+                elif isinstance(reading, PolicyReading):
+                    yield printable(f"    {reading}")
             for stage in layer.stages:
                 yield from self.stage(stage)
             if layer.outcome.is_unasked:
@@ -97,15 +124,11 @@ class _Explanation:
         if stage.effect == "observed":
             for rule, would in stage.observed:
                 yield printable(f"    {stage.stage:<9} {rule.origin} would {would}")
-            if not stage.observed:
-                yield f"    {stage.stage:<9} no match {_of(stage.rules)}"
+            if not stage.observed and self.verbose:
+                yield f"    {stage.stage:<9} no audited rule matches {_of(stage.rules)}"
             return
-        if stage.rule is not None:
-            yield printable(f"    {stage.stage:<9} {stage.effect} by {stage.rule.origin}")
-        elif stage.effect == "denied":
-            yield f"    {stage.stage:<9} denied: no rule matches {_of(stage.rules)}"
-        else:
-            yield f"    {stage.stage:<9} no match {_of(stage.rules)}"
+        if self.verbose:
+            yield printable(f"    {stage.stage:<9} {_effect(stage)}")
         for authorizer, answer in stage.asked:
             yield printable(f"      {authorizer}: {answer}")
             if isinstance(answer, Ruling) and answer.is_explained:
@@ -138,11 +161,23 @@ class _Explanation:
         if ruling is not None:
             yield from self.decisive_step(ruling)
             return
-        parts = dict.fromkeys((str(attribute), part) for attribute, part in rule.origin.parts)
-        for note, part in parts:  # one text may constrain several forms of an attribute
+        parts = self.reasons(rule.origin)
+        for part, note in parts.items():
             yield from snippet(part, note=note, color=self.color)
         if not parts and rule.origin.policy is not None:
             yield from snippet(span, note="anything", color=self.color)
+
+    def rule_that_would_allow(self, allowed: Decision, options: str) -> Iterator[str]:
+        """Show the rule that allows the question with more options, with a caret under the first part about them."""
+        origin = allowed.origin
+        yield printable(f"{origin} would allow it with {options}:")
+        if origin is None or origin.span is None:
+            return
+        known = self.decision.arrival.request.values
+        added = [(part, str(attribute)) for attribute, part in origin.parts if attribute not in known]
+        span, note = min(added, key=lambda each: (each[0].line, each[0].column), default=(origin.span, ""))
+        yield f"  --> {span}"
+        yield from snippet(span, note=note, color=self.color)
 
     def ruling_of(self, rule: Rule) -> Ruling | None:
         """Return the ruling of the authorizer that a rule asks."""
@@ -165,12 +200,18 @@ class _Explanation:
             yield from snippet(span, note=note, color=self.color)
 
     def nearest(self, layer: LayerTrace) -> Iterator[str]:
-        yield "closest rules:" if len(layer.nearest) > 1 else "closest rule:"
-        for miss in layer.nearest:
+        misses = layer.nearest
+        if not self.verbose:  # those that miss as little as the first
+            misses = tuple(miss for miss in misses if len(miss.unmet) == len(misses[0].unmet))[:_CLOSEST]
+        yield "closest rules:" if len(misses) > 1 else "closest rule:"
+        for miss in misses:
             yield from self.near_miss(miss)
 
     def near_miss(self, miss: NearMiss) -> Iterator[str]:
-        missed = "; ".join(f"{atom.attribute} is {_value(atom.actual)}" for atom in miss.missed)
+        if miss.rule.origin.pieces:
+            yield from self.missed_pieces(miss)
+            return
+        missed = "; ".join(map(_missed_text, miss.missed))
         yield printable(f"  {miss.rule.origin} missed it: {missed}")
         shown: set[Span] = set()
         for atom in miss.missed:
@@ -182,6 +223,27 @@ class _Explanation:
             if miss.rule.origin.policy is not None:
                 yield from snippet(span, note=f"wants {atom.wanted}", color=self.color)
 
+    def missed_pieces(self, miss: NearMiss) -> Iterator[str]:
+        """Show what a connection has, and the entries of a rule's lists that it should have one of."""
+        unmet = frozenset(attribute for part in miss.unmet for attribute in mentions(part))
+        actual = actual_text(self.decision.arrival.request.values, unmet)
+        yield printable(f"  {miss.rule.origin} missed it: {actual}")
+        pieces = [(when, span) for when, span in miss.rule.origin.pieces if not unmet.isdisjoint(mentions(when))]
+        for when, span in pieces if self.verbose else pieces[:_CLOSEST]:
+            yield f"  --> {span}"
+            yield from snippet(span, note=f"wants {condition_text(when)}", color=self.color)
+
+    def reasons(self, origin: Origin) -> dict[Span, str]:
+        """Return the texts of a rule for which it matches, each with what it asks for."""
+        request = self.decision.arrival.request
+        held = {span: condition_text(when) for when, span in origin.pieces if truth(when, request) is True}
+        if held:
+            return held
+        asked: dict[Span, dict[str, None]] = {}  # one text may constrain several forms of an attribute
+        for attribute, span in origin.parts:
+            asked.setdefault(span, {})[str(attribute)] = None
+        return {span: ", ".join(names) for span, names in asked.items()}
+
     def verdict(self, allowed: bool) -> str:
         return self.paint("allowed", _GREEN) if allowed else self.paint("denied", _RED)
 
@@ -192,8 +254,33 @@ def _rules_of(effective: EffectivePolicy) -> list[str]:
     return lay_out(indent_lines(effective_policy_lines(effective, headers=False), "      "))
 
 
+def _decider(layer: LayerTrace) -> str:
+    """Name the rule that decided in a layer, with its line; where none did, say what is missing."""
+    decided = next((stage for stage in reversed(layer.stages) if stage.rule is not None), None)
+    rule = layer.outcome.rule if layer.outcome.rule is not None else decided.rule if decided is not None else None
+    if rule is not None:
+        return f" by {rule.origin}" + (f"  ({rule.origin.span.location})" if rule.origin.span is not None else "")
+    scope = f" ({layer.scope})" if layer.scope is not None else ""
+    is_default = bool(layer.stages) and layer.stages[-1].effect == "denied" and not layer.outcome.allowed
+    why = f": {DEAD_ENDS.get(layer.outcome.stage, 'no rule allows it')}" if is_default else ""
+    return f"{why}{scope}"
+
+
+def _effect(stage: StageTrace) -> str:
+    if stage.rule is not None:
+        return f"{stage.effect} by {stage.rule.origin}"
+    return f"{'denied: no rule matches' if stage.effect == 'denied' else 'no match'} {_of(stage.rules)}"
+
+
 def _of(rules: int) -> str:
     return f"({rules} rule{'' if rules == 1 else 's'})"
+
+
+def _missed_text(missed: Missed) -> str:
+    if missed.attribute != MCP_TOOL:
+        return f"{missed.attribute} is {_value(missed.actual)}"
+    meant = f" (did you mean {missed.meant}?)" if missed.meant is not None else ""
+    return f"the request calls the tool {_value(missed.actual)}, and the rule allows {missed.wanted}{meant}"
 
 
 def _value(value: object) -> str:

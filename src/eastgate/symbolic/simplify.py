@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from ipaddress import IPv4Network, IPv6Network, ip_network
-from itertools import product
+from itertools import combinations, product
 from math import prod
 
 from eastgate.ir import (
@@ -18,6 +18,7 @@ from eastgate.ir import (
     And,
     InNetwork,
     Is,
+    Labelled,
     Matcher,
     Not,
     OneOf,
@@ -30,7 +31,7 @@ from eastgate.ir import (
 )
 from eastgate.ir.attributes import ADDRESSES, Attribute
 
-__all__ = ["both", "either", "negation", "network"]
+__all__ = ["both", "either", "negation", "network", "straightened"]
 
 _LOOPBACK = {4: ip_network("127.0.0.0/8"), 6: ip_network("::1/128")}
 _MOST_COMPARED = 60  # parts of an Or that are compared with each other
@@ -41,6 +42,36 @@ def negation(predicate: Predicate) -> Predicate:
     if isinstance(predicate, Not):
         return predicate.part
     return NEVER if predicate == ALWAYS else ALWAYS if predicate == NEVER else Not(predicate)
+
+
+def straightened(predicate: Predicate) -> Predicate:
+    """Return a predicate without negations of negations: `not (a and not b)` is `b or not a`."""
+    match predicate:
+        case And(parts):
+            return both(map(straightened, parts))
+        case Or(parts):
+            return either(_resolved(list(map(straightened, parts))))
+        case Not(And() | Or() as negated):
+            inner: Predicate = straightened(negated)
+            options = inner.parts if isinstance(inner, Or) else conjuncts(inner)
+            if not isinstance(inner, And | Or) or not any(isinstance(option, Not) for option in options):
+                return negation(inner)
+            options = sorted(map(negation, options), key=lambda option: isinstance(option, Not))
+            return (both if isinstance(inner, Or) else either)(options)
+        case Not(part):
+            return negation(straightened(part))
+        case _:
+            return predicate
+
+
+def _resolved(parts: list[Predicate]) -> list[Predicate]:
+    """Return alternatives with one for two that differ in what one asks for and the other excludes."""
+    for first, second in combinations(parts, 2) if len(parts) <= _MOST_COMPARED else ():
+        one, other = set(conjuncts(first)), set(conjuncts(second))
+        if len(one - other) == len(other - one) == 1 and negation(*(one - other)) in other:
+            common = both(part for part in conjuncts(first) if part in other)
+            return _resolved([common if part is first else part for part in parts if part is not second])
+    return parts
 
 
 def both(parts: Iterable[Predicate]) -> Predicate:
@@ -162,10 +193,15 @@ def _multiplied(parts: list[Predicate]) -> list[Predicate]:
 
 
 def _settled(parts: list[Predicate]) -> list[Predicate]:
-    """Remove alternatives that the other parts rule out, and choices that they have made already."""
+    """Remove alternatives and exceptions that the other parts rule out, and choices that they have made already."""
     plain = [part for part in parts if _attribute(part) is not None]
     kept: list[Predicate] = []
     for part in parts:
+        if isinstance(part, Not) and isinstance(part.part, And) and plain:
+            if _narrowed([*plain, *conjuncts(part.part)]) is not None:
+                excepted = [each for each in conjuncts(part.part) if each not in plain]
+                kept += conjuncts(negation(excepted[0] if len(excepted) == 1 else And(tuple(excepted))))
+            continue
         if not isinstance(part, Or) or not plain or len(part.parts) > _MOST_COMPARED:
             kept.append(part)
             continue
@@ -224,12 +260,15 @@ def _of_one_attribute(attribute: Attribute, parts: list[Predicate]) -> list[Pred
 
 
 def _longest(wanted: list[Matcher]) -> list[Matcher] | None:
-    """Return the longest prefix and suffix, which imply the others; None where two of them contradict each other."""
+    """Return the longest prefix and suffix, which imply the others; None where two matchers contradict each other."""
     prefixes = sorted((matcher.text for matcher in wanted if isinstance(matcher, Prefix)), key=len)
     suffixes = sorted((matcher.text for matcher in wanted if isinstance(matcher, Suffix)), key=len)
     if any(not prefixes[-1].startswith(text) for text in prefixes[:-1]):
         return None
     if any(not suffixes[-1].endswith(text) for text in suffixes[:-1]):
+        return None
+    labels = {term for matcher in wanted if isinstance(matcher, Labelled) for term in matcher.selector.equalities}
+    if len({key for key, _ in labels}) < len(labels):  # a label has one value
         return None
     others = [matcher for matcher in wanted if not isinstance(matcher, Prefix | Suffix | Present)]
     kept: list[Matcher] = [*others, *map(Prefix, prefixes[-1:]), *map(Suffix, suffixes[-1:])]

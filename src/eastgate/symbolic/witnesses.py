@@ -34,7 +34,7 @@ from eastgate.ir import (
     Step,
     Suffix,
 )
-from eastgate.ir.attributes import ADDRESSES, PATH, PORT, Attribute
+from eastgate.ir.attributes import ADDRESSES, METHOD, PATH, PORT, Attribute
 from eastgate.ir.paths import is_refused
 from eastgate.symbolic.completions import complete
 from eastgate.symbolic.truth import truth
@@ -124,7 +124,7 @@ def _value(attribute: Attribute, matcher: Matcher) -> Known:
         case InNetwork(networks):
             value = str(networks[0].network_address) if networks else None
         case Present():
-            value = _STRANGER
+            value = _STRANGER if attribute != METHOD else "GET"
         case Between(first):
             value = first
         case Labelled():

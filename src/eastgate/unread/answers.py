@@ -194,18 +194,29 @@ def describe_unconsidered(unconsidered: Unconsidered, handling: Handling = Handl
     return (f"not considered: {line}" for line in list_unconsidered(unconsidered, handling))
 
 
-def list_unconsidered(unconsidered: Unconsidered, handling: Handling = Handling.WARN) -> Iterator[str]:
-    """List what was not considered: a line for each kind that could matter, and one for policies elsewhere."""
+def list_unconsidered(
+    unconsidered: Unconsidered, handling: Handling = Handling.WARN, *, about_one: bool = True
+) -> Iterator[str]:
+    """List what was not considered: a line for each kind that could matter, and one for policies elsewhere.
+
+    `about_one`: the answer is about one pod and its caller, so that a line can say which of the two is selected.
+    """
     by_kind: dict[UnreadKind, list[Met]] = {}
     for met in unconsidered.met if handling is not Handling.IGNORE else ():
         by_kind.setdefault(met.unread.kind, []).append(met)
     for kind, of_kind in by_kind.items():
+        total = unconsidered.totals[kind]
+        objects = list(dict.fromkeys(met.unread for met in of_kind))
+        if not about_one and all(unread.reach.located for unread in objects):
+            share = f"{len(objects)} of " if len(objects) < total else ""
+            yield f"{share}{_of(total, kind)}: {_where(objects)}"
+            continue
         parts = [
             f"{len(at_side)} {_does(kind, side, at_side)}: {_where([met.unread for met in at_side])}"
             for side in Side
             if (at_side := [met for met in of_kind if met.side is side])
         ]
-        yield f"{_of(unconsidered.totals[kind], kind)}, of which {', and '.join(parts)}"
+        yield f"{_of(total, kind)}, of which {', and '.join(parts)}"
     if unconsidered.rejected:
         what = "manifest" if unconsidered.rejected == 1 else "manifests"
         yield f"{unconsidered.rejected} {what} about something else cannot be read"

@@ -210,15 +210,17 @@ def test_what_breaks_an_invariant_is_refused_with_the_request_and_the_field(home
 
 def test_what_was_broken_before_is_refused_only_where_it_gets_worse() -> None:
     broken = [gep("p", "sandbox/toy")]
-    assert _refused(broken, gep("q", "shop/web"), invariant("i")) == ""
-    assert "sa:sandbox/" in _refused(broken, gep("q", "sandbox/*"), invariant("i"))
+    stated = invariant("i", includeFuture=True)
+    assert _refused(broken, gep("q", "shop/web"), stated) == ""
+    assert "sa:sandbox/" in _refused(broken, gep("q", "sandbox/*"), stated)
 
 
-def test_an_invariant_is_about_what_does_not_exist_yet() -> None:
+def test_an_invariant_that_includes_the_future_is_about_what_does_not_exist_yet() -> None:
     others = gep("q", "sandbox/*")
     others["spec"]["targetRefs"][0]["selector"]["matchLabels"] = {"app": "payments", "tier": "new"}
     manifests = [gep("p", "shop/web")]
-    assert "does not exist yet" in _refused(manifests, others, invariant("i"))
+    assert "does not exist yet" in _refused(manifests, others, invariant("i", includeFuture=True))
+    assert _refused(manifests, others, invariant("i")) == ""
     assert _refused(manifests, others, invariant("i", existingOnly=True)) == ""
 
 
@@ -280,6 +282,27 @@ def test_a_pod_that_becomes_what_an_invariant_is_about_is_refused_where_it_is_op
         assert bool(_refused(manifests, labelled, stated)) is is_refused
         labels = {**each["metadata"]["labels"], "other": "cards"}
         assert _refused(manifests, {**each, "metadata": {**each["metadata"], "labels": labels}}, stated) == ""
+
+
+def _only_web(*, includeFuture: bool = False) -> Manifest:  # noqa: N803 - as it is written
+    stated = invariant("i", mode="only", includeFuture=includeFuture)
+    stated["spec"]["only"]["from"] = {"pods": {"matchLabels": {"app": "web"}}}
+    return stated
+
+
+def test_a_network_policy_that_lets_other_pods_in_breaks_an_invariant_about_the_labels_of_callers() -> None:
+    manifests = [network("p", _WEB)]
+    assert "-> pod:shop/payments-0 port 8443" in _refused(manifests, network("p", _WEB, _SANDBOX), _only_web())
+    of_nobody = {"podSelector": {"matchLabels": {"app": "nothing-has-this"}}}
+    assert _refused(manifests, network("p", _WEB, of_nobody), _only_web()) == ""
+    refusal = _refused(manifests, network("p", _WEB, of_nobody), _only_web(includeFuture=True))
+    assert "that caller does not exist yet" in refusal
+
+
+def test_a_caller_that_loses_the_labels_that_an_invariant_asks_for_is_refused() -> None:
+    web = pod("shop", "web")
+    changed = {**web, "metadata": {**web["metadata"], "labels": {"app": "other"}}}
+    assert "breaks Invariant/shop/i" in _refused([gep("p", "shop/web"), web], changed, _only_web())
 
 
 def test_a_template_is_judged_by_the_pods_that_it_will_replace() -> None:

@@ -78,6 +78,12 @@ kind: Pod
 metadata: {name: g, namespace: edge, labels: {run: ingress}}
 spec: {serviceAccountName: g, containers: [{name: c}]}
 """
+INJECTED_POD = """---
+apiVersion: v1
+kind: Pod
+metadata: {name: other, namespace: b, annotations: {sidecar.istio.io/inject: "true"}}
+spec: {containers: [{name: c}]}
+"""
 MESH_GATEWAY = """---
 apiVersion: networking.istio.io/v1
 kind: Gateway
@@ -104,9 +110,10 @@ def test_pods_of_a_gateway_of_istio_are_felt_as_they_come_and_go() -> None:
 
 
 CHANGES = [
-    ("the first label of all", SERVICE, ELSEWHERE, False, True),
-    ("the mode of the namespace", SERVICE + PLAIN_NAMESPACE, NAMESPACE, True, False),
-    ("a namespace of which nothing was known", SERVICE, PLAIN_NAMESPACE, False, True),
+    ("the first label of all", SERVICE + PLAIN_NAMESPACE, ELSEWHERE, False, True),
+    ("the first label of a pod", SERVICE + PLAIN_NAMESPACE, INJECTED_POD, False, True),
+    ("the mode of the namespace", SERVICE + PLAIN_NAMESPACE + ELSEWHERE, NAMESPACE, True, False),
+    ("a namespace of which nothing was known", SERVICE + ELSEWHERE, PLAIN_NAMESPACE, False, True),
     ("a waypoint", NAMESPACE + BOUND, WAYPOINT, False, True),
     ("the label of a Service", NAMESPACE + SERVICE + WAYPOINT, BOUND, False, True),
     ("the account of a waypoint", NAMESPACE + BOUND + WAYPOINT, WAYPOINT_POD, True, False),
@@ -121,3 +128,18 @@ def test_a_change_is_felt(given: str, change: str, before: bool, after: bool) ->
     assert is_allowed(changing) is before
     changing.update(put=[object_of(change)])
     assert is_allowed(changing) is after
+
+
+def test_the_last_pod_with_a_label_is_felt_when_it_goes() -> None:
+    changing = authority(CLUSTER + SERVICE + PLAIN_NAMESPACE + INJECTED_POD)
+    assert is_allowed(changing)  # labels say which pods have a proxy, and this one has none
+    changing.update(remove=[object_of(INJECTED_POD).id])
+    assert not is_allowed(changing)  # it may have one
+
+
+def test_a_namespace_elsewhere_changes_nothing_for_a_pod_whose_namespace_is_in_no_manifest() -> None:
+    changing = authority(CLUSTER + SERVICE)
+    assert not is_allowed(changing)
+    for elsewhere in (ELSEWHERE, ELSEWHERE.replace("enabled", "disabled"), NAMESPACE.replace("app", "b")):
+        changing.update(put=[object_of(elsewhere)])
+        assert not is_allowed(changing)

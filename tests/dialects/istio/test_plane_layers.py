@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from eastgate.api.decisions import Decision
+from eastgate.api.enforcement import doubt_lines
 from eastgate.api.questions import Question
 from eastgate.dialects.istio.plane_provenance import DroppedFields, NoIdentity, WaypointIdentity
 from eastgate.ir import ProxyReading
@@ -31,6 +32,15 @@ apiVersion: v1
 kind: Pod
 metadata: {name: web, namespace: side, labels: {app: web}}
 spec: {containers: [{name: c, ports: [{containerPort: 80}]}]}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: outside}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: web, namespace: nowhere, labels: {app: web}}
+spec: {serviceAccountName: out, containers: [{name: c, ports: [{containerPort: 80}]}]}
 ---
 apiVersion: v1
 kind: Pod
@@ -139,6 +149,32 @@ def test_a_pod_without_a_proxy_has_no_identity(source: str, allowed: bool) -> No
     assert decide(policy("AuthorizationPolicy", "side", only), source, "pod:side/web").allowed is allowed
     strict = policy("PeerAuthentication", "side", "{mtls: {mode: STRICT}}")
     assert decide(strict, source, "pod:side/web").allowed is allowed
+
+
+@pytest.mark.parametrize(("source", "allowed"), [("pod:nowhere/web", False), ("sa:nowhere/out", True)])
+def test_a_pod_of_which_it_is_unknown_may_have_no_identity(source: str, allowed: bool) -> None:
+    only = "{rules: [{from: [{source: {namespaces: [nowhere]}}]}]}"
+    decision = decide(policy("AuthorizationPolicy", "side", only), source, "pod:side/web")
+    assert decision.allowed is allowed
+    assert any("caller has no identity" in line for line in doubt_lines(decision.enforcement)) is not allowed
+    denying = "{action: DENY, rules: [{from: [{source: {namespaces: [nowhere]}}]}]}"
+    assert not decide(policy("AuthorizationPolicy", "side", denying), source, "pod:side/web").allowed
+
+
+def test_where_the_proxy_is_unknown_the_answer_says_what_would_not_be_in_force() -> None:
+    named = "{rules: [{from: [{source: {serviceAccounts: [a/x]}}]}]}"
+    decision = decide(policy("AuthorizationPolicy", "nowhere", named), "sa:a/x", "pod:nowhere/web")
+    assert decision.allowed
+    (enforcement,) = decision.enforcement
+    assert enforcement.to_json() == {
+        "at": "pod nowhere/web",
+        "policies": ["AuthorizationPolicy/nowhere/p"],
+        "enforced": None,
+        "by": "a sidecar of Istio",
+        "reason": "no manifest says whether it has a proxy",
+        "setting": "istioDataPlane",
+        "choices": ["sidecar", "ambient", "none"],
+    }
 
 
 def test_on_a_port_without_mtls_nobody_has_an_identity() -> None:

@@ -19,7 +19,7 @@ from eastgate.cluster import (
     WorldObject,
 )
 from eastgate.dialects.istio.model import PolicyTarget
-from eastgate.dialects.istio.planes import ServingPlane, is_assumed, plane_of
+from eastgate.dialects.istio.planes import ServingPlane, plane_of, refusal_of
 from eastgate.dialects.istio.settings import IstioDataPlane
 from eastgate.dialects.istio.waypoints import Binding, Waypoint, bindings_of, is_bound, seen_by, seen_from
 from eastgate.dialects.istio.written import IstioRule
@@ -37,7 +37,7 @@ MODE, INJECT, INJECTION, REV = (
 USE, USE_NAMESPACE, FOR = "istio.io/use-waypoint", "istio.io/use-waypoint-namespace", "istio.io/waypoint-for"
 
 PLANES: list[tuple[dict[str, str], dict[str, str], ServingPlane]] = [
-    ({}, {}, ServingPlane.NONE),
+    ({}, {}, ServingPlane.UNKNOWN),
     ({INJECTION: "enabled"}, {}, ServingPlane.SIDECAR),
     ({INJECTION: "enabled"}, {INJECT: "false"}, ServingPlane.NONE),
     ({INJECTION: "disabled"}, {INJECT: "true"}, ServingPlane.NONE),
@@ -70,16 +70,36 @@ def test_labels_say_which_proxy_a_pod_has(
     assert plane_of(declared.workloads["app/web"], declared, IstioDataPlane.AUTO) is plane
 
 
-def test_a_sidecar_is_assumed_only_where_nobody_says_anything() -> None:
-    silent = World.of([Pod("app", "web", {"app": "web"})])
-    web = silent.workloads["app/web"]
-    assert is_assumed(web, silent, IstioDataPlane.AUTO)
-    assert not is_assumed(web, silent, IstioDataPlane.SIDECAR)
-    assert not is_assumed(
-        web, World.of([*silent.objects.values(), Namespace("elsewhere", {MODE: "ambient"})]), IstioDataPlane.AUTO
-    )
-    assert not is_assumed(web, world(), IstioDataPlane.AUTO)
-    assert not is_assumed(web, world(namespace={INJECTION: "enabled"}), IstioDataPlane.AUTO)
+SILENT = Pod("app", "web", {"app": "web"})
+UNKNOWN: list[tuple[str, list[WorldObject], ServingPlane]] = [
+    ("its namespace is in no manifest", [], ServingPlane.UNKNOWN),
+    ("its namespace is in no manifest, others are", [Namespace("b", {INJECTION: "enabled"})], ServingPlane.UNKNOWN),
+    ("no namespace has a label", [Namespace("app"), Namespace("b")], ServingPlane.UNKNOWN),
+    (
+        "other namespaces refuse proxies",
+        [Namespace("app"), Namespace("b", {INJECTION: "disabled"})],
+        ServingPlane.UNKNOWN,
+    ),
+    ("another namespace is injected", [Namespace("app"), Namespace("b", {INJECTION: "enabled"})], ServingPlane.NONE),
+    ("another namespace is ambient", [Namespace("app"), Namespace("b", {MODE: "ambient"})], ServingPlane.NONE),
+    ("another pod asks for one", [Namespace("app"), Pod("b", "x", {INJECT: "true"})], ServingPlane.NONE),
+    ("another pod asks by annotation", [Namespace("app"), Pod("b", "x", {}, {INJECT: "true"})], ServingPlane.NONE),
+    ("another pod refuses one", [Namespace("app"), Pod("b", "x", {INJECT: "false"})], ServingPlane.UNKNOWN),
+    (
+        "the pod of a gateway asks for one",
+        [Namespace("app"), Pod("b", "x", {INJECT: "true", "istio": "ingressgateway"})],
+        ServingPlane.UNKNOWN,
+    ),
+    ("its namespace refuses proxies", [Namespace("app", {INJECTION: "disabled"})], ServingPlane.NONE),
+]
+
+
+@pytest.mark.parametrize(("beside", "plane"), [case[1:] for case in UNKNOWN], ids=[case[0] for case in UNKNOWN])
+def test_without_a_label_the_proxy_is_unknown_unless_others_have_labels(
+    beside: list[WorldObject], plane: ServingPlane
+) -> None:
+    declared = World.of([SILENT, *beside])
+    assert plane_of(declared.workloads["app/web"], declared, IstioDataPlane.AUTO) is plane
 
 
 @pytest.mark.parametrize(
@@ -87,10 +107,11 @@ def test_a_sidecar_is_assumed_only_where_nobody_says_anything() -> None:
     [
         (Pod("app", "web", host_network=True), ServingPlane.NONE),
         (Pod("app", "web", annotations={INJECT: "false"}), ServingPlane.NONE),
+        (Pod("app", "web", mesh_proxies=("istio-proxy",)), ServingPlane.SIDECAR),
         (Pod("app", "web", {INJECT: "true"}, annotations={INJECT: "false"}), ServingPlane.SIDECAR),
         (Pod("app", "web", {INJECT: "false"}, annotations={"sidecar.istio.io/status": "{}"}), ServingPlane.SIDECAR),
     ],
-    ids=["host network", "annotation", "label counts more", "injected"],
+    ids=["host network", "annotation", "container", "label counts more", "injected"],
 )
 def test_more_than_labels_counts(pod: Pod, plane: ServingPlane) -> None:
     declared = world(namespace={INJECTION: "enabled"}, pod=pod)
@@ -99,12 +120,42 @@ def test_more_than_labels_counts(pod: Pod, plane: ServingPlane) -> None:
 
 @pytest.mark.parametrize(
     ("data_plane", "plane"),
-    [(IstioDataPlane.SIDECAR, ServingPlane.SIDECAR), (IstioDataPlane.AMBIENT, ServingPlane.ZTUNNEL)],
+    [
+        (IstioDataPlane.SIDECAR, ServingPlane.SIDECAR),
+        (IstioDataPlane.AMBIENT, ServingPlane.ZTUNNEL),
+        (IstioDataPlane.NONE, ServingPlane.NONE),
+    ],
     ids=str,
 )
 def test_the_setting_may_say_it_for_all(data_plane: IstioDataPlane, plane: ServingPlane) -> None:
     declared = world(pod=Pod("app", "web", {MODE: "none", INJECT: "false"}))
     assert plane_of(declared.workloads["app/web"], declared, data_plane) is plane
+
+
+REFUSALS: list[tuple[dict[str, str], Pod, str | None]] = [
+    ({INJECTION: "enabled"}, Pod("app", "web", host_network=True), "hostNetwork pods have no proxy"),
+    ({INJECTION: "enabled"}, Pod("app", "web", {INJECT: "false"}), f'its label {INJECT}: "false" refuses a proxy'),
+    (
+        {INJECTION: "enabled"},
+        Pod("app", "web", annotations={INJECT: "false"}),
+        f'its annotation {INJECT}: "false" refuses a proxy',
+    ),
+    ({MODE: "ambient"}, Pod("app", "web", {MODE: "none"}), f"its label {MODE}: none refuses a proxy"),
+    (
+        {INJECTION: "disabled"},
+        Pod("app", "web", {INJECT: "true"}),
+        f"the label {INJECTION}: disabled of its namespace refuses a proxy",
+    ),
+    ({}, Pod("app", "web"), None),
+]
+
+
+@pytest.mark.parametrize(("namespace", "pod", "refusal"), REFUSALS, ids=[str(case[2]) for case in REFUSALS])
+def test_what_refuses_a_proxy_is_named(namespace: dict[str, str], pod: Pod, refusal: str | None) -> None:
+    declared = world(Namespace("b", {INJECTION: "enabled"}), namespace=namespace, pod=pod)
+    workload = declared.workloads["app/web"]
+    assert plane_of(workload, declared, IstioDataPlane.AUTO) is ServingPlane.NONE
+    assert refusal_of(workload, declared) == refusal
 
 
 # Waypoints

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from eastgate.cluster import ConfigMap, World
-from eastgate.dialects.istio.attributes import LOWERED_AUTHORITY, REFUSED_PATH, compared_path
+from eastgate.dialects.istio.attributes import LOWERED_AUTHORITY, compared_path
 from eastgate.dialects.istio.claims import ISSUER, SUBJECT, claim_at, claim_path
 from eastgate.dialects.istio.derived import HttpForms
 from eastgate.dialects.istio.matching import (
@@ -15,12 +15,12 @@ from eastgate.dialects.istio.matching import (
     match_service_accounts,
     match_trust_domains,
 )
-from eastgate.dialects.istio.mesh_config import mesh_problems, mesh_settings
+from eastgate.dialects.istio.mesh_config import mesh_settings, mesh_sources
 from eastgate.dialects.istio.providers import read_providers
 from eastgate.dialects.istio.settings import PathNormalization
 from eastgate.dialects.istio.trust_domains import expand_trust_domains, replace_trust_domains
 from eastgate.ir import And, Computed, Is, Known, Not, Or, Predicate, RawRequest
-from eastgate.ir.attributes import AUTHORITY, IDENTITY, SENT_PATH, Attribute
+from eastgate.ir.attributes import AUTHORITY, IDENTITY, REFUSED_PATH, SENT_PATH, Attribute
 from eastgate.settings import Settings
 
 X = "spiffe://cluster.local/ns/a/sa/x"
@@ -142,7 +142,8 @@ def test_the_config_map_counts_more_than_defaults_and_less_than_what_is_set() ->
 
 @pytest.mark.parametrize("mesh", ["a: [", "- a", "trustDomain: 1", "trustDomainAliases: {}", "pathNormalization: x"])
 def test_a_mesh_config_that_cannot_be_read_has_problems(mesh: str) -> None:
-    assert mesh_problems(ConfigMap("istio-system", "istio", {"mesh": mesh}))
+    (source,) = mesh_sources(Settings(), World.of([ConfigMap("istio-system", "istio", {"mesh": mesh})]))
+    assert source.written.problems
 
 
 GRPC = {"service": "authz.auth.svc.cluster.local", "port": 9000}

@@ -72,10 +72,10 @@ def test_a_port_may_have_several_names() -> None:
     )
 
 
-def test_every_trace_tells_whether_the_network_applies_them(run: Run) -> None:
-    enforced = run(PODS + POLICY, "explain", *TO_DB, "80")
+def test_every_verbose_trace_tells_whether_the_network_applies_them(run: Run) -> None:
+    enforced = run(PODS + POLICY, "explain", "-v", *TO_DB, "80")
     assert (enforced.exit_code, "networkPolicies: enforce" in enforced.output) == (1, True)
-    ignored = run(PODS + POLICY, "explain", *TO_DB, "80", "--set", "networkPolicies=ignore")
+    ignored = run(PODS + POLICY, "explain", "-v", *TO_DB, "80", "--set", "networkPolicies=ignore")
     assert (ignored.exit_code, "networkPolicies: ignore" in ignored.output) == (0, True)
 
 
@@ -88,7 +88,7 @@ def test_the_setting_has_two_values() -> None:
 
 def test_one_that_is_audited_isolates_nothing_and_is_observed(run: Run) -> None:
     audited = POLICY.replace("name: db}", "name: db, annotations: {eastgate.dev/mode: audit}}", 1)
-    explained = run(PODS + audited, "explain", "--from", "ip:1.2.3.4", "--to", "pod:shop/db", "--port", "5432")
+    explained = run(PODS + audited, "explain", "-v", "--from", "ip:1.2.3.4", "--to", "pod:shop/db", "--port", "5432")
     assert explained.exit_code == 0
     assert "audit" in explained.output
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from eastgate import Authority, Decision, Question
-from eastgate.api.deciding import LiveQuestion
+from eastgate.api.crossings import LiveQuestion
 from eastgate.api.questions import EntryPoint, request_values
 from eastgate.cluster.points import DeadEnd
 from eastgate.cluster.targets import GatewayNamed

@@ -62,10 +62,14 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What becomes of it: 0 is a closed connection. `names` are those of the actions that decided, in order."""
+    """What becomes of it: 0 is a closed connection. `names` are those of the actions that decided, in order.
+
+    `audit` is the name of what would have been decided; empty where no policy is audited.
+    """
 
     status: int
     names: tuple[str, ...]
+    audit: str = ""
 
     @property
     def allowed(self) -> bool:
@@ -220,12 +224,13 @@ class Interpreter:
         """What becomes of a connection, and of the request on it."""
         seen = _Seen(self._noted(sent), {}, "'http/1.1'" if sent.method is not None else "")
         names = [self._named("connections", seen)]
+        audit = self._named("audit", seen)
         cluster, reason = self._connect(seen)
         if cluster == "nowhere":
             return Said(0, (reason,))
         assert names[0].startswith("200:") or sent.method is None, "the log would name a rule that did not decide"
         if cluster == f"app/{self.port}":
-            return Said(200, tuple(names))
+            return Said(200, tuple(names), audit)
         assert cluster == f"requests/{self.port}"
         return self._request(sent, seen, names)
 
@@ -287,6 +292,7 @@ class Interpreter:
         if path is None or not is_authority(sent.host):
             return Said(400, ())
         seen.headers = _headers(sent, path)
+        audit = ""
         for one in manager.http_filters:
             if not one.HasField("config_discovery"):
                 continue
@@ -304,9 +310,11 @@ class Interpreter:
             assert action is not None, "there is a word on every request"
             decided = _unpack(action, rbac_pb2.Action())
             names.append(decided.name)
+            shadow = _match(rules.shadow_matcher, seen)
+            audit = str(_unpack(shadow, rbac_pb2.Action()).name) if shadow is not None else ""
             if decided.action == rbac_pb2.RBAC.Action.DENY:
-                return Said(_status(manager.local_reply_config, decided.name), (decided.name,))
-        return Said(200, tuple(names))
+                return Said(_status(manager.local_reply_config, decided.name), (decided.name,), audit)
+        return Said(200, tuple(names), audit)
 
     def _note(self, config: Any, seen: _Seen) -> None:
         for one in config.on_request_headers:

@@ -46,3 +46,6 @@ def test_generated_clusters_are_decided_as_the_engine_decides_them(manifests: li
         said = proxies[workload, port].say(Sent(identity, "127.0.0.1", method, path))
         question = Question(identity or "anonymous", f"pod:{workload}", port, method, path, "h", headers={})
         assert difference(authority, question, said, http=True) is None, question
+        if said.allowed and said.audit:
+            would = authority.decide(question).would_be
+            assert said.audit.startswith("200:") is would.allowed, (question, said.audit, would)

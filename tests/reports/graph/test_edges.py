@@ -136,3 +136,19 @@ def test_pods_that_decide_alike_share_a_bundle() -> None:
     graph = graph_of(authority_from(world))
     (bundle,) = [bundle for bundle in graph.bundles if bundle.sources == ("sa:here/job",) and bundle.ports == (8080,)]
     assert bundle.targets == tuple(f"pod:here/web-{number}" for number in range(5))
+
+
+def test_an_edge_on_which_only_refused_paths_are_denied_is_allowed() -> None:
+    rules = (
+        """[{from: [{source: {notPrincipals: ["cluster.local/ns/here/sa/web"]}}], to: [{operation: {paths: [/a]}}]}]"""
+    )
+    istio = f"""
+apiVersion: security.istio.io/v1
+kind: AuthorizationPolicy
+metadata: {{name: api, namespace: here}}
+spec: {{action: DENY, rules: {rules}}}
+"""
+    text = "---".join((pod("api"), pod("web", account="web"), istio))
+    shown = edges(graph_of(authority_from(text, Settings.from_mapping({"istioDataPlane": "sidecar"}))))
+    assert {value for (source, _, _), value in shown.items() if source == "sa:here/web"} == {("allow", None)}
+    assert {value for (source, _, _), value in shown.items() if source == "others"} == {("depends", "paths except /a")}

@@ -155,3 +155,70 @@ def test_a_dense_graph_is_a_matrix() -> None:
     picture = render(graph_of(authority_from(world)), "svg")
     assert picture.count('class="cell cell-allow') == 8 * 20
     assert '<path class="edge' not in picture
+
+
+# One node for each workload
+
+
+BOXES = re.compile(r'<rect[^>]* x="([\d.]+)" y="([\d.]+)" width="([\d.]+)" height="([\d.]+)"')
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_a_workload_is_drawn_once(name: str) -> None:
+    picture = render(graph_of(WORLDS[name], why=False), "svg")
+    drawn = re.findall(r'<g class="(?:card|chip[^"]*)" data-node="([^"]+)', picture)
+    assert len(drawn) == len(set(drawn))
+    accounts = {node.account for node in graph_of(WORLDS[name]).nodes.values() if node.account is not None}
+    assert not accounts & set(drawn)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_cards_and_chips_do_not_overlap(name: str) -> None:
+    picture = render(graph_of(WORLDS[name], why=True), "svg", why=True)
+    lines = picture.splitlines()
+    shapes = [lines[at + 1] for at, line in enumerate(lines) if line.startswith(('<g class="card"', '<g class="chip'))]
+    boxes = [tuple(map(float, found.groups())) for found in map(BOXES.search, shapes) if found is not None]
+    for number, (x, y, width, height) in enumerate(boxes):
+        for left, top, wide, high in boxes[number + 1 :]:
+            assert x + width <= left or left + wide <= x or y + height <= top or top + high <= y
+
+
+def test_an_edge_from_anyone_is_drawn_and_red() -> None:
+    graph = graph_of(example("shop"), GraphSelection(), why=False)
+    picture = render(graph, "svg")
+    edges = re.findall(r'<path class="edge \w+" data-from="([^"]+)" data-to="([^"]+)"( data-open="")?', picture)
+    by_start = {(source, bool(is_open)) for source, _, is_open in edges}
+    assert ("anyone", True) in by_start
+    assert not any(is_open for source, is_open in by_start if source.startswith("pod:"))
+    assert 'color="#c62828"' in render(graph, "dot")
+
+
+def test_numbers_of_a_matrix_fit_into_their_cells() -> None:
+    names = [f"w{number}" for number in range(14)]
+    world = "".join(pod(name) for name in names)
+    for at, name in enumerate(names):
+        callers = ", ".join(f"here/{other}" for other in names[:7])
+        rules = [
+            f"{{authorizationSource: {{serviceAccounts: [{callers}]}}, networkAttributes: {{ports: [{port}]}}}}"
+            for port in (1000 + at, 2000 + at)
+        ]
+        paths = f"{{authorizationSource: {{serviceAccounts: [here/{names[8]}]}}}}"
+        world += policy(name, name, f"[{', '.join([*rules, paths])}]")
+    picture = render(graph_of(authority_from(world)), "svg")
+    cells = re.findall(
+        r'<g class="cell [^>]*>.*?<rect rx="3"[^>]* width="([\d.]+)".*?<text[^>]*>([^<]+)</text>', picture
+    )
+    assert cells
+    assert all(len(words) * 5.5 <= float(width) for width, words in cells)
+
+
+def test_names_are_in_natural_order() -> None:
+    world = "".join(pod("a", f"ns{number}") for number in (10, 2, 1))
+    graph = graph_of(authority_from(world), why=False)
+    page = render(graph, "html")
+    assert re.findall(r"<option>(ns\d+)</option>", page) == ["ns1", "ns2", "ns10"]
+    assert [bundle.targets for bundle in graph.bundles] == [("pod:ns1/a", "pod:ns2/a", "pod:ns10/a")]
+
+
+def test_the_table_of_a_page_has_lines_of_files() -> None:
+    assert "policies.yaml:42" in render(graph_of(example("shop")), "html")

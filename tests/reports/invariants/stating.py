@@ -62,10 +62,10 @@ def statement(
     destinations: DestinationSelector,
     requests: RequestSelector,
     *,
-    existing_only: bool = False,
+    include_future: bool = True,
     external_auth: Mapping[str, str] | None = None,
 ) -> Statement:
-    return Statement(mode, meant, destinations, requests, SPAN, existing_only, external_auth or {})
+    return Statement(mode, meant, destinations, requests, SPAN, include_future, external_auth or {}, include_self=True)
 
 
 def is_meant(meant: CallerSelector, question: Question, world: World, domain: str, labels: Mapping[str, str]) -> bool:

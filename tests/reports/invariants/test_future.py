@@ -79,7 +79,7 @@ def test_what_only_a_new_workload_would_let_in_breaks_a_statement(more: tuple[di
     assert finding.counterexample is not None
     assert finding.counterexample.question.source == "sa:shop/db"
     assert finding.counterexample.imagined is not None
-    existing = statement(Quantifier.ONLY, NOBODY_ELSE, to(Selector.of(), SHOP), RequestSelector(), existing_only=True)
+    existing = statement(Quantifier.ONLY, NOBODY_ELSE, to(Selector.of(), SHOP), RequestSelector(), include_future=False)
     assert prove(authority, existing).standing is StatementStanding.HOLDS
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -104,14 +105,22 @@ def test_json_has_the_place_the_subjects_and_an_example() -> None:
     assert (finding["file"], finding["line"]) == ("cases/EG6040/found.yaml", 17)
     assert finding["underlined"] == "web-closed"
     assert finding["subjects"] == ["AuthorizationPolicy/shop/web-closed", "shop/web"]
-    assert finding["example"] == "eastgate check --from anonymous --to pod:shop/web --port 8080"
+    manifests = "-f cases/EG6040/found.yaml"
+    assert finding["example"] == f"eastgate check {manifests} --from anonymous --to pod:shop/web --port 8080"
 
 
-def test_an_example_can_be_run_as_it_is() -> None:
-    told = json.loads(run("-f", "cases/EG6040/found.yaml", "-o", "json").output)
-    words = told["findings"][0]["example"].split()[1:]
-    result = CliRunner().invoke(main, [*words, "-f", "cases/EG6040/found.yaml"])
-    assert result.exit_code == 1, result.output
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["-f", "cases/EG6040/found.yaml"],
+        ["cases/EG6040/found.yaml", "--set", "denyOnly=allow", "-n", "shop"],
+        ["-f", "cases/EG6040", "--exclude", "near-*", "--follow"],
+    ],
+)
+def test_an_example_can_be_run_as_it_is(options: list[str]) -> None:
+    told = json.loads(run(*options, "-o", "json").output)
+    result = CliRunner().invoke(main, shlex.split(told["findings"][0]["example"])[1:])
+    assert (result.exit_code, result.output[:4]) == (1, "DENY"), result.output
 
 
 def test_github_annotations_name_file_and_line_and_stay_on_one_line() -> None:
@@ -119,6 +128,25 @@ def test_github_annotations_name_file_and_line_and_stay_on_one_line() -> None:
     assert line.startswith("::warning file=cases/EG6003/found.yaml,line=32,col=33,endColumn=35,title=EG6003 ")
     assert "%0A80 is the port of Service shop/web; write that of its pods, 8080" in line
     assert run("-f", INFO, "-o", "github").output.startswith("::notice file=")
+
+
+# Explanations
+
+
+def test_a_code_is_explained_with_an_example_and_without_manifests() -> None:
+    result = run("--explain", "eg6304")
+    assert result.exit_code == 0
+    assert result.output.startswith("warning[EG6304]: namespaceSelector beside a podSelector\n\nTwo entries")
+    wrong, right = result.output.split("Right:")
+    assert "  - podSelector:" in wrong
+    assert "    podSelector:" in right
+
+
+@pytest.mark.parametrize(("code", "hint"), [("EG6340", "did you mean"), ("ports", "docs/errors.md")])
+def test_a_code_that_does_not_exist_cannot_be_explained(code: str, hint: str) -> None:
+    result = run("--explain", code)
+    assert result.exit_code == 2
+    assert hint in result.output
 
 
 # SARIF

@@ -18,11 +18,15 @@ from eastgate.reports.invariants.objects import InvariantObject
 __all__ = ["Concerns"]
 
 
+_WITH_PODS = frozenset({"DaemonSet", "Deployment", "Pod", "ReplicaSet", "StatefulSet"})
+
+
 class Concerns:
     """The Invariants, the labels of namespaces, and the policies that refer to others: enough to tell in no time.
 
     An Invariant is about the changes in the namespaces of its destinations. It is about changes elsewhere only if they
-    have no namespace, name one of those, are referred to by a policy there, or are about what pods may connect to.
+    have no namespace, name one of those, are referred to by a policy there, or are about what pods may connect to, or
+    about pods by whose labels it selects callers.
     It may be used by several threads.
     """
 
@@ -66,7 +70,21 @@ class Concerns:
                 return list(self._invariants.values())
             others = {home, *filter(None, _named_namespaces(change.put)), *filter(None, _named_namespaces(change.old))}
             others |= {ref.namespace for ref, refs in self._references.items() if ref.namespace and change.ref in refs}
-            return [each for each in self._invariants.values() if any(self._has(each, name) for name in others)]
+            has_pods = change.ref.kind in _WITH_PODS
+            return [
+                each
+                for each in self._invariants.values()
+                if (has_pods and self._may_call(each, home)) or any(self._has(each, name) for name in others)
+            ]
+
+    def _may_call(self, invariant: InvariantObject, namespace: str) -> bool:
+        """Return whether an Invariant selects callers among the pods of a namespace, by their labels."""
+        labels = self._labels.get(namespace, {NAME_LABEL: namespace})
+        groups = invariant.statement.callers.of, invariant.statement.callers.without
+        return any(
+            group.pods is not None and (group.namespaces is None or group.namespaces.matches(labels))
+            for group in groups
+        )
 
     def _has(self, invariant: InvariantObject, namespace: str) -> bool:
         """Return whether a namespace has destinations of an Invariant, or may have some."""

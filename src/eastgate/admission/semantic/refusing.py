@@ -12,7 +12,7 @@ __all__ = ["overloaded_of", "refusal_of", "unproven_of"]
 _BROKEN = {
     Quantifier.NEVER: "a request that must never be allowed would be",
     Quantifier.ALWAYS: "a request that must always be allowed would be denied",
-    Quantifier.ONLY: "somebody else's request would be allowed",
+    Quantifier.ONLY: "another caller's request would be allowed",
 }
 
 
@@ -21,6 +21,8 @@ def refusal_of(invariant: InvariantObject, example: Counterexample) -> str:
     cites = f" ({invariant.statement.cites})" if invariant.statement.cites is not None else ""
     field = f" at {example.field}" if example.field is not None else ""
     imagined = "; that workload does not exist yet" if example.imagined is not None else ""
+    if example.caller is not None or example.account is not None:
+        imagined += "; that caller does not exist yet"
     broken = _BROKEN[invariant.statement.mode]
     return printable(f"breaks {invariant.ref}{cites}: {broken}: {example.question}: {example.reason}{field}{imagined}")
 

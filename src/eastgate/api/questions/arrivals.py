@@ -7,7 +7,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Generic, Protocol, TypeAlias, TypeVar
 
 from eastgate.api.questions import ends
-from eastgate.api.questions.codes import BAD_ATTRIBUTE, BAD_SOURCE, NOT_DECLARED, NOTHING_BEHIND, QuestionError
+from eastgate.api.questions.codes import (
+    BAD_ATTRIBUTE,
+    BAD_DESTINATION,
+    BAD_SOURCE,
+    NOT_DECLARED,
+    NOTHING_BEHIND,
+    QuestionError,
+)
 from eastgate.api.questions.derived import address_of, transport_of
 from eastgate.api.questions.ends import destination_of, source_of
 from eastgate.api.questions.values import host_values, request_values
@@ -37,6 +44,7 @@ from eastgate.ir.attributes import (
     AUTH_CONFIG,
     BACKEND,
     DESTINATION_ADDRESS,
+    DESTINATION_DOMAIN,
     HANDED_PATH,
     HOST,
     IDENTITY,
@@ -70,6 +78,7 @@ __all__ = [
     "arrivals",
     "callers_of",
     "without_http",
+    "workloads_of",
 ]
 
 T = TypeVar("T")
@@ -97,7 +106,8 @@ class EntryPoint:
     """A point where requests arrive, and the attributes that follow from arriving there.
 
     `hides_http`: nothing on the way sees HTTP, whatever a question says of it. `onward`: the Service that a gateway on
-    the way calls, and the port there. `condition` returns the condition that requests which arrive here meet.
+    the way calls, and the port there. `condition` returns the condition that requests which arrive here meet, and is
+    part of what is known of them. `guard` returns it for those who ask which requests arrive here.
     """
 
     where: str
@@ -106,6 +116,7 @@ class EntryPoint:
     hides_http: bool = False
     onward: tuple[str, int | None] | None = None
     condition: Callable[[], Predicate | None] | None = None
+    guard: Callable[[], Predicate | None] | None = None
 
     @property
     def within(self) -> Predicate | None:
@@ -210,8 +221,11 @@ class Resolver(Generic[T]):
             callers = self._callers[key] = tuple(_callers(question, self._world, self._settings))
         return callers
 
-    def entries(self, question: Question, shared: Values) -> tuple[T, ...]:
-        """Return every place that a question may lead to; `shared` is what is known of its requests."""
+    def entries(self, question: Question, shared: Values, *, with_network: bool = False) -> tuple[T, ...]:
+        """Return every place that a question may lead to; `shared` is what is known of its requests.
+
+        `with_network`: a host that no AuthConfig is about is outside of the cluster, where the network decides.
+        """
         # Of a message alone, routes are what is known of the path, and the handshake chooses among them.
         handshake = (question.sni,) if question.is_bare_message else None
         key = (question.to, question.port, question.protocol, handshake)
@@ -221,6 +235,8 @@ class Resolver(Generic[T]):
             if routed_by is not None:
                 return self._routed_entries(question, shared, routed_by)
             to = destination_of(question.to, self._settings)
+            if with_network and isinstance(to, ends.Host) and not self._hosts.host_refs:
+                return (self._make(_outside(question, to, self._world, self._settings)),)
             entries = self._resolve(question, to, shared)
             if isinstance(to, ends.Gateway) and to.key in self._world.gateways:
                 gateway = self._world.gateways[to.key]
@@ -295,7 +311,7 @@ def _identities(source: ends.Source, world: World, settings: Settings) -> Iterat
             _check(source, dns_subdomain_problem(name), f"service account, since `{name}` is no name", way_out)
             yield _account(namespace, name, settings)
         case ends.Pod():
-            for workload in _workloads(source, world):
+            for workload in workloads_of(source, world):
                 values = {**_workload_identity(workload, settings), SOURCE_WORKLOAD: workload.key}
                 address = world.address_of(workload)
                 yield {**values, ADDRESS: address} if address is not None else values
@@ -335,7 +351,7 @@ def callers_of(question: Question, world: World, settings: Settings) -> Callers:
         address = address_of(at)
         pods = {pod.key: pod for pod in world.workloads.values() if world.address_of(pod) == address}
     if isinstance(source, ends.Pod):
-        pods |= {pod.key: pod for pod in _workloads(source, world)}
+        pods |= {pod.key: pod for pod in workloads_of(source, world)}
     account = account_named(source, settings)
     if account is None:
         return Callers(tuple(pods.values()))
@@ -376,6 +392,11 @@ def _entries(
         case ends.Address(value=text):
             address = address_of(text)
             pod = world.by_ip(address)
+            called = (service for service in world.services.values() if address in map(address_of, service.addresses))
+            if pod is None and (service := next(called, None)) is not None:
+                for workload, values in _behind(service, question, world):
+                    yield EntryPoint(workload.key, (workload.key,), values)
+                return
             points: tuple[Point, ...] = () if pod is None else (pod.key,)
             yield EntryPoint(to, points, {**port, SERVICE: None, DESTINATION_ADDRESS: address})
         case ends.Service():
@@ -431,6 +452,26 @@ def _port(question: Question) -> Values:
     return {} if question.port is None else {PORT: question.port}
 
 
+def _outside(question: Question, to: ends.Host, world: World, settings: Settings) -> EntryPoint:
+    """Return a host outside of the cluster, at an unknown address. Raises QuestionError for a name inside."""
+    own = _service_named(to.value, world, settings)
+    if own is not None:
+        raise QuestionError(BAD_DESTINATION, f"{to} is a name inside the cluster", f"write --to service:{own}")
+    return EntryPoint(to, (), {**_port(question), SERVICE: None, DESTINATION_DOMAIN: comparable_host(to.value)})
+
+
+def _service_named(host: str, world: World, settings: Settings) -> str | None:
+    """Return the key of the Service that a DNS name of the cluster means; None for a name outside.
+
+    Pods resolve `name`, `name.namespace`, and both with `.svc` and the domain of the cluster behind.
+    """
+    name = host.lower().rstrip(".")
+    ends_inside = next((end for end in (f".svc.{settings.cluster_domain}", ".svc") if name.endswith(end)), None)
+    labels = name.removesuffix(ends_inside or "").split(".")
+    key = f"{labels[-1]}/{labels[-2]}" if len(labels) > 1 else f"NAMESPACE/{name}"
+    return key if ends_inside is not None or len(labels) == 1 or key in world.services else None
+
+
 def _at_host(question: Question, to: ends.AuthConfig | ends.Host, hosts: HostIndex) -> EntryPoint:
     """Return the point at which Authorino decides about a host, which need not be that of the request.
 
@@ -471,7 +512,7 @@ def _proxies(to: ends.Pod | ends.Gateway, world: World) -> Sequence[Workload] | 
     A Gateway of Istio without a selector means no pods in particular.
     """
     if isinstance(to, ends.Pod):
-        return _workloads(to, world)
+        return workloads_of(to, world)
     gateway = world.mesh_gateways.get(to.key)
     if gateway is None or to.key in world.gateways:
         return None
@@ -484,7 +525,7 @@ def _proxies(to: ends.Pod | ends.Gateway, world: World) -> Sequence[Workload] | 
 
 def _entry(way: Way, values: Values) -> EntryPoint:
     backend = {**values, BACKEND: way.backend}
-    return EntryPoint(way.where, way.points, backend, way.hides_http, way.service, way.condition)
+    return EntryPoint(way.where, way.points, backend, way.hides_http, way.service, way.condition, way.guard)
 
 
 def _declared(kind: str, key: str, declared: Mapping[str, T]) -> T:
@@ -536,10 +577,17 @@ def _behind(service: Service, question: Question, world: World) -> Iterator[tupl
         yield pod, {SERVICE: key, PORT: number}
 
 
-def _workloads(end: ends.Pod, world: World) -> tuple[Workload, ...]:
-    workloads = world.find_workloads(end.namespace, end.name)
+def workloads_of(end: ends.Pod, world: World) -> tuple[Workload, ...]:
+    """Return the pods that an end names. Raises QuestionError where no manifest has one."""
+    if end.owner is None:
+        workloads = world.find_workloads(end.namespace, end.name)
+    else:
+        workloads = world.owned_by(end.owner, end.namespace, end.name)
+    if not workloads and end.owner is not None and world.find_workloads(end.namespace, end.name):
+        message = f"no manifest declares {end.owner} {end.key}"
+        raise QuestionError(NOT_DECLARED, message, f"pods of that name have another owner: write pod:{end.key}")
     if not workloads:
-        raise _not_declared("Pod", end.key, world.workloads)
+        raise _not_declared(end.owner or "Pod", end.key, world.workloads)
     return workloads
 
 

@@ -16,13 +16,19 @@ __all__ = [
     "NOT_DECLARED",
     "POLICY_REJECTED",
     "QuestionError",
+    "UnknownLabelsError",
 ]
 
-BAD_SOURCE = Code("EG0101", "source not understood", "A source is sa:, pod:, spiffe://, id:, ip: or anonymous.")
+BAD_SOURCE = Code(
+    "EG0101",
+    "source not understood",
+    "A source is sa:, pod:, deployment:, statefulset:, daemonset:, spiffe://, id:, ip: or anonymous.",
+)
 BAD_DESTINATION = Code(
     "EG0102",
     "destination not understood",
-    "A destination is pod:, service:, gateway:, route:, backend:, authconfig:, host: or ip:.",
+    "A destination is pod:, deployment:, statefulset:, daemonset:, service:, gateway:, route:, backend:, authconfig:, "
+    "host: or ip:.",
 )
 NOT_DECLARED = Code(
     "EG0103",
@@ -72,3 +78,11 @@ class QuestionError(ValueError):
         super().__init__(message if help is None else f"{message} ({help})")
         self.diagnostic = Diagnostic(code, message, None, help)
         self.diagnostics = [*causes, self.diagnostic]
+
+
+class UnknownLabelsError(QuestionError):
+    """A question about an account of this namespace whose pods no manifest has: they may have too many labels."""
+
+    def __init__(self, namespace: str, message: str, way_out: str) -> None:
+        super().__init__(BAD_SOURCE, message, way_out)
+        self.namespace = namespace

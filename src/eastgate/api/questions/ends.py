@@ -21,6 +21,8 @@ __all__ = [
     "AuthConfig",
     "Backend",
     "CertificateName",
+    "DaemonSetPods",
+    "DeploymentPods",
     "Destination",
     "Gateway",
     "Host",
@@ -30,6 +32,7 @@ __all__ = [
     "ServiceAccount",
     "Source",
     "SpiffeId",
+    "StatefulSetPods",
     "UnknownCaller",
     "destination_of",
     "source_of",
@@ -94,6 +97,32 @@ class Pod(_Named):
 
     __slots__ = ()
     kind = "pod"
+    owner: ClassVar[str | None] = None
+    """The kind of controller whose pods are meant; None: any."""
+
+
+class DeploymentPods(Pod):
+    """All pods of a Deployment."""
+
+    __slots__ = ()
+    kind = "deployment"
+    owner = "Deployment"
+
+
+class StatefulSetPods(Pod):
+    """All pods of a StatefulSet."""
+
+    __slots__ = ()
+    kind = "statefulset"
+    owner = "StatefulSet"
+
+
+class DaemonSetPods(Pod):
+    """All pods of a DaemonSet."""
+
+    __slots__ = ()
+    kind = "daemonset"
+    owner = "DaemonSet"
 
 
 class Service(_Named):
@@ -137,7 +166,7 @@ class AuthConfig(_Named):
 
 
 class Host(_Plain):
-    """A host that Authorino is asked about: whichever AuthConfig is for it."""
+    """A host that Authorino is asked about: whichever AuthConfig is for it. Without AuthConfigs, one outside."""
 
     __slots__ = ()
     prefix = "host:"
@@ -182,12 +211,47 @@ Source: TypeAlias = ServiceAccount | Pod | SpiffeId | CertificateName | Address 
 Destination: TypeAlias = Pod | Service | Gateway | Route | Backend | AuthConfig | Host | Address
 
 _DESTINATIONS: dict[str, type[Pod | Service | Gateway | Route | Backend | AuthConfig]] = {
-    end.kind: end for end in (Pod, Service, Gateway, Route, Backend, AuthConfig)
+    end.kind: end
+    for end in (Pod, DeploymentPods, StatefulSetPods, DaemonSetPods, Service, Gateway, Route, Backend, AuthConfig)
 }
+_WORKLOADS: dict[str, type[Pod]] = {end.kind: end for end in (Pod, DeploymentPods, StatefulSetPods, DaemonSetPods)}
+_DEFAULT_NAMESPACE = Settings().namespace
+_ALIASES: dict[str, str] = {
+    "svc": "service",
+    "services": "service",
+    "deploy": "deployment",
+    "deployments": "deployment",
+    "sts": "statefulset",
+    "statefulsets": "statefulset",
+    "ds": "daemonset",
+    "daemonsets": "daemonset",
+    "po": "pod",
+    "pods": "pod",
+    "serviceaccount": "sa",
+    "serviceaccounts": "sa",
+    "gtw": "gateway",
+    "gateways": "gateway",
+}
+"""The names that kubectl takes for a kind, and the one that questions have."""
 
 
-def source_of(text: str, settings: Settings) -> Source:
-    """Read who calls. Raises QuestionError where that is nobody."""
+def _canonical(text: str) -> str:
+    """Return `kind:rest` for what kubectl writes as `kind/rest`, or with another name of the kind."""
+    before_colon, colon, after = text.partition(":")
+    if colon:
+        return f"{_ALIASES[before_colon]}:{after}" if before_colon in _ALIASES else text
+    kind, slash, rest = text.partition("/")
+    kind = _ALIASES.get(kind, kind)
+    is_kind = kind in _DESTINATIONS or kind == ServiceAccount.kind
+    return f"{kind}:{rest}" if slash and is_kind else text
+
+
+def source_of(text: str, settings: Settings, *, in_namespace: bool = False) -> Source:
+    """Read who calls. Raises QuestionError where that is nobody.
+
+    `in_namespace`: the namespace of the settings was given with the question, so that accounts without one have it.
+    """
+    text = _canonical(text)
     kind, _, rest = text.partition(":")
     match kind:
         case "anonymous" if text == ANONYMOUS:
@@ -201,18 +265,20 @@ def source_of(text: str, settings: Settings) -> Source:
         case "ip" if text != kind:
             return Address(rest)
         case "sa" if text != kind:
-            return ServiceAccount(*_namespaced(text, BAD_SOURCE, settings))
-        case "pod" if text != kind:
-            return Pod(*_namespaced(text, BAD_SOURCE, settings))
+            return ServiceAccount(*_namespaced(text, BAD_SOURCE, settings, in_namespace=in_namespace))
+        case _ if kind in _WORKLOADS and text != kind:
+            return _WORKLOADS[kind](*_namespaced(text, BAD_SOURCE, settings))
     raise QuestionError(
         BAD_SOURCE,
         f"`{text}` is not a source",
-        "write sa:<namespace>/<name>, pod:<namespace>/<name>, spiffe://.., id:<name>, ip:<address> or anonymous",
+        "write sa:<namespace>/<name>, pod:<namespace>/<name>, deployment:<namespace>/<name>, spiffe://.., id:<name>, "
+        "ip:<address> or anonymous",
     )
 
 
 def destination_of(text: str, settings: Settings) -> Destination:
     """Read what is called. Raises QuestionError where that is nothing."""
+    text = _canonical(text)
     if text.startswith(Address.prefix):
         return Address(text.removeprefix(Address.prefix))
     if text.startswith(Host.prefix) and text != Host.prefix:
@@ -222,18 +288,23 @@ def destination_of(text: str, settings: Settings) -> Destination:
         raise QuestionError(
             BAD_DESTINATION,
             f"`{text}` is not a destination",
-            "write pod:, service:, gateway:, route:, backend: or authconfig:, and <namespace>/<name>, host:<host>, "
-            "or ip:<address>",
+            "write pod:, deployment:, service:, gateway:, route:, backend: or authconfig:, and <namespace>/<name>, "
+            "host:<host>, or ip:<address>",
         )
     return end(*_namespaced(text, BAD_DESTINATION, settings))
 
 
-def _namespaced(text: str, code: Code, settings: Settings) -> tuple[str, str]:
-    """Split `kind:namespace/name`; the namespace of `kind:name` is that of the settings."""
+def _namespaced(text: str, code: Code, settings: Settings, *, in_namespace: bool = False) -> tuple[str, str]:
+    """Split `kind:namespace/name`; the namespace of `kind:name` is that of the settings.
+
+    An account needs a namespace that somebody gave: with a misspelt name it would be an account as good as any.
+    """
     kind, _, rest = text.partition(":")
     namespace, slash, name = rest.partition("/")
-    if not slash and kind != "sa":  # a name that is misspelt would be an account as good as any
+    in_namespace = in_namespace or settings.namespace != _DEFAULT_NAMESPACE
+    if not slash and (kind != ServiceAccount.kind or in_namespace):
         namespace, name = settings.namespace, rest
     if not namespace or not name or "/" in name:
-        raise QuestionError(code, f"`{text}` names no {kind}", f"write {kind}:<namespace>/<name>")
+        way_out = f"write {kind}:<namespace>/<name>" + ("" if slash else ", or give the namespace with -n")
+        raise QuestionError(code, f"`{text}` names no {kind}", way_out)
     return namespace, name

@@ -7,11 +7,12 @@ pod is a pod of its namespace with any labels: one of each kind that policies te
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import product
 
 from eastgate.api.questions import ends
 from eastgate.api.questions.arrivals import EntryPoint, Values, account_named
-from eastgate.api.questions.codes import BAD_SOURCE, QuestionError
+from eastgate.api.questions.codes import UnknownLabelsError
 from eastgate.api.questions.derived import address_of, transport_of
 from eastgate.api.questions.ends import source_of
 from eastgate.cluster import (
@@ -46,11 +47,13 @@ from eastgate.ir import (
     rewrite,
 )
 from eastgate.ir.attributes import (
+    ADDRESS,
     DESTINATION_ADDRESS,
     DESTINATION_DOMAIN,
     DESTINATION_LABELS,
     DESTINATION_NAMESPACE,
     DESTINATION_NODE,
+    IDENTITY,
     PACKET_SOURCE,
     PORT,
     PORT_NAME,
@@ -71,6 +74,7 @@ __all__ = [
     "Receiver",
     "Sender",
     "TooManyKinds",
+    "any_pod",
     "connections_of",
     "cross_network",
     "imagine_pod",
@@ -127,14 +131,24 @@ def senders_of(
 ) -> tuple[Sender, ...]:
     """Return everybody whom a caller of a question stands for.
 
-    `selectors` returns those that tell the pods of a namespace apart.
+    `selectors` returns those that tell the pods of a namespace apart. On one machine, the address of a caller tells
+    which pod of its account it is, and is no address of the cluster.
     """
     given = address_of(question.source_ip) if question.source_ip is not None else None
-    pod = caller.get(SOURCE_WORKLOAD)
-    if isinstance(pod, str):
-        return send(world.workloads[pod], world, given)
     source = source_of(question.source, settings)
     account = account_named(source, settings)
+    pod = caller.get(SOURCE_WORKLOAD)
+    if world.is_local and not isinstance(source, ends.UnknownCaller):
+        is_known = account is not None or isinstance(pod, str)
+        if not is_known or caller.get(IDENTITY) is None:
+            proves = world.addresses_prove and caller.get(IDENTITY) is None
+            return _send_unproven(given or caller.get(ADDRESS), world, proves=proves)
+        at = world.placed_at(given) if given is not None else None
+        if at is not None and at.identity_in(settings.trust_domain) == caller.get(IDENTITY):
+            return send(at, world)
+        given = None
+    if isinstance(pod, str):
+        return send(world.workloads[pod], world, given)
     if account is not None:
         pods = [world.workloads[key] for key in sorted(world.select(PodsOfAccount(*account)))]
         domain = settings.trust_domain
@@ -142,19 +156,29 @@ def senders_of(
         outside = (each for each in world.workloads.values() if not each.is_pod)
         pods += [each for each in outside if each.identity_in(domain) == identity]
         if given is not None:
-            pods = [pod for pod in pods if given in _addresses(pod, world)] or pods
+            pods = [pod for pod in pods if given in _addresses(pod)] or pods
         if pods:
             return tuple(sender for pod in pods for sender in send(pod, world, given))
         try:
             return tuple(imagine_senders(account[0], world, selectors(account[0]), given))
         except TooManyKinds:
             message = f"no manifest has a pod of `{source}`, and network policies tell too many kinds of pods apart"
-            raise QuestionError(BAD_SOURCE, message, "ask for a pod, or give the pods of the account") from None
+            raise UnknownLabelsError(account[0], message, "ask for a pod, or give the pods of the account") from None
     if isinstance(source, ends.UnknownCaller):  # it may be any pod, too
         pods = [pod for pod in world.workloads.values() if pod.is_pod]
         return (Sender({}), *(sender for pod in pods for sender in send(pod, world, given)))
     address = given if given is not None else address_of(source.value) if isinstance(source, ends.Address) else None
     return send_from_outside(address, world)
+
+
+def _send_unproven(address: Known, world: World, *, proves: bool) -> tuple[Sender, ...]:
+    """Return who may send from an address of the machine: the pod there, and anybody else unless the address proves."""
+    if not isinstance(address, str):
+        return (Sender(OUTSIDE),)
+    workload, outside = world.placed_at(address), Sender({**OUTSIDE, PACKET_SOURCE: address})
+    if workload is None:
+        return (outside,)
+    return send(workload, world) if proves else (*send(workload, world), outside)
 
 
 def send_from_outside(address: str | None, world: World) -> tuple[Sender, ...]:
@@ -170,16 +194,16 @@ def send(workload: Workload, world: World, given: str | None = None) -> tuple[Se
     is_plain = workload.is_pod and not workload.host_network
     values = _labelled(workload.namespace, workload.labels, world) if is_plain else OUTSIDE
     end = NetworkEnd(workload.key, Direction.EGRESS) if is_plain else None
-    addresses = (given,) if given is not None else _addresses(workload, world)
+    addresses = (given,) if given is not None else _addresses(workload)
     return tuple(
         Sender(values if address is None else {**values, PACKET_SOURCE: address}, end, workload)
         for address in addresses
     )
 
 
-def _addresses(workload: Workload, world: World) -> tuple[str | None, ...]:
-    """Return the addresses of a workload; one that is unknown, where none is known."""
-    own = ((workload.host_ip,) if workload.host_ip else ()) if workload.host_network else world.addresses_of(workload)
+def _addresses(workload: Workload) -> tuple[str | None, ...]:
+    """Return the addresses of a workload in its cluster; one that is unknown, where none is known."""
+    own = ((workload.host_ip,) if workload.host_ip else ()) if workload.host_network else workload.ips
     return own or (None,)
 
 
@@ -207,6 +231,11 @@ def imagine_pod(namespace: str, labels: str, world: World, given: str | None = N
     return Sender({SOURCE_NAMESPACE: home, SOURCE_LABELS: labels, **address}, end)
 
 
+def any_pod(namespace: str, world: World) -> Sender:
+    """Return a pod of a namespace with any labels. Whether it may send is unknown, too, so that it has no end."""
+    return Sender({SOURCE_NAMESPACE: labels_text(world.namespace(namespace).labels)})
+
+
 # Receivers
 
 
@@ -222,22 +251,25 @@ def receivers_of(entry: EntryPoint, question: Question, world: World) -> tuple[R
             return tuple(end for pod in pods for end in receive(pod, world, entry.values.get(PORT), transport))
         return (Receiver({}, UnseenHop("the caller", str(first))),)
     address = entry.values.get(DESTINATION_ADDRESS)
+    if entry.values.get(DESTINATION_DOMAIN) is not None:
+        return (Receiver(_OUTSIDE_PODS),)
     if not isinstance(address, str):
         return (Receiver({}, UnseenHop("the caller", entry.where)),)
     return (receive_outside(address, world),)
 
 
+_OUTSIDE_PODS: Values = {
+    DESTINATION_NAMESPACE: None,
+    DESTINATION_LABELS: None,
+    DESTINATION_NODE: None,
+    PORT_NAME: None,
+}
+"""What the network sees of a receiver that is neither a pod nor a node, beside its address and its name."""
+
+
 def receive_outside(address: str, world: World) -> Receiver:
     """Return an address as a receiver that is no pod; it may be that of a node. Nobody knows its names."""
-    return Receiver(
-        {
-            DESTINATION_NAMESPACE: None,
-            DESTINATION_LABELS: None,
-            DESTINATION_NODE: _node_at(address, world),
-            DESTINATION_ADDRESS: address,
-            PORT_NAME: None,
-        }
-    )
+    return Receiver({**_OUTSIDE_PODS, DESTINATION_NODE: _node_at(address, world), DESTINATION_ADDRESS: address})
 
 
 def _pods_of(gateway: GatewayNamed) -> Target:
@@ -246,7 +278,7 @@ def _pods_of(gateway: GatewayNamed) -> Target:
 
 def receive(workload: Workload, world: World, port: Known = None, transport: str = "TCP") -> tuple[Receiver, ...]:
     """Return a workload as a receiver at each of its addresses; `port`: the one that is called, where it is known."""
-    addresses = _addresses(workload, world)
+    addresses = _addresses(workload)
     return tuple(_receive_at(address, workload, world, port, transport) for address in addresses)
 
 
@@ -297,9 +329,8 @@ def connections_of(
         every = list(senders(receiver))
         for sender in [sender for sender in every if share_family(sender, receiver)] or every:
             crossed = cross_network(entry, sender, receiver)
-            points, condition = (*crossed.points, *unseen), crossed.condition
-            yield EntryPoint(crossed.where, points, crossed.values, crossed.hides_http, condition=condition)
-        yield from behind
+            yield replace(crossed, points=(*crossed.points, *unseen))
+        yield from (replace(each, guard=entry.guard) for each in behind)
 
 
 def _hop_start(receiver: Receiver, entry: EntryPoint) -> str:
@@ -334,7 +365,7 @@ def cross_network(entry: EntryPoint, sender: Sender, receiver: Receiver) -> Entr
     vicinity = vicinity_of(sender, receiver, is_direct=is_direct, address=address)
     values = {**entry.values, **receiver.values, **sender.values, **vicinity}
     points = (*before, *entry.points)
-    return EntryPoint(entry.where, points, values, entry.hides_http, condition=entry.condition)
+    return replace(entry, points=points, values=values, onward=None)
 
 
 def share_family(sender: Sender, receiver: Receiver) -> bool:
@@ -363,7 +394,7 @@ def name_ports(entry: EntryPoint, layers: Iterable[Layer], question: Question, w
 
     These are one port of each kind that rules tell apart, and all that have names.
     """
-    asked = [atom for layer in layers for atom in layer.atoms(observed=False) if isinstance(atom, Is)]
+    asked = [atom for layer in layers for atom in layer.atoms(observed=True) if isinstance(atom, Is)]
     workload = _workload_at(entry.points, world)
     is_told = {PORT, PORT_NAME}.isdisjoint(entry.values) and any(atom.attribute == PORT_NAME for atom in asked)
     if workload is None or not is_told:
@@ -399,7 +430,7 @@ def selectors_about(engine: Engine[Policy], world: World, receiver: Receiver, na
                 yield Labelled(pods)
     if receiver.end is not None:
         for layer in engine.program(receiver.end).layers:
-            for atom in layer.atoms(observed=False):
+            for atom in layer.atoms(observed=True):
                 if isinstance(atom, Is) and atom.attribute == SOURCE_LABELS and isinstance(atom.matcher, Labelled):
                     yield atom.matcher
 

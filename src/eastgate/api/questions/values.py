@@ -46,6 +46,8 @@ def request_values(question: Question) -> Values:
         values |= message_values(question)
     elif question.method in _WITHOUT_BODY:
         values |= _NO_MESSAGE
+    if question.no_token and (question.claims is not None or question.token is not None):
+        raise QuestionError(BAD_ATTRIBUTE, "a request without a token has no claims", "leave out one of the two")
     if question.claims is not None:
         claims = question.claims.items()
         values |= {claim(name): value for name, value in claims if isinstance(value, str | int)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -77,6 +77,16 @@ def _examine(
     return examine(policies, settings, world)
 
 
+def _notices(
+    policies: Sequence[IstioPolicy], settings: Settings, world: World, workloads: Collection[str] | None
+) -> Iterable[Diagnostic]:
+    if not policies:
+        return ()
+    from eastgate.dialects.istio.examine import notices
+
+    return notices(policies, settings, world, workloads)
+
+
 def _locate(document: Document) -> tuple[Target, ...] | None:
     """Return the targets of a policy that has errors elsewhere; None where it names some."""
     content = content_of(document)
@@ -129,4 +139,5 @@ DIALECT: Dialect[IstioPolicy] = Dialect(
     status=conditions,
     read_log=_read_log,
     widen=_widen,
+    notices=_notices,
 )

@@ -23,19 +23,19 @@ from eastgate.dialects.istio.peer_chains import guard_ports
 from eastgate.dialects.istio.peer_modes import peer_modes
 from eastgate.dialects.istio.plane_provenance import (
     WITHOUT_PROXY,
-    AssumedSidecar,
     Direct,
     WaypointScope,
+    unknown_proxy,
     without_proxy,
 )
-from eastgate.dialects.istio.planes import ServingPlane, is_assumed, is_gateway_pod, plane_of
+from eastgate.dialects.istio.planes import ServingPlane, is_gateway_pod, plane_of, refusal_of
 from eastgate.dialects.istio.provenance import AT_GATEWAY, AT_SIDECAR, AT_WAYPOINT, IstioPlaneReading, Surface
 from eastgate.dialects.istio.rewriting import narrowed, rewrite_chain
 from eastgate.dialects.istio.settings import IstioDataPlane, IstioSettings
 from eastgate.dialects.istio.token_stages import AtGateway, ByService, seen_at_gateway, token_derivations, token_stages
 from eastgate.dialects.istio.waypoints import Binding, bindings_of, is_bound, is_waypoint_pod, seen_by
 from eastgate.dialects.istio.ztunnel_layer import addressed_to, through_waypoint, ztunnel_layer
-from eastgate.ir import ALWAYS, Attachment, Chain, Derivation, Is, Layer, OneOf, Reading, SelectorCase
+from eastgate.ir import ALWAYS, Attachment, Chain, Derivation, Is, Layer, OneOf, PolicyRef, Reading, SelectorCase
 from eastgate.ir.attributes import APPLICATION, SNI
 from eastgate.records import dataclass
 from eastgate.settings import DataPlane
@@ -52,8 +52,8 @@ class IstioStance:
     """What the layers of a workload depend on beside its policies.
 
     `is_gateway`: it is a pod of a Gateway; `gateway` is the name of that, where it is of Gateway API, and `is_waypoint`
-    says that it is a waypoint. `address` is that of the workload, where a policy asks for it. `is_assumed`: no label
-    says that there is a sidecar.
+    says that it is a waypoint. `address` is that of the workload, where a policy asks for it. `refusal` says what
+    refuses a proxy to a workload without one.
     """
 
     mesh: MeshConfig
@@ -63,7 +63,7 @@ class IstioStance:
     gateway: str | None = None
     is_waypoint: bool = False
     address: str | None = None
-    is_assumed: bool = False
+    refusal: str | None = None
 
 
 def stance_of(workload: Workload, attached: Sequence[Attachment[IstioPolicy]], scene: Scene) -> IstioStance:
@@ -88,7 +88,7 @@ def stance_of(workload: Workload, attached: Sequence[Attachment[IstioPolicy]], s
         workload.labels.get(GATEWAY_NAME_LABEL),
         is_waypoint_pod(workload, world),
         world.address_of(workload) if asked else None,
-        is_assumed(workload, world, data_plane),
+        refusal_of(workload, world) if plane is ServingPlane.NONE and data_plane is IstioDataPlane.AUTO else None,
     )
 
 
@@ -98,16 +98,25 @@ def _asks_for_destination(policy: IstioPolicy) -> bool:
 
 
 def layers(attached: Sequence[Attachment[IstioPolicy]], scene: Scene) -> list[Layer]:
-    """Return the layers of a workload, or of a Gateway: it has no stance."""
+    """Return the layers of a workload, or of a Gateway: it has no stance.
+
+    A workload that has a sidecar or no proxy has the layer of a sidecar: without a proxy nothing is denied, so that it
+    allows what both allow.
+    """
     stance = scene.stance
     policies = list(dict.fromkeys(attachment.policy for attachment in attached))
     if not isinstance(stance, IstioStance):
         return _Proxies(policies, mesh_settings(scene.settings, scene.world), scene).gateway()
-    proxies = _Proxies(policies, stance.mesh, scene, stance.address)
+    proxies = _Proxies(policies, stance.mesh, scene, stance.address, is_known=stance.plane is not ServingPlane.UNKNOWN)
     match stance.plane:
         case ServingPlane.NONE if scene.settings.data_plane is DataPlane.NATIVE:
-            selecting = tuple(policy.ref for policy in policies if not policy.refs)
-            return [Layer(WITHOUT_PROXY, Chain((), (without_proxy(selecting),)))] if selecting else []
+            selecting = _selecting(policies)
+            choice = scene.settings.section(IstioSettings).istio_data_plane
+            return (
+                [Layer(WITHOUT_PROXY, Chain((), (without_proxy(selecting, choice, stance.refusal),)))]
+                if selecting
+                else []
+            )
         case ServingPlane.ZTUNNEL:
             return proxies.ambient(stance)
         case _:
@@ -118,9 +127,16 @@ class _Proxies:
     """The policies at a point, and the layers that each kind of proxy makes of them."""
 
     def __init__(
-        self, policies: Sequence[IstioPolicy], mesh: MeshConfig, scene: Scene, address: str | None = None
+        self,
+        policies: Sequence[IstioPolicy],
+        mesh: MeshConfig,
+        scene: Scene,
+        address: str | None = None,
+        *,
+        is_known: bool = True,
     ) -> None:
         self.policies = policies
+        self.is_known = is_known
         self.address = address
         self.mesh = mesh
         self.scene = scene
@@ -143,8 +159,8 @@ class _Proxies:
         cases, derivations = self._envoy(policies)
         if not stance.is_gateway:
             cases = guard_ports(cases, peer_modes(_enforced(policies, PeerAuthentication), self._root))
-        if stance.is_assumed and self.native:
-            cases = tuple(replace(case, chain=_with_reading(case.chain, AssumedSidecar())) for case in cases)
+        if self.native and not self.is_known and (selecting := _selecting(policies)):
+            cases = tuple(replace(case, chain=_with_reading(case.chain, unknown_proxy(selecting))) for case in cases)
         asks_for_name = any(SNI in case.chain.looks_at for case in cases)
         is_plain = (PlainHttp(),) if asks_for_name and self.native and not stance.is_gateway else ()
         derivations = (*self._workload, *is_plain, *derivations)
@@ -209,8 +225,15 @@ class _Proxies:
     def _workload(self) -> tuple[Derivation, ...]:
         """Return what derives the address of the workload, and who has an identity, where that depends on labels."""
         address = (DestinationAddress(self.address),) if self.address is not None else ()
-        is_auto = self.scene.settings.section(IstioSettings).istio_data_plane is IstioDataPlane.AUTO
-        return (*address, MeshCallers(self.scene.world)) if is_auto and self.native else address
+        data_plane = self.scene.settings.section(IstioSettings).istio_data_plane
+        if not self.native or data_plane not in (IstioDataPlane.AUTO, IstioDataPlane.NONE):
+            return address
+        return (*address, MeshCallers(self.scene.world, data_plane, is_one_mesh=not self.is_known))
+
+
+def _selecting(policies: Sequence[IstioPolicy]) -> tuple[PolicyRef, ...]:
+    """Return the policies that a proxy beside the workload would enforce."""
+    return tuple(policy.ref for policy in policies if not policy.refs)
 
 
 def _restricting(layer: Layer) -> list[Layer]:

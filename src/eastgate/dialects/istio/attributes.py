@@ -31,7 +31,6 @@ from eastgate.ir.attributes import (
 
 __all__ = [
     "LOWERED_AUTHORITY",
-    "REFUSED_PATH",
     "attributes_of_field",
     "attributes_of_key",
     "claim_of_key",
@@ -42,7 +41,6 @@ __all__ = [
 ]
 
 LOWERED_AUTHORITY: Final = Attribute("host with its port", "in lower case", needs_http=True)
-REFUSED_PATH: Final = Attribute("path that is refused", needs_http=True)  # one that no proxy of Istio takes
 
 _PSEUDO_HEADERS: Final = {":method": METHOD, ":authority": AUTHORITY, "host": AUTHORITY, ":path": TARGET}
 _EXPERIMENTAL: Final = "experimental."

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from eastgate.dialects.istio.attributes import REFUSED_PATH, compared_path
+from eastgate.dialects.istio.attributes import compared_path
 from eastgate.dialects.istio.lowering import View, lower_policy
 from eastgate.dialects.istio.model import Action, IstioAuthorizationPolicy
 from eastgate.dialects.istio.provenance import BadProvider, IstioScope, ProxyRefusal, StageName, Surface
@@ -33,6 +33,7 @@ from eastgate.ir import (
     mentions,
     rules_of,
 )
+from eastgate.ir.attributes import REFUSED_PATH
 from eastgate.records import dataclass
 
 __all__ = ["ChainParts", "build_chain"]
@@ -97,7 +98,8 @@ def _custom(policies: Sequence[IstioAuthorizationPolicy], view: View) -> Iterato
         return
     provider = view.mesh.provider(names[0])
     if len(names) > 1 or provider is None:
-        why = f"several are named: {', '.join(names)}" if len(names) > 1 else f"the mesh has no valid one `{names[0]}`"
+        several = f"several providers are named: {', '.join(names)}"
+        why = several if len(names) > 1 else f"the mesh has no valid provider {names[0]}"
         rules = tuple(
             replace(rule, origin=replace(rule.origin, derived=BadProvider(why))) for rule in _rules(policies, view)
         )

@@ -103,12 +103,13 @@ CONDITION_VALUES = Code(
 MESH_CONFIG = Code(
     "EG2123",
     "MeshConfig that cannot be read",
-    "Trust domains, the normalization of paths and providers come from the ConfigMap `istio`. Where it cannot be read, "
-    "nobody knows what policies mean.",
+    "Trust domains, the normalization of paths and providers come from the ConfigMap `istio`, or from the objects that "
+    "install Istio. Where they cannot be read, nobody knows what policies mean.",
 )
 OTHER_MESH = Code(
     "EG2124",
     "settings of another mesh",
     "The MeshConfig names a root namespace or a trust domain that is not the one of the settings, which say where "
-    "policies apply and who callers are; or it is not the only one: revisions of the control plane have others.",
+    "policies apply and who callers are; or it is not the only one: revisions of the control plane have others, and "
+    "the objects that install Istio may contradict each other.",
 )

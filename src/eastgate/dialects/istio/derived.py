@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import ClassVar, Final
 
-from eastgate.dialects.istio.attributes import LOWERED_AUTHORITY, REFUSED_PATH, compared_path, compared_target
+from eastgate.dialects.istio.attributes import LOWERED_AUTHORITY, compared_path, compared_target
 from eastgate.dialects.istio.settings import PathNormalization
 from eastgate.ir import Known, RawRequest
 from eastgate.ir.attributes import (
@@ -15,6 +15,7 @@ from eastgate.ir.attributes import (
     AUTHORITY,
     DESTINATION_ADDRESS,
     IDENTITY,
+    REFUSED_PATH,
     SENT_PATH,
     SNI,
     TARGET,

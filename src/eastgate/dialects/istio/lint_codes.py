@@ -8,12 +8,16 @@ CLOSES_TCP = Code(
     "Fields of HTTP do not count where there is no HTTP. Of a DENY rule that looks at them nothing is left there, or "
     "only the rest, so that connections are denied which the rule does not mean. Name the ports that speak HTTP.",
     Severity.WARNING,
+    wrong="action: DENY\nrules:\n- to: [{operation: {methods: [DELETE]}}]\n",
+    right='action: DENY\nrules:\n- to: [{operation: {methods: [DELETE], ports: ["8080"]}}]\n',
 )
 LITERAL_WILDCARD = Code(
     "EG6112",
     "wildcard that is a character",
     "A `*` stands for any text only at one end of a value: a leading one is looked for first, then one at the end. Any "
     "other is compared as it is, so that the value matches nothing that exists: a DENY denies nothing.",
+    wrong='paths: ["/api/*/users"]\n',
+    right='paths: ["/api/{*}/users"]\n',
 )
 EMPTY_ENTRIES = Code(
     "EG6113",
@@ -63,4 +67,78 @@ MAPPED_NETWORK = Code(
     "IPv4 network that is written as IPv6",
     "Eastgate reads `::ffff:10.0.0.0/104` as 10.0.0.0/8. Istio's proxies compare it with IPv6 callers only, so that a "
     "DENY denies no IPv4 caller there.",
+)
+TWO_RULES = Code(
+    "EG6121",
+    "two rules where one was meant",
+    "Rules of a policy are alternatives. A rule with `from` alone allows these callers everything, and a rule with "
+    "`to` alone allows these requests to every caller. For these requests from these callers, write `from` and `to` "
+    "in one rule.",
+    Severity.WARNING,
+    wrong="rules:\n- from:\n  - source: {namespaces: [front]}\n- to:\n  - operation: {methods: [GET]}\n",
+    right="rules:\n- from:\n  - source: {namespaces: [front]}\n  to:\n  - operation: {methods: [GET]}\n",
+)
+NO_SUCH_REQUEST = Code(
+    "EG6122",
+    "value that no request has",
+    "Istio compares methods, paths, hosts and namespaces with the text as it is written. Methods are in capitals, a "
+    "path begins with `/` and has no query, and a host has no scheme. Another value matches nothing: an ALLOW rule "
+    "allows nothing, and a DENY rule denies nothing.",
+    Severity.WARNING,
+    wrong="operation: {methods: [get], paths: [health]}\n",
+    right="operation: {methods: [GET], paths: [/health]}\n",
+)
+NO_SUCH_PRINCIPAL = Code(
+    "EG6123",
+    "principal that no caller has",
+    "The principal of a service account is `<trust domain>/ns/<namespace>/sa/<name>`, without `spiffe://`. Istio "
+    "compares any other text as it is, so that it matches no caller: an ALLOW rule allows nothing, and a DENY rule "
+    "denies nothing.",
+    Severity.WARNING,
+    wrong='principals: ["spiffe://cluster.local/ns/front/sa/web", "front/web"]\n',
+    right="principals: [cluster.local/ns/front/sa/web]\n",
+)
+NO_TOKENS = Code(
+    "EG6124",
+    "token that nothing validates",
+    "A workload knows the principal and the claims of a token only if a RequestAuthentication applies to that "
+    "workload; one at the ingress gateway is not enough. Without it, requests have no principal and no claims there: "
+    "`requestPrincipals` and `request.auth.claims` match nothing, and `notRequestPrincipals` matches every request.",
+    Severity.WARNING,
+    wrong="kind: AuthorizationPolicy\n"
+    "spec:\n"
+    "  selector: {matchLabels: {app: web}}\n"
+    "  rules:\n"
+    '  - from: [{source: {requestPrincipals: ["*"]}}]\n',
+    right="kind: RequestAuthentication\n"
+    "spec:\n"
+    "  selector: {matchLabels: {app: web}}\n"
+    "  jwtRules: [{issuer: https://id.example.com, jwksUri: https://id.example.com/keys}]\n",
+)
+HTTP_ON_TCP = Code(
+    "EG6125",
+    "HTTP fields on a TCP port",
+    "Istio knows from the name of a Service's port, or its `appProtocol`, that it does not speak HTTP. On such a port "
+    "it drops every ALLOW rule with `methods`, `paths`, `hosts`, `requestPrincipals`, or conditions on headers or "
+    "tokens. The policy still denies what no rule allows.",
+    Severity.WARNING,
+    wrong="# the port of the Service is called tcp-postgres\n"
+    "rules:\n"
+    "- from: [{source: {namespaces: [shop]}}]\n"
+    "  to: [{operation: {methods: [GET]}}]\n",
+    right='rules:\n- from: [{source: {namespaces: [shop]}}]\n  to: [{operation: {ports: ["5432"]}}]\n',
+)
+NO_MTLS = Code(
+    "EG6126",
+    "identity where mTLS is off",
+    "A PeerAuthentication turns mutual TLS off for the workload, so that no caller has an identity there: principals, "
+    "namespaces and service accounts match nothing.",
+    Severity.WARNING,
+)
+OVERRIDDEN = Code(
+    "EG6127",
+    "PeerAuthentication that does not count",
+    "Of several PeerAuthentications of one level (the mesh, a namespace, a workload) only the oldest counts, and of "
+    "those of one age the first by name. Istio does not merge them.",
+    Severity.WARNING,
 )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from eastgate.cluster import Workload
+from eastgate.cluster import Workload, World
 from eastgate.dialects.istio import plane_lint_codes as codes
-from eastgate.dialects.istio.authentications import MtlsMode, PeerAuthentication
+from eastgate.dialects.istio.authentications import MtlsMode, PeerAuthentication, RequestAuthentication
 from eastgate.dialects.istio.mesh_config import mesh_settings
 from eastgate.dialects.istio.model import Action, IstioAuthorizationPolicy, IstioPolicy
 from eastgate.dialects.istio.peer_modes import ZtunnelDenial, peer_modes, ztunnel_denials, ztunnel_ties
-from eastgate.dialects.istio.planes import ServingPlane, plane_of
+from eastgate.dialects.istio.planes import LET_THEM_HAVE_ONE, ServingPlane, plane_of, refusal_of
 from eastgate.dialects.istio.settings import IstioSettings
 from eastgate.dialects.istio.waypoints import Binding, bindings_of, is_bound, is_waypoint_pod
 from eastgate.dialects.istio.ztunnel import lower_rule
@@ -18,7 +18,7 @@ from eastgate.dialects.linting import Context, Finding, enumerated, locating
 from eastgate.ir import NEVER, And, Is, Not, OneOf, Predicate
 from eastgate.ir.attributes import PORT
 
-__all__ = ["check_modes", "check_proxies", "check_rules_at_ztunnel", "check_targets"]
+__all__ = ["check_modes", "check_proxies", "check_rules_at_ztunnel", "check_targets", "check_unknown_proxies"]
 
 
 def _planes(context: Context) -> Mapping[str, ServingPlane]:
@@ -51,6 +51,10 @@ def check_rules_at_ztunnel(context: Context) -> Iterator[Finding]:
         ]
         if isinstance(policy, IstioAuthorizationPolicy) and served:
             yield from _rule_findings(policy, served)
+        elif isinstance(policy, RequestAuthentication) and served and policy.selector.match_labels:
+            message = f"{policy.ref} does nothing on {enumerated(served)}: ztunnel validates no tokens"
+            span = locating.at(policy.span, "spec", "selector")
+            yield Finding(codes.TOKENS_AT_ZTUNNEL, message, span, _USE_WAYPOINT, (str(policy.ref), *served))
 
 
 def _rule_findings(policy: IstioAuthorizationPolicy, served: Sequence[str]) -> Iterator[Finding]:
@@ -87,17 +91,58 @@ def check_proxies(context: Context) -> Iterator[Finding]:
     planes = _planes(context)
     for policy in _enforced(context):
         selected = _selected(policy, context)
-        bare = [workload.key for workload in selected if planes[workload.key] is ServingPlane.NONE]
+        bare = [workload for workload in selected if planes[workload.key] is ServingPlane.NONE and workload.is_pod]
         if bare and (policy.selector.match_labels or not policy.in_root):
-            message = f"nobody enforces {policy.ref} on {enumerated(bare)}: no label gives it a proxy"
-            help_ = "label the namespace istio-injection: enabled, or istio.io/dataplane-mode: ambient"
-            span = locating.at(policy.span, "spec", "selector")
-            yield Finding(codes.NO_PROXY, message, span, help_, (str(policy.ref), *bare))
+            yield from _bare(policy, bare, context.world)
         if selected and all(is_waypoint_pod(workload, context.world) for workload in selected):
             message = f"{policy.ref} selects only waypoints, which ignore it"
             help_ = "write targetRefs with the Gateway of the waypoint, or the Service"
             span = locating.at(policy.span, "spec", "selector")
             yield Finding(codes.ONLY_WAYPOINTS, message, span, help_, (str(policy.ref), *(w.key for w in selected)))
+
+
+def check_unknown_proxies(context: Context) -> Iterator[Finding]:
+    """Report, once for all, policies on pods of declared namespaces of which nothing says whether they have a proxy."""
+    planes = _planes(context)
+    doubtful = {
+        policy: [pod.key for pod in _selected(policy, context) if pod.namespace in context.world.namespaces]
+        for policy in _enforced(context)
+    }
+    unknown = {
+        policy: keys
+        for policy, pods in doubtful.items()
+        if (keys := [key for key in pods if planes[key] is ServingPlane.UNKNOWN])
+    }
+    if unknown:
+        keys = sorted({key for pods in unknown.values() for key in pods})
+        refs = sorted(str(policy.ref) for policy in unknown)
+        verb = "has" if len(keys) == 1 else "have"
+        message = f"no label says whether {enumerated(keys)} {verb} a proxy that enforces {enumerated(refs)}"
+        help_ = "label the namespaces for Istio, or set istioDataPlane to sidecar, ambient or none"
+        first = min(unknown, key=lambda policy: str(policy.ref))
+        span = locating.at(first.span, "spec", "selector")
+        yield Finding(codes.UNKNOWN_PROXY, message, span, help_, (*refs, *keys))
+
+
+def _bare(policy: IstioPolicy, pods: Sequence[Workload], world: World) -> Iterator[Finding]:
+    span = locating.at(policy.span, "spec", "selector")
+    on_host = [pod.key for pod in pods if pod.host_network]
+    if on_host and policy.selector.match_labels:
+        message = f"nothing enforces {policy.ref} on {enumerated(on_host)}: hostNetwork pods have no proxy"
+        help_ = "remove hostNetwork, or do not select the pods"
+        yield Finding(codes.NO_PROXY, message, span, help_, (str(policy.ref), *on_host), cause="hostNetwork")
+    others: dict[str | None, list[Workload]] = {}
+    for pod in (pod for pod in pods if not pod.host_network):
+        others.setdefault(refusal_of(pod, world), []).append(pod)
+    for refusal, alike in others.items():
+        keys, single = [pod.key for pod in alike], len(alike) == 1
+        why = f"no label gives {'it' if single else 'them'} a proxy"
+        help_ = "label the namespace istio-injection: enabled, or istio.io/dataplane-mode: ambient"
+        if refusal is not None:
+            why = refusal_of(alike[0], world, "its" if single else "their") or why
+            help_ = LET_THEM_HAVE_ONE
+        message = f"nothing enforces {policy.ref} on {enumerated(keys)}: {why}"
+        yield Finding(codes.NO_PROXY, message, span, help_, (str(policy.ref), *keys), cause=refusal or "labels")
 
 
 # Targets

@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from eastgate.dialects.istio import lint_codes as codes
-from eastgate.dialects.istio.lowering import View, lower_policy
-from eastgate.dialects.istio.mesh_config import mesh_settings
+from eastgate.dialects.istio.lint_values import values_of
+from eastgate.dialects.istio.mesh_config import mesh_settings, mesh_sources
 from eastgate.dialects.istio.model import Action, IstioAuthorizationPolicy
 from eastgate.dialects.istio.planes import ServingPlane, plane_of
-from eastgate.dialects.istio.provenance import Surface
 from eastgate.dialects.istio.settings import IstioSettings
 from eastgate.dialects.istio.values import is_template, network_of
-from eastgate.dialects.istio.written import IstioRule, Values, WrittenValue
+from eastgate.dialects.istio.written import IstioRule, WrittenValue
 from eastgate.dialects.linting import Context, Finding, enumerated, locating
-from eastgate.ir import ALWAYS, Rule, mentions
-from eastgate.ir.attributes import PORT
 
-__all__ = ["check_default", "check_providers", "check_tcp", "check_values", "values_of"]
+__all__ = ["check_default", "check_providers", "check_values"]
 
 _WITH_WILDCARDS = frozenset({"principals", "requestPrincipals", "hosts", "methods", "paths"})
 _KEYS_WITH_WILDCARDS = ("source.principal", "request.auth.", "request.headers", "connection.sni")
@@ -31,33 +28,12 @@ def _policies(context: Context) -> Iterator[IstioAuthorizationPolicy]:
 
 
 def _selected(policy: IstioAuthorizationPolicy, context: Context, serving: ServingPlane) -> list[str]:
-    """Return the workloads that a policy selects and such a proxy serves."""
+    """Return the workloads that a policy selects and such a proxy serves, or may serve."""
     data_plane = context.settings.section(IstioSettings).istio_data_plane
     keys = sorted({key for target in policy.targets for key in context.world.select(target)} if not policy.refs else ())
     planes = ((key, plane_of(context.workload(key), context.world, data_plane)) for key in keys)
-    return [key for key, plane in planes if plane is serving]
-
-
-# Bytes
-
-
-def check_tcp(context: Context) -> Iterator[Finding]:
-    """Report DENY rules that deny more where there is no HTTP, and name no port."""
-    mesh = mesh_settings(context.settings, context.world)
-    for policy in _policies(context):
-        workloads = _selected(policy, context, ServingPlane.SIDECAR) if policy.action is Action.DENY else []
-        if workloads:
-            http, octets = (lower_policy(policy, View(surface, mesh)) for surface in (Surface.HTTP, Surface.BYTES))
-            for rule, left in zip(http, octets, strict=True):
-                if left.when != rule.when and PORT not in mentions(left.when):
-                    yield _closes_tcp(policy, left, workloads)
-
-
-def _closes_tcp(policy: IstioAuthorizationPolicy, left: Rule, workloads: list[str]) -> Finding:
-    denied = "every connection" if left.when == ALWAYS else "connections to all ports"
-    message = f"rule {left.origin.index} of {policy.ref} denies {denied} of {enumerated(workloads)} without HTTP, too"
-    help_ = "add the ports that speak HTTP to the operation: ports: [..]"
-    return Finding(codes.CLOSES_TCP, message, left.origin.span, help_, (str(policy.ref), *workloads[:3]))
+    is_sidecar = serving is ServingPlane.SIDECAR
+    return [key for key, plane in planes if plane is serving or (is_sidecar and plane.may_be_sidecar)]
 
 
 # Values
@@ -93,19 +69,6 @@ def _empty_selector(policy: IstioAuthorizationPolicy, context: Context) -> Itera
         message = f"{policy.ref} is not enforced on {enumerated(behind)}: to ztunnel an empty selector selects nothing"
         span = locating.at(policy.span, "spec", "selector")
         yield Finding(codes.EMPTY_SELECTOR, message, span, "leave `selector` out", (str(policy.ref), *behind[:3]))
-
-
-def values_of(policy: IstioAuthorizationPolicy) -> Iterator[tuple[str, WrittenValue]]:
-    """Yield every value of the rules of a policy, with the field or key that it stands in."""
-    for rule in policy.rules:
-        for name, values in _lists(rule):
-            yield from ((name, value) for value in values)
-
-
-def _lists(rule: IstioRule) -> Iterator[tuple[str, Values]]:
-    for entry in (*(rule.sources or ()), *(rule.operations or ())):
-        yield from entry.items()
-    yield from ((when.key, when.values) for when in rule.conditions)
 
 
 def _empty_entries(policy: IstioAuthorizationPolicy, rule: IstioRule) -> Iterator[Finding]:
@@ -153,26 +116,31 @@ def check_default(context: Context) -> Iterator[Finding]:
             continue
         others = (workloads[other.ref] for other in allowing if other is not policy)
         alone = sorted(workloads[policy.ref] - set[str]().union(*others))
-        if alone and policy.rules:
+        if alone and policy.rules and not any(map(_matches_everything, policy.rules)):
             message = f"{policy.ref} alone makes {enumerated(alone)} deny what it does not allow"
             help_ = "select the workloads that are meant, or suppress this"
             span = locating.name_of(policy.span)
             yield Finding(codes.DENY_BY_DEFAULT, message, span, help_, (str(policy.ref), *alone[:3]))
 
 
+def _matches_everything(rule: IstioRule) -> bool:
+    return not rule.sources and not rule.operations and not rule.conditions
+
+
 def check_providers(context: Context) -> Iterator[Finding]:
     """Report providers of CUSTOM policies that cannot be asked, or that fail open."""
     mesh = mesh_settings(context.settings, context.world)
+    is_known = bool(mesh_sources(context.settings, context.world))
     for policy in _policies(context):
         if policy.action is not Action.CUSTOM or policy.provider is None:
             continue
         provider, span, subjects = mesh.provider(policy.provider.text), policy.provider.span, (str(policy.ref),)
-        if provider is None:
+        if provider is None and is_known:
             message = f"the mesh has no valid provider `{policy.provider.text}`: what {policy.ref} matches is denied"
             known = ", ".join(each.name for each in mesh.providers)
             help_ = f"write one of {known}" if known else "declare it in extensionProviders of the MeshConfig"
             yield Finding(codes.NO_PROVIDER, message, span, help_, subjects)
-        elif provider.fail_open:
+        elif provider is not None and provider.fail_open:
             message = f"requests pass {policy.ref} where {provider.authorizer} cannot be asked"
             help_ = f"remove failOpen of the provider {provider.name}"
             yield Finding(codes.FAILS_OPEN, message, span, help_, subjects)

@@ -105,7 +105,7 @@ def match_namespaces(namespaces: Iterable[str]) -> Predicate:
     """Match ANY of these namespaces of callers, in which every `*` stands for any text."""
     return any_of(
         match_pattern(
-            f"namespace of the identity is {text}",
+            f"from namespace {text}",
             IDENTITY,
             f".*/ns/{'.*'.join(re.escape(part) for part in text.split('*'))}/.*",
         )

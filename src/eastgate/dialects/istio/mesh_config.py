@@ -1,17 +1,19 @@
-"""The MeshConfig in force: what the ConfigMap `istio` says, and where it says nothing, settings.
+"""The MeshConfig in force: what the ConfigMap `istio` or an installation says, and where it says nothing, settings.
 
 It is in the namespace of the control plane, which is the root namespace unless it names another. A revision has one of
-its own, `istio-<revision>`, which counts where it is the only one. A setting that is not at its default counts more.
+its own, `istio-<revision>`, which counts where it is the only one. Without a ConfigMap, the objects that install Istio
+count together; what two of them say differently is an error. A setting that is not at its default counts more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Final
 
 from eastgate.cluster import ConfigMap, World
+from eastgate.diagnostics.spans import Span
 from eastgate.dialects.istio.providers import Provider, read_providers
 from eastgate.dialects.istio.settings import IstioSettings, PathNormalization
 from eastgate.ir.spiffe import trust_domain_problem
@@ -19,16 +21,7 @@ from eastgate.manifests import read_nodes_text
 from eastgate.records import dataclass
 from eastgate.settings import Settings
 
-__all__ = [
-    "CONFIG_MAP",
-    "MeshConfig",
-    "config_map_of",
-    "config_maps_of",
-    "mesh_problems",
-    "mesh_settings",
-    "says_otherwise",
-    "written_root",
-]
+__all__ = ["CONFIG_MAP", "MeshConfig", "MeshSource", "mesh_settings", "mesh_sources", "says_otherwise"]
 
 CONFIG_MAP: Final = "istio"
 _KEY: Final = "mesh"
@@ -59,12 +52,63 @@ class MeshConfig:
         return next((provider for provider in self.providers if provider.name == name), None)
 
 
-def config_map_of(settings: Settings, world: World) -> ConfigMap | None:
-    """Return the ConfigMap with the MeshConfig; None where the manifests have none."""
-    return next(iter(config_maps_of(settings, world)), None)
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """What is written in a MeshConfig; None where it says nothing."""
+
+    trust_domain: str | None = None
+    aliases: tuple[str, ...] | None = None
+    root_namespace: str | None = None
+    path_normalization: PathNormalization | None = None
+    providers: tuple[Provider, ...] | None = None
+    problems: tuple[str, ...] = ()
 
 
-def config_maps_of(settings: Settings, world: World) -> list[ConfigMap]:
+_FIELDS: Final[Mapping[str, object]] = {
+    "trust_domain": Settings().trust_domain,
+    "aliases": (),
+    "root_namespace": IstioSettings().root_namespace,
+    "path_normalization": PathNormalization.BASE,
+    "providers": (),
+}
+"""The fields of a MeshConfig that are read, with Istio's defaults."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeshSource:
+    """An object that holds a MeshConfig. `is_whole`: what it does not say is at its default, and not said elsewhere."""
+
+    kind: str
+    name: str
+    written: _Written
+    span: Span | None
+    is_whole: bool
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}"
+
+
+def mesh_sources(settings: Settings, world: World) -> list[MeshSource]:
+    """Return the sources of the MeshConfig: first those in force, then those of other revisions, and installations."""
+    maps = (
+        MeshSource("ConfigMap", each.key, _read(each.data.get(_KEY, "")), each.span, is_whole=True)
+        for each in _config_maps(settings, world)
+    )
+    installed = (
+        MeshSource(
+            each.kind,
+            each.key if each.namespace else each.name,
+            _read(each.mesh, each.root_namespace),
+            each.span,
+            is_whole=False,
+        )
+        for _, each in sorted(world.installations.items())
+        if each.mesh or each.root_namespace
+    )
+    return [*maps, *installed]
+
+
+def _config_maps(settings: Settings, world: World) -> list[ConfigMap]:
     """Return the ConfigMaps with a MeshConfig of a control plane: first that in force, then those of revisions."""
     root = settings.section(IstioSettings).root_namespace
     for namespace in dict.fromkeys((root, IstioSettings().root_namespace)):
@@ -76,18 +120,38 @@ def config_maps_of(settings: Settings, world: World) -> list[ConfigMap]:
     return []
 
 
-def says_otherwise(config_map: ConfigMap, settings: Settings, world: World) -> bool:
-    """Return whether a MeshConfig is another than that in force, as far as it matters to authorization."""
-    return _mesh_of(config_map, settings, world) != mesh_settings(settings, world)
+def says_otherwise(source: MeshSource, sources: Sequence[MeshSource], settings: Settings, world: World) -> bool:
+    """Return whether a source contradicts what is in force, as far as it matters to authorization."""
+    if source.written.problems:
+        return True
+    in_force, written = _combined(sources), source.written
+    if source.is_whole:
+        return _mesh_of(written, settings, world) != _mesh_of(in_force, settings, world)
+    return any(
+        (said := getattr(written, name)) is not None and said != (getattr(in_force, name) or default)
+        for name, default in _FIELDS.items()
+    )
 
 
 def mesh_settings(settings: Settings, world: World) -> MeshConfig:
     """Return the MeshConfig in force."""
-    return _mesh_of(config_map_of(settings, world), settings, world)
+    return _mesh_of(_combined(mesh_sources(settings, world)), settings, world)
 
 
-def _mesh_of(config_map: ConfigMap | None, settings: Settings, world: World) -> MeshConfig:
-    written = _Written() if config_map is None else _read(config_map.data.get(_KEY, ""))
+def _combined(sources: Sequence[MeshSource]) -> _Written:
+    """Return what is in force: what the first source says, or what installations say together."""
+    if not sources or sources[0].is_whole:
+        return sources[0].written if sources else _Written()
+    return reduce(_over, (source.written for source in sources))
+
+
+def _over(first: _Written, second: _Written) -> _Written:
+    """Return what either says, and the first where both do."""
+    unsaid = {name: getattr(second, name) for name in _FIELDS if getattr(first, name) is None}
+    return replace(first, **unsaid)
+
+
+def _mesh_of(written: _Written, settings: Settings, world: World) -> MeshConfig:
     mesh = _in_force(written, settings.trust_domain, settings.section(IstioSettings))
     known = tuple(provider for provider in mesh.providers if not _is_short(provider.host, world))
     return mesh if known == mesh.providers else replace(mesh, providers=known)
@@ -99,40 +163,18 @@ def _is_short(host: str, world: World) -> bool:
     return not dot or f"{namespace}/{service}" in world.services
 
 
-def mesh_problems(config_map: ConfigMap) -> tuple[str, ...]:
-    """Return what is wrong with a MeshConfig, as far as it matters to authorization."""
-    return _read(config_map.data.get(_KEY, "")).problems
-
-
-def written_root(config_map: ConfigMap) -> str | None:
-    """Return the root namespace that a MeshConfig names; None where it names none."""
-    return _read(config_map.data.get(_KEY, "")).root_namespace
-
-
-@dataclass(frozen=True, slots=True)
-class _Written:
-    """What is written in a MeshConfig; None where it says nothing."""
-
-    trust_domain: str | None = None
-    aliases: tuple[str, ...] | None = None
-    root_namespace: str | None = None
-    path_normalization: PathNormalization | None = None
-    providers: tuple[Provider, ...] = ()
-    problems: tuple[str, ...] = ()
-
-
 def _in_force(written: _Written, trust_domain: str, settings: IstioSettings) -> MeshConfig:
     default = IstioSettings()
     domain = written.trust_domain if trust_domain == Settings().trust_domain else None
     aliases = written.aliases if settings.trust_domain_aliases == default.trust_domain_aliases else None
     chosen = written.path_normalization if settings.path_normalization is default.path_normalization else None
     bundle = (domain or trust_domain, *(settings.trust_domain_aliases if aliases is None else aliases))
-    return MeshConfig(bundle, chosen or settings.path_normalization, written.providers)
+    return MeshConfig(bundle, chosen or settings.path_normalization, written.providers or ())
 
 
 @lru_cache(maxsize=64)
-def _read(text: str) -> _Written:
-    """Read the text of a MeshConfig, which is YAML."""
+def _read(text: str, namespace: str | None = None) -> _Written:
+    """Read the text of a MeshConfig, which is YAML. `namespace` is the root namespace where it names none."""
     content, problem = _parsed(text)
     if problem is not None:
         return _Written(problems=(problem,))
@@ -141,9 +183,9 @@ def _read(text: str) -> _Written:
     return _Written(
         domain,
         _aliases(content, problems),
-        root,
+        root or namespace,
         _normalization(content, problems),
-        tuple(read_providers(content.get("extensionProviders"))),
+        tuple(read_providers(providers)) if (providers := content.get("extensionProviders")) is not None else None,
         tuple(problems),
     )
 

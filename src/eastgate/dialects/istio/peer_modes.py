@@ -18,7 +18,16 @@ from eastgate.ir import And, Is, Not, OneOf, Predicate, Present
 from eastgate.ir.attributes import IDENTITY, PORT
 from eastgate.records import dataclass
 
-__all__ = ["PLAINTEXT", "PeerMode", "PeerModes", "ZtunnelDenial", "peer_modes", "ztunnel_denials", "ztunnel_ties"]
+__all__ = [
+    "PLAINTEXT",
+    "PeerMode",
+    "PeerModes",
+    "ZtunnelDenial",
+    "overridden",
+    "peer_modes",
+    "ztunnel_denials",
+    "ztunnel_ties",
+]
 
 PLAINTEXT: Final = Not(Is(IDENTITY, Present()))
 _LAX: Final = frozenset({MtlsMode.PERMISSIVE, MtlsMode.DISABLE})
@@ -60,6 +69,16 @@ def peer_modes(policies: Iterable[PeerAuthentication], root_namespace: str) -> P
         for each in workload.ports
     }
     return PeerModes(others, tuple(sorted(ports.items(), key=lambda item: item[0])))
+
+
+def overridden(policies: Iterable[PeerAuthentication], root_namespace: str) -> Iterator[tuple[PeerAuthentication, ...]]:
+    """Yield the policies of each level that has several, the one that counts first."""
+    levels: dict[tuple[bool, bool], list[PeerAuthentication]] = {}
+    for policy in policies:
+        in_root = policy.namespace == root_namespace
+        if not (in_root and policy.selects_labels):
+            levels.setdefault((in_root, policy.selects_labels), []).append(policy)
+    return (tuple(sorted(level, key=_age)) for level in levels.values() if len(level) > 1)
 
 
 def _levels(policies: Iterable[PeerAuthentication], root_namespace: str) -> tuple[_Level, _Level, _Level]:

@@ -31,6 +31,8 @@ NO_PROXY = Code(
     "No label of the pod and its namespace gives it a sidecar or ztunnel, so that nobody enforces the policy. Label "
     "it, or say with istioDataPlane which proxies there are.",
     Severity.WARNING,
+    wrong="kind: Namespace\nmetadata: {name: shop}\n",
+    right="kind: Namespace\nmetadata: {name: shop, labels: {istio-injection: enabled}}\n",
 )
 NOT_BOUND = Code(
     "EG6136",
@@ -57,4 +59,18 @@ MODE_NOT_ENFORCED = Code(
     "mode of mTLS that is not enforced",
     "Istio ignores a selector in the root namespace. At ztunnel, the mode STRICT of a port may be lost where modes of "
     "ports and of the mesh meet, and DISABLE of a port makes no exception.",
+)
+UNKNOWN_PROXY = Code(
+    "EG6140",
+    "policy on a workload whose proxy is unknown",
+    "The manifests label no namespace and no pod for Istio, so that they do not say whether the pod has a proxy that "
+    "enforces the policy. Eastgate tries a sidecar and no proxy, and allows only what both allow. Label the namespace, "
+    "or say with istioDataPlane which proxies there are.",
+    Severity.INFO,
+)
+TOKENS_AT_ZTUNNEL = Code(
+    "EG6128",
+    "RequestAuthentication that ztunnel ignores",
+    "ztunnel sees connections and no tokens. A waypoint validates tokens, by a RequestAuthentication with targetRefs.",
+    Severity.WARNING,
 )

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import ClassVar
 
 from eastgate.dialects.istio.authentications import MtlsMode
+from eastgate.dialects.istio.settings import IstioDataPlane
 from eastgate.ir import Placement, PolicyRef, ProxyReading, ScopeKind, Site
 from eastgate.records import dataclass
 
 __all__ = [
     "WITHOUT_PROXY",
-    "AssumedSidecar",
     "Direct",
     "DroppedFields",
     "NoIdentity",
@@ -19,6 +19,8 @@ __all__ = [
     "UnsupportedAction",
     "WaypointIdentity",
     "WaypointScope",
+    "unknown_caller",
+    "unknown_proxy",
     "without_proxy",
 ]
 
@@ -136,16 +138,27 @@ class NoIdentity:
         return f"{self.policy} has mode {MtlsMode.DISABLE} here, so that callers have no identity"
 
 
-@dataclass(frozen=True, slots=True)
-class AssumedSidecar:
-    """A workload that is taken to have a sidecar, since no label in the manifests says anything about a mesh."""
-
-    setting: ClassVar[str] = "istioDataPlane"
-
-    def __str__(self) -> str:
-        return f"{self.setting}: auto (no label says which proxies there are, so that a sidecar is assumed)"
+_SETTING = "istioDataPlane"
+_CHOICES = ("sidecar", "ambient", "none")
+_SIDECAR = "a sidecar of Istio"
 
 
-def without_proxy(policies: tuple[PolicyRef, ...]) -> ProxyReading:
-    """Return the reading at a workload that no label gives a proxy, so that its policies are not enforced."""
-    return ProxyReading(policies, None, "no label gives this workload a proxy", "istioDataPlane", "auto")
+def without_proxy(policies: tuple[PolicyRef, ...], choice: IstioDataPlane, refusal: str | None) -> ProxyReading:
+    """Return the reading at a workload that has no proxy, so that its policies are not enforced.
+
+    `refusal` says what refuses a proxy, if labels do not merely give none.
+    """
+    is_set = choice is IstioDataPlane.NONE
+    why = "no pod has a proxy of Istio" if is_set else refusal or "no label gives this workload a proxy"
+    return ProxyReading(policies, None, why, _SETTING, choice)
+
+
+def unknown_proxy(policies: tuple[PolicyRef, ...]) -> ProxyReading:
+    """Return the reading at a workload that has a sidecar or no proxy, so that both were tried."""
+    why = "no manifest says whether it has a proxy"
+    return ProxyReading(policies, _SIDECAR, why, _SETTING, IstioDataPlane.AUTO, certain=False, choices=_CHOICES)
+
+
+def unknown_caller() -> ProxyReading:
+    """Return the reading of a caller that has a sidecar or no proxy: without one it has no identity."""
+    return unknown_proxy(())

@@ -1,4 +1,8 @@
-"""Which of Istio's proxies serves a workload: a sidecar, ztunnel, or none, as labels say or as it is set for all."""
+"""Which of Istio's proxies serves a workload: a sidecar, ztunnel, or none, as labels say or as it is set for all.
+
+Labels may be elsewhere. Then it is unknown whether a pod has a sidecar or no proxy. Both are tried, for all such pods
+together: they are in one mesh, or there is none.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +13,14 @@ from typing import Final
 from eastgate.cluster import GATEWAY_NAME_LABEL, Workload, World
 from eastgate.dialects.istio.settings import IstioDataPlane
 
-__all__ = ["ServingPlane", "injected_namespaces", "is_assumed", "is_gateway_pod", "plane_of"]
+__all__ = ["LET_THEM_HAVE_ONE", "ServingPlane", "injected_namespaces", "is_gateway_pod", "plane_of", "refusal_of"]
 
 _INJECTION: Final = "istio-injection"
 _INJECT: Final = "sidecar.istio.io/inject"
 _INJECTED: Final = "sidecar.istio.io/status"  # the annotation of a pod that has a sidecar
-_TEMPLATES: Final = "inject.istio.io/templates"
-_INSTALLED: Final = "istio"
 _REVISION: Final = "istio.io/rev"
 _MODE: Final = "istio.io/dataplane-mode"
-_MESH_LABELS: Final = frozenset({_INJECTION, _INJECT, _REVISION, _MODE})
+_SIDECAR: Final = "istio-proxy"  # the container
 _NEVER_INJECTED: Final = frozenset({"kube-system", "kube-public", "kube-node-lease", "local-path-storage"})
 
 
@@ -28,6 +30,12 @@ class ServingPlane(enum.StrEnum):
     SIDECAR = "sidecar"  # also the proxy that a gateway or a waypoint is
     ZTUNNEL = "ztunnel"
     NONE = "none"
+    UNKNOWN = "unknown"  # a sidecar or none: no manifest says how pods get their proxies
+
+    @property
+    def may_be_sidecar(self) -> bool:
+        """Return whether a sidecar serves the workload, or may do so."""
+        return self in (ServingPlane.SIDECAR, ServingPlane.UNKNOWN)
 
 
 def plane_of(workload: Workload, world: World, data_plane: IstioDataPlane) -> ServingPlane:
@@ -39,6 +47,8 @@ def plane_of(workload: Workload, world: World, data_plane: IstioDataPlane) -> Se
             return ServingPlane.SIDECAR
         case IstioDataPlane.AMBIENT:
             return ServingPlane.ZTUNNEL
+        case IstioDataPlane.NONE:
+            return ServingPlane.NONE
         case IstioDataPlane.AUTO:
             return _labelled_plane(workload, world.namespace(workload.namespace).labels, world)
 
@@ -48,9 +58,7 @@ def is_gateway_pod(workload: Workload, world: World) -> bool:
 
     Those that Istio's installers make are known by what they write, where the Gateways are in other manifests.
     """
-    if GATEWAY_NAME_LABEL in workload.labels or workload.labels.get(_INSTALLED, "").endswith("gateway"):
-        return True
-    if "gateway" in workload.annotations.get(_TEMPLATES, "").split(","):
+    if GATEWAY_NAME_LABEL in workload.labels or workload.is_installed_gateway:
         return True
     selectors = (gateway.selector for gateway in world.mesh_gateways.values())
     return any(selector and selector.items() <= workload.labels.items() for selector in selectors)
@@ -59,33 +67,50 @@ def is_gateway_pod(workload: Workload, world: World) -> bool:
 def _labelled_plane(workload: Workload, namespace: Mapping[str, str], world: World) -> ServingPlane:
     """Return the proxy that labels ask for. A pod with a sidecar is not captured by ztunnel.
 
-    Where no manifest declares the namespace, no other namespace says anything about a mesh, and neither does the pod,
-    it is taken to have a sidecar: manifests of an application often leave its namespace to others.
+    It is unknown where nothing says how the pod gets a proxy: no manifest declares its namespace, or no namespace and
+    no pod of all the manifests asks for proxies. Manifests of an application often leave that to others.
     """
     if not workload.is_pod or workload.host_network:
         return ServingPlane.NONE
-    if _INJECTED in workload.annotations or _is_injected(workload, namespace):
+    has_sidecar = _INJECTED in workload.annotations or _SIDECAR in workload.mesh_proxies
+    if has_sidecar or _is_injected(workload, namespace):
         return ServingPlane.SIDECAR
     own = workload.labels.get(_MODE)
     if own == "ambient" or (namespace.get(_MODE) == "ambient" and own != "none"):
         return ServingPlane.ZTUNNEL
-    return ServingPlane.SIDECAR if _is_unlabelled(workload, world) else ServingPlane.NONE
+    is_refused = workload.namespace in _NEVER_INJECTED or _INJECTION in namespace or _asked(workload) == "false"
+    if is_refused or (workload.namespace in world.namespaces and _shows_proxies(world)):
+        return ServingPlane.NONE
+    return ServingPlane.UNKNOWN
 
 
-def is_assumed(workload: Workload, world: World, data_plane: IstioDataPlane) -> bool:
-    """Return whether a workload is taken to have a sidecar because no label says anything about a mesh."""
-    is_auto = data_plane is IstioDataPlane.AUTO and not is_gateway_pod(workload, world)
-    has_proxy = is_auto and plane_of(workload, world, data_plane) is ServingPlane.SIDECAR
-    return has_proxy and _INJECTED not in workload.annotations and _is_unlabelled(workload, world)
+LET_THEM_HAVE_ONE: Final = "let the pods have a proxy, or do not select them"
+"""The way out where something refuses a proxy."""
 
 
-def _is_unlabelled(workload: Workload, world: World) -> bool:
-    """Return whether neither a pod, whose namespace is in no manifest, nor any namespace says anything about a mesh."""
-    if workload.namespace in _NEVER_INJECTED or workload.namespace in world.namespaces:
-        return False
-    if _MESH_LABELS & (workload.labels.keys() | workload.annotations.keys()):
-        return False
-    return not any(_MESH_LABELS & known.labels.keys() for known in world.namespaces.values())
+def refusal_of(workload: Workload, world: World, its: str = "its") -> str | None:
+    """Say what refuses a proxy to a workload that labels leave without one; None where they only give it none.
+
+    `its` is the pronoun for the pods that the text is about.
+    """
+    if workload.host_network:
+        return "hostNetwork pods have no proxy"
+    if workload.namespace in _NEVER_INJECTED:
+        return f"Istio gives pods in {workload.namespace} no proxy"
+    namespace = world.namespace(workload.namespace).labels
+    if namespace.get(_MODE) == "ambient" and workload.labels.get(_MODE) == "none":
+        return f"{its} label {_MODE}: none refuses a proxy"
+    if _asked(workload) == "false":
+        return f'{its} {"label" if _INJECT in workload.labels else "annotation"} {_INJECT}: "false" refuses a proxy'
+    if _INJECTION in namespace:
+        return f"the label {_INJECTION}: {namespace[_INJECTION]} of {its} namespace refuses a proxy"
+    return None
+
+
+def _shows_proxies(world: World) -> bool:
+    """Return whether a label of any namespace or pod asks for proxies, so that labels say which pods get one."""
+    pods = (world.workloads[key] for key in world.meshed)
+    return bool(world.meshed_namespaces) or any(not is_gateway_pod(pod, world) for pod in pods)
 
 
 def injected_namespaces(world: World) -> list[str]:
@@ -99,13 +124,16 @@ def injected_namespaces(world: World) -> list[str]:
 
 def _is_injected(workload: Workload, namespace: Mapping[str, str]) -> bool:
     """Return whether a webhook of the injector takes the pod, and the injector does not decline it."""
-    asked = workload.labels.get(_INJECT)
+    asked = _asked(workload)
     if workload.namespace in _NEVER_INJECTED or asked == "false":
-        return False
-    if asked is None and workload.annotations.get(_INJECT) == "false":
         return False
     if _INJECTION in namespace:
         return namespace[_INJECTION] == "enabled"
     if _REVISION in namespace:
         return True
     return asked == "true" or _REVISION in workload.labels
+
+
+def _asked(workload: Workload) -> str | None:
+    """Return what the pod says about its injection: the label counts more than the annotation."""
+    return workload.labels.get(_INJECT, workload.annotations.get(_INJECT))

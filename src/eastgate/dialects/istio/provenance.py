@@ -109,7 +109,7 @@ class BadProvider:
     kind: ClassVar[RuleKind] = RuleKind.UNRESOLVED
 
     def __str__(self) -> str:
-        return f"cannot ask its provider: {self.why}"
+        return f"({self.why})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,4 +119,4 @@ class ProxyRefusal:
     kind: ClassVar[RuleKind] = RuleKind.DEFAULT
 
     def __str__(self) -> str:
-        return "the proxy, which takes no path with %00,"
+        return "the proxy's check for %00 in paths"

@@ -11,11 +11,12 @@ __all__ = ["IstioDataPlane", "IstioSettings", "PathNormalization"]
 
 
 class IstioDataPlane(StrEnum):
-    """The proxies of pods: those that labels say, or the same for all pods."""
+    """The proxies of pods: those that labels say, or the same for all pods. Gateways are proxies themselves."""
 
     AUTO = "auto"
     SIDECAR = "sidecar"
     AMBIENT = "ambient"
+    NONE = "none"
 
 
 class PathNormalization(StrEnum):

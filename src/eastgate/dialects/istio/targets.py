@@ -19,7 +19,7 @@ from eastgate.cluster import (
 from eastgate.dialects.istio.model import PolicyTarget
 from eastgate.manifests.node import Node
 
-__all__ = ["WAYPOINT_CLASS", "read_refs", "read_selector", "targets_of", "widened"]
+__all__ = ["WAYPOINT_CLASS", "read_refs", "read_selector", "target_of", "targets_of", "widened"]
 
 
 WAYPOINT_CLASS: Final = "istio-waypoint"
@@ -59,16 +59,22 @@ def targets_of(
 
 def _named(ref: PolicyTarget, namespace: str, *, in_root: bool) -> Iterator[Target]:
     """Yield the points that one target means. A waypoint guards the pods of its Services."""
+    target = target_of(ref, namespace)
+    if target is not None:
+        yield target
+    if ref.group == GATEWAY_GROUP and (ref.kind == "Gateway" or (ref.kind == "GatewayClass" and in_root)):
+        yield _ANYWHERE  # where it is a waypoint, it guards all that use it
+
+
+def target_of(ref: PolicyTarget, namespace: str) -> Target | None:
+    """Return the object that a target names; None for one that stands for several, or is not known."""
     match ref.group, ref.kind:
         case group, "Gateway" if group == GATEWAY_GROUP:
-            yield GatewayNamed(namespace, ref.name)
-            yield _ANYWHERE  # where it is a waypoint, it guards all that use it
+            return GatewayNamed(namespace, ref.name)
         case "", "Service":
-            yield PodsOfService(namespace, ref.name)
-        case group, "GatewayClass" if group == GATEWAY_GROUP and in_root:
-            yield _ANYWHERE
+            return PodsOfService(namespace, ref.name)
         case _:
-            return
+            return None
 
 
 def widened(target: Target, namespace: str, *, in_root: bool) -> Iterator[Target]:

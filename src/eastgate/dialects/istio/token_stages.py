@@ -80,6 +80,11 @@ class ByService:
         """Return what those of the Services depend on."""
         return tuple((service, derivation.depends_on) for service, derivation in self.derivations)
 
+    @property
+    def issuers(self) -> tuple[str, ...]:
+        """Return the issuers of all Services."""
+        return tuple(issuer for _, derivation in self.derivations for issuer in _issuers(derivation))
+
     def derive(self, values: Mapping[Attribute, Known], raw: RawRequest) -> Mapping[Attribute, Known]:
         """Return what the derivation of the Service does; nothing where it is unknown."""
         chosen = self._chosen(values)
@@ -95,6 +100,10 @@ class ByService:
 
 def _take_off(derivation: object, values: Mapping[Attribute, Known], raw: RawRequest) -> TakenOff:
     return derivation.take_off(values, raw) if isinstance(derivation, TokenDeriving) else TakenOff()
+
+
+def _issuers(derivation: object) -> tuple[str, ...]:
+    return derivation.issuers if isinstance(derivation, TokenDeriving) else ()
 
 
 def _service(value: Known) -> str | None:
@@ -142,6 +151,11 @@ class AtGateway:
     def depends_on(self) -> object:
         """Return what the derivation depends on."""
         return self.derivation.depends_on
+
+    @property
+    def issuers(self) -> tuple[str, ...]:
+        """Return the issuers whose tokens the gateway accepts."""
+        return _issuers(self.derivation)
 
     def derive(self, values: Mapping[Attribute, Known], raw: RawRequest) -> Mapping[Attribute, Known]:
         """Return the same as attributes of the gateway's own."""

@@ -79,11 +79,16 @@ class TokenDerivation:
         """Return the rules by which tokens are accepted."""
         return tuple(policy.rules for policy in self.policies)
 
+    @property
+    def issuers(self) -> tuple[str, ...]:
+        """Return the issuers that rules name."""
+        return tuple(rule.issuer for _, rule in self._rules() if rule.issuer is not None)
+
     def derive(self, values: Mapping[Attribute, Known], raw: RawRequest) -> Mapping[Attribute, Known]:
         """Return `TOKEN` and the claims; neither where it depends on headers or a query that are unknown."""
         rules = sorted(self._rules(), key=lambda each: each[1].issuer or "")
         headers = _headers_of(raw)
-        if not rules or _is_preflight(values, headers):
+        if not rules or raw.no_token or _is_preflight(values, headers):
             return self._derived(None, {})
         at = _now(values)
         judged: list[_Judged] = []

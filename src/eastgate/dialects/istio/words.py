@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 
 from eastgate.cluster import GATEWAY_GROUP
 from eastgate.dialects.istio.authentication_words import describe_modes, describe_tokens
@@ -10,6 +10,7 @@ from eastgate.dialects.istio.authentications import PeerAuthentication, RequestA
 from eastgate.dialects.istio.model import Action, IstioAuthorizationPolicy, IstioPolicy
 from eastgate.dialects.istio.provenance import AT_WAYPOINT, AT_ZTUNNEL, Surface
 from eastgate.dialects.istio.settings import PathNormalization
+from eastgate.dialects.istio.targets import target_of
 from eastgate.dialects.modes import LayerMode, modes_of_layer
 from eastgate.dialects.words import (
     NO_ACTION,
@@ -59,12 +60,7 @@ def _is_indirect(policy: IstioPolicy) -> bool:
 def _targets(policy: IstioPolicy) -> Sequence[DescribedTarget] | None:
     if not policy.refs:
         return [DescribedTarget("Pod", policy.selector, policy.targets[0])] if policy.targets else None
-    return list(_named(policy))
-
-
-def _named(policy: IstioPolicy) -> Iterator[DescribedTarget]:
-    for ref in policy.refs:
-        yield DescribedTarget(ref.kind, ref.name, next((t for t in policy.targets if str(t).endswith(ref.name)), None))
+    return [DescribedTarget(ref.kind, ref.name, target_of(ref, policy.namespace)) for ref in policy.refs]
 
 
 def _why_idle(policy: IstioPolicy, problem: str | None, selects: bool) -> str:

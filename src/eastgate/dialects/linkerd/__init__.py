@@ -13,7 +13,7 @@ from eastgate.dialects.linkerd import codes
 from eastgate.dialects.linkerd.gateway_routes import inspect
 from eastgate.dialects.linkerd.model import GROUP, LinkerdResource
 from eastgate.dialects.linkerd.settings import LinkerdSettings
-from eastgate.dialects.linkerd.stance import stance_of
+from eastgate.dialects.linkerd.stance import enforce, enforce_stance, stance_of
 from eastgate.dialects.linkerd.status import conditions, parents
 from eastgate.dialects.linkerd.words import WORDS
 from eastgate.dialects.serving import Status
@@ -104,6 +104,8 @@ DIALECT: Dialect[LinkerdResource] = Dialect(
     closes=lambda _resource: False,
     lint=_lint,
     stance=stance_of,
+    enforce=enforce,
+    enforce_stance=enforce_stance,
     status=conditions,
     parents=parents,
     inspect=inspect,

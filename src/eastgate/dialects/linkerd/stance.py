@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import replace
 
 from eastgate.cluster import HttpProbe, Workload
 from eastgate.diagnostics.spans import Span
+from eastgate.dialects.auditing import enforced
 from eastgate.dialects.base import Scene
 from eastgate.dialects.linkerd.clients import cluster_networks
 from eastgate.dialects.linkerd.injected import injected_ports, injected_probes
-from eastgate.dialects.linkerd.model import INBOUND_KINDS, InboundRoute, LinkerdResource, is_server
+from eastgate.dialects.linkerd.model import INBOUND_KINDS, InboundRoute, LinkerdResource, Server, is_server
 from eastgate.dialects.linkerd.settings import InboundPolicy, LinkerdSettings
 from eastgate.dialects.linkerd.values import is_port
 from eastgate.ir import Attachment
 from eastgate.records import dataclass
 from eastgate.settings import Networks
 
-__all__ = ["Default", "Stance", "stance_of"]
+__all__ = ["Default", "Stance", "enforce", "enforce_stance", "stance_of"]
 
 _DEFAULT_POLICY = "config.linkerd.io/default-inbound-policy"
 _OPAQUE_PORTS = "config.linkerd.io/opaque-ports"
@@ -70,6 +72,21 @@ def stance_of(workload: Workload, attached: Sequence[Attachment[LinkerdResource]
         itself=scene.world.itself(workload),
         cluster=(*cluster_networks(scene.settings), *scene.world.networks),
     )
+
+
+def enforce(policy: LinkerdResource) -> LinkerdResource:
+    """Return a resource in audit mode, or a Server with `accessPolicy: audit`, as if it denied; others as they are."""
+    in_force = enforced(policy)
+    if isinstance(in_force, Server) and in_force.access is InboundPolicy.AUDIT:
+        return replace(in_force, access=InboundPolicy.DENY)
+    return in_force
+
+
+def enforce_stance(stance: Hashable) -> Hashable:
+    """Return the stance of a workload whose default policy is `audit` as if it denied."""
+    if not isinstance(stance, Stance) or stance.default.policy is not InboundPolicy.AUDIT:
+        return stance
+    return replace(stance, default=replace(stance.default, policy=InboundPolicy.DENY))
 
 
 def _names(workload: Workload, scene: Scene) -> Iterator[tuple[str, int]]:

@@ -13,6 +13,8 @@ SELECTS_NOTHING = Code(
     "The policy is understood, and there is nothing that it applies to: what it was meant to protect is not protected "
     "by it. Nothing is said where the manifests hold no workloads at all.",
     Severity.WARNING,
+    wrong="selector: {matchLabels: {app: wbe}}\n",
+    right="selector: {matchLabels: {app: web}}\n",
 )
 NO_SUCH_TARGET = Code(
     "EG6002",
@@ -26,6 +28,8 @@ PORT_NOT_EXPOSED = Code(
     "Ports are those of the workload (`containerPort`), not those of a Service. Workloads that declare no ports are "
     "taken to expose any.",
     Severity.WARNING,
+    wrong="# Service: {port: 80, targetPort: 8080}\nports: [80]\n",
+    right="ports: [8080]\n",
 )
 NO_SUCH_ACCOUNT = Code(
     "EG6004",
@@ -116,8 +120,9 @@ LAYERS_DISAGREE = Code(
 AUDIT_WOULD_CHANGE = Code(
     "EG6046",
     "what an audited policy would change",
-    "The policy is annotated `eastgate.dev/mode: audit` and decides nothing yet. This is a request that would get "
-    "another verdict if it did.",
+    "The policy is only audited and decides nothing yet: `eastgate.dev/mode: audit`, `istio.io/dry-run`, or Linkerd's "
+    "`accessPolicy: audit`. These callers would get another verdict if all audited policies were in force. Callers, "
+    "ports and paths are those that manifests and rules name.",
     Severity.INFO,
 )
 
@@ -135,9 +140,11 @@ UNPROTECTED = Code(
 NO_REASON = Code(
     "EG6090",
     "suppression that is not understood",
-    "A suppression is `<code>: <reason>`, several separated by `;` or a line break. One without a reason suppresses "
-    "nothing.",
+    "An annotation is `<code>: <reason>`, several separated by `;` or a line break. A comment is `# eastgate: ignore "
+    "<code> because <reason>`. A suppression without a reason suppresses nothing.",
     Severity.WARNING,
+    wrong="# eastgate: ignore EG6003\n",
+    right="# eastgate: ignore EG6003 because the operator opens the port\n",
 )
 SUPPRESSES_NOTHING = Code(
     "EG6091",

@@ -15,7 +15,7 @@ class Finding:
     """One result of lint.
 
     `subjects` are the keys of what it is about: a policy or an object as `Kind/namespace/name`, a workload by its key.
-    `example` is a command line whose answer shows it.
+    `example` is a command line whose answer shows it. Findings of one code with the same `cause` are one to a reader.
     """
 
     code: Code
@@ -24,6 +24,7 @@ class Finding:
     help: str | None = None
     subjects: tuple[str, ...] = ()
     example: str | None = None
+    cause: str | None = None
 
     @classmethod
     def of(cls, diagnostic: Diagnostic, subjects: tuple[str, ...] = ()) -> Finding:
@@ -47,11 +48,10 @@ class Finding:
         plain = Diagnostic(self.code, self.message, self.span, self.help).to_json()
         return {**plain, "title": self.code.title, "subjects": list(self.subjects), "example": self.example}
 
-    def render(self, *, color: bool = False) -> str:
-        """Return it as text."""
+    def render(self, *, also: str | None = None, color: bool = False) -> str:
+        """Return it as text. `also` says where else the same is found."""
         text = render(Diagnostic(self.code, self.message, self.span, self.help), color=color)
-        if self.example is None:
-            return text
         gutter = " " * (len(str(self.span.line)) if self.span is not None else 1)
         bar = "\033[34m=\033[0m" if color else "="
-        return f"{text}\n{gutter} {bar} example: {printable(self.example)}"
+        more = (("also", also), ("example", self.example))
+        return "\n".join([text, *(f"{gutter} {bar} {name}: {printable(value)}" for name, value in more if value)])

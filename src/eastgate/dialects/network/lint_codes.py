@@ -8,6 +8,12 @@ NO_PEER = Code(
     "No pod of the manifests has these labels in these namespaces, although there are pods in them. The entry matches "
     "nothing, and what it was meant to allow is closed, or what it was meant to deny is open.",
     Severity.WARNING,
+    wrong="# a policy of namespace data; the pods with this label are in shop\n"
+    "from:\n"
+    "- podSelector: {matchLabels: {app: orders-api}}\n",
+    right="from:\n"
+    "- namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: shop}}\n"
+    "  podSelector: {matchLabels: {app: orders-api}}\n",
 )
 NO_PEER_NAMESPACE = Code(
     "EG6302",
@@ -29,6 +35,8 @@ AND_OR = Code(
     "Two entries of a list of peers mean either: the pods of the policy's own namespace, and ALL pods of the other "
     "namespaces. For pods with these labels in those namespaces, write both selectors in one entry.",
     Severity.WARNING,
+    wrong="from:\n- namespaceSelector: {matchLabels: {team: shop}}\n- podSelector: {matchLabels: {app: orders-api}}\n",
+    right="from:\n- namespaceSelector: {matchLabels: {team: shop}}\n  podSelector: {matchLabels: {app: orders-api}}\n",
 )
 DNS_BLOCKED = Code(
     "EG6305",
@@ -36,12 +44,19 @@ DNS_BLOCKED = Code(
     "Something may go out, but no query to the DNS of the cluster (port 53): the pod cannot resolve the names of what "
     "it may reach.",
     Severity.WARNING,
+    wrong="egress:\n- to: [{podSelector: {matchLabels: {app: db}}}]\n",
+    right="egress:\n"
+    "- to: [{podSelector: {matchLabels: {app: db}}}]\n"
+    "- to: [{namespaceSelector: {}, podSelector: {matchLabels: {k8s-app: kube-dns}}}]\n"
+    "  ports: [{protocol: UDP, port: 53}, {protocol: TCP, port: 53}]\n",
 )
 DNS_BY_TCP = Code(
     "EG6306",
     "DNS without TCP",
     "Queries by UDP may go out, those by TCP may not: answers that are too long for UDP are lost.",
     Severity.INFO,
+    wrong="ports: [{protocol: UDP, port: 53}]\n",
+    right="ports: [{protocol: UDP, port: 53}, {protocol: TCP, port: 53}]\n",
 )
 PORT_NAME = Code(
     "EG6307",
@@ -63,12 +78,16 @@ EGRESS_OPEN = Code(
     "Without policyTypes, a NetworkPolicy is about egress only if it has an egress rule. `egress: []` alone reads as "
     "if nothing may go out, and changes nothing.",
     Severity.WARNING,
+    wrong="egress: []\n",
+    right="policyTypes: [Egress]\negress: []\n",
 )
 INGRESS_CLOSED = Code(
     "EG6310",
     "ingress that closes too",
     "Without policyTypes, a NetworkPolicy is always about ingress: one with egress rules alone lets nothing in.",
     Severity.WARNING,
+    wrong="egress:\n- to: [{podSelector: {matchLabels: {app: db}}}]\n",
+    right="policyTypes: [Egress]\negress:\n- to: [{podSelector: {matchLabels: {app: db}}}]\n",
 )
 UNREACHED = Code(
     "EG6311",

@@ -46,10 +46,11 @@ def check_dns(context: Context) -> Iterator[Finding]:
         if not udp:
             message = f"{enumerated(members)} may send, and no query to the DNS of the cluster"
             help_ = "allow UDP and TCP 53 to pods {k8s-app: kube-dns} of kube-system"
-            yield Finding(codes.DNS_BLOCKED, message, span, help_, subjects)
+            yield Finding(codes.DNS_BLOCKED, message, span, help_, subjects, cause="DNS")
         elif not tcp:
             message = f"{enumerated(members)} may ask the DNS of the cluster by UDP, and not by TCP"
-            yield Finding(codes.DNS_BY_TCP, message, span, "add {protocol: TCP, port: 53}", subjects)
+            help_ = "add {protocol: TCP, port: 53}"
+            yield Finding(codes.DNS_BY_TCP, message, span, help_, subjects, cause="TCP")
 
 
 def _dns_servers(pods: SelectedPods) -> list[Request]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
-from eastgate.cluster import Workload, World
+from eastgate.cluster import PodsAcross, Workload, World
 from eastgate.cluster.objects import NAME_LABEL
 from eastgate.cluster.points import Direction
 from eastgate.diagnostics.spans import Span
 from eastgate.dialects.linting import Context, Finding, enumerated, locating
 from eastgate.dialects.linting.codes import PORT_NOT_EXPOSED
+from eastgate.dialects.linting.nearest import nearest_name
+from eastgate.dialects.linting.system import selects_system_namespace, selects_system_pods
 from eastgate.dialects.network import lint_codes as codes
 from eastgate.dialects.network.lint_pods import SelectedPods
 from eastgate.dialects.network.lowering import PEERS
@@ -53,8 +55,12 @@ def pods_of_peer(peer: Peer, direction: Direction, pods: SelectedPods) -> list[W
 
 def select_pods(namespaces: Selector, labels: Selector, pods: SelectedPods) -> list[Workload]:
     """Return the pods that selectors of namespaces and pods select, those in the network of a node left out."""
-    homes = {name for name in pods.world.namespaces_in_use() if namespaces.matches(pods.world.namespace(name).labels)}
-    return [pod for pod in pods.pods if pod.namespace in homes and labels.matches(pod.labels) and not pod.host_network]
+    return [pod for pod in _matching(namespaces, labels, pods) if not pod.host_network]
+
+
+def _matching(namespaces: Selector, labels: Selector, pods: SelectedPods) -> list[Workload]:
+    keys = sorted(pods.world.select(PodsAcross(namespaces, labels)))
+    return [pod for pod in map(pods.world.workloads.__getitem__, keys) if pod.is_pod]
 
 
 # Peers that match nothing
@@ -64,9 +70,10 @@ def check_peers(context: Context) -> Iterator[Finding]:
     """Report peers that no pod of the manifests is, and namespaces that none of them is."""
     pods = SelectedPods(context)
     for policy, direction, rule in _rules(pods):
+        split = {peer for pair in _split_pairs(rule, direction, pods) for peer in pair}  # EG6304 is about these
         for peer in rule.peers or ():
             selectors = selectors_of(peer, direction)
-            if selectors is not None and pods.pods:
+            if selectors is not None and pods.pods and peer not in split:
                 yield from _empty_peer(policy, peer, *selectors, pods)
 
 
@@ -75,20 +82,43 @@ def _empty_peer(
 ) -> Iterator[Finding]:
     world = pods.world
     homes = [name for name in world.namespaces_in_use() if namespaces.matches(world.namespace(name).labels)]
+    is_system = selects_system_namespace(namespaces) if not homes else selects_system_pods(labels)
+    is_elsewhere = is_system and peer.fields != frozenset({"podSelector"})
     if not homes:
-        message = f"{policy.ref} is about namespaces {namespaces}, and no namespace of the manifests has these labels"
-        yield Finding(
-            codes.NO_PEER_NAMESPACE, message, peer.span, _namespace_help(namespaces, world), (str(policy.ref),)
-        )
-    elif any(pod.namespace in homes for pod in pods.pods) and not select_pods(namespaces, labels, pods):
-        where = enumerated(sorted(homes))
-        message = f"{policy.ref} is about pods {labels} in {where}, and no pod there has these labels"
-        help_ = "write labels that the pods have"
-        elsewhere = select_pods(Selector.of(), labels, pods)
-        if elsewhere:
-            names = enumerated(sorted({pod.namespace for pod in elsewhere}))
-            help_ = f"there are some in {names}: a podSelector alone is about the policy's own namespace"
-        yield Finding(codes.NO_PEER, message, peer.span, help_, (str(policy.ref),))
+        if not is_elsewhere and (world.namespaces or NAME_LABEL in dict(namespaces.equalities)):
+            message = (
+                f"{policy.ref} is about namespaces {namespaces}, and no namespace of the manifests has these labels"
+            )
+            help_ = _namespace_help(namespaces, world)
+            yield Finding(codes.NO_PEER_NAMESPACE, message, peer.span, help_, (str(policy.ref),))
+    elif any(home in pods.labels_in for home in homes) and not select_pods(namespaces, labels, pods):
+        on_host = [pod.key for pod in _matching(namespaces, labels, pods)]
+        if on_host:
+            message = f"{policy.ref} is not about {enumerated(on_host)}, in the network of the node"
+            help_ = "select the addresses of the nodes by ipBlock"
+            yield Finding(codes.HOST_NETWORK, message, peer.span, help_, (str(policy.ref), *on_host[:3]))
+        elif not is_elsewhere:
+            yield _no_peer(policy, peer, labels, homes, pods)
+
+
+def _no_peer(policy: NetworkPolicy, peer: Peer, labels: Selector, homes: Sequence[str], pods: SelectedPods) -> Finding:
+    where = enumerated(sorted(homes))
+    message = f"{policy.ref} is about pods {labels} in {where}, and no pod there has these labels"
+    help_ = _nearest_label(labels, homes, pods) or "write labels that the pods have"
+    elsewhere = select_pods(Selector.of(), labels, pods)
+    if elsewhere:
+        names = enumerated(sorted({pod.namespace for pod in elsewhere}))
+        help_ = f"there are some in {names}: a podSelector alone is about the policy's own namespace"
+    return Finding(codes.NO_PEER, message, peer.span, help_, (str(policy.ref),))
+
+
+def _nearest_label(labels: Selector, homes: Sequence[str], pods: SelectedPods) -> str | None:
+    for key, value in labels.equalities:
+        values = {value for home in homes for value in pods.labels_in.get(home, {}).get(key, ())}
+        close = nearest_name(value, values) if value not in values else None
+        if close is not None:
+            return f"nothing is labelled {key}: {value}; did you mean {key}: {close}?"
+    return None
 
 
 def _namespace_help(namespaces: Selector, world: World) -> str:
@@ -106,11 +136,26 @@ def check_and_or(context: Context) -> Iterator[Finding]:
     """Report a namespaceSelector beside a podSelector, with who gets in and who would if they were one entry."""
     pods = SelectedPods(context)
     for policy, direction, rule in _rules(pods):
-        reported: set[Peer] = set()
-        for pair in pairwise(rule.peers or ()):
-            if {peer.fields for peer in pair} == _ALONE and reported.isdisjoint(pair):
-                reported.update(pair)
-                yield _and_or(policy, direction, pair, pods)
+        for pair in _split_pairs(rule, direction, pods):
+            yield _and_or(policy, direction, pair, pods)
+
+
+def _split_pairs(rule: NetworkRule, direction: Direction, pods: SelectedPods) -> list[tuple[Peer, Peer]]:
+    """Return the pairs of peers that were probably meant as one.
+
+    Both were meant if the podSelector selects every pod of its namespace, or if it selects pods there and no pod of the
+    other namespaces.
+    """
+    pairs: list[tuple[Peer, Peer]] = []
+    for pair in pairwise(rule.peers or ()):
+        if {peer.fields for peer in pair} == _ALONE and not (pairs and pair[0] in pairs[-1]):
+            by_pod, by_namespace = sorted(pair, key=lambda peer: "namespaceSelector" in peer.fields)
+            labels, namespaces = selectors_of(by_pod, direction), selectors_of(by_namespace, direction)
+            if labels is None or namespaces is None or labels[1] == Selector.of():
+                continue
+            if select_pods(namespaces[0], labels[1], pods) or not select_pods(*labels, pods):
+                pairs.append(pair)
+    return pairs
 
 
 def _and_or(policy: NetworkPolicy, direction: Direction, peers: tuple[Peer, Peer], pods: SelectedPods) -> Finding:

@@ -69,6 +69,16 @@ class SelectedPods:
             self._class_of[key] = pod_class
         self.classes = list(classes.values())
 
+    @cached_property
+    def labels_in(self) -> Mapping[str, Mapping[str, set[str]]]:
+        """Return the labels of the pods of each namespace that has any: the values of each key."""
+        labels: dict[str, dict[str, set[str]]] = {}
+        for pod in self.pods:
+            values = labels.setdefault(pod.namespace, {})
+            for key, value in pod.labels.items():
+                values.setdefault(key, set()).add(value)
+        return labels
+
     def layer(self, pod: Workload, direction: Direction) -> Layer | None:
         """Return the layer of a direction at a pod; None where no policy governs it."""
         pod_class = self._class_of.get(pod.key)

@@ -37,7 +37,8 @@ def check_isolation(context: Context) -> Iterator[Finding]:
                     of = "from anywhere" if direction is Direction.INGRESS else "to anywhere"
                     message = f"{policy.ref} allows all {direction}, {of}"
                     help_ = f"to allow nothing write {direction}: []"
-                    yield Finding(codes.ALLOWS_EVERYTHING, message, rule.rule.origin.span, help_, subjects)
+                    span = rule.rule.origin.span
+                    yield Finding(codes.ALLOWS_EVERYTHING, message, span, help_, subjects, cause=direction)
         if policy.types_span is None:
             yield from _defaults(policy)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
 from eastgate.cluster.points import Direction
@@ -38,7 +38,8 @@ def make_rule(
     ports: Restriction[PortItem] | None,
 ) -> NetworkRule:
     """Return the rule that matches ANY of the peers on ANY of the ports; all of them where there is no list."""
-    origin = Origin(ref, index, node.span, tuple(_parts(direction, peers, ports)))
+    pieces = (*_pieces(peers, lambda when: when), *_pieces(ports, lambda port: on_ports((port,))))
+    origin = Origin(ref, index, node.span, tuple(_parts(direction, peers, ports)), pieces=pieces)
     allowed = ALWAYS if peers is None else any_of(peers.items)
     on = ALWAYS if ports is None else on_ports(ports.items)
     name = node.get("name")
@@ -55,6 +56,12 @@ def make_rule(
 def _peers(peers: Restriction[Predicate]) -> Iterator[Peer]:
     for node, when in zip(peers.node, peers.items, strict=True):
         yield Peer(when, frozenset(key for key, _ in node.items()), node.span)
+
+
+def _pieces(listed: Restriction[T] | None, meaning: Callable[[T], Predicate]) -> Iterator[tuple[Predicate, Span]]:
+    """Yield the entries of a list, each with its text."""
+    if listed is not None:
+        yield from ((meaning(item), node.span) for node, item in zip(listed.node, listed.items, strict=False))
 
 
 def _parts(

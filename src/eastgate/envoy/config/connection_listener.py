@@ -37,7 +37,8 @@ from eastgate.envoy.config.typed import Plain, filter_, message, struct, typed
 from eastgate.envoy.plan import ByCaller, Node, PortPlan, ProxyVerdict
 from eastgate.envoy.plan.combining import either
 from eastgate.envoy.plan.decisions import NOT_ENFORCED
-from eastgate.ir import ALWAYS, Predicate
+from eastgate.ir import ALWAYS, InNetwork, Is, Predicate
+from eastgate.ir.attributes import ADDRESS
 from eastgate.symbolic.callers import CallerCell
 from eastgate.symbolic.trees import Entry, choice, flatten
 
@@ -90,13 +91,22 @@ def _chain(to: Any, verdict: ProxyVerdict) -> None:
 
 
 def _join_allowed(entries: Iterable[Entry[ProxyVerdict]]) -> Iterator[Entry[ProxyVerdict]]:
-    """Join consecutive entries that allow into one."""
-    for allowed, run in groupby(entries, key=lambda entry: entry.end.allowed):
-        if allowed:
+    """Join consecutive entries that allow into one, but for those of one address each."""
+    for (allowed, host), run in groupby(entries, key=lambda entry: (entry.end.allowed, _only_host(entry.when))):
+        if allowed and host is None:
             lines = list(run)
             yield Entry(either(when for when, _ in lines), lines[-1].end)
         else:
             yield from run
+
+
+def _only_host(predicate: Predicate) -> str | None:
+    """Return the only source address for which a predicate holds; None where that is none or several."""
+    match predicate:
+        case Is(attribute, InNetwork((network,))) if attribute == ADDRESS and network.num_addresses == 1:
+            return str(network.network_address)
+        case _:
+            return None
 
 
 class _Chains:
@@ -128,15 +138,23 @@ class _Chains:
         """Name the chain of each entry. Consecutive entries that allow are one: they lead to the same cluster.
 
         A chain is the caller's own. Where the address decides, its name also depends on all that was asked about it so
-        far.
+        far. A chain for one address depends on that alone: whatever becomes of others, it stays.
         """
         asked = blake2b(digest_size=6)
         tests: list[tuple[Predicate, Node]] = []
         own = self._name_of(caller, leads_to)
+        hosts: set[str] | None = set()  # that were asked for; None: something else was, too
         for when, end in _join_allowed(flatten(node)):
-            if when != ALWAYS or tests:
-                asked.update(f"{end.allowed} {when}\n".encode())
-            suffix = f"?{asked.hexdigest()}" if when != ALWAYS or tests else ""
+            host = _only_host(when) if hosts is not None else None
+            if hosts is not None and host is not None and host not in hosts:
+                hosts.add(host)
+                asked.update(f"{when}\n".encode())
+                suffix = f"@{host}"
+            else:
+                hosts = None
+                if when != ALWAYS or tests:
+                    asked.update(f"{end.allowed} {when}\n".encode())
+                suffix = f"?{asked.hexdigest()}" if when != ALWAYS or tests else ""
             name = self._name_allowing_chain(own + suffix, leads_to) if end.allowed else self.name_closing_chain(end)
             tests.append((when, ProxyVerdict(end.allowed, end.status, name)))
         return choice(tests[:-1], tests[-1][1])

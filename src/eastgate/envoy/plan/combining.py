@@ -31,7 +31,7 @@ from eastgate.ir import (
 from eastgate.ir.attributes import ADDRESS
 from eastgate.symbolic.trees import DecisionNode, Entry, choice, flatten, leaves
 
-__all__ = ["TooManyEnds", "either", "or_else", "then", "unread", "without"]
+__all__ = ["TooManyEnds", "either", "noting", "or_else", "then", "unread", "without"]
 
 _MOST_ENDS = 20_000  # of one decision written into each end of another
 
@@ -66,6 +66,15 @@ def or_else(first: Node, second: Node) -> Node:
     if isinstance(first, ProxyVerdict):
         return second if first == NO_AUDIT else first
     return choice(((when, or_else(node, second)) for when, node in first.tests), or_else(first.otherwise, second))
+
+
+def noting(would: Node, matches: Node) -> Node:
+    """Combine a would-be decision with rules that only log: where it allows, the rule that matches is named."""
+    if isinstance(would, ProxyVerdict):
+        return would if would.is_final else or_else(matches, would)
+    if len(_ends(would)) * len(_ends(matches)) > _MOST_ENDS:
+        return would
+    return choice(((when, noting(node, matches)) for when, node in would.tests), noting(would.otherwise, matches))
 
 
 def _name_verdicts(node: Node, who: str) -> Node:

@@ -6,28 +6,40 @@ Envoy reads no configuration that is nested beyond a fixed depth; the trees are 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import TypeAlias
 
 from eastgate.ir import Origin, Outcome, PolicyRef
 from eastgate.records import dataclass
+from eastgate.regexes import regex
 from eastgate.symbolic.trees import Tree
 
 __all__ = [
     "ASK",
+    "CLOSED_BY",
     "NOT_ENFORCED",
     "NO_AUDIT",
     "UNOPPOSED_NAME",
+    "WOULD_ASK",
+    "WOULD_MATCH",
     "Node",
     "ProxyVerdict",
+    "closers_name",
+    "end_of",
+    "isolated_by",
+    "isolation_name",
     "name_of",
     "policy_name",
+    "ref_of",
     "verdict_of",
 ]
 
 UNOPPOSED_NAME = "open"  # what a proxy logs where an outcome is UNOPPOSED: no rule decided
 _ASK_NAME = "ask"  # what a proxy logs where it leaves the decision to the authorizer
+_DIRECTIONS = ("ingress", "egress")
+_ISOLATION = regex(r"(ingress|egress)/none-of-(\d+)/(\S+)")
 NOT_ENFORCED = "cannot-be-enforced"  # the port is closed, because its policies are not in force
 
 
@@ -35,18 +47,19 @@ NOT_ENFORCED = "cannot-be-enforced"  # the port is closed, because its policies 
 class ProxyVerdict:
     """The end of a decision tree. `who` names the rule that decided, or says that none did.
 
-    `would_ask`: the rule is in audit mode, and only an authorizer could tell what it would have done.
+    `would` is for rules in audit mode: `ask` where only an authorizer could tell what they would do, and `match` where
+    a rule only logs that it matches.
     """
 
     allowed: bool
     status: int
     who: str
-    would_ask: bool = False
+    would: str = ""
 
     @property
     def name(self) -> str:
         """Return the name that the proxy logs and `why` reads."""
-        return f"{_ASK_NAME if self.would_ask else self.status}:{self.who}"
+        return f"{self.would or self.status}:{self.who}"
 
     @property
     def is_unopposed(self) -> bool:
@@ -56,11 +69,13 @@ class ProxyVerdict:
     @property
     def is_final(self) -> bool:
         """Return whether nothing that comes later is looked at: it denies, or the authorizer decides the whole."""
-        return not self.allowed or self.who == _ASK_NAME
+        return not self.allowed or _ASK_NAME in (self.who, self.would)
 
 
 ASK = ProxyVerdict(True, 200, _ASK_NAME)  # the proxy does not know: the authorizer decides
 NO_AUDIT = ProxyVerdict(True, 200, "none")
+WOULD_ASK, WOULD_MATCH = _ASK_NAME, "match"
+CLOSED_BY = "closed-by/"  # what a proxy logs where a request would be denied because an audited policy closes
 
 
 Node: TypeAlias = Tree[ProxyVerdict]
@@ -75,10 +90,39 @@ def name_of(origin: Origin | None, policies: int) -> str:
     return f"{policy_name(origin.policy)}#{origin.index}"
 
 
+def isolation_name(direction: str, policies: Sequence[PolicyRef]) -> str:
+    """Return the name of a refusal by network policies of which no rule allows it: one of them, and how many."""
+    return f"{direction}/none-of-{len(policies)}/{policy_name(policies[0])}"
+
+
+def isolated_by(who: str) -> tuple[str, int, str] | None:
+    """Return the direction, the number of policies, and the first policy, of what `isolation_name` wrote."""
+    named = _ISOLATION.fullmatch(who)
+    return (named[1], int(named[2]), named[3]) if named is not None else None
+
+
+def end_of(who: str) -> tuple[str | None, str]:
+    """Return the direction in which a rule of a network policy decided, and the name of the rule; None: it is none."""
+    direction, separator, rule = who.partition("/")
+    return (direction, rule) if separator and direction in _DIRECTIONS else (None, who)
+
+
 @lru_cache(maxsize=65536)
 def policy_name(ref: PolicyRef) -> str:
     """Return kind.group/namespace/name: kinds of several APIs have the same name."""
     return str(replace(ref, kind=f"{ref.kind}.{ref.group}" if ref.group else ref.kind))
+
+
+def ref_of(name: str) -> PolicyRef:
+    """Return the policy that `policy_name` names so."""
+    kind, *home, last = name.split("/")
+    kind, _, group = kind.partition(".")
+    return PolicyRef(kind, home[0] if home else None, last, group)
+
+
+def closers_name(closing: Iterable[Origin]) -> str:
+    """Return the name of a would-be denial that no rule makes: the audited policies that close."""
+    return CLOSED_BY + "+".join(policy_name(each.policy) for each in closing if each.policy is not None)
 
 
 def verdict_of(outcome: Outcome, policies: int) -> ProxyVerdict:

@@ -6,19 +6,31 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from eastgate.envoy.plan.codes import ASKS_AN_AUTHORIZER, Inexpressible
-from eastgate.envoy.plan.decisions import ASK, NO_AUDIT, Node, ProxyVerdict, verdict_of
+from eastgate.envoy.plan.decisions import (
+    ASK,
+    NO_AUDIT,
+    WOULD_ASK,
+    WOULD_MATCH,
+    Node,
+    ProxyVerdict,
+    closers_name,
+    name_of,
+    verdict_of,
+)
 from eastgate.envoy.plan.exactness import obstacle
 from eastgate.envoy.plan.vantage import AT_SIDECAR, Vantage
 from eastgate.ir import (
     ALWAYS,
     NEVER,
     REFUSED_SPELLING,
+    Audit,
     Chain,
     Computed,
     Is,
     Layer,
     Not,
     OneOf,
+    Origin,
     Outcome,
     PolicyRef,
     Predicate,
@@ -42,7 +54,7 @@ __all__ = ["BAD_HOST", "ENCODED_CHARACTER", "ENCODED_SLASH", "Flow"]
 Residual = Callable[[Predicate], Predicate]
 
 ENCODED_SLASH = Computed(
-    "the path has an encoded slash or backslash",
+    "the path has an encoded slash, backslash or NUL",
     frozenset({PATH}),
     lambda values: is_refused(str(values[PATH])),
     pattern=(PATH, f"(?is).*({REFUSED}).*"),
@@ -65,6 +77,9 @@ ENCODED_CHARACTER = Computed(
 )
 
 
+_MARKS = {"ASK": WOULD_ASK, "AUDIT": WOULD_MATCH}
+
+
 class Flow:
     """A layer at a port.
 
@@ -72,8 +87,18 @@ class Flow:
     Inexpressible is raised.
     """
 
-    def __init__(self, layer: Layer, port: int, callers: CallerCells, vantage: Vantage = AT_SIDECAR) -> None:
+    def __init__(
+        self,
+        layer: Layer,
+        port: int,
+        callers: CallerCells,
+        vantage: Vantage = AT_SIDECAR,
+        audit: Audit | None = None,
+    ) -> None:
+        """Make the flow of a layer. `audit`: it is the would-be layer of that, and decides nothing."""
         self.layer = at_port(layer, port)
+        self._audit = audit
+        self._in_force: Flow | None = None
         self._vantage = vantage
         self.policies = frozenset(_policies(self.layer))
         self.asked = tuple(self.layer.atoms(observed=True))
@@ -94,6 +119,8 @@ class Flow:
         problem = next(filter(None, (obstacle(atom, self._vantage) for atom in self.layer.atoms(observed=False))), None)
         if self._vantage.asks:
             return problem is not None
+        if self._audit is not None:  # what decides nothing closes nothing either
+            return bool(self._asking) or problem is not None
         if self._asking:
             raise Inexpressible(ASKS_AN_AUTHORIZER, "it asks an external authorizer", _policies(self.layer))
         if problem is not None:
@@ -106,7 +133,7 @@ class Flow:
         `http`: the request is known to be HTTP.
         """
         if self.is_left_to_authorizer:
-            return ASK
+            return ASK if self._audit is None else self.untold
         key = caller if self._by_caller else None, http and self._tells_http
         if key not in self._decided:
             self._decided[key] = self._partial(caller).tree(self._residual(caller, http=http))
@@ -124,8 +151,32 @@ class Flow:
             return self.decision(caller, http=True)
         return self._partial(caller).tree_without(is_sensitive, _BAD_SPELLING, self._residual(caller, http=True))
 
+    @property
+    def in_force(self) -> Flow:
+        """Return the flow of the layer as if its audited policies were in force; itself where it has none."""
+        audit = self.layer.audit
+        if audit is None:
+            return self
+        if self._in_force is None:
+            self._in_force = Flow(audit.layer, self._port, self._callers, self._vantage, audit)
+        return self._in_force
+
+    @property
+    def untold(self) -> ProxyVerdict:
+        """Return the verdict where the proxy cannot tell what an audited policy would do."""
+        first = next(iter(self._audit.policies if self._audit is not None else ()), None)
+        return ProxyVerdict(True, 200, name_of(first or Origin(None, 0), 0), would=WOULD_ASK)
+
+    def would(self, caller: CallerCell, *, http: bool) -> Node:
+        """Return what the layer decides for callers of a cell, where a path is refused for its spelling, too."""
+        node = self.decision(caller, http=http)
+        if not http:
+            return node
+        spelled = [(ENCODED_SLASH, self.refusal(caller)), (ENCODED_CHARACTER, self.respelled(caller))]
+        return choice([(when, refused) for when, refused in spelled if refused != node], node)
+
     def audit(self, caller: CallerCell, *, http: bool) -> Node | None:
-        """Return what policies in audit mode would have done; None where there are none."""
+        """Return what observed rules would have done; None where there are none."""
         if not any(chain.has_audit for chain in self.layer.chains):
             return None
         residual = self._residual(caller, http=False)
@@ -144,7 +195,10 @@ class Flow:
 
     def _verdict(self, outcome: Outcome, chain: Chain) -> ProxyVerdict:
         if id(outcome.rule) in self._asking:
-            return ASK
+            return ASK if self._audit is None else replace(verdict_of(outcome, 0), allowed=True, would=WOULD_ASK)
+        if self._audit is not None and outcome.rule is None and not outcome.allowed and self._audit.policies:
+            closing = self._audit.closing or self._audit.policies
+            return ProxyVerdict(False, outcome.status, closers_name(closing))
         return verdict_of(outcome, self._size(chain) if outcome.rule is None else 0)
 
     def _size(self, chain: Chain) -> int:
@@ -179,11 +233,13 @@ class Flow:
         """Return what the FIRST rule in audit mode that matches would have done."""
         tests: list[tuple[Predicate, Node]] = []
         for rule, would in chain.audited:
+            if self.layer.audit is not None and would != "AUDIT":
+                continue  # the would-be decision has it
             if any(obstacle(atom, self._vantage) is not None for atom in atoms(rule.when)):
                 continue  # a policy that decides nothing closes nothing either
             denies = would.upper() == "DENY"
             outcome = Outcome(not denies, rule=rule, refusal=Refusal.FORBIDDEN if denies else None)
-            verdict = replace(verdict_of(outcome, 0), would_ask=would.upper() == "ASK")
+            verdict = replace(verdict_of(outcome, 0), would=_MARKS.get(would.upper(), ""))
             tests.append((residual(rule.when), verdict))
         return choice(tests, NO_AUDIT)
 

@@ -20,7 +20,7 @@ from eastgate.cluster.points import DeadEnd, Point, RuleNamed
 from eastgate.cluster.targets import GatewayNamed
 from eastgate.collection import no_collection
 from eastgate.envoy.plan.callers import ByCaller
-from eastgate.envoy.plan.combining import TooManyEnds, or_else, then, unread, without
+from eastgate.envoy.plan.combining import TooManyEnds, noting, or_else, then, unread, without
 from eastgate.envoy.plan.decisions import ASK, NO_AUDIT, Node, ProxyVerdict, policy_name
 from eastgate.envoy.plan.fields import RequestField, looked_at
 from eastgate.envoy.plan.flow import ENCODED_CHARACTER, ENCODED_SLASH, Flow
@@ -451,17 +451,29 @@ class _GatewayPlanner:
     def _audit(
         self, flows_to: Mapping[GatewayDestination, Sequence[Flow]], cells: Sequence[CallerCell]
     ) -> ByCaller[Node] | None:
-        """Return the first rule in audit mode that matches, by destination."""
+        """Return the decision if audited policies were in force, or the observed rule that matches, by destination."""
         audits: dict[CallerCell, Node] = {}
         for cell in cells:
             tests: list[tuple[Predicate, Node]] = []
             for destination, flows in flows_to.items():
                 observed = [node for flow in flows if (node := flow.audit(cell, http=True)) is not None]
-                if observed:
-                    tests.append((_leads_to(destination), reduce(or_else, observed)))
+                matches = reduce(or_else, observed) if observed else None
+                if any(flow.layer.audit is not None for flow in flows):
+                    would = self._would(destination, flows, cell)
+                    tests.append((_leads_to(destination), would if matches is None else noting(would, matches)))
+                elif matches is not None:
+                    tests.append((_leads_to(destination), matches))
             if tests:
                 audits[cell] = choice(tests, NO_AUDIT)
         return ByCaller.of(cells, {cell: audits.get(cell, NO_AUDIT) for cell in cells}) if audits else None
+
+    def _would(self, destination: GatewayDestination, flows: Sequence[Flow], cell: CallerCell) -> Node:
+        """Return what would be decided on a way. Messages that are not read there tell nothing to audited policies."""
+        in_force = [flow.in_force for flow in flows]
+        unread_by = [flow for flow in in_force if flow.layer.looks_at & _MCP and not destination.reads_messages]
+        if unread_by:
+            return unread_by[0].untold
+        return self._joined([self._of_readable(flow, flow.would(cell, http=True)) for flow in in_force])
 
 
 def _decide(flow: Flow, cell: CallerCell) -> Node:

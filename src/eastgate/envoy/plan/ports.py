@@ -8,25 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import reduce
+from typing import Protocol
 
 from eastgate.collection import no_collection
 from eastgate.envoy.plan.callers import ByCaller
 from eastgate.envoy.plan.codes import TOO_LARGE, Inexpressible
-from eastgate.envoy.plan.combining import TooManyEnds, or_else, then, unread
+from eastgate.envoy.plan.combining import TooManyEnds, noting, or_else, then, unread
 from eastgate.envoy.plan.decisions import NOT_ENFORCED, UNOPPOSED_NAME, Node, ProxyVerdict, policy_name
 from eastgate.envoy.plan.fields import RequestField, looked_at
 from eastgate.envoy.plan.flow import Flow
-from eastgate.ir import Is, Layer, PolicyRef, Refusal, is_network
-from eastgate.ir.attributes import PATH
+from eastgate.ir import AccountsOf, Is, Layer, PolicyRef, Refusal, is_network
+from eastgate.ir.attributes import IDENTITY, PATH
 from eastgate.records import dataclass
 from eastgate.settings import Settings
 from eastgate.symbolic.callers import CallerCell, CallerCells
-from eastgate.symbolic.trees import leaves
+from eastgate.symbolic.trees import leaves, map_leaves
 
-__all__ = ["CLOSED", "UNOPPOSED", "PortPlan", "Requests", "plan_port"]
+__all__ = ["CLOSED", "UNOPPOSED", "ConnectionTable", "PortPlan", "Requests", "plan_port"]
 
 _MOST_TESTS = 400_000  # at one port, for all cells of callers
-UNOPPOSED: Node = ProxyVerdict(True, 200, UNOPPOSED_NAME)
+_OPEN = ProxyVerdict(True, 200, UNOPPOSED_NAME)
+UNOPPOSED: Node = _OPEN
 CLOSED: Node = ProxyVerdict(False, int(Refusal.CLOSED), NOT_ENFORCED)
 
 
@@ -69,12 +71,45 @@ class PortPlan:
         return self.requests is not None
 
 
-def plan_port(layers: Sequence[Layer], port: int, settings: Settings, known: Iterable[str] = ()) -> PortPlan:
+class ConnectionTable(Protocol):
+    """Decisions about connections that come before all layers: what network policies say, where a proxy enforces them.
+
+    Its `identities`, and the accounts of its `namespaces`, have cells. `untold` is the would-be decision where nobody
+    can tell it; None where no such policy is audited.
+    """
+
+    @property
+    def identities(self) -> frozenset[str]: ...
+
+    @property
+    def namespaces(self) -> Iterable[str]: ...
+
+    @property
+    def policies(self) -> frozenset[str]: ...
+
+    @property
+    def untold(self) -> ProxyVerdict | None: ...
+
+    def decision(self, caller: CallerCell) -> Node: ...
+
+    def would(self, caller: CallerCell) -> Node:
+        """Return what would be decided with all audited policies in force."""
+        ...
+
+
+def plan_port(
+    layers: Sequence[Layer],
+    port: int,
+    settings: Settings,
+    known: Iterable[str] = (),
+    network: ConnectionTable | None = None,
+) -> PortPlan:
     """Plan a port that these layers govern; every known identity gets a decision of its own."""
     callers = CallerCells(settings)
     try:
         with no_collection():
-            return _PortPlanner([Flow(layer, port, callers) for layer in layers], port, callers, known).plan()
+            flows = [Flow(layer, port, callers) for layer in layers]
+            return _PortPlanner(flows, port, callers, known, network).plan()
     except Inexpressible as refused:
         cells = callers.cells((), known)
         closed = ByCaller.of(cells, dict.fromkeys(cells, CLOSED))
@@ -82,13 +117,22 @@ def plan_port(layers: Sequence[Layer], port: int, settings: Settings, known: Ite
 
 
 class _PortPlanner:
-    def __init__(self, flows: Sequence[Flow], port: int, callers: CallerCells, known: Iterable[str]) -> None:
+    def __init__(
+        self,
+        flows: Sequence[Flow],
+        port: int,
+        callers: CallerCells,
+        known: Iterable[str],
+        table: ConnectionTable | None,
+    ) -> None:
         self.port = port
         self.callers = callers
         self.flows = flows
         self.network = [flow for flow in flows if is_network(flow.layer)]
         self._identities = frozenset(known)
+        self._table = table
         self._tests = 0
+        self._names_left_out: dict[int, tuple[Node, Node]] = {}
         self._combined: dict[tuple[bool, tuple[int, ...]], tuple[tuple[Node, ...], Node]] = {}
         self._concluded: dict[tuple[bool, tuple[Node, ...]], Node] = {}  # the same for decisions that ask nothing
 
@@ -100,17 +144,34 @@ class _PortPlanner:
             self._connecting(self.flows) if reads_http else None,
             self._requests() if reads_http else None,
             self._audit(self.network, http=False),
-            _names(policy for flow in self.flows for policy in flow.policies),
+            _names(policy for flow in self.flows for policy in flow.policies)
+            | (self._table.policies if self._table is not None else frozenset()),
         )
 
-    def _cells(self, flows: Iterable[Flow], known: Iterable[str] = ()) -> list[CallerCell]:
-        return self.callers.cells((atom for flow in flows for atom in flow.asked if isinstance(atom, Is)), known)
+    def _cells(
+        self, flows: Iterable[Flow], known: Iterable[str] = (), table: ConnectionTable | None = None
+    ) -> list[CallerCell]:
+        asked = [atom for flow in flows for atom in flow.asked if isinstance(atom, Is)]
+        if table is None:
+            return self.callers.cells(asked, known)
+        domain = self.callers.domain
+        asked += [Is(IDENTITY, AccountsOf(domain, namespace)) for namespace in sorted(table.namespaces)]
+        return self.callers.cells(asked, {*known, *table.identities})
 
     def _connecting(self, flows: Sequence[Flow]) -> ByCaller[Node]:
-        """Decide connections by these layers, one after the other; HTTP in them is not read."""
-        cells = self._cells(flows, self._identities)
-        decided = {c: self._joined((flow.decision(c, http=False) for flow in flows), read=False) for c in cells}
-        return ByCaller.of(cells, decided)
+        """Decide connections by the network, and by these layers, one after the other; HTTP in them is not read."""
+        cells = self._cells(flows, self._identities, self._table)
+        before = [self._table.decision] if self._table is not None else []
+        return ByCaller.of(
+            cells,
+            {
+                cell: self._joined(
+                    [*(decide(cell) for decide in before), *(flow.decision(cell, http=False) for flow in flows)],
+                    read=False,
+                )
+                for cell in cells
+            },
+        )
 
     def _requests(self) -> Requests:
         cells = self._cells(self.flows)
@@ -159,14 +220,41 @@ class _PortPlanner:
         return Inexpressible(TOO_LARGE, message, (policy for flow in self.flows for policy in flow.policies))
 
     def _audit(self, flows: Sequence[Flow], *, http: bool) -> ByCaller[Node] | None:
-        """Return the first rule in audit mode that matches, of all layers."""
-        cells = self._cells(flows)
+        """Return the decision of all layers if their audited policies were in force, and else the rule that matches.
+
+        `flows` are the layers that observe. None where none of them has audited policies.
+        """
+        audited = any(flow.layer.audit is not None for flow in self.flows if http or flow in flows)
+        every = self.flows if http else flows
+        table = self._table if self._table is not None and self._table.untold is not None else None
+        cells = self._cells(every, (), table)
+        audited = audited or (table is not None and any(table.would(cell) != table.decision(cell) for cell in cells))
         audits: dict[CallerCell, Node] = {}
         for caller in cells:
             observed = [node for flow in flows if (node := flow.audit(caller, http=http)) is not None]
-            if observed:
-                audits[caller] = reduce(or_else, observed)
+            matches = reduce(or_else, observed) if observed else None
+            if audited:
+                would = self._would(every, table, caller, http=http)
+                audits[caller] = would if matches is None else noting(would, matches)
+            elif matches is not None:
+                audits[caller] = matches
         return ByCaller.of(cells, audits) if audits else None
+
+    def _would(self, flows: Sequence[Flow], table: ConnectionTable | None, caller: CallerCell, *, http: bool) -> Node:
+        before = [] if table is None else [self._unnamed(table.would(caller)) if http else table.would(caller)]
+        in_force = [flow.in_force for flow in flows]
+        try:
+            return self._joined([*before, *(flow.would(caller, http=http) for flow in in_force)], read=http)
+        except Inexpressible:  # it has too many ways through it
+            untold = [flow.in_force.untold for flow in flows if flow.layer.audit is not None]
+            return next(iter([*untold, *([table.untold] if table is not None and table.untold is not None else [])]))
+
+    def _unnamed(self, node: Node) -> Node:
+        """Return a decision about connections for requests in these: what lets a connection in names no request."""
+        if id(node) not in self._names_left_out:
+            unnamed = map_leaves(node, lambda verdict: verdict if verdict.is_final else _OPEN)
+            self._names_left_out[id(node)] = node, unnamed
+        return self._names_left_out[id(node)][1]
 
 
 def _names(policies: Iterable[PolicyRef]) -> frozenset[str]:

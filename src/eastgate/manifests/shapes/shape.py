@@ -153,6 +153,7 @@ class Record(Generic[C]):
     about: str | None = None
     served: Record[C] | None = None
     shorthand: str | None = None  # what to write instead of a mere string, which stands for `{}`
+    counted: int = 6  # optional fields that an API server can refuse others beside: the alternatives double with each
 
 
 Shape = Text[C] | Whole | Choice | Flag | ListOf[C] | MapOf[C] | Anything | Record[C]

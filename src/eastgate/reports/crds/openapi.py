@@ -41,7 +41,6 @@ Schema = dict[str, Any]
 
 KEEP_UNKNOWN = "x-kubernetes-preserve-unknown-fields"
 _LARGEST_INT32 = 2**31 - 1
-_MOST_COUNTED = 6  # optional fields: the alternatives double with each
 _NULLABLE: Schema = {"nullable": True}
 _NO_NULL_VALUES = Cel("self.all(key, dyn(self[key]) != null)", "a key has a value: write '' if it is to be empty")
 
@@ -148,7 +147,7 @@ def _closed(shape: Record[Any], required: int) -> Schema:
     optional = [name for name, of in shape.fields.items() if not of.required]
     if not optional:
         return {"maxProperties": required}
-    if len(optional) > _MOST_COUNTED:
+    if len(optional) > shape.counted:
         return {}
     alternatives = [
         ({"required": list(present)} if present else {}) | {"maxProperties": required + len(present)}

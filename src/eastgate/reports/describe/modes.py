@@ -5,31 +5,35 @@ Each dialect brings the modes of its own layers.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 from eastgate import dialects
 from eastgate.cluster import Workload
+from eastgate.cluster.points import Direction
 from eastgate.dialects import registered
 from eastgate.dialects.base import Dialect, Scene
+from eastgate.dialects.linting import enumerated
 from eastgate.dialects.modes import LayerMode, Mode
-from eastgate.ir import Placement, PolicyRef
+from eastgate.ir import Placement, PolicyRef, Site
 from eastgate.records import dataclass
 from eastgate.reports.cluster import Cluster
-from eastgate.reports.effective.words import condition_text
+from eastgate.reports.conditions import condition_text
 
-__all__ = ["ShownMode", "modes", "stances_of", "summary"]
+__all__ = ["ShownMode", "isolation_text", "modes", "stances_of", "summary"]
 
 
 @dataclass(frozen=True, slots=True)
 class ShownMode:
-    """The mode of a layer as it is shown: `where` in words."""
+    """The mode of a layer as it is shown: `where` and `readings` in words. `untargeted`: no policy targets it."""
 
     at: Placement
     mode: Mode
     why: str
     policies: tuple[PolicyRef, ...] = ()
     where: str = ""
+    readings: tuple[str, ...] = ()
+    untargeted: bool = False
 
     @property
     def layer(self) -> str:
@@ -41,19 +45,34 @@ class ShownMode:
         """Return the level of the layer; nothing where it is of no level."""
         return "" if self.at.site is None else self.at.level
 
+    @property
+    def exact_why(self) -> str:
+        """Return why it is so, with the settings by which the layer reads its policies."""
+        return "; ".join([self.why, *self.readings])
+
     def to_json(self) -> dict[str, object]:
         return {
             "layer": self.layer,
             "where": self.where or None,
             "mode": str(self.mode),
-            "why": self.why,
+            "why": self.exact_why,
             "policies": [str(ref) for ref in self.policies],
         }
 
 
 def summary(shown: Iterable[ShownMode]) -> str:
-    """Return the strictest of some modes, for a column."""
-    present = {layer.mode for layer in shown}
+    """Return the strictest of the layers' modes, for a column.
+
+    A layer may have a mode for each of its parts, such as HTTP and bytes. It is closed where all of its parts are.
+    """
+    by_layer: dict[Placement, set[Mode]] = {}
+    for each in shown:
+        by_layer.setdefault(each.at, set()).add(each.mode)
+    present = {
+        Mode.ALLOW_LIST if mode is Mode.CLOSED and len(parts) > 1 else mode
+        for parts in by_layer.values()
+        for mode in parts
+    }
     return str(next((mode for mode in reversed(Mode) if mode in present), Mode.OPEN))
 
 
@@ -72,14 +91,10 @@ def modes(cluster: Cluster, workload: Workload) -> list[ShownMode]:
 def _modes(cluster: Cluster, workload: Workload) -> list[ShownMode]:
     stances = stances_of(cluster, workload)
     ordered = sorted(registered().dialects, key=lambda dialect: not dialect.words.levels)
-    return [
-        _show(mode)
-        for dialect in ordered
-        for mode in _of_dialect(dialect, cluster, workload, stances.get(dialect.name))
-    ]
+    return [mode for dialect in ordered for mode in _of_dialect(dialect, cluster, workload, stances.get(dialect.name))]
 
 
-def _of_dialect(dialect: Dialect[Any], cluster: Cluster, workload: Workload, stance: Hashable) -> Iterable[LayerMode]:
+def _of_dialect(dialect: Dialect[Any], cluster: Cluster, workload: Workload, stance: Hashable) -> Iterable[ShownMode]:
     authority = cluster.authority
     attached = authority.engine.attached(workload.key)
     scene = Scene(authority.settings, authority.world, stance)
@@ -91,11 +106,27 @@ def _of_dialect(dialect: Dialect[Any], cluster: Cluster, workload: Workload, sta
     for placement in dict.fromkeys((*dialect.words.levels, *layers)):
         layer = layers.get(placement)
         if layer is None:
-            yield LayerMode(placement, Mode.OPEN, "no policy targets it")
+            yield ShownMode(placement, Mode.OPEN, "no policy targets it", untargeted=True)
         else:
-            yield from dialect.words.modes(layer, policies, stance)
+            yield from map(_show, dialect.words.modes(layer, policies, stance))
 
 
 def _show(mode: LayerMode) -> ShownMode:
     where = mode.where if isinstance(mode.where, str) else condition_text(mode.where)
-    return ShownMode(mode.at, mode.mode, mode.why, mode.policies, where)
+    return ShownMode(mode.at, mode.mode, mode.why, mode.policies, where, tuple(map(str, mode.readings)))
+
+
+_INGRESS = Placement(Site.NETWORK, Direction.INGRESS)
+
+
+def isolation_text(cluster: Cluster, workloads: Sequence[Workload]) -> str | None:
+    """Say which network policies refuse what no rule of them allows to workloads; None where there are none."""
+    engine = cluster.authority.engine
+    shown = (mode for workload in workloads for mode in modes(cluster, workload) if mode.at == _INGRESS)
+    names = sorted({str(ref) for mode in shown if mode.mode in (Mode.ALLOW_LIST, Mode.CLOSED) for ref in mode.policies})
+    is_sent_under_policies = any(engine.layers_of(each, Direction.EGRESS) for each in engine.network_policies)
+    if not is_sent_under_policies:
+        return f"no rule of {enumerated(names)} allows it" if names else None
+    if not names:
+        return "no egress rule of the caller allows it"
+    return f"no rule of {enumerated(names)}, or no egress rule of the caller, allows it"

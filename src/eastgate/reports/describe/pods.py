@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import groupby
+
+from eastgate.api.enforcement import PolicyEnforcement
 from eastgate.cluster import Workload, service_account_id
 from eastgate.dialects import registered
 from eastgate.ir import OneOf
@@ -14,7 +20,7 @@ from eastgate.reports.cluster import Cluster
 from eastgate.reports.columns import columns
 from eastgate.reports.describe.findings import findings_field
 from eastgate.reports.describe.model import DescribedField, Description, list_field, value_field
-from eastgate.reports.describe.modes import modes, stances_of, summary
+from eastgate.reports.describe.modes import ShownMode, modes, stances_of, summary
 from eastgate.reports.describe.tables import (
     effective_field,
     inherited_field,
@@ -49,7 +55,7 @@ def describe_pod(cluster: Cluster, workload: Workload) -> Description:
             policies_field(cluster, direct, workload),
             _modes(cluster, workload),
             _enforcement(cluster, workload),
-            effective_field(pod_tables(cluster, workload)),
+            effective_field(cluster, pod_tables(cluster, workload), workloads=[workload]),
             findings_field(cluster, {workload.key, f"Pod/{workload.key}"}),
             DescribedField("source", "Source", span_data(workload.span), ()),
         ),
@@ -105,23 +111,48 @@ def _services(cluster: Cluster, workload: Workload) -> DescribedField:
 
 def _modes(cluster: Cluster, workload: Workload) -> DescribedField:
     shown = modes(cluster, workload)
+    listed = shown if cluster.verbose else _brief(shown)
+    parts = Counter(mode.layer for mode in listed)
     rows = [
-        [[f"{mode.layer} ({mode.where})" if mode.where else mode.layer], [str(mode.mode)], [mode.why]] for mode in shown
+        [
+            [_part_of_layer(mode, is_only=parts[mode.layer] == 1)],
+            [str(mode.mode)],
+            [mode.exact_why if cluster.verbose else mode.why],
+        ]
+        for mode in listed
     ]
     data = {"summary": summary(shown), "layers": [mode.to_json() for mode in shown]}
     return list_field("mode", "Mode", data, columns(None, rows))
 
 
+def _brief(shown: Sequence[ShownMode]) -> list[ShownMode]:
+    """Leave out layers that no policy targets, if others have policies, and make one of equal parts of a layer."""
+    has_policies = any(mode.policies for mode in shown)
+    brief: list[ShownMode] = []
+    for _, of_layer in groupby(shown, key=lambda mode: mode.at):
+        parts = list(of_layer)
+        alike = len({(mode.mode, mode.why) for mode in parts}) == 1
+        brief += [replace(parts[0], where="")] if alike and len(parts) > 1 else parts
+    return [mode for mode in brief if not (mode.untargeted and has_policies)]
+
+
+def _part_of_layer(mode: ShownMode, *, is_only: bool) -> str:
+    part = mode.where or ("" if is_only else "otherwise")
+    return f"{mode.layer} ({part})" if part else mode.layer
+
+
 def _enforcement(cluster: Cluster, workload: Workload) -> DescribedField:
     """List who enforces the policies of the pod, where that is known."""
     found = cluster.enforcement(workload.key)
-    rows = [
-        [[f"{each.by or 'nothing'}{'' if each.certain else ' (not certain)'}"], [each.why], [str(ref)]]
-        for each in found
-        for ref in each.policies
-    ]
+    rows = [[[_enforcer(each)], [each.why], [str(ref)]] for each in found for ref in each.policies]
     data = [each.to_json() for each in found]
     return DescribedField("enforcement", "Enforced by", data, tuple(columns(None, rows)), block=bool(rows))
+
+
+def _enforcer(found: PolicyEnforcement) -> str:
+    if not found.applies:
+        return "does not apply"
+    return f"{found.by or 'nothing'}{'' if found.certain else ' (not certain)'}"
 
 
 def pod_tables(cluster: Cluster, workload: Workload) -> list[tuple[str, EffectiveTable]]:
@@ -134,7 +165,9 @@ def pod_tables(cluster: Cluster, workload: Workload) -> list[tuple[str, Effectiv
     tables = []
     for service in addressed:
         point = EnforcementPoint((workload.key,), layers, Facts({SERVICE: service}))
-        table = effective_table(destinations_at(point, declared_ports(workload)), cluster.authority.settings)
+        table = effective_table(
+            destinations_at(point, declared_ports(workload)), cluster.authority.settings, cluster.given
+        )
         tables.append((f"addressed to Service {service}" if service else "addressed to the pod", table))
     return tables
 

@@ -30,7 +30,7 @@ def describe_service(cluster: Cluster, service: Service) -> Description:
             _ports(cluster, service, pods),
             list_field("pods", "Pods", [pod.key for pod in pods], shorten([pod.key for pod in pods])),
             _differences(cluster, pods),
-            _effective(cluster, service),
+            _effective(cluster, service, pods),
             findings_field(cluster, {service.key, f"Service/{service.key}"}),
             DescribedField("source", "Source", span_data(service.span), ()),
         ),
@@ -81,11 +81,11 @@ def _differences(cluster: Cluster, pods: list[Workload]) -> DescribedField:
     return list_field("groups", "Pods that decide alike", data, lines)
 
 
-def _effective(cluster: Cluster, service: Service) -> DescribedField:
+def _effective(cluster: Cluster, service: Service, pods: list[Workload]) -> DescribedField:
     table = service_table(cluster, service)
     if table is None:
         return list_field("effective", "Effective", [], [], none="there is nothing behind it to reach")
-    return effective_field([("", table)])
+    return effective_field(cluster, [("", table)], workloads=pods)
 
 
 def service_table(cluster: Cluster, service: Service) -> EffectiveTable | None:
@@ -95,4 +95,4 @@ def service_table(cluster: Cluster, service: Service) -> EffectiveTable | None:
         for entrance in service_alone(cluster.authority, service).entrances
         for port in entrance.ports
     ]
-    return effective_table(destinations, cluster.authority.settings) if destinations else None
+    return effective_table(destinations, cluster.authority.settings, cluster.given) if destinations else None

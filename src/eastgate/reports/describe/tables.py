@@ -13,6 +13,7 @@ from eastgate.reach.table import EffectiveTable
 from eastgate.reports.cluster import Cluster
 from eastgate.reports.columns import Line, columns, indent_lines
 from eastgate.reports.describe.model import DescribedField, list_field
+from eastgate.reports.describe.modes import isolation_text
 from eastgate.reports.describe.policies import (
     action_of,
     does_text,
@@ -145,14 +146,25 @@ def points_field(cluster: Cluster, by_point: Mapping[NamedPoint | RuleNamed, Seq
     return list_field("policies", "Policies", data, lines)
 
 
-def effective_field(tables: Iterable[tuple[str, EffectiveTable]], *, title: str = "PORT") -> DescribedField:
-    """Make the field of the effective table; of several tables, each below a line that says what it is about."""
+def effective_field(
+    cluster: Cluster,
+    tables: Iterable[tuple[str, EffectiveTable]],
+    *,
+    title: str = "PORT",
+    workloads: Sequence[Workload] = (),
+) -> DescribedField:
+    """Make the field of the effective table; of several tables, each below a line that says what it is about.
+
+    `workloads` are those behind the destinations.
+    """
     titled = list(tables)
+    isolation = isolation_text(cluster, workloads) if workloads else None
     data: list[dict[str, object]] = []
     lines: list[Line] = []
     for about, table in titled:
         data.append({"to": about or None, "rows": table_to_json(table)})
         indent = "  " if len(titled) > 1 else ""
         lines += [f"{about}:"] if len(titled) > 1 else []
-        lines += indent_lines(table_text(table, title=title), indent)
+        text = table_text(table, title=title, whole=cluster.verbose, world=cluster.authority.world, isolation=isolation)
+        lines += indent_lines(text, indent)
     return list_field("effective", "Effective", data, lines)

@@ -40,7 +40,9 @@ def ways_field(cluster: Cluster, ways: list[Way], ways_of: Callable[[Request], l
     if not destinations:
         return list_field("effective", "Effective", [], [], none="no request takes it")
     title = "HOST" if matchers else "WAY"
-    return effective_field([("", effective_table(destinations, cluster.authority.settings))], title=title)
+    return effective_field(
+        cluster, [("", effective_table(destinations, cluster.authority.settings, cluster.given))], title=title
+    )
 
 
 def _is_decided_by_what_it_shows(cluster: Cluster, way: Way) -> bool:

@@ -130,10 +130,16 @@ def _join_conditions(parts: Sequence[ChangeGroup]) -> ChangeGroup:
 
 
 def _join_entrances(parts: Sequence[ChangeGroup]) -> ChangeGroup:
-    joined = _together(parts)
+    joined = _together(sorted(parts, key=_is_at_unknown_port))
     entrances = [difference.entrance for difference in joined.differences]
     services = tuple(dict.fromkeys(service for part in parts for service in part.services))
     return replace(joined, ports=_ports(joined.differences[0].pair, entrances), services=services)
+
+
+def _is_at_unknown_port(part: ChangeGroup) -> bool:
+    """Return whether the example of a group is at a port that its workload does not declare."""
+    confirmation = part.differences[0].confirmation
+    return confirmation is None or not confirmation.is_declared
 
 
 def _join_members(parts: Sequence[ChangeGroup]) -> ChangeGroup:

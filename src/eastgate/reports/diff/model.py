@@ -144,7 +144,7 @@ class Unproven:
 class DiffReport:
     """Two sets of policies compared. `common`: how many destinations are on both sides.
 
-    `source` are the arguments by which the commands of examples read a cluster.
+    `source` are the arguments by which the commands of examples read manifests, or a cluster.
     """
 
     changes: tuple[VerdictChange, ...]

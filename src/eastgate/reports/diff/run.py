@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from eastgate.api.authority import Authority
 from eastgate.api.decisions import Decision
-from eastgate.ir import ALWAYS
+from eastgate.ir import ALWAYS, NEVER
+from eastgate.ir.attributes import REFUSED_PATH
 from eastgate.manifests.document import content_of
+from eastgate.reach.destinations import DestinationKind
 from eastgate.reach.differences import AuthorityComparison, ComparisonDoubt, DoubtReason, VerdictDifference, compare
 from eastgate.reach.endings import Ending, Spelling
+from eastgate.reports.conditions import condition_text
 from eastgate.reports.diff.callers import CallerWords
 from eastgate.reports.diff.grouping import ChangeGroup, group
 from eastgate.reports.diff.model import SPELLINGS, ChangedRequests, DiffReport, SideVerdict, Unproven, VerdictChange
-from eastgate.reports.effective.words import condition_text
+from eastgate.symbolic.partial import Facts, residual
 from eastgate.unread import Influence, Unread
 
 __all__ = ["diff", "report_of"]
+
+_PROPER_PATHS = Facts({REFUSED_PATH: None})
 
 
 def diff(old: Authority, new: Authority, *, unread: bool = True) -> DiffReport:
@@ -30,8 +35,11 @@ def diff(old: Authority, new: Authority, *, unread: bool = True) -> DiffReport:
 def report_of(comparison: AuthorityComparison, *, unread: bool = True) -> DiffReport:
     """Return a comparison as people say it."""
     words = CallerWords(comparison.callers)
-    changes = [_change(each, words) for each in group(comparison.differences)]
-    unproven = [*_unproven(comparison, words)]
+    differences = comparison.differences
+    doubtful = [doubt.difference for doubt in comparison.doubts if doubt.difference is not None]
+    said = {_subject(each) for each in (*differences, *doubtful) if not _is_refused(each)}
+    changes = [_change(each, words) for each in group(_worth_saying(differences, said))]
+    unproven = [*_unproven(comparison, words, said)]
     if unread:
         unproven += [Unproven(DoubtReason.UNREAD, name) for name in _unread(comparison)]
     pairing = comparison.pairing
@@ -43,6 +51,23 @@ def report_of(comparison: AuthorityComparison, *, unread: bool = True) -> DiffRe
         pairing.common,
         tuple(sorted(map(str, pairing.changed))),
     )
+
+
+_Subject = tuple[DestinationKind, tuple[str, ...], bool]
+
+
+def _subject(difference: VerdictDifference) -> _Subject:
+    return difference.pair.kind, difference.pair.members, difference.new.allowed
+
+
+def _is_refused(difference: VerdictDifference) -> bool:
+    """Return whether a difference is about such paths alone as every proxy refuses."""
+    return residual(difference.when, _PROPER_PATHS) == NEVER
+
+
+def _worth_saying(differences: Iterable[VerdictDifference], said: Collection[_Subject]) -> list[VerdictDifference]:
+    """Leave out differences of paths that proxies refuse where other requests change alike: a proxy comes or goes."""
+    return [each for each in differences if not _is_refused(each) or _subject(each) not in said]
 
 
 def _requests(each: ChangeGroup, words: CallerWords) -> ChangedRequests:
@@ -93,14 +118,14 @@ def _side(decision: Decision, ending: Ending) -> SideVerdict:
     )
 
 
-def _unproven(comparison: AuthorityComparison, words: CallerWords) -> Iterator[Unproven]:
+def _unproven(comparison: AuthorityComparison, words: CallerWords, said: Collection[_Subject]) -> Iterator[Unproven]:
     by_reason: dict[tuple[DoubtReason, str], list[VerdictDifference]] = {}
     for doubt in comparison.doubts:
         by_reason.setdefault(_kind(doubt), []).extend([doubt.difference] if doubt.difference is not None else [])
     for (reason, subject), differences in by_reason.items():
         if not differences:
             yield Unproven(reason, subject)
-        for each in group(differences):
+        for each in group(_worth_saying(differences, said)):
             yield Unproven(reason, subject, each.is_wider, _requests(each, words))
 
 

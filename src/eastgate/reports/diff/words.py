@@ -66,7 +66,7 @@ def cause(side: SideVerdict) -> str:
 
 
 def example(change: VerdictChange, report: DiffReport) -> str:
-    """Return the example as a command, but for manifests in files."""
+    """Return the example as a command that can be pasted."""
     return shlex.join(["eastgate", "check", *report.source, *change.example])
 
 

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from textwrap import wrap
 
 from eastgate.api.decisions import DEAD_ENDS
 from eastgate.api.trace_json import origin_to_json
+from eastgate.cluster import World
 from eastgate.diagnostics.spans import Span
-from eastgate.ir import ALWAYS, Origin
+from eastgate.ir import ALWAYS, Origin, Site, conjuncts
 from eastgate.reach.callers import CallerEntry
-from eastgate.reach.endings import Branch
+from eastgate.reach.endings import Branch, Ending
+from eastgate.reach.network import Isolation
 from eastgate.reach.table import Cell, EffectiveDestination, EffectiveTable, Row
 from eastgate.reports.columns import Line, Lines, columns
-from eastgate.reports.effective.words import callers_text, condition_text, messages_text, ports_text
+from eastgate.reports.conditions import TWO_LINES, condition_text
+from eastgate.reports.effective.pods import PodRow, pod_rows
+from eastgate.reports.effective.words import callers_text, messages_text, ports_text
+from eastgate.symbolic.simplify import either
+from eastgate.symbolic.trees import Entry
 
 __all__ = ["by_text", "destination_text", "span_text", "table_text", "table_to_json"]
 
@@ -22,45 +28,128 @@ _MOST_CALLERS = 6  # in one row
 _MOST_ROWS = 40
 _MOST_CONDITIONS = 12  # in one row
 _WIDTH = 60  # of a verdict with its conditions
+_CALLERS = 44  # of the callers of a row, by pods
 _MESSAGES = 36  # of the messages of a row
 
 
-def table_text(table: EffectiveTable, *, title: str = "PORT", whole: bool = False) -> list[Line]:
-    """Render the table, bounded to what a person reads; `whole`: all of it."""
+def table_text(
+    table: EffectiveTable,
+    *,
+    title: str = "PORT",
+    whole: bool = False,
+    world: World | None = None,
+    isolation: str | None = None,
+) -> list[Line]:
+    """Render the table, bounded to what a person reads; `whole`: all of it.
+
+    `world`: where network policies alone decide, name callers by the pods of this world. `isolation` says which
+    network policies do not allow what no rule of them allows.
+    """
+    by_pod = pod_rows(table, world) if world is not None and not whole else None
+    if by_pod is not None:
+        return _by_pod(by_pod, table, title, _Reasons(levels=False, isolation=isolation))
+    reasons = _Reasons(levels=_has_levels(table), isolation=None if whole else isolation)
     most = len(table.rows) if whole else _MOST_ROWS
     headers = ["FROM", title, "MESSAGE", "VERDICT", "BY"]
-    alike = groupby(table.rows[:most], key=lambda row: row.callers)
-    body = [_block(list(rows), table, whole=whole) for _, rows in alike]
+    denied = [] if whole or not _has_network(table) else [row for row in table.rows if _is_default(row.cell)]
+    denied = denied if 1 < len(denied) < len(table.rows) else []
+    listed = [row for row in table.rows if row not in denied]
+    alike = groupby(listed[:most], key=lambda row: row.callers)
+    body = _blocks([(callers, list(rows)) for callers, rows in alike], table, reasons, whole=whole)
+    body += [_anything_else(denied, reasons)] if denied else []
+    if not whole and _has_network(table):
+        reasons.locate_once(row[-1] for row in body)
     drop = set() if len(table.messages) > 1 else {2}
     if not any(destination_text(row.destinations, table) for row in table.rows):
         drop.add(1)
     kept = [column for column in range(len(headers)) if column not in drop]
     lines = columns([headers[p] for p in kept], [[row[p] for p in kept] for row in body])
-    if len(table.rows) > most:
-        lines.append(f"... and {len(table.rows) - most} more")
+    if len(listed) > most:
+        lines.append(f"... and {len(listed) - most} more")
     return lines
 
 
-def _block(rows: list[Row], table: EffectiveTable, *, whole: bool) -> list[Lines]:
-    """Render the rows of the same callers, who are shown once."""
-    block: list[Lines] = [_bounded(callers_text(rows[0].callers, table.callers), whole=whole, most=_MOST_CALLERS)]
-    block += [[], [], [], []]
-    before = None
-    levels = (
-        len(
-            {layer.name for destination in table.destinations for point in destination.points for layer in point.layers}
+def _has_network(table: EffectiveTable) -> bool:
+    layers = (layer for each in table.destinations for point in each.points for layer in point.layers)
+    return any(layer.at.site is Site.NETWORK and any(layer.atoms(observed=False)) for layer in layers)
+
+
+def _is_default(cell: Cell) -> bool:
+    """Return whether all is denied, and by no policy."""
+    origins = (branch.end.origin for branch in cell.branches)
+    return cell.verdict == "deny" and all(origin is None or origin.policy is None for origin in origins)
+
+
+def _anything_else(denied: Sequence[Row], reasons: _Reasons) -> list[Lines]:
+    """Render all that no rule allows as one row."""
+    by = list(dict.fromkeys(reasons.text(branch) for row in denied for branch in row.cell.branches))
+    return [["anything else"], [], [], ["deny"], _bounded(by, whole=False, most=2)]
+
+
+def _by_pod(rows: Sequence[PodRow], table: EffectiveTable, title: str, reasons: _Reasons) -> list[Line]:
+    body: list[list[Lines]] = []
+    for row in rows[:_MOST_ROWS]:
+        verdict = "allow" if row.allowed else "deny"
+        by = list(dict.fromkeys(map(reasons.text, row.branches)))
+        body.append(
+            [
+                [
+                    line
+                    for text in _bounded(list(row.callers), whole=False, most=_MOST_CALLERS)
+                    for line in _wrapped(text, _CALLERS)
+                ],
+                [destination_text(row.destinations, table) if row.destinations else "any" if len(rows) == 1 else ""],
+                _wrapped(f"{verdict} if {row.condition}" if row.condition else verdict, _WIDTH),
+                _bounded(by, whole=False, most=2),
+            ]
         )
-        > 1
-    )
+    lines = columns(["FROM", title, "VERDICT", "BY"], body)
+    return lines if len(rows) <= _MOST_ROWS else [*lines, f"... and {len(rows) - _MOST_ROWS} more"]
+
+
+def _blocks(
+    groups: Sequence[tuple[Sequence[CallerEntry], list[Row]]], table: EffectiveTable, reasons: _Reasons, *, whole: bool
+) -> list[list[Lines]]:
+    """Render the rows of each group of callers. Groups with equal verdicts become one, unless the table is `whole`."""
+    blocks: dict[object, tuple[list[CallerEntry], list[Lines]]] = {}
+    for number, (callers, rows) in enumerate(groups):
+        block = _block(rows, table, reasons, whole=whole)
+        key = number if whole else tuple(_exact_key(row, reasons) for row in rows)
+        blocks.setdefault(key, ([], block))[0].extend(callers)
+    body: list[list[Lines]] = []
+    for callers, block in blocks.values():
+        entries = sorted(callers, key=lambda entry: entry.order)
+        texts = callers_text(entries, table.callers, by_namespace=not whole)
+        body.append([_bounded(texts, whole=whole, most=_MOST_CALLERS), *block])
+    return body
+
+
+def _exact_key(row: Row, reasons: _Reasons) -> object:
+    """Return the same for rows that say the same, without regard to their callers, and with conditions in full."""
+    branches = _merged(row.cell.branches, reasons)
+    texts = [(each.end.allowed, condition_text(each.when, most=None), reasons.text(each)) for each in branches]
+    to = tuple((each.name, each.ports, each.others) for each in row.destinations)
+    return to, tuple(map(str, row.messages)), row.cell.too_many, row.cell.refusing, tuple(texts)
+
+
+def _block(rows: list[Row], table: EffectiveTable, reasons: _Reasons, *, whole: bool) -> list[Lines]:
+    """Render the rows of the same callers, without these."""
+    block: list[Lines] = [[], [], [], []]
+    before = None
     for row in rows:
         to = destination_text(row.destinations, table)
         message_lines = _wrapped(messages_text(row.messages, alone=len(row.messages) == len(table.messages)), _MESSAGES)
-        cells = [[to if to != before else ""], message_lines, *_outcomes(row.cell, whole=whole, levels=levels)]
+        cells = [[to if to != before else ""], message_lines, *_outcomes(row.cell, reasons, whole=whole)]
         height = max(len(cell) for cell in cells)
-        for column, cell in zip(block[1:], cells, strict=True):
+        for column, cell in zip(block, cells, strict=True):
             column += [*cell, *[""] * (height - len(cell))]
         before = to
     return block
+
+
+def _has_levels(table: EffectiveTable) -> bool:
+    layers = (layer for each in table.destinations for point in each.points for layer in point.layers)
+    return len({layer.name for layer in layers}) > 1
 
 
 def _bounded(entries: list[str], *, whole: bool, most: int) -> list[str]:
@@ -79,7 +168,7 @@ def destination_text(destinations: Sequence[EffectiveDestination], table: Effect
     return ports_text(ports, others=others, alone=len(destinations) == len(table.destinations))
 
 
-def _outcomes(cell: Cell, *, whole: bool, levels: bool) -> tuple[Lines, Lines]:
+def _outcomes(cell: Cell, reasons: _Reasons, *, whole: bool) -> tuple[Lines, Lines]:
     """Return the verdicts of a row, and beside each the rule that gives it. Equal ones are shown once."""
     if cell.too_many:
         return ["depends"], ["more conditions than can be listed: ask `eastgate check`"]
@@ -87,37 +176,104 @@ def _outcomes(cell: Cell, *, whole: bool, levels: bool) -> tuple[Lines, Lines]:
     verdicts: Lines = []
     if cell.verdict != "if":
         verdicts.append(cell.verdict)
-        origins = list(dict.fromkeys(by_text(branch, levels=levels) for branch in cell.branches))
+        origins = list(dict.fromkeys(map(reasons.text, cell.branches)))
         by += _bounded(origins, whole=whole, most=3)
     else:
-        _conditions(cell, verdicts, by, whole=whole, levels=levels)
+        _conditions(cell, verdicts, by, reasons, whole=whole)
     if cell.refusing:
         by += [""] * (len(verdicts) - len(by))
         by.append(f"refused at {', '.join(_bounded(list(cell.refusing), whole=whole, most=_MOST_CALLERS))}")
     return verdicts, by
 
 
-def _conditions(cell: Cell, verdicts: Lines, by: Lines, *, whole: bool, levels: bool) -> None:
-    shown = list(cell.branches)
+def _conditions(cell: Cell, verdicts: Lines, by: Lines, reasons: _Reasons, *, whole: bool) -> None:
+    branches = list(cell.branches) if whole else _merged(cell.branches, reasons)
+    shown = branches
     if len(shown) > _MOST_CONDITIONS and not whole:
         shown = [*shown[: _MOST_CONDITIONS - 1], shown[-1]]
     for index, branch in enumerate(shown):
-        if index == len(shown) - 1 and len(shown) < len(cell.branches):
-            verdicts.append(f"... and {len(cell.branches) - len(shown)} more")
+        if index == len(shown) - 1 and len(shown) < len(branches):
+            verdicts.append(f"... and {len(branches) - len(shown)} more")
         by += [""] * (len(verdicts) - len(by))
-        verdicts += _wrapped(_verdict(branch, first=index == 0), _WIDTH)
-        by.append(by_text(branch, levels=levels))
+        verdicts += _wrapped(_verdict(branch, first=index == 0, exact=whole), _WIDTH)
+        by.append(reasons.text(branch))
+
+
+def _merged(branches: Sequence[Branch], reasons: _Reasons) -> list[Branch]:
+    """Merge the branches of one rule, where only others with the same verdict stand between them.
+
+    Of allowed requests, leave out those that a wider branch allows, too. The rest that no rule of several layers allows
+    becomes one branch.
+    """
+    merged: list[Branch] = []
+    for _, run in groupby(branches, key=lambda branch: branch.end.allowed):
+        kept: list[Branch] = []
+        for branch in run:
+            text = reasons.text(branch)
+            before = next((each for each in kept if reasons.text(each) == text), None)
+            when = branch.when if before is None else either((before.when, branch.when))
+            if before is None or len(condition_text(when, most=None)) > TWO_LINES:
+                kept.append(branch)
+            elif when == ALWAYS:
+                kept = [*(each for each in kept if each is not before), branch]
+            else:
+                kept[kept.index(before)] = Entry(when, branch.end)
+        merged += _without_narrower(kept)
+    rest = next((number for number in range(len(merged)) if all(map(_is_unallowed, merged[number:]))), None)
+    return merged if rest is None or rest > len(merged) - 2 else [*merged[:rest], Entry(ALWAYS, Ending(False))]
+
+
+def _without_narrower(run: list[Branch]) -> list[Branch]:
+    asked = [frozenset(conjuncts(branch.when)) for branch in run]
+    return [
+        branch
+        for branch, mine in zip(run, asked, strict=True)
+        if not branch.end.allowed or branch.when == ALWAYS or not any(other < mine for other in asked)
+    ]
+
+
+def _is_unallowed(branch: Branch) -> bool:
+    """Return whether something is denied only since no rule allows it."""
+    origin = branch.end.origin
+    return not branch.end.allowed and branch.end.stage not in DEAD_ENDS and (origin is None or origin.policy is None)
 
 
 def _wrapped(text: str, width: int) -> Lines:
     return wrap(text, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
 
-def _verdict(branch: Branch, *, first: bool) -> str:
+def _verdict(branch: Branch, *, first: bool, exact: bool) -> str:
     verdict = "allow" if branch.end.allowed else "deny"
     if branch.when == ALWAYS:
         return verdict if first else f"{verdict} otherwise"
-    return f"{verdict} if {condition_text(branch.when)}"
+    return f"{verdict} if {condition_text(branch.when, exact=exact)}"
+
+
+class _Reasons:
+    """The texts of what decides, for one table. `levels`: a text names the layer, where no rule decides."""
+
+    def __init__(self, *, levels: bool, isolation: str | None) -> None:
+        self._levels = levels
+        self._isolation = isolation
+        self._without_location: dict[str, str] = {}
+
+    def text(self, branch: Branch) -> str:
+        """Return what decides, and where it is written."""
+        origin = branch.end.origin
+        if origin is not None and isinstance(origin.derived, Isolation) and self._isolation is not None:
+            return self._isolation
+        text = by_text(branch, levels=self._levels)
+        if origin is not None:
+            self._without_location[text] = str(origin)
+        return text
+
+    def locate_once(self, cells: Iterable[Lines]) -> None:
+        """Take the location from each text that stands further up, too."""
+        seen: set[str] = set()
+        for cell in cells:
+            for number, text in enumerate(cell):
+                cell[number] = self._without_location.get(text, text) if text in seen else text
+                seen.add(text)
 
 
 def by_text(branch: Branch, *, levels: bool = False) -> str:
@@ -172,7 +328,7 @@ _NOBODY = Origin(None, 0)
 
 def _branch(branch: Branch) -> dict[str, object]:
     return {
-        "if": None if branch.when == ALWAYS else condition_text(branch.when),
+        "if": None if branch.when == ALWAYS else condition_text(branch.when, most=None),
         "verdict": "allow" if branch.end.allowed else "deny",
         **origin_to_json(branch.end.origin or _NOBODY),
         "layer": branch.end.layer,

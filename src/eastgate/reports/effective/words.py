@@ -1,4 +1,4 @@
-"""Conditions in the words that people use: `POST /v1/charges`, not `method is POST and path is /v1/charges`."""
+"""Callers, ports, messages and rules of tables in the words that people use."""
 
 from __future__ import annotations
 
@@ -7,99 +7,30 @@ from collections.abc import Iterable, Sequence
 from eastgate.ir import (
     AccountsOf,
     And,
-    Computed,
-    InNetwork,
     Is,
     Not,
     OneOf,
     Or,
     Predicate,
-    Prefix,
     Present,
     Suffix,
     conjuncts,
-    mentions,
 )
-from eastgate.ir.attributes import APPLICATION, HOST, IDENTITY, MESH_NAME, METHOD, PATH, PORT
+from eastgate.ir.attributes import IDENTITY, MESH_NAME, PORT
 from eastgate.reach.callers import CallerEntry, CallerKind, entry_of
 from eastgate.reach.requests import EffectiveMessage
+from eastgate.reports.conditions import condition_text, is_list, values_text
 from eastgate.settings import Settings
 from eastgate.symbolic.callers import CallerCell, CallerCells
 from eastgate.symbolic.simplify import both
 
 __all__ = ["callers_text", "condition_text", "messages_text", "ports_text", "rule_text"]
 
-_HTTP = Is(APPLICATION, OneOf(frozenset({"http"})))
-_BYTES = Is(APPLICATION, OneOf(frozenset({"bytes"})))
-
 _OTHERS = {
     CallerKind.OTHER_ACCOUNT: "any other service account",
     CallerKind.OTHER_SPIFFE: "any other SPIFFE ID",
     CallerKind.OTHER_NAME: "any other DNS name",
 }
-
-
-def condition_text(predicate: Predicate) -> str:
-    """Render a condition, for a line of a table."""
-    if isinstance(predicate, Or) and not _is_path(predicate):
-        return " or ".join(condition_text(part) for part in predicate.parts) or "never"
-    parts = conjuncts(predicate)
-    if any(attribute.needs_http for part in parts for attribute in mentions(part)):
-        parts = [part for part in parts if part != _HTTP]  # what else it asks for says so
-    method = next((part for part in parts if _is_list(part, METHOD)), None)
-    path = next((part for part in parts if _is_path(part)), None)
-    texts = [_part_text(part) for part in parts if part is not method and part is not path]
-    line = [_values(part) for part in (method, path) if part is not None]
-    if line:
-        texts.insert(0, " ".join(line))
-    return " and ".join(texts) or "anything"
-
-
-def _is_list(part: Predicate, attribute: object) -> bool:
-    return isinstance(part, Is) and part.attribute == attribute and isinstance(part.matcher, OneOf)
-
-
-def _is_path(part: Predicate) -> bool:
-    if isinstance(part, Or):
-        return bool(part.parts) and all(_is_path(option) for option in part.parts)
-    if not isinstance(part, Is) or part.attribute.name != PATH.name:
-        return False
-    return isinstance(part.matcher, OneOf | Prefix | Suffix)
-
-
-def _values(part: Predicate) -> str:
-    if isinstance(part, Or):
-        return ", ".join(_values(option) for option in part.parts)
-    assert isinstance(part, Is)  # noqa: S101 - callers have checked it
-    if isinstance(part.matcher, OneOf):
-        return ",".join(sorted(map(str, part.matcher.values)))
-    return str(part.matcher)
-
-
-def _part_text(part: Predicate) -> str:
-    if mentions(part) == {APPLICATION}:
-        return "HTTP" if part in (_HTTP, Not(_BYTES)) else "no HTTP"
-    match part:
-        case Or():
-            return f"({condition_text(part)})"
-        case Not(Is(attribute, Present())):
-            return "no HTTP" if attribute == METHOD else f"no {attribute}"
-        case Not(And() | Or() as inner):
-            return f"not ({condition_text(inner)})"
-        case Not(inner):
-            return f"not {condition_text(inner)}"
-        case Is(attribute, OneOf()) if attribute.name == "answer":
-            return f"{attribute.key} allows"
-        case Is(attribute, OneOf()) if attribute in (HOST, PORT):
-            return f"{attribute} {_values(part)}"
-        case Is(attribute, Prefix() | Suffix() as matcher) if attribute == HOST:
-            return f"{attribute} {matcher}"
-        case Is(attribute, InNetwork(networks)):
-            return f"{attribute} in {', '.join(map(str, networks))}"
-        case Is(attribute, Present()):
-            return f"any {attribute}"
-        case Is() | And() | Computed():
-            return str(part)
 
 
 def rule_text(predicate: Predicate, settings: Settings) -> str:
@@ -111,12 +42,12 @@ def rule_text(predicate: Predicate, settings: Settings) -> str:
         names = _names(part, callers)
         if names is not None:
             texts.append("from " + (", ".join(names) or "nobody"))
-        elif _is_list(part, PORT):
-            texts.append(f"port {_values(part) or 'none'}")
+        elif is_list(part, PORT):
+            texts.append(f"port {values_text(part) or 'none'}")
         else:
             rest.append(part)
     if rest:
-        texts.append(condition_text(both(rest)))
+        texts.append(condition_text(both(rest), most=None))
     return "; ".join(texts) or "anything"
 
 
@@ -144,16 +75,25 @@ def _cell_names(cells: Iterable[CallerCell], callers: CallerCells) -> list[str]:
     ]
 
 
-def callers_text(callers: Sequence[CallerEntry], everybody: Sequence[CallerEntry]) -> list[str]:
-    """Render the callers of one row, each as one entry; `everybody` are those of the whole table."""
+def callers_text(
+    callers: Sequence[CallerEntry], everybody: Sequence[CallerEntry], *, by_namespace: bool = False
+) -> list[str]:
+    """Render the callers of one row, each as one entry; `everybody` are those of the whole table.
+
+    `by_namespace`: one entry for all accounts of a namespace.
+    """
     chosen = set(callers)
     if len(chosen) == len(everybody):
         return ["anyone"]
     if chosen == {entry for entry in everybody if entry.kind != CallerKind.NONE}:
         return ["any identity"]
     others = [entry for entry in everybody if entry.kind in _OTHERS]
+    whole = [entry for entry in callers if by_namespace and _accounts_in(entry, everybody) <= chosen]
+    covered = frozenset[CallerEntry]().union(*(_accounts_in(entry, everybody) for entry in whole))
     texts = [
-        _caller(entry, everybody) for entry in callers if entry.kind not in _OTHERS and entry.kind != CallerKind.NONE
+        _caller(entry, () if entry in whole else everybody)
+        for entry in callers
+        if entry.kind not in _OTHERS and entry.kind != CallerKind.NONE and entry not in covered
     ]
     mine = [entry for entry in callers if entry.kind in _OTHERS]
     nobody = any(entry.kind == CallerKind.NONE for entry in callers)
@@ -167,6 +107,18 @@ def callers_text(callers: Sequence[CallerEntry], everybody: Sequence[CallerEntry
     return [*texts, "no identity"] if nobody else texts
 
 
+def _accounts_in(caller: CallerEntry, everybody: Sequence[CallerEntry]) -> frozenset[CallerEntry]:
+    """Return the accounts of a namespace that have entries of their own; none where a caller is no namespace."""
+    stem = f"{caller.name}/"
+    return frozenset(
+        entry
+        for entry in everybody
+        if caller.kind == CallerKind.NAMESPACE
+        and entry.kind == CallerKind.SERVICE_ACCOUNT
+        and entry.name.startswith(stem)
+    )
+
+
 def _caller(caller: CallerEntry, everybody: Sequence[CallerEntry]) -> str:
     match caller.kind:
         case CallerKind.SERVICE_ACCOUNT:
@@ -174,11 +126,7 @@ def _caller(caller: CallerEntry, everybody: Sequence[CallerEntry]) -> str:
         case CallerKind.NAME:
             return f"id:{caller.name}"
         case CallerKind.NAMESPACE:
-            stem = f"{caller.name}/"
-            has_accounts = any(
-                entry.kind == CallerKind.SERVICE_ACCOUNT and entry.name.startswith(stem) for entry in everybody
-            )
-            return f"sa:{caller.name}/*" + (" (others)" if has_accounts else "")
+            return f"sa:{caller.name}/*" + (" (others)" if _accounts_in(caller, everybody) else "")
         case CallerKind.SPIFFE | CallerKind.SUFFIX:
             return caller.name
         case CallerKind.OTHER_ACCOUNT | CallerKind.OTHER_SPIFFE | CallerKind.OTHER_NAME:

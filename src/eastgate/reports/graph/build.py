@@ -10,6 +10,7 @@ from eastgate.api.questions import BAD_SOURCE, NOT_DECLARED, QuestionError
 from eastgate.cluster import Workload, World, service_account_id
 from eastgate.cluster.points import Point
 from eastgate.diagnostics import Code, did_you_mean
+from eastgate.ir import Between
 from eastgate.ir.spiffe import SCHEME
 from eastgate.reach.caller_sets import CallerSet
 from eastgate.reach.destinations import Destination, DestinationKind
@@ -19,9 +20,10 @@ from eastgate.reports.graph.callers import caller_node, redundant_callers
 from eastgate.reports.graph.model import Bundle, Graph, GraphNode, NodeKind, ReachVerdict
 from eastgate.reports.graph.reached import Reached, ReachOutcome, arrivals
 from eastgate.reports.graph.selection import GraphSelection, facts_of
+from eastgate.reports.graph.words import natural
 from eastgate.symbolic.callers import AnonymousCell, IdentityCell
 
-__all__ = ["Survey", "list_graph", "node_behind", "survey"]
+__all__ = ["Survey", "bundles_of", "list_graph", "merge_targets", "node_behind", "nodes_of", "survey", "without_rules"]
 
 _APP_LABELS = ("app.kubernetes.io/name", "app", "k8s-app")
 
@@ -122,7 +124,7 @@ def _reached(reach: Reachability, aimed: dict[str, GraphNode], selection: GraphS
     for destination in reach.destinations:
         members = tuple(name for name in destination.names if name in aimed)
         if members:
-            reachings = tuple(arrivals(reach, destination, selection.port, facts_of(selection)))
+            reachings = tuple(arrivals(reach, destination, selection.port, facts_of(selection), exact=selection.exact))
             yield Reached(destination, members, reachings)
 
 
@@ -145,36 +147,52 @@ def _app(workload: Workload) -> str:
 
 def list_graph(surveyed: Survey, *, why: bool = True) -> Graph:
     """Return the graph of single callers and destinations; without `why`, edges do not say which rules decide."""
-    bundles: dict[Bundle, list[str]] = {}
-    for reached in surveyed.reached:
-        for bundle in _bundles(surveyed, reached, why=why):
-            bundles.setdefault(replace(bundle, targets=()), []).extend(bundle.targets)
-    merged = [replace(alike, targets=tuple(targets)) for alike, targets in bundles.items()]
-    ordered = sorted(merged, key=lambda bundle: (bundle.targets, not bundle.ports, bundle.ports, bundle.sources))
-    return Graph(_nodes_of(surveyed, merged), tuple(ordered), surveyed.everybody)
+    merged = merge_targets(bundle for reached in surveyed.reached for bundle in bundles_of(surveyed, reached, why=why))
+    return Graph(nodes_of(surveyed, merged), tuple(merged), surveyed.everybody)
 
 
-def _bundles(surveyed: Survey, reached: Reached, *, why: bool) -> list[Bundle]:
+def merge_targets(bundles: Iterable[Bundle]) -> list[Bundle]:
+    """Put destinations together of which bundles say the same, and sort them."""
+    by_saying: dict[Bundle, list[str]] = {}
+    for bundle in bundles:
+        by_saying.setdefault(replace(bundle, targets=()), []).extend(bundle.targets)
+    merged = [replace(alike, targets=tuple(sorted(targets, key=natural))) for alike, targets in by_saying.items()]
+    return sorted(
+        merged,
+        key=lambda bundle: (
+            [natural(name) for name in bundle.targets],
+            not bundle.ports,
+            bundle.ports,
+            [natural(name) for name in bundle.sources],
+        ),
+    )
+
+
+def bundles_of(surveyed: Survey, reached: Reached, *, why: bool) -> list[Bundle]:
     """Return the bundles of one destination; ports at which the same happens come together."""
-    ports_by_outcome: dict[tuple[ReachOutcome, str | None, bool | None], tuple[list[int], list[bool]]] = {}
+    ports_by_outcome: dict[tuple[ReachOutcome, str | None, bool | None], tuple[list[int], set[Between]]] = {}
     declared: dict[str | None, set[int]] = {}
+    ranges: dict[str | None, set[Between]] = {}
     for arrival in reached.arrivals:
         declared.setdefault(arrival.service, set()).update(arrival.ports)
+        ranges.setdefault(arrival.service, set()).update(arrival.ranges if arrival.other_ports else ())
         for outcome in _without_reasons(arrival.outcomes) if not why else arrival.outcomes:
             if outcome.callers & surveyed.chosen and (
                 outcome.verdict is not ReachVerdict.DENY or surveyed.selection.denied
             ):
                 key = outcome, arrival.service, arrival.tls
-                ports, others = ports_by_outcome.setdefault(key, ([], []))
+                ports, others = ports_by_outcome.setdefault(key, ([], set()))
                 ports.extend(arrival.ports)
-                others.append(arrival.other_ports)
+                others.update(arrival.ranges if arrival.other_ports else ())
     bundles: list[Bundle] = []
     for (outcome, service, tls), (ports, others) in ports_by_outcome.items():
-        numbers, is_other = tuple(sorted(ports)), any(others)
-        every = is_other and set(numbers) == declared[service]
+        numbers, is_other = tuple(sorted(ports)), bool(others)
+        is_part = others != ranges[service]
+        every = is_other and set(numbers) == declared[service] and not is_part
+        stretches = tuple(sorted((each.first, each.last) for each in others)) if is_part else ()
         for sources, targets in _pairs(surveyed, surveyed.sources(outcome.callers), reached.members):
             alike = Bundle(sources, targets, numbers, is_other, outcome.verdict, outcome.ways, outcome.denied_by)
-            bundles.append(replace(alike, service=service, tls=tls, any_port=every))
+            bundles.append(replace(alike, service=service, tls=tls, any_port=every, port_ranges=stretches))
     return [replace(each, closed_ports=_closed_ports(each, bundles, declared[each.service])) for each in bundles]
 
 
@@ -186,12 +204,16 @@ def _closed_ports(bundle: Bundle, bundles: Iterable[Bundle], declared: Iterable[
     return tuple(sorted({*declared}.difference(*(each.ports for each in to_same if each.sources))))
 
 
+def without_rules(outcome: ReachOutcome) -> ReachOutcome:
+    """Return an outcome of no callers that does not say which rules decide."""
+    return ReachOutcome(0, outcome.verdict, tuple(dict.fromkeys(replace(way, by=()) for way in outcome.ways)))
+
+
 def _without_reasons(outcomes: Iterable[ReachOutcome]) -> list[ReachOutcome]:
     """Return outcomes that do not say which rules decide; those that say the same come together."""
     merged: dict[ReachOutcome, CallerSet] = {}
     for outcome in outcomes:
-        ways = tuple(dict.fromkeys(replace(way, by=()) for way in outcome.ways))
-        alike = ReachOutcome(0, outcome.verdict, ways)
+        alike = without_rules(outcome)
         merged[alike] = merged.get(alike, 0) | outcome.callers
     return [replace(alike, callers=callers) for alike, callers in merged.items()]
 
@@ -213,7 +235,7 @@ def _pairs(
         yield local, outside
 
 
-def _nodes_of(surveyed: Survey, bundles: Iterable[Bundle]) -> dict[str, GraphNode]:
+def nodes_of(surveyed: Survey, bundles: Iterable[Bundle]) -> dict[str, GraphNode]:
     every = {node.id: node for node in surveyed.callers.values()} | surveyed.targets
     if not surveyed.selection.is_everything:
         used = {name for bundle in bundles for name in (*bundle.sources, *bundle.targets)}

@@ -1,26 +1,26 @@
-"""A picture with edges: callers as chips, destinations as cards that say what each edge is about."""
+"""A picture with edges: workloads as cards that say what each edge is about, and callers that are no workloads."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from xml.sax.saxutils import escape
 
-from eastgate.reports.graph.layout import LINE, Card, CardRow, Chip, PictureLayout, Zone, lay_out
-from eastgate.reports.graph.model import GraphNode, NodeKind
+from eastgate.reports.graph.layout import LINE, UNREACHED, Card, CardRow, Chip, DrawnEdge, PictureLayout, Zone, lay_out
+from eastgate.reports.graph.model import NodeKind
 from eastgate.reports.graph.picture import Picture
-from eastgate.reports.graph.shapes import Drawing, attribute, box, fit, text, tooltip
+from eastgate.reports.graph.shapes import Drawing, attribute, box, text, tooltip
 
-__all__ = ["caller_name", "draw_cards"]
+__all__ = ["draw_cards"]
 
 
 def draw_cards(picture: Picture, *, why: bool, top: float) -> Drawing:
     """Draw a picture below `top`."""
     layout = lay_out(picture, why=why, top=top)
     elements = [
-        *(line for zone in layout.zones for line in _zone(zone)),
-        *_edges(layout),
-        *(_chip(chip) for chip in layout.chips.values()),
-        *(line for card in layout.cards for line in _card(card)),
+        *(line for zone in layout.zones if not zone.is_lane for line in _zone(zone)),
+        *_edges(layout, picture),
+        *(line for chip in layout.chips for line in _chip(chip)),
+        *(line for card in layout.cards.values() for line in _card(card, picture)),
     ]
     return Drawing(layout.width, layout.height, elements)
 
@@ -31,34 +31,30 @@ def _zone(zone: Zone) -> Iterator[str]:
         yield text(zone.x + 10, zone.y + 16, zone.title, "zone-title")
 
 
-def _chip(chip: Chip) -> str:
+def _chip(chip: Chip) -> Iterator[str]:
     node = chip.node
-    css = f"chip{' outside' if node.is_external else ''}"
-    outline = f'<rect rx="9" {box(chip.x, chip.y, chip.width, chip.height)}/>'
-    name = text(chip.x + 10, chip.y + 14, fit(caller_name(node), chip.width - 16))
-    return f'<g class="{css}" data-node={attribute(node.id)}>{tooltip(node.id)}{outline}{name}</g>'
+    is_outside = node.is_external or node.kind is NodeKind.ANYONE
+    yield f'<g class="chip{" outside" if is_outside else ""}" data-node={attribute(node.id)}>{tooltip(node.id)}'
+    yield f'<rect rx="9" {box(chip.x, chip.y, chip.width, chip.height)}/>'
+    for number, line in enumerate(chip.lines):
+        yield text(chip.x + 10, chip.y + 14 + LINE * number, line)
+    yield "</g>"
 
 
-def caller_name(node: GraphNode) -> str:
-    if node.kind is NodeKind.OTHER_ACCOUNTS:
-        return "other accounts" if node.namespace is not None else "other accounts of the trust domain"
-    words = {"outside": "other trust domains", "anonymous": "no identity"}
-    return words.get(node.id, node.name)
-
-
-def _card(card: Card) -> Iterator[str]:
-    names = " ".join(node.id for node in card.nodes)
-    yield f'<g class="card" data-node={attribute(names)}>{tooltip(names)}'
-    yield f'<rect rx="5" {box(card.x, card.y, card.width, card.height)}/>'
-    for number, title in enumerate(card.titles):
-        yield text(card.x + 14, card.y + 16 + LINE * number, title, "title")
-    kind = str(card.nodes[0].kind) + (f" × {len(card.nodes)}" if len(card.nodes) > 1 else "")
+def _card(card: Card, picture: Picture) -> Iterator[str]:
+    names = picture.names(card.node.id)
+    unprotected = ["no policy protects it"] if not card.node.is_protected else []
+    yield f'<g class="card" data-node={attribute(names)}>{tooltip(names, *unprotected)}'
+    css = "" if card.node.is_protected else ' class="bare"'
+    yield f'<rect{css} rx="5" {box(card.x, card.y, card.width, card.height)}/>'
+    yield text(card.x + 14, card.y + 16, card.title, "title")
     anchor = f'text-anchor="end" x="{card.x + card.width - 8:g}" y="{card.y + 16:g}"'
-    yield f'<text class="kind" {anchor}>{escape(kind)}</text>'
+    if card.kind:
+        yield f'<text class="kind" {anchor}>{escape(card.kind)}</text>'
     for row in card.rows:
         yield from _row(row, card)
-    if not card.rows:
-        yield text(card.x + card.width - 8, card.y + 28, "nobody", "nobody", ' text-anchor="end"')
+    if not card.rows and card.node.kind is not NodeKind.ADDRESSES:
+        yield text(card.x + 14, card.y + 16 + LINE, UNREACHED, "nobody")
     yield "</g>"
 
 
@@ -74,51 +70,39 @@ def _row(row: CardRow, card: Card) -> Iterator[str]:
     yield "</g>"
 
 
-def _edges(layout: PictureLayout) -> Iterator[str]:
-    lanes = _Lanes(layout)
-    ways_on: dict[tuple[float, float, float, float], str] = {}
-    for card in layout.cards:
-        to = attribute(" ".join(node.id for node in card.nodes))
+def _edges(layout: PictureLayout, picture: Picture) -> Iterator[str]:
+    for edge in layout.edges:
+        entry = edge.row.entry
+        ends = f"data-from={attribute(picture.names(edge.source))} data-to={attribute(picture.names(entry.target))}"
+        is_open = ' data-open=""' if picture.is_open(edge.source, entry.target) else ""
+        hint = tooltip(f"{edge.source} → {entry.target}", entry.label)
+        yield f'<path class="edge {entry.verdict}" {ends}{is_open} d="{_line(edge)}">{hint}</path>'
+    ways_on: dict[str, str] = {}
+    for card in layout.cards.values():
         for row in card.rows:
-            entry = row.entry
-            for name in row.sources:
-                chip = layout.chips[name]
-                line = lanes.line(chip.x + chip.width, chip.middle, card.x - 4, row.middle)
-                hint = tooltip(f"{name} → {entry.target}", entry.label)
-                ends = f"data-from={attribute(name)} data-to={to}"
-                yield f'<path class="edge {entry.verdict}" {ends} d="{line}">{hint}</path>'
-            for name in entry.leads_to:
-                behind = layout.card_of.get(name)
+            for name in row.entry.leads_to:
+                behind = layout.cards.get(name)
                 if behind is not None and behind is not card:
-                    ways_on[card.x + card.width, row.middle, behind.x, behind.middle] = (
-                        f"{entry.target} leads on to {name}"
-                    )
-    for between, words in ways_on.items():
-        yield f'<path class="edge on" d="{_curve(*between)}">{tooltip(words)}</path>'
+                    line = _curve(card.x + card.width, row.middle, behind.x, behind.middle)
+                    ways_on[f"M{card.x + card.width:.1f} {row.middle:.1f}{line}"] = f"{card.node.id} leads on to {name}"
+    for line, words in ways_on.items():
+        yield f'<path class="edge on" d="{line}">{tooltip(words)}</path>'
 
 
-class _Lanes:
-    """Leads edges round the column in the middle, each in a lane of its own."""
-
-    def __init__(self, layout: PictureLayout) -> None:
-        self._left = min((zone.x for zone in layout.middle), default=0.0)
-        self._right = max((zone.x + zone.width for zone in layout.middle), default=0.0)
-        self._above = min((zone.y for zone in layout.middle), default=0.0)
-        self._below = max((zone.y + zone.height for zone in layout.middle), default=0.0)
-
-    def line(self, x1: float, y1: float, x2: float, y2: float) -> str:
-        """Return the line between two points."""
-        if not self._left or x2 <= self._right:
-            return _curve(x1, y1, x2, y2)
-        if y1 + y2 <= self._above + self._below:
-            self._above = lane = self._above - 5
-        else:
-            self._below = lane = self._below + 5
-        there = _curve(x1, y1, self._left, lane)
-        return f"{there}H{self._right:.1f}{_curve(self._right, lane, x2, y2, begin=False)}"
+def _line(edge: DrawnEdge) -> str:
+    """Return the line of an edge: along its lanes, and to the row at which it ends."""
+    x, y = edge.start.x + edge.start.width, edge.start.middle
+    path = f"M{x:.1f} {y:.1f}"
+    if edge.is_back:
+        end = edge.card.x + edge.card.width
+        bend = 40 + abs(edge.row.middle - y) / 8
+        return f"{path}C{x + bend:.1f} {y:.1f} {end + bend:.1f} {edge.row.middle:.1f} {end:.1f} {edge.row.middle:.1f}"
+    for lane in edge.lanes:
+        path += f"{_curve(x, y, lane.x, lane.middle)}H{lane.x + lane.width:.1f}"
+        x, y = lane.x + lane.width, lane.middle
+    return path + _curve(x, y, edge.card.x - 4, edge.row.middle)
 
 
-def _curve(x1: float, y1: float, x2: float, y2: float, *, begin: bool = True) -> str:
-    bend = max(abs(x2 - x1) * 0.45, 40)
-    start = f"M{x1:.1f} {y1:.1f}" if begin else ""
-    return f"{start}C{x1 + bend:.1f} {y1:.1f} {x2 - bend:.1f} {y2:.1f} {x2:.1f} {y2:.1f}"
+def _curve(x1: float, y1: float, x2: float, y2: float) -> str:
+    bend = max(abs(x2 - x1) * 0.45, 30)
+    return f"C{x1 + bend:.1f} {y1:.1f} {x2 - bend:.1f} {y2:.1f} {x2:.1f} {y2:.1f}"

@@ -7,12 +7,14 @@ what else it depends on: "tools answer, list; tool refund if limits.agents:9000 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
+from itertools import groupby
 
 from eastgate.ir import ALWAYS, NEVER, And, Computed, Is, Not, OneOf, Or, Predicate, Present, atoms, conjuncts
 from eastgate.ir.attributes import MCP_METHOD, MCP_TOOL, METHOD, header
 from eastgate.reach.endings import Branch
 from eastgate.reach.requests import EffectiveMessage, messages
-from eastgate.reports.effective.words import condition_text, messages_text
+from eastgate.reports.conditions import TWO_LINES, USUAL_FACTS, condition_text
+from eastgate.reports.effective.words import messages_text
 from eastgate.symbolic.partial import Facts, residual
 from eastgate.symbolic.simplify import both, either, negation
 from eastgate.symbolic.trees import Entry
@@ -23,6 +25,7 @@ SESSIONS = "MCP sessions"
 """The messages that every client of MCP needs before it can call a tool, and those that end its session."""
 
 _LONG = 240  # characters of a condition that may be shorter as a list
+_MOST_STEPS = 2  # of a list, one after the other with the same verdict
 _SESSION_METHODS = frozenset({"initialize", "ping", "tools/list", "notifications/*"})
 _DISCOVERY = "server/discover"  # newer clients begin with it
 _WITHOUT_MESSAGE = Or(
@@ -77,12 +80,23 @@ def without(predicate: Predicate, excluded: Iterable[Predicate]) -> Predicate:
     return both((predicate, *map(negation, overlapping))) if overlapping else predicate
 
 
-def explain_branches(branches: Sequence[Branch], guard: Predicate = ALWAYS) -> str | None:
-    """Say which requests that meet a guard are allowed; None: all of them, if the guard is none."""
+def explain_branches(branches: Sequence[Branch], guard: Predicate = ALWAYS, *, exact: bool = False) -> str | None:
+    """Say which usual requests that meet a guard are allowed; None: all of them, if the guard is none.
+
+    `exact`: which of all requests, at any length.
+    """
+    if exact:
+        when = allowed_when(branches, guard)
+        return None if when == ALWAYS else condition_text(when, exact=True)
+    usual = narrow(branches, USUAL_FACTS)
+    branches = usual if any(branch.end.allowed for branch in usual) else branches
     asked = list(dict.fromkeys(atom for branch in branches for atom in atoms(branch.when)))
     if not any(_is_about_messages(atom) for atom in asked):
-        text = explain_predicate(allowed_when(branches, guard))
-        return text if text is None or len(text) <= _LONG else min(text, _list(branches, guard), key=len)
+        when = allowed_when(branches, guard)
+        text = None if when == ALWAYS else condition_text(when, most=None)
+        if text is None or len(text) <= TWO_LINES:
+            return text
+        return min(_list(branches, guard), text, key=len) if len(text) > _LONG else condition_text(when)
     text = _explain_messages(branches, messages(asked))
     if guard == ALWAYS:
         return text
@@ -91,7 +105,12 @@ def explain_branches(branches: Sequence[Branch], guard: Predicate = ALWAYS) -> s
 
 def _list(branches: Sequence[Branch], guard: Predicate) -> str:
     """Say what happens in the order in which it is decided, which is shorter where much is excepted."""
-    steps = [f"{'allow' if end.allowed else 'deny'} if {condition_text(when)}" for when, end in branches[:-1]]
+    steps: list[str] = []
+    for allowed, run in groupby(branches[:-1], lambda branch: branch.end.allowed):
+        verdict = "allow" if allowed else "deny"
+        texts = [f"{verdict} if {condition_text(branch.when)}" for branch in run]
+        more = len(texts) - _MOST_STEPS
+        steps += texts if more < 2 else [*texts[:_MOST_STEPS], f"{verdict} in {more} more cases"]
     last = "allow" if branches[-1].end.allowed else "deny"
     if branches[-1].when != ALWAYS:
         last = f"{last} if {condition_text(branches[-1].when)}"

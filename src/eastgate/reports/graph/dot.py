@@ -12,6 +12,7 @@ from eastgate.reports.graph.picture import Picture, WayIn, shorten
 __all__ = ["to_dot"]
 
 _LABEL = 60  # characters of a label
+_OPEN = "#c62828"  # from anyone, from outside the namespace
 _STYLES = {
     ReachVerdict.ALLOW: 'color="#2e7d32"',
     ReachVerdict.DEPENDS: 'color="#b26a00", style=dashed',
@@ -21,43 +22,43 @@ _SHAPES = {NodeKind.GATEWAY: "house", NodeKind.BACKEND: "component", NodeKind.PO
 
 
 def to_dot(graph: Graph, *, why: bool) -> str:
-    """Render a graph: callers to the left, destinations in boxes for namespaces to the right."""
+    """Render a graph: each node once, in a box for its namespace."""
     picture = Picture(graph)
-    sources = {node.id for node in picture.sources}
-    targets = [node for node in picture.targets if node.id not in sources]
     lines = [
         "digraph reachability {",
         '  graph [rankdir=LR, ranksep=1.5, fontname="sans-serif"];',
         '  node [shape=box, style="rounded", fontname="sans-serif", fontsize=11];',
         '  edge [fontname="sans-serif", fontsize=9];',
         *(f"  // {_comment(note)}" for note in graph.notes),
-        *_clusters("from", picture.sources),
-        *_clusters("to", targets),
-        *(line for entry in picture.entries for line in _edges(entry, why=why)),
+        *_clusters(picture.nodes),
+        *(line for entry in picture.entries for line in _edges(entry, picture, why=why)),
         *_ways_on(picture.entries),
         "}",
     ]
     return "\n".join(lines) + "\n"
 
 
-def _clusters(side: str, nodes: Iterable[GraphNode]) -> Iterator[str]:
+def _clusters(nodes: Iterable[GraphNode]) -> Iterator[str]:
     for namespace, members in groupby(nodes, key=lambda node: node.namespace):
         inside = [f"{_quote(node.id)} [shape={_SHAPES.get(node.kind, 'box')}];" for node in members]
         if namespace is None:
             yield from (f"  {line}" for line in inside)
             continue
-        yield f"  subgraph {_quote(f'cluster_{side}_{namespace}')} {{"
+        yield f"  subgraph {_quote(f'cluster_{namespace}')} {{"
         yield f'    label={_quote(namespace)}; color="#b0bec5"; fontcolor="#546e7a";'
         yield from (f"    {line}" for line in inside)
         yield "  }"
 
 
-def _edges(entry: WayIn, *, why: bool) -> Iterator[str]:
+def _edges(entry: WayIn, picture: Picture, *, why: bool) -> Iterator[str]:
     label = shorten(entry.label, _LABEL)
     if why:
         label = "\n".join([label, *entry.rules])
     for source in entry.sources:
-        attributes = f"{_STYLES[entry.verdict]}, label={_quote(label)}, tooltip={_quote(entry.label)}"
+        style = _STYLES[entry.verdict]
+        if picture.is_open(source, entry.target):
+            style = style.replace("#2e7d32", _OPEN).replace("#b26a00", _OPEN)
+        attributes = f"{style}, label={_quote(label)}, tooltip={_quote(entry.label)}"
         yield f"  {_quote(source)} -> {_quote(entry.target)} [{attributes}];"
 
 

@@ -1,47 +1,59 @@
-"""Where the parts of a picture are: callers to the left, gateways in the middle, destinations to the right.
+"""Where the parts of a picture are: from left to right, each node behind those that call it.
 
-A destination is a card with a row for each way in, so that what is said of an edge stands at its end and never on
-another. Destinations of one namespace that are alike share a card. What nearly everybody may do is said in the row,
-and needs no edge.
+A workload is a card with a row for each way in, so that what is said of an edge stands at its end and never on another.
+Callers that nobody calls are chips in the first column. An edge that passes a column has a lane of its own there,
+between the cards.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field
+from itertools import pairwise
 from textwrap import wrap
 
 from eastgate.records import dataclass
-from eastgate.reports.graph.model import GraphNode, NodeKind
-from eastgate.reports.graph.picture import Picture, WayIn, shorten
+from eastgate.reports.graph.model import GraphNode
+from eastgate.reports.graph.picture import Picture, WayIn, caller_name, shorten
 from eastgate.reports.graph.words import short_rule
 
-__all__ = ["Card", "CardRow", "Chip", "PictureLayout", "Zone", "lay_out"]
+__all__ = ["Card", "CardRow", "Chip", "DrawnEdge", "Lane", "PictureLayout", "Zone", "lay_out"]
 
+UNREACHED = "nobody may call it"
 LINE = 16  # of text
 _TITLE, _ROW, _PAD, _GAP, _MARGIN = 24, 22, 8, 14, 24
-_CHAR = 6.4  # width of a character, about
-_MOST_CHARS, _MOST_LINES = 64, 4  # of what a row says
-_NARROWEST, _WIDEST = 150, 440
-_BETWEEN = 170  # columns, where the edges are
-_SWEEPS = 4
-_MIDDLE = frozenset({NodeKind.GATEWAY, NodeKind.ROUTE})
+_CHAR, _BOLD = 6.4, 7.2  # width of a character, about
+_MOST_CHARS, _MOST_LINES = 42, 8  # of what a row says
+_CHIP_CHARS = 34
+_NARROWEST = 130
+_BETWEEN, _NEAR = 150, 90  # columns, where the edges are; where there are many columns
+_MOST_COLUMNS = 6
+_SWEEPS = 6
 
 
 @dataclass(slots=True)
 class Chip:
-    """A caller."""
+    """A caller that is no destination."""
 
     node: GraphNode
+    lines: list[str]
     x: float = 0
     y: float = 0
     width: float = 0
-    height: float = _ROW - 2
+
+    @property
+    def height(self) -> float:
+        return LINE * len(self.lines) + 4
 
     @property
     def middle(self) -> float:
         return self.y + self.height / 2
+
+    @property
+    def room(self) -> float:
+        """Return the width that it needs."""
+        return max(map(len, self.lines)) * _CHAR + 20
 
 
 @dataclass(slots=True)
@@ -51,7 +63,6 @@ class CardRow:
     entry: WayIn
     texts: list[str]
     rules: list[str]
-    sources: tuple[str, ...]  # those that have a chip
     y: float = 0
 
     @property
@@ -69,10 +80,10 @@ class CardRow:
 
 @dataclass(slots=True)
 class Card:
-    """Destinations that are alike, and their rows."""
+    """A destination, and its rows."""
 
-    nodes: list[GraphNode]
-    titles: list[str]
+    node: GraphNode
+    title: str
     rows: list[CardRow]
     x: float = 0
     y: float = 0
@@ -80,23 +91,68 @@ class Card:
 
     @property
     def height(self) -> float:
-        return _TITLE - LINE + LINE * len(self.titles) + sum(row.height for row in self.rows) + _PAD
+        return _TITLE + (sum(row.height for row in self.rows) or LINE) + _PAD
 
     @property
     def middle(self) -> float:
         return self.y + _TITLE / 2
 
+    @property
+    def kind(self) -> str:
+        """Return the kind, which stands beside the title; that of a pod goes without saying."""
+        return "" if self.node.kind == "pod" else str(self.node.kind)
+
+    @property
+    def room(self) -> float:
+        """Return the width that it needs."""
+        texts = max((len(line) for row in self.rows for line in row.lines), default=len(UNREACHED)) * _CHAR + 34
+        return max(texts, len(self.title) * _BOLD + len(self.kind) * _CHAR + 40)
+
+
+@dataclass(slots=True)
+class Lane:
+    """The place where the edges of one node pass a column."""
+
+    x: float = 0
+    y: float = 0
+    width: float = 0
+    height: float = 2
+    room: float = 0
+
+    @property
+    def middle(self) -> float:
+        return self.y + 1
+
+
+Item = Chip | Card | Lane
+
 
 @dataclass(slots=True)
 class Zone:
-    """A namespace, or what is in none: its chips or cards, one below the other."""
+    """A namespace, or what is in none: its chips or cards, one below the other; or a lane."""
 
     title: str | None
-    items: list[Chip] | list[Card]
+    items: list[Item]
     x: float = 0
     y: float = 0
     width: float = 0
     height: float = 0
+
+    @property
+    def is_lane(self) -> bool:
+        return isinstance(self.items[0], Lane)
+
+
+@dataclass(slots=True)
+class DrawnEdge:
+    """An edge: where it begins, the lanes that it takes, and the row at which it ends."""
+
+    source: str
+    start: Chip | Card
+    lanes: list[Lane]
+    card: Card
+    row: CardRow
+    is_back: bool  # it ends at the right of its card, since that is before or below its start
 
 
 @dataclass(slots=True)
@@ -105,99 +161,172 @@ class PictureLayout:
 
     width: float
     height: float
-    callers: list[Zone]
-    middle: list[Zone]
-    targets: list[Zone]
-    chips: dict[str, Chip] = field(default_factory=dict)
-    cards: list[Card] = field(default_factory=list)
-    card_of: dict[str, Card] = field(default_factory=dict)  # by the id of a destination
-
-    @property
-    def zones(self) -> list[Zone]:
-        return [*self.callers, *self.middle, *self.targets]
+    zones: list[Zone]
+    chips: list[Chip]
+    cards: dict[str, Card]  # by the id of a destination
+    edges: list[DrawnEdge] = field(default_factory=list)
 
 
 def lay_out(picture: Picture, *, why: bool, top: float) -> PictureLayout:
     """Give every part of a picture its place, below `top`."""
+    cards = _cards(picture, why=why)
     drawn = {name for entry in picture.entries if entry.target not in picture.behind for name in entry.sources}
-    chips = {node.id: Chip(node) for node in picture.sources if node.id in drawn - picture.crowds.keys()}
-    cards = _cards(picture, chips, why=why)
-    by_name = {node.id: card for card in cards for node in card.nodes}
-    sources: dict[str, list[CardRow]] = defaultdict(list)
-    for card in cards:
-        for row in card.rows:
-            for name in row.sources:
-                sources[name].append(row)
-    callers = _zones(chips.values(), lambda chip: chip.node)
-    middle = _zones((card for card in cards if card.nodes[0].kind in _MIDDLE), lambda card: card.nodes[0])
-    targets = _zones((card for card in cards if card.nodes[0].kind not in _MIDDLE), lambda card: card.nodes[0])
-    for _ in range(_SWEEPS):
-        _stack(callers, top)
-        _sort(middle, lambda card: _mean(chips[name].middle for row in card.rows for name in row.sources))
-        _sort(targets, lambda card: _mean(chips[name].middle for row in card.rows for name in row.sources))
-        _stack(middle, top)
-        _stack(targets, top)
-        _sort(callers, lambda chip: _mean(row.middle for row in sources[chip.node.id]))
-    columns = [column for column in (callers, middle, targets) if column]
-    heights = [_stack(column, top) for column in columns]
-    bottom = max(heights, default=top)
-    for column, height in zip(columns, heights, strict=True):
-        _stack(column, top + min((bottom - height) / 2, 60 if len(column) > 1 else 200))
-    right = _place_columns(columns)
-    return PictureLayout(right + _MARGIN, bottom + _MARGIN, callers, middle, targets, chips, cards, by_name)
+    chips = {
+        node.id: Chip(
+            node, wrap(caller_name(node), _CHIP_CHARS, break_long_words=False, break_on_hyphens=False) or [""]
+        )
+        for node in picture.sources
+        if node.id in drawn and node.id not in cards
+    }
+    columns = _columns(picture, cards)
+    lanes: dict[tuple[str, int], Lane] = {}
+    edges = []
+    near: dict[int, list[Item]] = defaultdict(list)  # what is drawn beside an item, by its id
+    for card in cards.values():
+        for row in card.rows if card.node.id not in picture.behind else ():
+            for name in row.entry.sources:
+                start: Chip | Card = chips[name] if name in chips else cards[name]
+                first, last = columns.get(name, 0), columns[card.node.id]
+                passed = [lanes.setdefault((name, column), Lane()) for column in range(first + 1, last)]
+                edges.append(DrawnEdge(name, start, passed, card, row, first >= last))
+                _tie([start, *passed, card], near)
+    for card in cards.values():
+        for name in (name for row in card.rows for name in row.entry.leads_to):
+            if name in cards:
+                _tie([card, cards[name]], near)
+    stacked = _zones(chips, cards, columns, lanes)
+    height = _arrange(stacked, near, top)
+    right = _place_columns(stacked)
+    zones = [zone for column in stacked for zone in column]
+    return PictureLayout(right + _MARGIN, height + _MARGIN, zones, list(chips.values()), cards, edges)
 
 
-def _cards(picture: Picture, chips: dict[str, Chip], *, why: bool) -> list[Card]:
-    """Return a card for each destination, and one for all of a namespace that are alike."""
+def _tie(items: Sequence[Item], near: dict[int, list[Item]]) -> None:
+    for one, other in pairwise(items):
+        near[id(one)].append(other)
+        near[id(other)].append(one)
+
+
+def _cards(picture: Picture, *, why: bool) -> dict[str, Card]:
     entries: dict[str, list[WayIn]] = defaultdict(list)
     for entry in picture.entries:
         entries[entry.target].append(entry)
-    alike: dict[object, list[GraphNode]] = {}
-    for node in picture.targets:
-        ways = tuple(
-            (e.sources, e.ports, e.verdict, e.condition, e.deciders if why else (), e.leads_to)
-            for e in entries[node.id]
+    return {
+        node.id: Card(
+            node,
+            node.name if node.namespace is not None else node.id,
+            _rows(entries[node.id], picture, why=why),
         )
-        alike.setdefault((node.kind, node.namespace, ways), []).append(node)
-    return [
-        Card(nodes, _titles(nodes), _rows(entries[nodes[0].id], chips, picture, why=why)) for nodes in alike.values()
-    ]
+        for node in picture.targets
+    }
 
 
-def _titles(nodes: Sequence[GraphNode]) -> list[str]:
-    """Return the names of destinations that are alike, on as many lines as they need."""
-    lines, current = [], ""
-    for name in (node.name if node.namespace is not None else node.id for node in nodes):
-        if current and len(current) + len(name) > _MOST_CHARS - 10:
-            lines.append(f"{current},")
-            current = ""
-        current = f"{current}, {name}" if current else name
-    return [*lines, current]
-
-
-def _rows(entries: Iterable[WayIn], chips: dict[str, Chip], picture: Picture, *, why: bool) -> list[CardRow]:
+def _rows(entries: Iterable[WayIn], picture: Picture, *, why: bool) -> list[CardRow]:
     rows = []
     for entry in entries:
-        has_edges = entry.target not in picture.behind
-        unlinked = [name for name in entry.sources if not has_edges or name not in chips]
-        text = f"{', '.join(unlinked)} · {entry.label}" if unlinked else entry.label
+        is_behind = entry.target in picture.behind
+        text = f"{', '.join(entry.sources)} · {entry.label}" if is_behind else entry.label
         lines = wrap(text, _MOST_CHARS, break_on_hyphens=False)
         texts = [*lines[: _MOST_LINES - 1], shorten(" ".join(lines[_MOST_LINES - 1 :]), _MOST_CHARS)]
         rules = [shorten(f"by {short_rule(origin)}", _MOST_CHARS) for origin in entry.deciders] if why else []
-        drawn = tuple(name for name in entry.sources if name in chips) if has_edges else ()
-        rows.append(CardRow(entry, [line for line in texts if line], rules, drawn))
+        rows.append(CardRow(entry, [line for line in texts if line], rules))
     return rows
 
 
-def _zones(items: Iterable[Chip] | Iterable[Card], node_of: Callable[..., GraphNode]) -> list[Zone]:
-    by_namespace: dict[str | None, list[object]] = {}
-    for item in items:
-        by_namespace.setdefault(node_of(item).namespace, []).append(item)
-    return [Zone(namespace, members) for namespace, members in by_namespace.items()]  # type: ignore[arg-type]
+# Columns
 
 
-def _sort(zones: list[Zone], key: Callable[..., float]) -> None:
-    """Order zones, and what is in them, by where their edges end."""
+def _columns(picture: Picture, cards: dict[str, Card]) -> dict[str, int]:
+    """Return the column of each card: behind all that call it, but for those that it reaches itself."""
+    calls: dict[str, dict[str, None]] = {name: {} for name in cards}
+    for entry in picture.entries:
+        if entry.target not in picture.behind:
+            callers = (name for name in entry.sources if name in cards and name != entry.target)
+            calls[entry.target] |= dict.fromkeys(callers)
+        for name in entry.leads_to:
+            if name in calls and name != entry.target:
+                calls[name][entry.target] = None
+    onward: dict[str, list[str]] = defaultdict(list)
+    for name in cards:
+        for caller in calls[name]:
+            onward[caller].append(name)
+    order, back = _callers_first([*(name for name in cards if not calls[name]), *cards], onward)
+    columns = dict.fromkeys(cards, 1)
+    for name in order:
+        for called in onward[name]:
+            if (name, called) not in back:
+                columns[called] = min(max(columns[called], columns[name] + 1), _MOST_COLUMNS)
+    return columns
+
+
+def _callers_first(names: Iterable[str], onward: dict[str, list[str]]) -> tuple[list[str], set[tuple[str, str]]]:
+    """Return names so that callers come before those that they call, without edges that lead back to a caller."""
+    left: list[str] = []  # in the order in which the search leaves them
+    begun: set[str] = set()
+    open_: set[str] = set()
+    back: set[tuple[str, str]] = set()
+    for root in names:
+        path: list[tuple[str, Iterator[str]]] = []
+        if root not in begun:
+            begun.add(root)
+            open_.add(root)
+            path.append((root, iter(onward[root])))
+        while path:
+            name, rest = path[-1]
+            called = next(rest, None)
+            if called is None:
+                path.pop()
+                open_.discard(name)
+                left.append(name)
+            elif called in open_:
+                back.add((name, called))
+            elif called not in begun:
+                begun.add(called)
+                open_.add(called)
+                path.append((called, iter(onward[called])))
+    return left[::-1], back
+
+
+def _zones(
+    chips: dict[str, Chip], cards: dict[str, Card], columns: dict[str, int], lanes: dict[tuple[str, int], Lane]
+) -> list[list[Zone]]:
+    """Return the zones of each column."""
+    stacked: dict[int, dict[str | None, Zone]] = defaultdict(dict)
+    placed: dict[str, Chip | Card] = {**chips, **cards}
+    for name, item in placed.items():
+        home = item.node.namespace
+        zone = stacked[columns.get(name, 0)].setdefault(home, Zone(home, []))
+        zone.items.append(item)
+    listed = {column: list(zones.values()) for column, zones in stacked.items()}
+    for (_, column), lane in lanes.items():
+        listed[column].append(Zone(None, [lane]))
+    return [listed[column] for column in sorted(listed)]
+
+
+# Places
+
+
+def _arrange(columns: Sequence[list[Zone]], near: dict[int, list[Item]], top: float) -> float:
+    """Order zones, and what is in them, by what they are tied to, and put them one below the other."""
+
+    def beside(item: Item) -> float:
+        ends = [other.middle for other in near[id(item)]]
+        return sum(ends) / len(ends) if ends else float("inf")  # what has no edge goes last
+
+    for column in columns:
+        _stack(column, top)
+    for sweep in range(_SWEEPS):
+        for column in columns if sweep % 2 == 0 else reversed(columns):
+            _sort(column, beside)
+            _stack(column, top)
+    heights = [_stack(column, top) for column in columns]
+    bottom = max(heights, default=top)
+    for column, height in zip(columns, heights, strict=True):
+        _stack(column, top + (bottom - height) / 2)
+    return bottom
+
+
+def _sort(zones: list[Zone], key: Callable[[Item], float]) -> None:
     for zone in zones:
         zone.items.sort(key=key)
     zones.sort(key=lambda zone: _mean(key(item) for item in zone.items))
@@ -205,7 +334,7 @@ def _sort(zones: list[Zone], key: Callable[..., float]) -> None:
 
 def _mean(values: Iterable[float]) -> float:
     numbers = [value for value in values if value != float("inf")]
-    return sum(numbers) / len(numbers) if numbers else float("inf")  # what has no edge goes last
+    return sum(numbers) / len(numbers) if numbers else float("inf")
 
 
 def _stack(zones: Iterable[Zone], top: float) -> float:
@@ -213,19 +342,20 @@ def _stack(zones: Iterable[Zone], top: float) -> float:
     y = top
     for zone in zones:
         zone.y = y
-        y += _TITLE if zone.title is not None else _PAD
+        if not zone.is_lane:
+            y += _TITLE if zone.title is not None else _PAD
         for item in zone.items:
             item.y = y
             if isinstance(item, Card):
                 _stack_rows(item)
             y += item.height + (_PAD if isinstance(item, Card) else 4)
-        zone.height = y + _PAD - zone.y
-        y = zone.y + zone.height + _GAP
+        zone.height = y + (0 if zone.is_lane else _PAD) - zone.y
+        y = zone.y + zone.height + (_PAD if zone.is_lane else _GAP)
     return y - _GAP
 
 
 def _stack_rows(card: Card) -> None:
-    y = card.y + _TITLE - LINE + LINE * len(card.titles)
+    y = card.y + _TITLE
     for row in card.rows:
         row.y = y
         y += row.height
@@ -233,19 +363,17 @@ def _stack_rows(card: Card) -> None:
 
 def _place_columns(columns: Sequence[Sequence[Zone]]) -> float:
     x = float(_MARGIN)
+    between = _BETWEEN if len(columns) <= 3 else _NEAR
     for number, column in enumerate(columns):
         width = max(_width_of(zone) for zone in column)
         for zone in column:
             zone.x, zone.width = x, width
             for item in zone.items:
                 item.x, item.width = x + _PAD, width - 2 * _PAD
-        x += width + (_BETWEEN if number < len(columns) - 1 else 0)
+        x += width + (between if number < len(columns) - 1 else 0)
     return x
 
 
 def _width_of(zone: Zone) -> float:
-    longest = len(zone.title or "") + 2
-    for item in zone.items:
-        texts = [item.node.name] if isinstance(item, Chip) else [*item.titles, *(t for r in item.rows for t in r.lines)]
-        longest = max(longest, *map(len, texts))
-    return min(max(longest * _CHAR + 4 * _PAD + 12, _NARROWEST), _WIDEST + 4 * _PAD)
+    rooms = [len(zone.title or "") * _BOLD, *(item.room for item in zone.items)]
+    return max(max(rooms) + 2 * _PAD, _NARROWEST)

@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
+from eastgate.cluster.points import Direction, NetworkEnd
+from eastgate.reach.destinations import DestinationKind
+from eastgate.reports.cluster import effects_of
 from eastgate.reports.graph.aggregate import Grouping, count_groups, group_graph
-from eastgate.reports.graph.build import Survey, list_graph
-from eastgate.reports.graph.model import Graph
+from eastgate.reports.graph.build import Survey, bundles_of, list_graph, merge_targets, nodes_of
+from eastgate.reports.graph.model import Bundle, Graph, GraphNode, ReachVerdict
+from eastgate.reports.graph.ports import union
+from eastgate.reports.graph.reached import Reached
+from eastgate.symbolic.callers import AnonymousCell
 
 __all__ = ["MOST_NODES", "make_graph"]
 
 MOST_NODES = 120  # that a picture has room for
 
 
-def make_graph(surveyed: Survey, by: Grouping | None = None, *, why: bool = True, most: int | None = None) -> Graph:
-    """Return the graph of a survey. Without a grouping, there are at most so many nodes, put together as need be."""
+def make_graph(
+    surveyed: Survey, by: Grouping | None = None, *, why: bool = True, most: int | None = None, pods: bool = False
+) -> Graph:
+    """Return the graph of a survey. Without a grouping, there are at most so many nodes, put together as need be.
+
+    `pods`: rows begin at pods where network policies decide.
+    """
     if by is not None:
         return _grouped(surveyed, by, why=why)
-    graph = _grouped(surveyed, Grouping.WORKLOAD, why=why)
+    graph = _by_pod(surveyed, why=why) if pods else _with_pods(surveyed, list_graph(surveyed, why=why))
     if most is None or len(graph.nodes) <= most:
         return graph
     every = len(graph.nodes)
@@ -25,6 +37,105 @@ def make_graph(surveyed: Survey, by: Grouping | None = None, *, why: bool = True
     graph = group_graph(surveyed, coarser)
     note = f"{every} callers and destinations are too many for a picture: they are put together by {coarser} (--by)"
     return replace(graph, notes=(*graph.notes, note))
+
+
+def _by_pod(surveyed: Survey, *, why: bool, each: bool = False) -> Graph:
+    """Return the graph whose rows begin at pods where network policies decide, and else at accounts.
+
+    `each`: rows name every pod, and nothing else.
+    """
+    if not surveyed.reach.authority.engine.has_network_policies:
+        graph = list_graph(surveyed, why=why)
+        return replace(graph, nodes=_with_protection(surveyed, graph.nodes))
+    from eastgate.reports.graph.egress import find_egress  # many have no such policies
+    from eastgate.reports.graph.future import FutureNamespaces
+    from eastgate.reports.graph.pods import PodRows
+
+    rows, new = PodRows(surveyed, why=why, each=each), FutureNamespaces(surveyed, why=why)
+    egress = find_egress(surveyed, why=why)
+    found: list[Bundle] = []
+    for reached in surveyed.reached:
+        if reached.destination.kind is DestinationKind.POD:
+            found += [*rows.bundles(reached), *(new.bundles(reached) if not each else ())]
+        else:
+            found += bundles_of(surveyed, reached, why=why)
+    merged = [*merge_targets(found), *merge_targets(egress.bundles)]
+    known = {**nodes_of(surveyed, merged), **rows.nodes, **new.nodes, **egress.nodes, **_workloads(surveyed)}
+    used = dict.fromkeys(name for bundle in merged for name in (*bundle.sources, *bundle.targets))
+    if surveyed.selection.is_everything:
+        used |= dict.fromkeys(surveyed.targets)
+    return Graph(_with_protection(surveyed, {name: known[name] for name in used}), tuple(merged), by_pod=True)
+
+
+def _workloads(surveyed: Survey) -> dict[str, GraphNode]:
+    return {node.id: node for node in surveyed.workloads}
+
+
+def _with_pods(surveyed: Survey, graph: Graph) -> Graph:
+    """Add to a graph of accounts the edges of pods that network policies tell apart, and egress."""
+    if not surveyed.reach.authority.engine.has_network_policies:
+        return replace(graph, nodes=_with_protection(surveyed, graph.nodes))
+    pods = _by_pod(surveyed, why=True, each=True)
+    plain = {
+        (source, target)
+        for bundle in graph.bundles
+        if bundle.verdict is not ReachVerdict.DEPENDS
+        for source in bundle.sources
+        for target in bundle.targets
+    }
+    accounts = {node.id: node.account for node in surveyed.workloads}
+    added = []
+    for bundle in pods.bundles:
+        for target in bundle.targets:
+            names = tuple(n for n in bundle.sources if n in accounts and (accounts[n], target) not in plain)
+            if names:
+                alone = replace(bundle, sources=names, targets=(target,))
+                added.append(_name_ports_alike(alone, graph) if target in surveyed.targets else alone)
+    nodes = {name: pods.nodes.get(name, node) for name, node in graph.nodes.items()}
+    used = dict.fromkeys(name for bundle in added for name in (*bundle.sources, *bundle.targets))
+    nodes |= {name: pods.nodes[name] for name in used if name not in nodes}
+    return replace(graph, nodes=nodes, bundles=(*graph.bundles, *merge_targets(added)))
+
+
+def _name_ports_alike(bundle: Bundle, graph: Graph) -> Bundle:
+    """Return a bundle that names the ports which edges of a graph to its target name; all others are in ranges."""
+    named = {port for each in graph.bundles if bundle.targets[0] in each.targets for port in each.ports}
+    if not bundle.other_ports:
+        rest = tuple((port, port) for port in bundle.ports if port not in named)
+        ports = tuple(port for port in bundle.ports if port in named)
+        return replace(bundle, ports=ports, other_ports=bool(rest), port_ranges=union(rest))
+    ranges = bundle.port_ranges or ((1, 65_535),)
+    ports = tuple(sorted(p for p in named if p not in bundle.closed_ports and any(a <= p <= z for a, z in ranges)))
+    return replace(bundle, ports=ports)
+
+
+def _with_protection(surveyed: Survey, nodes: Mapping[str, GraphNode]) -> dict[str, GraphNode]:
+    """Mark the workloads that no policy protects: anyone may call them, unless a policy restricts his egress."""
+    bare = {
+        name
+        for reached in surveyed.reached
+        if reached.destination.kind is DestinationKind.POD
+        for name in reached.members
+        if _is_unprotected(surveyed, reached, name)
+    }
+    return {name: replace(node, is_protected=name not in bare) for name, node in nodes.items()}
+
+
+def _is_unprotected(surveyed: Survey, reached: Reached, name: str) -> bool:
+    engine, reach = surveyed.reach.authority.engine, surveyed.reach
+    workload = surveyed.reach.authority.world.workloads[name.partition(":")[2]]
+    layers = list(engine.program(workload.key).layers)
+    if engine.has_network_policies and workload.is_pod and not workload.host_network:
+        layers += engine.program(NetworkEnd(workload.key, Direction.INGRESS)).layers
+    if effects_of(layers).enforced:
+        return False
+    nobody = reach.callers.set_of([AnonymousCell()])
+    return all(
+        answer.allowed is True
+        for entrance in reached.destination.entrances
+        for answer in reach.answers(entrance)
+        if answer.callers & nobody
+    )
 
 
 def _grouped(surveyed: Survey, by: Grouping, *, why: bool) -> Graph:

@@ -8,14 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from eastgate.reports.graph.cards import caller_name
+from eastgate.records import dataclass
 from eastgate.reports.graph.model import GraphNode, ReachVerdict
-from eastgate.reports.graph.picture import Picture, WayIn, shorten
+from eastgate.reports.graph.picture import Picture, WayIn, caller_name, shorten
 from eastgate.reports.graph.shapes import Drawing, attribute, box, text, tooltip
 
 __all__ = ["draw_matrix"]
 
 _CELL, _MARGIN, _LINE = 22, 24, 16
+_DIGIT = 5.6  # width of a character in a cell, about
 _CHAR = 6.2  # width of a character, about
 _GAP = 8  # between namespaces
 _SLOPE = 0.7  # of the names of columns
@@ -29,30 +30,32 @@ def draw_matrix(picture: Picture, *, why: bool, top: float) -> Drawing:
     left = _MARGIN + max((len(_row_name(node)) for node in rows), default=0) * _CHAR + 14
     names = max((len(_column_name(node)) for node in columns), default=0) * _CHAR
     first = top + names * _SLOPE + 14
-    xs, right = _positions(columns, left)
-    ys, bottom = _positions(rows, first)
     numbers = _numbers(picture, why=why)
+    cells = _cells(picture, numbers, why=why)
+    width = max([_CELL, *(len(cell.words) * _DIGIT + 8 for cell in cells)])
+    xs, right = _positions(columns, left, width)
+    ys, bottom = _positions(rows, first, _CELL)
     notes_top = bottom + 2 * _LINE
     elements = [
         *_stripes(rows, ys, right),
         *_row_names(rows, ys, left),
-        *_column_names(columns, xs, first),
+        *_column_names(columns, xs, first, width),
         *_borders(columns, xs, first, bottom),
-        *_cells(picture, xs, ys, numbers, why=why),
+        *(_draw(cell, xs[cell.target], ys[cell.source], width, picture) for cell in cells),
         *_notes(numbers, notes_top),
     ]
-    width = max(right + names * _SLOPE + _MARGIN, _MARGIN * 2 + max(map(len, numbers), default=0) * _CHAR)
-    return Drawing(width, notes_top + _LINE * len(numbers) + _MARGIN, elements)
+    room = max(right + names * _SLOPE + _MARGIN, _MARGIN * 2 + max(map(len, numbers), default=0) * _CHAR)
+    return Drawing(room, notes_top + _LINE * len(numbers) + _MARGIN, elements)
 
 
-def _positions(nodes: Sequence[GraphNode], start: float) -> tuple[_Positions, float]:
+def _positions(nodes: Sequence[GraphNode], start: float, step: float) -> tuple[_Positions, float]:
     """Return where each node is, with a gap between namespaces, and where the last one ends."""
     positions: _Positions = {}
     at = start
     for _, members in groupby(nodes, key=lambda node: node.namespace):
         for node in members:
             positions[node.id] = at
-            at += _CELL
+            at += step
         at += _GAP
     return positions, at - _GAP
 
@@ -94,9 +97,9 @@ def _row_names(rows: Sequence[GraphNode], ys: _Positions, left: float) -> Iterat
         yield f"<g data-node={attribute(node.id)}>{tooltip(node.id)}{name}</g>"
 
 
-def _column_names(columns: Sequence[GraphNode], xs: _Positions, first: float) -> Iterator[str]:
+def _column_names(columns: Sequence[GraphNode], xs: _Positions, first: float, width: float) -> Iterator[str]:
     for node in columns:
-        x, y = xs[node.id] + _CELL / 2 + 3, first - 8
+        x, y = xs[node.id] + width / 2 + 3, first - 8
         name = text(x, y, _column_name(node), "name", f' transform="rotate(-45 {x:g} {y:g})"')
         yield f"<g data-node={attribute(node.id)}>{tooltip(node.id)}{name}</g>"
 
@@ -106,25 +109,40 @@ def _borders(columns: Sequence[GraphNode], xs: _Positions, first: float, bottom:
         yield f'<path class="line" d="M{xs[node.id]:g} {first:g}V{bottom:g}"/>'
 
 
-def _cells(picture: Picture, xs: _Positions, ys: _Positions, numbers: dict[str, int], *, why: bool) -> Iterator[str]:
-    cells: dict[tuple[str, str], list[WayIn]] = {}
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    """What is said of a caller and a destination; open only if all of it is."""
+
+    source: str
+    target: str
+    entries: tuple[WayIn, ...]
+    words: str  # the numbers of what is said
+
+    @property
+    def verdict(self) -> ReachVerdict:
+        verdicts = {entry.verdict for entry in self.entries}
+        return verdicts.pop() if len(verdicts) == 1 else ReachVerdict.DEPENDS
+
+
+def _cells(picture: Picture, numbers: dict[str, int], *, why: bool) -> list[_Cell]:
+    by_ends: dict[tuple[str, str], list[WayIn]] = {}
     for entry in picture.entries:
         for source in entry.sources:
-            cells.setdefault((source, entry.target), []).append(entry)
-    for (source, target), entries in cells.items():
-        yield _cell(source, target, entries, xs[target], ys[source], [numbers[_saying(e, why=why)] for e in entries])
+            by_ends.setdefault((source, entry.target), []).append(entry)
+    cells = []
+    for (source, target), entries in by_ends.items():
+        shown = [numbers[_saying(entry, why=why)] for entry in entries]
+        words = ",".join(map(str, shown)) if len(shown) <= 2 else f"{shown[0]}+"
+        cells.append(_Cell(source, target, tuple(entries), words))
+    return cells
 
 
-def _cell(source: str, target: str, entries: Sequence[WayIn], x: float, y: float, shown: Sequence[int]) -> str:
-    """Draw one cell: it is open only if all that is said in it is."""
-    verdicts = {entry.verdict for entry in entries}
-    verdict = verdicts.pop() if len(verdicts) == 1 else ReachVerdict.DEPENDS
-    hint = tooltip(f"{source} → {target}", *(entry.label for entry in entries))
-    words = ",".join(map(str, shown)) if len(shown) <= 2 else f"{shown[0]}+"
-    number = text(x + _CELL / 2, y + 14.5, words)
-    ends = f"data-from={attribute(source)} data-to={attribute(target)}"
-    square = f'<rect rx="3" {box(x + 2, y + 2, _CELL - 4, _CELL - 4)}/>'
-    return f'<g class="cell cell-{verdict} edge-like" {ends}>{hint}{square}{number}</g>'
+def _draw(cell: _Cell, x: float, y: float, width: float, picture: Picture) -> str:
+    hint = tooltip(f"{cell.source} → {cell.target}", *(entry.label for entry in cell.entries))
+    number = text(x + width / 2, y + 14.5, cell.words)
+    ends = f"data-from={attribute(picture.names(cell.source))} data-to={attribute(picture.names(cell.target))}"
+    square = f'<rect rx="3" {box(x + 2, y + 2, width - 4, _CELL - 4)}/>'
+    return f'<g class="cell cell-{cell.verdict} edge-like" {ends}>{hint}{square}{number}</g>'
 
 
 def _notes(numbers: dict[str, int], top: float) -> Iterator[str]:

@@ -18,31 +18,27 @@ _ROUND = ("(", ")")
 
 
 def to_mermaid(graph: Graph, *, why: bool) -> str:
-    """Render a graph: callers to the left, destinations in boxes for namespaces to the right."""
+    """Render a graph: each node once, in a box for its namespace."""
     picture = Picture(graph)
-    nodes = {node.id: node for node in (*picture.sources, *picture.targets)}
-    numbers = {name: f"n{number}" for number, name in enumerate(nodes)}
-    sources = {node.id for node in picture.sources}
-    targets = [node for node in picture.targets if node.id not in sources]
+    numbers = {node.id: f"n{number}" for number, node in enumerate(picture.nodes)}
     lines = [
         "flowchart LR",
         *(f"  %% {printable(note)}" for note in graph.notes),
-        *_subgraphs("from", picture.sources, numbers),
-        *_subgraphs("to", targets, numbers),
+        *_subgraphs(picture.nodes, numbers),
         *(line for entry in picture.entries for line in _links(entry, numbers, why=why)),
         *_ways_on(picture.entries, numbers),
     ]
     return "\n".join(lines) + "\n"
 
 
-def _subgraphs(side: str, nodes: Iterable[GraphNode], numbers: dict[str, str]) -> Iterator[str]:
+def _subgraphs(nodes: Iterable[GraphNode], numbers: dict[str, str]) -> Iterator[str]:
     by_namespace = groupby(nodes, key=lambda node: node.namespace)
     for index, (namespace, members) in enumerate(by_namespace):
         inside = [_node(node, numbers) for node in members]
         if namespace is None:
             yield from (f"  {line}" for line in inside)
             continue
-        yield f"  subgraph {side}{index}[{_quote(namespace)}]"
+        yield f"  subgraph namespace{index}[{_quote(namespace)}]"
         yield from (f"    {line}" for line in inside)
         yield "  end"
 

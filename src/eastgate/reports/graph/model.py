@@ -14,7 +14,7 @@ from eastgate.api.trace_json import origin_to_json
 from eastgate.ir import Origin
 from eastgate.records import dataclass
 
-__all__ = ["AllowedWay", "Bundle", "Edge", "Graph", "GraphNode", "NodeKind", "Pairs", "ReachVerdict"]
+__all__ = ["ANY_ADDRESS", "AllowedWay", "Bundle", "Edge", "Graph", "GraphNode", "NodeKind", "Pairs", "ReachVerdict"]
 
 
 class NodeKind(enum.StrEnum):
@@ -33,9 +33,18 @@ class NodeKind(enum.StrEnum):
     SERVICE = "service"
     APP = "app"
     NAMESPACE = "namespace"
+    FUTURE_PODS = "futurePods"
+    ADDRESSES = "addresses"
+    ANYONE = "anyone"
 
+
+ANY_ADDRESS = "ip:any"
+"""The node of all addresses outside the cluster."""
 
 _OUTSIDERS = frozenset({NodeKind.SPIFFE, NodeKind.NAME, NodeKind.OUTSIDE, NodeKind.ANONYMOUS})
+
+
+_WHOLE = frozenset({*_OUTSIDERS, NodeKind.ADDRESSES, NodeKind.ANYONE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +57,7 @@ class GraphNode:
     account: str | None = None  # of a pod: the node of the service account that it runs as
     app: str | None = None
     size: int = 1
+    is_protected: bool = True  # some policy decides who may call it
 
     @property
     def is_external(self) -> bool:
@@ -57,7 +67,7 @@ class GraphNode:
     @property
     def name(self) -> str:
         """Return the id without what the kind and the namespace say already."""
-        if self.kind in (NodeKind.SPIFFE, NodeKind.OUTSIDE, NodeKind.ANONYMOUS, NodeKind.NAME):
+        if self.kind in _WHOLE:
             return self.id
         rest = self.id.partition(":")[2] or self.id
         return rest.removeprefix(f"{self.namespace}/")
@@ -69,7 +79,7 @@ class GraphNode:
         data |= {key: value for key, value in optional.items() if value is not None}
         if self.size != 1:
             data["size"] = self.size
-        return data
+        return data | ({} if self.is_protected else {"protected": False})
 
 
 class ReachVerdict(enum.StrEnum):
@@ -119,6 +129,8 @@ class Edge:
         data = {"from": self.source, "to": self.target, "port": self.port, **said}
         if self.port is None and self.bundle.closed_ports:
             data["exceptPorts"] = list(self.bundle.closed_ports)
+        if self.port is None and self.bundle.port_ranges:
+            data["portRanges"] = [list(stretch) for stretch in self.bundle.port_ranges]
         return data
 
 
@@ -128,7 +140,8 @@ class Bundle:
 
     `closed_ports` are not among those: no edge names them since nobody may use them. `any_port`: these are all ports
     that there are. `service`: requests that are addressed to this Service. `denied_by`: the rules that refuse, where
-    all is denied.
+    all is denied. `port_ranges`: other ports are only those of these ranges. `doubts` are policies that
+    are not read and could change the verdict.
     """
 
     sources: tuple[str, ...]
@@ -143,6 +156,18 @@ class Bundle:
     pairs: Pairs | None = None
     any_port: bool = False
     closed_ports: tuple[int, ...] = ()
+    port_ranges: tuple[tuple[int, int], ...] = ()
+    doubts: tuple[str, ...] = ()
+
+    @property
+    def is_open_egress(self) -> bool:
+        """Return whether it says that workloads may connect to any address outside the cluster, on any port."""
+        return self.targets == (ANY_ADDRESS,) and self.any_port and self.verdict is ReachVerdict.ALLOW
+
+    @property
+    def verdict_text(self) -> str:
+        """Return the verdict; with a question mark where a policy that is not read could change it."""
+        return f"{self.verdict}?" if self.doubts else str(self.verdict)
 
     @property
     def condition(self) -> str | None:
@@ -174,6 +199,8 @@ class Bundle:
             data["tls"] = self.tls
         if self.leads_to:
             data["leadsTo"] = list(self.leads_to)
+        if self.doubts:
+            data["unread"] = list(self.doubts)
         if len(self.ways) > 1 or len(self.deciders) > 1:
             data["ways"] = [_way_to_json(way) for way in self.ways]
         return data
@@ -211,13 +238,15 @@ def _rule_to_json(origin: Origin | None) -> dict[str, object]:
 class Graph:
     """Nodes by their ids, and bundles of edges. `notes` say what the graph leaves out or puts together.
 
-    `everybody`: all callers that there are; empty where only some of them are asked about.
+    `everybody`: all callers that there are; empty where only some of them are asked about. `by_pod`: edges begin at
+    pods where network policies decide.
     """
 
     nodes: Mapping[str, GraphNode]
     bundles: tuple[Bundle, ...]
     everybody: tuple[str, ...] = ()
     notes: tuple[str, ...] = field(default=())
+    by_pod: bool = False
 
     @property
     def edges(self) -> Iterator[Edge]:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from eastgate.cluster.points import Point
 from eastgate.reports.cluster import Cluster
-from eastgate.unread import list_unconsidered
+from eastgate.reports.graph.model import Bundle, Graph, NodeKind, ReachVerdict
+from eastgate.reports.graph.words import limit, natural
+from eastgate.unread import Callers, Handling, could_change, list_unconsidered
+from eastgate.unread.model import Unread
 
-__all__ = ["list_notes"]
+__all__ = ["list_notes", "mark_doubts"]
+
+_MOST = 6  # pods that are named
 
 
 def list_notes(cluster: Cluster, points: Sequence[Point]) -> Iterator[str]:
@@ -16,8 +22,83 @@ def list_notes(cluster: Cluster, points: Sequence[Point]) -> Iterator[str]:
     authority = cluster.authority
     for policy in authority.rejected_at(points):
         yield f"{policy.ref} cannot be read: what it targets is shown as closed"
-    for line in list_unconsidered(cluster.unconsidered(points), authority.unread):
+    unconsidered = cluster.unconsidered(points)
+    for line in list_unconsidered(unconsidered, authority.unread, about_one=False):
         yield f"not considered: {line}"
+    if authority.unread is not Handling.IGNORE:
+        for unread in dict.fromkeys(met.unread for met in could_change(unconsidered, allowed=True)):
+            pods = sorted(_selected(cluster, unread), key=natural)
+            if pods and unread.reach.located:
+                named = ", ".join(limit(pods, _MOST))
+                yield f"{unread} could deny what is marked allow? or depends?: it is about {named}"
     uncertain = {policy.ref: point for point in points for policy in authority.engine.uncertain(point)}
     for ref, point in uncertain.items():
         yield f"{ref} selects by a label that a cluster adds: it is taken not to target {point}"
+
+
+def _selected(cluster: Cluster, unread: Unread) -> Iterator[str]:
+    """Yield the workloads that an object of an unread kind is about, as a destination or as a caller."""
+    world = cluster.authority.world
+    targets = (*unread.reach.destinations, *unread.reach.callers)
+    for workload in world.workloads.values():
+        if any(world.target_matches(target, workload) for target in targets):
+            yield workload.key
+
+
+def mark_doubts(cluster: Cluster, graph: Graph) -> Graph:
+    """Mark the edges that a policy which is not read could change; edges of one bundle are parted by that."""
+    authority = cluster.authority
+    if authority.unread is Handling.IGNORE or not authority.unread_objects.objects:
+        return graph
+    doubts = _Doubts(cluster, graph)
+    return replace(graph, bundles=tuple(part for bundle in graph.bundles for part in doubts.split(bundle)))
+
+
+class _Doubts:
+    """The policies of unread kinds that could change what happens at either end of an edge."""
+
+    def __init__(self, cluster: Cluster, graph: Graph) -> None:
+        self._authority = cluster.authority
+        self._graph = graph
+        self._found: dict[tuple[str, bool, bool], tuple[str, ...]] = {}
+
+    def split(self, bundle: Bundle) -> Iterator[Bundle]:
+        """Yield a bundle in parts, each with its doubts."""
+        is_allowed = bundle.verdict is not ReachVerdict.DENY
+        for before, sources in _grouped(bundle.sources, lambda name: self._at(name, is_allowed, is_target=False)):
+            for behind, targets in _grouped(bundle.targets, lambda name: self._at(name, is_allowed, is_target=True)):
+                doubts = tuple(dict.fromkeys((*before, *behind)))
+                yield replace(bundle, sources=sources, targets=targets, doubts=doubts)
+
+    def _at(self, name: str, is_allowed: bool, *, is_target: bool) -> tuple[str, ...]:
+        key = name, is_allowed, is_target
+        if key not in self._found:
+            self._found[key] = tuple(self._find(name, is_allowed, is_target=is_target))
+        return self._found[key]
+
+    def _find(self, name: str, is_allowed: bool, *, is_target: bool) -> Iterator[str]:
+        world, objects = self._authority.world, self._authority.unread_objects
+        kind, _, key = name.partition(":")
+        node = self._graph.nodes.get(name)
+        if is_target:
+            points: list[Point] = [key] if kind == "pod" else []
+            callers = Callers()
+        else:
+            points = []
+            pods = [each for each in world.workloads.values() if kind == "pod" and each.key == key]
+            if node is not None and node.kind is NodeKind.SERVICE_ACCOUNT:
+                pods = [each for each in world.workloads.values() if f"{each.namespace}/{each.service_account}" == key]
+            home = node.namespace if node is not None and not pods else None
+            is_crowd = node is not None and node.kind in (NodeKind.ANYONE, NodeKind.NAMESPACE)
+            callers = Callers(tuple(pods), home, anybody=is_crowd)
+        met = could_change(objects.about(points, callers, world), allowed=is_allowed)
+        return (str(each.unread) for each in met)
+
+
+def _grouped(
+    names: Iterable[str], doubts: Callable[[str], tuple[str, ...]]
+) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
+    by_doubts: dict[tuple[str, ...], list[str]] = {}
+    for name in names:
+        by_doubts.setdefault(doubts(name), []).append(name)
+    return ((found, tuple(members)) for found, members in by_doubts.items())

@@ -11,26 +11,28 @@ from eastgate.diagnostics.printable import printable
 from eastgate.reports.graph.model import Bundle, Graph
 from eastgate.reports.graph.shapes import STYLE
 from eastgate.reports.graph.svg import draw
-from eastgate.reports.graph.words import ports_of, rule_name, sources_of
+from eastgate.reports.graph.text import list_rows, list_sections
+from eastgate.reports.graph.words import natural, ports_of, rule_name, sources_of
 
 __all__ = ["to_html"]
 
 
 def to_html(graph: Graph, *, why: bool) -> str:
     """Render a graph as a page. Nothing in it is loaded from elsewhere, and nothing of manifests can run."""
+    has_rules = why or any(bundle.deciders for bundle in graph.bundles)
     template = Template((files(__package__) / "page.html").read_text("utf-8"))
     return template.substitute(
         style=STYLE,
         picture=draw(graph, why=why),
-        notes="".join(f"<p class='note'>{_text(note)}</p>" for note in graph.notes),
-        rows="\n".join(_row(bundle, graph, why=why) for bundle in graph.bundles),
-        by="<th>By</th>" if why else "",
+        notes="".join(f"<p class='note'>{_text(note)}</p>" for note in (*list_sections(graph), *graph.notes)),
+        rows="\n".join(_row(bundle, graph, why=has_rules) for bundle in list_rows(graph)),
+        by="<th>By</th>" if has_rules else "",
         namespaces="".join(f"<option>{_text(name)}</option>" for name in _namespaces(graph)),
     )
 
 
 def _namespaces(graph: Graph) -> list[str]:
-    return sorted({node.namespace for node in graph.nodes.values() if node.namespace is not None})
+    return sorted({node.namespace for node in graph.nodes.values() if node.namespace is not None}, key=natural)
 
 
 def _row(bundle: Bundle, graph: Graph, *, why: bool) -> str:
@@ -38,7 +40,7 @@ def _row(bundle: Bundle, graph: Graph, *, why: bool) -> str:
         _names(sources_of(bundle, graph)),
         _names(bundle.targets),
         _text(ports_of(bundle)),
-        f"<span class='verdict {bundle.verdict}'>{bundle.verdict}</span>",
+        f"<span class='verdict {bundle.verdict}'>{bundle.verdict_text}</span>",
         "<br>".join(_text(way.condition) for way in bundle.ways if way.condition and bundle.condition),
     ]
     if why:

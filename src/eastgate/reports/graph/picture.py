@@ -1,19 +1,25 @@
 """What pictures of a graph show: entries of destinations, and who comes in by them.
 
-Where nearly everybody may do something, that is one node of its own ("anyone but sandbox"), and not an edge from each.
+A workload is one node, whether it calls or is called: an account is drawn as the workloads that run as it. Where nearly
+everybody may do something, that is one node of its own ("anyone but sandbox"), and not an edge from each.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from functools import cached_property
 
 from eastgate.ir import Origin
 from eastgate.records import dataclass
 from eastgate.reports.graph.model import Bundle, Graph, GraphNode, NodeKind, ReachVerdict
-from eastgate.reports.graph.words import name_ports, rule_name, sources_of
+from eastgate.reports.graph.words import name_ports, natural, rule_name, sources_of
 
-__all__ = ["Picture", "WayIn", "shorten"]
+__all__ = ["Picture", "WayIn", "caller_name", "shorten"]
+
+_MOST_PODS = 6  # of one account, that are drawn in its place
+_ANYWHERE = frozenset({NodeKind.ANYONE, NodeKind.OUTSIDE, NodeKind.ANONYMOUS})
+_UNPLACED = frozenset({NodeKind.OTHER_ACCOUNTS, NodeKind.FUTURE_PODS})
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +34,7 @@ class WayIn:
     deciders: tuple[Origin, ...]
     leads_to: tuple[str, ...]
     is_group: bool = False
+    is_doubtful: bool = False
 
     @property
     def rules(self) -> list[str]:
@@ -39,7 +46,8 @@ class WayIn:
         """Return the ports and the condition; of groups, the condition says all."""
         if self.is_group and self.condition is not None:
             return self.condition
-        return self.ports if self.condition is None else f"{self.ports}: {self.condition}"
+        ports = f"{self.ports} (a policy that is not read could deny it)" if self.is_doubtful else self.ports
+        return ports if self.condition is None else f"{ports}: {self.condition}"
 
 
 class Picture:
@@ -47,20 +55,52 @@ class Picture:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self.crowds: dict[str, GraphNode] = {}
-        self.entries = [entry for bundle in graph.bundles for entry in self._entries(bundle)]
+        self._crowds: dict[str, GraphNode] = {}
+        self._pods: dict[str, list[str]] = defaultdict(list)
+        for node in graph.nodes.values():
+            if node.kind is NodeKind.POD and node.account is not None:
+                self._pods[node.account].append(node.id)
+        bundles = [bundle for bundle in graph.bundles if not bundle.is_open_egress]
+        self.entries = [entry for bundle in bundles for entry in self._entries(bundle)]
 
     def _entries(self, bundle: Bundle) -> Iterator[WayIn]:
-        sources = tuple(sources_of(bundle, self.graph))
-        for name in sources:
-            if name not in self.graph.nodes:
-                self.crowds[name] = GraphNode(name, NodeKind.OTHER_ACCOUNTS)
+        sources = tuple(dict.fromkeys(drawn for name in sources_of(bundle, self.graph) for drawn in self._drawn(name)))
         ports = name_ports(bundle) + (f" of service:{bundle.service}" if bundle.service else "")
         for target in bundle.targets:
-            is_group = bundle.pairs is not None
             yield WayIn(
-                target, sources, ports, bundle.verdict, bundle.condition, bundle.deciders, bundle.leads_to, is_group
+                target,
+                sources,
+                ports,
+                bundle.verdict,
+                bundle.condition,
+                bundle.deciders,
+                bundle.leads_to,
+                is_group=bundle.pairs is not None,
+                is_doubtful=bool(bundle.doubts),
             )
+
+    def _drawn(self, name: str) -> list[str]:
+        """Return the nodes that stand for a caller: of an account, the workloads that run as it."""
+        if name not in self.graph.nodes:
+            self._crowds[name] = GraphNode(name, NodeKind.ANYONE)
+        pods = self._pods.get(name, [])
+        return pods if 0 < len(pods) <= _MOST_PODS else [name]
+
+    def node(self, name: str) -> GraphNode:
+        """Return a node by its id."""
+        return self.graph.nodes.get(name) or self._crowds[name]
+
+    def is_open(self, source: str, target: str) -> bool:
+        """Return whether an edge comes from anyone, and from outside the namespace of its target."""
+        node = self.node(source)
+        if node.kind in _ANYWHERE:
+            return True
+        return node.kind in _UNPLACED and node.namespace is None and self.node(target).namespace is not None
+
+    def names(self, name: str) -> str:
+        """Return the ids by which tables know a node: its own, and that of its account."""
+        account = self.node(name).account
+        return f"{name} {account}" if account is not None else name
 
     @cached_property
     def behind(self) -> frozenset[str]:
@@ -73,9 +113,9 @@ class Picture:
     def sources(self) -> list[GraphNode]:
         """Return the callers that an edge begins at: those of namespaces first, and then from wider to widest."""
         used = dict.fromkeys(name for entry in self.entries for name in entry.sources)
-        nodes = [self.graph.nodes.get(name) or self.crowds[name] for name in used]
         return sorted(
-            nodes, key=lambda node: (node.id in self.crowds, node.namespace is None, node.namespace or "", node.id)
+            map(self.node, used),
+            key=lambda node: (node.id in self._crowds, node.namespace is None, *_in_order(node)),
         )
 
     @cached_property
@@ -84,7 +124,25 @@ class Picture:
         destinations = {NodeKind.POD, NodeKind.GATEWAY, NodeKind.ROUTE, NodeKind.BACKEND, NodeKind.SERVICE}
         used = {entry.target for entry in self.entries} | {name for entry in self.entries for name in entry.leads_to}
         nodes = [node for node in self.graph.nodes.values() if node.id in used or node.kind in destinations]
-        return sorted(nodes, key=lambda node: (node.namespace is None, node.namespace or "", node.id))
+        return sorted(nodes, key=lambda node: (node.namespace is None, *_in_order(node)))
+
+    @cached_property
+    def nodes(self) -> list[GraphNode]:
+        """Return every node once, by namespace."""
+        nodes = {node.id: node for node in (*self.sources, *self.targets)}
+        return sorted(nodes.values(), key=lambda node: (node.namespace is None, *_in_order(node)))
+
+
+def _in_order(node: GraphNode) -> tuple[object, object]:
+    return natural(node.namespace or ""), natural(node.id)
+
+
+def caller_name(node: GraphNode) -> str:
+    """Return what a caller is called in a picture, beside its namespace."""
+    if node.kind is NodeKind.OTHER_ACCOUNTS:
+        return "other accounts" if node.namespace is not None else "other accounts of the trust domain"
+    words = {"outside": "other trust domains", "anonymous": "no identity"}
+    return words.get(node.id, node.name)
 
 
 def shorten(text: str, most: int) -> str:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from eastgate.ir import ALWAYS, NEVER, Is, Known, OneOf, Origin, Predicate, conjuncts
+from eastgate.ir import ALWAYS, NEVER, Between, Is, Known, OneOf, Origin, Predicate, conjuncts
 from eastgate.ir.attributes import Attribute
 from eastgate.reach.caller_sets import CallerSet
 from eastgate.reach.destinations import Destination, Entrance, Passage
 from eastgate.reach.endings import Branch
 from eastgate.reach.reachability import Answer, Reachability
+from eastgate.reach.requests import EVERY_PORT
 from eastgate.records import dataclass
+from eastgate.reports.conditions import USUAL_FACTS
 from eastgate.reports.graph.conditions import explain_branches, explain_predicate, narrow, within, without
 from eastgate.reports.graph.model import AllowedWay, ReachVerdict
 from eastgate.symbolic.partial import Facts, residual
 
-__all__ = ["ReachOutcome", "Reached", "Reaching", "WayOn", "arrivals", "branches_on", "ways_on"]
+__all__ = ["ReachOutcome", "Reached", "Reaching", "WayOn", "arrivals", "branches_on", "outcome_of", "takes", "ways_on"]
 
 _TOO_MANY = "too many conditions to list"
 _HIDDEN = "what is in HTTP, which nobody sees here"
@@ -33,13 +36,14 @@ class ReachOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Reaching:
-    """What happens to everybody at one entrance."""
+    """What happens to everybody at one entrance; `ranges` are those of its other ports."""
 
     ports: tuple[int, ...]
     other_ports: bool
     service: str | None
     tls: bool | None
     outcomes: tuple[ReachOutcome, ...]
+    ranges: tuple[Between, ...] = (EVERY_PORT,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,21 +55,26 @@ class Reached:
     arrivals: tuple[Reaching, ...]
 
 
-def arrivals(reach: Reachability, destination: Destination, port: int | None, facts: Facts) -> Iterator[Reaching]:
+def arrivals(
+    reach: Reachability, destination: Destination, port: int | None, facts: Facts, *, exact: bool
+) -> Iterator[Reaching]:
     """Yield what happens at the entrances of a destination, to requests of which these facts are known."""
+    for entrance, ports, others in takes(destination, port):
+        outcomes = tuple(_outcomes(reach, entrance, facts, exact))
+        yield Reaching(ports, others, entrance.service, entrance.tls, outcomes, entrance.ranges)
+
+
+def takes(destination: Destination, port: int | None) -> Iterator[tuple[Entrance, tuple[int, ...], bool]]:
+    """Yield the entrances that requests to a port come to, with the ports that are meant; None: to any port."""
     declared = {number for entrance in destination.entrances for number in entrance.ports}
     for entrance in destination.entrances:
         if port is None:
-            ports, others = entrance.ports, entrance.others
+            yield entrance, entrance.ports, entrance.others
         elif port in entrance.ports or (port not in declared and entrance.takes(port)):
-            ports, others = (port,), False
-        else:
-            continue
-        outcomes = tuple(_outcomes(reach, entrance, facts))
-        yield Reaching(ports, others, entrance.service, entrance.tls, outcomes)
+            yield entrance, (port,), False
 
 
-def _outcomes(reach: Reachability, entrance: Entrance, facts: Facts) -> Iterator[ReachOutcome]:
+def _outcomes(reach: Reachability, entrance: Entrance, facts: Facts, exact: bool) -> Iterator[ReachOutcome]:
     """Yield what happens to whom; callers with equal ways come together."""
     ways = list(ways_on(entrance, facts))
     merged: dict[tuple[ReachVerdict, tuple[AllowedWay, ...], tuple[Origin, ...]], CallerSet] = {}
@@ -73,15 +82,26 @@ def _outcomes(reach: Reachability, entrance: Entrance, facts: Facts) -> Iterator
         branches = narrow(answer.branches, facts)
         allowed = _verdict(answer, branches)
         for callers, taken in _split(reach, answer.callers, ways):
-            outcome = _outcome(allowed, branches, taken, facts)
+            outcome = _outcome(allowed, branches, taken, facts, exact)
             merged[outcome] = merged.get(outcome, 0) | callers
     return (ReachOutcome(callers, *outcome) for outcome, callers in merged.items())
+
+
+def outcome_of(
+    entrance: Entrance, answer: Answer, branches: Sequence[Branch], facts: Facts, *, exact: bool = False
+) -> ReachOutcome:
+    """Return what happens at the entrance of a workload to requests that an answer is about, and these facts."""
+    alone = replace(answer, branches=tuple(branches))
+    taken = tuple((way, alone) for way in ways_on(entrance, facts))
+    return ReachOutcome(0, *_outcome(_verdict(alone, branches), branches, taken, facts, exact))
 
 
 def _verdict(answer: Answer, branches: Sequence[Branch]) -> bool | None:
     if answer.too_many:
         return None
     verdicts = {branch.end.allowed for branch in branches}
+    if len(verdicts) > 1 and all(branch.end.allowed for branch in narrow(branches, USUAL_FACTS)):
+        return True  # conditions are about usual requests, so that there is none
     return verdicts.pop() if len(verdicts) == 1 else None
 
 
@@ -134,18 +154,18 @@ def _split(reach: Reachability, callers: CallerSet, ways: Sequence[WayOn]) -> li
 
 
 def _outcome(
-    allowed: bool | None, branches: Sequence[Branch], taken: _Taken, facts: Facts
+    allowed: bool | None, branches: Sequence[Branch], taken: _Taken, facts: Facts, exact: bool
 ) -> tuple[ReachVerdict, tuple[AllowedWay, ...], tuple[Origin, ...]]:
     if allowed is False:
         return ReachVerdict.DENY, (), _origins(branches, allowed=False)
-    ways = tuple(way for on, answer in taken if (way := _way(on, answer, facts)) is not None)
+    ways = tuple(way for on, answer in taken if (way := _way(on, answer, facts, exact)) is not None)
     if allowed:
         leads_to = tuple(dict.fromkeys(node for way in ways for node in way.leads_to))
         return ReachVerdict.ALLOW, (AllowedWay(None, _origins(branches, allowed=True), leads_to),), ()
     return ReachVerdict.DEPENDS, ways, ()
 
 
-def _way(on: WayOn, answer: Answer, facts: Facts) -> AllowedWay | None:
+def _way(on: WayOn, answer: Answer, facts: Facts, exact: bool) -> AllowedWay | None:
     """Return what is allowed on a way; None where nothing is."""
     branches = branches_on(on, answer, facts)
     allowed = _verdict(answer, branches)
@@ -155,7 +175,7 @@ def _way(on: WayOn, answer: Answer, facts: Facts) -> AllowedWay | None:
         what = _HIDDEN if on.entrance.hides_http else _TOO_MANY
         guard = explain_predicate(on.guard)
         return AllowedWay(what if guard is None else f"{guard}: {what}", (), on.leads_to)
-    return AllowedWay(explain_branches(branches, on.guard), _origins(branches, allowed=True), on.leads_to)
+    return AllowedWay(explain_branches(branches, on.guard, exact=exact), _origins(branches, allowed=True), on.leads_to)
 
 
 def branches_on(on: WayOn, answer: Answer, facts: Facts) -> tuple[Branch, ...]:

@@ -19,6 +19,7 @@ class GraphSelection:
     """The part of a graph that is asked for. Names may have `*` in them; none at all stand for everything.
 
     `namespace`: edges from it or to it. `external`: only callers from outside. `denied`: also what nobody can reach.
+    `near`: also the access of a pod to itself and from its node. `exact`: conditions are about all requests.
     """
 
     sources: tuple[str, ...] = ()
@@ -28,6 +29,8 @@ class GraphSelection:
     tool: str | None = None
     external: bool = False
     denied: bool = False
+    near: bool = False
+    exact: bool = False
 
     @property
     def is_everything(self) -> bool:
@@ -39,6 +42,10 @@ class GraphSelection:
         if self.external and not node.is_external:
             return False
         return not self.sources or node.id in accounts or _matches(node, self.sources)
+
+    def chooses_pod(self, pod: GraphNode, account: GraphNode) -> bool:
+        """Tell whether a pod is asked for as a caller: by its own name, or by that of its account."""
+        return not self.sources or _matches(pod, self.sources) or _matches(account, self.sources)
 
     def chooses_target(self, node: GraphNode, behind: Iterable[str]) -> bool:
         """Tell whether a destination is asked for; `behind` are those that Services lead to that are."""

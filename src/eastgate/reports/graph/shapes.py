@@ -7,7 +7,7 @@ from xml.sax.saxutils import escape, quoteattr
 from eastgate.diagnostics.printable import printable
 from eastgate.records import dataclass
 
-__all__ = ["STYLE", "Drawing", "attribute", "box", "fit", "text", "tooltip"]
+__all__ = ["STYLE", "Drawing", "attribute", "box", "text", "tooltip"]
 
 STYLE = """
 svg { font: 11px system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }
@@ -26,6 +26,8 @@ svg { font: 11px system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }
 .allow { stroke: #2e7d32; }
 .depends { stroke: #b26a00; stroke-dasharray: 5 4; }
 .deny { stroke: #c62828; stroke-dasharray: 1 4; }
+.edge[data-open] { stroke: #c62828; }
+.card > rect.bare { stroke: #c62828; stroke-dasharray: 4 3; }
 .mark-allow { fill: #2e7d32; }
 .mark-depends { fill: #ffffff; stroke: #b26a00; stroke-width: 1.6; stroke-dasharray: 2 1.5; }
 .mark-deny { fill: #c62828; }
@@ -58,11 +60,6 @@ def box(x: float, y: float, width: float, height: float) -> str:
 def text(x: float, y: float, words: str, css: str = "", more: str = "") -> str:
     chosen = f' class="{css}"' if css else ""
     return f'<text{chosen} x="{x:g}" y="{y:g}"{more}>{escape(printable(words))}</text>'
-
-
-def fit(words: str, width: float) -> str:
-    most = int(width / 6)
-    return words if len(words) <= most else f"…{words[len(words) - most + 1 :]}"
 
 
 def tooltip(*lines: str) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from eastgate.reports.graph.cards import draw_cards
 from eastgate.reports.graph.matrix import draw_matrix
 from eastgate.reports.graph.model import Graph, ReachVerdict
 from eastgate.reports.graph.picture import Picture
 from eastgate.reports.graph.shapes import STYLE, box, text
+from eastgate.reports.graph.text import list_sections
 
 __all__ = ["draw", "to_svg"]
 
@@ -26,7 +27,8 @@ def to_svg(graph: Graph, *, why: bool) -> str:
 def draw(graph: Graph, *, why: bool, attributes: str = "", style: bool = False) -> str:
     """Draw a graph as an element that a page may hold; `style`: with its own style."""
     picture = Picture(graph)
-    top = _TOP + _LINE * len(graph.notes)
+    notes = [*(list_sections(graph) if style else ()), *graph.notes]
+    top = _TOP + _LINE * len(notes)
     is_dense = sum(len(entry.sources) for entry in picture.entries) > _MOST_EDGES
     drawing = (draw_matrix if is_dense else draw_cards)(picture, why=why, top=top)
     width, height = round(max(drawing.width, _NARROWEST)), round(drawing.height)
@@ -35,23 +37,28 @@ def draw(graph: Graph, *, why: bool, attributes: str = "", style: bool = False) 
         "<title>Who can reach whom</title>",
         *([f"<style>{STYLE}</style>"] if style else []),
         f'<rect class="page" width="{width}" height="{height}"/>',
-        *_legend(graph, is_dense=is_dense),
+        *_legend(picture, notes, is_dense=is_dense),
         *drawing.elements,
         "</svg>",
     ]
     return "\n".join(parts) + "\n"
 
 
-def _legend(graph: Graph, *, is_dense: bool) -> Iterator[str]:
+def _legend(picture: Picture, notes: Sequence[str], *, is_dense: bool) -> Iterator[str]:
+    graph = picture.graph
     x = 24
-    for verdict, words in (("allow", "allowed"), ("depends", "depends on what it says"), ("deny", "denied")):
-        if verdict == "deny" and not any(bundle.verdict is ReachVerdict.DENY for bundle in graph.bundles):
-            continue
+    kinds = [("allow", "allowed", ""), ("depends", "depends on what it says", "")]
+    if any(bundle.verdict is ReachVerdict.DENY for bundle in graph.bundles):
+        kinds.append(("deny", "denied", ""))
+    has_open = any(picture.is_open(name, entry.target) for entry in picture.entries for name in entry.sources)
+    if has_open and not is_dense:
+        kinds.append(("allow", "from anyone, from outside the namespace", ' data-open=""'))
+    for verdict, words, is_open in kinds:
         square = f'<g class="cell-{verdict}"><rect rx="3" {box(x + 9, 12, 16, 16)}/></g>'
-        yield square if is_dense else f'<path class="edge {verdict}" d="M{x} 20h34"/>'
+        yield square if is_dense else f'<path class="edge {verdict}"{is_open} d="M{x} 20h34"/>'
         yield text(x + 42, 24, words, "legend")
         x += 60 + 7 * len(words)
     if not is_dense and any(bundle.leads_to for bundle in graph.bundles):
         yield f'<path class="edge on" d="M{x} 20h34"/>{text(x + 42, 24, "leads on to", "legend")}'
-    for number, note in enumerate(graph.notes):
+    for number, note in enumerate(notes):
         yield text(24, 40 + _LINE * number, note, "legend")

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from textwrap import wrap
 
 from eastgate.diagnostics.printable import printable
 from eastgate.reports.columns import Line, Lines, columns, lay_out
-from eastgate.reports.graph.model import Bundle, Graph
-from eastgate.reports.graph.words import limit, ports_of, rule_lines, sources_of
+from eastgate.reports.graph.model import Bundle, Graph, GraphNode, NodeKind
+from eastgate.reports.graph.words import limit, natural, ports_of, rule_lines, sources_of
 
-__all__ = ["to_csv", "to_text"]
+__all__ = ["list_rows", "list_sections", "to_csv", "to_text"]
 
 _MOST_NAMES = 6  # in one cell
 _MOST_LINES = 12  # of conditions in one cell
 _WIDTH = 60
+_MOST_PAIRS = 200  # of one bundle, that have a row each
 _FIELDS = (
     "from",
     "to",
@@ -35,14 +38,50 @@ _FIELDS = (
 def to_text(graph: Graph, *, why: bool = False, width: int | None = None, color: bool = False) -> str:
     """Render a graph as a table, a row for each bundle of edges."""
     headers = ["FROM", "TO", "PORT", "VERDICT", "IF", "BY"]
-    rows = [_row(bundle, graph) for bundle in graph.bundles]
+    rows = [_row(bundle, graph) for bundle in list_rows(graph)]
     kept = [at for at, header in enumerate(headers) if header != "BY" or why]
     if not any(row[4] for row in rows):
         kept.remove(4)
     lines: list[Line] = columns([headers[at] for at in kept], [[row[at] for at in kept] for row in rows])
     lines = lines or ["nobody can reach anything that is asked about"]
+    lines += list_sections(graph)
     lines += [f"note: {note}" for note in graph.notes]
     return "\n".join(lay_out(lines, width, color=color))
+
+
+def list_rows(graph: Graph) -> Iterator[Bundle]:
+    """Yield a row for each pair of workloads; rows of crowds, and of graphs by account, stay together."""
+    for bundle in graph.bundles:
+        if bundle.is_open_egress:
+            continue  # a section lists them
+        pods = [name for name in bundle.sources if graph.by_pod and name in graph.nodes and name.startswith("pod:")]
+        if not pods or len(pods) * len(bundle.targets) > _MOST_PAIRS:
+            yield bundle
+            continue
+        rest = tuple(name for name in bundle.sources if name not in pods)
+        if len(bundle.targets) == 1 or not rest:
+            yield from (replace(bundle, sources=(pod,), targets=(to,)) for to in bundle.targets for pod in pods)
+            yield from (replace(bundle, sources=(name,)) for name in rest)
+        else:
+            yield bundle
+
+
+def list_sections(graph: Graph) -> Iterator[str]:
+    """Yield the workloads that no policy protects, and those that may connect to any address."""
+    pods = [node for node in graph.nodes.values() if node.kind is NodeKind.POD]
+    bare = [node.id for node in pods if not node.is_protected]
+    if bare:
+        yield f"not protected by any policy: {_list(bare, pods)}"
+    free = [name for bundle in graph.bundles if bundle.is_open_egress for name in bundle.sources]
+    if free:
+        yield f"egress to any address outside the cluster: {_list(free, pods)}"
+
+
+def _list(names: Sequence[str], pods: Sequence[GraphNode]) -> str:
+    if len(names) == len(pods) and len(names) > _MOST_NAMES:
+        return f"all {len(names)} workloads"
+    keys = [name.partition(":")[2] for name in sorted(names, key=natural)]
+    return ", ".join(limit(keys, 2 * _MOST_NAMES))
 
 
 def _row(bundle: Bundle, graph: Graph) -> list[Lines]:
@@ -56,7 +95,7 @@ def _row(bundle: Bundle, graph: Graph) -> list[Lines]:
         limit(sources_of(bundle, graph), _MOST_NAMES),
         to,
         [ports_of(bundle)],
-        [str(bundle.verdict)],
+        [bundle.verdict_text],
         limit(conditions, _MOST_LINES),
         limit([line for origin in bundle.deciders for line in rule_lines(origin)] or ["no policy"], _MOST_LINES),
     ]

@@ -5,14 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import PurePath
 
-from eastgate.ir import Origin
+from eastgate.ir import Origin, labels_of
+from eastgate.regexes import regex
 from eastgate.reports.effective.words import ports_text
 from eastgate.reports.graph.model import Bundle, Graph
+from eastgate.symbolic.cells import OTHER
 
-__all__ = ["ANYONE", "limit", "name_ports", "ports_of", "rule_lines", "rule_name", "short_rule", "sources_of"]
+__all__ = [
+    "ANYONE",
+    "labels_words",
+    "limit",
+    "name_ports",
+    "natural",
+    "ports_of",
+    "rule_lines",
+    "rule_name",
+    "short_rule",
+    "sources_of",
+]
 
 ANYONE = "anyone"
 _FEW = 3  # callers that are left out by name
+_NUMBERED = regex(r"(\D*)(\d*)")
 _MANY = 4  # callers that are listed rather than those who are missing
 
 
@@ -39,6 +53,9 @@ def ports_of(bundle: Bundle) -> str:
         return numbers
     if bundle.any_port:
         return "any"
+    if bundle.port_ranges:
+        ranges = [f"{first}-{last}" if first < last else str(first) for first, last in bundle.port_ranges]
+        return ", ".join([*([numbers] if numbers else []), *ranges])
     other = "any other" if numbers or not bundle.closed_ports else "any"
     closed = ports_text(bundle.closed_ports, others=False, alone=False)
     other = f"{other} but {closed}" if closed else other
@@ -47,6 +64,8 @@ def ports_of(bundle: Bundle) -> str:
 
 def name_ports(bundle: Bundle) -> str:
     """Return the ports of a bundle as a text that stands alone: `port 8080`, `any port`."""
+    if bundle.port_ranges:
+        return f"ports {ports_of(bundle)}"
     if bundle.any_port or not bundle.ports:
         return f"{ports_of(bundle)} port"
     return f"port{'s' if len(bundle.ports) > 1 else ''} {ports_of(bundle)}"
@@ -68,6 +87,18 @@ def short_rule(origin: Origin) -> str:
     if origin.span is None:
         return str(origin)
     return f"{PurePath(origin.span.file).name}:{origin.span.line} {origin}"
+
+
+def natural(text: str) -> tuple[tuple[str, int], ...]:
+    """Return a key that sorts names as people do: ns2 comes before ns10."""
+    return tuple((word, int(digits or 0)) for word, digits in _NUMBERED.findall(text))
+
+
+def labels_words(labels: str) -> str:
+    """Return the labels of a kind of pods or namespaces in words."""
+    pairs = labels_of(labels).items()
+    texts = [f"another {key}" if OTHER in value else f"{key}={value}" for key, value in pairs]
+    return ", ".join(texts) or "none of the labels that policies name"
 
 
 def limit(texts: Sequence[str], most: int) -> list[str]:

@@ -17,7 +17,7 @@ from eastgate.cluster import ROUTE_KINDS, PodNamed, PodsMatching, PodsOfAccount,
 from eastgate.cluster.points import NamedPoint
 from eastgate.cluster.targets import HostNamed, RulesOfGateway, RulesOfRoute
 from eastgate.ir import NEVER, Predicate, Request, authorizers_in
-from eastgate.ir.attributes import METHOD, PATH, Attribute
+from eastgate.ir.attributes import METHOD, PATH, SOURCE_LABELS, Attribute
 from eastgate.reach.caller_sets import CallerSet
 from eastgate.reach.destinations import Destination, Entrance
 from eastgate.reach.differences import (
@@ -35,10 +35,10 @@ from eastgate.reach.reachability import Reachability
 from eastgate.reach.searching import Witness, witnesses
 from eastgate.records import dataclass
 from eastgate.reports.invariants.callers import CallerTest, TooManyLabels
-from eastgate.reports.invariants.covering import Covered, cover_destinations, covers_of, find_missing
+from eastgate.reports.invariants.covering import Covered, OwnAccess, cover_destinations, covers_of, find_missing
 from eastgate.reports.invariants.future import ImaginedPod, imagine
 from eastgate.reports.invariants.labels import TooManyLabellings
-from eastgate.reports.invariants.model import DestinationSelector, Statement
+from eastgate.reports.invariants.model import Statement
 from eastgate.reports.invariants.proving import Counterexample, StatementProof, StatementStanding, prove
 from eastgate.reports.invariants.requests import requests_at
 from eastgate.symbolic.partial import Facts, residual
@@ -79,7 +79,7 @@ def named_callers(statements: Iterable[Statement], authority: Authority) -> tupl
 
 
 def _test(statement: Statement, authority: Authority) -> CallerTest:
-    return CallerTest(statement.callers, authority.world, authority.settings.trust_domain)
+    return CallerTest(statement, authority.world, authority.settings.trust_domain)
 
 
 class BreachHunt:
@@ -119,7 +119,7 @@ class BreachHunt:
         try:
             self._existing = _BreachSearch(paired, statement, {}, self._is_late).run_alone()
             is_broken = self._existing is not None and self._existing.counterexample is not None
-            if not is_broken and not statement.existing_only and _may_select(paired, statement, self._targets):
+            if not is_broken and statement.include_future and _may_select(paired, statement, self._targets):
                 self._future = _find_in_future(paired, statement, self._is_late)
         except TooManyLabels:
             self._existing = Breach(doubt="namespaces are selected by too many labels")
@@ -167,23 +167,29 @@ def _selects_otherwise(comparison: AuthorityComparison, statement: Statement) ->
             return f"it is about the Service {name.namespace}/{name.name}, which changes"
         elif name.kind == "Pod":
             key = f"{name.namespace}/{name.name}"
-            if _meant(comparison.old, destinations, key) != _meant(comparison.new, destinations, key):
+            if _meant(comparison.old, statement, key) != _meant(comparison.new, statement, key):
                 return f"it selects pods by labels, and those of {key} change"
+    changed = frozenset(comparison.pairing.changed)
+    sides = comparison.old, comparison.new
+    if statement.include_future and any(not changed.isdisjoint(side.engine.network_refs) for side in sides):
+        return "network policies change, which look at the labels of callers that do not exist yet"
     return None
 
 
-def _meant(authority: Authority, destinations: DestinationSelector, key: str) -> tuple[bool, list[bool]]:
-    """Return whether destinations have a pod by its labels, and by each of their Services."""
-    world = authority.world
+def _meant(authority: Authority, statement: Statement, key: str) -> list[bool]:
+    """Return whether each selector has a pod, by its labels, and whether each Service has."""
+    world, destinations = authority.world, statement.destinations
+    groups = statement.callers.of, statement.callers.without
+    pairs = (destinations.pods, destinations.namespaces), *((group.pods, group.namespaces) for group in groups)
     workload = world.workloads.get(key)
     if workload is None:
-        return False, [False for _ in destinations.services]
-    is_selected = (
-        destinations.pods is not None
-        and destinations.pods.matches(workload.labels)
-        and destinations.namespaces.matches(world.namespace(workload.namespace).labels)
-    )
-    return is_selected, [service.key in world.services_of(key) for service in destinations.services]
+        return [False for _ in (*pairs, *destinations.services)]
+    home = world.namespace(workload.namespace).labels
+    selected = [
+        pods is not None and pods.matches(workload.labels) and (namespaces is None or namespaces.matches(home))
+        for pods, namespaces in pairs
+    ]
+    return [*selected, *(service.key in world.services_of(key) for service in destinations.services)]
 
 
 def changed_targets(comparison: AuthorityComparison) -> list[Target]:
@@ -316,9 +322,16 @@ class _BreachSearch:
             if meant is None:
                 meant = self._test.choose(self._comparison.callers, meant=self._statement.is_about_named)
             possible = self._reach.possible(place.entrance, allowed=self._statement.breaks)
+            fitting, others = self._others(place)
             for callers in meant:
-                if some := callers.callers & possible:
-                    yield place, some, both((requests_at(self._statement, place.entrance), callers.where))
+                if some := callers.callers & possible & others:
+                    yield place, some, both((fitting, callers.where))
+
+    def _others(self, place: Covered) -> tuple[Predicate, CallerSet]:
+        """Return the requests that are meant at a place, and the callers who are not the pod itself."""
+        own = OwnAccess.of(place, self._comparison.new.world)
+        fitting = requests_at(self._statement, place.entrance, own)
+        return fitting, self._proof.others(own, self._test, self._comparison.callers)
 
     def _witnesses(self, entrance: Entrance, callers: CallerSet, fitting: Predicate) -> Iterator[Witness]:
         return witnesses(self._reach, entrance, callers, fitting, allowed=self._statement.breaks)
@@ -371,9 +384,11 @@ class _BreachSearch:
             if self._is_late():
                 self._note(_NO_TIME)
                 return
-            fitting = both((requests_at(self._statement, place.entrance), where, difference.when))
+            requests, others = self._others(place)
+            fitting = both((requests, where, difference.when))
+            some = callers & others
             try:
-                for witness in witnesses(self._reach, place.entrance, callers, fitting, allowed=self._statement.breaks):
+                for witness in witnesses(self._reach, place.entrance, some, fitting, allowed=self._statement.breaks):
                     yield place, witness
             except GaveUp:
                 self._note(f"there are too many cases to look at, at {place}")
@@ -399,7 +414,12 @@ class _BreachSearch:
             verdicts = [dict(decision.ways).get(place.member, decision.allowed) for decision in (was, now)]
             if verdicts == [not wrong, wrong]:
                 labels = self._test.labels_for(witness.cell, meant=self._statement.is_about_named)
-                return self._proof.describe(question, now, self._imagined.get(place.member), labels or {})
+                is_future = self._test.is_future(witness.cell, self._comparison.callers)
+                account = question.source if is_future else None
+                imagined = self._imagined.get(place.member)
+                return self._proof.describe(question, now, imagined, labels or {}, account=account)
+            if wrong and SOURCE_LABELS in witness.request.values and not self._statement.include_future:
+                continue  # only a pod that does not exist yet has such labels
             asked = ", ".join(authorizers_in(place.entrance.layers))
             self._note(f"it depends on what {asked} answers" if asked else f"{question} may break it")
         return None

@@ -1,24 +1,30 @@
 """Who a statement is about, as cells of callers.
 
+Callers are workloads that exist, accounts that policies or the statement name, and callers outside of the cluster.
+Accounts without a workload that nothing names count only where a statement includes the future, unless no manifest has
+their namespace: then it is declared elsewhere.
+
 An account of a namespace that does not exist yet may be in one with any labels, so it counts as one of the callers that
 are meant if ANY labels make it one.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from itertools import product
 
-from eastgate.cluster import World, account_of
+from eastgate.cluster import Workload, World, account_of
 from eastgate.cluster.objects import NAME_LABEL
-from eastgate.ir import ALWAYS, NEVER, Is, Predicate, Prefix
-from eastgate.ir.attributes import IDENTITY
+from eastgate.ir import ALWAYS, NEVER, Is, Labelled, OneOf, Predicate, Prefix, mentions
+from eastgate.ir.attributes import IDENTITY, SOURCE_LABELS, SOURCE_WORKLOAD
 from eastgate.ir.labels import Selector
 from eastgate.ir.service_accounts import service_account_id
 from eastgate.ir.spiffe import SCHEME, trust_domain_of
 from eastgate.reach.caller_sets import CallerSet, CallerSets
 from eastgate.records import dataclass
-from eastgate.reports.invariants.model import ALL_ACCOUNTS, CallerGroup, CallerSelector
+from eastgate.reports.invariants.model import ALL_ACCOUNTS, CallerGroup, CallerSelector, Statement
 from eastgate.symbolic.callers import (
     AccountsIn,
     AnonymousCell,
@@ -54,12 +60,23 @@ class MeantCallers:
 class CallerTest:
     """Tells which cells of callers are meant, in one world."""
 
-    def __init__(self, callers: CallerSelector, world: World, trust_domain: str) -> None:
-        self._callers = callers
+    def __init__(self, statement: Statement, world: World, trust_domain: str) -> None:
+        self._callers: CallerSelector = statement.callers
+        self._include_future = statement.include_future
         self._world = world
         self._domain = trust_domain
         self._in_use = frozenset(world.namespaces_in_use())
         self._labellings: dict[str, tuple[Labels, ...]] = {}
+
+    @cached_property
+    def _pods(self) -> Mapping[str, list[Workload]]:
+        """Return the workloads of each identity."""
+        pods: dict[str, list[Workload]] = defaultdict(list)
+        for workload in self._world.workloads.values():
+            identity = workload.identity_in(self._domain)
+            if identity is not None:
+                pods[identity].append(workload)
+        return pods
 
     @property
     def identities(self) -> set[str]:
@@ -86,23 +103,50 @@ class CallerTest:
         return (group.namespaces for group in self._groups if group.namespaces is not None)
 
     def choose(self, sets: CallerSets, *, meant: bool) -> list[MeantCallers]:
-        """Return the callers who are meant, or who are not; who may be either is returned. Raises TooManyLabels."""
+        """Return the callers who are meant, or who are not; who may be either is returned. Raises TooManyLabels.
+
+        Callers with workloads come first, since they make the better examples.
+        """
         chosen: list[CallerCell] = []
+        without_pods: list[CallerCell] = []
         conditional: list[MeantCallers] = []
         for cell in sets.cells:
-            holds = self._holds(cell, meant=meant)
+            counts = self._include_future or not self.is_future(cell, sets)
+            holds = self._holds(cell, meant=meant) if counts else NEVER
+            if SOURCE_WORKLOAD in mentions(holds):
+                holds = both((holds, _one_of(self._workloads(cell))))
             if holds == ALWAYS:
-                chosen.append(cell)
+                (chosen if self._workloads(cell) else without_pods).append(cell)
             elif holds != NEVER:
                 conditional.append(MeantCallers(sets.set_of((cell,)), holds))
-        plain = sets.set_of(chosen)
-        return [*([MeantCallers(plain, ALWAYS)] if plain else []), *conditional]
+        plain = [MeantCallers(sets.set_of(cells), ALWAYS) for cells in (chosen, without_pods)]
+        return [each for each in (plain[0], *conditional, plain[1]) if each.callers]
+
+    def pods_of(self, cell: CallerCell) -> list[str]:
+        """Return the keys of the workloads of a cell."""
+        return [workload.key for workload in self._workloads(cell)]
+
+    def is_future(self, cell: CallerCell, sets: CallerSets) -> bool:
+        """Return whether the callers of a cell are pods that do not exist yet."""
+        match cell:
+            case AccountsIn(domain, namespace):
+                return domain == self._domain and namespace in self._in_use
+            case OtherAccounts():
+                return True
+            case _:
+                return cell in sets.unnamed and not self._workloads(cell)
+
+    def only_pods(self, keys: frozenset[str]) -> list[CallerCell]:
+        """Return the cells of accounts that only these pods have."""
+        accounts = (identity for identity, pods in self._pods.items() if keys.issuperset(pod.key for pod in pods))
+        return [IdentityCell(identity) for identity in accounts]
 
     def labels_for(self, cell: CallerCell, *, meant: bool) -> Labels | None:
         """Return labels that a namespace which does not exist yet must have for a cell to be meant, or not."""
         if not self._is_unlabelled(cell):
             return None
-        return next(labels for labels in self._labels(cell) if self._in(cell, labels) == (ALWAYS if meant else NEVER))
+        wrong = NEVER if meant else ALWAYS
+        return next(labels for labels in self._labels(cell) if self._in(cell, labels) != wrong)
 
     def _holds(self, cell: CallerCell, *, meant: bool) -> Predicate:
         return either(
@@ -125,19 +169,33 @@ class CallerTest:
                 return NEVER
             case IdentityCell(identity):
                 named = identity in group.identities or trust_domain_of(identity) in group.domains
-                return _truth(named or self._has_account(group, self._account(cell), labels))
+                return ALWAYS if named else self._has_account(group, cell, labels)
             case AccountsIn(domain, _) | OtherAccounts(domain):
-                return _truth(domain in group.domains or self._has_account(group, self._account(cell), labels))
+                return ALWAYS if domain in group.domains else self._has_account(group, cell, labels)
             case OtherIdentities():
                 return either(Is(IDENTITY, Prefix(f"{SCHEME}{domain}/")) for domain in sorted(group.domains))
 
-    @staticmethod
-    def _has_account(group: CallerGroup, account: tuple[str, str] | None, labels: Labels) -> bool:
+    def _has_account(self, group: CallerGroup, cell: CallerCell, labels: Labels) -> Predicate:
+        account = self._account(cell)
         if account is None:
-            return False
+            return NEVER
         if not group.accounts.isdisjoint({account, (account[0], ALL_ACCOUNTS)}):
-            return True
-        return group.namespaces is not None and group.namespaces.matches(labels)
+            return ALWAYS
+        is_selected = group.namespaces is not None and group.namespaces.matches(labels)
+        if group.pods is None:
+            return _truth(is_selected)
+        return self._has_pods(group.pods, cell) if is_selected or group.namespaces is None else NEVER
+
+    def _has_pods(self, selector: Selector, cell: CallerCell) -> Predicate:
+        """Return which pods of an account have labels. A pod that does not exist yet may have any."""
+        pods = self._workloads(cell)
+        if not pods:
+            return Is(SOURCE_LABELS, Labelled(selector)) if self._include_future else NEVER
+        selected = [pod for pod in pods if selector.matches(pod.labels)]
+        return _truth(bool(selected)) if len(selected) in (0, len(pods)) else _one_of(selected)
+
+    def _workloads(self, cell: CallerCell) -> list[Workload]:
+        return self._pods.get(cell.identity, []) if isinstance(cell, IdentityCell) else []
 
     def _account(self, cell: CallerCell) -> tuple[str, str] | None:
         """Return the namespace and name of an account of this cluster; of a group of them, names that nobody has."""
@@ -185,6 +243,10 @@ class CallerTest:
             raise TooManyLabels
         for chosen in product(*options.values()):
             yield {key: value for key, value in zip(options, chosen, strict=True) if value is not None}
+
+
+def _one_of(workloads: list[Workload]) -> Predicate:
+    return Is(SOURCE_WORKLOAD, OneOf(frozenset(workload.key for workload in workloads)))
 
 
 def _truth(holds: bool) -> Predicate:

@@ -70,9 +70,9 @@ NAMES_NOTHING = Code(
 )
 SELECTS_NOTHING = Code(
     "EG0319",
-    "a statement about no workload that exists",
-    "No workload of the manifests has the labels. The statement is about workloads that do not exist yet alone; most "
-    "likely a label is misspelt.",
+    "a selector that selects nothing that exists",
+    "No workload, or no namespace, of the manifests has the labels that the statement selects callers or destinations "
+    "by. Most likely a label is misspelt.",
     Severity.WARNING,
 )
 BEYOND_ITS_NAMESPACE = Code(

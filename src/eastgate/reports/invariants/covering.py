@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from eastgate.cluster import Service, World
 from eastgate.diagnostics import Diagnostic, did_you_mean
+from eastgate.ir.attributes import VICINITY
 from eastgate.ir.labels import Selector
 from eastgate.reach.destinations import Destination, DestinationKind, Entrance
 from eastgate.reach.reachability import Reachability
@@ -14,7 +15,15 @@ from eastgate.reports.invariants import codes
 from eastgate.reports.invariants.future import Cover
 from eastgate.reports.invariants.model import Named, Statement
 
-__all__ = ["Covered", "cover_destinations", "covered", "covers_of", "find_missing", "select_workloads"]
+__all__ = [
+    "Covered",
+    "OwnAccess",
+    "cover_destinations",
+    "covered",
+    "covers_of",
+    "find_missing",
+    "select_workloads",
+]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,6 +49,29 @@ class Covered:
     def __str__(self) -> str:
         port = self.port if self.port is not None else next(iter(self.entrance.ports), None)
         return f"{self.destination.kind}:{self.member}" + (f" port {port}" if port is not None else "")
+
+
+@dataclass(frozen=True, slots=True)
+class OwnAccess:
+    """The callers whose access to a pod is its own: the pod itself, and the pods in the network of its node.
+
+    `node` is the address of that node. A template stands for any number of pods, so none of them is the caller itself.
+    """
+
+    pods: frozenset[str] = frozenset()
+    node: str | None = None
+
+    @classmethod
+    def of(cls, place: Covered, world: World) -> OwnAccess:
+        """Return them for the pod that is asked about, at a place."""
+        workload = world.workloads.get(place.member) if place.destination.kind is DestinationKind.POD else None
+        if workload is None or not workload.is_pod:
+            return cls()
+        pods = set() if workload.derived else {workload.key}
+        if workload.host_ip is not None and any(VICINITY in layer.looks_at for layer in place.entrance.layers):
+            on_node = (each for each in world.workloads.values() if each.host_network)
+            pods |= {each.key for each in on_node if each.host_ip == workload.host_ip}
+        return cls(frozenset(pods), workload.host_ip)
 
 
 # Before: is there anything?
@@ -92,11 +124,9 @@ def covers_of(statement: Statement, world: World) -> list[Cover]:
 # Entrances
 
 
-def covered(statement: Statement, reach: Reachability, imagined: Iterable[str] | None = None) -> Iterator[Covered]:
-    """Yield the entrances that a statement is about; with `imagined`, those by which only these are reached."""
-    new = frozenset(imagined or ())
-    places = cover_destinations(statement, reach.destinations, reach.authority.world, new)
-    return (place for place in places if imagined is None or place.member in new)
+def covered(statement: Statement, reach: Reachability, imagined: Iterable[str] = ()) -> Iterator[Covered]:
+    """Yield the entrances that a statement is about; `imagined` are pods that do not exist yet."""
+    return cover_destinations(statement, reach.destinations, reach.authority.world, frozenset(imagined))
 
 
 def cover_destinations(

@@ -27,17 +27,23 @@ from eastgate.cluster import (
     World,
 )
 from eastgate.cluster.objects import NAME_LABEL
+from eastgate.cluster.points import Direction
 from eastgate.cluster.targets import HostNamed
+from eastgate.ir import Is, Labelled
+from eastgate.ir.attributes import SOURCE_LABELS, SOURCE_NAMESPACE, Attribute
 from eastgate.ir.labels import Operator, Requirement, Selector
 from eastgate.records import dataclass
-from eastgate.reports.invariants.labels import OTHER, TooManyLabellings, labellings, terms_of
+from eastgate.reports.invariants.labels import OTHER, Labelling, TooManyLabellings, labellings, terms_of
+from eastgate.reports.invariants.model import CallerSelector
+from eastgate.symbolic.cells import OTHER as UNNAMED
 
-__all__ = ["Cover", "ImaginedPod", "imagine"]
+__all__ = ["Cover", "ImaginedPod", "imagine", "imagine_callers"]
 
 _MOST_IN_A_NAMESPACE = 4_096
 _MOST = 20_000
 
 # Terms of targets on what is no label: no label has such a key
+_NEW_ACCOUNT = "new-account"
 _ACCOUNT, _OWNER, _NAME = " account", " owner", " name"
 
 
@@ -78,6 +84,18 @@ class ImaginedPod:
     def objects(self) -> list[Namespace | Pod]:
         """Return what would have to be declared."""
         return [self.pod] if self.namespace is None else [self.namespace, self.pod]
+
+    @classmethod
+    def of_caller(cls, source: str, labels: Labelling, home: Labelling | None, world: World) -> ImaginedPod:
+        """Return a pod as which the account of a question (`sa:namespace/name`) may call.
+
+        `home` are the labels of its namespace, if that does not exist.
+        """
+        namespace, _, account = source.removeprefix("sa:").partition("/")
+        named = {key: value.replace(UNNAMED, OTHER) for key, value in labels.items()}
+        pod = Pod(namespace, _new_pod(namespace, 1, world), named, service_account=account)
+        is_new = namespace not in world.namespaces_in_use()
+        return cls(pod, Namespace(namespace, {**(home or {}), NAME_LABEL: namespace}) if is_new else None)
 
     def to_manifests(self) -> list[dict[str, object]]:
         """Return it as objects of the Kubernetes API."""
@@ -137,6 +155,76 @@ def imagine(authority: Authority, covers: Sequence[Cover]) -> list[list[Imagined
     return [pods for pods in (*together, in_existing) if pods]
 
 
+def imagine_callers(authority: Authority, callers: CallerSelector) -> tuple[list[list[ImaginedPod]], list[ImaginedPod]]:
+    """Return pods that do not exist, as which each account may call, where labels of callers matter.
+
+    Those of one list can exist together; the second list has those that can exist beside all others. Raises
+    TooManyLabellings.
+    """
+    world, engine = authority.world, authority.engine
+    groups = callers.of, callers.without
+    selected = [group.pods for group in groups if group.pods is not None]
+    if not engine.has_network_policies and not selected:
+        return [], []
+    layers = (
+        layer
+        for policy in engine.network_policies
+        for direction in Direction
+        for layer in engine.layers_of(policy, direction)
+    )
+    asked = {atom for layer in layers for atom in layer.atoms(observed=False) if isinstance(atom, Is)}
+    peers: dict[Attribute, list[Selector]] = {SOURCE_LABELS: [], SOURCE_NAMESPACE: []}
+    for atom in sorted(asked, key=str):
+        if atom.attribute in peers and isinstance(atom.matcher, Labelled):
+            peers[atom.attribute].append(atom.matcher.selector)
+    targets = [target for policy in engine.network_policies for target in policy.targets]
+    selecting = [terms_of(selector) for selector in (*peers[SOURCE_LABELS], *selected)]
+    homes = [terms_of(selector) for selector in peers[SOURCE_NAMESPACE]]
+    homes += [terms_of(target.namespaces) for target in targets if isinstance(target, PodsAcross)]
+    homes += [terms_of(group.namespaces) for group in groups if group.namespaces is not None]
+    worlds: list[list[ImaginedPod]] = []
+    beside: list[ImaginedPod] = []
+    numbers = count(1)
+    for namespace, is_new, version in _homes(homes, world):
+        own = [term for target in targets for term in _terms(target, namespace, world)]
+        for labels in labellings((*selecting, *own), (), _MOST_IN_A_NAMESPACE):
+            for account in (*_accounts(namespace.name, world), _NEW_ACCOUNT):
+                number = next(numbers)
+                if number > _MOST:
+                    raise TooManyLabellings
+                chosen = {**labels, _ACCOUNT: account}
+                pod = _imagined(chosen, namespace, (), number, world, is_new=is_new)
+                if version is None:
+                    beside.append(pod)
+                else:
+                    worlds += [[] for _ in range(version + 1 - len(worlds))]
+                    worlds[version].append(pod)
+    return [beside, *worlds], beside
+
+
+def _homes(selecting: Sequence[tuple[Requirement, ...]], world: World) -> Iterator[tuple[Namespace, bool, int | None]]:
+    """Yield the namespaces of callers, whether each is new, and which of those with its name it is.
+
+    That is None for namespaces that exist, and for those that nothing names.
+    """
+    existing = world.namespaces_in_use()
+    yield from ((world.namespace(name), False, None) for name in existing)
+    named = {value for terms in selecting for term in terms if term.key == NAME_LABEL for value in term.values}
+    numbers = count(1)
+    for name in (OTHER, *sorted(named.difference(existing))):
+        for version, labels in enumerate(labellings(selecting, (), _MOST_IN_A_NAMESPACE, {NAME_LABEL: [name]})):
+            if name == OTHER:
+                yield Namespace(_new_name(numbers, existing, "new-home-{}"), labels), True, None
+            else:
+                yield Namespace(name, labels), True, version
+
+
+def _accounts(namespace: str, world: World) -> list[str]:
+    declared = {account.name for account in world.service_accounts.values() if account.namespace == namespace}
+    used = {pod.service_account for pod in world.workloads.values() if pod.is_pod and pod.namespace == namespace}
+    return sorted(declared | used)
+
+
 def _namespaces(
     cover: Cover, unmade: Sequence[str], targets: Iterable[Target], world: World
 ) -> Iterator[tuple[Namespace, bool]]:
@@ -157,8 +245,8 @@ def _namespaces(
             yield Namespace(_new_name(numbers, existing) if name == OTHER else name, labels), True
 
 
-def _new_name(numbers: Iterator[int], existing: Sequence[str]) -> str:
-    return next(name for name in map("new-namespace-{}".format, numbers) if name not in existing)
+def _new_name(numbers: Iterator[int], existing: Sequence[str], name: str = "new-namespace-{}") -> str:
+    return next(name for name in map(name.format, numbers) if name not in existing)
 
 
 def _terms(target: Target, namespace: Namespace, world: World) -> Iterator[tuple[Requirement, ...]]:
@@ -180,6 +268,11 @@ def _terms(target: Target, namespace: Namespace, world: World) -> Iterator[tuple
             yield (_is(_NAME, name),)
 
 
+def _new_pod(namespace: str, number: int, world: World) -> str:
+    fresh = (f"new-pod-{numbered}" for numbered in count(number))
+    return next(name for name in fresh if f"{namespace}/{name}" not in world.workloads)
+
+
 def _is(key: str, value: str) -> Requirement:
     return Requirement(key, Operator.IN, frozenset({value}))
 
@@ -196,12 +289,11 @@ def _imagined(
     chosen = dict(labels)
     owner = chosen.pop(_OWNER, OTHER)
     account, name = chosen.pop(_ACCOUNT, OTHER), chosen.pop(_NAME, OTHER)
-    fresh = (f"new-pod-{numbered}" for numbered in count(number))
     pod = Pod(
         namespace.name,
-        next(name for name in fresh if f"{namespace.name}/{name}" not in world.workloads) if name == OTHER else name,
+        _new_pod(namespace.name, number, world) if name == OTHER else name,
         chosen,
-        service_account=account if account != OTHER else "new-account",
+        service_account=account if account != OTHER else _NEW_ACCOUNT,
         ports=ports,
         owner=Owner(*owner.split("/", 1)) if owner != OTHER else None,
     )

@@ -1,4 +1,4 @@
-"""An invariant: a statement about all requests, those of callers and workloads that do not exist yet among them."""
+"""An invariant: a statement about all requests between workloads that exist, or also those that do not exist yet."""
 
 from __future__ import annotations
 
@@ -36,7 +36,11 @@ class Quantifier(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CallerGroup:
-    """ANY of these callers. `accounts` are namespace and name; `domains` are trust domains with all that is in them."""
+    """ANY of these callers. `accounts` are namespace and name; `domains` are trust domains with all that is in them.
+
+    `pods` are those with these labels, in the namespaces that `namespaces` selects. Without `pods`, `namespaces` means
+    all accounts of these namespaces.
+    """
 
     accounts: frozenset[tuple[str, str]] = frozenset()
     namespaces: Selector | None = None
@@ -44,6 +48,7 @@ class CallerGroup:
     domains: frozenset[str] = frozenset()
     anonymous: bool = False
     anybody: bool = False
+    pods: Selector | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +100,9 @@ class RequestSelector:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One of the three statements. `existing_only`: it is not about workloads that do not exist yet.
+    """One of the three statements. `include_future`: pods and namespaces that do not exist yet count too.
+
+    `include_self`: so do the requests of a pod to itself, and those of its node.
 
     `external_auth` are answers of external authorizers; of others, any answer is possible. `words` are the names in it,
     each as a question with nothing else in it, to be compared with those that there are.
@@ -106,9 +113,10 @@ class Statement:
     destinations: DestinationSelector
     requests: RequestSelector
     span: Span
-    existing_only: bool = False
+    include_future: bool = False
     external_auth: Mapping[str, str] = field(default_factory=dict)
     cites: str | None = None
+    include_self: bool = False
     words: tuple[tuple[Question, Span], ...] = field(default=(), compare=False, repr=False)
 
     @property

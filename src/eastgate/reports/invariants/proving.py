@@ -7,6 +7,7 @@ import enum
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
+from types import MappingProxyType
 
 from eastgate.api.authority import Authority
 from eastgate.api.decisions import Decision
@@ -18,7 +19,9 @@ from eastgate.cluster.targets import BackendNamed, RouteNamed
 from eastgate.collection import no_collection
 from eastgate.diagnostics import Diagnostic
 from eastgate.ir import authorizers_in
-from eastgate.ir.attributes import PATH, SENT_PATH
+from eastgate.ir.attributes import PATH, SENT_PATH, SOURCE_LABELS, SOURCE_WORKLOAD
+from eastgate.ir.labels import Selector, labels_of
+from eastgate.reach.caller_sets import CallerSet, CallerSets
 from eastgate.reach.destinations import DestinationKind
 from eastgate.reach.questions import question_of
 from eastgate.reach.reachability import Reachability
@@ -27,8 +30,15 @@ from eastgate.records import dataclass
 from eastgate.reports.explain import explain_rule
 from eastgate.reports.invariants import codes
 from eastgate.reports.invariants.callers import CallerTest, TooManyLabels
-from eastgate.reports.invariants.covering import Covered, covered, covers_of, find_missing, select_workloads
-from eastgate.reports.invariants.future import ImaginedPod, imagine
+from eastgate.reports.invariants.covering import (
+    Covered,
+    OwnAccess,
+    covered,
+    covers_of,
+    find_missing,
+    select_workloads,
+)
+from eastgate.reports.invariants.future import ImaginedPod, imagine, imagine_callers
 from eastgate.reports.invariants.labels import TooManyLabellings
 from eastgate.reports.invariants.locating import field_path
 from eastgate.reports.invariants.model import Statement
@@ -43,7 +53,7 @@ __all__ = ["Counterexample", "StatementFinding", "StatementProof", "StatementSta
 _MOST_CANDIDATES = 64  # requests to workloads that do not exist, of which the engine is asked one by one
 _TOO_MANY_LABELS = (
     "it is not proven for workloads that do not exist yet: policies select by too many labels "
-    "(write existingOnly: true to leave them out)"
+    "(leave out includeFuture to do without them)"
 )
 
 
@@ -59,9 +69,9 @@ class StatementStanding(enum.StrEnum):
 class Counterexample:
     """A request that breaks a statement, as the engine decides it.
 
-    `imagined` is its destination, where that does not exist yet; `labels` are those of the caller's namespace, if that
-    does not. `lines` show the rule that decides, `field` is its path in the policy, and `policies` are those of which
-    one would have to change.
+    `imagined` is its destination, where that does not exist yet; `caller` is the pod that calls, and `account` its
+    account, if these do not; `labels` are those of the caller's namespace, if that does not. `lines` show the rule that
+    decides, `field` is its path in the policy, and `policies` are those of which one would have to change.
     """
 
     question: Question
@@ -76,6 +86,14 @@ class Counterexample:
     imagined: ImaginedPod | None = None
     labels: dict[str, str] = dataclasses.field(default_factory=dict)
     field: str | None = None
+    caller: ImaginedPod | None = None
+    account: str | None = None
+
+    @property
+    def objects(self) -> list[dict[str, object]]:
+        """Return what the request needs and does not exist, as objects of the Kubernetes API."""
+        pods = (pod for pod in (self.imagined, self.caller) if pod is not None)
+        return [manifest for pod in pods for manifest in pod.to_manifests()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +116,7 @@ def prove(authority: Authority, statement: Statement) -> StatementFinding:
     try:
         with no_collection():
             counterexample = proof.to_what_exists()
-            if counterexample is None and not statement.existing_only:
+            if counterexample is None and statement.include_future:
                 counterexample = proof.to_what_may_come()
     except TooManyLabels:
         return StatementFinding(
@@ -114,22 +132,47 @@ def prove(authority: Authority, statement: Statement) -> StatementFinding:
 
 
 def _selecting_nothing(statement: Statement, authority: Authority) -> Iterator[Diagnostic]:
-    """Yield a warning where no workload that exists is selected."""
-    destinations = statement.destinations
-    if destinations.pods is None or select_workloads(authority.world, destinations.namespaces, destinations.pods):
-        return
-    message = f"no workload that exists has the labels {destinations.pods}"
-    if destinations.namespaces.keys:
-        message += f" in namespaces {destinations.namespaces}"
-    yield Diagnostic(codes.SELECTS_NOTHING, message, destinations.span, "look for a label that is misspelt")
+    """Yield a warning for each selector, of destinations and of callers, that selects nothing that exists."""
+    world, help_ = authority.world, "look for a label that is misspelt"
+    destinations, callers = statement.destinations, statement.callers
+    pods = [(destinations.pods, destinations.namespaces, destinations.span)]
+    for group in (callers.of, callers.without) if not statement.include_future else ():
+        pods.append((group.pods, group.namespaces or Selector.of(), statement.span))
+        known = [namespace.labels for namespace in world.namespaces.values()]
+        if group.pods is None and group.namespaces is not None and not any(map(group.namespaces.matches, known)):
+            message = f"no namespace that exists has the labels {group.namespaces}"
+            yield Diagnostic(codes.SELECTS_NOTHING, message, statement.span, help_)
+    for labels, namespaces, span in pods:
+        if labels is not None and not select_workloads(world, namespaces, labels):
+            where = f" in namespaces {namespaces}" if namespaces.keys else ""
+            yield Diagnostic(
+                codes.SELECTS_NOTHING, f"no workload that exists has the labels {labels}{where}", span, help_
+            )
 
 
 class _WorldAnswers:
-    """All answers of a world, and who of its callers is meant."""
+    """All answers of a world, and who of its callers is meant. `imagined` are pods of it that do not exist."""
 
-    def __init__(self, authority: Authority, statement: Statement) -> None:
-        self.test = CallerTest(statement.callers, authority.world, authority.settings.trust_domain)
+    def __init__(
+        self, authority: Authority, statement: Statement, imagined: Mapping[str, ImaginedPod] = MappingProxyType({})
+    ) -> None:
+        self.imagined = imagined
+        self._include_future = statement.include_future
+        self.test = CallerTest(statement, authority.world, authority.settings.trust_domain)
         self.reach = Reachability(authority, self.test.identities, self.test.namespaces)
+
+    def caller(self, question: Question, witness: Witness, labels: Mapping[str, str] | None) -> ImaginedPod | None:
+        """Return the pod that does not exist yet and makes a request; None where a pod that exists may make it."""
+        value = witness.request.values.get(SOURCE_WORKLOAD)
+        if value is not None and value in self.imagined:
+            return self.imagined[str(value)]
+        pods = self.test.pods_of(witness.cell)
+        if pods:
+            return self.imagined[pods[0]] if self.imagined.keys() >= set(pods) else None
+        text = witness.request.values.get(SOURCE_LABELS)
+        if not self._include_future or text is None or not question.source.startswith("sa:"):
+            return None
+        return ImaginedPod.of_caller(question.source, labels_of(str(text)), labels, self.reach.authority.world)
 
 
 class StatementProof:
@@ -165,28 +208,35 @@ class StatementProof:
         """Look for a request to a workload that does not exist yet."""
         authority, statement = self._authority, self._statement
         try:
+            callers, beside = imagine_callers(authority, statement.callers)
             worlds = imagine(authority, covers_of(statement, authority.world))
         except TooManyLabellings:
             self._doubt(_TOO_MANY_LABELS)
             return None
-        for pods in worlds:
-            counterexample = self._to_imagined({pod.key: pod for pod in pods})
+        for calling, called in (*((pods, []) for pods in callers), *((beside, pods) for pods in worlds)):
+            counterexample = self._among_imagined(calling, called)
             if counterexample is not None:
                 return counterexample
         return None
 
-    def _to_imagined(self, imagined: Mapping[str, ImaginedPod]) -> Counterexample | None:
+    def _among_imagined(self, calling: list[ImaginedPod], called: list[ImaginedPod]) -> Counterexample | None:
+        """Look for a request of pods that do not exist yet: to those that are called, or to what exists."""
         authority, statement = self._authority, self._statement
+        imagined = {pod.key: pod for pod in (*calling, *called)}
         objects = {each.id: each for pod in imagined.values() for each in pod.objects}
         with authority.imagining(objects.values()):
-            search = _WorldAnswers(authority, statement)
-            places = list(covered(statement, search.reach, imagined))
+            search = _WorldAnswers(authority, statement, imagined)
+            places = [
+                place
+                for place in covered(statement, search.reach, imagined)
+                if (place.member in imagined) is bool(called)
+            ]
             candidates = list(islice(self._candidates(search, places), _MOST_CANDIDATES + 1))
             self._doubt(self._left_out(places))
         self._is_about_something = self._is_about_something or bool(places)
         for place, witness in candidates[:_MOST_CANDIDATES]:
-            pod = imagined[place.member]
-            with authority.imagining(pod.objects):
+            pod = imagined.get(place.member)
+            with authority.imagining(pod.objects if pod is not None else ()):
                 counterexample = self._confirm(search, place, witness, pod)
             if counterexample is not None:
                 return counterexample
@@ -200,14 +250,22 @@ class StatementProof:
         """Yield requests that break the statement by what was computed, of which the engine has to say the same."""
         callers = search.test.choose(search.reach.callers, meant=self.meant)
         for place in places:
-            fitting = requests_at(self._statement, place.entrance)
+            own = OwnAccess.of(place, self._authority.world)
+            fitting = requests_at(self._statement, place.entrance, own)
+            others = self.others(own, search.test, search.reach.callers)
             try:
                 for meant in callers:
-                    where = both((fitting, meant.where))
-                    for witness in witnesses(search.reach, place.entrance, meant.callers, where, allowed=self.breaks):
+                    where, some = both((fitting, meant.where)), meant.callers & others
+                    for witness in witnesses(search.reach, place.entrance, some, where, allowed=self.breaks):
                         yield place, witness
             except GaveUp:
                 self._doubt(f"there are too many cases to look at, at {place}")
+
+    def others(self, own: OwnAccess, test: CallerTest, sets: CallerSets) -> CallerSet:
+        """Return the callers whose requests to a pod count: not those that are only the pod itself, or on its node."""
+        if self._statement.include_self or not own.pods:
+            return sets.everybody
+        return sets.everybody & ~sets.set_of(test.only_pods(own.pods))
 
     # What the engine says
 
@@ -215,21 +273,42 @@ class StatementProof:
         self, search: _WorldAnswers, place: Covered, witness: Witness, imagined: ImaginedPod | None = None
     ) -> Counterexample | None:
         """Ask the engine about a request; None where it disagrees, or cannot tell."""
+        labels = search.test.labels_for(witness.cell, meant=self.meant)
         for question in self.questions(place, witness):
-            try:
-                decision = self._authority.decide(question)
-            except QuestionError as error:
-                self._doubt(f"{question} could not be decided: {error}")
-                continue
-            if decision.allowed is self.breaks or dict(decision.ways).get(place.member) is self.breaks:
-                labels = search.test.labels_for(witness.cell, meant=self.meant)
-                return self.describe(question, decision, imagined, labels or {})
-            asked = ", ".join(authorizers_in(place.entrance.layers))
-            why = f"it depends on what {asked} answers" if asked else "it could not be shown by a request"
-            self._doubt(f"{why}: {question}")
+            caller = search.caller(question, witness, labels)
+            asked = question if caller is None else replace(question, source=f"pod:{caller.key}")
+            known = () if imagined is None else imagined.objects
+            with self._authority.imagining(each for each in (caller.objects if caller else ()) if each not in known):
+                try:
+                    decision = self._authority.decide(asked)
+                except QuestionError as error:
+                    self._doubt(f"{asked} could not be decided: {error}")
+                    continue
+                if decision.allowed is self.breaks or dict(decision.ways).get(place.member) is self.breaks:
+                    is_future = search.test.is_future(witness.cell, search.reach.callers)
+                    account = asked.source if is_future else None
+                    return self.describe(asked, decision, imagined, labels or {}, caller, account)
+            if caller is None and SOURCE_LABELS in witness.request.values and self.breaks:
+                continue  # only a pod that does not exist yet has such labels
+            authorizers = ", ".join(authorizers_in(place.entrance.layers))
+            why = f"it depends on what {authorizers} answers" if authorizers else "it could not be shown by a request"
+            self._doubt(f"{why}: {asked}")
         return None
 
     def questions(self, place: Covered, witness: Witness) -> Iterator[Question]:
+        """Yield ways to ask about a request: first as a connection, if the statement is about those.
+
+        A connection that is allowed is allowed for all requests. One that is denied shows nothing of a single request.
+        """
+        requests = self._statement.requests
+        is_http = requests.is_http or requests.tools or requests.mcp_methods
+        may_be_bytes = self.breaks and not is_http and place.destination.kind is DestinationKind.POD
+        for question in self._questions(place, witness):
+            if may_be_bytes and question.is_http:
+                yield replace(question, method=None, path=None, host=None, headers=None, claims=None)
+            yield question
+
+    def _questions(self, place: Covered, witness: Witness) -> Iterator[Question]:
         """Yield ways to ask about a request. Authorizers that are evaluated here answer by themselves."""
         domain = self._authority.settings.trust_domain
         question = question_of(
@@ -251,7 +330,13 @@ class StatementProof:
         yield replace(question, to=f"pod:{place.member}")
 
     def describe(
-        self, question: Question, decision: Decision, imagined: ImaginedPod | None, labels: Mapping[str, str]
+        self,
+        question: Question,
+        decision: Decision,
+        imagined: ImaginedPod | None,
+        labels: Mapping[str, str],
+        caller: ImaginedPod | None = None,
+        account: str | None = None,
     ) -> Counterexample:
         """Return a question that breaks the statement, with what decides it."""
         span = decision.span
@@ -268,6 +353,8 @@ class StatementProof:
             imagined,
             {key: value for key, value in labels.items() if key != NAME_LABEL},
             self._field(decision),
+            caller,
+            account,
         )
 
     def _field(self, decision: Decision) -> str | None:

@@ -30,16 +30,17 @@ def statement_of(spec: Node, external_auth: Mapping[str, str], namespace: str | 
     """Return the statement of a checked spec; one of a namespace is about nothing outside of it."""
     mode = next(mode for mode in Quantifier if mode in spec)
     node = spec[mode]
-    existing_only, cites = spec.get("existingOnly"), spec.get("cites")
+    cites = spec.get("cites")
     return Statement(
         mode,
         _callers(node["from"]),
         _destinations(node["to"], namespace),
         _requests(node),
         spec.key_span(mode),
-        existing_only is not None and existing_only.value is True,
+        _flag(spec, "includeFuture"),
         external_auth,
         cites.text if cites is not None else None,
+        _flag(node, "includeSelf"),
         tuple(_words(node, spec)),
     )
 
@@ -75,17 +76,18 @@ def _callers(node: Node) -> CallerSelector:
 
 
 def _group(node: Node) -> CallerGroup:
-    selector = node.get("namespaces")
+    pods, namespaces = node.get("pods"), node.get("namespaces")
     identities = _texts(node, "identities")
     return CallerGroup(
         frozenset(
             (namespace, name) for namespace, _, name in (a.partition("/") for a in _texts(node, "serviceAccounts"))
         ),
-        selector_of(selector) if selector is not None else None,
+        selector_of(namespaces) if namespaces is not None else None,
         frozenset(identity for identity in identities if not identity.endswith("/*")),
         frozenset(i.removeprefix(SCHEME).removesuffix("/*") for i in identities if i.endswith("/*")),
         _flag(node, "anonymous"),
         _flag(node, "any"),
+        selector_of(pods) if pods is not None else None,
     )
 
 

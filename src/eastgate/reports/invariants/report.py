@@ -10,8 +10,11 @@ from dataclasses import field
 from pathlib import Path
 
 from eastgate.api.reading import DocumentSource
+from eastgate.cluster.objects import NAME_LABEL
+from eastgate.cluster.question import Question
 from eastgate.manifests import Node
 from eastgate.records import dataclass
+from eastgate.reports.invariants.future import ImaginedPod
 from eastgate.reports.invariants.model import Quantifier, Statement
 from eastgate.reports.invariants.proving import Counterexample, StatementFinding, StatementStanding
 from eastgate.settings import Settings
@@ -22,7 +25,7 @@ __all__ = ["StatementReading", "command", "finding_to_json", "headline", "lines"
 _BROKEN = {
     Quantifier.NEVER: "a request that must never be allowed is",
     Quantifier.ALWAYS: "a request that must always be allowed is denied",
-    Quantifier.ONLY: "somebody else's request is allowed",
+    Quantifier.ONLY: "another caller's request is allowed",
 }
 
 
@@ -52,22 +55,29 @@ def lines(finding: StatementFinding, reading: StatementReading) -> Iterator[str]
     example = finding.counterexample
     if example is None:
         return
-    if example.imagined is not None:
-        yield f"{_described(example)} does not exist yet; existingOnly: true leaves such workloads out"
-    if example.labels:
-        labels = ", ".join(f"{key}={value}" for key, value in sorted(example.labels.items()))
-        yield f"the caller's namespace does not exist yet, and would be labelled {labels}"
-    yield command(example, reading)
+    for pod, part in ((example.imagined, "a pod that it reaches"), (example.caller, "the caller")):
+        if pod is not None:
+            yield f"{part} does not exist yet (includeFuture: true): {_described(pod)}"
+    if example.account is not None and example.caller is None:
+        yield f"the caller does not exist yet (includeFuture: true): a pod of the account {example.account}"
+    if example.labels and example.caller is None:
+        yield f"the caller's namespace does not exist yet, and would be labelled {_listed(example.labels)}"
+    yield command(example.question, reading, example.objects)
     yield from example.lines
     yield _what_to_change(example)
 
 
-def _described(example: Counterexample) -> str:
-    assert example.imagined is not None  # noqa: S101 - who calls has looked
-    pod = example.imagined.pod
-    labels = ", ".join(f"{key}={value}" for key, value in sorted(pod.labels.items())) or "no labels"
-    where = f"a new namespace ({pod.namespace})" if example.imagined.namespace is not None else pod.namespace
-    return f"a pod with {labels} in {where}"
+def _described(imagined: ImaginedPod) -> str:
+    pod, namespace = imagined.pod, imagined.namespace
+    where = f"namespace {pod.namespace}"
+    if namespace is not None:
+        home = {key: value for key, value in namespace.labels.items() if key != NAME_LABEL}
+        where = f"a new namespace with {_listed(home)}"
+    return f"a pod with {_listed(pod.labels)} in {where}"
+
+
+def _listed(labels: Mapping[str, str]) -> str:
+    return ", ".join(f"{key}={value}" for key, value in sorted(labels.items())) or "no labels"
 
 
 def _what_to_change(example: Counterexample) -> str:
@@ -80,13 +90,16 @@ def _what_to_change(example: Counterexample) -> str:
     return "to change: no policy is about it; write one that is"
 
 
-def command(example: Counterexample, reading: StatementReading) -> str:
-    """Return a command that explains the request, which is given what is in no file on its standard input."""
+def command(question: Question, reading: StatementReading, objects: Sequence[object] = ()) -> str:
+    """Return a command that explains a request, which is given what is in no file on its standard input.
+
+    `objects` are those that the request needs beside the manifests.
+    """
     words = ["eastgate", "explain"]
     for path in reading.manifests:
         words += path.arguments if isinstance(path, DocumentSource) else ["-f", os.path.normpath(path)]
     beside: list[object] = [node.plain() for node in reading.objects or ()]
-    beside += example.imagined.to_manifests() if example.imagined is not None else []
+    beside += objects
     words += ["-f", "-"] if beside else []
     defaults = Settings().to_json()
     for name, value in reading.settings.to_json().items():
@@ -94,11 +107,13 @@ def command(example: Counterexample, reading: StatementReading) -> str:
     words += ["--unread", reading.unread.value] if reading.unread is not Handling.BY_KIND else []
     for issuer, file in reading.jwks.items():
         words += ["--jwks", f"{issuer}={os.path.normpath(file)}"]
-    line = shlex.join([*words, *example.question.arguments])
+    words += question.arguments
+    words += ["--token", question.token] if question.token is not None else []
+    line = shlex.join(words)
     if not beside:
         return line
-    objects = beside[0] if len(beside) == 1 else {"apiVersion": "v1", "kind": "List", "items": beside}
-    return f"printf %s {shlex.quote(json.dumps(objects, ensure_ascii=False))} | {line}"
+    piped = beside[0] if len(beside) == 1 else {"apiVersion": "v1", "kind": "List", "items": beside}
+    return f"printf %s {shlex.quote(json.dumps(piped, ensure_ascii=False))} | {line}"
 
 
 def finding_to_json(finding: StatementFinding, reading: StatementReading) -> dict[str, object]:
@@ -108,7 +123,7 @@ def finding_to_json(finding: StatementFinding, reading: StatementReading) -> dic
     if example is not None:
         data["counterexample"] = {
             "arguments": example.question.arguments,
-            "command": command(example, reading),
+            "command": command(example.question, reading, example.objects),
             "verdict": example.verdict,
             "reason": example.reason,
             "policy": example.policy,
@@ -116,7 +131,7 @@ def finding_to_json(finding: StatementFinding, reading: StatementReading) -> dic
             "file": example.file,
             "line": example.line,
             "toChange": list(example.policies),
-            "exists": example.imagined is None,
-            "objects": example.imagined.to_manifests() if example.imagined is not None else [],
+            "exists": example.imagined is None and example.caller is None and example.account is None,
+            "objects": example.objects,
         }
     return data

@@ -4,8 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from eastgate.ir import Is, Known, Matcher, Not, OneOf, Predicate, Prefix, Present, Request, Suffix, all_of, any_of
+from eastgate.ir import (
+    InNetwork,
+    Is,
+    Known,
+    Matcher,
+    Not,
+    OneOf,
+    Predicate,
+    Prefix,
+    Present,
+    Request,
+    Suffix,
+    all_of,
+    any_of,
+)
+from eastgate.ir.addresses import parse_network
 from eastgate.ir.attributes import (
+    ADDRESS,
     AUTHORITY,
     HOST,
     MCP_METHOD,
@@ -14,14 +30,17 @@ from eastgate.ir.attributes import (
     PATH,
     SENT_PATH,
     SNI,
+    SOURCE_WORKLOAD,
     TARGET,
     URL_PATH,
+    VICINITY,
     Attribute,
 )
 from eastgate.ir.paths import any_path, comparable_path, comparable_prefix
 from eastgate.reach.destinations import Entrance
 from eastgate.reach.possible import possible_at
 from eastgate.regexes import regex
+from eastgate.reports.invariants.covering import OwnAccess
 from eastgate.reports.invariants.model import Quantifier, RequestSelector, Statement
 from eastgate.symbolic.cells import OTHER
 from eastgate.symbolic.stages import answer_attribute
@@ -33,8 +52,8 @@ _CALL = "tools/call"
 _PLAIN = regex(r"[-A-Za-z0-9._~/]*")  # what every spelling of a path has as it is
 
 
-def requests_at(statement: Statement, entrance: Entrance) -> Predicate:
-    """Return the predicate of requests that are meant, at an entrance.
+def requests_at(statement: Statement, entrance: Entrance, own: OwnAccess | None = None) -> Predicate:
+    """Return the predicate of requests that are meant, at an entrance; `own` are those of a pod to itself.
 
     What a path or host looks like to expressions follows from it; only what is looked at there is asked for.
     """
@@ -50,8 +69,19 @@ def requests_at(statement: Statement, entrance: Entrance) -> Predicate:
             *_hosts(requests.hosts, looked_at, same_name=same_name),
             *_messages(requests),
             *_answers(statement.external_auth),
+            *(_without_own(own, looked_at) if own is not None and not statement.include_self else ()),
         )
     )
+
+
+def _without_own(own: OwnAccess, looked_at: frozenset[Attribute]) -> Iterator[Predicate]:
+    """Yield that a request is none of a pod to itself, and none from its node."""
+    if VICINITY in looked_at:
+        yield Not(Is(VICINITY, OneOf(frozenset({"itself", "node"}))))
+    if SOURCE_WORKLOAD in looked_at and own.pods:
+        yield Not(Is(SOURCE_WORKLOAD, OneOf(own.pods)))
+    if ADDRESS in looked_at and own.node is not None:
+        yield Not(Is(ADDRESS, InNetwork((parse_network(own.node),))))
 
 
 def _http(requests: RequestSelector) -> Iterator[Predicate]:

@@ -131,6 +131,7 @@ def _list(item: Text[None] | Whole, what: str) -> ListOf[None]:
 def _caller_fields() -> dict[str, Field[None]]:
     return {
         "serviceAccounts": Field(_list(Text("a service account", _account), "service accounts")),
+        "pods": Field(label_selector()),
         "namespaces": Field(label_selector()),
         "identities": Field(_list(Text("an identity", _identity), "identities")),
         "anonymous": Field(Flag()),
@@ -141,7 +142,7 @@ def _caller_fields() -> dict[str, Field[None]]:
 def _some_callers(node: Node, to: Check[None]) -> None:
     given = {key for key, value in node.items() if value.value is not False}
     if not given:
-        way_out = "write any: true for everybody, or serviceAccounts, namespaces, identities, anonymous: true"
+        way_out = "write any: true for everybody, or serviceAccounts, pods, namespaces, identities, anonymous: true"
         to.report(codes.NO_CALLERS, "this is about no callers", node, help=way_out)
 
 
@@ -150,7 +151,8 @@ _from: Record[None] = Record(
     "from",
     {**_caller_fields(), "except": Field(_except)},
     rules=(_some_callers,),
-    misspelt={"not": "except", "accounts": "serviceAccounts", "principals": "identities"},
+    misspelt={"not": "except", "accounts": "serviceAccounts", "principals": "identities", "workloads": "pods"},
+    counted=7,
 )
 
 
@@ -224,6 +226,7 @@ _statement: Record[None] = Record(
         "http": Field(_http),
         "tools": Field(_list(_tool, "tools")),
         "mcpMethods": Field(_list(_mcp_method, "MCP methods")),
+        "includeSelf": Field(Flag(), about="Whether requests of a pod to itself, and from its node, count too."),
     },
     rules=(_some_request,),
     misspelt={"port": "ports", "tool": "tools", "methods": "http", "paths": "http"},
@@ -231,7 +234,8 @@ _statement: Record[None] = Record(
 
 STATEMENT_FIELDS: dict[str, Field[None]] = {
     **{mode.value: Field(_statement) for mode in Quantifier},
-    "existingOnly": Field(Flag(), about="Whether workloads that do not exist yet are left out."),
+    "includeFuture": Field(Flag(), about="Whether pods and namespaces that do not exist yet count too."),
+    "existingOnly": Field(Flag(), about="Has no effect: pods that do not exist yet count only with includeFuture."),
     "cites": Field(Text(), about="What the statement follows from, to be shown where it fails."),
     "onNotProven": Field(
         Choice(ON_NOT_PROVEN), about="What becomes of a change after which nobody can tell whether it holds."
@@ -275,7 +279,7 @@ def check_namespace(node: Node, to: Check[None]) -> None:
                     to.report(codes.BEYOND_ITS_NAMESPACE, message, name, help=way_out)
 
 
-_STATED = Record("spec", STATEMENT_FIELDS, rules=(exactly_one_statement,))
+_STATED = Record("spec", STATEMENT_FIELDS, rules=(exactly_one_statement,), counted=7)
 
 SERVED: dict[str, Record[None]] = {
     KIND: resource(KIND, _STATED, about="A statement about all requests to what is in a namespace."),

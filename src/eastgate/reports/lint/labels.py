@@ -14,7 +14,7 @@ from eastgate.cluster import (
     Selector,
     Workload,
 )
-from eastgate.dialects.linting import Finding, codes, locating
+from eastgate.dialects.linting import Finding, codes, enumerated, locating
 from eastgate.dialects.linting.nearest import corrected_name, list_some, nearest_name
 from eastgate.reports.lint.inventory import Labels, Policy, PolicyInventory, collect_labels
 
@@ -29,7 +29,8 @@ def suggest_labels(target: Selecting, inventory: PolicyInventory) -> str | None:
         case PodsMatching(namespace, selector):
             labels = inventory.labels_in(namespace)
             if not inventory.workloads_in.get(namespace):
-                return f"namespace {namespace} has no workloads in these manifests"
+                keys = sorted(inventory.world.select(PodsAcross(Selector.of(), selector)))
+                return f"there are some in another namespace: {enumerated(keys)}; a policy is beside its workloads"
             return _suggestion(selector, labels)
         case PodsAcross(namespaces, pods):
             spaces = collect_labels(

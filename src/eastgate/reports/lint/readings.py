@@ -5,15 +5,20 @@ Both are one question: the same policies, put together in another way, decide so
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import field
+from itertools import product
 from typing import Any
 
-from eastgate.api.questions import Question
+from eastgate.api.auditing import Audited, Would, audited_by
+from eastgate.api.questions import Question, QuestionError
+from eastgate.dialects import dialect_of
 from eastgate.dialects.linting import Finding, ReadingChoice, codes, enumerated, locating
-from eastgate.engine.compiled import Program
-from eastgate.ir import Known, Request
+from eastgate.dialects.rejected import RejectedPolicy
+from eastgate.engine.compiled import Program, compile_layers
+from eastgate.ir import Known, PolicyRef, Request, in_force
 from eastgate.ir.attributes import ADDRESS, PORT, Attribute
+from eastgate.records import dataclass
 from eastgate.reports.lint.hooks import readings_at
 from eastgate.reports.lint.inventory import Group, Policy, PolicyInventory
 from eastgate.reports.lint.samples import sample_questions
@@ -75,32 +80,83 @@ def _without_unknowns(request: Request, looked_at: frozenset[Attribute]) -> Requ
 
 # Audited policies
 
+_MOST_PODS = 12  # of each end of connections, where the network applies the policy
+_UNDECLARED = {"sa:default/stranger": "accounts that no manifest names", "anonymous": "callers without an identity"}
+
+
+@dataclass(slots=True)
+class _Changes:
+    """What an audited policy would change: the callers whose requests would be denied or allowed, and where."""
+
+    callers: dict[Would, dict[str, None]] = field(default_factory=dict)
+    points: dict[str, None] = field(default_factory=dict)
+    example: Question | None = None
+
+    def add(self, question: Question, entries: Iterable[Audited], policy: Policy, point: str) -> None:
+        """Take what a question would get, where it is due to the policy."""
+        for each in entries:
+            if each.changes and each.policy == policy.ref:
+                caller = _UNDECLARED.get(question.source, question.source)
+                self.callers.setdefault(each.verdict, {})[caller] = None
+                self.points[point] = None
+                self.example = self.example or question
+
+    @property
+    def text(self) -> str:
+        """Return what would change, with the first few callers and points."""
+        parts = (f"{verdict} {enumerated(list(callers))}" for verdict, callers in sorted(self.callers.items()))
+        return f"{' and '.join(parts)} at {enumerated(list(self.points))}"
+
 
 def find_audit_changes(inventory: PolicyInventory) -> Iterator[Finding]:
-    """Report what each audited policy would change, by one example."""
-    for policy in inventory.policies:
-        if not policy.audit:
-            continue
-        groups = [
-            group for group in inventory.groups if any(attachment.policy is policy for attachment in group.attached)
-        ]
-        enforced = replace(policy, audit=False)
-        compared = [(group, _change(group, policy, enforced, inventory)) for group in groups[:50]]
-        changes = [(group, change) for group, change in compared if change is not None]
-        if changes:
-            question, allowed = changes[0][1]
-            points = enumerated([group.first for group, _ in changes])
-            verdicts = f"{question} is {_verdict(allowed)} now, and would be {_verdict(not allowed)}"
-            message = f"if it were enforced, {policy.ref} would change {points}: {verdicts}"
-            help_ = "remove the annotation eastgate.dev/mode: audit to enforce it"
-            span = locating.annotation(policy.span, "eastgate.dev/mode")
-            subjects = (str(policy.ref), *(subject for group, _ in changes for subject in group.subjects))
-            yield Finding(codes.AUDIT_WOULD_CHANGE, message, span, help_, subjects, inventory.command(question))
+    """Report which callers each audited policy would deny or allow, with the other audited ones in force beside it."""
+    changes: dict[PolicyRef, _Changes] = {}
+    read = (policy for policy in inventory.policies if not isinstance(policy, RejectedPolicy))
+    audited = {policy.ref: policy for policy in read if dialect_of(policy).enforce(policy) is not policy}
+    for group in inventory.groups if audited else ():
+        here = [audited[ref] for ref in dict.fromkeys(each.policy.ref for each in group.attached) if ref in audited]
+        if here:
+            for question, entries in _would_change(group, inventory):
+                for policy in here:
+                    changes.setdefault(policy.ref, _Changes()).add(question, entries, policy, group.first)
+    for policy in audited.values():
+        if policy.ref in inventory.authority.engine.network_refs:
+            changes[policy.ref] = _network_changes(policy, inventory)
+        found = changes.get(policy.ref)
+        if found is not None and found.example is not None:
+            message = f"if it were enforced, {policy.ref} would {found.text}"
+            help_ = "enforce it when these are the callers that it should refuse"
+            span = locating.annotation(policy.span, "eastgate.dev/mode", "istio.io/dry-run")
+            subjects = (str(policy.ref), *found.points)
+            yield Finding(codes.AUDIT_WOULD_CHANGE, message, span, help_, subjects, inventory.command(found.example))
 
 
-def _change(group: Group, policy: Policy, enforced: Policy, inventory: PolicyInventory) -> tuple[Question, bool] | None:
-    attached = [
-        replace(attachment, policy=enforced) if attachment.policy is policy else attachment
-        for attachment in group.attached
-    ]
-    return _difference(group, inventory.assembled(group, attached, inventory.settings), inventory)
+def _would_change(group: Group, inventory: PolicyInventory) -> Iterator[tuple[Question, list[Audited]]]:
+    """Yield the questions about a group that audited policies would decide otherwise."""
+    layers = in_force(group.layers)
+    if layers == tuple(group.layers):
+        return
+    now, then = inventory.program(group), compile_layers(layers)
+    looked_at = frozenset[Attribute]().union(*(layer.looks_at for layer in (*group.layers, *layers)))
+    for question, arrival in sample_questions(group, inventory):
+        request = _without_unknowns(arrival.request, looked_at)
+        verdict, would = now.decide(request), then.decide(request)
+        if (verdict ^ would) & 1:
+            yield question, list(audited_by(group.layers, now.outcome(verdict), then.outcome(would)))
+
+
+def _network_changes(policy: Policy, inventory: PolicyInventory) -> _Changes:
+    """Return what an audited policy of the network would change between pods that exist."""
+    changes, authority = _Changes(), inventory.authority
+    pods = [workload for workload in inventory.world.workloads.values() if workload.is_pod]
+    selected = {str(point) for point in authority.engine.points_of(policy.ref) if isinstance(point, str)}
+    chosen = [pod for pod in pods if pod.key in selected][:_MOST_PODS]
+    for pod, other in product(chosen, pods[:_MOST_PODS]):
+        for source, to in ((other, pod), (pod, other)) if pod is not other else ():
+            port = next((port.number for port in to.ports), 8080)
+            asked = Question(f"pod:{source.namespace}/{source.name}", f"pod:{to.namespace}/{to.name}", port)
+            try:
+                changes.add(asked, authority.decide(asked).audit, policy, to.key)
+            except QuestionError:
+                continue
+    return changes

@@ -11,6 +11,7 @@ from eastgate.dialects.linting.ports import unexposed_ports as unexposed
 from eastgate.ir import And, Computed, Is, Not, OneOf, Or, Predicate, Rule, atoms
 from eastgate.ir.attributes import PORT
 from eastgate.manifests.node import Node
+from eastgate.reports.conditions import condition_text
 from eastgate.reports.lint.hooks import statements_of
 from eastgate.reports.lint.inventory import Policy, PolicyInventory
 from eastgate.reports.lint.solving import is_possible
@@ -38,7 +39,7 @@ def _impossible(policy: Policy, rule: Rule, empty_list: EmptyList | None) -> Ite
         message = f"{rule.origin} {empty_list.outcome}: there is nothing in this list"
         yield Finding(empty_list.code, message, span, empty_list.help, subjects)
     elif not is_possible(rule.when):
-        message = f"{rule.origin} can never match: {rule.when} cannot all hold"
+        message = f"{rule.origin} can never match: {condition_text(rule.when, exact=True)} cannot all hold"
         yield Finding(codes.CONTRADICTION, message, rule.origin.span, "write rules of their own", subjects)
 
 

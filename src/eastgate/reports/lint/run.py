@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from eastgate.api.authority import Authority
+from eastgate.api.config import LintIgnore
 from eastgate.api.reading import Manifests
 from eastgate.collection import no_collection
 from eastgate.dialects.linting import Finding
@@ -19,15 +20,20 @@ from eastgate.unread import diagnose_unread
 __all__ = ["lint"]
 
 
-def lint(authority: Authority, manifests: Manifests | None = None, source: Sequence[str] = ()) -> list[Finding]:
+def lint(
+    authority: Authority,
+    manifests: Manifests | None = None,
+    source: Sequence[str] = (),
+    ignores: Sequence[LintIgnore] = (),
+) -> list[Finding]:
     """Find everything that is understood and probably not meant so, sorted by file and line.
 
     With `manifests` what was reported while reading is taken from there, otherwise from the authority. `source` are the
-    arguments by which the commands of examples read the same.
+    arguments by which the commands of examples read the same. `ignores` are those of the project's eastgate.yaml.
     """
     context = CheckContext(authority, source)
     with no_collection():
-        distinct = dict.fromkeys(drop_suppressed(_findings(context, manifests), context))
+        distinct = dict.fromkeys(drop_suppressed(_findings(context, manifests), context, ignores))
     return sorted(distinct, key=lambda finding: finding.sort_key)
 
 

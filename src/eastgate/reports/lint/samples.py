@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import product
 
 from eastgate.api.questions import Arrival, Question, QuestionError, arrivals
-from eastgate.ir import Is, OneOf, Prefix, Rule, atoms, rules_of
+from eastgate.ir import Is, OneOf, Prefix, Rule, atoms, in_force, rules_of
 from eastgate.ir.attributes import MCP_TOOL, METHOD, PATH, PORT, Attribute
 from eastgate.reports.lint.inventory import Group, PolicyInventory
 from eastgate.reports.lint.statements import callers
@@ -87,7 +87,7 @@ def _values(group: Group) -> dict[Attribute, list[object]]:
 
 
 def _rules(group: Group) -> Iterator[Rule]:
-    for layer in group.layers:
+    for layer in (*group.layers, *(each for each in in_force(group.layers) if each not in group.layers)):
         for chain in layer.chains:
             for stage in chain.stages:
                 yield from rules_of(stage)

@@ -13,6 +13,7 @@ from eastgate._version import __version__
 from eastgate.diagnostics import Code, Severity
 from eastgate.diagnostics.spans import Span
 from eastgate.dialects.linting import Finding
+from eastgate.reports.lint.baseline import BaselineComparison, fingerprint
 from eastgate.reports.lint.hooks import lint_codes
 
 __all__ = ["anchor", "sarif"]
@@ -24,8 +25,13 @@ CATALOGUE = f"{HOME}/docs/errors.md"
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
 
 
-def sarif(findings: Sequence[Finding], codes: Mapping[str, Code] | None = None) -> dict[str, object]:
-    """Return one run: its rules are these codes, by default those of lint, and those that were met while reading."""
+def sarif(
+    findings: Sequence[Finding], codes: Mapping[str, Code] | None = None, comparison: BaselineComparison | None = None
+) -> dict[str, object]:
+    """Return one run: its rules are these codes, by default those of lint, and those that were met while reading.
+
+    With a comparison, each result says whether the baseline has it.
+    """
     rules = {**(lint_codes() if codes is None else codes), **{finding.code.id: finding.code for finding in findings}}
     ordered = sorted(rules)
     driver = {
@@ -34,7 +40,12 @@ def sarif(findings: Sequence[Finding], codes: Mapping[str, Code] | None = None) 
         "informationUri": HOME,
         "rules": [_rule(rules[number]) for number in ordered],
     }
-    results = [_result(finding, ordered.index(finding.code.id)) for finding in findings]
+    numbers = {number: index for index, number in enumerate(ordered)}
+    results = [_result(finding, numbers[finding.code.id]) for finding in findings]
+    if comparison is not None:
+        known = set(map(id, comparison.known))
+        for finding, result in zip(findings, results, strict=True):
+            result["baselineState"] = "unchanged" if id(finding) in known else "new"
     run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
 
@@ -70,7 +81,7 @@ def _result(finding: Finding, number: int) -> dict[str, object]:
         "ruleIndex": number,
         "level": _LEVELS[finding.severity],
         "message": {"text": "\n".join(line for line in lines if line)},
-        "partialFingerprints": {"eastgate/v1": _fingerprint(finding)},
+        "partialFingerprints": {"eastgate/v1": _fingerprint(finding), "eastgate/v2": fingerprint(finding)},
     }
     if finding.span is not None:
         result["locations"] = [_location(finding.span, finding.subjects)]

@@ -1,17 +1,24 @@
-"""Suppressions: an annotation on the object that a finding is about, with the code and the reason.
+"""Suppressions of findings, each with a code and a reason: an annotation, a comment, or an entry of eastgate.yaml.
 
 metadata:
   annotations:
     eastgate.dev/lint-ignore: "EG6003: the operator opens the port; EG6040: closed until the launch"
+spec:
+  # eastgate: ignore EG6003 because the operator opens the port
+  rules: [..]
+
+An annotation is about its object, a comment about the line or block that it is beside or above.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
+from fnmatch import fnmatchcase
 from functools import lru_cache
 
+from eastgate.api.config import LintIgnore
 from eastgate.cluster.gateways import BACKEND_KINDS
 from eastgate.diagnostics import did_you_mean
 from eastgate.diagnostics.spans import SourceText, Span
@@ -25,16 +32,32 @@ __all__ = ["ANNOTATION", "drop_suppressed"]
 
 ANNOTATION = "eastgate.dev/lint-ignore"
 
+_COMMENT = regex(r"#\s*eastgate:\s*ignore\b(?P<rest>.*)")
+_IGNORED = regex(r"\s*(EG\d{4}(?:\s*,\s*EG\d{4})*)\s*(?:because\b|:)\s*\S.*")
 _ENTRY = regex(r"\s*(EG\d{4})\s*:\s*(\S.*?)\s*", re.DOTALL)
 
 
 @dataclass(slots=True)
 class _Suppression:
+    """`within` are the lines of findings that it is about; `pattern` is that of an entry of eastgate.yaml."""
+
     code: str
-    document: Span
+    within: Span | None
     span: Span
-    keys: frozenset[str]
+    keys: frozenset[str] = frozenset()
+    pattern: str | None = None
     used: bool = False
+
+    def is_about(self, finding: Finding) -> bool:
+        """Return whether a finding is about the same object, or in the same lines."""
+        if self.keys & set(finding.subjects):
+            return True
+        if self.pattern is not None:
+            return any(fnmatchcase(subject, self.pattern) for subject in finding.subjects)
+        span, within = finding.span, self.within
+        if span is None or within is None:
+            return False
+        return span.source is within.source and within.line <= span.line <= within.end_line
 
 
 @dataclass(slots=True)
@@ -45,11 +68,20 @@ class _Annotations:
     findings: list[Finding] = field(default_factory=list)
 
 
-def drop_suppressed(findings: Iterable[Finding], inventory: PolicyInventory) -> Iterator[Finding]:
+def drop_suppressed(
+    findings: Iterable[Finding], inventory: PolicyInventory, ignores: Iterable[LintIgnore] = ()
+) -> Iterator[Finding]:
     """Leave out the findings that are suppressed, and add what is wrong with suppressions."""
     annotations = _Annotations()
+    documents: dict[SourceText, list[Span]] = {}
     for document, keys in _documents(inventory):
         _read(document, keys, annotations)
+        documents.setdefault(document.source, []).append(document)
+    for source, spans in documents.items():
+        _read_comments(source, spans, annotations)
+    for ignore in ignores:
+        suppression = _Suppression(ignore.code, None, ignore.span, pattern=ignore.object)
+        annotations.suppressions.append(suppression)
     for finding in findings:
         if not _is_suppressed(finding, annotations.suppressions, inventory):
             yield finding
@@ -61,7 +93,7 @@ def drop_suppressed(findings: Iterable[Finding], inventory: PolicyInventory) -> 
 
 def _is_suppressed(finding: Finding, suppressions: list[_Suppression], inventory: PolicyInventory) -> bool:
     """Return whether a finding is suppressed: by a policy or an object alone, or by all of its workloads."""
-    matching = [item for item in suppressions if item.code == finding.code.id and _is_about(finding, item)]
+    matching = [item for item in suppressions if item.code == finding.code.id and item.is_about(finding)]
     if not matching:
         return False
     workloads = {subject for subject in finding.subjects if subject in inventory.world.workloads}
@@ -72,13 +104,6 @@ def _is_suppressed(finding: Finding, suppressions: list[_Suppression], inventory
     for suppression in alone or matching:
         suppression.used = True
     return True
-
-
-def _is_about(finding: Finding, suppression: _Suppression) -> bool:
-    if suppression.keys & set(finding.subjects):
-        return True
-    span, document = finding.span, suppression.document
-    return span is not None and span.source is document.source and document.line <= span.line <= document.end_line
 
 
 def _documents(inventory: PolicyInventory) -> Iterator[tuple[Span, frozenset[str]]]:
@@ -97,8 +122,8 @@ def _documents(inventory: PolicyInventory) -> Iterator[tuple[Span, frozenset[str
 
 @lru_cache(maxsize=4096)
 def _is_mentioned(source: SourceText) -> bool:
-    """Return whether the annotation is anywhere in a file; there are far fewer files than objects."""
-    return ANNOTATION in source.text
+    """Return whether a suppression is anywhere in a file; there are far fewer files than objects."""
+    return ANNOTATION in source.text or _COMMENT.search(source.text) is not None
 
 
 def _backend(kind: str, key: str) -> tuple[str, ...]:
@@ -124,9 +149,51 @@ def _read(document: Span, keys: frozenset[str], into: _Annotations) -> None:
             into.suppressions.append(_Suppression(match[1], document, node.span, keys))
 
 
+# Comments
+
+
+def _read_comments(source: SourceText, documents: Sequence[Span], into: _Annotations) -> None:
+    lines = source.text.splitlines() if not source.is_object else []
+    for number, line in enumerate(lines, 1):
+        comment = _COMMENT.search(line)
+        if comment is None:
+            continue
+        span = Span(source, number, comment.start() + 1, number, len(line) + 1)
+        codes_and_reason = _IGNORED.fullmatch(comment["rest"])
+        if codes_and_reason is None:
+            message = "this comment ignores nothing: it has no code, or no reason"
+            help_ = "write the code and why: # eastgate: ignore EG6003 because the operator opens the port"
+            into.findings.append(Finding(codes.NO_REASON, message, span, help_, (source.name,)))
+            continue
+        within = _block(source, lines, number if line[: comment.start()].strip() else number + 1, documents)
+        for code in codes_and_reason[1].split(","):
+            into.suppressions.append(_Suppression(code.strip(), within, span))
+
+
+def _block(source: SourceText, lines: Sequence[str], first: int, documents: Sequence[Span]) -> Span:
+    """Return the lines that a comment is about: its line with all that is indented under it, or its document."""
+    while first < len(lines) and (not lines[first - 1].strip() or lines[first - 1].lstrip().startswith(("#", "---"))):
+        first += 1
+    document = next((span for span in documents if span.line == first), None)
+    if document is not None:
+        return document
+    last, opening = first, lines[first - 1] if first <= len(lines) else ""
+    while last < len(lines) and _is_under(lines[last], opening):
+        last += 1
+    return Span(source, first, 1, last, 1)
+
+
+def _is_under(line: str, opening: str) -> bool:
+    """Return whether a line belongs to what another opens: it is indented more, or an item of the list of a key."""
+    own, outer = (len(text) - len(text.lstrip()) for text in (line, opening))
+    is_item = line.lstrip().startswith("- ") and not opening.lstrip().startswith("- ")
+    return not line.strip() or own > outer or (own == outer and is_item)
+
+
 def _unused(suppression: _Suppression) -> Finding:
     all_codes = lint_codes()
     near = did_you_mean(suppression.code, all_codes) if suppression.code not in all_codes else None
     message = f"there is no finding {suppression.code} here to suppress"
     help_ = f"did you mean {near}?" if near else "remove it"
-    return Finding(codes.SUPPRESSES_NOTHING, message, suppression.span, help_, tuple(sorted(suppression.keys)))
+    subjects = tuple(sorted(suppression.keys)) or (suppression.span.file,)
+    return Finding(codes.SUPPRESSES_NOTHING, message, suppression.span, help_, subjects)

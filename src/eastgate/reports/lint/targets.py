@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from typing import assert_never
 
 from eastgate.cluster import (
@@ -21,11 +21,13 @@ from eastgate.cluster import (
     RouteNamed,
     RulesOfGateway,
     RulesOfRoute,
+    Selector,
     Target,
 )
 from eastgate.diagnostics.spans import Span
 from eastgate.dialects.linting import Finding, codes, enumerated
 from eastgate.dialects.linting.nearest import nearest_name
+from eastgate.dialects.linting.system import selects_system_pods
 from eastgate.dialects.linting.targets import missing_target, target_span
 from eastgate.ir import PolicyRef
 from eastgate.records import dataclass
@@ -80,13 +82,14 @@ def _target(field: _Field, target: Target, inventory: PolicyInventory) -> Iterat
     world = inventory.world
     match target:
         case PodsOfService(namespace, name) if f"{namespace}/{name}" not in world.services:
-            yield _missing(field, "Service", namespace, name, world.services)
+            yield from _missing(field, "Service", namespace, name, world.services)
         case GatewayNamed(namespace, name) if f"{namespace}/{name}" not in world.gateways:
-            yield _missing(field, "Gateway", namespace, name, world.gateways)
+            yield from _missing(field, "Gateway", namespace, name, world.gateways)
         case BackendNamed(namespace, name) if f"{namespace}/{name}" not in world.backends:
-            yield _missing(field, "Backend", namespace, name, world.backends)
+            yield from _missing(field, "Backend", namespace, name, world.backends)
         case PodsOwnedBy() | PodsOfAccount() | PodNamed() if not world.select(target):
-            yield _no_workload(field, target, inventory)
+            if inventory.workloads_in.get(target.namespace):
+                yield _no_workload(field, target, inventory)
         case PodsMatching() | PodsAcross() | PodsOfService() | ExternalsMatching():
             if not world.select(target):
                 yield from _nothing(field, target, inventory)
@@ -100,8 +103,10 @@ def _target(field: _Field, target: Target, inventory: PolicyInventory) -> Iterat
             assert_never(target)
 
 
-def _missing(field: _Field, kind: str, namespace: str, name: str, declared: Iterable[str]) -> Finding:
-    return missing_target(field.policy, field.span(name), kind, namespace, name, declared)
+def _missing(field: _Field, kind: str, namespace: str, name: str, declared: Collection[str]) -> Iterator[Finding]:
+    """Report a target that is not there; manifests that declare none of its kind leave them to others."""
+    if declared:
+        yield missing_target(field.policy, field.span(name), kind, namespace, name, declared)
 
 
 def _no_workload(field: _Field, target: PodsOwnedBy | PodsOfAccount | PodNamed, inventory: PolicyInventory) -> Finding:
@@ -122,10 +127,30 @@ def _no_workload(field: _Field, target: PodsOwnedBy | PodsOfAccount | PodNamed, 
 
 
 def _nothing(field: _Field, target: Selecting, inventory: PolicyInventory) -> Iterator[Finding]:
-    if not inventory.world.workloads:
-        return  # then nothing is selected by anything
+    if _is_elsewhere(target, inventory):
+        return
     policy = field.policy
     help_ = suggest_labels(target, inventory) or "change the target, or remove the policy"
     message = f"{policy.ref} selects nothing: there are no {target}"
     name = target.service if isinstance(target, PodsOfService) else ""
     yield Finding(codes.SELECTS_NOTHING, message, field.span(name), help_, (str(policy.ref),))
+
+
+def _is_elsewhere(target: Selecting, inventory: PolicyInventory) -> bool:
+    """Return whether the workloads of a target are in other manifests: of the cluster itself, of a gateway, or here its
+    namespace has none at all.
+    """
+    world = inventory.world
+    if not world.workloads:
+        return True
+    match target:
+        case PodsMatching(namespace, selector):
+            has_none = not inventory.workloads_in.get(namespace)
+        case PodsAcross(_, selector):
+            has_none = False
+        case _:
+            return False
+    gateways = (gateway.selector for gateway in world.mesh_gateways.values())
+    if selects_system_pods(selector) or any(selector == Selector.of(labels) for labels in gateways):
+        return True
+    return has_none and (selector == Selector.of() or not world.select(PodsAcross(Selector.of(), selector)))

@@ -175,9 +175,10 @@ def _case(node: Node, index: int, answers: Node | None) -> Case:
         source_ip=_text(node, "sourceIP"),
         protocol=_text(node, "protocol"),
         forwarded_for=_text(node, "forwardedFor"),
-        plaintext=(flag := node.get("plaintext")) is not None and flag.value is True,
+        plaintext=_is_set(node, "plaintext"),
         http_protocol=_text(http, "protocol"),
         claims=_plain(node, "claims"),
+        no_token=_is_set(node, "noToken"),
         external_auth={name: answer.text for name, answer in answers.items()} if answers else {},
     )
     name = _text(node, "name") or f"case {index}: {question}"
@@ -220,6 +221,11 @@ def _spans_of_parts(node: Node, answers: Node | None) -> Iterator[tuple[tuple[st
 def _text(node: Node | None, key: str) -> str | None:
     child = node.get(key) if node is not None else None
     return child.text if child is not None else None
+
+
+def _is_set(node: Node, key: str) -> bool:
+    flag = node.get(key)
+    return flag is not None and flag.value is True
 
 
 def _plain(node: Node, key: str) -> dict[str, Plain] | None:

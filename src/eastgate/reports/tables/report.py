@@ -8,7 +8,8 @@ from itertools import groupby
 
 from eastgate.api.trace_json import origin_to_json
 from eastgate.diagnostics.printable import printable
-from eastgate.reports.invariants.report import StatementReading, finding_to_json, lines
+from eastgate.reports.explain import explain_rule
+from eastgate.reports.invariants.report import StatementReading, command, finding_to_json, lines
 from eastgate.reports.tables.coverage import Coverage
 from eastgate.reports.tables.run import Result, Run
 from eastgate.unread import Handling, describe_unconsidered
@@ -70,7 +71,12 @@ def to_json(run: Run) -> dict[str, object]:
 
 
 def _more(result: Result) -> Iterator[str]:
-    return lines(result.finding, _reading(result)) if result.finding is not None else iter(())
+    """Yield how to ask about a failure, and the rule that decides it."""
+    if result.finding is not None:
+        yield from lines(result.finding, _reading(result))
+    elif result.question is not None:
+        yield command(result.question, _reading(result))
+        yield from explain_rule(result.decision) if result.decision is not None else ()
 
 
 def _reading(result: Result) -> StatementReading:
@@ -86,6 +92,7 @@ def _result(result: Result) -> dict[str, object]:
         **({"statement": finding_to_json(finding, _reading(result))} if finding is not None else {}),
         "table": result.table.name,
         "case": result.name,
+        "command": command(result.question, _reading(result)) if result.question and not result.passed else None,
         "file": result.span.file,
         "line": result.span.line,
         "passed": result.passed,

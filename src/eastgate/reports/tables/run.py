@@ -12,6 +12,7 @@ from eastgate.api.decisions import Decision
 from eastgate.api.questions import QuestionError
 from eastgate.api.reading import Manifests, read_documents, read_manifests, sort_documents
 from eastgate.api.spelling import KnownNames
+from eastgate.cluster.question import Question
 from eastgate.diagnostics import Diagnostic, Reporter
 from eastgate.diagnostics.spans import Span
 from eastgate.dialects import reads
@@ -32,7 +33,7 @@ _Shared = tuple[tuple[Path, ...], Settings, Bounds]
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The result of one case, of one rejection, or of a statement, which has a finding."""
+    """The result of one case, which has a question, of one rejection, or of a statement, which has a finding."""
 
     table: Table
     name: str
@@ -42,6 +43,7 @@ class Result:
     decision: Decision | None = None
     seconds: float = 0.0
     finding: StatementFinding | None = None
+    question: Question | None = None
 
     @property
     def passed(self) -> bool:
@@ -117,6 +119,7 @@ def run_tables(
             run.results.append(Result(table, "its keys can be read", table.span, str(error)))
             continue
         authority = authorities.of(table, manifests, keys)
+        run.diagnostics.extend(notice for notice in authority.notices() if notice not in run.diagnostics)
         if run.coverage is not None:
             run.coverage.add_policies(authority.policies)
         if table.statement is not None:
@@ -203,12 +206,12 @@ def _decide(table: Table, case: Case, authority: Authority, coverage: Coverage |
     try:
         decision = authority.prepare(case.question).decide()
     except QuestionError as error:
-        return Result(table, case.name, case.span, f"could not be decided: {error}", case.cites)
+        return Result(table, case.name, case.span, f"could not be decided: {error}", case.cites, question=case.question)
     if coverage is not None:
         coverage.add_decision(decision)
     took = time.perf_counter() - start
     problem = _why_different(case, decision) or _why_incomplete(table, decision)
-    return Result(table, case.name, case.span, problem, case.cites, decision, took)
+    return Result(table, case.name, case.span, problem, case.cites, decision, took, question=case.question)
 
 
 def _prove(table: Table, statement: Statement, authority: Authority, run: Run, *, strict: bool) -> Result:

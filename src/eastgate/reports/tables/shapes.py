@@ -50,6 +50,7 @@ _case: Record[None] = Record(
         "forwardedFor": Field(_text),
         "plaintext": Field(Flag()),
         "claims": Field(MapOf(Anything(), "a mapping of claims")),
+        "noToken": Field(Flag()),
         "expect": Field(Choice(("allow", "deny")), required=True, help="write expect: allow, or expect: deny"),
         "by": Field(Text("Kind/namespace/name, or none")),
         "status": Field(Whole(0, 599, what="an HTTP status, or 0 for a closed connection,")),

@@ -48,8 +48,10 @@ def test_a_host_that_nobody_has_is_not_found(to: str) -> None:
     assert (decision.status, decision.policy, decision.reason) == (404, None, "no AuthConfig is for the host")
 
 
-def test_without_any_auth_config_no_host_is_found() -> None:
-    assert ask(authority(), "host:x.io").status == 404
+def test_without_any_auth_config_a_host_is_outside_and_no_proxy_finds_it() -> None:
+    without = authority()
+    assert ask(without, "host:x.io").allowed
+    assert without.enforced(Question("anonymous", "host:x.io", method="GET", path="/")).status == 404
 
 
 # A host of a question, and the one that was probably meant.

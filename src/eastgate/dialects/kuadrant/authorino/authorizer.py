@@ -56,7 +56,7 @@ class SchemeAuthorizer:
     def refuse_path(self, request: Request) -> Ruling | None:
         """Return the refusal of a path that is ambiguous or not canonical, where a part of the scheme looks at it."""
         if request.refused_path:
-            why = "its path has an encoded slash or backslash"
+            why = "its path has an encoded slash, backslash or NUL"
         elif request.respelled_path and not self.services.any_spelling:
             why = "its path is not in its canonical spelling"
         else:
@@ -89,7 +89,7 @@ class SchemeAuthorizer:
             evaluate,  # few questions need it, and it brings much along
         )
 
-        facts = with_token(_facts(request, raw), self.scheme, raw.token)
+        facts = with_token(_facts(request, raw), self.scheme, "" if raw.no_token else raw.token)
         judged = evaluate(self.scheme, facts, services, explain=raw.explain)
         if judged.is_undecided and facts.scheme is UNKNOWN:  # both must be allowed
             schemes = (replace(facts, scheme=url) for url in ("http", "https"))
@@ -203,7 +203,7 @@ def _peer(request: Request, attribute: Attribute) -> str | Unknown | None:
 
 
 def with_token(facts: RequestFacts, scheme: Scheme, token: str | None) -> RequestFacts:
-    """Return the request with a token at every location where the scheme looks for one."""
+    """Return the request with a token at every location where the scheme looks for one; an empty one is none."""
     if token is None:
         return facts
     for location in {identity.credentials for identity in scheme.identities if isinstance(identity.method, _TOKENS)}:
@@ -215,6 +215,8 @@ def _with_credential(facts: RequestFacts, location: Credentials, token: str) -> 
     """Return the request with a token at a location. Unknown headers, or an unknown path, stay unknown otherwise."""
     if (facts.path if location.where is Where.QUERY else facts.headers) is UNKNOWN:
         return replace(facts, presented={**facts.presented, location: token})
+    if not token:
+        return facts
     headers = {} if facts.headers is UNKNOWN else dict(facts.headers)
     match location.where:
         case Where.AUTHORIZATION_HEADER:

@@ -41,7 +41,7 @@ _CONTROL: Final = regex(r"[\x00-\x1f\x7f]")
 def credential(credentials: Credentials, request: RequestFacts) -> str | Refused | NotKnown:
     """Return the credential, why there is none, or the unknown that it depends on."""
     if credentials in request.presented:
-        return request.presented[credentials]
+        return request.presented[credentials] or _missing(credentials)
     if credentials.where is Where.QUERY:
         if request.path is UNKNOWN:
             return NotKnown("the path")
@@ -51,7 +51,11 @@ def credential(credentials: Credentials, request: RequestFacts) -> str | Refused
             return NotKnown("the headers")
         candidates = _in_headers(request.headers, credentials)
     first = next(iter(candidates), "")
-    return first or Refused(f"There is no credential in {describe_location(credentials)}.")
+    return first or _missing(credentials)
+
+
+def _missing(credentials: Credentials) -> Refused:
+    return Refused(f"There is no credential in {describe_location(credentials)}.")
 
 
 def describe_location(credentials: Credentials) -> str:
@@ -116,7 +120,7 @@ def all_credentials(locations: Iterable[Credentials], request: RequestFacts) -> 
     """Yield all texts of a request at locations of credentials, valid or not."""
     headers = request.headers if request.headers is not UNKNOWN else {}
     path = request.path if request.path is not UNKNOWN else ""
-    yield from request.presented.values()
+    yield from filter(None, request.presented.values())
     for name in _SECRET_HEADERS:
         if value := headers.get(name):
             yield value

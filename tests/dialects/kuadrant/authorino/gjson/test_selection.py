@@ -9,6 +9,19 @@ import pytest
 from eastgate.dialects.kuadrant.authorino.gjson import select
 from eastgate.dialects.kuadrant.authorino.gjson.bounds import Budget
 from eastgate.dialects.kuadrant.authorino.gjson.globs import glob_matches
+from eastgate.dialects.kuadrant.authorino.gjson.numbers import to_float
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        *(("12", 12.0), ("+1", 1.0), (".5", 0.5), ("5.", 5.0), ("1e3", 1000.0), ("0x1p4", 16.0), ("0x_1p0", 1.0)),
+        *((text, 0.0) for text in ("1_0", " 18", "18 ", "\uff11", "0x10", "0x__1p0", "0x1_p0", "0x1p1_0", "", "x")),
+    ],
+)
+def test_numbers_are_read_as_go_reads_them(text: str, number: float) -> None:
+    assert to_float(text) == number
+
 
 IDENTITY = {"sub": "john", "groups": ["admin", 7, None, True], "age": 41, "none": None, "nested": {"a": [1]}}
 

@@ -6,8 +6,10 @@ import math
 from decimal import Decimal
 
 from eastgate.dialects.kuadrant.authorino.gjson.bounds import TooMuch
+from eastgate.regexes import regex
 
 _MOST_DIGITS = 400
+_MISPLACED = regex(r"_(?![0-9a-fA-F])|(?<![0-9a-fA-FxX])_|[pP].*_")  # an underscore that Go does not take
 _SAFE = 9007199254740991
 _INT64_MAX, _INT64_MIN = (1 << 63) - 1, -(1 << 63)
 
@@ -18,8 +20,9 @@ def to_float(text: str) -> float:
         return 0.0
     try:
         if text.lstrip("+-")[:2].lower() == "0x":
-            return float.fromhex(text.replace("_", "")) if "p" in text.lower() else 0.0
-        return float(text)
+            is_number = "p" in text.lower() and _MISPLACED.search(text) is None
+            return float.fromhex(text.replace("_", "")) if is_number else 0.0
+        return float(text) if "_" not in text else 0.0
     except OverflowError:
         return -math.inf if text.startswith("-") else math.inf
     except ValueError:

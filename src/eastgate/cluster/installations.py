@@ -1,0 +1,155 @@
+"""Installations of Istio: the MeshConfig that an operator or a chart gets, and the gateways that it makes.
+
+An IstioOperator, an `Istio` of the sail operator, and istiod's Helm chart in a HelmRelease of Flux or an Application of
+Argo CD hold a MeshConfig. A cluster has the ConfigMap that comes of it, so that only manifests in files are read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import field
+from typing import Final
+
+from eastgate.cluster.fields import Data, mapping, mappings, text
+from eastgate.cluster.objects import Namespaced, ObjectId
+from eastgate.cluster.pods import ContainerPort, Owner, Workload
+from eastgate.diagnostics.spans import Span
+from eastgate.manifests.roots import read_nodes_text
+from eastgate.records import dataclass
+
+__all__ = ["INSTALLATIONS", "MeshInstallation", "installs_mesh", "read_installation"]
+
+_OPERATOR, _SAIL = ("install.istio.io", "IstioOperator"), ("sailoperator.io", "Istio")
+_FLUX, _ARGO = ("helm.toolkit.fluxcd.io", "HelmRelease"), ("argoproj.io", "Application")
+INSTALLATIONS: Final = frozenset({_OPERATOR, _SAIL, _FLUX, _ARGO})
+"""The kinds, each with its group, that may install Istio."""
+
+_CHART: Final = "istiod"
+_GATEWAYS: Final = (("ingressGateways", "ingressgateway"), ("egressGateways", "egressgateway"))
+_PROFILES: Final = {  # the gateways that a profile has by itself
+    "default": ("ingressgateway",),
+    "openshift": ("ingressgateway",),
+    "preview": ("ingressgateway",),
+    "demo": ("ingressgateway", "egressgateway"),
+}
+_PORTS: Final = (8080, 8443, 15021)
+_AS_GATEWAY: Final = {"inject.istio.io/templates": "gateway"}
+
+
+@dataclass(frozen=True, slots=True)
+class MeshInstallation(Namespaced):
+    """An installation of Istio. `mesh` is its MeshConfig as JSON, empty where it says nothing.
+
+    `root_namespace` is that of the control plane, where it is named. `gateways` are the proxies that it makes.
+    """
+
+    group: str
+    kind: str
+    namespace: str
+    name: str
+    mesh: str = ""
+    root_namespace: str | None = None
+    gateways: tuple[Workload, ...] = ()
+    span: Span | None = field(default=None, compare=False)
+
+    @property
+    def id(self) -> ObjectId:
+        """Return which object of the API this is."""
+        return ObjectId(self.group, self.kind, self.namespace, self.name)
+
+
+def installs_mesh(root: Data) -> bool:
+    """Return whether an object of one of `INSTALLATIONS` installs Istio: one of Helm may be for any chart."""
+    return _type(root) in (_OPERATOR, _SAIL) or _helm_values(root) is not None
+
+
+def read_installation(root: Data, namespace: str, name: str, span: Span | None) -> MeshInstallation:
+    """Return an installation."""
+    (group, kind), spec = _type(root), mapping(root, "spec")
+    values = _helm_values(root) if (group, kind) in (_FLUX, _ARGO) else mapping(spec, "values")
+    told = values or {}
+    mesh = told.get("meshConfig")
+    if kind == "IstioOperator" and spec.get("meshConfig") is not None:
+        own = spec["meshConfig"]
+        mesh = {**mesh, **own} if isinstance(mesh, dict) and isinstance(own, dict) else own
+    root_namespace = text(mapping(told, "global"), "istioNamespace")
+    if (group, kind) == _SAIL:
+        root_namespace = text(spec, "namespace") or root_namespace
+    is_operator = (group, kind) == _OPERATOR
+    return MeshInstallation(
+        group,
+        kind,
+        namespace,
+        name,
+        "" if mesh is None else json.dumps(mesh, sort_keys=True, default=str),
+        root_namespace,
+        tuple(_gateways(spec, namespace, root_namespace, span)) if is_operator else (),
+        span,
+    )
+
+
+def _type(root: Data) -> tuple[str, str]:
+    return (text(root, "apiVersion") or "").partition("/")[0], text(root, "kind") or ""
+
+
+# Helm
+
+
+def _helm_values(root: Data) -> Data | None:
+    """Return the values of istiod's chart; None where another chart is meant."""
+    spec = mapping(root, "spec")
+    if _type(root) == _FLUX:
+        chart = text(mapping(mapping(spec, "chart"), "spec"), "chart") or text(mapping(spec, "chartRef"), "name")
+        return mapping(spec, "values") if _is_istiod(chart) else None
+    if _type(root) != _ARGO:
+        return None
+    sources = (mapping(spec, "source"), *mappings(spec, "sources"))
+    return next((_argo_values(source) for source in sources if _is_istiod(text(source, "chart"))), None)
+
+
+def _is_istiod(chart: str | None) -> bool:
+    return chart is not None and chart.rpartition("/")[2] == _CHART
+
+
+def _argo_values(source: Data) -> Data:
+    """Return the values of a source of an Application: Argo CD takes the object rather than the text."""
+    helm = mapping(source, "helm")
+    written = text(helm, "values")
+    if isinstance(helm.get("valuesObject"), dict) or written is None:
+        return mapping(helm, "valuesObject")
+    roots = read_nodes_text("values", written)
+    plain = roots.nodes[0].plain() if roots.nodes and not roots.reporter.diagnostics else None
+    return plain if isinstance(plain, dict) else {"meshConfig": written}  # whoever reads that says what is wrong
+
+
+# Gateways
+
+
+def _gateways(spec: Data, namespace: str, root_namespace: str | None, span: Span | None) -> Iterator[Workload]:
+    """Yield the gateways of an IstioOperator: those of its profile, and those that it lists and does not disable."""
+    components, profile = mapping(spec, "components"), text(spec, "profile") or "default"
+    for component, role in _GATEWAYS:
+        listed = {text(entry, "name") or f"istio-{role}": entry for entry in mappings(components, component)}
+        if role in _PROFILES.get(profile, ()):
+            listed.setdefault(f"istio-{role}", {})
+        for name, entry in sorted(listed.items()):
+            if entry.get("enabled") not in (False, "false"):
+                home = text(entry, "namespace") or root_namespace or namespace
+                yield _gateway(entry, home, name, role, span)
+
+
+def _gateway(entry: Data, namespace: str, name: str, role: str, span: Span | None) -> Workload:
+    labels = {key: value for key, value in mapping(entry, "label").items() if isinstance(value, str)}
+    return Workload(
+        f"{namespace}/{name}",
+        namespace,
+        name,
+        {"app": f"istio-{role}", "istio": role, **labels},
+        _AS_GATEWAY,
+        f"{name}-service-account",
+        tuple(ContainerPort(number) for number in _PORTS),
+        owners=(Owner("Deployment", name),),
+        derived=True,
+        span=span,
+    )

@@ -1,0 +1,407 @@
+"""Conditions on which the requests that a question may mean are allowed, for all of them at once.
+
+A question without a method may be about bytes or about any HTTP request, if its port speaks HTTP. The conditions come
+from the symbolic evaluation that graphs use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import TypeGuard
+
+from eastgate.api.authority import Authority
+from eastgate.api.crossings import Crossing
+from eastgate.api.filling import with_values
+from eastgate.api.outcomes import INVALID_TOKEN, OTHERWISE, WITHOUT_TOKEN, Depends
+from eastgate.api.questions import Question
+from eastgate.cluster import Workload, World
+from eastgate.cluster.points import Direction, NetworkEnd
+from eastgate.ir import (
+    ALWAYS,
+    NEVER,
+    And,
+    Computed,
+    Is,
+    Known,
+    Not,
+    OneOf,
+    Or,
+    Predicate,
+    Request,
+    TokenDeriving,
+    all_of,
+    any_of,
+    atoms,
+    conjuncts,
+    mentions,
+    rewrite,
+)
+from eastgate.ir.attributes import (
+    ADDRESS,
+    APPLICATION,
+    AUTHORITY,
+    FORWARDED_ADDRESS,
+    HOST,
+    IDENTITY,
+    MCP_METHOD,
+    MCP_TOOL,
+    METHOD,
+    PACKET_SOURCE,
+    PORT,
+    SERVICE,
+    SNI,
+    TOKEN,
+    Attribute,
+    claim,
+)
+from eastgate.reach.endings import OPEN, Branch, EnforcementPoint, fold, list_points
+from eastgate.reach.possible import possible_requests
+from eastgate.reports.conditions import VALID_TOKEN, condition_text, readable, some_claim
+from eastgate.reports.graph.conditions import allowed_when, explain_branches
+from eastgate.symbolic.callers import CallerCells
+from eastgate.symbolic.cells import OTHER
+from eastgate.symbolic.listing import TooManyEntries, in_sequence
+from eastgate.symbolic.partial import ArmIndex, Facts, residual
+from eastgate.symbolic.simplify import both, straightened
+from eastgate.symbolic.stages import answer_attribute
+from eastgate.symbolic.trees import Entry
+from eastgate.symbolic.witnesses import GaveUp, witness
+
+__all__ = ["AllowedRequests", "widen"]
+
+_MOST_ARRIVALS, _MOST_ATOMS = 64, 80  # that are evaluated together
+_MOST_SEARCHED = 30  # atoms of a condition for which a request is looked for
+_MOST_TRIED = 8  # conditions for which an example is looked for
+_LONGEST = 160  # characters of conditions that are better than an example
+_CLAIM = claim("").name
+_SAYS_HTTP, _BYTES = (Is(APPLICATION, OneOf(frozenset({name}))) for name in ("http", "bytes"))
+_SOMEWHERE, _USUAL_PORT = "203.0.113.7", 8080
+_USUAL_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+_RAW = frozenset({"tcp", "tls", "https", "udp", "mongo", "mysql", "redis"})
+"""Names of protocols that proxies pass on as bytes."""
+_OPTIONS: dict[str, str] = {
+    PORT.name: "--port",
+    METHOD.name: "--method",
+    APPLICATION.name: "--method",
+    "path": "--path",
+    "path with its query": "--path",
+    "path without its query": "--path",
+    "query parameter": "--path",
+    HOST.name: "--host",
+    "host with its port": "--host",
+    "header": "--header",
+    SNI.name: "--sni",
+    claim("").name: "--claim",
+    TOKEN.name: "--no-token",
+    MCP_METHOD.name: "--mcp-method",
+    MCP_TOOL.name: "--tool",
+    ADDRESS.name: "--source-ip",
+    PACKET_SOURCE.name: "--source-ip",
+    FORWARDED_ADDRESS.name: "--forwarded-for",
+}
+
+
+def widen(crossing: Crossing, request: Request, *, question: Question, world: World) -> Request:
+    """Return a request whose protocol is unknown, if its port may speak HTTP and the question says nothing of it."""
+    if crossing.hides_http:
+        return request
+    values = request.values
+    only_bytes = not question.is_http and _speaks_only_bytes(crossing, request, world)
+    if not question.is_http and not only_bytes and APPLICATION in values:
+        values = {attribute: value for attribute, value in values.items() if attribute is not APPLICATION}
+    possible = possible_requests(crossing.layers, only_bytes=only_bytes)
+    conditions = [each for each in (request.within, possible) if each is not None and each != ALWAYS]
+    return Request(values, request.answers, request.assumed, all_of(conditions) if conditions else None)
+
+
+def _speaks_only_bytes(crossing: Crossing, request: Request, world: World) -> bool:
+    """Return whether the port is of a protocol that no proxy reads as HTTP, by the names that Services give it."""
+    port, workload = request.values.get(PORT), _workload_at(crossing, world)
+    if not isinstance(port, int) or workload is None:
+        return False
+    service = request.values.get(SERVICE)
+    keys = [service] if isinstance(service, str) else world.services_of(workload.key)
+    leading = [
+        declared.app_protocol or declared.name
+        for key in keys
+        if key in world.services
+        for declared in world.services[key].ports
+        if port in world.target_ports(world.services[key], declared.port, workload)
+    ]
+    names = leading or [declared.name for declared in workload.ports if declared.number == port]
+    return bool(names) and all((name or "").lower().partition("-")[0] in _RAW for name in names)
+
+
+def _workload_at(crossing: Crossing, world: World) -> Workload | None:
+    for point in crossing.points:
+        if isinstance(point, str):
+            return world.workloads.get(point)
+        if isinstance(point, NetworkEnd) and point.direction is Direction.INGRESS:
+            return world.workloads.get(point.workload)
+    return None
+
+
+class AllowedRequests:
+    """The requests that a question may mean as requests: which of them are allowed, for all of them at once."""
+
+    def __init__(self, question: Question, authority: Authority) -> None:
+        self._question = question
+        self._authority = authority
+        self._possible: Predicate = ALWAYS
+        self._branches: tuple[Branch, ...] = ()
+        self._guards: Sequence[Predicate] = ()
+        self._reads_tokens = False
+        self._issuers: dict[str, None] = {}
+        try:
+            self._evaluate()
+        except TooManyEntries:
+            self._branches = ()
+
+    def _evaluate(self) -> None:
+        index = ArmIndex(CallerCells(self._authority.settings))
+        arrivals = self._authority.arrivals(self._question)
+        if len(arrivals) > _MOST_ARRIVALS or not all(_is_plain(*arrival) for arrival in arrivals):
+            return
+        lists: dict[tuple[Branch, ...], None] = {}
+        possible: dict[Predicate, None] = {}
+        guards = [_guard(crossing) for crossing, _ in arrivals]
+        routed = [guard for guard in guards if guard is not None]
+        self._guards = routed
+        for (crossing, request), guard in zip(arrivals, guards, strict=True):
+            widened = widen(crossing, request, question=self._question, world=self._authority.world)
+            facts = Facts({**widened.values, **_answers(crossing, widened)})
+            point = EnforcementPoint((crossing.where,), crossing.layers)
+            branches = list_points((point,), facts, index)[1]
+            taken = guard if guard is not None or not routed else Not(any_of(routed))
+            if taken is not None and (asked := residual(taken, facts)) != ALWAYS:
+                guarded = [Entry(both((asked, branch.when)), branch.end) for branch in branches]
+                branches = [*(each for each in guarded if each.when != NEVER), Entry(ALWAYS, OPEN)]
+            lists[tuple(branches)] = None
+            if widened.within is not None:
+                possible[residual(widened.within, facts)] = None
+            self._reads_tokens = self._reads_tokens or any(map(_is_token, crossing.looked_at))
+            deriving = (each for each in crossing.derivations if isinstance(each, TokenDeriving))
+            self._issuers |= dict.fromkeys(issuer for each in deriving for issuer in each.issuers)
+        if len({atom for branches in lists for branch in branches for atom in atoms(branch.when)}) > _MOST_ATOMS:
+            raise TooManyEntries
+        self._possible = all_of(possible)
+        self._branches = fold(in_sequence(list(lists), OPEN))
+
+    def allowed_questions(self) -> Iterator[Question]:
+        """Yield a question for each condition on which requests are allowed."""
+        conditions = _alternatives(self.condition) if self._branches else self._guards
+        for part in conditions[:_MOST_TRIED]:
+            try:
+                found = self._witness(part)
+            except GaveUp:
+                found = None
+            if found is not None:
+                values = {name: value for name, value in found.values.items() if name is not IDENTITY}
+                for filled in _spellings(self._question, values):
+                    yield from self._with_tokens(filled)
+
+    def _with_tokens(self, question: Question) -> Iterator[Question]:
+        """Yield the question with the tokens that it may have, if it says nothing of them and rules look at them."""
+        said = (self._question.claims, self._question.token, self._question.headers)
+        if not self._reads_tokens or self._question.no_token or any(part is not None for part in said):
+            yield question
+            return
+        yield replace(question, claims=None, no_token=True)
+        for issuer in self._issuers:
+            yield replace(question, claims={"sub": "someone", **(question.claims or {}), "iss": issuer}, no_token=False)
+
+    @property
+    def condition(self) -> Predicate:
+        """Return the condition on which requests are allowed."""
+        return straightened(allowed_when(self._branches))
+
+    @property
+    def _denied(self) -> Predicate:
+        opposite = [Entry(each.when, replace(each.end, allowed=not each.end.allowed)) for each in self._branches]
+        return straightened(allowed_when(opposite))
+
+    def depends(self, allowed: Question) -> Depends | None:
+        """Return the conditions, by the shorter of what is allowed and what is denied; None if there are none."""
+        if not self._branches:
+            return None
+        allowed_parts = map(_beside_token, _alternatives(self.condition))
+        is_shorter = _negations(self._denied) < sum(map(_negations, allowed_parts))
+        by_denials = self._branches[-1].end.allowed or is_shorter
+        parts = [
+            part for part in _alternatives(self._denied if by_denials else self.condition) if self._is_possible(part)
+        ]
+        if not parts:
+            return None
+        looked_at = [attribute for part in parts for attribute in mentions(part)]
+        about = [part for part in parts if not _asks_of_token(part)] if by_denials else [*map(_beside_token, parts)]
+        texts = tuple(dict.fromkeys(map(_text, about)))
+        if any(attribute in (MCP_METHOD, MCP_TOOL) for attribute in looked_at):
+            by_denials, texts = False, (explain_branches(self._branches) or OTHERWISE,)
+        if len(", ".join(texts[:3])) > _LONGEST:
+            return None
+        refused = (INVALID_TOKEN,) if any(map(_is_token, looked_at)) else ()
+        allow: tuple[str, ...] = (OTHERWISE,) if texts else (WITHOUT_TOKEN,)
+        deny: tuple[str, ...] = (*texts, *refused)
+        if not by_denials:
+            allow, deny = texts, (OTHERWISE, *refused)
+        return Depends(allow, deny, tuple(allowed.arguments), is_condition=True, options=_options(looked_at))
+
+    def _witness(self, part: Predicate) -> Request | None:
+        """Return a request that meets a condition; None where there is none. Raises GaveUp."""
+        wanted = both((part, self._possible))
+        if len(set(atoms(wanted))) > _MOST_SEARCHED:
+            raise GaveUp
+        return None if wanted == NEVER else witness(wanted)
+
+    def _is_possible(self, part: Predicate) -> bool:
+        try:
+            return self._witness(part) is not None
+        except GaveUp:
+            return True
+
+
+def _negations(predicate: Predicate) -> int:
+    match predicate:
+        case Not(Is()):
+            return 1
+        case Not(part):
+            return 1 + _negations(part)
+        case And(parts) | Or(parts):
+            return sum(map(_negations, parts))
+        case _:
+            return 0
+
+
+def _is_token(attribute: Attribute) -> bool:
+    return attribute.name == TOKEN.name
+
+
+def _asks_of_token(part: Predicate) -> bool:
+    """Return whether a condition is that a proxy refuses the token of a request, whatever else there is."""
+    rest = [conjunct for conjunct in conjuncts(part) if not any(map(_is_token, mentions(conjunct)))]
+    return len(rest) < len(conjuncts(part)) and all(mentions(conjunct) == {APPLICATION} for conjunct in rest)
+
+
+def _beside_token(part: Predicate) -> Predicate:
+    return all_of(conjunct for conjunct in conjuncts(part) if not any(map(_is_token, mentions(conjunct))))
+
+
+def _text(part: Predicate) -> str:
+    """Render a condition, with what it asks of a token at its end."""
+    part = rewrite(part, _as_host)
+    if part in (_BYTES, Not(_SAYS_HTTP)):
+        return "bytes"
+    parts = conjuncts(readable(part))
+    tokens = [conjunct for conjunct in parts if mentions(conjunct) and all(map(_is_of_token, mentions(conjunct)))]
+    rest = [conjunct for conjunct in parts if conjunct not in tokens]
+    held = [conjunct for conjunct in tokens if not isinstance(conjunct, Not)]
+    texts = [condition_text(all_of(rest))] if rest or not tokens else []
+    texts += [f"with {_token_text(held)}"] if held else []
+    denied = [each.part for each in tokens if isinstance(each, Not)]  # that tokens are refused is said for itself
+    texts += [WITHOUT_TOKEN if each == VALID_TOKEN else f"without {_token_text(conjuncts(each))}" for each in denied]
+    return " ".join(texts)
+
+
+def _is_of_token(attribute: Attribute) -> bool:
+    return attribute.name == _CLAIM or attribute == VALID_TOKEN.attribute
+
+
+def _token_text(parts: Sequence[Predicate]) -> str:
+    """Render what is asked of the claims of a token. One with a claim that has a value is valid."""
+    named = [f"claim {part.attribute.key}={_values(part)}" for part in parts if _is_listed(part)]
+    others = [part for part in parts if not _is_listed(part) and not (named and _is_principal(part))]
+    return " and ".join([*named, *map(_part_text, others)])
+
+
+def _is_principal(part: Predicate) -> bool:
+    return part == VALID_TOKEN or some_claim(part) in ("iss", "sub")
+
+
+def _part_text(part: Predicate) -> str:
+    key = some_claim(part)
+    text = f"claim {key}" if key is not None else condition_text(part)
+    return f"({text})" if isinstance(part, Or) else text
+
+
+def _as_host(atom: Is | Computed) -> Predicate:
+    """Return a condition on the host, in whatever form a proxy compares it, for people."""
+    return Is(HOST, atom.matcher) if isinstance(atom, Is) and atom.attribute.name == AUTHORITY.name else atom
+
+
+def _is_listed(conjunct: Predicate) -> TypeGuard[Is]:
+    return isinstance(conjunct, Is) and isinstance(conjunct.matcher, OneOf)
+
+
+def _values(atom: Is) -> str:
+    return ",".join(sorted(map(str, atom.matcher.values))) if isinstance(atom.matcher, OneOf) else str(atom.matcher)
+
+
+def _is_plain(crossing: Crossing, request: Request) -> bool:
+    """Return whether rules alone decide, of a request that no proxy refuses for its form."""
+    is_refused = request.bad_host or request.refused_path or request.respelled_path
+    hides = crossing.hides_http and any(attribute.needs_http for attribute in crossing.looked_at)
+    return not (is_refused or hides or crossing.authorizers or IDENTITY not in request.values)
+
+
+def _guard(crossing: Crossing) -> Predicate | None:
+    return crossing.entry.guard() if crossing.entry.guard is not None else None
+
+
+def _answers(crossing: Crossing, request: Request) -> dict[Attribute, Known]:
+    """Return the answers of external authorizers as attributes; silence is absence."""
+    values: dict[Attribute, Known] = {}
+    for ask in (ask for layer in crossing.layers for ask in layer.asks):
+        answer = request.answers.get(ask.authorizer)
+        verdict = None if answer is None else "allow" if ask.consents(answer) else "deny"
+        values[answer_attribute(ask.authorizer)] = verdict
+    return values
+
+
+def _alternatives(predicate: Predicate) -> Sequence[Predicate]:
+    """Return the alternatives of a condition, also of one that asks besides for HTTP and for no refused token alone."""
+    if isinstance(predicate, Or):
+        return predicate.parts
+    parts = conjuncts(predicate)
+    chosen = [part for part in parts if isinstance(part, Or) and len(mentions(part)) > 1]
+    rest = [part for part in parts if part not in chosen]
+    if len(chosen) != 1 or not all(
+        mentions(part) <= {APPLICATION} or any(map(_is_token, mentions(part))) for part in rest
+    ):
+        return (predicate,)
+    return [each for option in chosen[0].parts if (each := both((*rest, option))) != NEVER]
+
+
+def _spellings(question: Question, values: dict[Attribute, Known]) -> Iterator[Question]:
+    """Yield the question with these values, first with usual ones in the place of those that no rule names."""
+    usual = {name: None if name.is_header and value == OTHER else value for name, value in values.items()}
+    for filled in (with_values(question, usual), with_values(question, values)):
+        for spelled in (*_plainer(question, filled), filled):
+            if question.method is None and values.get(METHOD) == OTHER:
+                yield from (replace(spelled, method=method) for method in _USUAL_METHODS)
+            yield spelled
+
+
+def _plainer(question: Question, filled: Question) -> Iterator[Question]:
+    """Yield a question with values that people would write in the place of made up ones."""
+    plainer = filled
+    for stranger in ("stranger", "any-other"):
+        if plainer.path is not None and question.path is None and stranger in plainer.path:
+            plainer = replace(plainer, path=plainer.path.replace(stranger, "").replace("//", "/") or "/")
+    for part in ("source_ip", "forwarded_for"):
+        address = getattr(filled, part)
+        if isinstance(address, str) and getattr(question, part) is None and address.endswith(".0"):
+            usable = _SOMEWHERE if address == "0.0.0.0" else f"{address[:-1]}1"  # noqa: S104
+            plainer = replace(plainer, **{part: usable})  # type: ignore[arg-type]
+    if filled.port == 1 and question.port is None:
+        plainer = replace(plainer, port=_USUAL_PORT)
+    if plainer != filled:
+        yield plainer
+
+
+def _options(attributes: Iterable[Attribute]) -> tuple[str, ...]:
+    given = [attribute for attribute in attributes if attribute.name in _OPTIONS]
+    if any(attribute.needs_http for attribute in given):  # a question with such an option is about HTTP
+        given = [attribute for attribute in given if attribute is not APPLICATION]
+    named = dict.fromkeys(_OPTIONS[attribute.name] for attribute in given)
+    return tuple(sorted(named, key=list(_OPTIONS.values()).index))

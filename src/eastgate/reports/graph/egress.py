@@ -1,0 +1,216 @@
+"""Egress: the addresses outside the cluster that network policies let each workload connect to."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import field, replace
+
+from eastgate.api.questions.network import send
+from eastgate.cluster import Workload
+from eastgate.cluster.points import Direction, NetworkEnd
+from eastgate.ir import ALWAYS, NEVER, And, InNetwork, Is, Known, Layer, Not, Or, Origin, Predicate
+from eastgate.ir.attributes import (
+    DESTINATION_ADDRESS,
+    DESTINATION_LABELS,
+    DESTINATION_NAMESPACE,
+    DESTINATION_NODE,
+    PORT_NAME,
+    TRANSPORT,
+    VICINITY,
+    Attribute,
+)
+from eastgate.reach.endings import Branch, EnforcementPoint, fold, list_points
+from eastgate.reach.requests import port_classes
+from eastgate.records import dataclass
+from eastgate.reports.graph.build import Survey
+from eastgate.reports.graph.conditions import allowed_when, explain_branches
+from eastgate.reports.graph.model import ANY_ADDRESS, AllowedWay, Bundle, GraphNode, NodeKind, ReachVerdict
+from eastgate.reports.graph.ports import ports_in, union, with_ports
+from eastgate.reports.graph.words import natural
+from eastgate.symbolic.callers import CallerCells
+from eastgate.symbolic.listing import TooManyEntries
+from eastgate.symbolic.partial import ArmIndex, Facts
+
+__all__ = ["Egress", "find_egress"]
+
+_ELSEWHERE: dict[Attribute, Known] = {
+    DESTINATION_NAMESPACE: None,
+    DESTINATION_LABELS: None,
+    DESTINATION_NODE: None,
+    PORT_NAME: None,
+    TRANSPORT: "TCP",
+    VICINITY: None,
+}
+"""What the network knows of a destination that is neither a pod nor a node, beside its address."""
+
+_Stretch = tuple[int, int]  # of addresses, both ends in it: those of IPv6 follow those of IPv4
+_V6 = 1 << 32
+_EVERY: tuple[_Stretch, ...] = ((0, _V6 + (1 << 128) - 1),)
+
+
+@dataclass(frozen=True, slots=True)
+class Egress:
+    """What workloads may reach outside the cluster."""
+
+    bundles: tuple[Bundle, ...] = ()
+    nodes: dict[str, GraphNode] = field(default_factory=dict)
+
+
+def find_egress(surveyed: Survey, *, why: bool) -> Egress:
+    """Find what the workloads that are asked about may reach outside the cluster."""
+    selection, authority = surveyed.selection, surveyed.reach.authority
+    if not authority.engine.has_network_policies or selection.external or selection.tool is not None:
+        return Egress()
+    bundles: list[Bundle] = []
+    for workload in authority.world.workloads.values():
+        node = GraphNode(f"pod:{workload.key}", NodeKind.POD, workload.namespace)
+        account = GraphNode(f"sa:{workload.namespace}/{workload.service_account}", NodeKind.SERVICE_ACCOUNT)
+        is_chosen = selection.chooses_pod(node, account) and selection.namespace in (None, workload.namespace)
+        if not workload.is_pod or workload.host_network or not is_chosen:
+            continue
+        layers = authority.engine.program(NetworkEnd(workload.key, Direction.EGRESS)).layers
+        bundles += _bundles(surveyed, workload, layers, why=why)
+    chosen = [each for each in bundles if selection.chooses_target(_addresses(each.targets[0]), ())]
+    nodes = {each.targets[0]: _addresses(each.targets[0]) for each in chosen}
+    return Egress(tuple(_join_sources(chosen)), nodes)
+
+
+def _join_sources(bundles: Iterable[Bundle]) -> Iterator[Bundle]:
+    """Put workloads together that may reach the same."""
+    alike: dict[Bundle, list[str]] = {}
+    for bundle in bundles:
+        alike.setdefault(replace(bundle, sources=()), []).extend(bundle.sources)
+    return (replace(bundle, sources=tuple(sorted(names, key=natural))) for bundle, names in alike.items())
+
+
+def _addresses(name: str) -> GraphNode:
+    return GraphNode(name, NodeKind.ADDRESSES)
+
+
+def _bundles(surveyed: Survey, workload: Workload, layers: Sequence[Layer], *, why: bool) -> Iterator[Bundle]:
+    """Yield what a workload may reach: a bundle for each set of addresses."""
+    authority = surveyed.reach.authority
+    asked = [atom for layer in layers for atom in layer.atoms(observed=False)]
+    (sender, *_) = send(workload, authority.world)
+    index = ArmIndex(CallerCells(authority.settings))
+    found: dict[tuple[str, AllowedWay], list[tuple[int, int]]] = defaultdict(list)
+    wanted = surveyed.selection.port
+    classes = port_classes(asked, () if wanted is None else (wanted,))
+    named = [number for ports in classes for number in ports.ports]
+    for ports in classes:
+        if wanted is not None and wanted not in ports.ports:
+            continue
+        facts = ports.facts.and_(Facts({**sender.values, **_ELSEWHERE}))
+        reached = _way(layers, facts, index, why=why)
+        if reached is not None:
+            every = ports_in(ports.ports, ports.ranges, named)
+            found[reached] += every if wanted is None else ((wanted, wanted),)
+    for (target, way), listed in found.items():
+        verdict = ReachVerdict.ALLOW if way.condition is None else ReachVerdict.DEPENDS
+        yield with_ports(Bundle((f"pod:{workload.key}",), (target,), (), False, verdict, (way,)), union(listed))
+
+
+def _way(layers: Sequence[Layer], facts: Facts, index: ArmIndex, *, why: bool) -> tuple[str, AllowedWay] | None:
+    """Return the addresses that are allowed, and by which rules; None where none is."""
+    try:
+        _, listed = list_points((EnforcementPoint((), tuple(layers)),), facts, index)
+    except TooManyEntries:
+        return ANY_ADDRESS, AllowedWay("too many conditions to list")
+    branches = fold(listed)
+    rules = _origins(branches) if why else ()
+    allowed = allowed_when(branches)
+    stretches = _stretches(allowed)
+    if stretches is None:
+        return ANY_ADDRESS, AllowedWay(explain_branches(branches, ALWAYS), rules)
+    return (_name(stretches), AllowedWay(None, rules)) if stretches else None
+
+
+def _origins(branches: Iterable[Branch]) -> tuple[Origin, ...]:
+    ends = [branch.end for branch in branches if branch.end.allowed]
+    return tuple(dict.fromkeys(end.origin for end in ends if end.origin is not None))
+
+
+# Sets of addresses
+
+
+def _stretches(allowed: Predicate) -> tuple[_Stretch, ...] | None:
+    """Return the addresses that a predicate means; None where it asks for anything else."""
+    match allowed:
+        case _ if allowed == ALWAYS:
+            return _EVERY
+        case _ if allowed == NEVER:
+            return ()
+        case Is(attribute, InNetwork(networks)) if attribute == DESTINATION_ADDRESS:
+            return _union(_stretch(network) for network in networks)
+        case Not(part):
+            inner = _stretches(part)
+            return None if inner is None else _complement(inner)
+        case Or(parts):
+            every = [_stretches(part) for part in parts]
+            return _union(s for each in every for s in each or ()) if None not in every else None
+        case And(parts):
+            outside = [_stretches(part) for part in parts]
+            if None in outside:
+                return None
+            return _complement(_union(s for each in outside for s in _complement(each or ())))
+    return None
+
+
+def _stretch(network: ipaddress.IPv4Network | ipaddress.IPv6Network) -> _Stretch:
+    base = 0 if network.version == 4 else _V6
+    return base + int(network.network_address), base + int(network.broadcast_address)
+
+
+def _union(stretches: Iterable[_Stretch]) -> tuple[_Stretch, ...]:
+    merged: list[_Stretch] = []
+    for first, last in sorted(stretches):
+        if merged and first <= merged[-1][1] + 1:
+            merged[-1] = merged[-1][0], max(merged[-1][1], last)
+        else:
+            merged.append((first, last))
+    return tuple(merged)
+
+
+def _complement(stretches: Sequence[_Stretch]) -> tuple[_Stretch, ...]:
+    ((start, end),) = _EVERY
+    left: list[_Stretch] = []
+    for first, last in stretches:
+        if first > start:
+            left.append((start, first - 1))
+        start = last + 1
+    return (*left, (start, end)) if start <= end else tuple(left)
+
+
+def _name(stretches: tuple[_Stretch, ...]) -> str:
+    """Name a set of addresses by networks, or by those that are missing where that is shorter."""
+    names = []
+    for family, whole in ((4, (0, _V6 - 1)), (6, (_V6, _EVERY[0][1]))):
+        mine = _within(stretches, whole)
+        if not mine:
+            continue
+        missing = _networks(_within(_complement(stretches), whole), family)
+        listed = _networks(mine, family)
+        every = "0.0.0.0/0" if family == 4 else "::/0"
+        if len(missing) < len(listed):
+            names.append(f"{every} except {', '.join(missing)}" if missing else every)
+        else:
+            names.append(", ".join(listed))
+    return ANY_ADDRESS if stretches == _EVERY else f"ip:{', '.join(names)}"
+
+
+def _within(stretches: Iterable[_Stretch], whole: _Stretch) -> list[_Stretch]:
+    cut = ((max(first, whole[0]), min(last, whole[1])) for first, last in stretches)
+    return [stretch for stretch in cut if stretch[0] <= stretch[1]]
+
+
+def _networks(stretches: Iterable[_Stretch], family: int) -> list[str]:
+    def address(number: int) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+        return ipaddress.IPv4Address(number) if family == 4 else ipaddress.IPv6Address(number - _V6)
+
+    return [
+        str(network)
+        for first, last in stretches
+        for network in ipaddress.summarize_address_range(address(first), address(last))
+    ]

@@ -1,0 +1,390 @@
+"""Rows by pod: network policies select pods, so that a row begins at a workload and not at its account.
+
+A pod that exists is a caller of its own. Pods that do not exist yet are callers by their labels: a kind of labels that
+no pod has, and that gets another answer, is a row `data/[pods with app=orders-api]`. Where policies of identities
+decide, rows begin at accounts.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
+
+from eastgate.cluster import Workload
+from eastgate.ir import Is, Labelled, atoms, labels_text
+from eastgate.ir.attributes import SOURCE_LABELS, SOURCE_WORKLOAD, VICINITY
+from eastgate.reach.caller_sets import CallerSet
+from eastgate.reach.destinations import Entrance
+from eastgate.reach.network import FromOwnNode, NothingInTheWay, network_reach
+from eastgate.reach.reachability import Answer
+from eastgate.records import dataclass
+from eastgate.reports.conditions import selector_text
+from eastgate.reports.graph.build import Survey, without_rules
+from eastgate.reports.graph.conditions import narrow
+from eastgate.reports.graph.model import Bundle, GraphNode, NodeKind, ReachVerdict
+from eastgate.reports.graph.ports import PortSet, is_subset, port_sets, union, with_ports
+from eastgate.reports.graph.reached import Reached, ReachOutcome, outcome_of, takes
+from eastgate.reports.graph.selection import facts_of
+from eastgate.reports.graph.words import ANYONE, labels_words, natural
+from eastgate.symbolic.callers import AccountsIn, IdentityCell
+from eastgate.symbolic.partial import Facts
+
+__all__ = ["CLUSTER", "OUTSIDE", "PodRows"]
+
+CLUSTER = "anyone in the cluster"
+OUTSIDE = "outside the cluster"
+_ANYWHERE, _ELSEWHERE = "[any namespace]", "[other namespaces]"
+_BY_POD = frozenset({SOURCE_WORKLOAD, SOURCE_LABELS, VICINITY})
+_FEW = 3  # callers that are left out by name
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _PodCaller:
+    """A caller of rows: a pod, a kind of pods that no manifest has, or callers who are no pods.
+
+    `labels` are those of a kind of pods; `like` are the pods that exist and have such labels. `is_closed`: a whole cell
+    of callers to which all is denied.
+    """
+
+    id: str
+    number: int
+    facts: Facts
+    namespace: str | None = None
+    workload: Workload | None = None
+    labels: str | None = None
+    like: tuple[str, ...] = ()
+    is_closed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _PodWay:
+    """What some callers may do: one row."""
+
+    service: str | None
+    tls: bool | None
+    outcome: ReachOutcome
+    by_identity: bool
+    ports: PortSet
+
+    def covers(self, other: _PodWay) -> bool:
+        """Return whether who may do this may do the other, too."""
+        if self == other:
+            return True
+        if (self.service, self.tls, without_rules(self.outcome)) != (
+            other.service,
+            other.tls,
+            without_rules(other.outcome),
+        ):
+            return False
+        return is_subset(other.ports, self.ports)
+
+
+class PodRows:
+    """The rows of workloads, by the pods that call them."""
+
+    def __init__(self, surveyed: Survey, *, why: bool, each: bool = False) -> None:
+        """Prepare. `each`: rows name every pod, and nothing else."""
+        self._found = surveyed
+        self._why = why
+        self._each = each
+        self._authority = surveyed.reach.authority
+        self.nodes: dict[str, GraphNode] = {}
+
+    @cached_property
+    def _pods(self) -> dict[int, list[Workload]]:
+        """Return the workloads of each cell of callers."""
+        callers = self._found.reach.callers
+        domain = self._authority.settings.trust_domain
+        by_identity: dict[str | None, list[Workload]] = defaultdict(list)
+        for workload in self._authority.world.workloads.values():
+            by_identity[workload.identity_in(domain)].append(workload)
+        return {
+            number: by_identity[cell.identity]
+            for number, cell in enumerate(callers.cells)
+            if isinstance(cell, IdentityCell) and cell.identity in by_identity
+        }
+
+    @cached_property
+    def _labels(self) -> dict[str, list[tuple[str, str]]]:
+        """Return the pods of each namespace that policies can select, with their labels."""
+        labels: dict[str, list[tuple[str, str]]] = defaultdict(list)
+        for pod in self._authority.world.workloads.values():
+            if pod.is_pod and not pod.host_network:
+                labels[pod.namespace].append((f"pod:{pod.key}", labels_text(pod.labels)))
+        return labels
+
+    def bundles(self, reached: Reached) -> list[Bundle]:
+        """Return the rows of one destination."""
+        ways = {caller: self._ways(caller, reached) for caller in self._callers(reached)}
+        bare = {caller.id: _bare(taken) for caller, taken in ways.items() if caller.workload is not None}
+        shown = {
+            caller: taken
+            for caller, taken in ways.items()
+            if any(way.by_identity for way in taken)
+            or not any(bare.get(other) == _bare(taken) for other in caller.like)
+        }
+        rows: dict[_PodWay, list[_PodCaller]] = {}
+        for caller, taken in shown.items():
+            for way in taken:
+                rows.setdefault(way, []).append(caller)
+        bundles = []
+        for way, callers in rows.items():
+            is_denied = way.outcome.verdict is ReachVerdict.DENY
+            if is_denied and not self._found.selection.denied:
+                continue
+            alike = {caller for caller, taken in ways.items() if any(other.covers(way) for other in taken)}
+            sources = self._sources(callers, alike, list(ways), reached, by_identity=way.by_identity)
+            if not sources:
+                continue
+            for names, targets in self._pairs(sources, reached.members):
+                alone = Bundle(names, targets, (), False, way.outcome.verdict, way.outcome.ways, way.outcome.denied_by)
+                bundles.append(with_ports(replace(alone, service=way.service, tls=way.tls), way.ports))
+        return bundles
+
+    def _pairs(
+        self, sources: Sequence[GraphNode], targets: tuple[str, ...]
+    ) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
+        """Yield the pairs that are asked for."""
+        self.nodes |= {node.id: node for node in sources}
+        wanted = self._found.selection.namespace
+        inside = tuple(name for name in targets if wanted in (None, self._found.targets[name].namespace))
+        outside = tuple(name for name in targets if name not in inside)
+        local = tuple(node.id for node in sources if node.namespace == wanted)
+        if inside:
+            yield tuple(node.id for node in sources), inside
+        if outside and local:
+            yield local, outside
+
+    # Callers
+
+    def _callers(self, reached: Reached) -> Iterator[_PodCaller]:
+        """Yield everybody who is asked about, as a workload of this destination tells them apart."""
+        selection = self._found.selection
+        workload = self._authority.world.workloads[reached.destination.members[0]]
+        closed = self._closed(reached)
+        for number, node in self._found.every_caller.items():
+            if closed >> number & 1:
+                yield _PodCaller(node.id, number, Facts(), node.namespace, is_closed=True)
+            elif number in self._pods:
+                for pod in self._pods[number]:
+                    if pod.key == workload.key and not self._is_near(pod, reached):
+                        continue
+                    named = GraphNode(f"pod:{pod.key}", NodeKind.POD, pod.namespace, node.id)
+                    if selection.chooses_pod(named, node):
+                        yield _PodCaller(named.id, number, self._facts_of(pod, workload), pod.namespace, pod)
+            elif node.kind is NodeKind.OTHER_ACCOUNTS:
+                yield from self._kinds(number, node, workload)
+            elif node.kind is not NodeKind.SERVICE_ACCOUNT or not self._is_like_others(number, node, reached):
+                yield _PodCaller(node.id, number, Facts(), node.namespace)
+
+    def _closed(self, reached: Reached) -> CallerSet:
+        """Return the cells to which all is denied; none where they are few, and may be named as exceptions."""
+        closed: CallerSet = self._found.reach.callers.everybody
+        for entrance, _, _ in takes(reached.destination, self._found.selection.port):
+            answers = self._found.reach.answers(entrance)
+            closed &= sum(answer.callers for answer in answers if answer.allowed is False)
+        return closed if closed.bit_count() > _FEW and not self._found.selection.denied else 0
+
+    def _is_near(self, pod: Workload, reached: Reached) -> bool:
+        """Return whether rows have a pod as a caller of itself: other pods of a template may be meant."""
+        return self._found.selection.near or pod.derived or len(reached.destination.members) > 1
+
+    def _facts_of(self, pod: Workload, called: Workload) -> Facts:
+        facts = {SOURCE_WORKLOAD: pod.key}
+        is_near = self._found.selection.near and pod.key == called.key
+        return Facts(facts if is_near else {**facts, VICINITY: None})
+
+    def _kinds(self, number: int, node: GraphNode, workload: Workload) -> Iterator[_PodCaller]:
+        """Yield the kinds of pods that could be in a namespace, each with the pods that are of this kind."""
+        found = network_reach(self._authority).kinds_of_pods(workload, node.namespace)
+        if found is None:
+            yield _PodCaller(node.id, number, Facts({VICINITY: None}), node.namespace)
+            return
+        selectors, kinds = found
+        like: dict[tuple[bool, ...], list[str]] = defaultdict(list)
+        for name, labels in self._labels[node.namespace] if node.namespace is not None else ():
+            like[tuple(selector.contains(labels) for selector in selectors)].append(name)
+        for labels in kinds:
+            same = like[tuple(selector.contains(labels) for selector in selectors)]
+            facts = Facts({SOURCE_LABELS: labels, VICINITY: None})
+            yield _PodCaller(f"{node.id} {labels}", number, facts, node.namespace, labels=labels, like=tuple(same))
+
+    def _is_like_others(self, number: int, node: GraphNode, reached: Reached) -> bool:
+        """Return whether an account without pods gets the answers of accounts that no manifest declares."""
+        callers = self._found.reach.callers
+        others = callers.set_of([AccountsIn(callers.callers.domain, str(node.namespace))])
+        alike: CallerSet = callers.everybody
+        for entrance in reached.destination.entrances:
+            alike &= next(a.callers for a in self._found.reach.answers(entrance) if a.callers >> number & 1)
+        return bool(others & alike)
+
+    # What they may do
+
+    def _ways(self, caller: _PodCaller, reached: Reached) -> frozenset[_PodWay]:
+        """Return what a caller may do; ports at which that is the same come together."""
+        found: dict[tuple[str | None, bool | None, ReachOutcome, bool], list[tuple[int, int]]] = defaultdict(list)
+        for entrance, ports in port_sets(reached.destination, self._found.selection.port):
+            found[entrance.service, entrance.tls, *self._outcome(caller, entrance)] += ports
+        return frozenset(_PodWay(*what, union(ports)) for what, ports in found.items())
+
+    def _outcome(self, caller: _PodCaller, entrance: Entrance) -> tuple[ReachOutcome, bool]:
+        answers = self._found.reach.answers(entrance)
+        answer = next(each for each in answers if each.callers >> caller.number & 1)
+        key = entrance, id(answer), caller.id if _is_by_pod(answer) else None
+        if key not in self._outcomes:
+            facts = facts_of(self._found.selection).and_(caller.facts)
+            branches = narrow(answer.branches, facts)
+            if not self._found.selection.near:
+                branches = tuple(branch for branch in branches if not _is_from_node(branch.end.origin))
+            outcome = _without_default(outcome_of(entrance, answer, branches, facts, exact=self._found.selection.exact))
+            rules = [origin for way in outcome.ways for origin in way.by]
+            by_identity = bool(rules) and not any(
+                origin.policy is None or origin.policy in self._authority.engine.network_refs for origin in rules
+            )
+            self._outcomes[key] = (outcome if self._why else without_rules(outcome)), by_identity
+        return self._outcomes[key]
+
+    @cached_property
+    def _outcomes(self) -> dict[object, tuple[ReachOutcome, bool]]:
+        return {}
+
+    # Their names
+
+    def _sources(
+        self,
+        callers: Sequence[_PodCaller],
+        alike: set[_PodCaller],
+        everybody: Sequence[_PodCaller],
+        reached: Reached,
+        *,
+        by_identity: bool,
+    ) -> list[GraphNode]:
+        """Name the callers of a row: all of them, all but a few, or each. `alike` may do as much, or more."""
+        if self._each:
+            pods = [caller for caller in callers if caller.workload is not None]
+            return [GraphNode(caller.id, NodeKind.POD, caller.namespace) for caller in pods]
+        crowd = self._crowd(alike, everybody, reached) if 2 * len(callers) > len(alike) else None
+        if crowd is not None:
+            return [GraphNode(crowd, NodeKind.ANYONE)]
+        pods = [caller for caller in callers if caller.workload is not None]
+        names = [GraphNode(caller.id, NodeKind.POD, caller.namespace) for caller in pods]
+        if by_identity:
+            names = [self._found.every_caller[number] for number in dict.fromkeys(caller.number for caller in pods)]
+        names.sort(key=lambda node: natural(node.id))
+        kinds = [caller for caller in callers if caller.labels is not None]
+        if by_identity:
+            whole = self._whole_cells(kinds, everybody)
+            is_all = any(self._found.every_caller[number].namespace is None for number in whole)
+            names += [self._found.every_caller[n] for n in whole if n in self._found.callers or not is_all]
+            kinds = [caller for caller in kinds if caller.number not in whole]
+        names += self._kinds_named(kinds, alike, everybody, reached)
+        rest = [caller for caller in callers if caller.workload is None and caller.labels is None]
+        outsiders = {caller.id for caller in everybody if self._is_outsider(caller)}
+        if len(outsiders) > 1 and outsiders <= {caller.id for caller in rest} and not by_identity:
+            names.append(GraphNode(OUTSIDE, NodeKind.OUTSIDE))
+            rest = [caller for caller in rest if caller.id not in outsiders]
+        return [*names, *(self._found.every_caller[caller.number] for caller in rest)]
+
+    def _whole_cells(self, kinds: Sequence[_PodCaller], everybody: Sequence[_PodCaller]) -> list[int]:
+        """Return the cells of callers all of whose kinds of pods these are."""
+        chosen = set(kinds)
+        parts = {caller.number for caller in everybody if caller.labels is not None and caller not in chosen}
+        return [number for number in dict.fromkeys(caller.number for caller in kinds) if number not in parts]
+
+    def _is_outsider(self, caller: _PodCaller) -> bool:
+        return self._found.every_caller[caller.number].is_external
+
+    def _crowd(self, alike: set[_PodCaller], everybody: Sequence[_PodCaller], reached: Reached) -> str | None:
+        """Return what all callers, or nearly all of them, are called."""
+        if not self._found.everybody:
+            return None
+        missing = [caller for caller in everybody if caller not in alike]
+        outsiders = [caller for caller in everybody if self._is_outsider(caller)]
+        name = ANYONE
+        if outsiders and set(outsiders) <= set(missing):
+            missing = [caller for caller in missing if caller not in outsiders]
+            name = CLUSTER
+        if not missing:
+            return name
+        present = {caller.namespace for caller in everybody if caller in alike}
+        closed = {caller.namespace for caller in missing if caller.namespace not in present} - {None}
+        rest = [caller for caller in missing if caller.namespace not in closed]
+        if any(caller.namespace is None for caller in rest):
+            return None  # those of other namespaces are most of all
+        pods = sorted((caller.id for caller in rest if caller.workload is not None), key=natural)
+        kinds = [caller for caller in rest if caller.labels is not None and not set(caller.like) & set(pods)]
+        many = sum(caller.workload is not None for caller in alike)
+        if any(caller.workload is None and caller.labels is None for caller in rest) or 2 * len(pods) > many:
+            return None
+        homes = [f"{namespace}/*" for namespace in sorted(map(str, closed), key=natural)]
+        names = [*homes, *pods, *(node.id for node in self._kinds_named(kinds, set(rest), everybody, reached))]
+        return f"{name} but {', '.join(names)}" if len(names) <= _FEW else None
+
+    def _kinds_named(
+        self, kinds: Sequence[_PodCaller], alike: set[_PodCaller], every: Sequence[_PodCaller], reached: Reached
+    ) -> Iterator[GraphNode]:
+        """Yield names for kinds of pods that no manifest has, by namespace, in the words of the policies."""
+        words: dict[str, list[str | None]] = defaultdict(list)
+        workload = self._authority.world.workloads[reached.destination.members[0]]
+        homes = {caller.namespace for caller in every if caller.labels is not None or caller.is_closed}
+        for namespace in dict.fromkeys(caller.namespace for caller in kinds):
+            found = network_reach(self._authority).kinds_of_pods(workload, namespace)
+            selectors = found[0] if found is not None else []
+            here = [caller for caller in every if caller.labels is not None and caller.namespace == namespace]
+            mine = [caller for caller in kinds if caller.namespace == namespace]
+            for text in _labels_named(mine, here, alike, selectors):
+                words[text].append(namespace)
+        for text, namespaces in words.items():
+            if len(homes) > 1 and homes <= set(namespaces):
+                yield GraphNode(f"{_ANYWHERE}/[{text}]", NodeKind.FUTURE_PODS)
+                continue
+            for namespace in namespaces:
+                yield GraphNode(f"{namespace or _ELSEWHERE}/[{text}]", NodeKind.FUTURE_PODS, namespace)
+
+
+def _labels_named(
+    mine: Sequence[_PodCaller], here: Sequence[_PodCaller], alike: set[_PodCaller], selectors: Sequence[Labelled]
+) -> Iterator[str]:
+    """Yield what pods of a namespace are called: by selectors of policies that select no pod with another answer."""
+    if all(caller in alike for caller in here):
+        yield "other pods" if any(caller.like for caller in here) else "all pods"
+        return
+    left = {str(caller.labels) for caller in mine}
+    named = []
+    for selector in sorted(selectors, key=lambda each: (len(str(each)), str(each))):
+        selected = [caller for caller in here if selector.contains(str(caller.labels))]
+        covered = {str(caller.labels) for caller in selected} & left
+        if covered and all(caller in alike for caller in selected):
+            named.append(f"pods with {selector_text(selector.selector)}")
+            left -= covered
+    if left and all(caller in alike for caller in here if not caller.like):
+        yield "other pods"
+        return
+    yield from (*named, *(f"pods with {labels_words(labels)}" for labels in sorted(left)))
+
+
+def _is_by_pod(answer: Answer) -> bool:
+    """Return whether an answer is not the same for all pods of an account."""
+    return any(
+        isinstance(atom, Is) and atom.attribute in _BY_POD for branch in answer.branches for atom in atoms(branch.when)
+    )
+
+
+def _bare(ways: frozenset[_PodWay]) -> frozenset[_PodWay]:
+    """Return ways without the rules that decide."""
+    return frozenset(replace(way, outcome=without_rules(way.outcome), by_identity=False) for way in ways)
+
+
+def _without_default(outcome: ReachOutcome) -> ReachOutcome:
+    """Return an outcome without the origins that say that no network policy decides: no rule does."""
+    ways = tuple(
+        replace(way, by=tuple(each for each in way.by if not isinstance(each.derived, NothingInTheWay)))
+        for way in outcome.ways
+    )
+    return replace(outcome, ways=ways)
+
+
+def _is_from_node(origin: object) -> bool:
+    return isinstance(getattr(origin, "derived", None), FromOwnNode)

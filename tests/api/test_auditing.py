@@ -1,0 +1,181 @@
+"""What audited policies would do: one line for each, and a verdict that is not theirs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from eastgate import Decision, Question, load
+from eastgate.cli import main
+
+PODS = """
+apiVersion: v1
+kind: Pod
+metadata: {name: cart, namespace: shop, labels: {app: cart}, annotations: {linkerd.io/inject: enabled}}
+spec: {serviceAccountName: cart, containers: [{name: c, image: x, ports: [{name: http, containerPort: 8080}]}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: web, namespace: shop, labels: {app: web}, annotations: {linkerd.io/inject: enabled}}
+spec: {serviceAccountName: web, containers: [{name: c, image: x}]}
+---
+"""
+AUDIT = "annotations: {eastgate.dev/mode: audit}"
+GEP = """
+apiVersion: gateway.networking.x-k8s.io/v1alpha2
+kind: AuthorizationPolicy
+metadata: {name: NAME, namespace: shop, MODE}
+spec:
+  targetRefs: [{kind: Pod, selector: {matchLabels: {app: cart}}}]
+  action: ACTION
+  rules: [{authorizationSource: {serviceAccounts: [web]}}]
+"""
+ISTIO = """
+apiVersion: security.istio.io/v1
+kind: AuthorizationPolicy
+metadata: {name: NAME, namespace: shop, MODE}
+spec:
+  selector: {matchLabels: {app: cart}}
+  action: ACTION
+  rules: [{from: [{source: {principals: [cluster.local/ns/shop/sa/web]}}]}]
+"""
+SERVER = """
+apiVersion: policy.linkerd.io/v1beta3
+kind: Server
+metadata: {name: cart, namespace: shop, MODE}
+spec: {podSelector: {matchLabels: {app: cart}}, port: 8080, accessPolicy: ACTION}
+"""
+NETWORK = """
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: {name: cart, namespace: shop, MODE}
+spec: {podSelector: {matchLabels: {app: cart}}, ingress: [{from: [{podSelector: {matchLabels: {app: web}}}]}]}
+"""
+DRY_RUN = 'annotations: {istio.io/dry-run: "true"}'
+
+
+def policy(template: str, action: str = "ALLOW", mode: str = AUDIT, name: str = "p") -> str:
+    return template.replace("NAME", name).replace("ACTION", action).replace("MODE", mode)
+
+
+def decide(tmp_path: Path, source: str, *policies: str) -> Decision:
+    file = tmp_path / "all.yaml"
+    file.write_text(PODS + "---".join(policies))
+    return load(file).decide(Question(source, "pod:shop/cart", 8080, "GET", "/"))
+
+
+A = "AuthorizationPolicy/shop/p"
+NO_RULE = "would deny it: no rule allows it"
+ROWS = [
+    ("an allow-list, and a caller that is not on it", [policy(GEP)], "sa:shop/x", True, [f"{A} {NO_RULE}"]),
+    ("a caller that is on it", [policy(GEP)], "sa:shop/web", True, [f"{A} would allow it too: rule 0"]),
+    ("a DENY policy that matches", [policy(GEP, "DENY")], "sa:shop/web", True, [f"{A} would deny it: rule 0"]),
+    (
+        "an allow-list beside one in force, which it widens",
+        [policy(GEP, mode="labels: {}", name="q").replace("[web]", "[other]"), policy(GEP)],
+        "sa:shop/web",
+        False,
+        [f"{A} would allow it: rule 0"],
+    ),
+    (
+        "a denial that it does not change",
+        [policy(GEP, mode="labels: {}", name="q"), policy(GEP)],
+        "sa:shop/x",
+        False,
+        [],
+    ),
+    (
+        "two allow-lists together",
+        [policy(GEP), policy(GEP, name="q")],
+        "sa:shop/x",
+        True,
+        [f"{A} {NO_RULE}", f"AuthorizationPolicy/shop/q {NO_RULE}"],
+    ),
+    (
+        "Istio's dry run",
+        [policy(ISTIO, mode=DRY_RUN)],
+        "sa:shop/x",
+        True,
+        [f"{A} {NO_RULE}"],
+    ),
+    (
+        "Istio's dry run of DENY",
+        [policy(ISTIO, "DENY", mode=DRY_RUN)],
+        "sa:shop/web",
+        True,
+        [f"{A} would deny it: rule 0"],
+    ),
+    (
+        "Istio's AUDIT only logs",
+        [policy(ISTIO, "AUDIT", mode="labels: {}")],
+        "sa:shop/web",
+        True,
+        [f"{A} matches it: rule 0; the action AUDIT only logs it"],
+    ),
+    ("Istio's AUDIT without a match", [policy(ISTIO, "AUDIT", mode="labels: {}")], "sa:shop/x", True, []),
+    (
+        "a Server of Linkerd in audit mode",
+        [policy(SERVER, "deny")],
+        "sa:shop/web",
+        True,
+        [f"Server/shop/cart {NO_RULE}"],
+    ),
+    (
+        "Linkerd's accessPolicy audit",
+        [policy(SERVER, "audit", mode="labels: {}")],
+        "sa:shop/web",
+        True,
+        [f"Server/shop/cart {NO_RULE}"],
+    ),
+    ("a NetworkPolicy, and a pod that it selects", [policy(NETWORK)], "pod:shop/cart", True, []),
+    (
+        "a NetworkPolicy, and an address",
+        [policy(NETWORK)],
+        "ip:10.9.9.9",
+        True,
+        [f"NetworkPolicy/shop/cart {NO_RULE}"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("policies", "source", "allowed", "said"), [row[1:] for row in ROWS], ids=[r[0] for r in ROWS])
+def test_what_an_audited_policy_would_do(
+    tmp_path: Path, policies: list[str], source: str, allowed: bool, said: list[str]
+) -> None:
+    decision = decide(tmp_path, source, *policies)
+    assert decision.allowed is allowed
+    assert [each.text for each in decision.audit] == said
+    assert all(each.span is not None and each.span.file.endswith("all.yaml") for each in decision.audit)
+
+
+def test_a_default_policy_of_linkerd_can_be_audited(tmp_path: Path) -> None:
+    file = tmp_path / "all.yaml"
+    file.write_text(PODS.replace("linkerd.io/inject: enabled", "config.linkerd.io/default-inbound-policy: audit"))
+    decision = load(file).decide(Question("sa:shop/web", "pod:shop/cart", 8080, "GET", "/"))
+    [audited] = decision.audit
+    assert decision.allowed
+    assert not decision.would_be.allowed
+    assert (audited.policy, audited.verdict, audited.changes) == (None, "deny", True)
+
+
+@pytest.mark.parametrize("command", ["check", "explain"])
+def test_the_commands_say_it_and_keep_their_status(tmp_path: Path, command: str) -> None:
+    file = tmp_path / "all.yaml"
+    file.write_text(PODS + policy(GEP))
+    asked = [command, "-f", str(file), "--from", "sa:shop/x", "--to", "pod:shop/cart", "--port", "8080"]
+    told = CliRunner().invoke(main, asked)
+    assert told.exit_code == 0
+    assert f"AUDIT  {A} {NO_RULE}  ({file}:13)\n" in told.output
+    [audited] = json.loads(CliRunner().invoke(main, [*asked, "-o", "json"]).output)["audit"]
+    assert audited == {
+        "policy": A,
+        "verdict": "deny",
+        "rule": None,
+        "file": str(file),
+        "line": 13,
+        "reason": "no rule allows it",
+        "changes": True,
+    }
