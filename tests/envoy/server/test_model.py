@@ -110,21 +110,26 @@ class Conversation(RuleBasedStateMachine):
         self.ledger = Ledger("n")
         self.open()
 
-    @precondition(lambda self: self.proxy.versions)
+    @precondition(lambda self: self.has_clusters_or_listeners)
     @rule(type_url=named_types, body=bodies, name=names)
     def another_control_plane_sends(self, type_url: str, name: str, body: str) -> None:
-        """It has other ideas of what the proxy should run, and is gone again."""
+        """It has other ideas of one resource that the proxy should run, and is gone again."""
         self.close()
         if name in self.proxy.names[type_url]:
+            same = [resource(*key, self.proxy.runs[key].decode()) for key in self.has_clusters_or_listeners]
             other = Store()
-            other.put("n", [resource(type_url, name, body)])
+            other.put("n", [*same, resource(type_url, name, body)])
             stream = Stream("n", other, Ledger("n"), respelled=respelled)
             for hello in self.proxy.hello(TYPES):
-                if hello.type_url == type_url:
-                    stream.receive(hello)
+                stream.receive(hello)
             while (response := send(stream)) is not None:
                 stream.receive(self.proxy.take(response, list))
         self.open()
+
+    @property
+    def has_clusters_or_listeners(self) -> list[tuple[str, str]]:
+        """The resources by which a control plane knows that the proxy was connected before."""
+        return [key for key in self.proxy.versions if key[0] in (CLUSTER, LISTENER) and key in self.proxy.runs]
 
     @rule()
     def proxy_restarts(self) -> None:

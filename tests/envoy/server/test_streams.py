@@ -363,6 +363,25 @@ def test_what_another_control_plane_may_have_sent_is_respelled_once(type_url: st
     assert _bodies(exchange(stream), False) == [b"3"]
 
 
+@pytest.mark.parametrize("is_answered", [False, True])
+@pytest.mark.parametrize("type_url", [EXTENSION, SECRET])
+def test_a_proxy_that_shows_late_that_it_was_connected_before_validates_again(type_url: str, is_answered: bool) -> None:
+    """It accepts the first bytes without validation if another control plane has sent them, so they prove nothing."""
+    listener = resource(LISTENER, "l", "1")
+    ledger = Ledger(NODE)
+    store = holding(listener, resource(type_url, "a", "2"))
+    stream = opened(store, ledger)
+    stream.receive(request(type_url, "a"))
+    first = send(stream)
+    claims = request(LISTENER, initial_resource_versions=versions([listener]))
+    for one in (answer(first), claims) if is_answered else (claims, answer(first)):
+        stream.receive(one)
+    states = {one.name: one.state for one in ledger.snapshot(store, True).resources}
+    assert states["a"] is not ResourceState.ACCEPTED
+    assert _bodies(exchange(stream), True) == [b"2"]
+    assert all(one.state is ResourceState.ACCEPTED for one in ledger.snapshot(store, True).resources)
+
+
 def test_what_a_proxy_has_from_another_control_plane_is_not_sent() -> None:
     store = holding(resource(EXTENSION, "a", "2"))
     first, second = opened(store), opened(store)

@@ -196,11 +196,22 @@ class Ledger:
                 self.reconsider(key)
             self._foreign.discard(type_url)
         elif type_url in VALIDATED_ONCE:  # since its last stream here it may have been connected to another replica
-            self._foreign.add(type_url)
-            self._validated = {key for key in self._validated if key[0] != type_url}
+            self._suspect_other_senders(type_url)
         for name, version in claims.items():
             self._record_claim((type_url, name), version, wanted.get(name))
         return believed
+
+    def _suspect_other_senders(self, type_url: str) -> None:
+        """Note that another control plane may have sent the proxy any resource of this type."""
+        self._foreign.add(type_url)
+        self._validated = {key for key in self._validated if key[0] != type_url}
+
+    def distrust(self, type_url: str) -> None:
+        """Forget the proxy's answers for a type: it may have accepted resources that another control plane sent."""
+        for key in self._accepted.keys() | self.rejections.keys() | self._unsure.keys():
+            if key[0] == type_url:
+                self.drop(key)
+        self._suspect_other_senders(type_url)
 
     def on_disconnected(self) -> None:
         """Record that the proxy's stream has ended."""

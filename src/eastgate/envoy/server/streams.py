@@ -17,7 +17,7 @@ from typing import Any, Final
 from envoy.service.discovery.v3.discovery_pb2 import DeltaDiscoveryResponse
 
 from eastgate.envoy.server.limits import Limits
-from eastgate.envoy.server.resources import CLUSTER, LISTENER, ORDER, ROUTE, XdsResource
+from eastgate.envoy.server.resources import CLUSTER, LISTENER, ORDER, ROUTE, VALIDATED_ONCE, XdsResource
 from eastgate.envoy.server.respelling import Respell, respell
 from eastgate.envoy.server.status import ABSENT, Ledger, ResourceRejection
 from eastgate.envoy.server.store import Store
@@ -109,11 +109,21 @@ class Stream:
         subscription = self._types[type_url] = Subscription(type_url, type_url in _WILDCARD)
         wanted = self._store.of_type(self.resources_of, type_url)
         claims = request.initial_resource_versions
-        self._same_process = self._same_process or bool(claims)
+        if claims and not self._same_process:
+            self._same_process = True
+            self._validate_again(type_url)
         believed = self._ledger.resume(type_url, claims, wanted, self._same_process)
         subscription.subscribe(request.resource_names_subscribe, believed)
         self._ledger.keep_only(type_url, subscription.asks_for)
         self._check_size()
+
+    def _validate_again(self, claimed_type: str) -> None:
+        """Send the types again that were sent before the proxy claimed a resource: it may not have validated them."""
+        for type_url in VALIDATED_ONCE.intersection(self._types) - {claimed_type}:
+            subscription = self._types[type_url]
+            self._ledger.distrust(type_url)
+            subscription.resubscribe(tuple(subscription.names), ())
+            self._mark_changed((type_url,))
 
     def _resubscribe(self, subscription: Subscription, request: Any) -> None:
         type_url = subscription.type_url
