@@ -26,6 +26,7 @@ from tests.injection.kubelet import PodSandbox
 from tests.injection.network import Network
 from tests.patience import PATIENCE
 from tests.programs import ApiServer, ControllerManager
+from tests.programs.building import find
 
 Plain = dict[str, Any]
 
@@ -326,6 +327,8 @@ class WholeCluster:
 @contextmanager
 def run_whole_cluster(options: Sequence[str] = ()) -> Iterator[WholeCluster]:
     """Run a cluster with two replicas of the controller and the shop."""
+    for program in ("etcd", "kube-apiserver", "kube-controller-manager", "kubectl"):
+        find(program)  # a build fetches modules, which nothing in the node's network namespace can
     with ExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="eastgate-whole-")))
         folder.chmod(0o755)  # containers run as several users

@@ -20,6 +20,9 @@ from tests.mesh.local.envoys import bootstrap
 
 
 async def main(manner: str, ports: list[int]) -> None:
+    signal.signal(
+        signal.SIGHUP, signal.SIG_DFL
+    )  # a test run that outlives its terminal ignores it, and so its children
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     if manner == "graceful":
