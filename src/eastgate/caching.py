@@ -10,8 +10,6 @@ from collections.abc import Callable, Hashable
 from threading import Lock
 from typing import Generic, TypeVar
 
-__all__ = ["SizedCache"]
-
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 

@@ -7,8 +7,6 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-__all__ = ["give_memory_back", "no_collection"]
-
 
 @contextmanager
 def no_collection() -> Iterator[None]:

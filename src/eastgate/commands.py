@@ -20,17 +20,6 @@ from eastgate.reports.tables import Run, read_tables
 from eastgate.reports.tables import run_tables as run_read_tables
 from eastgate.settings import Settings, SettingsError
 
-__all__ = [
-    "compare",
-    "convert_manifests",
-    "describe",
-    "list_objects",
-    "make_crds",
-    "reach_graph",
-    "run_lint",
-    "run_tables",
-]
-
 
 def run_lint(authority: Authority) -> list[Finding]:
     """Find everything that is understood and probably not meant so, sorted by file and line: `eastgate lint`."""

@@ -17,17 +17,6 @@ if TYPE_CHECKING:
     from urllib3 import PoolManager
     from urllib3.response import BaseHTTPResponse
 
-__all__ = [
-    "MAX_BYTES",
-    "MAX_REDIRECTS",
-    "Failure",
-    "HttpClient",
-    "HttpResponse",
-    "RequestFailed",
-    "origin",
-    "split_url",
-]
-
 MAX_BYTES = 512 * 1024
 """The longest body that is read. Large issuers publish a few kilobytes of keys."""
 

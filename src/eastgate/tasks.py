@@ -9,17 +9,6 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-__all__ = [
-    "BackgroundTask",
-    "Nudge",
-    "OnFailure",
-    "RetryDelay",
-    "describe_failure",
-    "innermost",
-    "log_failure",
-    "run_together",
-]
-
 _LOG: Final = logging.getLogger(__name__)
 _FAILING: Final = "a background task fails"
 

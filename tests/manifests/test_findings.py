@@ -16,12 +16,13 @@ from pathlib import Path
 
 import pytest
 
-from eastgate.diagnostics import Diagnostic
+from eastgate.diagnostics import Code, Diagnostic
 from eastgate.manifests import codes
 
 from .reading import found
 
 _TABLES = sorted((Path(__file__).parent / "findings").glob("*.txt"))
+_CODES = {name: value for name, value in vars(codes).items() if isinstance(value, Code)}
 
 
 def _encode(text: str) -> str:
@@ -77,15 +78,14 @@ def test_every_code_is_shown_in_a_table_or_has_a_test_of_its_own() -> None:
         "KUSTOMIZE_MISSING",
     }  # test_kustomize.py
     elsewhere |= {"NOT_BUILT", "REMOTE_BASE"}  # and the line above: test_kustomize.py
-    assert {name for name in codes.__all__ if getattr(codes, name).id not in told} == elsewhere
+    assert {name for name, code in _CODES.items() if code.id not in told} == elsewhere
 
 
 def test_the_catalogue_is_in_order() -> None:
-    catalogue = [getattr(codes, name) for name in codes.__all__]
+    catalogue = list(_CODES.values())
     ids = [code.id for code in catalogue]
     assert len(set(ids)) == len(ids)
     assert all(code.id.startswith("EG10") and code.title and code.explanation.endswith(".") for code in catalogue)
-    assert codes.__all__ == sorted(codes.__all__)
 
 
 def _update() -> None:

@@ -15,8 +15,6 @@ from typing import Any
 from eastgate.admission.configuration import MUTATING, VALIDATING, converted_definitions
 from eastgate.kubernetes import ApiError, Connection, JsonObject, Resource
 
-__all__ = ["CaBundleKeeper", "with_ca_bundle"]
-
 _LOG = logging.getLogger(__name__)
 _UNWRITTEN = "a caBundle that could not be written"
 _TRIES = 5

@@ -12,8 +12,6 @@ from types import TracebackType
 
 from eastgate.identity import Clock, Rotation, Svid, SvidSource, load_svid
 
-__all__ = ["WebhookCertificate", "names_of_service"]
-
 _LOG = logging.getLogger(__name__)
 
 

@@ -13,20 +13,6 @@ from eastgate.cluster.resources import MODE, SOURCE_UID, UNWRITABLE
 from eastgate.dialects.istio.validation import DRY_RUN
 from eastgate.records import dataclass
 
-__all__ = [
-    "AdmissionJudgement",
-    "AdmissionRefusal",
-    "ChangeOperation",
-    "JudgeChange",
-    "JudgeLate",
-    "MutateObject",
-    "Mutation",
-    "RequestedChange",
-    "answer_to",
-    "answer_with_patch",
-    "change_of",
-]
-
 _API_VERSION, _KIND = "admission.k8s.io/v1", "AdmissionReview"
 _BESIDE_CONTENT = frozenset({"metadata", "status"})
 _DECIDING = (MODE, DRY_RUN, UNWRITABLE)  # annotations that say whether and how a policy decides anything

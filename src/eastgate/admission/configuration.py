@@ -11,18 +11,6 @@ from eastgate.cluster.gateways import ROUTE_KINDS
 from eastgate.reports.crds import Webhook
 from eastgate.reports.crds.kinds import served
 
-__all__ = [
-    "DIAGNOSE",
-    "INJECT",
-    "MUTATING",
-    "VALIDATE",
-    "VALIDATING",
-    "converted_definitions",
-    "mutating_configuration",
-    "validating_configuration",
-    "webhook_configurations",
-]
-
 VALIDATING = MUTATING = "eastgate"  # the names of the two configurations
 VALIDATE, DIAGNOSE, INJECT = "/validate", "/diagnose", "/inject"
 

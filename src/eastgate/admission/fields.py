@@ -6,8 +6,6 @@ from eastgate.diagnostics.spans import Span
 from eastgate.manifests import Document, Node
 from eastgate.regexes import regex
 
-__all__ = ["field_at", "root_of"]
-
 _PLAIN_KEY = regex(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["MalformedReviewError", "request_of"]
-
 
 class MalformedReviewError(ValueError):
     """Something that is no review of the wanted kind: it is answered with 400."""

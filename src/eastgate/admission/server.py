@@ -12,8 +12,6 @@ from eastgate.admission.webhooks import CONVERT, Webhooks
 from eastgate.authorizer.http_listener import HttpListener
 from eastgate.authorizer.http_server import HttpLimits
 
-__all__ = ["LIMITS", "WebhookServer"]
-
 # A review of a conversion holds a whole list of objects, another one at most two. Only API servers ask, over a few
 # connections each; others are not to keep them from it.
 LIMITS = HttpLimits(body=64 * 1024 * 1024, seconds=30.0, idle=300.0, connections=256, bodies=128 * 1024 * 1024)

@@ -10,8 +10,6 @@ from eastgate.admission.changes import RequestedChange
 from eastgate.admission.conversion import convert_object
 from eastgate.admission.conversion.forms import KIND, STORED, VERSIONS
 
-__all__ = ["stored_form"]
-
 
 def stored_form(change: RequestedChange) -> RequestedChange:
     """Return the change of the stored object: an annotation may hold another spec than the object shows."""

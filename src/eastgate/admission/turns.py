@@ -8,8 +8,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from threading import Lock
 from typing import Any, NamedTuple, TypeVar
 
-__all__ = ["FairThreads", "ReviewClient"]
-
 T = TypeVar("T")
 _Job = tuple["Future[Any]", Callable[[], Any]]
 

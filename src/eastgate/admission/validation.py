@@ -31,8 +31,6 @@ from eastgate.settings import Settings
 from eastgate.source.sizes import is_measured, policy_problem, size_of
 from eastgate.unread import Handling
 
-__all__ = ["judge_object"]
-
 _MOST_ERRORS = 64  # of one object; whoever has corrected these hears of the next
 _LONGEST_LINTED = 128 * 1024  # advice is not worth a timeout
 

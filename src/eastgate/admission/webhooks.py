@@ -36,8 +36,6 @@ from eastgate.kubernetes.depth import cut_depth
 from eastgate.regexes import regex
 from eastgate.settings import Settings
 
-__all__ = ["CONVERT", "Webhooks"]
-
 CONVERT = "/convert"
 
 _LOG = logging.getLogger(__name__)

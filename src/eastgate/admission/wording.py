@@ -9,8 +9,6 @@ from eastgate.diagnostics import Diagnostic
 from eastgate.diagnostics.printable import printable
 from eastgate.dialects.linting import Finding
 
-__all__ = ["limit_refusals", "limit_warnings", "refusal_of", "warning_of"]
-
 # The API server cuts a warning after 256 characters, and leaves out all that follow once 4096 are reached, of all
 # webhooks together. Others shall have room too.
 _LONGEST_WARNING = 256

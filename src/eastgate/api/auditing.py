@@ -11,8 +11,6 @@ from eastgate.ir import Layer, Origin, Outcome, PolicyRef
 from eastgate.ir.attributes import Attribute
 from eastgate.records import dataclass
 
-__all__ = ["Audited", "Would", "audited_by", "matched"]
-
 _ONLY_LOGS = "AUDIT"  # what an observed rule would do whose policy decides nothing even in force
 
 

@@ -33,8 +33,6 @@ from eastgate.unread import Handling, UnreadObjects
 if TYPE_CHECKING:
     from eastgate.languages.jwt import KeySource
 
-__all__ = ["Authority", "Touched", "load"]
-
 
 @dataclass(frozen=True, slots=True)
 class Touched:

@@ -26,8 +26,6 @@ from eastgate.records import dataclass
 from eastgate.regexes import regex
 from eastgate.settings import Settings
 
-__all__ = ["LintIgnore", "read_config", "read_ignores"]
-
 
 @dataclass(frozen=True, slots=True)
 class LintIgnore:

@@ -29,16 +29,6 @@ from eastgate.ir import (
 from eastgate.ir.attributes import Attribute
 from eastgate.records import dataclass
 
-__all__ = [
-    "ConnectionVerdict",
-    "Crossing",
-    "LiveQuestion",
-    "derivations_of",
-    "leave_out_others",
-    "looked_at_by",
-    "repeatable_of",
-]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Crossing(Stop):

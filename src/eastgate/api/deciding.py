@@ -73,8 +73,6 @@ from eastgate.unread import (
     standing,
 )
 
-__all__ = ["Decider", "LiveArrivals", "Prepared"]
-
 _Decided = tuple["Crossing", Request, tuple[Program | None, int]]
 _Passed: TypeAlias = (
     "tuple[tuple[Program, ...], tuple[Layer, ...], Mapping[str, Authorizer], bool, tuple[Attribute, ...], "

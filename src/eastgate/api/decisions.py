@@ -35,8 +35,6 @@ from eastgate.ir.paths import is_sensitive
 from eastgate.records import dataclass
 from eastgate.unread import Handling, Plane, Standing, Unconsidered, could_change, standing
 
-__all__ = ["Decision", "Stop", "Verdict"]
-
 _REFUSALS: dict[int, Refusal] = {refusal.value: refusal for refusal in Refusal}
 _NEAREST = 3  # rules that a trace names where none matched
 

@@ -17,8 +17,6 @@ from eastgate.manifests.document import content_of
 from eastgate.records import dataclass
 from eastgate.settings import Settings, Sidecars
 
-__all__ = ["Enforcers", "PolicyEnforcement", "caller_doubts", "doubt_lines", "unenforced_text"]
-
 _MOST_NAMES = 5
 
 

@@ -27,8 +27,6 @@ from eastgate.ir.attributes import (
 )
 from eastgate.symbolic.cells import OTHER
 
-__all__ = ["PARTS", "with_values"]
-
 PARTS: dict[Attribute, str] = {
     PORT: "port",
     METHOD: "method",

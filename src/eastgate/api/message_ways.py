@@ -15,8 +15,6 @@ from eastgate.symbolic.cells import OTHER
 from eastgate.symbolic.truth import truth
 from eastgate.symbolic.witnesses import GaveUp, witness
 
-__all__ = ["AskedWay", "ask_ways"]
-
 _MOST_WAYS = 200  # number of ways to ask about
 _PATHS = ("/", "/mcp")  # usual paths, for a way that any path takes
 _FRESH = "any-other"  # a name that no rule has

@@ -11,8 +11,6 @@ from eastgate.ir import Attachment, Layer, Observe, PolicyRef
 from eastgate.manifests import Document
 from eastgate.unread.model import By, Influence, Plane, Reach, Unread, UnreadKind
 
-__all__ = ["network_objects"]
-
 
 def network_objects(
     engine: Engine[Policy],

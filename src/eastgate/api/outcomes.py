@@ -44,17 +44,6 @@ from eastgate.ir.attributes import (
 from eastgate.records import dataclass
 from eastgate.symbolic.stages import order_chain
 
-__all__ = [
-    "INVALID_TOKEN",
-    "OTHERWISE",
-    "WITHOUT_TOKEN",
-    "Depends",
-    "Examples",
-    "PartialAnswer",
-    "added_arguments",
-    "examples",
-]
-
 OTHERWISE = "otherwise"
 """The condition of all requests that no other condition of a Depends is about."""
 WITHOUT_TOKEN, INVALID_TOKEN = "without a token", "with an invalid token"

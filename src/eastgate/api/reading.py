@@ -20,18 +20,6 @@ from eastgate.records import dataclass
 from eastgate.settings import Settings
 from eastgate.unread import By, Influence, Plane, UnreadKind, UnreadObjects, unlisted_objects, unread_object
 
-__all__ = [
-    "DocumentSource",
-    "Fault",
-    "FaultReason",
-    "ManifestError",
-    "Manifests",
-    "read_documents",
-    "read_manifests",
-    "read_plain",
-    "sort_documents",
-]
-
 
 class ManifestError(ValueError):
     """Manifests with errors. `diagnostics` has all of them, of all documents."""

@@ -24,8 +24,6 @@ from eastgate.ir.hosts import comparable_host, is_host
 from eastgate.ir.service_accounts import account_of, service_account_id
 from eastgate.records import dataclass
 
-__all__ = ["Doubt", "KnownNames"]
-
 UNKNOWN_NAME = Code(
     "EG0130",
     "name that nothing has",

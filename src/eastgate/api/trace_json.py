@@ -6,8 +6,6 @@ from eastgate.engine.trace import LayerTrace, StageTrace, Trace
 from eastgate.ir import Answer, EffectivePolicy, Origin, Ruling
 from eastgate.symbolic.cells import OTHER
 
-__all__ = ["effective_to_json", "origin_to_json", "shown_value", "trace_to_json"]
-
 
 def trace_to_json(trace: Trace) -> list[dict[str, object]]:
     """Return a trace as plain data: one entry for each layer."""

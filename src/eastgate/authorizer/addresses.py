@@ -9,8 +9,6 @@ from typing import Final
 
 from eastgate.records import dataclass
 
-__all__ = ["SOCKET_MODE", "BadAddress", "ListenAddress", "listen", "remove_stale"]
-
 _UNIX: Final = "unix:"
 _BACKLOG: Final = 1024
 SOCKET_MODE: Final = 0o660  # whoever may not write to a unix socket cannot connect

@@ -19,8 +19,6 @@ from eastgate.ir.attributes import UNKNOWN, Unknown
 from eastgate.ir.fields import cookies_without, header_values
 from eastgate.regexes import regex
 
-__all__ = ["Answers", "refuse"]
-
 _NAME = regex(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = regex(r"[\t\x20-\x7e\x80-\xff]*")
 _LONGEST_SHOWN = 1024  # characters of what a client sent, in the log

@@ -12,17 +12,6 @@ from eastgate.ir.fields import Headers, header_values
 from eastgate.mcp.requests import OVERRIDES
 from eastgate.records import dataclass
 
-__all__ = [
-    "DECISION_HEADER",
-    "OWN_HEADERS",
-    "WITHOUT_BODY",
-    "Body",
-    "ProxyAnswer",
-    "ProxyCheck",
-    "ProxyOptions",
-    "Where",
-]
-
 DECISION_HEADER: Final = "x-eastgate-decision"
 WITHOUT_BODY: Final = frozenset({"GET", "HEAD", "DELETE", "OPTIONS"})
 """Methods that bring no message in a body."""

@@ -35,8 +35,6 @@ from eastgate.ir.service_accounts import account_of
 from eastgate.records import dataclass
 from eastgate.settings import Settings
 
-__all__ = ["CheckOptions", "ExternalServices", "LiveAuthorizer", "OpenCheck"]
-
 _LOG = logging.getLogger(__name__)
 _MOST_ASKED = 64  # authorizers that one check may need
 

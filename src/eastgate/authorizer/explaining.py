@@ -11,8 +11,6 @@ from eastgate.api.questions import BAD_ATTRIBUTE, Question, QuestionError
 from eastgate.diagnostics.printable import printable
 from eastgate.records import dataclass
 
-__all__ = ["CheckExplanation", "explain_record"]
-
 Explain = Callable[[Decision, bool], str]
 """An explanation of a decision as text; in color where the second is true."""
 

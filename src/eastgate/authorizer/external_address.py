@@ -10,8 +10,6 @@ from dataclasses import field
 
 from eastgate.records import dataclass
 
-__all__ = ["ServiceAddress", "connect", "seconds_until"]
-
 
 @dataclass(frozen=True, slots=True)
 class ServiceAddress:

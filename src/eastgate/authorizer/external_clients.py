@@ -15,8 +15,6 @@ from eastgate.ir import ExternalAuthorizer, ExternalProtocol, Refusal, Ruling
 from eastgate.ir.fields import Headers, header_values, steers_proxy
 from eastgate.records import dataclass
 
-__all__ = ["AskedBody", "AskedCheck", "AskingDenied", "AskingLimits", "ServiceClient", "client_of"]
-
 _TOO_LARGE: Final = 413
 _OWN: Final = "x-eastgate-"  # internal to our proxies, except for the caller
 _SOURCE: Final = f"{_OWN}source"

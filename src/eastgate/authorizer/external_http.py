@@ -16,8 +16,6 @@ import h11
 from eastgate.authorizer.external_address import ServiceAddress, connect, seconds_until
 from eastgate.records import dataclass
 
-__all__ = ["ExchangeFailed", "HttpConnections", "HttpReply"]
-
 _PIECE: Final = 64 * 1024
 _IDLE_SECONDS: Final = 20.0  # servers close connections that are idle for longer, some of them
 _MOST_IDLE: Final = 64

@@ -18,8 +18,6 @@ from typing import Final
 
 from eastgate.authorizer.external_address import ServiceAddress, connect
 
-__all__ = ["TlsTunnel"]
-
 _PIECE: Final = 64 * 1024
 _PAUSE: Final = 0.1  # seconds after a connection that could not be accepted
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["identity_in"]
-
 
 def identity_in(value: str) -> str | None:
     """Return the URI in the certificate of the nearest client, which is the last element; None if it is unknown.

@@ -12,8 +12,6 @@ from eastgate.authorizer.checks import Body, ProxyAnswer, ProxyCheck, ProxyOptio
 from eastgate.envoy.authz.server import CheckReply, ReceivedCheck
 from eastgate.ir.spiffe import spiffe_problem
 
-__all__ = ["check_of", "reply_of", "source_of_principal"]
-
 _FROM_METADATA = "metadata"
 _MOST_CERTIFICATES = 1024  # that are remembered
 

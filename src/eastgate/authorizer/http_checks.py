@@ -16,8 +16,6 @@ from eastgate.authorizer.http_server import ServedRequest, ServedResponse
 from eastgate.ir.spiffe import spiffe_problem
 from eastgate.records import dataclass
 
-__all__ = ["HttpOptions", "check_of_http", "response_of"]
-
 _FORWARDED_CERTIFICATE: Final = "x-forwarded-client-cert"
 _PARTIAL: Final = "x-envoy-auth-partial-body"
 _REMOVED: Final = "x-envoy-auth-headers-to-remove"

@@ -9,8 +9,6 @@ from typing import Self
 
 from eastgate.authorizer.http_server import Handler, HttpLimits, HttpServer, Screen
 
-__all__ = ["HttpListener"]
-
 
 class HttpListener(ABC):
     """Listens where `listen` says, and answers as the handler does. At its end it answers what was asked, for `grace`

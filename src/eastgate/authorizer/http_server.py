@@ -16,8 +16,6 @@ import httptools
 
 from eastgate.records import dataclass
 
-__all__ = ["Handler", "HttpLimits", "HttpProtocol", "HttpServer", "Screen", "ServedRequest", "ServedResponse"]
-
 _LOG = logging.getLogger(__name__)
 _LINES: Final = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus}
 _MOST_HEADERS: Final = 256

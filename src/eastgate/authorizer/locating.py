@@ -17,8 +17,6 @@ from eastgate.gateway.attachment import attached_routes, distinct_listeners, is_
 from eastgate.gateway.hostnames import comparable, hostnames_of
 from eastgate.ir.hosts import comparable_host
 
-__all__ = ["GatewaysByHost", "Nowhere", "destinations_of", "port_of"]
-
 _LOOKUP: Final = "host"  # the extension with the host that Authorino looks up, instead of the request's
 
 _MOST_HOSTS = 4096  # that are remembered

@@ -11,8 +11,6 @@ from typing import BinaryIO
 
 from eastgate.authorizer.checks import ProxyAnswer
 
-__all__ = ["DecisionLog", "LazyRecord", "Logged"]
-
 
 class Logged(StrEnum):
     """Which decisions are written."""

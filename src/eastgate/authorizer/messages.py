@@ -15,8 +15,6 @@ from eastgate.mcp.problems import BadMessage, MessageProblem
 from eastgate.mcp.requests import OVERRIDES, read_request
 from eastgate.records import dataclass
 
-__all__ = ["MESSAGE_HEADERS", "NOTHING_READ", "RESPONSE", "CheckedMessage", "MessageReading", "read_check"]
-
 _OF_SESSIONS = ("GET", "DELETE")  # methods that bring no message, and mean something to an MCP server
 MESSAGE_HEADERS: Final = frozenset({"content-encoding", "content-type", "upgrade", METHOD, NAME, *OVERRIDES})
 """Headers that say whether a request brings messages, and how they are read."""

@@ -9,8 +9,6 @@ from prometheus_client.multiprocess import MultiProcessCollector
 
 from eastgate.authorizer.checks import ProxyAnswer
 
-__all__ = ["SHARED_FOLDER", "AuthorizerMetrics", "task_failures"]
-
 SHARED_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 """The variable by which prometheus-client knows the folder that several processes share."""
 

@@ -20,8 +20,6 @@ from eastgate.records import dataclass
 from eastgate.settings import Settings
 from eastgate.unread import Callers, Handling, Standing, describe_unconsidered, standing
 
-__all__ = ["PolicyFiles", "Reload", "follow_files"]
-
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0  # seconds between looks at a file that is being written
 _MOST_LOOKS = 20
 

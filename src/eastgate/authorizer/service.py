@@ -35,8 +35,6 @@ from eastgate.envoy.authz.threads import answer_on_thread
 from eastgate.records import dataclass
 from eastgate.tasks import BackgroundTask, describe_failure, log_failure
 
-__all__ = ["AuthorizerService", "ServiceOptions", "TlsFiles"]
-
 _HANDSHAKE = 10.0  # seconds
 _METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 

@@ -11,8 +11,6 @@ from eastgate.authorizer.http_server import ServedRequest, ServedResponse
 from eastgate.mcp.problems import BadMessage
 from eastgate.mcp.tool_lists import filter_tools
 
-__all__ = ["TOOLS_PATH", "answer_tools"]
-
 TOOLS_PATH = "/tools"
 _PREFIX = "x-eastgate-"
 

@@ -21,8 +21,6 @@ from eastgate.authorizer.addresses import ListenAddress, listen
 from eastgate.authorizer.log import DecisionLog
 from eastgate.authorizer.metrics import SHARED_FOLDER
 
-__all__ = ["BAD_INPUT", "note_serving", "run_workers"]
-
 BAD_INPUT: Final = 2
 """The exit status of a process that could not start: starting it again would not help. A process that has served is
 started again, whatever its status.

@@ -11,8 +11,6 @@ import click
 from eastgate.cli.output import fail
 from eastgate.diagnostics import Code, Diagnostic, Severity
 
-__all__ = ["ask", "failed", "known_gateways", "known_workloads", "mesh_option"]
-
 F = TypeVar("F", bound=Callable[..., object])
 
 

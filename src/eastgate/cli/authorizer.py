@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from eastgate.authorizer.service import ServiceOptions
     from eastgate.settings import Settings
 
-__all__ = ["authorizer"]
-
 _EPILOG = (
     "ADDRESS is HOST:PORT or unix:PATH. SIGTERM and Ctrl-C drain and exit with 0; 2 if it could not be started. "
     "Decisions are lines of JSON on standard output, which `eastgate why` explains."

@@ -12,8 +12,6 @@ from eastgate.diagnostics.printable import printable
 if TYPE_CHECKING:
     from eastgate.envoy.config.pod_bootstrap import ControlPlane
 
-__all__ = ["bootstrap", "control_plane_of"]
-
 _LAST_PORT = 65535
 
 

@@ -21,8 +21,6 @@ from eastgate.diagnostics.printable import printable
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-__all__ = ["call"]
-
 DISAGREE = 3
 _LONGEST_RESULT = 2000
 UNANSWERED = 4

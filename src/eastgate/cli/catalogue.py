@@ -22,8 +22,6 @@ from eastgate.reports.tables import read as table_reading
 from eastgate.source import codes as cluster_codes
 from eastgate.unread import codes as unconsidered_codes
 
-__all__ = ["all_codes", "chapters"]
-
 
 def chapters() -> dict[str, tuple[ModuleType, ...]]:
     """Return the modules that define codes, chapter by chapter, with a chapter for each dialect."""

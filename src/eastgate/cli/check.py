@@ -33,8 +33,6 @@ from eastgate.manifests import Bounds
 from eastgate.records import dataclass
 from eastgate.unread import Handling
 
-__all__ = ["check", "explain"]
-
 _MOST_PLACES, _MOST_CONDITIONS = 5, 3  # that are listed
 _EXIT = (
     "Exits with 0 if allowed, 1 if denied (or DEPENDS: parts that the question leaves out decide), "

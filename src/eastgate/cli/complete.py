@@ -14,8 +14,6 @@ from eastgate.manifests import Kustomized
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-__all__ = ["destinations", "kinds_and_names", "matching", "sources"]
-
 
 def sources(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Complete service accounts and pods of the manifests, and the other forms."""

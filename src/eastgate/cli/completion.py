@@ -7,8 +7,6 @@ from click.shell_completion import get_completion_class
 
 from eastgate.cli.output import emit
 
-__all__ = ["completion"]
-
 
 @click.command(epilog='Put it into effect with: eval "$(eastgate completion bash)"')
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))

@@ -20,8 +20,6 @@ from eastgate.settings import Settings
 if TYPE_CHECKING:
     from eastgate.convert.model import Assumption
 
-__all__ = ["controller"]
-
 _EPILOG = "SIGTERM and Ctrl-C end it and exit with 0; 2 if it could not be started."
 _port = click.IntRange(0, 65535)
 _share = click.FloatRange(0.0, 1.0)

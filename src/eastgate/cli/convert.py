@@ -26,8 +26,6 @@ from eastgate.unread import Handling, Unread, describe_unread, diagnose_unread, 
 if TYPE_CHECKING:
     from eastgate.reports.diff import DiffReport
 
-__all__ = ["convert"]
-
 _LOST = 1
 _WRONG = 4
 _EPILOG = (

@@ -15,8 +15,6 @@ from eastgate.settings import MeshMode
 if TYPE_CHECKING:
     from eastgate.reports.crds import Webhook
 
-__all__ = ["crds"]
-
 _ONE_LINE = 10_000  # a rule that is cut into lines is hard to read, and to find
 
 

@@ -17,9 +17,6 @@ from eastgate.diagnostics.printable import printable
 from eastgate.reports.describe import UnknownKind
 from eastgate.reports.describe import describe as described
 
-__all__ = ["describe"]
-
-
 _EXIT = (
     "Exits with 0, with 2 if there is no such thing or a policy that is about it is broken, "
     "or with 3 if what is not read could change who may reach it."

@@ -35,8 +35,6 @@ from eastgate.reports.diff.text import lines
 from eastgate.settings import Settings
 from eastgate.unread import Handling, diagnose_unread
 
-__all__ = ["diff"]
-
 _EXIT = (
     "Exits with 0 if no request changes its verdict (or none in the way of --fail-on), 1 if some do, "
     "2 if something cannot be read, 3 if no change was found and it is not proven that there is none."

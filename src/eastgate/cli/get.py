@@ -17,8 +17,6 @@ from eastgate.manifests import Document
 from eastgate.reports.get import BadSelector, Listing, UnknownKind, as_list, listing, manifest, parse_selector
 from eastgate.unread import Handling, describe_unread
 
-__all__ = ["get"]
-
 
 @click.command(epilog="Exits with 0, or with 2 if a name is not there or what is listed is broken.")
 @click.argument("words", nargs=-1, required=True, metavar="KIND [NAME]...", shell_complete=complete.kinds_and_names)

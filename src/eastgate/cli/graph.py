@@ -23,8 +23,6 @@ from eastgate.reports.graph.rendering import PICTURES
 from eastgate.reports.graph.text import to_text
 from eastgate.reports.graph.unused import find_unused, unused_text
 
-__all__ = ["graph"]
-
 _EXIT = (
     "Exits with 0, with 2 if a caller or destination is not there or a policy that is about one is broken, "
     "or with 3 if what is not read could change who may reach what."

@@ -10,8 +10,6 @@ from types import MappingProxyType
 
 import click
 
-__all__ = ["EXAMPLES", "OPTION_GROUPS", "OTHER", "group_of", "write_examples", "write_options"]
-
 REQUIRED = "Required"
 OTHER = "Other"
 """The group of options that `OPTION_GROUPS` does not name."""

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from eastgate.identity import EmbeddedCa, SvidSource
     from eastgate.settings import Settings
 
-__all__ = ["Identities", "identity_options"]
-
 F = TypeVar("F", bound=Callable[..., object])
 
 _OPTIONS = (

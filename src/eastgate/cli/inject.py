@@ -10,8 +10,6 @@ from eastgate.cli.options import exclude_option, follow_option
 from eastgate.cli.output import UNDECIDED, emit, fail, say
 from eastgate.diagnostics.printable import printable
 
-__all__ = ["inject"]
-
 
 @click.command(epilog="Exits with 0, or with 2 if a manifest cannot be read, or a pod cannot have a sidecar.")
 @click.option(

@@ -19,8 +19,6 @@ from eastgate.manifests import Bounds
 from eastgate.reports.cluster import Cluster
 from eastgate.unread import Standing, standing
 
-__all__ = ["cluster_from", "completeness", "namespace_option", "split_paths"]
-
 namespace_option = click.option(
     "-n",
     "--namespace",

@@ -29,8 +29,6 @@ from eastgate.reports.lint.report import counted, github, to_json
 from eastgate.reports.lint.sarif import sarif
 from eastgate.unread.codes import UNREAD_POLICY
 
-__all__ = ["lint"]
-
 _THRESHOLDS = {
     "error": (Severity.ERROR,),
     "warning": (Severity.ERROR, Severity.WARNING),

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from eastgate.reports.why import GivenEnds, LoggedExplanation
     from eastgate.settings import Settings
 
-__all__ = ["explain_logged_lines", "read_logged_lines"]
-
 _CHANGED = 1
 
 

@@ -28,32 +28,6 @@ from eastgate.unread import Handling, describe_unread
 if TYPE_CHECKING:
     from eastgate.languages.jwt import KeySource
 
-__all__ = [
-    "SEEN_SIDECARS",
-    "cluster_arguments",
-    "cluster_options",
-    "cluster_path",
-    "exclude_option",
-    "file_options",
-    "follow_option",
-    "ignores_from",
-    "inspecting_options",
-    "issuer_keys",
-    "jwks_option",
-    "keys_from",
-    "left_out",
-    "load_authority",
-    "manifest_options",
-    "output_option",
-    "question_from",
-    "question_options",
-    "reading_arguments",
-    "reading_options",
-    "settings_from",
-    "strict_option",
-    "with_default_namespace",
-]
-
 F = TypeVar("F", bound=Callable[..., object])
 
 BAD_OPTION = Code("EG0002", "option not understood", "An option of the form key=value has another form.")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from eastgate.cli import main as command
 
-__all__ = ["main"]
-
 
 def main() -> None:
     """Run the command; its help calls it by the name that people typed."""

@@ -12,8 +12,6 @@ from tempfile import TemporaryDirectory
 from eastgate.diagnostics import Code, Diagnostic
 from eastgate.records import dataclass
 
-__all__ = ["BAD_REVISION", "Revisions", "RevisionsError", "checked_out", "revisions_of"]
-
 BAD_REVISION = Code(
     "EG0401",
     "revision not read",

@@ -21,8 +21,6 @@ from eastgate.cli.unconsidered import handling_of, unread_option
 from eastgate.reports.tables import read_tables, run_tables
 from eastgate.reports.tables.report import junit, text, to_json
 
-__all__ = ["test"]
-
 
 @click.command(epilog="Exits with 0 if all pass, 1 if any fails (or coverage is too low), 2 if a table cannot be read.")
 @click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path())

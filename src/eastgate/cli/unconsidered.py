@@ -11,8 +11,6 @@ from eastgate.cli.output import ALLOWED, DENIED, PARTIAL, say
 from eastgate.diagnostics.printable import printable
 from eastgate.unread import Handling, Standing, Unconsidered, describe_unconsidered, standing
 
-__all__ = ["handling_of", "note", "status_of", "tell", "unread_option"]
-
 unread_option = click.option(
     "--unread",
     type=click.Choice(["error", "warn", "ignore"]),

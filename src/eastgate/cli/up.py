@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from eastgate.mesh.screens import Screen
     from eastgate.mesh.session import Session
 
-__all__ = ["up"]
-
 _EPILOG = (
     "Ctrl-C stops everything and exits with 0; 2 if the mesh could not be started. "
     "`eastgate call` and `eastgate why` ask the running mesh."

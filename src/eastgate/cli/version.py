@@ -11,8 +11,6 @@ from eastgate._version import __version__
 from eastgate.cli.options import output_option
 from eastgate.cli.output import emit_json, say
 
-__all__ = ["version"]
-
 
 @click.command()
 @output_option

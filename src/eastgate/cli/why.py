@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from eastgate.settings import Settings
     from eastgate.unread import Handling
 
-__all__ = ["why"]
-
 _Explain: TypeAlias = "Callable[[str, Observation], tuple[dict[str, Any], str]]"
 
 CHANGED = 1

@@ -5,8 +5,6 @@ from __future__ import annotations
 from eastgate.cluster.objects import ObjectId
 from eastgate.records import dataclass
 
-__all__ = ["Change"]
-
 
 @dataclass(frozen=True, slots=True)
 class Change:

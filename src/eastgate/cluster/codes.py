@@ -4,22 +4,6 @@ from __future__ import annotations
 
 from eastgate.diagnostics import Code
 
-__all__ = [
-    "BAD_ADDRESS",
-    "BAD_CALL",
-    "BAD_HOSTNAME",
-    "BAD_NAME",
-    "BAD_PATH",
-    "BAD_PATTERN",
-    "BAD_PORT",
-    "BAD_PROTOCOL",
-    "BAD_SELECTOR",
-    "BAD_VALUE",
-    "MISSING",
-    "NOT_A_STRING",
-    "WRONG_TYPE",
-]
-
 WRONG_TYPE = Code(
     "EG1101",
     "field of the wrong type",

@@ -15,8 +15,6 @@ from eastgate.diagnostics import Code, Reporter, did_you_mean
 from eastgate.manifests.shapes.demands import Demand
 from eastgate.manifests.shapes.shape import Anything, Choice, Field, Flag, ListOf, MapOf, Record, Shape, Text, Whole
 
-__all__ = ["Examination"]
-
 _Path: TypeAlias = tuple[str | int, ...]
 _HELP = {"a mapping": "write its fields below it, indented", "a list": "start each entry with `- `"}
 

@@ -14,8 +14,6 @@ from eastgate.cluster.pods import ContainerPort, Workload
 from eastgate.diagnostics.spans import Span
 from eastgate.records import dataclass
 
-__all__ = ["EXTERNAL_GROUP", "ExternalWorkload"]
-
 EXTERNAL_GROUP = "workload.linkerd.io"
 
 

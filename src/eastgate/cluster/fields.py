@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
-__all__ = ["Data", "entries", "mapping", "mappings", "number", "strings", "text", "texts"]
-
 Data: TypeAlias = Mapping[str, object]
 
 _NOTHING: dict[str, object] = {}

@@ -6,18 +6,6 @@ from typing import ClassVar, TypeAlias
 
 from eastgate.records import dataclass
 
-__all__ = [
-    "Cors",
-    "Header",
-    "HeaderModifier",
-    "PathModifier",
-    "Redirect",
-    "RouteFilter",
-    "Unsupported",
-    "UnsupportedFilter",
-    "UrlRewrite",
-]
-
 Header: TypeAlias = tuple[str, str]
 """The name of a header, as it is written, and its value."""
 

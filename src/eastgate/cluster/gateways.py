@@ -15,27 +15,6 @@ from eastgate.diagnostics.spans import Span
 from eastgate.ir.labels import Selector
 from eastgate.records import dataclass
 
-__all__ = [
-    "BACKEND_KINDS",
-    "GATEWAY_GROUP",
-    "GATEWAY_NAME_LABEL",
-    "ROUTE_KINDS",
-    "AllowedRoutes",
-    "Backend",
-    "ClientValidation",
-    "Gateway",
-    "GrantFrom",
-    "GrantTo",
-    "Listener",
-    "ListenerTls",
-    "ParentRef",
-    "ReferenceGrant",
-    "Route",
-    "RoutesFrom",
-    "TlsMode",
-    "TlsReference",
-]
-
 GATEWAY_GROUP = "gateway.networking.k8s.io"
 GATEWAY_NAME_LABEL = "gateway.networking.k8s.io/gateway-name"
 BACKEND_KINDS = ("XBackend", "Backend")

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-__all__ = ["find_host", "hosts_meaning"]
-
 _MOST_LABELS = 128  # that a wildcard may stand for; no DNS name has more
 
 

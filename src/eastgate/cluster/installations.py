@@ -18,8 +18,6 @@ from eastgate.diagnostics.spans import Span
 from eastgate.manifests.roots import read_nodes_text
 from eastgate.records import dataclass
 
-__all__ = ["INSTALLATIONS", "MeshInstallation", "installs_mesh", "read_installation"]
-
 _OPERATOR, _SAIL = ("install.istio.io", "IstioOperator"), ("sailoperator.io", "Istio")
 _FLUX, _ARGO = ("helm.toolkit.fluxcd.io", "HelmRelease"), ("argoproj.io", "Application")
 INSTALLATIONS: Final = frozenset({_OPERATOR, _SAIL, _FLUX, _ARGO})

@@ -33,8 +33,6 @@ from eastgate.diagnostics.spans import Span
 from eastgate.manifests.shapes.fitting import Fits, fits
 from eastgate.manifests.shapes.shape import Field, Record
 
-__all__ = ["interpret"]
-
 
 def _has_target(port: Data) -> bool:
     """Return whether there is a target: 0 and the empty string are none to Kubernetes."""

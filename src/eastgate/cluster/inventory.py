@@ -28,8 +28,6 @@ from eastgate.cluster.slices import EndpointSlice, Slices
 from eastgate.cluster.workload_index import WorkloadIndex
 from eastgate.records import dataclass
 
-__all__ = ["Inventory"]
-
 _K = TypeVar("_K")
 _T = TypeVar("_T")
 

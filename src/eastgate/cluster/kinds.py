@@ -13,18 +13,6 @@ from eastgate.cluster.pods import API_KINDS, CONTROLLER_KINDS, Controller, Pod
 from eastgate.cluster.secrets import Secret
 from eastgate.cluster.slices import SLICE_GROUP, EndpointSlice
 
-__all__ = [
-    "WorldObject",
-    "canonical_group",
-    "group_of",
-    "may_install",
-    "object_id",
-    "uses",
-    "uses_kind",
-    "world_kind",
-    "world_kinds",
-]
-
 WorldObject: TypeAlias = (
     Namespace
     | ClusterNode

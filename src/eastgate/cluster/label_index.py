@@ -6,8 +6,6 @@ from collections.abc import Mapping
 
 from eastgate.ir.labels import Operator, Requirement, Selector
 
-__all__ = ["LabelIndex"]
-
 
 class LabelIndex:
     """Labelled things by key, and for each (label, value) the keys that have it."""

@@ -7,8 +7,6 @@ from typing import Protocol
 
 from eastgate.diagnostics.spans import Span
 
-__all__ = ["Manifest"]
-
 
 class Manifest(Protocol):
     """One Kubernetes object as somebody wrote it, or as the API server sent it (then without places)."""

@@ -10,8 +10,6 @@ from eastgate.cluster.pods import Workload
 from eastgate.cluster.workload_index import WorkloadIndex
 from eastgate.ir.labels import Selector
 
-__all__ = ["Membership"]
-
 _Term: TypeAlias = tuple[str, str]
 _Touch: TypeAlias = Callable[[str], None]  # told the key of a workload before its Services change
 

@@ -11,8 +11,6 @@ from eastgate.cluster.shapes import STRINGS, record
 from eastgate.diagnostics.spans import Span
 from eastgate.records import dataclass
 
-__all__ = ["MESH_GATEWAY", "MESH_GATEWAY_GROUP", "MeshGateway", "read_mesh_gateway"]
-
 MESH_GATEWAY_GROUP = "networking.istio.io"
 MESH_GATEWAY = record({"spec": record({"selector": STRINGS})})
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from eastgate.regexes import regex
 
-__all__ = ["dns_label_problem", "dns_subdomain_problem", "label_key_problem", "label_value_problem"]
-
 _LABEL = regex(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _SUBDOMAIN = regex(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _WORD = regex(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")

@@ -14,19 +14,6 @@ from typing import NamedTuple
 from eastgate.diagnostics.spans import Span
 from eastgate.records import dataclass
 
-__all__ = [
-    "NAME_LABEL",
-    "ClusterNode",
-    "ConfigMap",
-    "Namespace",
-    "Namespaced",
-    "ObjectId",
-    "Service",
-    "ServiceAccount",
-    "ServicePort",
-    "moment",
-]
-
 NAME_LABEL = "kubernetes.io/metadata.name"
 """The label that Kubernetes puts on every namespace, and that nobody can change."""
 

@@ -12,8 +12,6 @@ from eastgate.cluster.pods import ContainerPort, Pod
 from eastgate.cluster.shapes import FLAG, TEXT, AnyShape, Of
 from eastgate.manifests.shapes.shape import Field
 
-__all__ = ["OPERATED", "OPERATED_FIELDS", "knative_pod", "operated"]
-
 OPERATED = ("Prometheus", "Alertmanager")
 _QUEUE = (
     ContainerPort(9090, "http-autometric"),

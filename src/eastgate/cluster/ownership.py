@@ -19,8 +19,6 @@ from typing import NamedTuple, TypeAlias
 from eastgate.cluster.pods import CONTROLLER_KINDS, Controller, Owner, Pod, Workload
 from eastgate.regexes import regex
 
-__all__ = ["Ownership", "Slot"]
-
 Slot: TypeAlias = tuple[str, str]  # namespace, name: everything of that name competes for its keys
 
 _SPOKEN_FOR = {

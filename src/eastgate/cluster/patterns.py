@@ -5,8 +5,6 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Protocol
 
-__all__ = ["matches_pattern", "pattern_problem", "spans_first_match"]
-
 
 class _Match(Protocol):
     def span(self) -> tuple[int, int]: ...

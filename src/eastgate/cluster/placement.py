@@ -9,8 +9,6 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, collap
 from eastgate.ir.addresses import Network, parse_address, parse_network
 from eastgate.records import dataclass
 
-__all__ = ["LOOPBACK", "AssignedAddresses", "Networks"]
-
 Networks = tuple[Network, ...]
 
 LOOPBACK: Networks = (parse_network("127.0.0.1/32"), parse_network("::1/128"))

@@ -18,19 +18,6 @@ from eastgate.ir.service_accounts import service_account_id
 from eastgate.ir.spiffe import SCHEME
 from eastgate.records import dataclass
 
-__all__ = [
-    "API_KINDS",
-    "CONTROLLER_KINDS",
-    "MESH_PROXIES",
-    "PROXY_CONTAINER",
-    "ContainerPort",
-    "Controller",
-    "HttpProbe",
-    "Owner",
-    "Pod",
-    "Workload",
-]
-
 CONTROLLER_KINDS = {
     "Deployment": "apps",
     "StatefulSet": "apps",

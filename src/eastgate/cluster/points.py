@@ -9,19 +9,6 @@ from eastgate.cluster.targets import BackendNamed, GatewayNamed, HostNamed, Rout
 from eastgate.ir import Unroutable
 from eastgate.records import dataclass
 
-__all__ = [
-    "ANY_LISTENER",
-    "DeadEnd",
-    "Direction",
-    "NamedPoint",
-    "NetworkEnd",
-    "Point",
-    "RuleNamed",
-    "UnseenHop",
-    "WorkloadKey",
-    "is_rule_of",
-]
-
 WorkloadKey: TypeAlias = str
 """A workload by its key in the world, `namespace/name`."""
 

@@ -15,21 +15,6 @@ from eastgate.cluster.gateways import Gateway
 from eastgate.cluster.pods import PROXY_CONTAINER, Workload
 from eastgate.cluster.world import World
 
-__all__ = [
-    "BOUND",
-    "EXCLUDED_INBOUND_PORTS",
-    "GATEWAY_CLASS",
-    "GATEWAY_LABEL",
-    "PROXY_LABEL",
-    "SIDECAR",
-    "ProxyPresence",
-    "excluded_inbound_ports",
-    "gateway_of_pod",
-    "has_identity",
-    "is_port",
-    "proxy_presence",
-]
-
 PROXY_LABEL: Final = "eastgate.dev/proxy"
 SIDECAR: Final = "sidecar"  # all connections of the pod are redirected to it
 BOUND: Final = "bound"  # it opens the ports of the pod itself

@@ -13,8 +13,6 @@ from eastgate.ir import RawRequest
 from eastgate.ir.fields import Headers, each_header
 from eastgate.records import dataclass
 
-__all__ = ["Question"]
-
 
 @dataclass(frozen=True, slots=True)
 class Question:

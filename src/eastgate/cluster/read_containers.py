@@ -13,16 +13,6 @@ from eastgate.ir.paths import sent_path
 from eastgate.manifests.shapes.demands import Demand, Problem
 from eastgate.manifests.shapes.shape import Field, ListOf, Text
 
-__all__ = [
-    "PROTOCOL",
-    "Containers",
-    "containers",
-    "ports",
-    "read_containers",
-    "read_port",
-    "read_protocol",
-]
-
 _PROTOCOLS = ("TCP", "UDP", "SCTP")
 _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 

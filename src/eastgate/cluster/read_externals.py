@@ -16,8 +16,6 @@ from eastgate.ir.spiffe import spiffe_problem
 from eastgate.manifests.shapes.demands import Demand, Problem
 from eastgate.manifests.shapes.shape import Field, Record, Text
 
-__all__ = ["EXTERNAL", "OLD_EXTERNAL", "OLD_VERSION", "read_external"]
-
 OLD_VERSION = f"{EXTERNAL_GROUP}/v1alpha1"
 
 

@@ -23,8 +23,6 @@ from eastgate.manifests.shapes.demands import Demand, Problem
 from eastgate.manifests.shapes.shape import Choice, Field, ListOf, Text, Whole
 from eastgate.regexes import regex
 
-__all__ = ["FILTERS", "GRPC_FILTERS", "filter_problems", "read_filters", "replaces_prefix", "unsupported_filters"]
-
 _FIELDS = {
     "RequestHeaderModifier": "requestHeaderModifier",
     "ResponseHeaderModifier": "responseHeaderModifier",

@@ -39,8 +39,6 @@ from eastgate.manifests.shapes.demands import Demand, Problem
 from eastgate.manifests.shapes.shape import Choice, Field, ListOf, Record, Text
 from eastgate.regexes import regex
 
-__all__ = ["GATEWAY", "GRANT", "read_gateway", "read_grant", "read_parent", "read_route", "route_shape"]
-
 _HOSTNAME = regex(r"(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _LONGEST_HOSTNAME = 253
 _SELECTOR_FIELDS = ("matchLabels", "matchExpressions")

@@ -16,9 +16,6 @@ from eastgate.diagnostics.spans import Span
 from eastgate.manifests.shapes.demands import Demand, Problem
 from eastgate.manifests.shapes.shape import Field, Record, Text
 
-__all__ = ["POD", "controller_shape", "read_addresses", "read_controller", "read_pod"]
-
-
 # Shapes
 
 

@@ -35,18 +35,6 @@ from eastgate.manifests.shapes.demands import Demand, Problem
 from eastgate.manifests.shapes.shape import Choice, Field, ListOf, Text, Whole
 from eastgate.regexes import regex
 
-__all__ = [
-    "GRPC_RULES",
-    "METHODS",
-    "RULES",
-    "STREAM_RULES",
-    "WEIGHT",
-    "read_grpc_rules",
-    "read_match",
-    "read_rules",
-    "read_stream_rules",
-]
-
 METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH")
 WEIGHT = Whole(0, 1_000_000, codes.BAD_VALUE)
 _PATH = regex(r"/(?:[-A-Za-z0-9/._~!$&'()*+,;=:@]|%[0-9a-fA-F]{2})*")

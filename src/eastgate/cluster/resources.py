@@ -33,19 +33,6 @@ from eastgate.manifests.shapes.shape import (
     quoted,
 )
 
-__all__ = [
-    "MODE",
-    "SOURCE_UID",
-    "UNWRITABLE",
-    "dns_label",
-    "dns_label_name",
-    "dns_subdomain",
-    "is_audit",
-    "label_selector",
-    "resource",
-    "selector_of",
-]
-
 C = TypeVar("C")
 
 MODE = "eastgate.dev/mode"

@@ -17,8 +17,6 @@ from eastgate.ir.paths import comparable_path
 from eastgate.ir.predicates import ALWAYS, Computed, Is, Or, Predicate, all_of
 from eastgate.records import dataclass
 
-__all__ = ["CANONICAL", "MatchPredicates"]
-
 
 @dataclass(frozen=True, slots=True)
 class MatchPredicates:

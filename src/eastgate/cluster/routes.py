@@ -8,20 +8,6 @@ from typing import ClassVar
 from eastgate.cluster.filters import Redirect, RouteFilter, Unsupported
 from eastgate.records import dataclass
 
-__all__ = [
-    "GrpcMatch",
-    "GrpcRule",
-    "PathMatch",
-    "PathType",
-    "Retry",
-    "RouteBackend",
-    "RouteMatch",
-    "RouteRule",
-    "StreamRule",
-    "Timeouts",
-    "ValueMatch",
-]
-
 
 class PathType(enum.StrEnum):
     """The ways of comparing a path, by their names in a manifest."""

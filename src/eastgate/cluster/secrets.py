@@ -16,8 +16,6 @@ from eastgate.manifests.shapes.demands import Demand, Problem
 from eastgate.manifests.shapes.shape import Anything, MapOf
 from eastgate.records import dataclass
 
-__all__ = ["SECRET", "Secret", "read_secret"]
-
 
 @dataclass(frozen=True, slots=True)
 class Secret(Namespaced):

@@ -11,21 +11,6 @@ from eastgate.ir.addresses import parse_address
 from eastgate.manifests.shapes.demands import Demand, Problem
 from eastgate.manifests.shapes.shape import Field, Flag, ListOf, MapOf, Record, Shape, Text, Whole
 
-__all__ = [
-    "ADDRESS",
-    "FLAG",
-    "NAMED_PORT",
-    "PORT",
-    "STRINGS",
-    "TEXT",
-    "TEXTS",
-    "AnyShape",
-    "Of",
-    "each",
-    "record",
-    "usual_address",
-]
-
 AnyShape: TypeAlias = Shape[None]
 Of: TypeAlias = Field[None]
 

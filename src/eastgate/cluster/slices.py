@@ -16,8 +16,6 @@ from eastgate.diagnostics.spans import Span
 from eastgate.manifests.shapes.shape import Field
 from eastgate.records import dataclass
 
-__all__ = ["SLICE", "SLICE_GROUP", "Endpoint", "EndpointSlice", "SlicePort", "Slices", "read_slice"]
-
 SLICE_GROUP = "discovery.k8s.io"
 _SERVICE = "kubernetes.io/service-name"
 

@@ -10,25 +10,6 @@ from typing import NamedTuple, TypeAlias
 from eastgate.ir.labels import Selector
 from eastgate.records import dataclass
 
-__all__ = [
-    "BackendNamed",
-    "Everything",
-    "ExternalsMatching",
-    "GatewayNamed",
-    "GatewaysMatching",
-    "HostNamed",
-    "PodNamed",
-    "PodsAcross",
-    "PodsMatching",
-    "PodsOfAccount",
-    "PodsOfService",
-    "PodsOwnedBy",
-    "RouteNamed",
-    "RulesOfGateway",
-    "RulesOfRoute",
-    "Target",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class PodsMatching:

@@ -9,8 +9,6 @@ from eastgate.cluster.pods import Workload
 from eastgate.ir.addresses import parse_address
 from eastgate.ir.labels import Selector
 
-__all__ = ["WorkloadIndex", "canonical_address"]
-
 
 def canonical_address(text: str) -> str:
     """Return the canonical spelling of an IP address. A text that is none stays as it is."""

@@ -43,8 +43,6 @@ from eastgate.cluster.targets import (
 )
 from eastgate.ir.labels import Selector
 
-__all__ = ["LiveWorld", "World"]
-
 
 class World:
     """The objects of a cluster, with the questions that dialects and the engine have about them. It is for reading."""

@@ -35,16 +35,6 @@ from eastgate.reports.invariants.objects import GROUP
 from eastgate.reports.invariants.shapes import KIND
 from eastgate.source.sizes import PolicySizes, is_measured, size_of
 
-__all__ = [
-    "judge_change",
-    "mutate_pod",
-    "refuse_many_invariants",
-    "refuse_too_large",
-    "refuse_unjudged",
-    "unguarded_warnings",
-    "warn_of_native",
-]
-
 _LOG = logging.getLogger(__name__)
 _INVARIANTS: Final = 64 * 1024  # the sizes of those of a namespace, all together
 _ASKED: Final[Mapping[str, str]] = MappingProxyType({INJECTION: "enabled"})

@@ -18,8 +18,6 @@ from eastgate.controller.proxies.sites import proxies_of
 if TYPE_CHECKING:
     from eastgate.controller.replica import Replica
 
-__all__ = ["ReplicaCollector", "expected_proxies"]
-
 _CHECKS: Final = frozenset({"eastgate_checks", "eastgate_checks_refused", "eastgate_check_seconds"})
 _Labels = TypeVar("_Labels", bound=tuple[str, ...])
 _RESULTS: Final = ("written", "unchanged", "conflicts", "failed", "behind")

@@ -13,8 +13,6 @@ from typing import Any
 
 from eastgate.records import dataclass
 
-__all__ = ["ConditionStatus", "StatusCondition", "find_condition", "merge_conditions", "timestamp"]
-
 _LONGEST_MESSAGE = 32768  # of metav1.Condition
 
 

@@ -23,8 +23,6 @@ from eastgate.kubernetes import Connection
 from eastgate.settings import Settings
 from eastgate.tasks import BackgroundTask, log_failure, run_together
 
-__all__ = ["run_controller"]
-
 _LOG = logging.getLogger(__name__)
 _LOOK_AGAIN: Final = 0.5  # seconds between two looks at whether the replica is ready
 

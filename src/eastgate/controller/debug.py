@@ -20,8 +20,6 @@ from eastgate.controller.heartbeat import Heartbeat
 from eastgate.controller.logs import cleaned
 from eastgate.controller.replica import Replica
 
-__all__ = ["DebugServer", "snapshot"]
-
 _HOST: Final = "127.0.0.1"
 _JSON: Final = (("content-type", "application/json"), ("cache-control", "no-store"))
 _NAMES: Final = ("localhost", _HOST)

@@ -16,8 +16,6 @@ from eastgate.authorizer.checks import ProxyAnswer
 from eastgate.authorizer.log import DecisionLog
 from eastgate.records import dataclass
 
-__all__ = ["DecisionSampling", "SampledDecisions", "open_decision_log"]
-
 
 @dataclass(frozen=True, slots=True)
 class DecisionSampling:

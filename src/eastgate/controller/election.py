@@ -17,8 +17,6 @@ from typing import Any, Final
 from eastgate.kubernetes import ApiError, Connection, JsonObject, Resource, UnreachableError
 from eastgate.records import dataclass
 
-__all__ = ["LEASES", "Election", "ElectionTimes"]
-
 LEASES: Final = Resource("coordination.k8s.io", "v1", "leases", "Lease")
 _ELECTION: Final = "the election of a leader"
 _MOST_TRANSITIONS: Final = 2**31 - 1  # the API server takes no more

@@ -16,8 +16,6 @@ from eastgate.controller.election import Election
 from eastgate.controller.heartbeat import Heartbeat
 from eastgate.controller.replica import Replica
 
-__all__ = ["HealthServer"]
-
 _STUCK: Final = 60.0  # seconds without a beat
 _TOO_LONG: Final = 300.0  # seconds for one batch of changes
 

@@ -7,8 +7,6 @@ import time
 from types import TracebackType
 from typing import Final
 
-__all__ = ["Heartbeat"]
-
 _INTERVAL: Final = 1.0
 
 

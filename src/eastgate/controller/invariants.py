@@ -16,8 +16,6 @@ from eastgate.ir import PolicyRef
 from eastgate.kubernetes import ApiError, JsonObject, Resource
 from eastgate.reports.invariants.proving import StatementStanding
 
-__all__ = ["InvariantStatuses"]
-
 _LOG = logging.getLogger(__name__)
 
 

@@ -34,8 +34,6 @@ from eastgate.native import NativePlan, NativeWriter, control_plane_of, is_servi
 from eastgate.source.following import ClusterChanges
 from eastgate.tasks import BackgroundTask, Nudge, run_together
 
-__all__ = ["Leader"]
-
 _LOG = logging.getLogger(__name__)
 _TOGETHER: Final = 0.1  # seconds that are waited for more changes, to look at all of them at once
 _LOOK_AGAIN: Final = 60.0

@@ -21,17 +21,6 @@ from eastgate.kubernetes import ApiError, UnreachableError
 from eastgate.records import dataclass
 from eastgate.regexes import regex
 
-__all__ = [
-    "JsonFormatter",
-    "TextFormatter",
-    "Throttle",
-    "cleaned",
-    "configure_logs",
-    "log_recovery",
-    "log_trouble",
-    "without_secrets",
-]
-
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "trouble", "over"}
 _FIRST_INTERVAL: Final = 10.0  # seconds until a trouble that lasts is passed again; twice as long each time
 _LONGEST_INTERVAL: Final = 640.0

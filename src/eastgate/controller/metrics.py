@@ -16,8 +16,6 @@ from eastgate.authorizer.checks import ProxyAnswer
 from eastgate.authorizer.metrics import AuthorizerMetrics
 from eastgate.mesh.access_log import Observation, rule_of, would_be
 
-__all__ = ["ControllerMetrics"]
-
 _SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 _DECIDERS: Final = (
     "none-of-",

@@ -13,17 +13,6 @@ from eastgate.injection import InjectionOptions
 from eastgate.native import NativeMesh, Unwritable
 from eastgate.records import dataclass
 
-__all__ = [
-    "AUTHORIZER_PORT",
-    "PEERS_PORT",
-    "SERVICE",
-    "TOOLS_PORT",
-    "XDS_PORT",
-    "ControllerOptions",
-    "ListeningPorts",
-    "ObservationOptions",
-]
-
 SERVICE: Final = "eastgate"
 XDS_PORT: Final = 15010
 AUTHORIZER_PORT: Final = 15011

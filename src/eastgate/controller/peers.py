@@ -20,8 +20,6 @@ from eastgate.mesh.endpoints import TlsEndpoint
 if TYPE_CHECKING:
     import httpx2
 
-__all__ = ["PeerReports", "PeerServer", "peer_addresses"]
-
 _LOG = logging.getLogger(__name__)
 _NO_REPORT = "a replica that does not tell what its proxies have"
 _PATH = "/report"

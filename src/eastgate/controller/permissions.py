@@ -20,22 +20,6 @@ from eastgate.reports.invariants.objects import GROUP as INVARIANT_GROUP
 from eastgate.reports.invariants.shapes import KINDS as INVARIANT_KINDS
 from eastgate.source.kinds import BY_NAME, WatchedKind, watched_kinds
 
-__all__ = [
-    "FINALIZER_RULES",
-    "Rule",
-    "UserRole",
-    "base_rules",
-    "gateway_class_rules",
-    "gateway_rules",
-    "linkerd_status_rules",
-    "native_rules",
-    "own_rules",
-    "plural_of",
-    "secret_rules",
-    "user_rules",
-    "webhook_rules",
-]
-
 Rule: TypeAlias = dict[str, list[str]]
 
 _LEASE: Final = "eastgate"

@@ -82,8 +82,6 @@ from eastgate.source.kinds import WatchedKind
 from eastgate.source.source import ClusterSource
 from eastgate.tasks import Nudge, innermost, log_failure, run_together
 
-__all__ = ["ALSO_FOLLOWED", "Replica"]
-
 _LOG = logging.getLogger(__name__)
 _CLASSES: Final = WatchedKind(GATEWAY_GROUP, "GatewayClass")
 ALSO_FOLLOWED: Final = (_CLASSES, *(WatchedKind(GROUP, kind, (VERSION,)) for kind in INVARIANTS))

@@ -13,8 +13,6 @@ from eastgate.authorizer.http_server import ServedRequest, ServedResponse
 from eastgate.controller.metrics import ControllerMetrics
 from eastgate.controller.tracing import span
 
-__all__ = ["ObservedWebhooks"]
-
 
 class _Response(msgspec.Struct):
     allowed: bool | None = None

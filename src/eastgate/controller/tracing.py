@@ -17,8 +17,6 @@ from eastgate._version import __version__
 if TYPE_CHECKING:
     from opentelemetry.trace import Span, Tracer, TracerProvider
 
-__all__ = ["span", "start_tracing", "trace_by", "wants_traces"]
-
 _LOG = logging.getLogger(__name__)
 _ENDPOINTS: Final = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 _CONTEXT_HEADERS: Final = ("traceparent", "tracestate")

@@ -18,8 +18,6 @@ from eastgate.dialects.accesspolicy.validation import NETWORKING_GROUP, PROTOTYP
 from eastgate.manifests import Plain
 from eastgate.manifests.node import Node
 
-__all__ = ["to_v0alpha0", "to_v1alpha1"]
-
 _MOST_RULES = 10
 _ACTIONS = {Action.ALLOW: "Allow", Action.DENY: "Deny", Action.ASK: "ExternalAuth"}
 

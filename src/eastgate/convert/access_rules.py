@@ -14,8 +14,6 @@ from eastgate.manifests import Plain
 from eastgate.manifests.node import Node
 from eastgate.records import dataclass
 
-__all__ = ["Rules", "Unsayable", "new_rules", "old_rules"]
-
 _MOST_PARAMS, _LONGEST_PARAM = 10, 20
 _MATCH = "MATCH_BASE_PROTOCOL_METHODS"
 _ASSUME = "if no server behind has completion/*, logging/* and server/discover, say so: --assume mcp-base-protocol"

@@ -71,8 +71,6 @@ from eastgate.languages.cel.syntax import Call, CreateList, Literal, Local, Node
 from eastgate.reach.alike import are_alike
 from eastgate.unread import Handling
 
-__all__ = ["AskingAuthority", "SchemeNames"]
-
 _DENIED = "hosts without a scheme"
 _Entry = TypeVar("_Entry", Identity, Metadata, Authorization, Response)
 

@@ -13,8 +13,6 @@ from eastgate.ir.spiffe import SCHEME, trust_domain_of
 from eastgate.reach.differences import AuthorityComparison, VerdictDifference
 from eastgate.symbolic.callers import AccountsIn, CallerCell, IdentityCell, OtherIdentities
 
-__all__ = ["assume"]
-
 
 def assume(comparison: AuthorityComparison, assumed: Container[Assumption], trust_domain: str) -> AuthorityComparison:
     """Return a comparison without the differences of callers who do not exist."""

@@ -11,8 +11,6 @@ from eastgate.convert.policy_writing import POLICY_API_VERSION
 from eastgate.dialects.kuadrant.nulls import without_nulls
 from eastgate.manifests import Document
 
-__all__ = ["config_of", "spec_of", "to_v1", "to_v1beta3"]
-
 _AGES = ("creationTimestamp", "deletionTimestamp")
 
 

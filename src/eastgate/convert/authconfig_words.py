@@ -8,8 +8,6 @@ from typing import Final
 from eastgate.convert.model import Manifest
 from eastgate.manifests import Plain
 
-__all__ = ["from_v1beta1", "object_of"]
-
 _PLACES: Final = {"custom_header": "customHeader", "query": "queryString", "cookie": "cookie"}
 
 

@@ -14,8 +14,6 @@ from eastgate.convert.authconfig_words import from_v1beta1, object_of
 from eastgate.convert.model import Manifest
 from eastgate.manifests import Plain
 
-__all__ = ["API_VERSION", "auth_config"]
-
 API_VERSION: Final = "authorino.kuadrant.io/v1beta3"
 
 _SECTIONS: Final = ("authentication", "metadata", "authorization")

@@ -28,8 +28,6 @@ from eastgate.dialects.kuadrant.proposal.model import HttpRule
 from eastgate.manifests import Plain
 from eastgate.manifests.node import Node
 
-__all__ = ["to_authorino"]
-
 _PROVIDER = "authorino"
 _TLS = ("HTTPS", "TLS")
 _SECRET_KEYS = frozenset({"apiKey", "mtls", "x509", "labelSelectors", "sharedSecretRef", "credentialsRef"})

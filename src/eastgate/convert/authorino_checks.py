@@ -32,15 +32,6 @@ from eastgate.dialects.kuadrant.settings import KuadrantSettings
 from eastgate.manifests import Plain
 from eastgate.regexes import regex
 
-__all__ = [
-    "lose_what_differs",
-    "reasons_to_keep",
-    "with_host_check",
-    "with_token_checks",
-    "without_host_check",
-    "without_token_checks",
-]
-
 _CHECKED = ("iss", "aud")
 _MARK = "eastgate_identity"
 _CHECK = "eastgate-token-of-"

@@ -23,8 +23,6 @@ from eastgate.dialects.kuadrant.hosts import ANY, is_inside
 from eastgate.gateway.model import Routed
 from eastgate.gateway.rules import every_rule
 
-__all__ = ["to_policies"]
-
 _KINDS = ("HTTPRoute", "GRPCRoute")
 
 

@@ -29,8 +29,6 @@ from eastgate.dialects.kuadrant.proposal.model import HttpRule
 from eastgate.gateway.model import Routed
 from eastgate.gateway.rules import every_rule
 
-__all__ = ["to_today"]
-
 
 def to_today(items: Sequence[Item], job: Job) -> None:
     """Convert the policies of routes first: where one was converted, that of the Gateway stays."""

@@ -23,20 +23,6 @@ from eastgate.dialects.kuadrant.proposal.model import HttpRule
 from eastgate.languages.cel import CelProblem, compile_document_cel
 from eastgate.regexes import regex
 
-__all__ = [
-    "ANY_PATH",
-    "HOST_END",
-    "HOST_START",
-    "PATH_END",
-    "PATH_START",
-    "gateway_predicates",
-    "host_predicate",
-    "is_plain_path",
-    "predicate_text",
-    "rules_predicate",
-    "sees_alike",
-]
-
 HOST_START, HOST_END = "(?i)^(", ")[.]?(:[0-9]+)?$"
 PATH_START, ANY_PATH, PATH_END = "^(", "[^?#]*", ")([?#].*)?$"
 

@@ -8,8 +8,6 @@ from eastgate.cluster import Listener, World
 from eastgate.dialects.kuadrant.hosts import ANY, is_inside
 from eastgate.gateway.model import Routed
 
-__all__ = ["are_mixed_up", "arriving_hosts", "hears_tls", "hosts_on", "listener_of"]
-
 
 def arriving_hosts(ways: Sequence[Routed], world: World) -> Iterator[str]:
     """Yield the hosts, with wildcards, of requests that may come to some rules; each once."""

@@ -20,18 +20,6 @@ from eastgate.manifests import Document
 from eastgate.manifests.node import Node
 from eastgate.records import dataclass
 
-__all__ = [
-    "Account",
-    "Gep",
-    "GepRule",
-    "NamedCaller",
-    "PodsTarget",
-    "SpiffeIdentity",
-    "TargetedService",
-    "WholeNamespace",
-    "read",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class SpiffeIdentity:

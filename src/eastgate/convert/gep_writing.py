@@ -24,8 +24,6 @@ from eastgate.dialects.gep3779.settings import GepSettings
 from eastgate.dialects.gep3779.settings import ServiceTarget as ServiceReading
 from eastgate.manifests import Plain
 
-__all__ = ["AUTHORIZATION_POLICY", "X_POLICY", "resolved", "v1alpha1", "v1alpha2", "x_v1alpha1"]
-
 AUTHORIZATION_POLICY, X_POLICY = "AuthorizationPolicy", "XAuthorizationPolicy"
 _Target = PodsTarget | TargetedService
 

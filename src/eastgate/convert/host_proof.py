@@ -26,8 +26,6 @@ from eastgate.reach.alike import are_alike
 from eastgate.reach.differences import AuthorityComparison, ComparisonDoubt, DoubtReason
 from eastgate.reach.hosts import host_names
 
-__all__ = ["compare_hosts"]
-
 _MOST_ATOMS = 12
 
 

@@ -23,8 +23,6 @@ from eastgate.dialects.istio.model import Action, IstioAuthorizationPolicy
 from eastgate.manifests import Plain
 from eastgate.settings import MeshMode
 
-__all__ = ["GROUP", "KIND", "VERSION", "to_istio", "write_istio"]
-
 GROUP, VERSION, KIND = "security.istio.io", "v1", "AuthorizationPolicy"
 DRY_RUN = "istio.io/dry-run"
 _WAYPOINT_HELP = "target the Service, with serviceTarget: traffic, so that its waypoint enforces it"

@@ -16,8 +16,6 @@ from eastgate.dialects.istio.settings import IstioSettings
 from eastgate.dialects.istio.waypoints import bindings_of, is_waypoint_pod
 from eastgate.manifests import Document
 
-__all__ = ["beyond_pods", "check_attachment", "is_at_ztunnel", "namespaces_of"]
-
 
 def namespaces_of(policy: IstioPolicy, document: Document, job: Job) -> list[str]:
     """Return the namespaces that a policy is about: its own, or in the root namespace all that are known."""

@@ -31,8 +31,6 @@ from eastgate.ir.spiffe import SCHEME, spiffe_problem
 from eastgate.records import dataclass
 from eastgate.symbolic.truth import truth
 
-__all__ = ["IDENTITY_FIELDS", "CallerReader", "Part", "UnsayableError"]
-
 IDENTITY_FIELDS: Final[Mapping[str, str]] = {
     **{name: name for name in ("principals", "serviceAccounts", "namespaces", "trustDomains")},
     "source.principal": "principals",

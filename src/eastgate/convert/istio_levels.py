@@ -28,8 +28,6 @@ from eastgate.ir import AccountsOf
 from eastgate.manifests import Document
 from eastgate.records import dataclass
 
-__all__ = ["Aimed", "closes", "one_level_each"]
-
 _MOST_RULES = 512  # that Istio takes
 
 

@@ -16,8 +16,6 @@ from eastgate.ir.paths import encoded_path, path_problem
 from eastgate.records import dataclass
 from eastgate.regexes import regex
 
-__all__ = ["OPERATION_FIELDS", "Operation", "read_operation"]
-
 OPERATION_FIELDS: Final = ("ports", "destination.port", "methods", "paths")
 """The fields and the keys of conditions that are read here."""
 

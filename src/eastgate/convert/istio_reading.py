@@ -27,8 +27,6 @@ from eastgate.dialects.istio.model import IstioAuthorizationPolicy, IstioPolicy
 from eastgate.ir import PolicyRef
 from eastgate.records import dataclass
 
-__all__ = ["from_istio"]
-
 _MOST_TARGETS = 16  # of the ALLOW of everything
 
 Write = Callable[[Gep, Job], None]

@@ -13,8 +13,6 @@ from eastgate.dialects.istio.model import Action, IstioAuthorizationPolicy
 from eastgate.dialects.istio.written import Fields, IstioRule
 from eastgate.dialects.istio.ztunnel import http_parts
 
-__all__ = ["RuleReader"]
-
 
 class RuleReader:
     """Reads the rules of one policy. `at_ztunnel`: ztunnel enforces it for some pods."""

@@ -13,8 +13,6 @@ from eastgate.convert.model import Assumption, Job, Manifest
 from eastgate.diagnostics.spans import Span
 from eastgate.manifests import Plain
 
-__all__ = ["istio_rules", "lose_paths"]
-
 _EVERY_DOMAIN = "cluster.local"  # in a principal Istio reads it as the mesh's own trust domain and its aliases
 _PATHS_HELP = (
     "set pathNormalization: {normalization: MERGE_SLASHES} in the mesh, refuse encoded slashes and needlessly encoded "

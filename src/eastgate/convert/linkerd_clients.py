@@ -10,8 +10,6 @@ from eastgate.records import dataclass
 from eastgate.settings import Settings
 from eastgate.symbolic.names import MeshNames
 
-__all__ = ["Clients", "callers_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Clients:

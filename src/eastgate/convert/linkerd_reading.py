@@ -26,8 +26,6 @@ from eastgate.dialects.linkerd.model import AuthorizationPolicy, HttpRoute, Link
 from eastgate.dialects.linkerd.settings import InboundPolicy, LinkerdSettings
 from eastgate.ir import PolicyRef
 
-__all__ = ["from_linkerd"]
-
 _OPEN = (InboundPolicy.ALL_UNAUTHENTICATED, InboundPolicy.AUDIT)
 Write = Callable[[Gep, Job], None]
 

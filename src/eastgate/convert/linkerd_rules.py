@@ -14,8 +14,6 @@ from eastgate.convert.selectors import write_selector
 from eastgate.dialects.linkerd import GROUP
 from eastgate.manifests import Document, Plain
 
-__all__ = ["authorize", "catch_all", "server_of"]
-
 _MOST_MATCHES = 8
 
 

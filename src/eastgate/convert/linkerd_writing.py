@@ -24,8 +24,6 @@ from eastgate.dialects.linkerd.settings import InboundPolicy, LinkerdSettings
 from eastgate.dialects.linkerd.stance import stance_of
 from eastgate.records import dataclass
 
-__all__ = ["default_of", "selected", "to_linkerd", "write_linkerd"]
-
 
 @dataclass(slots=True)
 class _Group:

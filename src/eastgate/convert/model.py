@@ -20,19 +20,6 @@ from eastgate.manifests import Document, Plain
 from eastgate.records import dataclass
 from eastgate.settings import Settings
 
-__all__ = [
-    "CONVERTED_FROM",
-    "Assumption",
-    "Item",
-    "Job",
-    "Manifest",
-    "Options",
-    "Written",
-    "metadata_of",
-    "origin_of",
-    "without_status",
-]
-
 Manifest = dict[str, Plain]
 
 CONVERTED_FROM = "eastgate.dev/converted-from"

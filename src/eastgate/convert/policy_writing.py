@@ -14,8 +14,6 @@ from eastgate.dialects.kuadrant.authorino.model import Scheme
 from eastgate.dialects.kuadrant.settings import KuadrantSettings
 from eastgate.manifests import Plain
 
-__all__ = ["POLICY_API_VERSION", "report_secrets", "rules_of_policy"]
-
 POLICY_API_VERSION = f"{policies.GROUP}/v1"
 
 

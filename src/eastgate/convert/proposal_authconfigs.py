@@ -23,8 +23,6 @@ from eastgate.gateway.model import Routed
 from eastgate.gateway.rules import every_rule
 from eastgate.manifests import Plain
 
-__all__ = ["to_host_configs"]
-
 
 def to_host_configs(items: Sequence[Item], job: Job) -> None:
     """Write an AuthConfig for each scheme that has hosts for itself, and keep the policies."""

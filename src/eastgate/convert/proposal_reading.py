@@ -20,8 +20,6 @@ from eastgate.dialects.kuadrant.proposal.assemble import in_force
 from eastgate.gateway.model import Routed
 from eastgate.gateway.rules import every_rule
 
-__all__ = ["check_schemes", "is_on", "scheme_specs", "selecting_predicate", "ways_of"]
-
 
 def ways_of(policy: Policy, items: Sequence[Item], job: Job) -> list[Routed]:
     """Return the rules that a policy is on the way to. Raises Unsaid if there are none, or it is not in force."""

@@ -28,8 +28,6 @@ from eastgate.dialects.converting import Converter
 from eastgate.dialects.kuadrant import authconfigs, policies, proposal
 from eastgate.records import dataclass
 
-__all__ = ["KINDS", "TargetKind", "converters_to"]
-
 Convert = Callable[[Sequence[Item], Job], None]
 
 

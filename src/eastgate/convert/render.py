@@ -10,8 +10,6 @@ from eastgate.convert.model import Manifest
 from eastgate.diagnostics.printable import json_text
 from eastgate.manifests.yaml_text import PrintableDumper
 
-__all__ = ["as_json", "as_yaml"]
-
 
 class _Dumper(PrintableDumper):
     """Lists indented under their key, and no aliases: each manifest stands for itself."""

@@ -15,8 +15,6 @@ from eastgate.manifests import Document, ReadResult
 from eastgate.records import dataclass
 from eastgate.settings import Settings
 
-__all__ = ["Conversion", "convert"]
-
 
 @dataclass(frozen=True, slots=True)
 class Conversion:

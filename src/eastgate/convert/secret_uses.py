@@ -13,8 +13,6 @@ from eastgate.dialects.kuadrant.authorino.model import (
     UmaResources,
 )
 
-__all__ = ["needs_secrets"]
-
 
 def needs_secrets(part: object) -> bool:
     """Return whether a part of a scheme looks for Secrets in its own namespace."""

@@ -8,8 +8,6 @@ from itertools import product
 from eastgate.cluster import Operator, Requirement, Selector
 from eastgate.manifests import Plain
 
-__all__ = ["label_sets", "may_meet", "select_without", "write_selector"]
-
 _MOST = 64  # combinations of values, each of which becomes a policy of its own
 
 

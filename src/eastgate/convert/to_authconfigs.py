@@ -25,8 +25,6 @@ from eastgate.dialects.kuadrant.settings import KuadrantSettings
 from eastgate.gateway.rules import every_rule
 from eastgate.manifests import Plain
 
-__all__ = ["to_auth_configs"]
-
 
 def to_auth_configs(items: Sequence[Item], job: Job) -> None:
     """Write an AuthConfig for each effective policy that has its hosts for itself."""

@@ -22,8 +22,6 @@ from eastgate.dialects.kuadrant.settings import KuadrantSettings
 from eastgate.gateway.rules import every_rule
 from eastgate.manifests import Plain
 
-__all__ = ["PROPOSAL_API_VERSION", "to_proposal"]
-
 PROPOSAL_API_VERSION = f"{proposal.GROUP}/v1alpha1"
 _SECRET_WORDS = frozenset({"apiKey", "x509", "sharedSecretRef", "credentialsRef", "clientSecretRef", "signingKeyRefs"})
 

@@ -12,8 +12,6 @@ from eastgate.diagnostics.spans import Span
 from eastgate.manifests import read_text
 from eastgate.settings import Settings
 
-__all__ = ["Unsaid", "first_error", "keep_unsaid"]
-
 
 class Unsaid(Exception):  # noqa: N818 - says what it is
     """A part of a policy that the target cannot say, so that the policy stays as it is."""

@@ -30,8 +30,6 @@ from eastgate.reach.differences import AuthorityComparison, compare
 from eastgate.settings import Settings
 from eastgate.unread import Handling
 
-__all__ = ["can_verify", "verify"]
-
 _DEFAULTS = frozenset(
     {"config.linkerd.io/default-inbound-policy", "config.linkerd.io/proxy-require-identity-inbound-ports"}
 )

@@ -10,8 +10,6 @@ from eastgate.diagnostics.redaction import without_quotes
 from eastgate.diagnostics.spans import Span
 from eastgate.records import dataclass
 
-__all__ = ["Code", "Diagnostic", "Reporter", "Severity"]
-
 
 class Severity(enum.StrEnum):
     """Errors stop the work; warnings are said and nothing else; what is only worth knowing is for `lint` to say."""

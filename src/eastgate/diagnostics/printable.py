@@ -12,8 +12,6 @@ import json
 
 from eastgate.regexes import regex
 
-__all__ = ["composed", "json_text", "printable"]
-
 _SGR = r"\x1b\[[0-9;]*m"
 _PIECES = regex(rf"({_SGR}|[\n\t])")
 # `::error::` at the start of a line is a command to GitHub's runner, `##[error]` and `##vso[` anywhere to Azure's.

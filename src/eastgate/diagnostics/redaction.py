@@ -8,8 +8,6 @@ from itertools import dropwhile, pairwise, takewhile
 
 from eastgate.regexes import regex
 
-__all__ = ["without_quotes", "without_secrets"]
-
 # What is a Secret must be known of texts that cannot be read as well, so these look at lines and not at values.
 _SEPARATOR = regex(r"(?:---|\.\.\.)(?=\s|$)")
 _SECRET = regex(r"""["']?\bkind["']?\s*:\s*(?:(?:[!&]\S*|[|>][-+\d]*)\s+)*["']?Secret(?:List)?(?![-\w./])""")

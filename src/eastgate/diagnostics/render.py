@@ -16,8 +16,6 @@ from eastgate.diagnostics.model import Diagnostic, Severity
 from eastgate.diagnostics.printable import printable
 from eastgate.diagnostics.spans import Span
 
-__all__ = ["render", "render_all", "snippet"]
-
 _WIDEST = 160  # a longer source line is cut around the caret
 
 _RED, _YELLOW, _BLUE, _BOLD, _RESET = "\033[31m", "\033[33m", "\033[34m", "\033[1m", "\033[0m"

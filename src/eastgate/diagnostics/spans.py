@@ -11,8 +11,6 @@ from eastgate.diagnostics.printable import printable
 from eastgate.diagnostics.redaction import without_secrets
 from eastgate.records import dataclass
 
-__all__ = ["SourceText", "Span"]
-
 
 class SourceText:
     """One text that was read: a file, standard input, or an object of a cluster as it would be written."""

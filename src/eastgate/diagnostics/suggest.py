@@ -6,8 +6,6 @@ from collections.abc import Iterable
 
 from eastgate.regexes import regex
 
-__all__ = ["did_you_mean", "mistyped"]
-
 _NUMBER = regex(r"[-_]?\d+")
 _SEPARATORS = regex(r"([/.:@])")
 

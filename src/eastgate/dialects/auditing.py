@@ -15,8 +15,6 @@ from eastgate.ir import AllowAny, Attachment, Audit, Chain, Effect, FirstMatch, 
 if TYPE_CHECKING:
     from eastgate.dialects.base import Policy
 
-__all__ = ["enforced", "with_audit"]
-
 P = TypeVar("P", bound="Policy")
 
 _MOST_ALONE = 16  # audited policies at a point of which each is also looked at alone

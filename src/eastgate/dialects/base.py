@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from eastgate.dialects.linting import Linting
     from eastgate.languages.jwt import KeySource
 
-__all__ = ["Condition", "Dialect", "Kind", "NameUse", "Policy", "Scene", "reader"]
-
 
 class Policy(Protocol):
     """A policy of any dialect, with what is needed to attach, list and name it. It is a frozen dataclass.

@@ -10,8 +10,6 @@ from eastgate.diagnostics.spans import Span
 from eastgate.manifests import Document, Plain
 from eastgate.settings import Settings
 
-__all__ = ["ConversionJob", "Converter"]
-
 P = TypeVar("P")
 
 

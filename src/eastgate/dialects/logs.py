@@ -12,8 +12,6 @@ from eastgate.diagnostics import Code, Diagnostic
 from eastgate.ir import Placement, PolicyRef
 from eastgate.records import dataclass
 
-__all__ = ["LogLineError", "LoggedCause", "LoggedDecision", "LoggedEnd"]
-
 
 class LogLineError(ValueError):
     """A line of a known proxy that tells of no decision, or of one that cannot be understood."""

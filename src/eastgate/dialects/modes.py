@@ -9,8 +9,6 @@ from eastgate.ir import ALWAYS, Chain, Layer, Placement, PolicyRef, Predicate, R
 from eastgate.records import dataclass
 from eastgate.symbolic.stages import allow_lists, order_chain
 
-__all__ = ["LayerMode", "Mode", "lets_all_in", "modes_of_layer", "refusing"]
-
 
 class Mode(StrEnum):
     """The strictness of a layer."""

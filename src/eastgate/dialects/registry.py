@@ -11,8 +11,6 @@ from eastgate.dialects.base import Dialect, Kind, NameUse, Widen
 from eastgate.manifests import Document
 from eastgate.unread import unread_kind
 
-__all__ = ["Registry"]
-
 Key = tuple[str, str, str]
 
 

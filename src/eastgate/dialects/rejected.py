@@ -26,8 +26,6 @@ from eastgate.unread.locating import content_of, locate_targets
 if TYPE_CHECKING:
     from eastgate.dialects.linting import Linting
 
-__all__ = ["DIALECT", "UNREADABLE", "RejectedPolicy", "reject", "stays_in_namespace"]
-
 UNREADABLE = Placement(None, "unreadable")
 
 _TEXT_ERRORS = "EG10"  # codes of errors in the text itself: the rest of it is not reliable

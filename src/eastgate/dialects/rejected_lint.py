@@ -5,8 +5,6 @@ from __future__ import annotations
 from eastgate.dialects.linting import Linting, Statements
 from eastgate.dialects.rejected import RejectedPolicy
 
-__all__ = ["LINTING"]
-
 
 def _statements(_policy: RejectedPolicy) -> Statements:
     return Statements(rules=(), naming=(), targets=(), target_field="targetRefs", allows=False, empty_list=None)

@@ -8,21 +8,6 @@ from typing import Any
 from eastgate.manifests.shapes import Record
 from eastgate.records import dataclass
 
-__all__ = [
-    "ACTION",
-    "AGE",
-    "ATTACHED",
-    "INHERITED",
-    "LEVEL",
-    "PROBLEM",
-    "PROGRAMMED",
-    "TARGETS",
-    "Column",
-    "Served",
-    "ServedResource",
-    "Status",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Column:

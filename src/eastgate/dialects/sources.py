@@ -8,8 +8,6 @@ from typing import Final, TypeVar
 from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import Cel, Check, Choice, Field, Record, Text
 
-__all__ = ["TYPE_FITS_MEMBERS", "members_of", "source_fields"]
-
 C = TypeVar("C")
 
 TYPE_FITS_MEMBERS: Final = (

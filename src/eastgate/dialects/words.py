@@ -16,18 +16,6 @@ from eastgate.ir import Layer, Origin, Placement, PolicyRef, Predicate, Rule
 from eastgate.records import dataclass
 from eastgate.settings import Settings
 
-__all__ = [
-    "NOTHING_SELECTED",
-    "NO_ACTION",
-    "NO_RULES",
-    "DescribedRule",
-    "DescribedTarget",
-    "DescribedTier",
-    "Words",
-    "describe_rule",
-    "describe_rules",
-]
-
 P = TypeVar("P", bound="_Enforceable")
 
 NO_ACTION = "-"

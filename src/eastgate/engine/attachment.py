@@ -31,8 +31,6 @@ from eastgate.cluster.hosts import find_host, hosts_meaning
 from eastgate.cluster.points import ANY_LISTENER, NamedPoint, Point, RuleNamed, is_rule_of
 from eastgate.ir import Attachment, PolicyRef
 
-__all__ = ["Attachments", "Targeting"]
-
 
 class Targeting(Protocol):
     """A policy as the engine sees it: its name and its targets. Dialects know the rest."""

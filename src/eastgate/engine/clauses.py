@@ -10,8 +10,6 @@ from eastgate.ir import AccountsOf, Is, OneOf, Or, Predicate, Value, conjuncts
 from eastgate.ir.attributes import IDENTITY, PORT
 from eastgate.records import dataclass
 
-__all__ = ["Clause", "Filed"]
-
 
 class Clause(NamedTuple):
     """One rule, or one alternative of it: ALL of its parts. `rank` is the place of the rule in the order."""

@@ -6,8 +6,6 @@ from collections.abc import Callable, Sequence
 
 from eastgate.ir import And, Computed, Is, Not, OneOf, Or, Predicate, Request
 
-__all__ = ["Condition", "compile_condition"]
-
 Condition = Callable[[Request], bool]
 
 

@@ -48,8 +48,6 @@ from eastgate.ir import (
 )
 from eastgate.records import dataclass
 
-__all__ = ["Engine", "UnseenScope"]
-
 P = TypeVar("P", bound=Targeting)
 
 _AT_HOPS = Placement(Site.NETWORK, "unseen")

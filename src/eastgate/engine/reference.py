@@ -64,8 +64,6 @@ from eastgate.ir.attributes import (
 from eastgate.ir.labels import Operator, Requirement, Selector
 from eastgate.ir.paths import is_sensitive
 
-__all__ = ["decide", "holds"]
-
 
 def decide(layers: Sequence[Layer], request: Request) -> Outcome:
     """Decide a request: ALL layers must allow, in every completion; the first denial decides."""

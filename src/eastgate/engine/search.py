@@ -25,8 +25,6 @@ from eastgate.ir.attributes import PORT, Attribute
 from eastgate.ir.service_accounts import accounts_path_of
 from eastgate.records import dataclass
 
-__all__ = ["build_search"]
-
 _Rule: TypeAlias = tuple[int, tuple[Predicate, ...]]  # its rank, and ALL conditions that are left
 _Search: TypeAlias = Callable[[Request, int], int]  # the rank of the first rule that matches, if smaller than that
 

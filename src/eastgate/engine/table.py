@@ -21,8 +21,6 @@ from eastgate.ir import Request
 from eastgate.ir.service_accounts import accounts_path_of
 from eastgate.records import dataclass
 
-__all__ = ["VerdictTable", "build_table"]
-
 _ROOM = 4096  # ranks that a table may hold, and 16 more for each caller that a rule names
 
 _ByPort = dict[object, int]  # and under None, what holds on all other ports

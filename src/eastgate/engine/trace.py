@@ -38,8 +38,6 @@ from eastgate.symbolic.judging import StageOutcome, judge_stage, pick_chain
 from eastgate.symbolic.stages import Move, order_stage
 from eastgate.symbolic.truth import truth
 
-__all__ = ["LayerTrace", "Missed", "NearMiss", "StageTrace", "Trace", "trace"]
-
 
 @dataclass(frozen=True, slots=True)
 class Missed:

@@ -11,8 +11,6 @@ from collections.abc import Sequence
 
 from eastgate.ir import Outcome, Rule
 
-__all__ = ["PASSED", "VerdictNumber", "Verdicts"]
-
 VerdictNumber = int
 
 PASSED: VerdictNumber = 1  # number 0, allowed: nothing was in the way

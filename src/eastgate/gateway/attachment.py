@@ -9,18 +9,6 @@ from collections.abc import Iterator
 from eastgate.cluster import GATEWAY_GROUP, ROUTE_KINDS, Gateway, Listener, ParentRef, Route, RoutesFrom, World
 from eastgate.gateway.hostnames import comparable, intersect
 
-__all__ = [
-    "Detachment",
-    "attached_routes",
-    "distinct_listeners",
-    "is_http",
-    "is_tls",
-    "kinds_of",
-    "seniority",
-    "share_hostname",
-    "why_detached",
-]
-
 _HTTP_KINDS = ("HTTPRoute", "GRPCRoute")
 _KINDS = {"HTTP": _HTTP_KINDS, "HTTPS": _HTTP_KINDS, "TLS": ("TLSRoute",)}
 

@@ -9,8 +9,6 @@ from eastgate.cluster.route_predicates import CANONICAL
 from eastgate.ir import ALWAYS, Is, OneOf, Predicate, all_of
 from eastgate.ir.attributes import METHOD, PATH
 
-__all__ = ["call_predicate"]
-
 _POST = Is(METHOD, OneOf(frozenset({"POST"})))
 _ANY = "[^/]+"
 

@@ -26,8 +26,6 @@ from eastgate.gateway.model import BackendRef, Routed, rules_of
 from eastgate.ir import ALWAYS, Predicate
 from eastgate.records import dataclass
 
-__all__ = ["Candidate", "Rank", "candidates_of", "matches_of"]
-
 Rank: TypeAlias = tuple[
     tuple[int, int],  # the hostname
     "_MatchRank",

@@ -14,14 +14,6 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from eastgate.cluster import GATEWAY_GROUP, Gateway, Listener, Secret, TlsReference, World
 from eastgate.records import dataclass
 
-__all__ = [
-    "CertificateProblem",
-    "ClientAuthority",
-    "ListenerCertificate",
-    "client_authorities",
-    "listener_certificates",
-]
-
 _TLS_TYPE = "kubernetes.io/tls"
 _CERTIFICATE, _KEY, _CA = "tls.crt", "tls.key", "ca.crt"
 

@@ -13,8 +13,6 @@ from eastgate.ir import ALWAYS, Is, OneOf, Predicate, Suffix
 from eastgate.ir.attributes import Attribute
 from eastgate.ir.hosts import comparable_host
 
-__all__ = ["Host", "comparable", "hostnames_of", "intersect", "named_by", "sample_host", "specificity"]
-
 Host: TypeAlias = str | None  # a host of a request, None: it has none; as a hostname, None: any
 
 _LONGEST_HOSTNAME = 253

@@ -38,20 +38,6 @@ from eastgate.ir.paths import is_refused
 from eastgate.records import dataclass
 from eastgate.symbolic.simplify import both
 
-__all__ = [
-    "IsGuarded",
-    "Way",
-    "alone",
-    "asks_for_gateway",
-    "beyond",
-    "leading_to",
-    "points_of",
-    "through_gateway",
-    "through_route",
-    "undeclared_gateways",
-]
-
-
 ServicePortKey = tuple[str, int | None]
 TableOf = Callable[[Gateway], RoutingTable]
 IsGuarded = Callable[[RuleNamed], bool]

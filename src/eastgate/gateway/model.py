@@ -9,8 +9,6 @@ from eastgate.cluster.points import RuleNamed
 from eastgate.cluster.targets import GatewayNamed, RouteNamed
 from eastgate.records import dataclass
 
-__all__ = ["BackendRef", "Routed", "name_of_rule", "rules_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class BackendRef:

@@ -10,8 +10,6 @@ from eastgate.gateway.attachment import attached_routes, distinct_listeners, sha
 from eastgate.gateway.journey import asks_for_gateway, undeclared_gateways
 from eastgate.gateway.model import Routed, rules_of
 
-__all__ = ["every_rule"]
-
 
 def every_rule(world: World) -> Iterator[Routed]:
     """Yield every rule of every route, once for each listener of each Gateway, declared or not, that leads to it.

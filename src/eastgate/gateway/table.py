@@ -47,8 +47,6 @@ from eastgate.symbolic.reaching import Effort, reachable
 from eastgate.symbolic.simplify import both
 from eastgate.symbolic.trees import Entry
 
-__all__ = ["ListenerGroup", "RoutingTable", "VirtualHost", "possible_routes"]
-
 
 def possible_routes(world: World, gateway: Gateway, request: Request) -> tuple[Routed | None, ...]:
     """Return every rule that a gateway could choose for a request, in the order of precedence.

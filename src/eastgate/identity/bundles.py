@@ -17,8 +17,6 @@ from eastgate.ir.spiffe import trust_domain_problem
 from eastgate.languages.jwt.strict_json import JsonProblem, read_object
 from eastgate.records import dataclass
 
-__all__ = ["TrustBundles", "read_bundle", "roots_of_jwks", "roots_of_pem"]
-
 Roots = tuple[x509.Certificate, ...]
 
 

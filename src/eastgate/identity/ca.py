@@ -25,19 +25,6 @@ from eastgate.identity.svid import BundlesChanged, IdentityChange, Svid, SvidsRe
 from eastgate.ir.spiffe import spiffe_problem, trust_domain_problem
 from eastgate.records import dataclass
 
-__all__ = [
-    "CaState",
-    "EmbeddedCa",
-    "Lifetimes",
-    "Retired",
-    "activate_root",
-    "check_identity",
-    "create_state",
-    "drop_retired",
-    "prepare_root",
-    "with_new_intermediate",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Lifetimes:

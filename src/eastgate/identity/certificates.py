@@ -20,8 +20,6 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from eastgate.records import dataclass
 
-__all__ = ["Period", "Signer", "SigningKey", "key_pem", "new_intermediate", "new_key", "new_leaf", "new_root"]
-
 SigningKey: TypeAlias = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey  # of our own making are those on P-256 only
 
 _ORGANIZATION = "Eastgate"

@@ -15,8 +15,6 @@ from eastgate.identity.bundles import TrustBundles
 from eastgate.identity.problems import NoMemoryFileError, SvidExpiredError
 from eastgate.identity.svid import Svid, utc_now
 
-__all__ = ["client_context", "load_svid", "server_context"]
-
 
 def client_context(svid: Svid, bundles: TrustBundles, trust_domain: str | None = None) -> ssl.SSLContext:
     """Return a context for connections to a server of one trust domain, by default the own one."""

@@ -15,8 +15,6 @@ from secrets import token_hex
 from eastgate.identity.problems import UnsafeFileError
 from eastgate.identity.svid import Svid
 
-__all__ = ["read_private", "write_private", "write_svid"]
-
 SVID_FILE = "svid.pem"
 _OTHERS = 0o077
 

@@ -17,8 +17,6 @@ from eastgate.identity.problems import BadIdentityError, StoredCaError
 from eastgate.identity.svid import BundlesChanged, IdentityChange, Svid, SvidsRenewed, Watchers, utc_now
 from eastgate.records import dataclass
 
-__all__ = ["IssuerCa", "IssuerFiles", "read_issuer"]
-
 
 @dataclass(frozen=True, slots=True)
 class IssuerFiles:

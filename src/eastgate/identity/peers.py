@@ -19,8 +19,6 @@ from eastgate.identity.problems import PeerError
 from eastgate.identity.svid import utc_now
 from eastgate.ir.spiffe import spiffe_problem, trust_domain_of
 
-__all__ = ["identity_of", "peer_chain", "verify_connection", "verify_peer"]
-
 
 def verify_connection(
     connection: ssl.SSLSocket | ssl.SSLObject, bundles: TrustBundles, expected: str | None = None

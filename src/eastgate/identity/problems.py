@@ -2,21 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = [
-    "BadBundleError",
-    "BadIdentityError",
-    "IdentityError",
-    "MissingNameError",
-    "NoMemoryFileError",
-    "NoWorkloadApiError",
-    "NotGivenError",
-    "PeerError",
-    "StoredCaError",
-    "SvidExpiredError",
-    "UnknownTrustDomainError",
-    "UnsafeFileError",
-]
-
 
 class IdentityError(Exception):
     """An error with an identity, a certificate or a key. No message repeats any part of a key."""

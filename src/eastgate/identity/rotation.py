@@ -15,8 +15,6 @@ from eastgate.identity.svid import IdentityChange, Svid, SvidSource, SvidsRenewe
 from eastgate.records import dataclass
 from eastgate.tasks import BackgroundTask
 
-__all__ = ["Clock", "Rotation", "SystemClock"]
-
 LONGEST_SLEEP = 60.0
 """Seconds. A timer stands still while a machine sleeps and the certificates do not, so look at the clock often."""
 

@@ -21,8 +21,6 @@ from eastgate.identity.files import read_private, write_private
 from eastgate.identity.problems import StoredCaError
 from eastgate.identity.svid import utc_now
 
-__all__ = ["decode_state", "encode_state", "load_state", "save_state", "stored_ca"]
-
 STATE_FILE = "authority.json"
 
 

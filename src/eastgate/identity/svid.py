@@ -16,8 +16,6 @@ from zlib import crc32
 from eastgate.identity.bundles import TrustBundles
 from eastgate.records import dataclass
 
-__all__ = ["BundlesChanged", "IdentityChange", "Svid", "SvidSource", "SvidsRenewed", "Watchers", "utc_now"]
-
 _JITTER = 0.1
 """The share of a lifetime over which renewals are spread, so that SVIDs issued together are not renewed together."""
 

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from spiffe import X509Bundle, X509Svid
     from spiffe.workloadapi.x509_context import X509Context
 
-__all__ = ["WorkloadApi"]
-
 _FIRST_RETRY = 0.1
 _LAST_RETRY = 10.0
 _LOST = "the Workload API is lost"

@@ -23,8 +23,6 @@ from eastgate.injection.names import (
 from eastgate.injection.options import InjectionOptions
 from eastgate.injection.redirection import Redirection, render_rules
 
-__all__ = ["proxy_container", "redirect_container", "source_annotations", "volumes"]
-
 _POD_ADDRESS = "pod.address.invalid"  # Kubernetes puts the address in its place when the container starts
 # Both programs replace a whole table or nothing. Without IPv6 in the pod there is nothing to redirect.
 _REDIRECT = """\

@@ -6,8 +6,6 @@ from typing import Any
 
 from eastgate.injection.options import InjectionRefused
 
-__all__ = ["Plain", "containers_of", "mapping", "mappings", "strings"]
-
 Plain = dict[str, Any]
 
 

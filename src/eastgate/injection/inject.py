@@ -26,8 +26,6 @@ from eastgate.injection.options import InjectionOptions
 from eastgate.injection.probes import restore_probes, rewrite_probes
 from eastgate.injection.redirection import redirection_of
 
-__all__ = ["eject", "inject", "is_wanted"]
-
 _OWN = frozenset({REDIRECT_CONTAINER, PROXY_CONTAINER})
 _GATEWAY = "eastgate.dev/gateway"  # label: the pod is a proxy itself
 

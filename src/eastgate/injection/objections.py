@@ -19,8 +19,6 @@ from eastgate.injection.names import (
 from eastgate.injection.options import InjectionRefused
 from eastgate.injection.redirection import redirection_of
 
-__all__ = ["check_pod", "warnings_of"]
-
 _OWN = frozenset({REDIRECT_CONTAINER, PROXY_CONTAINER})
 _OPENING = frozenset({"NET_ADMIN", "SYS_ADMIN", "ALL"})  # who has them may undo the redirection
 

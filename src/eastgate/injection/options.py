@@ -10,8 +10,6 @@ from eastgate.envoy.config.pod_bootstrap import ControlPlane, ProxyFiles
 from eastgate.injection.names import AUDIENCE
 from eastgate.records import dataclass
 
-__all__ = ["InjectionOptions", "InjectionRefused"]
-
 
 class InjectionRefused(Exception):  # noqa: N818 - a verdict, said to who creates the pod
     """A pod that cannot have a sidecar, and must not run without one."""

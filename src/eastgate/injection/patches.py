@@ -7,8 +7,6 @@ from typing import Any
 
 from eastgate.injection.fields import Plain
 
-__all__ = ["json_patch"]
-
 
 def json_patch(before: Plain, after: Plain) -> list[Plain]:
     """Return the operations that make the one of the other. Lists are replaced as a whole."""

@@ -9,8 +9,6 @@ from eastgate.envoy.config.probes import PROBE_PORT, AppProbe, ProbeKind
 from eastgate.injection.fields import Plain, mapping, mappings
 from eastgate.injection.options import InjectionRefused
 
-__all__ = ["restore_probes", "rewrite_probes"]
-
 _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 _HANDLERS = ("httpGet", "tcpSocket", "grpc")
 _LONGEST = 3600  # seconds between two probes

@@ -23,8 +23,6 @@ from eastgate.injection.options import InjectionRefused
 from eastgate.ir.addresses import parse_network
 from eastgate.records import dataclass
 
-__all__ = ["Redirection", "redirection_of", "render_rules"]
-
 _INBOUND, _OUTBOUND = "EASTGATE_INBOUND", "EASTGATE_OUTBOUND"
 
 

@@ -10,8 +10,6 @@ from eastgate.injection.names import INJECTION
 from eastgate.injection.objections import warnings_of
 from eastgate.injection.options import InjectionOptions
 
-__all__ = ["inject_manifest", "pod_of"]
-
 _TEMPLATE = ("spec", "template")
 _PATHS: dict[tuple[str, str], tuple[str, ...]] = {
     ("", "Pod"): (),

@@ -9,8 +9,6 @@ from __future__ import annotations
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Final
 
-__all__ = ["Address", "Network", "mapped_problem", "parse_address", "parse_network"]
-
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 

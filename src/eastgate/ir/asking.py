@@ -13,8 +13,6 @@ from eastgate.ir.authorizers import Answer, Authorizer, AuthorizerName, External
 from eastgate.ir.requests import Request
 from eastgate.ir.rules import Layer
 
-__all__ = ["AssumedConsent", "GatheredAnswers", "LiveAnswers", "Pending", "ask_authorizers", "authorizers_in"]
-
 
 def authorizers_in(layers: Iterable[Layer]) -> dict[str, Authorizer]:
     """Return the authorizers that layers may ask and that we run ourselves, by name."""

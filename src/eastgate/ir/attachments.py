@@ -7,8 +7,6 @@ from typing import Generic, TypeAlias, TypeVar
 
 from eastgate.records import dataclass
 
-__all__ = ["Attachment", "Stances"]
-
 Stances: TypeAlias = tuple[tuple[str, Hashable], ...]
 """What layers depend on beside the policies, by the name of the dialect that says so; most say nothing."""
 

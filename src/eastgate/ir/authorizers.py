@@ -16,22 +16,6 @@ from eastgate.records import dataclass
 if TYPE_CHECKING:
     from eastgate.ir.requests import Request
 
-__all__ = [
-    "Answer",
-    "Authorizer",
-    "AuthorizerName",
-    "ExternalAuthorizer",
-    "ExternalProtocol",
-    "RawRequest",
-    "Reply",
-    "Ruling",
-    "RulingStep",
-    "Seen",
-    "StepVerdict",
-    "WouldWait",
-    "consents",
-]
-
 
 class StepVerdict(enum.StrEnum):
     """The result of a step of a ruling."""

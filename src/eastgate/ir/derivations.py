@@ -12,8 +12,6 @@ from eastgate.ir.matchers import Known
 from eastgate.ir.placement import ProxyReading
 from eastgate.records import dataclass
 
-__all__ = ["Derivation", "Doubtful", "TakenOff", "TokenDeriving"]
-
 
 class Derivation(Protocol):
     """Works out attributes of a request as one layer sees it: the claims of a token that it accepts, for example.

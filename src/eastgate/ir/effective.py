@@ -10,8 +10,6 @@ import enum
 from eastgate.ir.provenance import Origin, PolicyRef
 from eastgate.records import dataclass
 
-__all__ = ["EffectivePolicy", "RuleInForce", "ShadowedRule", "Shadowing"]
-
 
 class Shadowing(enum.StrEnum):
     """The reason for which a rule is not in force."""

@@ -6,19 +6,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TypeAlias
 from urllib.parse import parse_qsl, unquote_plus
 
-__all__ = [
-    "BLANKS",
-    "HeaderValues",
-    "Headers",
-    "cookies_without",
-    "each_header",
-    "header_values",
-    "query_of",
-    "query_values",
-    "spellings_in_query",
-    "steers_proxy",
-]
-
 BLANKS = " \t"  # around the value of a header they are not part of it
 Headers: TypeAlias = Mapping[str, str | Sequence[str]]
 

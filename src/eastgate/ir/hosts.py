@@ -11,8 +11,6 @@ from typing import Final
 
 from eastgate.regexes import regex
 
-__all__ = ["HOST_PATTERN", "PORT_PATTERN", "comparable_host", "comparable_sni", "is_host"]
-
 _GROUP: Final = "[0-9a-f]{1,4}"
 _BYTE: Final = "(?:25[0-5]|2[0-4][0-9]|1?[0-9]{1,2})"
 

@@ -13,8 +13,6 @@ from functools import lru_cache
 
 from eastgate.records import dataclass
 
-__all__ = ["Operator", "Requirement", "Selector", "is_added_label", "labels_of", "labels_text"]
-
 # Labels that a cluster adds to pods: injectors, by the beginning of the name, and controllers
 _INJECTED = (
     "istio.io/",

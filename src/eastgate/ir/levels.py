@@ -9,8 +9,6 @@ from eastgate.ir.attributes import PORT
 from eastgate.ir.predicates import ALWAYS, NEVER, Computed, Is, Predicate, mentions, rewrite
 from eastgate.ir.rules import Deny, Layer, Observe, Refusal, Rule, SelectorCase, rules_of
 
-__all__ = ["at_port", "is_network", "needs_http", "rules_at"]
-
 
 def at_port(layer: Layer, port: int) -> Layer:
     """Return the layer with only those chains that a request to this port can meet."""

@@ -9,22 +9,6 @@ from eastgate.ir.labels import Selector, labels_of
 from eastgate.ir.service_accounts import AccountsOf
 from eastgate.records import dataclass
 
-__all__ = [
-    "Between",
-    "InNetwork",
-    "Known",
-    "Labelled",
-    "Matcher",
-    "OneOf",
-    "Prefix",
-    "Present",
-    "Suffix",
-    "Value",
-    "joined",
-    "known",
-    "values_of",
-]
-
 Value = str | int
 Known = Value | tuple[str, ...] | None
 """What is known of an attribute: its value, its values where it is there several times, or that it is absent."""

@@ -8,8 +8,6 @@ from typing import Final
 from eastgate.ir.rules import Rule
 from eastgate.records import dataclass
 
-__all__ = ["REFUSED_HOST", "REFUSED_SPELLING", "UNOPPOSED", "Outcome", "UnaskedRefusal", "Unroutable"]
-
 
 class UnaskedRefusal(enum.StrEnum):
     """Why a request was refused before any rule was asked. An outcome has it instead of the name of a stage."""

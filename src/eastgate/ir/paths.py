@@ -24,28 +24,6 @@ from eastgate.ir.matchers import Known, OneOf, Prefix, Suffix
 from eastgate.ir.predicates import Computed, Is, Predicate, any_of, mentions
 from eastgate.regexes import regex
 
-__all__ = [
-    "DECODED",
-    "REFUSED",
-    "RESPELLED",
-    "any_path",
-    "comparable_path",
-    "comparable_prefix",
-    "control_character",
-    "encoded_path",
-    "handed_path",
-    "is_canonical",
-    "is_normalized",
-    "is_refused",
-    "is_respelled",
-    "is_sensitive",
-    "merge_slashes",
-    "normalize_path",
-    "path_problem",
-    "respelled_path",
-    "sent_path",
-]
-
 # RE2 and Python read these alike; proxies are told the same. REFUSED is for any letter case.
 REFUSED: Final = r"%(?:2f|5c|00)|/\.{1,2}(?:;|%3b)"
 RESPELLED: Final = r"%[0-9A-Fa-f][a-f]|%[a-f][0-9A-F]|%2[146-9ABC]|%3[ABD]|%40|\[|\]"  # not canonical, though handed on

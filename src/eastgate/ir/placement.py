@@ -11,8 +11,6 @@ from typing import Protocol, runtime_checkable
 from eastgate.ir.provenance import PolicyRef
 from eastgate.records import dataclass
 
-__all__ = ["Placement", "PolicyReading", "ProxyReading", "Reading", "Scope", "ScopeKind", "Site"]
-
 
 class Site(enum.StrEnum):
     """The kind of thing that a layer guards."""

@@ -14,24 +14,6 @@ from eastgate.ir.attributes import Attribute
 from eastgate.ir.matchers import Known, Matcher, Value, joined, values_of
 from eastgate.records import dataclass
 
-__all__ = [
-    "ALWAYS",
-    "NEVER",
-    "And",
-    "Computed",
-    "Is",
-    "Not",
-    "Or",
-    "Predicate",
-    "all_of",
-    "any_of",
-    "assume",
-    "atoms",
-    "conjuncts",
-    "mentions",
-    "rewrite",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Is:

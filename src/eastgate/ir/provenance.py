@@ -11,8 +11,6 @@ from eastgate.ir.attributes import Attribute
 from eastgate.ir.predicates import Predicate
 from eastgate.records import dataclass
 
-__all__ = ["Derived", "Origin", "PolicyRef", "RuleKind"]
-
 
 @dataclass(frozen=True, slots=True, order=True)
 class PolicyRef:

@@ -13,8 +13,6 @@ from eastgate.ir.paths import is_refused
 from eastgate.ir.predicates import Computed, Is, Predicate
 from eastgate.records import dataclass
 
-__all__ = ["Request"]
-
 _NO_ANSWERS: Mapping[str, Answer] = {}
 _NOTHING_ASSUMED: Mapping[Is | Computed, bool | None] = {}
 

@@ -33,27 +33,6 @@ from eastgate.ir.predicates import Computed, Is, Predicate, atoms, mentions
 from eastgate.ir.provenance import Origin, PolicyRef
 from eastgate.records import dataclass
 
-__all__ = [
-    "AllowAny",
-    "Ask",
-    "AskAll",
-    "Audit",
-    "Chain",
-    "Deny",
-    "Effect",
-    "FirstMatch",
-    "Layer",
-    "Observe",
-    "Refusal",
-    "Rule",
-    "SelectorCase",
-    "Stage",
-    "Step",
-    "in_force",
-    "rewrite_stage",
-    "rules_of",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Rule:

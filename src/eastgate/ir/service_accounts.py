@@ -10,14 +10,6 @@ from eastgate.ir.spiffe import LONGEST, SCHEME, SEGMENT, TRUST_DOMAIN, is_segmen
 from eastgate.records import dataclass
 from eastgate.regexes import regex
 
-__all__ = [
-    "AccountsOf",
-    "account_of",
-    "accounts_path_of",
-    "has_accounts_path",
-    "service_account_id",
-]
-
 _ACCOUNT = regex(f"{SCHEME}(?P<domain>{TRUST_DOMAIN})/ns/(?P<namespace>{SEGMENT})/sa/(?P<name>{SEGMENT})")
 
 

@@ -11,19 +11,6 @@ import re
 
 from eastgate.regexes import regex
 
-__all__ = [
-    "LONGEST",
-    "SCHEME",
-    "SEGMENT",
-    "SPIFFE_ID",
-    "TRUST_DOMAIN",
-    "is_segment",
-    "is_trust_domain",
-    "spiffe_problem",
-    "trust_domain_of",
-    "trust_domain_problem",
-]
-
 SCHEME = "spiffe://"
 LONGEST = 2048  # bytes
 

@@ -18,8 +18,6 @@ from eastgate.kubernetes.resources import Resource
 if TYPE_CHECKING:
     import httpx2
 
-__all__ = ["DEFINITIONS", "Connection", "JsonObject", "connect"]
-
 JsonObject: TypeAlias = dict[str, Any]
 _Objects: TypeAlias = list[JsonObject]
 _Names: TypeAlias = list[str]  # `list` is a method of a connection

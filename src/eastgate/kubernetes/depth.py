@@ -6,8 +6,6 @@ from typing import Final
 
 from eastgate.regexes import regex
 
-__all__ = ["MOST_LEVELS", "cut_depth"]
-
 MOST_LEVELS: Final = 300
 _TOKEN: Final = regex(rb'"(?:[^"\\]|\\.)*"|[{}\[\]]')
 

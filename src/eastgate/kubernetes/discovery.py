@@ -7,8 +7,6 @@ from typing import Any, Final
 
 from eastgate.kubernetes.resources import Resource
 
-__all__ = ["Discovery"]
-
 _AGGREGATED: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 

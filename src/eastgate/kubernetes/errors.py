@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["ApiError", "KubeconfigError", "SilenceError", "UnreachableError", "error_of"]
-
 _GONE = 410
 
 

@@ -14,8 +14,6 @@ from eastgate.kubernetes.errors import KubeconfigError
 if TYPE_CHECKING:
     from lightkube.config.kubeconfig import SingleConfig
 
-__all__ = ["load_config"]
-
 _DEFAULT = "~/.kube/config"
 _ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 _LISTS = ("clusters", "contexts", "users")

@@ -19,8 +19,6 @@ from eastgate.kubernetes.resources import Resource
 from eastgate.records import dataclass
 from eastgate.tasks import RetryDelay
 
-__all__ = ["Deleted", "ObjectEvent", "Put", "Reflector", "Replaced", "Synced"]
-
 _WATCH: Final = 300.0  # seconds, and up to twice that: watches of many kinds must not all end together
 _SILENCE: Final = 90.0  # seconds without an event or a bookmark, which come every minute or so
 

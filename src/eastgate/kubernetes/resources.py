@@ -6,8 +6,6 @@ from urllib.parse import quote
 
 from eastgate.records import dataclass
 
-__all__ = ["Resource"]
-
 
 @dataclass(frozen=True, slots=True)
 class Resource:

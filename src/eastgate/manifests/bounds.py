@@ -11,8 +11,6 @@ from collections.abc import Iterable
 
 from eastgate.records import dataclass
 
-__all__ = ["ANYWHERE", "Bounds", "around"]
-
 _Path = str | os.PathLike[str]
 
 

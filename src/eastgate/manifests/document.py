@@ -13,8 +13,6 @@ from eastgate.manifests.text import DecodedText
 from eastgate.manifests.yaml.nodes import read_yaml_node
 from eastgate.records import dataclass
 
-__all__ = ["Document", "ReadResult", "Stretch", "content_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Stretch:

@@ -14,8 +14,6 @@ from eastgate.diagnostics.printable import printable
 from eastgate.manifests.codes import BAD_PATTERN, UNREADABLE
 from eastgate.records import dataclass
 
-__all__ = ["IGNORE_FILE", "Exclusion"]
-
 IGNORE_FILE = ".eastgateignore"
 _MOST_BYTES = 1024 * 1024
 

@@ -14,8 +14,6 @@ from eastgate.manifests.findings import suggestion
 from eastgate.manifests.limits import MAX_BYTES
 from eastgate.manifests.text import report_too_large
 
-__all__ = ["STDIN", "STDIN_NAME", "SUFFIXES", "is_readable", "load", "report_unreadable", "report_way_out"]
-
 STDIN = "-"
 STDIN_NAME = "<stdin>"
 SUFFIXES = (".yaml", ".yml", ".json")

@@ -13,8 +13,6 @@ from eastgate.manifests.codes import DUPLICATE_KEY, SEVERAL_IN_ONE, TOO_DEEP, TO
 from eastgate.manifests.limits import MAX_DEPTH, MAX_FINDINGS
 from eastgate.manifests.node import Node
 
-__all__ = ["Findings", "StopReading", "shown", "suggestion"]
-
 _LONGEST_SHOWN = 60
 _MOST_COMPARED = 200
 

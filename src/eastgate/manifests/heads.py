@@ -20,18 +20,6 @@ from eastgate.manifests.codes import (
 from eastgate.manifests.findings import shown, suggestion
 from eastgate.manifests.node import Node, Plain
 
-__all__ = [
-    "Head",
-    "Inherited",
-    "diagnose",
-    "diagnose_type",
-    "first_key",
-    "head",
-    "intended_value",
-    "shallow",
-    "with_generated_name",
-]
-
 _FIELDS = ("apiVersion", "kind", "metadata")
 _METADATA = ("name", "generateName", "namespace")
 _EXAMPLES = {"apiVersion": "apiVersion: v1", "kind": "kind: Pod"}

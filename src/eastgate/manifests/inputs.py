@@ -32,8 +32,6 @@ from eastgate.manifests.kustomizations import (
 )
 from eastgate.records import dataclass
 
-__all__ = ["Input", "Inputs", "files_of"]
-
 _Identity = tuple[int, int]
 _CHART = "Chart.yaml"
 _MOST_RIVALS = 8  # kustomizations of the same resources that are rendered to see whether they get into each other's way

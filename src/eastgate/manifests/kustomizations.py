@@ -20,19 +20,6 @@ from eastgate.manifests.roots import read_nodes
 from eastgate.records import dataclass
 from eastgate.regexes import regex
 
-__all__ = [
-    "FILES",
-    "Kustomization",
-    "Kustomized",
-    "built",
-    "is_kustomization",
-    "kustomization_in",
-    "parts",
-    "report_missing",
-    "rivals",
-    "roots",
-]
-
 FILES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 _GROUP = "kustomize.config.k8s.io"
 _PARTS = ("resources", "bases", "components", "generators", "transformers", "validators")

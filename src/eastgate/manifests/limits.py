@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["MAX_ALIASED_NODES", "MAX_BYTES", "MAX_DEPTH", "MAX_DIRECTIVES", "MAX_FINDINGS"]
-
 MAX_DEPTH = 100
 """Mappings and lists inside each other; counted through aliases too, so that trees may be walked by recursion."""
 

@@ -12,8 +12,6 @@ from typing import Final
 
 from eastgate.diagnostics.spans import SourceText, Span
 
-__all__ = ["Node", "Plain", "Scalar"]
-
 Scalar = str | int | float | bool | None
 Plain = Scalar | list["Plain"] | dict[str, "Plain"]
 

@@ -6,8 +6,6 @@ from collections.abc import Callable
 
 from eastgate.manifests.node import Node
 
-__all__ = ["drop_nulls"]
-
 
 def drop_nulls(node: Node, keeps: Callable[[str, str], bool], opaque: frozenset[str] = frozenset()) -> Node:
     """Return the node, with its span, without fields that are null; entries of lists stay.

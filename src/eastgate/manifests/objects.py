@@ -26,8 +26,6 @@ from eastgate.manifests.skimming import may_be_manifest
 from eastgate.manifests.text import DecodedText
 from eastgate.regexes import regex
 
-__all__ = ["Collector", "Matters", "Positioned", "Same", "everything", "never_same"]
-
 Positioned = Callable[[str, str], bool]
 """Whether the content of the objects of an `apiVersion` and a `kind` is wanted with positions."""
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from eastgate.manifests.node import Plain
 from eastgate.records import dataclass
 
-__all__ = ["Extent", "PlainDocument"]
-
 Extent = tuple[int, int]
 """The offsets in the text where something starts, and one past where it ends."""
 

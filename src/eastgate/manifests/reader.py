@@ -31,8 +31,6 @@ from eastgate.manifests.yaml.plain import read_plain_yaml
 if TYPE_CHECKING:
     from eastgate.manifests.rendering import Renderer
 
-__all__ = ["read", "read_objects", "read_text"]
-
 
 def read(
     paths: Iterable[str | os.PathLike[str]],

@@ -23,8 +23,6 @@ from eastgate.regexes import regex
 if TYPE_CHECKING:
     import yaml
 
-__all__ = ["OversizedObject", "RenderedObject", "UnlistedKind", "forget_renderings"]
-
 _MOST_RENDERED: Final = 256 * 1024  # bytes of JSON, of all objects whose texts are kept
 
 

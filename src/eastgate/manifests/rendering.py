@@ -15,8 +15,6 @@ from eastgate.diagnostics.printable import printable
 from eastgate.manifests.codes import KUSTOMIZE_FAILED
 from eastgate.regexes import regex
 
-__all__ = ["Renderer"]
-
 _KUBECTL_LOG = regex(r'[A-Z]\d{4} [\d:.]+ +\d+ \S+\] ".*?" err="(.*)"')
 _SECONDS = 120
 _MOST_BYTES = 256 * 1024 * 1024

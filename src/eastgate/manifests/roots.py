@@ -18,8 +18,6 @@ from eastgate.manifests.yaml.nodes import read_yaml_node
 from eastgate.records import dataclass
 from eastgate.regexes import regex
 
-__all__ = ["Roots", "chunk_nodes", "json_nodes", "looks_like_json", "read_nodes", "read_nodes_text"]
-
 # kubectl looks for the bracket in so many bytes, and behind no byte order mark.
 _LOOKS_LIKE_JSON = regex(r"[ \t\r\n]{0,4095}+\{")
 

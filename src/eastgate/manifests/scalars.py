@@ -13,8 +13,6 @@ import re
 from eastgate.manifests.node import Scalar
 from eastgate.regexes import regex
 
-__all__ = ["CONVERT", "MOST_DIGITS", "NULLS", "WORDS", "NoNumberError", "resolve"]
-
 
 class NoNumberError(Exception):
     """The text is a number that JSON, and so Kubernetes, has no form for."""

@@ -8,8 +8,6 @@ from itertools import product
 
 from eastgate.regexes import regex
 
-__all__ = ["hides_types", "hint", "may_be_manifest", "type_of", "types_in"]
-
 _HINT = regex(r"""[ ]*["']?([^\s"'#]+)""")
 _HEADS = regex(r"""\b(apiVersion|kind)["']?\s*:\s*["']?([^\s"'#,{}\[\]]+)""")
 _HIDING = regex(r"""\\[ux]|\b(?:apiVersion|kind)["']?\s*:\s*[*&!]""")

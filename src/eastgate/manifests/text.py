@@ -16,8 +16,6 @@ from eastgate.manifests.codes import NOT_UTF8, TOO_LARGE
 from eastgate.manifests.limits import MAX_BYTES
 from eastgate.regexes import regex
 
-__all__ = ["DecodedText", "decode", "report_too_large"]
-
 _SURROGATE = regex("[\ud800-\udfff]")
 _MARK = "\ufeff"
 _MOST_BAD = 1000  # a text with more wrong bytes than this is no text

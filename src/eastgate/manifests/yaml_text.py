@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import yaml
 
-__all__ = ["PrintableDumper"]
-
 
 class PrintableDumper(yaml.SafeDumper):
     """Writes a text with anything in it that is not printable, or could be a command to a CI system, in quotes.

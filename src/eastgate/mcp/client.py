@@ -23,18 +23,6 @@ from eastgate.mcp.sse import read_events
 from eastgate.mcp.strict_json import Json, decode_text, read_json
 from eastgate.records import dataclass
 
-__all__ = [
-    "CallOutcome",
-    "Conversation",
-    "Post",
-    "PostAnswer",
-    "RpcError",
-    "call_tool",
-    "converse",
-    "list_tools",
-    "make_request",
-]
-
 MAX_PAGES = 100
 """The most pages of a list that are asked for."""
 

@@ -9,19 +9,6 @@ from collections.abc import Iterable, Sequence
 from eastgate.mcp.messages import Message
 from eastgate.regexes import regex
 
-__all__ = [
-    "LEGACY_VERSIONS",
-    "METHOD",
-    "MODERN_VERSIONS",
-    "NAME",
-    "PROTOCOL_VERSION",
-    "SESSION",
-    "agrees",
-    "decode_value",
-    "encode_value",
-    "media_type",
-]
-
 SESSION = "mcp-session-id"
 PROTOCOL_VERSION = "mcp-protocol-version"
 METHOD = "mcp-method"

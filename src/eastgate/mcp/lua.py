@@ -8,8 +8,6 @@ from importlib.resources import files
 from eastgate.mcp.messages import METHODS
 from eastgate.mcp.requests import OVERRIDES
 
-__all__ = ["messages_lua", "requests_lua", "sessions_lua"]
-
 
 def messages_lua() -> str:
     """Return the module `messages`, which reads messages as `read_messages` does."""

@@ -12,8 +12,6 @@ from eastgate.mcp.strict_json import MAX_BYTES, MAX_DEPTH, Json, decode_text, re
 from eastgate.records import dataclass
 from eastgate.regexes import regex
 
-__all__ = ["MAX_MESSAGES", "METHODS", "NAMED", "Message", "MessageKind", "read_message", "read_messages"]
-
 MAX_MESSAGES = 64
 """The most messages in a batch."""
 

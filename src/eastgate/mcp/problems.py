@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-__all__ = ["BadMessage", "MessageProblem"]
-
 
 class MessageProblem(StrEnum):
     """What is wrong with a message, or with the request that carries it. The values are for machines."""

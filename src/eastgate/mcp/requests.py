@@ -9,8 +9,6 @@ from eastgate.mcp.messages import Message, read_messages
 from eastgate.mcp.problems import BadMessage, MessageProblem
 from eastgate.mcp.strict_json import MAX_BYTES
 
-__all__ = ["OVERRIDES", "read_request"]
-
 OVERRIDES = ("x-http-method", "x-http-method-override", "x-method-override")
 """Headers by which some servers take another method than that of the request."""
 

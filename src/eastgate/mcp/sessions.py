@@ -10,8 +10,6 @@ import hmac
 
 from eastgate.regexes import regex
 
-__all__ = ["MAX_LENGTH", "TAG_LENGTH", "unwrap_session", "wrap_session"]
-
 MAX_LENGTH = 2048
 """The longest id of a server, in characters."""
 

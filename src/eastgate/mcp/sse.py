@@ -6,8 +6,6 @@ from eastgate.mcp.problems import BadMessage, MessageProblem
 from eastgate.records import dataclass
 from eastgate.regexes import regex
 
-__all__ = ["MAX_EVENT_BYTES", "Line", "Lines", "SseEvent", "read_events"]
-
 MAX_EVENT_BYTES = 4 * 1024 * 1024
 
 _ENDING = regex(rb"\r\n?|\n")

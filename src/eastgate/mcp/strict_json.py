@@ -13,8 +13,6 @@ from typing import NoReturn, TypeAlias
 from eastgate.mcp.problems import BadMessage, MessageProblem
 from eastgate.regexes import regex
 
-__all__ = ["MAX_BYTES", "MAX_DEPTH", "Json", "decode_text", "read_json", "refuse_lookalikes"]
-
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
 
 MAX_BYTES = 1024 * 1024

@@ -16,8 +16,6 @@ from eastgate.mcp.sse import MAX_EVENT_BYTES, Line, Lines
 from eastgate.mcp.strict_json import MAX_DEPTH, Json, decode_text, read_json, refuse_lookalikes
 from eastgate.regexes import regex
 
-__all__ = ["ToolFilter", "filter_tools"]
-
 _SPACE = regex(r"[ \t\n\r]*+")
 _MESSAGE = frozenset(("jsonrpc", "id", "method", "params", "result", "error"))
 _RESULT = frozenset(("tools",))

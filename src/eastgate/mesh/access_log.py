@@ -17,19 +17,6 @@ from eastgate.envoy.plan.decisions import ASK, CLOSED_BY, NO_AUDIT, end_of
 from eastgate.mesh.codes import NO_DECISION, NOT_A_LOG_LINE
 from eastgate.records import dataclass
 
-__all__ = [
-    "AUTHORIZER",
-    "NO_ANSWER",
-    "UNREACHABLE",
-    "Observation",
-    "WouldBe",
-    "find_record",
-    "read_line",
-    "read_record",
-    "rule_of",
-    "would_be",
-]
-
 AUTHORIZER = "authorizer"  # the decider of what it decided without saying by which rule
 NO_ANSWER = "authorizer-without-answer"  # the decider of what was to be left to an authorizer that did not answer
 UNREACHABLE = "unreachable"  # the decider of an allowed connection that no application accepted

@@ -33,8 +33,6 @@ from eastgate.mesh.enforcement import Enforcement
 from eastgate.mesh.gateways import find_destination
 from eastgate.regexes import regex
 
-__all__ = ["MeshAuthorizer"]
-
 _GRACE = 1.0  # seconds
 _FORWARDED_CERTIFICATE = "x-forwarded-client-cert"
 _TARGET = regex(r"(gateway:[^: ]+):([0-9]+) ([^ ]+)")

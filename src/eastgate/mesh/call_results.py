@@ -13,8 +13,6 @@ from eastgate.mesh.access_log import Observation
 from eastgate.mesh.local.connection import Called
 from eastgate.records import dataclass
 
-__all__ = ["CallResult", "CheckedCall", "McpResult"]
-
 _BY_PROXY = "proxy/"
 _OF_PROTOCOL = (UNREAD_MESSAGE, NO_SESSION, NO_SUCH_SESSION)
 _ANSWERED = ("via_upstream", "direct_response")  # how the details begin where an answer is that of the application

@@ -15,8 +15,6 @@ from eastgate.mesh.local.http1 import Malformed
 from eastgate.mesh.mesh import LocalMesh
 from eastgate.records import dataclass
 
-__all__ = ["Client", "make_call"]
-
 _LOG_TIMEOUT = 15.0  # seconds that a proxy may take to write its line; on a busy machine it takes its time
 
 

@@ -15,8 +15,6 @@ from eastgate.mesh.gateways import gateway_identity
 from eastgate.mesh.sites import ProxySite, identity_of, ports_of
 from eastgate.settings import Settings
 
-__all__ = ["capture_of", "captured_outbound", "pod_site"]
-
 _NO_GATEWAYS: Final[Mapping[str, Collection[int]]] = MappingProxyType({})
 
 

@@ -14,8 +14,6 @@ from eastgate.mesh.metrics import MeshMetrics
 from eastgate.settings import Settings
 from eastgate.symbolic.names import MeshNames
 
-__all__ = ["Certificates"]
-
 
 class Certificates:
     """The CA of the mesh, and stand-in CAs for other trust domains, so that calls from there can be tried.

@@ -12,8 +12,6 @@ from eastgate.envoy.authz.server import CheckReply, CheckServer, ReceivedCheck
 from eastgate.envoy.authz.threads import answer_on_thread
 from eastgate.mesh.endpoints import AuthorizerEndpoint
 
-__all__ = ["CheckThread"]
-
 _THREADS: Final = 16
 _MOST_OPEN: Final = 1040  # checks, those that are being decided among them
 _OVERLOAD: Final = CheckReply(allowed=False, status=503)

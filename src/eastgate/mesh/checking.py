@@ -20,8 +20,6 @@ from eastgate.mesh.call_results import CallResult, CheckedCall
 from eastgate.mesh.mesh import LocalMesh
 from eastgate.settings import Settings
 
-__all__ = ["with_check"]
-
 Check: TypeAlias = Callable[[Settings], Authority]
 _AT_GATEWAY = "the gateways of a local mesh do not enforce network policies"
 _NO_HANDSHAKE = "the TLS handshake failed, so that no policy was asked"

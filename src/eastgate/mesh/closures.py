@@ -19,8 +19,6 @@ from eastgate.envoy.server.resources import EXTENSION, LISTENER, SECRET, Resourc
 from eastgate.envoy.server.status import ResourceRejection, ResourceState, ResourceStatus
 from eastgate.records import dataclass
 
-__all__ = ["TRUST", "Closing", "Closure", "Closures", "closing_of"]
-
 TRUST: Final[ResourceKey] = (SECRET, "trust")  # the trust bundles, for all ports of a proxy
 # A proxy that rejects one of these may allow more than it should.
 _DECIDING: Final = frozenset({LISTENER, EXTENSION, SECRET})

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from eastgate.diagnostics import Code
 
-__all__ = ["MESH_NOT_STARTED", "NOT_A_LOG_LINE", "NO_DECISION", "NO_MESH", "NO_NUMBER"]
-
 NO_MESH = Code(
     "EG0110",
     "the mesh does not answer",

@@ -21,8 +21,6 @@ from eastgate.records import dataclass
 from eastgate.settings import Settings
 from eastgate.symbolic.names import MeshNames
 
-__all__ = ["DecidedBy", "Deciders", "caller_name", "describe_handshake"]
-
 _HANDSHAKES = (
     ("no_trust_bundle", "its certificate is of a trust domain that the mesh does not trust"),
     ("CERTIFICATE_VERIFY_FAILED", "its certificate could not be verified: another authority signed it, or it expired"),

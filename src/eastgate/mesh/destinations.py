@@ -15,8 +15,6 @@ from eastgate.mesh.access_log import Observation
 from eastgate.mesh.gateways import gateway_of, ports_of_gateway
 from eastgate.records import dataclass
 
-__all__ = ["Destinations", "dead_end_of"]
-
 
 @dataclass(slots=True)
 class _Known:

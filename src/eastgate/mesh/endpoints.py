@@ -12,8 +12,6 @@ from typing import Protocol, cast
 from eastgate.identity import IdentityError, TrustBundles, verify_connection
 from eastgate.records import dataclass
 
-__all__ = ["AuthorizerEndpoint", "TlsEndpoint", "UnixEndpoint"]
-
 _LOG = logging.getLogger(__name__)
 _HANDSHAKE = 10.0  # seconds
 

@@ -57,8 +57,6 @@ from eastgate.records import dataclass
 from eastgate.settings import McpDenials, OpenRequests
 from eastgate.symbolic.callers import CallerCell
 
-__all__ = ["NOT_ROUTING", "AuthorizerSockets", "Enforcement", "OnClosure", "SiteChange"]
-
 OnClosure: TypeAlias = Callable[[Closure, bool], None]
 """A function that gets a closure, and whether the port is closed now (or open again)."""
 

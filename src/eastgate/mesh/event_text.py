@@ -15,8 +15,6 @@ from eastgate.mesh.deciders import DecidedBy, Deciders, caller_name
 from eastgate.mesh.events import BrokenChange, Decided, Enforced, MeshEvent, Noted, NotEnforced, PartlyEnforced, Ready
 from eastgate.mesh.modes import PortMode
 
-__all__ = ["EventText", "describe_call", "describe_changes", "describe_size", "format_milliseconds"]
-
 _SHOWN = 8  # names of workloads in a line
 
 

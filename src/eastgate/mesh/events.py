@@ -11,19 +11,6 @@ from eastgate.mesh.access_log import Observation
 from eastgate.mesh.modes import PortMode
 from eastgate.records import dataclass
 
-__all__ = [
-    "BrokenChange",
-    "Changes",
-    "Decided",
-    "Enforced",
-    "MeshEvent",
-    "NotEnforced",
-    "Noted",
-    "OnEvent",
-    "PartlyEnforced",
-    "Ready",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Ready:

@@ -22,8 +22,6 @@ from eastgate.mesh.local.connection import HttpRequest
 from eastgate.mesh.mesh import LocalMesh
 from eastgate.records import dataclass
 
-__all__ = ["GatewayCaller", "McpRequest"]
-
 
 @dataclass(frozen=True, slots=True)
 class McpRequest:

@@ -20,8 +20,6 @@ from eastgate.mesh.mesh import LocalMesh
 from eastgate.records import dataclass
 from eastgate.regexes import regex
 
-__all__ = ["GatewayEntrance", "entrances", "tls_of"]
-
 _NAME = regex(r"[A-Za-z0-9_]([A-Za-z0-9_.-]{0,251}[A-Za-z0-9_])?")
 _MCP_PATH = "/mcp"
 

@@ -21,8 +21,6 @@ from eastgate.gateway.certificates import (
 )
 from eastgate.gateway.hostnames import comparable
 
-__all__ = ["handshakes_of", "secrets_of", "why_closed"]
-
 
 def handshakes_of(
     gateway: Gateway,

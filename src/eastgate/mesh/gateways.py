@@ -20,18 +20,6 @@ from eastgate.mesh.sites import ProxySite, endpoints_of
 from eastgate.records import dataclass
 from eastgate.settings import Settings
 
-__all__ = [
-    "GatewaySite",
-    "find_destination",
-    "gateway_identity",
-    "gateway_node",
-    "gateway_of",
-    "legs_of",
-    "plan_gateway",
-    "ports_of_gateway",
-    "services_behind",
-]
-
 _PREFIX = f"{ends.Gateway.kind}:"
 
 

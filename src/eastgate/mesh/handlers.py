@@ -22,8 +22,6 @@ from eastgate.mesh.mesh import LocalMesh, policies_at
 from eastgate.mesh.sites import ProxySite, identity_of
 from eastgate.mesh.why import Explain, explain_observation
 
-__all__ = ["Handlers", "application_of", "gateway_to_json", "policies_behind", "status_of", "workload_to_json"]
-
 _MOST_QUEUED = 10_000
 _LONGEST_CALL = 60.0
 _QUESTION_FIELDS = frozenset(field.name for field in fields(Question)) - {

@@ -6,8 +6,6 @@ from collections import OrderedDict
 
 from eastgate.mesh.access_log import Observation
 
-__all__ = ["History", "Repeats"]
-
 _KEPT = 10_000
 _KEPT_SOURCES = 10_000
 

@@ -21,8 +21,6 @@ from eastgate.ir import Layer, PolicyRef
 from eastgate.manifests.watching.rest import SETTLING
 from eastgate.symbolic.stages import order_chain
 
-__all__ = ["HeldObjects", "file_of", "find_only_allowing"]
-
 _T = TypeVar("_T")
 
 

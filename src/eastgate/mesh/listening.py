@@ -8,8 +8,6 @@ from collections.abc import Collection
 
 from eastgate.mesh.local import procfs
 
-__all__ = ["wait_until_listening"]
-
 _PAUSE = 0.01
 
 

@@ -24,8 +24,6 @@ from eastgate.mesh.mesh import LocalMesh
 from eastgate.mesh.modes import PortMode
 from eastgate.records import dataclass
 
-__all__ = ["LiveView", "workload_table"]
-
 _MOST_ROWS = 200  # rows
 _FRAME_LINES = 4  # lines of header, titles and footer, and one for the cursor
 _REFRESH = 0.1  # seconds between pictures

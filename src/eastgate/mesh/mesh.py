@@ -67,8 +67,6 @@ from eastgate.records import dataclass
 from eastgate.settings import Settings
 from eastgate.unread import Callers, Handling, Unconsidered, UnreadObjects, describe_unread
 
-__all__ = ["LocalMesh", "MeshOptions", "points_at", "policies_at", "unread_at_proxies"]
-
 _START_TIMEOUT = 60.0  # seconds; many Envoys on a small machine take their time
 _SETTLE_TIMEOUT = 30.0
 _NO_CHANGES = Changes()

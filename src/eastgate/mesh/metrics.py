@@ -11,8 +11,6 @@ from eastgate.authorizer.metrics import task_failures
 from eastgate.mesh.access_log import Observation, rule_of, would_be
 from eastgate.mesh.closures import Closure
 
-__all__ = ["MeshMetrics"]
-
 
 class MeshMetrics:
     """The metrics of a mesh."""

@@ -8,8 +8,6 @@ from collections.abc import Iterable, Mapping
 from eastgate.ir import ALWAYS, NEVER, Layer
 from eastgate.symbolic.stages import OrderedStage, order_chain
 
-__all__ = ["PortMode", "changed_modes", "mode_of"]
-
 
 class PortMode(enum.StrEnum):
     """The modes from the widest to the narrowest."""

@@ -47,8 +47,6 @@ from eastgate.symbolic.callers import (
 from eastgate.symbolic.names import MeshNames
 from eastgate.symbolic.trees import choice
 
-__all__ = ["NetworkDecisions", "NetworkTable"]
-
 _MACHINE = IPv4Network("127.0.0.0/8")  # callers of a local mesh are all on this machine
 _UNDECIDED = ProxyVerdict(False, int(Refusal.CLOSED), NOT_ENFORCED)
 _ANYBODY = "anonymous"

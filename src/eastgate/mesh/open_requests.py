@@ -29,8 +29,6 @@ from eastgate.mesh.gateways import find_destination
 from eastgate.records import dataclass
 from eastgate.symbolic.callers import CallerCell
 
-__all__ = ["OpenRequestMonitor"]
-
 _UPTAKE = 1.0  # seconds after its ACK until all threads of a proxy decide by a change, at most
 _CLOSING = 3.0  # seconds for a proxy to close connections, before it is asked again
 _REMEMBERED = 100_000

@@ -16,8 +16,6 @@ from eastgate.mesh.sites import ProxySite, upstreams_of_service
 from eastgate.records import dataclass
 from eastgate.settings import Settings
 
-__all__ = ["OutboundChange", "OutboundResources", "difference"]
-
 
 @dataclass(frozen=True, slots=True)
 class OutboundChange:

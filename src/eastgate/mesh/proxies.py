@@ -18,8 +18,6 @@ from eastgate.mesh.local.rundir import RunDir
 from eastgate.mesh.local.supervisor import EnvoyGaveUp, Restart, Supervisor
 from eastgate.mesh.metrics import MeshMetrics
 
-__all__ = ["Proxies"]
-
 _AT_ONCE = 4  # Envoys that are started together
 
 

@@ -36,8 +36,6 @@ from eastgate.settings import Settings
 from eastgate.tasks import BackgroundTask, RetryDelay, innermost
 from eastgate.unread import Handling, Standing, describe_unconsidered, standing
 
-__all__ = ["Difference", "ManifestFiles", "Reloading", "difference"]
-
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0  # seconds between looks at a file that is being written
 _LONGEST_RETRY = 30.0  # seconds, at most, between tries to enforce a change that failed
 _LONG_WAIT = 2.0  # seconds, after which people want to know what is waited for

@@ -9,8 +9,6 @@ from collections.abc import AsyncIterator, Callable
 from eastgate.mesh.local.errors import LocalMeshError
 from eastgate.mesh.local.http1 import Http1Request, Http1Server, Source
 
-__all__ = ["MetricsRefused", "serve_metrics"]
-
 _TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _PATIENCE = 5.0
 

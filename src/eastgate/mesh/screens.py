@@ -20,8 +20,6 @@ from eastgate.mesh.local.rundir import DEFAULT_NAME
 from eastgate.mesh.mesh import LocalMesh, policies_at
 from eastgate.mesh.sites import ProxySite, identity_of
 
-__all__ = ["JsonScreen", "Screen", "TextScreen", "example_call"]
-
 _LOG_WIDTH = 140
 _MOST_TRIES = 200
 

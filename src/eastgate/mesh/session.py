@@ -25,8 +25,6 @@ from eastgate.mesh.why import Explain
 from eastgate.records import dataclass
 from eastgate.settings import Settings
 
-__all__ = ["NotStarted", "Session"]
-
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 

@@ -10,8 +10,6 @@ from eastgate.envoy.config.clusters import SocketAddress, Upstream
 from eastgate.records import dataclass
 from eastgate.settings import Settings
 
-__all__ = ["KnownIdentities", "ProxySite", "endpoints_of", "identity_of", "ports_of", "upstreams_of_service"]
-
 
 @dataclass(frozen=True, slots=True)
 class ProxySite:

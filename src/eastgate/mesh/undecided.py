@@ -20,8 +20,6 @@ from eastgate.mesh.closures import Closure
 from eastgate.mesh.gateway_tls import why_closed
 from eastgate.mesh.gateways import gateway_of
 
-__all__ = ["describe_gateway_closure", "describe_inexpressible", "describe_unreadable"]
-
 
 def describe_inexpressible(node: str, plan: PortPlan, refused: Inexpressible) -> Closure:
     """Describe a port that is closed because of what its policies ask for."""

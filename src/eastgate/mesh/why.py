@@ -20,8 +20,6 @@ from eastgate.mesh.gateways import gateway_of
 from eastgate.records import dataclass
 from eastgate.regexes import regex
 
-__all__ = ["Comparison", "Explain", "Why", "explain_observation"]
-
 Explain = Callable[[Decision, bool], str]
 """An explanation of a decision as text; in color where the second is true."""
 

@@ -13,8 +13,6 @@ from eastgate.native.model import Json, NativeMesh
 from eastgate.native.situation import Situation, SourcePolicy
 from eastgate.native.targets import pods_of
 
-__all__ = ["closes_exactly", "closures", "is_out_of_reach"]
-
 
 def closures(source: SourcePolicy, situation: Situation) -> Iterator[NativeObject]:
     """Yield policies of Istio by which nobody reaches the pods that a policy targets.

@@ -18,8 +18,6 @@ from eastgate.native.tiers import goes_first, in_namespaces
 from eastgate.records import dataclass
 from eastgate.settings import Settings
 
-__all__ = ["NativeObject", "SourceConversion", "convert_sources", "marked"]
-
 _FOLLOWED = frozenset({codes.SERVICE_SELECTOR.id})
 """Losses that are none where conversions are repeated: the selector of a Service is followed."""
 

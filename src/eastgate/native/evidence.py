@@ -14,8 +14,6 @@ from eastgate.kubernetes import Connection, Resource
 from eastgate.native.model import NativeMesh
 from eastgate.settings import Settings
 
-__all__ = ["control_plane_of", "has_proxy", "is_serving"]
-
 _SLICES: Final = Resource("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice", namespaced=True)
 _SERVICE_NAME: Final = "kubernetes.io/service-name"
 _PROXIES: Final = {NativeMesh.ISTIO: "istio-proxy", NativeMesh.LINKERD: "linkerd-proxy"}

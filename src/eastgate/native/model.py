@@ -9,18 +9,6 @@ from eastgate.diagnostics import Code
 from eastgate.ir import PolicyRef
 from eastgate.records import dataclass
 
-__all__ = [
-    "ForeseenOutcome",
-    "Json",
-    "NativeDifference",
-    "NativeLoss",
-    "NativeMesh",
-    "NativeOutcome",
-    "NativePlan",
-    "NativeState",
-    "Unwritable",
-]
-
 Json: TypeAlias = dict[str, Any]
 
 

@@ -36,8 +36,6 @@ from eastgate.reach.differences import AuthorityComparison, VerdictDifference
 from eastgate.reach.pairing import Pair
 from eastgate.records import dataclass
 
-__all__ = ["foresee", "wanted"]
-
 
 def wanted(
     cluster: Manifests | Authority,

@@ -24,8 +24,6 @@ from eastgate.reach.differences import AuthorityComparison, compare
 from eastgate.settings import Settings
 from eastgate.unread import Handling
 
-__all__ = ["Prover"]
-
 _PROBE = "eastgate-probe-for-pods-to-come"
 _MOST_PAIRED = 32
 _DEFAULTS = frozenset(

@@ -22,8 +22,6 @@ from eastgate.native.marking import is_ours, object_id
 from eastgate.native.model import Json
 from eastgate.records import dataclass
 
-__all__ = ["NativeStep", "NativeStepKind", "steps"]
-
 
 class NativeStepKind(enum.StrEnum):
     """What a step does to one object."""

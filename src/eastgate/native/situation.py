@@ -23,8 +23,6 @@ from eastgate.native.model import Json, NativeMesh, Unwritable
 from eastgate.records import dataclass
 from eastgate.settings import Settings
 
-__all__ = ["Situation", "SourcePolicy", "is_copy", "is_source", "read_documents", "situation_of"]
-
 _DIALECTS: Mapping[NativeMesh, Any] = {NativeMesh.ISTIO: istio.DIALECT, NativeMesh.LINKERD: linkerd.DIALECT}
 _GEP_KINDS = frozenset((kind.group, kind.version, kind.kind) for kind in gep3779.DIALECT.kinds)
 

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from eastgate.cluster import Everything, PodsAcross, PodsMatching, PodsOfService, Selector, Target
 from eastgate.native.situation import Situation
 
-__all__ = ["pods_of"]
-
 
 def pods_of(target: Target, situation: Situation) -> Iterator[PodsMatching]:
     """Yield the pods that a policy of GEP-3779 targets, by namespace and labels, as far as this is known."""

@@ -14,8 +14,6 @@ from eastgate.native.model import Json, NativeMesh
 from eastgate.native.situation import Situation, SourcePolicy
 from eastgate.native.targets import pods_of
 
-__all__ = ["goes_first", "in_namespaces"]
-
 
 def goes_first(source: SourcePolicy, situation: Situation) -> bool:
     """Return whether a policy is of the Admin tier and denies whatever others say: none before it allows or passes."""

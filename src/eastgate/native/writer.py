@@ -10,8 +10,6 @@ from eastgate.native.model import Json, NativePlan
 from eastgate.native.reconciling import NativeStep, NativeStepKind, steps
 from eastgate.records import dataclass
 
-__all__ = ["RESOURCES", "NativeWriter", "WriteFailure"]
-
 _LINKERD = "policy.linkerd.io"
 
 RESOURCES = (

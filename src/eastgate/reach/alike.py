@@ -17,8 +17,6 @@ from eastgate.manifests.document import Stretch
 from eastgate.reach.destinations import Entrance
 from eastgate.symbolic.partial import Facts
 
-__all__ = ["are_alike", "are_alike_entrances", "changed_policies"]
-
 _PREDICATES = (Is, Computed, Not, And, Or)
 
 

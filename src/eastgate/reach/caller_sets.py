@@ -27,8 +27,6 @@ from eastgate.symbolic.callers import (
 )
 from eastgate.symbolic.partial import Facts
 
-__all__ = ["CallerSet", "CallerSets", "Holding"]
-
 CallerSet = int
 """A set of cells of callers: bit n stands for cell number n."""
 

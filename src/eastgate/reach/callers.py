@@ -18,8 +18,6 @@ from eastgate.symbolic.callers import (
     OtherNames,
 )
 
-__all__ = ["CallerEntry", "CallerKind", "caller_id", "entry_of"]
-
 
 class CallerKind(StrEnum):
     """The kinds of callers in the order in which tables show them: exact ones, groups, and all others."""

@@ -21,8 +21,6 @@ from eastgate.records import dataclass
 from eastgate.symbolic.callers import CallerCell
 from eastgate.symbolic.cells import OTHER
 
-__all__ = ["Confirmation", "Confirmer"]
-
 _PATH = "/any-other"
 _HOST = "any-other.example"
 _HEADER = "x-any-other"

@@ -23,8 +23,6 @@ from eastgate.records import dataclass
 from eastgate.settings import Settings
 from eastgate.symbolic.partial import Facts
 
-__all__ = ["Decides", "Destination", "DestinationKind", "Entrance", "Passage"]
-
 
 class Decides(Protocol):
     """The parts of an authority that answers are computed from."""

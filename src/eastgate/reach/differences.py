@@ -38,18 +38,6 @@ from eastgate.symbolic.stages import is_answer
 from eastgate.symbolic.trees import Entry
 from eastgate.symbolic.witnesses import GaveUp
 
-__all__ = [
-    "AuthorityComparison",
-    "ComparisonDoubt",
-    "DoubtReason",
-    "VerdictDifference",
-    "compare",
-    "compare_pairs",
-    "has_shared_server_or_tokens",
-    "pair_authorities",
-    "pair_some_workloads",
-]
-
 _BEFORE = " (before)"  # marks the answer of an authorizer that has changed, as the old side has it
 
 

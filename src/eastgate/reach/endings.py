@@ -30,8 +30,6 @@ from eastgate.symbolic.partial import ArmIndex, Facts, Partial, residual
 from eastgate.symbolic.simplify import both, either
 from eastgate.symbolic.trees import Entry
 
-__all__ = ["OPEN", "Branch", "Ending", "EnforcementPoint", "Spelling", "ending_of", "fold", "list_layer", "list_points"]
-
 
 @dataclass(frozen=True, slots=True)
 class EnforcementPoint:

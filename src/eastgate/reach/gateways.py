@@ -21,8 +21,6 @@ from eastgate.reach.endings import EnforcementPoint
 from eastgate.symbolic.partial import Facts
 from eastgate.symbolic.simplify import both
 
-__all__ = ["gateways", "routes"]
-
 
 def gateways(authority: Decides) -> list[Destination]:
     """Return every Gateway, with an entrance for each port, with TLS and without."""

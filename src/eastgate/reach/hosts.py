@@ -10,8 +10,6 @@ from eastgate.cluster.points import DeadEnd
 from eastgate.ir import Layer, Unroutable
 from eastgate.reach.alike import are_alike
 
-__all__ = ["differing_hosts", "host_names"]
-
 
 def differing_hosts(old: Authority, new: Authority) -> Iterator[str]:
     """Yield the hosts of AuthConfigs of either side that may be decided otherwise now, as questions name them.

@@ -19,8 +19,6 @@ from eastgate.records import dataclass
 from eastgate.symbolic.partial import ArmIndex, Facts
 from eastgate.symbolic.stages import Move, OrderedStage
 
-__all__ = ["Matrix", "MatrixRow", "reach_matrix"]
-
 
 @dataclass(frozen=True, slots=True)
 class MatrixRow:

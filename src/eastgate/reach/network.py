@@ -90,8 +90,6 @@ from eastgate.records import dataclass
 from eastgate.symbolic.cells import cells_of_attributes
 from eastgate.symbolic.partial import Facts, residual
 
-__all__ = ["FromOwnNode", "Isolation", "NetworkReach", "NothingInTheWay", "network_layers", "network_reach"]
-
 _AT_ENDS = Placement(Site.NETWORK, "both ends")
 _SOMEWHERE = "any-other"  # a namespace that nobody declares
 

@@ -35,8 +35,6 @@ from eastgate.reach.network import NetworkReach, network_reach
 from eastgate.records import dataclass
 from eastgate.symbolic.cells import representatives
 
-__all__ = ["TooManyConnections", "differing_connection"]
-
 _MOST_CONNECTIONS = 500_000
 _ELSEWHERE = "203.0.113.7"  # an address that nobody has
 

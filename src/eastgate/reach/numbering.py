@@ -12,8 +12,6 @@ from eastgate.reach.caller_sets import CallerSets
 from eastgate.reach.destinations import Decides
 from eastgate.symbolic.callers import CALLER_ATTRIBUTES, AccountsIn, CallerCell, CallerCells, IdentityCell
 
-__all__ = ["caller_atoms", "number_callers"]
-
 
 def number_callers(
     authorities: Sequence[Decides], layers: Iterable[Layer], known: Iterable[str] = (), namespaces: Iterable[str] = ()

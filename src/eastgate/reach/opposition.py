@@ -17,8 +17,6 @@ from eastgate.records import dataclass
 from eastgate.symbolic.simplify import both
 from eastgate.symbolic.witnesses import GaveUp, witness
 
-__all__ = ["Opposition", "oppositions"]
-
 _MOST_PAIRS = 20_000  # of entries that are compared
 
 

@@ -23,8 +23,6 @@ from eastgate.reach.hosts import host_names
 from eastgate.reach.workloads import backend_alone, endpoints, layers_before, service_alone, workload_class
 from eastgate.records import dataclass
 
-__all__ = ["Pair", "Pairing", "differing_objects", "go_on", "pair_destinations", "pair_workloads"]
-
 # What the network does depends on none of these
 _BESIDE_NETWORK = frozenset({*ROUTE_KINDS, "Gateway", "GatewayClass", "ReferenceGrant", "Secret", "Service"})
 

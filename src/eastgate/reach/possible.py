@@ -12,8 +12,6 @@ from eastgate.ir import ALWAYS, Is, Layer, Not, OneOf, Predicate, Prefix, Presen
 from eastgate.ir.attributes import APPLICATION, AUTHORITY, HOST, METHOD, PATH, TARGET, URL_PATH, Attribute
 from eastgate.reach.destinations import Entrance
 
-__all__ = ["possible_at", "possible_requests"]
-
 _HTTP = Is(METHOD, Present())
 _SAYS_HTTP = Is(APPLICATION, OneOf(frozenset({"http"})))
 

@@ -46,8 +46,6 @@ from eastgate.symbolic.callers import (
 from eastgate.symbolic.cells import OTHER
 from eastgate.symbolic.stages import is_answer
 
-__all__ = ["question_of", "source_of_cell"]
-
 _FRESH = "any-other"  # a name that nobody has
 
 

@@ -25,8 +25,6 @@ from eastgate.symbolic.partial import ArmIndex, Facts, residual
 from eastgate.symbolic.stages import Move, OrderedStage
 from eastgate.symbolic.trees import Entry
 
-__all__ = ["Answer", "Reachability"]
-
 
 @dataclass(frozen=True, slots=True)
 class Answer:

@@ -13,8 +13,6 @@ from eastgate.records import dataclass
 from eastgate.symbolic.cells import OTHER
 from eastgate.symbolic.partial import Facts
 
-__all__ = ["ANY_MESSAGE", "EVERY_PORT", "EffectiveMessage", "PortClass", "messages", "port_classes"]
-
 _CALL = "tools/call"
 
 

@@ -16,8 +16,6 @@ from eastgate.ir.attributes import ADDRESSES, PATHS, SENT_PATH, Attribute
 from eastgate.regexes import regex
 from eastgate.symbolic.cells import OTHER
 
-__all__ = ["concrete_requests", "text_matching"]
-
 _MOST_REQUESTS = 60
 _MOST_VALUES = 8  # of one attribute
 _LITERAL = regex(r"""'([^'\\]{0,200})'|"([^"\\]{0,200})\"""")

@@ -22,8 +22,6 @@ from eastgate.symbolic.simplify import both
 from eastgate.symbolic.truth import truth
 from eastgate.symbolic.witnesses import GaveUp, witness
 
-__all__ = ["BODILESS", "IMPOSSIBLE", "Witness", "find_witness", "witnesses"]
-
 BODILESS = And((Is(METHOD, OneOf(frozenset({"GET", "HEAD", "DELETE", "OPTIONS"}))), Is(MCP_METHOD, Present())))
 """A predicate that no request meets: without a body it carries no JSON-RPC message."""
 

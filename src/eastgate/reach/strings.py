@@ -5,8 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping
 
-__all__ = ["strings_in"]
-
 
 def strings_in(value: object) -> Iterator[str]:
     """Yield every text in a record, and in what it holds that counts for its equality."""

@@ -7,8 +7,6 @@ from collections.abc import Iterator, Sequence
 from eastgate.ir import NEVER, Is, OneOf, Or, Predicate, Present, conjuncts
 from eastgate.symbolic.simplify import both, either, negation
 
-__all__ = ["subtract"]
-
 _MOST_STEPS = 1_000
 
 

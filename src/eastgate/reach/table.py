@@ -20,15 +20,6 @@ from eastgate.symbolic.callers import CallerCell, CallerCells
 from eastgate.symbolic.listing import TooManyEntries
 from eastgate.symbolic.partial import ArmIndex, Facts
 
-__all__ = [
-    "Cell",
-    "EffectiveDestination",
-    "EffectiveTable",
-    "Row",
-    "destinations_at",
-    "effective_table",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class EffectiveDestination:

@@ -13,18 +13,6 @@ from eastgate.reach.endings import EnforcementPoint
 from eastgate.reach.requests import PortClass, port_classes
 from eastgate.symbolic.partial import Facts
 
-__all__ = [
-    "backend_alone",
-    "backends",
-    "classes",
-    "endpoints",
-    "layers_before",
-    "service_alone",
-    "workload_class",
-    "workloads",
-]
-
-
 # Workloads
 
 

@@ -68,8 +68,6 @@ from eastgate.symbolic.stages import answer_attribute
 from eastgate.symbolic.trees import Entry
 from eastgate.symbolic.witnesses import GaveUp, witness
 
-__all__ = ["AllowedRequests", "widen"]
-
 _MOST_ARRIVALS, _MOST_ATOMS = 64, 80  # that are evaluated together
 _MOST_SEARCHED = 30  # atoms of a condition for which a request is looked for
 _MOST_TRIED = 8  # conditions for which an example is looked for

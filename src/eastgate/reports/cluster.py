@@ -38,8 +38,6 @@ from eastgate.settings import Settings, Sidecars
 from eastgate.symbolic.partial import Facts
 from eastgate.unread import Callers, Handling, Unconsidered
 
-__all__ = ["Cluster", "Effects", "effects_of"]
-
 T = TypeVar("T")
 
 

@@ -13,8 +13,6 @@ from eastgate.diagnostics.printable import printable
 from eastgate.records import dataclass
 from eastgate.regexes import regex
 
-__all__ = ["Grid", "Line", "Lines", "break_line", "color_verdict", "columns", "indent_lines", "lay_out", "narrow"]
-
 Lines = list[str]  # of one cell; most have one
 
 _GREEN, _RED, _RESET = "\033[32m", "\033[31m", "\033[0m"

@@ -61,20 +61,6 @@ from eastgate.ir.labels import Operator, Selector
 from eastgate.symbolic.partial import Facts, residual
 from eastgate.symbolic.simplify import both, either, negation, straightened
 
-__all__ = [
-    "TWO_LINES",
-    "USUAL_FACTS",
-    "VALID_TOKEN",
-    "actual_text",
-    "condition_text",
-    "is_list",
-    "readable",
-    "selector_text",
-    "some_claim",
-    "usual",
-    "values_text",
-]
-
 TWO_LINES = 120
 """Characters of a condition that a person reads in one glance."""
 _LEAST = 40  # characters of alternatives beside other requirements

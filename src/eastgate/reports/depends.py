@@ -17,8 +17,6 @@ from eastgate.api.questions import Question, QuestionError, ends
 from eastgate.ir.attributes import APPLICATION
 from eastgate.reports.allowed_requests import AllowedRequests, widen
 
-__all__ = ["answer_question"]
-
 
 def answer_question(question: Question, authority: Authority) -> PartialAnswer:
     """Answer a question about every request that it may mean. Raises QuestionError where it cannot be decided."""

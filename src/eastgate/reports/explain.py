@@ -21,8 +21,6 @@ from eastgate.reports.conditions import actual_text, condition_text
 from eastgate.symbolic.truth import truth
 from eastgate.unread import Handling, describe_unconsidered
 
-__all__ = ["explain", "explain_rule"]
-
 _CLOSEST = 2  # rules that missed a request, and entries of their lists
 _BOLD, _GREEN, _RED, _DIM, _RESET = "\033[1m", "\033[32m", "\033[31m", "\033[2m", "\033[0m"
 

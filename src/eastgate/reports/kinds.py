@@ -7,8 +7,6 @@ from eastgate.cluster.gateways import BACKEND_KINDS
 from eastgate.dialects import registered
 from eastgate.records import dataclass
 
-__all__ = ["UnknownKind", "Word", "matches_kind", "policy_kinds", "word_of"]
-
 _SHORT = {
     "po": "pod",
     "wl": "workload",

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from eastgate.diagnostics import Code
 
-__all__ = ["NAMESPACE_TOO_LARGE", "NO_CLUSTER", "POLICY_TOO_LARGE", "REFUSED_BY_CLUSTER"]
-
 NO_CLUSTER = Code(
     "EG0140",
     "no cluster to read",

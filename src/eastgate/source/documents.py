@@ -15,8 +15,6 @@ from eastgate.manifests.limits import MAX_DEPTH
 from eastgate.manifests.rendered import OversizedObject, RenderedObject
 from eastgate.source.sizes import LAST_APPLIED, is_measured
 
-__all__ = ["document_of", "ref_of", "ref_of_document", "relevant", "stored"]
-
 _BOOKKEEPING: Final = frozenset({"managedFields", "resourceVersion", "selfLink"})
 _OF_NODES: Final = frozenset({"volumes", "tolerations", "affinity", "topologySpreadConstraints", "imagePullSecrets"})
 _OF_PROCESSES: Final = frozenset(

@@ -44,8 +44,6 @@ from eastgate.source.sizes import PolicySizes, is_measured
 from eastgate.source.unlisted import unlisted
 from eastgate.tasks import BackgroundTask, Nudge, log_failure
 
-__all__ = ["ClusterChanges", "ClusterFollower", "Kept"]
-
 _SETTLING: Final = 0.5  # seconds after a definition has changed until its kind is looked for
 _LOOK_AGAIN: Final = 30.0  # seconds between looks at which kinds there are, and at those that may not be read
 _RELISTING: Final = 5.0  # seconds until a kind is listed again

@@ -13,18 +13,6 @@ from eastgate.records import dataclass
 from eastgate.regexes import regex
 from eastgate.unread import KINDS, Influence, resembling, unread_kind
 
-__all__ = [
-    "BY_NAME",
-    "LIST",
-    "WATCH",
-    "ServedKinds",
-    "WatchedKind",
-    "in_any_version",
-    "resembling_kinds",
-    "served_kinds",
-    "watched_kinds",
-]
-
 _STAGES: Final = ("", "beta", "alpha")
 _VERSION: Final = regex(r"v([0-9]+)(?:(alpha|beta)([0-9]+))?")
 BY_NAME: Final = frozenset({("", "Secret"), ("", "ConfigMap")})

@@ -23,8 +23,6 @@ from eastgate.source.kinds import BY_NAME, resembling_kinds, served_kinds, watch
 from eastgate.source.needs import NeedIndex
 from eastgate.source.unlisted import unlisted
 
-__all__ = ["ClusterPath"]
-
 _AT_ONCE = 8  # requests
 
 

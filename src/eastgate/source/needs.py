@@ -11,8 +11,6 @@ from eastgate.records import dataclass
 from eastgate.settings import Settings
 from eastgate.source.documents import ref_of
 
-__all__ = ["NeedIndex", "NeededObjects"]
-
 _MESH_CONFIG_NAMESPACES: Final = ("istio-system",)
 _REFERENCE_LISTS: Final = frozenset({"certificateRefs", "caCertificateRefs", "signingKeyRefs"})
 _REFERENCES: Final = ("SecretRef", "credentialsRef")

@@ -18,8 +18,6 @@ from eastgate.records import dataclass
 from eastgate.settings import Settings, Size
 from eastgate.source.codes import NAMESPACE_TOO_LARGE, POLICY_TOO_LARGE
 
-__all__ = ["LAST_APPLIED", "PolicySizes", "is_measured", "policy_problem", "size_of"]
-
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _EACH: Final = 32  # bytes, for each value: `{}` costs as much as a long text
 

@@ -23,9 +23,6 @@ from eastgate.unread import Handling
 if TYPE_CHECKING:
     from eastgate.languages.jwt import KeySource
 
-__all__ = ["ClusterSource", "OnApplied"]
-
-
 OnApplied: TypeAlias = Callable[[Manifests, Sequence[PolicyRef]], object]
 """A function that gets what was put into an authority, and what was removed."""
 

@@ -7,8 +7,6 @@ from eastgate.manifests import Document
 from eastgate.manifests.node import Plain
 from eastgate.manifests.rendered import UnlistedKind
 
-__all__ = ["unlisted"]
-
 
 def unlisted(resource: Resource, reason: str, *, beyond: str | None = None) -> Document:
     """Return the document that stands for the objects of a kind that were not read."""

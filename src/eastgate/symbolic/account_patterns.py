@@ -15,8 +15,6 @@ from typing import Final, TypeAlias
 
 from eastgate.regexes import regex
 
-__all__ = ["AnyBut", "matches_all", "names_in"]
-
 AnyBut: TypeAlias = frozenset[str]
 """A name: any but these."""
 

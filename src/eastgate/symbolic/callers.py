@@ -33,21 +33,6 @@ from eastgate.records import dataclass
 from eastgate.symbolic.account_patterns import matches_all, names_in
 from eastgate.symbolic.names import MeshNames, MeshNaming
 
-__all__ = [
-    "CALLER_ATTRIBUTES",
-    "AccountsIn",
-    "AnonymousCell",
-    "CallerCell",
-    "CallerCells",
-    "IdentityCell",
-    "Name",
-    "NamesUnder",
-    "OtherAccounts",
-    "OtherIdentities",
-    "OtherNames",
-    "cells_around",
-]
-
 CALLER_ATTRIBUTES = frozenset({IDENTITY, MESH_NAME})
 _OTHER = "_other_"  # a name that an account may have and nobody has
 

@@ -30,8 +30,6 @@ from eastgate.ir.attributes import ADDRESSES, APPLICATION, PATHS, PORT, TRANSPOR
 from eastgate.ir.paths import is_refused
 from eastgate.ir.service_accounts import has_accounts_path
 
-__all__ = ["OTHER", "cells_of_attributes", "free_port", "ports_named", "representatives"]
-
 _MOST_CELLS = 20_000  # of one attribute
 _LAST_PORT = 65_535
 _AFTER_LOOPBACK_4, _AFTER_LOOPBACK_6 = int(IPv4Address("128.0.0.0")), int(IPv6Address("::2"))

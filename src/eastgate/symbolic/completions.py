@@ -32,8 +32,6 @@ from eastgate.symbolic.repeated import Repeated
 from eastgate.symbolic.stages import Ordering
 from eastgate.symbolic.truth import truth
 
-__all__ = ["Completion", "complete"]
-
 # How much is tried for one layer; past it the answer is deny, because nobody knows. A try looks at every atom.
 _MOST_LOOKS = 2_000_000
 _FEWEST_TRIES = 1_000

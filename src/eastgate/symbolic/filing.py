@@ -9,8 +9,6 @@ from eastgate.ir.attributes import IDENTITY, MESH_NAME
 from eastgate.ir.service_accounts import account_of
 from eastgate.symbolic.callers import AccountsIn, CallerCell, CallerCells, IdentityCell, Name
 
-__all__ = ["PredicatesByCaller"]
-
 
 class PredicatesByCaller:
     """The places of predicates in their order, by the cells of callers for whom they may hold."""

@@ -32,20 +32,6 @@ from eastgate.records import dataclass
 from eastgate.symbolic.stages import Arm, Move, OrderedStage, answer_attribute, order_chain, order_stage
 from eastgate.symbolic.truth import truth
 
-__all__ = [
-    "StageOutcome",
-    "Undetermined",
-    "cases_without",
-    "is_about_path",
-    "judge",
-    "judge_stage",
-    "pick_chain",
-    "possible_chains",
-    "possible_outcomes",
-    "prove_allow",
-    "with_answers",
-]
-
 AtomTest = Callable[[Is | Computed], bool]
 Order = Callable[[Stage], Sequence[OrderedStage]]
 

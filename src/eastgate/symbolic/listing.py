@@ -12,8 +12,6 @@ from eastgate.ir import ALWAYS, NEVER, Predicate, conjuncts
 from eastgate.symbolic.simplify import both
 from eastgate.symbolic.trees import DecisionNode, Entry, Tree
 
-__all__ = ["MOST_COMPARED", "End", "TooManyEntries", "in_order", "in_sequence", "list_tree"]
-
 _MOST_ENTRIES = 400
 MOST_COMPARED = 120  # entries that are compared with each other
 

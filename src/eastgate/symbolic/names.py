@@ -11,8 +11,6 @@ from typing import NamedTuple, Protocol
 from eastgate.ir.service_accounts import account_of, service_account_id
 from eastgate.ir.spiffe import SCHEME
 
-__all__ = ["AccountName", "MeshNames", "MeshNaming", "parse_account_name"]
-
 _MARK = ".serviceaccount.identity."
 
 

@@ -34,8 +34,6 @@ from eastgate.symbolic.simplify import both, either, negation, network
 from eastgate.symbolic.stages import Arm, Move, OrderedStage, order_chain
 from eastgate.symbolic.trees import Tree, choice
 
-__all__ = ["ArmIndex", "Facts", "Partial", "residual"]
-
 L = TypeVar("L")
 Residual = Callable[[Predicate], Predicate]
 

@@ -17,8 +17,6 @@ from eastgate.symbolic.trees import Entry
 from eastgate.symbolic.truth import truth
 from eastgate.symbolic.witnesses import GaveUp, pick_values, witness
 
-__all__ = ["Effort", "reachable"]
-
 L = TypeVar("L")
 
 

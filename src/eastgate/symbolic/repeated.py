@@ -11,8 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from eastgate.ir import Computed, Is, Known, Request, known
 from eastgate.ir.attributes import Attribute
 
-__all__ = ["Repeated"]
-
 _Cells = Mapping[Attribute, list[Known]]
 
 

@@ -31,8 +31,6 @@ from eastgate.ir import (
 )
 from eastgate.ir.attributes import ADDRESSES, Attribute
 
-__all__ = ["both", "either", "negation", "network", "straightened"]
-
 _LOOPBACK = {4: ip_network("127.0.0.0/8"), 6: ip_network("::1/128")}
 _MOST_COMPARED = 60  # parts of an Or that are compared with each other
 

@@ -34,18 +34,6 @@ from eastgate.ir import (
 from eastgate.ir.attributes import Attribute
 from eastgate.records import dataclass
 
-__all__ = [
-    "Arm",
-    "Move",
-    "OrderedStage",
-    "Ordering",
-    "allow_lists",
-    "answer_attribute",
-    "is_answer",
-    "order_chain",
-    "order_stage",
-]
-
 _ANSWER = "answer"
 _ALLOWS = OneOf(frozenset({"allow"}))
 

@@ -14,8 +14,6 @@ from eastgate.ir import ALWAYS, NEVER, Predicate, Request, all_of
 from eastgate.records import dataclass
 from eastgate.symbolic.truth import truth
 
-__all__ = ["DecisionNode", "Entry", "Tree", "choice", "decide", "flatten", "leaves", "map_leaves"]
-
 L = TypeVar("L")
 M = TypeVar("M")
 

@@ -7,8 +7,6 @@ from collections.abc import Iterable
 from eastgate.ir import And, Computed, Is, Not, Or, Predicate, Request
 from eastgate.ir.attributes import UNKNOWN
 
-__all__ = ["truth"]
-
 
 def truth(predicate: Predicate, request: Request) -> bool | None:
     """Return whether a predicate holds; None where that depends on what is unknown."""

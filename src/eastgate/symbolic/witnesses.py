@@ -39,8 +39,6 @@ from eastgate.ir.paths import is_refused
 from eastgate.symbolic.completions import complete
 from eastgate.symbolic.truth import truth
 
-__all__ = ["GaveUp", "complete_with_others", "find_denied", "pick_values", "witness"]
-
 _NOWHERE = Origin(None, 0)
 _STRANGER = "stranger"  # no policy of anybody names it, since it is no identity, no path and no host
 _SOMEWHERE = "203.0.113.7"

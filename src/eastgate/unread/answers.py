@@ -26,19 +26,6 @@ from eastgate.records import dataclass
 from eastgate.unread import codes
 from eastgate.unread.model import By, Influence, Met, Plane, Side, Standing, Unconsidered, Unread, UnreadKind
 
-__all__ = [
-    "Callers",
-    "Handling",
-    "UnreadObjects",
-    "could_change",
-    "describe_unconsidered",
-    "describe_unread",
-    "diagnose_unread",
-    "is_policy_like",
-    "list_unconsidered",
-    "standing",
-]
-
 _Located = WorkloadKey | NamedPoint  # a point at which an object can act
 _MOST = 3  # spans that are shown
 

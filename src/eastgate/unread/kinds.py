@@ -12,8 +12,6 @@ from typing import Final
 from eastgate.regexes import regex
 from eastgate.unread.model import By, Influence, Plane, UnreadKind
 
-__all__ = ["KINDS", "is_unread_name", "resembling", "unread_kind"]
-
 DENY, CHANGE, NONE = Influence.DENY, Influence.CHANGE, Influence.NONE
 NETWORK, MESH, GATEWAY = Plane.NETWORK, Plane.MESH, Plane.GATEWAY
 

@@ -27,8 +27,6 @@ from eastgate.manifests.document import content_of as whole_content_of
 from eastgate.manifests.rendered import UnlistedKind
 from eastgate.unread.model import By, Influence, Plane, Reach, Unread, UnreadKind
 
-__all__ = ["content_of", "locate_targets", "referred_to", "selector_in", "unlisted_objects", "unread_object"]
-
 _ISTIO_ROOT = "istio-system"  # policies in there are about all namespaces
 _REF = frozenset({"group", "kind", "name", "namespace", "port", "sectionName", "selector"})
 _ROUTES = frozenset({"GRPCRoute", "HTTPRoute", "TCPRoute", "TLSRoute", "UDPRoute"})

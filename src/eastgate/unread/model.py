@@ -11,8 +11,6 @@ from eastgate.diagnostics.spans import Span
 from eastgate.manifests import Document
 from eastgate.records import dataclass
 
-__all__ = ["By", "Influence", "Met", "Plane", "Reach", "Side", "Standing", "Unconsidered", "Unread", "UnreadKind"]
-
 
 class Influence(enum.StrEnum):
     """The change that objects of a kind can make to an answer that leaves them out."""

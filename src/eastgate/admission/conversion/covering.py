@@ -10,8 +10,6 @@ from eastgate.convert.selectors import write_selector
 from eastgate.manifests import Plain
 from eastgate.records import dataclass
 
-__all__ = ["EVERY_POD", "TargetCover", "cover"]
-
 _MOST_VALUES = 64  # of a requirement, as the definitions have it
 
 EVERY_POD: dict[str, Plain] = {"group": "", "kind": "Pod", "selector": {}}

@@ -34,8 +34,6 @@ from eastgate.manifests import Document
 from eastgate.records import dataclass
 from eastgate.settings import MeshMode, Settings
 
-__all__ = ["KIND", "STORED", "VERSIONS", "Form", "Narrowing", "form_in"]
-
 _LOG = logging.getLogger(__name__)
 
 KIND = (gep3779.GROUP, gep_writing.AUTHORIZATION_POLICY)

@@ -8,8 +8,6 @@ from typing import Any
 from eastgate.diagnostics.spans import SourceText
 from eastgate.manifests import Node
 
-__all__ = ["node_of"]
-
 _SOURCE = SourceText("converted", "")
 
 

@@ -15,8 +15,6 @@ from eastgate.admission.conversion.forms import KIND, VERSIONS, Form, Narrowing,
 from eastgate.languages.jwt.strict_json import Json, read_json
 from eastgate.records import dataclass
 
-__all__ = ["NARROWED", "ConversionError", "convert_object", "original_in", "spec_annotation"]
-
 NARROWED = "eastgate.dev/denies-more"
 _MOST_BYTES = 256 * 1024  # of all annotations of an object
 

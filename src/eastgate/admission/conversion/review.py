@@ -12,8 +12,6 @@ from eastgate.admission.conversion.objects import ConversionError, convert_objec
 from eastgate.admission.reviews import MalformedReviewError, request_of
 from eastgate.kubernetes.depth import cut_depth
 
-__all__ = ["answer_conversion", "answer_large_conversion"]
-
 _API_VERSION, _KIND = "apiextensions.k8s.io/v1", "ConversionReview"
 
 

@@ -15,9 +15,6 @@ from eastgate.dialects.istio.settings import IstioSettings
 from eastgate.ir import PolicyRef
 from eastgate.reports.invariants.objects import InvariantObject
 
-__all__ = ["Concerns"]
-
-
 _WITH_PODS = frozenset({"DaemonSet", "Deployment", "Pod", "ReplicaSet", "StatefulSet"})
 
 

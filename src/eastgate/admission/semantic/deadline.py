@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from time import thread_time
 
-__all__ = ["Deadline"]
-
 
 class Deadline:
     """An amount of work after which the thread that does it gives up.

@@ -46,8 +46,6 @@ from eastgate.reports.invariants.objects import (
 from eastgate.reports.invariants.proving import StatementStanding, prove
 from eastgate.reports.invariants.shapes import KINDS as INVARIANTS
 
-__all__ = ["Judge", "judge"]
-
 _LOG = logging.getLogger(__name__)
 _BUDGET = 2.0  # seconds of work for a judgement, of the ten that an API server waits
 _THREADS = 3  # of which an API server leaves one to others, and one of its users one to the others

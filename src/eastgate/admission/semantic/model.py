@@ -8,8 +8,6 @@ from typing import Any
 from eastgate.ir import PolicyRef
 from eastgate.records import dataclass
 
-__all__ = ["ChangeJudgement", "ObjectChange"]
-
 
 @dataclass(frozen=True, slots=True)
 class ObjectChange:

@@ -7,8 +7,6 @@ from eastgate.reports.invariants.model import Quantifier
 from eastgate.reports.invariants.objects import InvariantObject
 from eastgate.reports.invariants.proving import Counterexample
 
-__all__ = ["overloaded_of", "refusal_of", "unproven_of"]
-
 _BROKEN = {
     Quantifier.NEVER: "a request that must never be allowed would be",
     Quantifier.ALWAYS: "a request that must always be allowed would be denied",

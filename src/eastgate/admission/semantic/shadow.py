@@ -15,8 +15,6 @@ from eastgate.dialects import Policy
 from eastgate.ir import PolicyRef
 from eastgate.unread import UnreadObjects
 
-__all__ = ["BINDING", "Shadows", "copy_of"]
-
 BINDING = "Binding"
 """What puts a pod on a node: its labels and annotations become the pod's."""
 

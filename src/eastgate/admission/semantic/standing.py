@@ -17,8 +17,6 @@ from eastgate.reports.invariants.objects import InvariantObject
 from eastgate.reports.invariants.proving import StatementFinding, StatementStanding, prove
 from eastgate.reports.invariants.report import headline
 
-__all__ = ["HOLDS", "PROVEN", "InvariantStanding", "Standings", "condition_of", "evaluate"]
-
 HOLDS = "Holds"
 """The type of the condition of an Invariant."""
 

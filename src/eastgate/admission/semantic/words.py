@@ -14,8 +14,6 @@ from eastgate.reach.destinations import DestinationKind
 from eastgate.reports.diff.model import ChangedPorts, DiffReport, VerdictChange
 from eastgate.reports.diff.words import unproven_text
 
-__all__ = ["LONGEST_LINE", "MOST_BYTES", "limited", "line", "warnings_of"]
-
 LONGEST_LINE = 120
 MOST_BYTES = 4096
 _RESERVE = 160  # bytes for the line that says how many were left out

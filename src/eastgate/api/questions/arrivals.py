@@ -68,19 +68,6 @@ if TYPE_CHECKING:
     from eastgate.gateway import RoutingTable
     from eastgate.gateway.journey import IsGuarded, TableOf, Way
 
-__all__ = [
-    "ASKED_ROUTES",
-    "Arrival",
-    "EntryPoint",
-    "Resolver",
-    "Values",
-    "account_named",
-    "arrivals",
-    "callers_of",
-    "without_http",
-    "workloads_of",
-]
-
 T = TypeVar("T")
 Values: TypeAlias = Mapping[Attribute, Known]
 
@@ -155,9 +142,17 @@ class HostIndex(Protocol):
     """Finds where requests to a host are decided, by policies that are for hosts."""
 
     @property
-    def host_refs(self) -> Set[PolicyRef]: ...
-    def host_point(self, host: str) -> HostNamed | None: ...
-    def hosts_of(self, ref: PolicyRef) -> tuple[str, ...] | None: ...
+    def host_refs(self) -> Set[PolicyRef]:
+        """Return the policies that are for hosts."""
+        ...
+
+    def host_point(self, host: str) -> HostNamed | None:
+        """Return the point that decides about a host, or None."""
+        ...
+
+    def hosts_of(self, ref: PolicyRef) -> tuple[str, ...] | None:
+        """Return the hosts of a policy, or None."""
+        ...
 
 
 class _NoHosts:

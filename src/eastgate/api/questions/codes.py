@@ -6,19 +6,6 @@ from collections.abc import Sequence
 
 from eastgate.diagnostics import Code, Diagnostic
 
-__all__ = [
-    "BAD_ATTRIBUTE",
-    "BAD_DESTINATION",
-    "BAD_SOURCE",
-    "LABELS_UNKNOWN",
-    "NOTHING_BEHIND",
-    "NOT_CONSIDERED",
-    "NOT_DECLARED",
-    "POLICY_REJECTED",
-    "QuestionError",
-    "UnknownLabelsError",
-]
-
 BAD_SOURCE = Code(
     "EG0101",
     "source not understood",

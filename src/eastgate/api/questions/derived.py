@@ -10,8 +10,6 @@ from eastgate.ir import Known
 from eastgate.ir.addresses import parse_address
 from eastgate.ir.attributes import APPLICATION, FORWARDED_ADDRESS, TRANSPORT, UNKNOWN, Attribute, Unknown
 
-__all__ = ["TRANSPORTS", "address_of", "derive_values", "derived_among", "transport_of"]
-
 TRANSPORTS = ("TCP", "UDP", "SCTP")
 
 

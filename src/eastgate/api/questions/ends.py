@@ -13,31 +13,6 @@ from eastgate.diagnostics import Code
 from eastgate.ir import PolicyRef
 from eastgate.settings import Settings
 
-__all__ = [
-    "ANONYMOUS",
-    "UNKNOWN_CALLER",
-    "Address",
-    "Anonymous",
-    "AuthConfig",
-    "Backend",
-    "CertificateName",
-    "DaemonSetPods",
-    "DeploymentPods",
-    "Destination",
-    "Gateway",
-    "Host",
-    "Pod",
-    "Route",
-    "Service",
-    "ServiceAccount",
-    "Source",
-    "SpiffeId",
-    "StatefulSetPods",
-    "UnknownCaller",
-    "destination_of",
-    "source_of",
-]
-
 
 class _Named(str):
     """An end that has a namespace and a name."""

@@ -69,29 +69,6 @@ from eastgate.records import dataclass
 from eastgate.settings import Settings
 from eastgate.symbolic.cells import OTHER, cells_of_attributes, representatives
 
-__all__ = [
-    "OUTSIDE",
-    "Receiver",
-    "Sender",
-    "TooManyKinds",
-    "any_pod",
-    "connections_of",
-    "cross_network",
-    "imagine_pod",
-    "imagine_senders",
-    "name_ports",
-    "receive",
-    "receive_outside",
-    "receivers_of",
-    "selectors_about",
-    "send",
-    "send_from_outside",
-    "senders_of",
-    "share_family",
-    "unlabelled_peer",
-    "vicinity_of",
-]
-
 _MOST_KINDS = 4096  # of pods that no manifest has
 OUTSIDE: Values = {SOURCE_NAMESPACE: None, SOURCE_LABELS: None}
 """What the network sees of a sender that is no pod, beside its address."""

@@ -11,8 +11,6 @@ from eastgate.api.questions.ends import destination_of
 from eastgate.cluster import World
 from eastgate.settings import Settings
 
-__all__ = ["port_named"]
-
 
 def port_named(name: str, to: str, world: World, settings: Settings) -> int:
     """Return the port of a destination that has a name. Raises QuestionError where none has it, or several have."""

@@ -32,8 +32,6 @@ from eastgate.ir.hosts import comparable_host, comparable_sni, is_host
 from eastgate.ir.paths import comparable_path, handed_path, is_respelled, sent_path
 from eastgate.regexes import regex
 
-__all__ = ["host_values", "message_values", "path_values", "request_values"]
-
 Values = dict[Attribute, Known]
 
 _PROTOCOLS = ("HTTP/1.0", "HTTP/1.1", "HTTP/2", "HTTP/3")

@@ -34,18 +34,6 @@ from eastgate.identity.storage import decode_state, encode_state
 from eastgate.kubernetes import JsonObject, Resource
 from eastgate.records import dataclass
 
-__all__ = [
-    "CA_NAME",
-    "SECRET_RESOURCE",
-    "SYSTEM_NAMESPACE",
-    "Rollover",
-    "StoredCa",
-    "new_secret",
-    "next_secret",
-    "read_secret",
-    "session_key",
-]
-
 SYSTEM_NAMESPACE: Final = "eastgate-system"
 CA_NAME: Final = "eastgate-ca"
 SECRET_RESOURCE: Final = Resource("", "v1", "secrets", "Secret")

@@ -18,8 +18,6 @@ from eastgate.controller.certificates.ca_secret import SYSTEM_NAMESPACE
 from eastgate.identity import Rotation, Svid, SvidSource, TrustBundles, client_context, server_context
 from eastgate.ir.service_accounts import service_account_id
 
-__all__ = ["CONTROL_PLANE", "ServerTls", "control_plane_identity", "control_plane_names"]
-
 CONTROL_PLANE: Final = "eastgate"  # the Service, and the account
 
 

@@ -23,8 +23,6 @@ from eastgate.identity.problems import IdentityError, StoredCaError
 from eastgate.identity.svid import utc_now
 from eastgate.kubernetes import ApiError, JsonObject, Resource
 
-__all__ = ["SecretApi", "SharedCa"]
-
 _LOG = logging.getLogger(__name__)
 _UNUSABLE: Final = "the Secret of the CA cannot be used"
 

@@ -12,14 +12,6 @@ from eastgate.controller.certificates.ca_secret import CA_NAME
 from eastgate.identity import TrustBundles
 from eastgate.kubernetes import ApiError, JsonObject, Resource
 
-__all__ = [
-    "CONFIG_MAP_RESOURCE",
-    "INJECTION_LABEL",
-    "namespaces_with_proxies",
-    "trust_config_map",
-    "write_config_maps",
-]
-
 _LOG = logging.getLogger(__name__)
 CONFIG_MAP_RESOURCE: Final = Resource("", "v1", "configmaps", "ConfigMap")
 INJECTION_LABEL: Final = "eastgate.dev/injection"

@@ -13,8 +13,6 @@ from typing import Any, Final
 
 from eastgate.records import dataclass
 
-__all__ = ["ObjectChanges", "ObjectKey", "compare_objects", "is_fulfilled", "is_owned", "key_of"]
-
 ObjectKey = tuple[str, str, str]
 """The kind, the namespace and the name of an object."""
 

@@ -25,8 +25,6 @@ from eastgate.gateway.certificates import CertificateProblem, client_authorities
 from eastgate.mesh.gateways import ports_of_gateway
 from eastgate.records import dataclass
 
-__all__ = ["LISTENER_CONDITIONS", "ListenerStanding", "listener_conditions", "listener_standings", "listener_status"]
-
 LISTENER_CONDITIONS: Final = ("Accepted", "Programmed", "ResolvedRefs", "Conflicted")
 
 _CERTIFICATE_REASONS: Final = {CertificateProblem.NOT_GRANTED: "RefNotPermitted"}

@@ -20,8 +20,6 @@ from eastgate.controller.gateways.pods import ProxySetup, pod_spec
 from eastgate.ir.addresses import parse_address
 from eastgate.kubernetes import Resource
 
-__all__ = ["OBJECT_RESOURCES", "AddressError", "gateway_objects", "infrastructure_metadata", "requested_address"]
-
 OBJECT_RESOURCES: Final = (
     Resource("", "v1", "serviceaccounts", "ServiceAccount"),
     Resource("", "v1", "services", "Service"),

@@ -15,8 +15,6 @@ from eastgate.ir.addresses import parse_network
 from eastgate.records import dataclass
 from eastgate.regexes import regex
 
-__all__ = ["GatewayParameters", "ParameterError", "read_parameters", "referenced_config_maps"]
-
 _QUANTITY = regex(r"[0-9]{1,12}(\.[0-9]{1,6})?(m|k|M|G|T|Ki|Mi|Gi|Ti)?")
 _IMAGE = regex(r"[A-Za-z0-9][A-Za-z0-9._/:@-]{0,511}")
 _QUALIFIED = regex(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")

@@ -11,8 +11,6 @@ from eastgate.controller.gateways.names import READINESS_PORT, selector_of
 from eastgate.controller.gateways.parameters import GatewayParameters
 from eastgate.records import dataclass
 
-__all__ = ["ProxySetup", "pod_spec"]
-
 _USER: Final = 1337
 _TOKEN_SECONDS: Final = 3600
 _BEYOND_DRAIN: Final = 10  # seconds that an Envoy has to stop, after the drain

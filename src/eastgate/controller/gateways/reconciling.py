@@ -35,8 +35,6 @@ from eastgate.controller.gateways.status import (
 from eastgate.kubernetes import ApiError, Connection, JsonObject, Resource
 from eastgate.records import dataclass
 
-__all__ = ["GatewayReconciler", "GatewayView", "ReconcileResult"]
-
 _CONFIG_MAPS: Final = Resource("", "v1", "configmaps", "ConfigMap")
 _RESOURCES: Final = {resource.kind: resource for resource in OBJECT_RESOURCES}
 

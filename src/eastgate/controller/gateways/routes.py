@@ -16,8 +16,6 @@ from eastgate.gateway.attachment import Detachment, why_detached
 from eastgate.gateway.model import rules_of
 from eastgate.records import dataclass
 
-__all__ = ["GatewayStanding", "reference_condition", "route_conditions", "route_parents"]
-
 _OWN_TYPES: Final = ("Accepted", "ResolvedRefs", "PartiallyInvalid")
 _MOST_PARENTS: Final = 32
 _UNSPOKEN: Final = {"HTTPRoute": ("kubernetes.io/h2c", "kubernetes.io/wss"), "GRPCRoute": ("kubernetes.io/wss",)}

@@ -13,15 +13,6 @@ from eastgate.controller.gateways.parameters import ParameterError
 from eastgate.controller.gateways.routes import GatewayStanding
 from eastgate.records import dataclass
 
-__all__ = [
-    "GATEWAY_CONDITIONS",
-    "GatewayFacts",
-    "GatewayProgress",
-    "class_status",
-    "gateway_status",
-    "service_addresses",
-]
-
 GATEWAY_CONDITIONS: Final = ("Accepted", "Programmed", "ResolvedRefs")
 _MOST_ADDRESSES: Final = 16
 _UNREADABLE: Final = "Eastgate cannot read this Gateway"

@@ -8,8 +8,6 @@ from eastgate.envoy.plan.gateway import GatewayDestination
 from eastgate.gateway.candidates import candidates_of
 from eastgate.records import dataclass
 
-__all__ = ["UnsupportedParts", "unsupported_parts"]
-
 
 @dataclass(frozen=True, slots=True)
 class UnsupportedParts:

@@ -9,8 +9,6 @@ from eastgate.cluster import World
 from eastgate.controller.proxies.membership import PodIdentity, identify
 from eastgate.envoy.server.authentication import AuthenticatedProxy, AuthenticationError, ProxyCredentials
 
-__all__ = ["PodAuthenticator", "PodProof"]
-
 
 class PodProof(Protocol):
     """A way to prove which pod a proxy runs in."""

@@ -49,8 +49,6 @@ from eastgate.mesh.gateways import gateway_identity
 from eastgate.mesh.metrics import MeshMetrics
 from eastgate.mesh.sites import ProxySite, identity_of
 
-__all__ = ["ProxyControl"]
-
 _LOG = logging.getLogger(__name__)
 _NO_CERTIFICATE: Final = "a workload without a certificate"
 _AT_ONCE: Final = 4  # proxies whose resources are computed without a pause

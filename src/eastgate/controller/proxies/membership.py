@@ -14,14 +14,6 @@ from eastgate.envoy.server.authentication import AuthenticatedProxy, Authenticat
 from eastgate.mesh.gateways import gateway_node
 from eastgate.records import dataclass
 
-__all__ = [
-    "GATEWAY_PREFIX",
-    "PodIdentity",
-    "find_pod",
-    "identify",
-    "split_proxy",
-]
-
 GATEWAY_PREFIX: Final = gateway_node("", "").removesuffix("/")
 
 

@@ -19,19 +19,6 @@ import msgspec
 
 from eastgate.records import dataclass
 
-__all__ = [
-    "AppliedPolicy",
-    "ClosedPort",
-    "MeshReport",
-    "PassedPort",
-    "PolicyProgress",
-    "ProgressState",
-    "ProxyReport",
-    "RejectedResource",
-    "ReplicaReport",
-    "merge",
-]
-
 _FORMAT: Final = 1
 
 

@@ -32,8 +32,6 @@ from eastgate.mesh.enforcement import NOT_ROUTING, SiteChange
 from eastgate.mesh.gateways import GatewaySite, gateway_node, ports_of_gateway
 from eastgate.mesh.sites import ProxySite, ports_of
 
-__all__ = ["Sites", "bound_site", "gateway_site", "proxies_of", "sidecar_site"]
-
 _Site = TypeVar("_Site", ProxySite, GatewaySite)
 _OF_GATEWAYS: Final = Selector.of(expressions=[Requirement(GATEWAY_LABEL, Operator.EXISTS)])
 _ANY_ADDRESS: Final = "0.0.0.0"  # noqa: S104 - a pod of a Gateway is there to be reached

@@ -19,8 +19,6 @@ from eastgate.identity.peers import identity_of
 from eastgate.ir.addresses import parse_address
 from eastgate.settings import Settings
 
-__all__ = ["SvidProofs"]
-
 
 class SvidProofs:
     """Proofs by a certificate, which the handshake has verified with the bundle of the own trust domain."""

@@ -27,8 +27,6 @@ from eastgate.envoy.server.authentication import AuthenticationError, ProxyCrede
 from eastgate.kubernetes import ApiError, JsonObject, Resource, UnreachableError
 from eastgate.records import dataclass
 
-__all__ = ["AUDIENCE", "TOKEN_REVIEW", "ReviewApi", "TokenReviews", "read_review"]
-
 AUDIENCE: Final = "eastgate"
 TOKEN_REVIEW: Final = Resource("authentication.k8s.io", "v1", "tokenreviews", "TokenReview", namespaced=False)
 _POD_NAME: Final = "authentication.kubernetes.io/pod-name"

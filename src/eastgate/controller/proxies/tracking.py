@@ -28,8 +28,6 @@ from eastgate.ir.levels import at_port, rules_at
 from eastgate.mesh.closures import Closure
 from eastgate.mesh.enforcement import Enforcement
 
-__all__ = ["ProgressTracker", "combine"]
-
 
 class ProgressTracker:
     """Counts the changes of a replica, and remembers for each proxy the last that it has acknowledged entirely."""

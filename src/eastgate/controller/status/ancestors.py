@@ -31,8 +31,6 @@ from eastgate.cluster.targets import (
 from eastgate.ir import PolicyRef
 from eastgate.records import dataclass
 
-__all__ = ["AncestorRef", "AncestorTargets", "ancestors_of"]
-
 _MESH_GROUP = "gateway.networking.x-k8s.io"
 
 

@@ -39,8 +39,6 @@ from eastgate.ir import PolicyRef
 from eastgate.native import NativeMesh, NativeOutcome, NativePlan, NativeState, has_proxy
 from eastgate.records import dataclass
 
-__all__ = ["Assessment", "ClusterView", "StatusEntry", "StoredPolicy", "assess", "kind_of"]
-
 _ACCEPTED = "Accepted"
 _AVAILABLE = "Available"
 _NOT_FOUND = frozenset({"TargetNotFound", "NoMatchingParent"})

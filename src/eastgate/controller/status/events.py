@@ -18,8 +18,6 @@ from eastgate.controller.status.notices import Notice, NoticeReason
 from eastgate.controller.status.schedule import TokenBucket
 from eastgate.kubernetes import ApiError, Connection, Resource, UnreachableError
 
-__all__ = ["EVENTS", "EventRecorder"]
-
 EVENTS: Final = Resource("events.k8s.io", "v1", "events", "Event")
 
 _LONGEST_NOTE: Final = 1024

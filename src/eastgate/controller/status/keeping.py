@@ -27,8 +27,6 @@ from eastgate.ir import PolicyRef
 from eastgate.kubernetes import Connection, JsonObject, Resource
 from eastgate.native import NativePlan
 
-__all__ = ["PolicyStatuses", "keeps_status"]
-
 _LOG = logging.getLogger(__name__)
 _TARGETS = frozenset({"Service", "Gateway", *ROUTE_KINDS, *BACKEND_KINDS})  # objects that a policy names
 

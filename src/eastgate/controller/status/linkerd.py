@@ -6,8 +6,6 @@ from typing import Final
 
 from eastgate.kubernetes import Connection, Resource
 
-__all__ = ["has_linkerd_controller"]
-
 _LEASES: Final = Resource("coordination.k8s.io", "v1", "leases", "Lease")
 _WRITER: Final = "policy-controller-write"  # the Lease of the replica that writes status
 

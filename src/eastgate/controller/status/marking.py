@@ -12,8 +12,6 @@ from eastgate.envoy.plan.decisions import policy_name
 from eastgate.ir import PolicyRef
 from eastgate.mesh.gateways import gateway_of
 
-__all__ = ["changed_policies", "policies_at", "policies_of_gateways"]
-
 
 def changed_policies(before: MeshReport, after: MeshReport, authority: Authority) -> set[PolicyRef]:
     """Return the policies of which two reports, of one moment and a later one, may tell different things."""

@@ -19,8 +19,6 @@ from eastgate.dialects import Policy
 from eastgate.dialects.serving import Status
 from eastgate.records import dataclass
 
-__all__ = ["CONTROLLER_NAME", "MergedStatus", "left_conditions", "merge_status", "wanted_status"]
-
 CONTROLLER_NAME: Final = "eastgate.dev/policy-controller"
 
 # The types that we write. Those of others stay, also in entries of ours.

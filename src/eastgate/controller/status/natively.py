@@ -18,8 +18,6 @@ from eastgate.ir import PolicyRef
 from eastgate.native import NativeMesh, NativeOutcome, NativeState, WriteFailure
 from eastgate.records import dataclass
 
-__all__ = ["NativeEvidence", "native_notices", "natively_programmed", "not_written_yet", "without_failures"]
-
 T = TypeVar("T")
 
 

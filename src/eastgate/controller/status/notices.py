@@ -6,8 +6,6 @@ import enum
 
 from eastgate.records import dataclass
 
-__all__ = ["Notice", "NoticeReason"]
-
 
 class NoticeReason(enum.StrEnum):
     """The reason of an event, as it is written, and how serious it is."""

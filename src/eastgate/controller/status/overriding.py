@@ -14,8 +14,6 @@ from eastgate.engine.engine import Engine
 from eastgate.ir import PolicyRef
 from eastgate.records import dataclass
 
-__all__ = ["Overriding", "find_overriding"]
-
 _OVERRIDDEN = "Overridden"
 
 

@@ -12,8 +12,6 @@ from eastgate.gateway.model import rules_of
 from eastgate.gateway.rules import every_rule
 from eastgate.mesh.gateways import gateway_node
 
-__all__ = ["GatewayPaths", "PathIndex", "nodes_of"]
-
 
 class GatewayPaths:
     """The declared Gateways that lead to each route and to each backend, as the world is when this is made."""

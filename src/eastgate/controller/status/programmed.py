@@ -14,17 +14,6 @@ from eastgate.controller.proxies.progress import MeshReport, PolicyProgress, Pro
 from eastgate.controller.status.notices import Notice, NoticeReason
 from eastgate.records import dataclass
 
-__all__ = [
-    "NOT_ENFORCED",
-    "PARTIALLY_PROGRAMMED",
-    "PROGRAMMED",
-    "RECONCILING",
-    "TargetProgress",
-    "join_names",
-    "programmed",
-    "progress_at",
-]
-
 PROGRAMMED = "Programmed"
 RECONCILING = "Reconciling"
 PARTIALLY_PROGRAMMED = "PartiallyProgrammed"

@@ -9,8 +9,6 @@ from typing import Generic, TypeVar
 
 from eastgate.records import dataclass
 
-__all__ = ["Pace", "Schedule", "TokenBucket"]
-
 K = TypeVar("K")
 
 

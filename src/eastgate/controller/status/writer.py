@@ -24,8 +24,6 @@ from eastgate.ir import PolicyRef
 from eastgate.kubernetes import ApiError, Connection, JsonObject, Resource
 from eastgate.source.documents import ref_of
 
-__all__ = ["STATUS_MANAGER", "StatusWriter"]
-
 STATUS_MANAGER: Final = "eastgate-status"
 
 _MOST_TRIES: Final = 5

@@ -32,8 +32,6 @@ from eastgate.ir import (
 )
 from eastgate.settings import Settings
 
-__all__ = ["layers"]
-
 Granted = Callable[[AuthorizerReference], bool]
 
 

@@ -20,21 +20,6 @@ from eastgate.ir.attributes import (
 from eastgate.ir.hosts import comparable_host
 from eastgate.manifests.node import Node
 
-__all__ = [
-    "NO_HEADER",
-    "base_protocol",
-    "calls",
-    "expression",
-    "header_match",
-    "hosts",
-    "mcp",
-    "methods",
-    "nothing",
-    "or_base_protocol",
-    "paths",
-    "ports",
-]
-
 NO_HEADER = header("")
 
 

@@ -17,8 +17,6 @@ from eastgate.settings import Settings
 if TYPE_CHECKING:
     from eastgate.languages.cel import CelProblem, Expression, Variables
 
-__all__ = ["CEL", "cel_expression", "compiled"]
-
 _PSEUDO_HEADERS = {":authority": AUTHORITY, ":method": METHOD, ":path": TARGET, "host": AUTHORITY}
 
 

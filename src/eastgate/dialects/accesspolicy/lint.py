@@ -13,8 +13,6 @@ from eastgate.dialects.linting import EmptyList, Linting, ReadingChoice, Stateme
 from eastgate.ir import Attachment, Layer
 from eastgate.settings import Settings
 
-__all__ = ["LINTING"]
-
 _NO_TOOL = EmptyList(codes.NO_TOOL, "allows no tool", "name the tools, or remove the rule")
 
 

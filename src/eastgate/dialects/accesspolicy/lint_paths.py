@@ -12,8 +12,6 @@ from eastgate.dialects.linting import Context, Finding, enumerated, locating
 from eastgate.gateway.model import rules_of
 from eastgate.ir.paths import comparable_path
 
-__all__ = ["find_other_paths"]
-
 _Rule = RouteRule | GrpcRule | StreamRule
 
 

@@ -32,8 +32,6 @@ from eastgate.manifests.node import Node
 from eastgate.records import dataclass
 from eastgate.settings import Settings
 
-__all__ = ["backend", "v0alpha0", "v1alpha1"]
-
 Part = tuple[Attribute, Node, Predicate]
 
 

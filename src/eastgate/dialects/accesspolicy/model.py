@@ -11,8 +11,6 @@ from eastgate.diagnostics.spans import Span
 from eastgate.ir import ExternalAuthorizer, Origin, PolicyRef, Predicate, Rule
 from eastgate.records import dataclass
 
-__all__ = ["NETWORKING_GROUP", "PROTOTYPE_GROUP", "Action", "AuthorizerReference", "Policy"]
-
 PROTOTYPE_GROUP = "agentic.prototype.x-k8s.io"  # where the proposal's form lives
 NETWORKING_GROUP = "agentic.networking.x-k8s.io"  # where the API has moved to
 

@@ -9,8 +9,6 @@ from eastgate.dialects.accesspolicy.settings import UnlistedCaller
 from eastgate.ir import Placement, Site
 from eastgate.records import dataclass
 
-__all__ = ["AT_BACKEND", "AT_GATEWAY", "StageName", "UnlistedCallerReading"]
-
 AT_GATEWAY = Placement(Site.GATEWAY, "access")
 AT_BACKEND = Placement(Site.BACKEND, "access")
 

@@ -10,8 +10,6 @@ from eastgate.manifests import Document
 from eastgate.manifests.node import Node
 from eastgate.settings import Settings
 
-__all__ = ["BACKEND_SHAPE", "POLICY_SHAPES", "read_backend", "read_policy"]
-
 BACKEND_SHAPE = shapes.BACKEND
 POLICY_SHAPES = {
     (PROTOTYPE_GROUP, "v0alpha0"): shapes.V0ALPHA0,

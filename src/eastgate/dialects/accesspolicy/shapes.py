@@ -19,8 +19,6 @@ from eastgate.manifests.shapes import Choice, Field, ListOf, Record, Text, all_o
 from eastgate.manifests.shapes import codes as schema_codes
 from eastgate.settings import Settings
 
-__all__ = ["BACKEND", "V0ALPHA0", "V0ALPHA0_CEL", "V1ALPHA1"]
-
 _LONGEST = at_most(10, "write the rest into another policy")
 
 

@@ -9,8 +9,6 @@ from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import Cel, Choice, Field, ListOf, Record, Text, Whole, constraint
 from eastgate.settings import Settings
 
-__all__ = ["EXTERNAL_AUTH", "PORT"]
-
 PORT = Whole(1, 65535, what="a port")
 
 

@@ -13,8 +13,6 @@ from eastgate.manifests.shapes import codes as schema_codes
 from eastgate.regexes import regex
 from eastgate.settings import Settings
 
-__all__ = ["AUTHORIZATION", "INLINE_FIELDS"]
-
 _LONGEST = at_most(10, "write the rest into another rule")
 
 

@@ -10,8 +10,6 @@ from eastgate.dialects.accesspolicy.model import Policy
 from eastgate.dialects.base import Condition
 from eastgate.settings import Settings
 
-__all__ = ["conditions"]
-
 
 def conditions(policy: Policy, _policies: Sequence[Policy], _settings: Settings, world: World) -> list[Condition]:
     """Return whether its targets exist, and whether it may name its authorizers."""

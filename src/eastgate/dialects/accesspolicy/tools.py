@@ -10,8 +10,6 @@ from eastgate.dialects.accesspolicy.validation import Checking, inside
 from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import Cel, constraint, quoted
 
-__all__ = ["LONGEST_SERVED", "fit_the_target", "param", "tool"]
-
 LONGEST_SERVED = 253 + 1 + 128  # for an API server: a backend, a slash, and the longest name that MCP advises
 _LONGEST_PARAM = 20
 

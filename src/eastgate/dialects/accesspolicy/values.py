@@ -20,19 +20,6 @@ from eastgate.manifests.shapes import constraint, quoted
 from eastgate.manifests.shapes.patterns import DNS_SUBDOMAIN, SPIFFE_ID, whole
 from eastgate.regexes import regex
 
-__all__ = [
-    "account_name",
-    "backend_path",
-    "header",
-    "header_name",
-    "host",
-    "hostname",
-    "path_match",
-    "prefix",
-    "rule_name",
-    "spiffe_id",
-]
-
 _LONGEST_RULE_NAME = 63
 _LONGEST_HOST = 253
 _LONGEST_PATH = 1024

@@ -6,8 +6,6 @@ from eastgate.cluster import GatewayNamed
 from eastgate.dialects.accesspolicy.model import Policy
 from eastgate.dialects.words import NO_RULES, NOTHING_SELECTED, DescribedRule, Words, describe_rule, describe_rules
 
-__all__ = ["WORDS"]
-
 
 def _level(policy: Policy) -> str:
     return "gateway" if isinstance(policy.targets[0], GatewayNamed) else "backend"

@@ -37,8 +37,6 @@ from eastgate.ir import (
 from eastgate.ir.attributes import SERVICE
 from eastgate.settings import Settings
 
-__all__ = ["layers"]
-
 _REFUSALS = {Level.NETWORK: Refusal.CLOSED, Level.APPLICATION: Refusal.FORBIDDEN}
 _EFFECTS = {Action.ALLOW: Effect.ACCEPT, Action.DENY: Effect.DENY, Action.PASS: Effect.PASS}
 _TIER_ORDER = {Action.DENY: 0, Action.PASS: 1, Action.ALLOW: 2}  # in one tier and priority

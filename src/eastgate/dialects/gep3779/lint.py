@@ -14,8 +14,6 @@ from eastgate.dialects.linting import Linting, ReadingChoice, Statements, is_sha
 from eastgate.ir import Attachment, Layer
 from eastgate.settings import MeshMode, Settings
 
-__all__ = ["LINTING"]
-
 
 def _statements(policy: Policy) -> Statements:
     return Statements(

@@ -16,8 +16,6 @@ from eastgate.manifests import Document
 from eastgate.manifests.node import Node
 from eastgate.settings import Settings
 
-__all__ = ["cluster_policy", "v1alpha1", "v1alpha2", "x_v1alpha1"]
-
 Condition = tuple[Attribute, Node, Predicate]
 
 

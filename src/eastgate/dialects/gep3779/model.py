@@ -11,8 +11,6 @@ from eastgate.diagnostics.spans import Span
 from eastgate.ir import Origin, PolicyRef, Rule
 from eastgate.records import dataclass
 
-__all__ = ["Action", "Level", "Policy", "Tier"]
-
 
 class Level(enum.StrEnum):
     """The level of enforcement: L4, or L7."""

@@ -10,8 +10,6 @@ from eastgate.dialects.gep3779.settings import DenyOnly
 from eastgate.ir import Placement, Site
 from eastgate.records import dataclass
 
-__all__ = ["PLACEMENTS", "DenyOnlyReading", "StageName"]
-
 PLACEMENTS = {level: Placement(Site.WORKLOAD, level) for level in Level}
 
 

@@ -8,23 +8,6 @@ from eastgate.manifests.shapes import Choice, Field, ListOf, Record, Shape, Text
 from eastgate.manifests.shapes.codes import UNKNOWN_FIELD
 from eastgate.settings import Settings
 
-__all__ = [
-    "ALLOW_OR_DENY",
-    "ANY_OF_THEM",
-    "IDENTITIES",
-    "LEVEL",
-    "NETWORK",
-    "NO_APPLICATION_ATTRIBUTES",
-    "PORTS",
-    "SELECTOR",
-    "SERVED",
-    "SPEC_ADVICE",
-    "SPEC_SPELLINGS",
-    "TARGET",
-    "TARGETS",
-    "target_refs",
-]
-
 SERVED = 256  # rules of a policy and sources of a rule, for an API server
 _SERVED_TARGETS = 64
 

@@ -22,8 +22,6 @@ from eastgate.dialects.gep3779.shapes_common import (
 from eastgate.manifests.shapes import Field, ListOf, Record, Text
 from eastgate.settings import Settings
 
-__all__ = ["V1ALPHA1", "V1ALPHA1_ONE_TARGET"]
-
 _old_source: Record[Settings] = Record(
     "a source",
     {

@@ -20,8 +20,6 @@ from eastgate.dialects.sources import source_fields
 from eastgate.manifests.shapes import Choice, Field, ListOf, Record, Text
 from eastgate.settings import Settings
 
-__all__ = ["X_V1ALPHA1"]
-
 _x_account: Record[Settings] = Record(
     "serviceAccount",
     {

@@ -24,8 +24,6 @@ from eastgate.ir.attributes import IDENTITY, SOURCE_WORKLOAD, Attribute
 from eastgate.records import dataclass
 from eastgate.settings import Sidecars
 
-__all__ = ["SidecarStance", "behind_proxy", "stance_of"]
-
 _SETTING = "sidecars"
 _PROXY = "its eastgate proxy"
 _WHY = {

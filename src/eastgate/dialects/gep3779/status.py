@@ -10,8 +10,6 @@ from eastgate.dialects.base import Condition
 from eastgate.dialects.gep3779.model import Policy
 from eastgate.settings import Settings, Sidecars
 
-__all__ = ["conditions"]
-
 
 def conditions(policy: Policy, _policies: Sequence[Policy], settings: Settings, world: World) -> list[Condition]:
     """Return the condition `Accepted`.

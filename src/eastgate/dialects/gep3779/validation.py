@@ -15,8 +15,6 @@ from eastgate.manifests.shapes import Cel, Check, Constraint, constraint, quoted
 from eastgate.manifests.shapes.patterns import DNS_LABEL, any_case, whole
 from eastgate.settings import MeshMode, Settings
 
-__all__ = ["Checking"]
-
 Checking = Check[Settings]
 
 _ROUTES = ("HTTPRoute", "GRPCRoute", "TCPRoute", "TLSRoute", "UDPRoute")

@@ -26,18 +26,6 @@ from eastgate.manifests.shapes.patterns import (
 )
 from eastgate.regexes import regex
 
-__all__ = [
-    "ACCOUNT_NAME_HELP",
-    "account_name",
-    "method",
-    "path",
-    "service_account",
-    "service_account_anywhere",
-    "service_account_v1alpha1",
-    "spiffe_id",
-]
-
-
 _ACCOUNT = rf"{DNS_LABEL}/({DNS_SUBDOMAIN}|\*)"
 _LENGTHS = [{"pattern": "(^|/)[^/]{1,253}$"}]
 

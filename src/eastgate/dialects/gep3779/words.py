@@ -11,8 +11,6 @@ from eastgate.dialects.modes import LayerMode, modes_of_layer
 from eastgate.dialects.words import NO_RULES, NOTHING_SELECTED, DescribedRule, Words, describe_rules
 from eastgate.ir import Layer
 
-__all__ = ["WORDS"]
-
 
 def _rules(policy: Policy) -> list[DescribedRule]:
     return describe_rules(str(policy.action), policy.rules)

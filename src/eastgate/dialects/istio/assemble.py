@@ -40,8 +40,6 @@ from eastgate.ir.attributes import APPLICATION, SNI
 from eastgate.records import dataclass
 from eastgate.settings import DataPlane
 
-__all__ = ["IstioStance", "layers", "stance_of"]
-
 _HTTP = Is(APPLICATION, OneOf(frozenset({"http"})))
 
 P = TypeVar("P", bound=IstioPolicy)

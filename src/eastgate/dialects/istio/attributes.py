@@ -29,17 +29,6 @@ from eastgate.ir.attributes import (
     normalized_target,
 )
 
-__all__ = [
-    "LOWERED_AUTHORITY",
-    "attributes_of_field",
-    "attributes_of_key",
-    "claim_of_key",
-    "compared_path",
-    "compared_target",
-    "header_of_key",
-    "metadata_of_key",
-]
-
 LOWERED_AUTHORITY: Final = Attribute("host with its port", "in lower case", needs_http=True)
 
 _PSEUDO_HEADERS: Final = {":method": METHOD, ":authority": AUTHORITY, "host": AUTHORITY, ":path": TARGET}

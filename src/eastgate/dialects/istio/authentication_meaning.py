@@ -18,8 +18,6 @@ from eastgate.manifests import Document
 from eastgate.manifests.node import Node
 from eastgate.settings import Settings
 
-__all__ = ["peer_authentication", "request_authentication"]
-
 
 def peer_authentication(document: Document, root: Node, settings: Settings) -> PeerAuthentication:
     """Read a PeerAuthentication. A selector in the root namespace selects nothing, as Istio ignores it."""

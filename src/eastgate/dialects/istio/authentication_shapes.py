@@ -13,8 +13,6 @@ from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import Choice, Field, Flag, ListOf, MapOf, Record, Text
 from eastgate.settings import Settings
 
-__all__ = ["PEER_AUTHENTICATION", "REQUEST_AUTHENTICATION"]
-
 _MOST_RULES = 4096
 _MOST_CLAIMS = 64
 

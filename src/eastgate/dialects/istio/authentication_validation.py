@@ -14,21 +14,6 @@ from eastgate.regexes import regex
 if TYPE_CHECKING:
     from eastgate.languages.jwt.strict_json import Json
 
-__all__ = [
-    "claim_header",
-    "duration",
-    "key_set",
-    "key_url",
-    "keys_in",
-    "named_ports",
-    "one_source_of_keys",
-    "ports_of_workloads",
-    "presence",
-    "private_keys",
-    "some_text",
-    "whose_tokens",
-]
-
 _HEADER: Final = regex(r"[-_A-Za-z0-9]+")
 _DURATION: Final = regex(r"(\d+(\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h)")
 _NANOSECONDS: Final = {"ns": 1, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9, "m": 60e9, "h": 3600e9}

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from eastgate.dialects.istio.authentications import JwtRule, PeerAuthentication, RequestAuthentication
 from eastgate.dialects.words import DescribedRule
 
-__all__ = ["describe_modes", "describe_tokens"]
-
 
 def describe_modes(policy: PeerAuthentication) -> Iterator[DescribedRule]:
     """Describe the modes of mTLS: that of the workloads, and those of ports."""

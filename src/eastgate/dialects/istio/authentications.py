@@ -9,8 +9,6 @@ from eastgate.diagnostics.spans import Span
 from eastgate.dialects.istio.model import IstioPolicy
 from eastgate.records import dataclass
 
-__all__ = ["HeaderLocation", "JwtRule", "MtlsMode", "MtlsPort", "PeerAuthentication", "RequestAuthentication"]
-
 
 class MtlsMode(enum.StrEnum):
     """Whether connections have mutual TLS, as it is written. UNSET leaves it to the next wider policy."""

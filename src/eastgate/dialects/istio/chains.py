@@ -36,8 +36,6 @@ from eastgate.ir import (
 from eastgate.ir.attributes import REFUSED_PATH
 from eastgate.records import dataclass
 
-__all__ = ["ChainParts", "build_chain"]
-
 _REFUSED = Rule(Is(REFUSED_PATH, Present()), Origin(None, 0, derived=ProxyRefusal()))
 
 

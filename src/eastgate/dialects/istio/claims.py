@@ -9,8 +9,6 @@ from eastgate.ir import Known, RawRequest
 from eastgate.ir.attributes import Attribute, claim
 from eastgate.records import dataclass
 
-__all__ = ["AUDIENCE", "ISSUER", "PRESENTER", "SUBJECT", "NoClaims", "claim_at", "claim_path", "is_claim"]
-
 _SEPARATOR = "]["
 
 

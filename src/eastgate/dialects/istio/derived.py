@@ -25,8 +25,6 @@ from eastgate.ir.paths import merge_slashes, normalize_path
 from eastgate.records import dataclass
 from eastgate.regexes import regex
 
-__all__ = ["DestinationAddress", "HttpForms", "PlainHttp"]
-
 _ENCODED_SLASH = regex("%(2f|5c)", re.IGNORECASE)
 _NUL: Final = "%00"
 

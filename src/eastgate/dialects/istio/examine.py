@@ -14,8 +14,6 @@ from eastgate.dialects.istio.planes import LET_THEM_HAVE_ONE, ServingPlane, plan
 from eastgate.dialects.istio.settings import IstioDataPlane, IstioSettings
 from eastgate.settings import DataPlane, Settings
 
-__all__ = ["examine", "notices"]
-
 
 def examine(
     policies: Sequence[IstioPolicy], settings: Settings, world: World

@@ -11,8 +11,6 @@ from eastgate.ir.attributes import AUTHORITY, HOST
 from eastgate.ir.hosts import comparable_host
 from eastgate.regexes import regex
 
-__all__ = ["match_canonical_hosts"]
-
 _PORT = regex(r"(?P<host>.*):(?P<port>[0-9]+)")
 
 

@@ -8,8 +8,6 @@ from typing import Final
 from eastgate.cluster import GATEWAY_NAME_LABEL, PodsAcross, PodsMatching, Selector, Target, World, service_account_id
 from eastgate.dialects.istio.targets import WAYPOINT_CLASS
 
-__all__ = ["gateway_identities", "is_led_through_waypoint"]
-
 _INGRESS: Final = "istio.io/ingress-use-waypoint"
 _TRUE: Final = frozenset({"1", "t", "T", "true", "TRUE", "True"})
 _CLASSES: Final = "istio"  # the classes of Istio's gateways begin so

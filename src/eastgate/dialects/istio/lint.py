@@ -25,8 +25,6 @@ from eastgate.ir import Computed, Is, Layer, OneOf, Predicate, rewrite
 from eastgate.ir.attributes import IDENTITY
 from eastgate.ir.spiffe import SCHEME
 
-__all__ = ["LINTING"]
-
 _ENFORCING = (AT_SIDECAR, AT_GATEWAY, AT_WAYPOINT, AT_ZTUNNEL)
 
 

@@ -14,8 +14,6 @@ from eastgate.dialects.istio.settings import IstioSettings
 from eastgate.dialects.istio.written import IstioRule, Values, WrittenValue
 from eastgate.dialects.linting import Context, Finding, enumerated
 
-__all__ = ["check_mtls", "check_tokens"]
-
 _KEYS: Final = "request.auth."
 _IDENTITIES: Final = frozenset(
     {

@@ -18,8 +18,6 @@ from eastgate.dialects.linting import Context, Finding, enumerated, locating
 from eastgate.ir import NEVER, And, Is, Not, OneOf, Predicate
 from eastgate.ir.attributes import PORT
 
-__all__ = ["check_modes", "check_proxies", "check_rules_at_ztunnel", "check_targets", "check_unknown_proxies"]
-
 
 def _planes(context: Context) -> Mapping[str, ServingPlane]:
     data_plane = context.settings.section(IstioSettings).istio_data_plane

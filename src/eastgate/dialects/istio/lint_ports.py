@@ -21,8 +21,6 @@ from eastgate.dialects.linting import Context, Finding, enumerated
 from eastgate.ir import ALWAYS, Is, OneOf, Rule, all_of, mentions
 from eastgate.ir.attributes import PORT
 
-__all__ = ["check_allowed_tcp", "check_denied_tcp", "protocols_of"]
-
 _HTTP: Final = frozenset({"http", "http2", "http_proxy", "grpc"})
 _BYTES: Final = frozenset({"tcp", "https", "tls", "mongo", "redis", "mysql"})
 _OF_APPLICATION: Final = {"kubernetes.io/h2c": "http2", "kubernetes.io/ws": "http", "kubernetes.io/wss": "https"}

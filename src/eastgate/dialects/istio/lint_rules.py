@@ -14,8 +14,6 @@ from eastgate.dialects.istio.values import is_template, network_of
 from eastgate.dialects.istio.written import IstioRule, WrittenValue
 from eastgate.dialects.linting import Context, Finding, enumerated, locating
 
-__all__ = ["check_default", "check_providers", "check_values"]
-
 _WITH_WILDCARDS = frozenset({"principals", "requestPrincipals", "hosts", "methods", "paths"})
 _KEYS_WITH_WILDCARDS = ("source.principal", "request.auth.", "request.headers", "connection.sni")
 _NETWORKS = frozenset({"ipBlocks", "remoteIpBlocks", "source.ip", "remote.ip", "destination.ip"})

@@ -15,8 +15,6 @@ from eastgate.dialects.linting import Context, Finding
 from eastgate.ir.spiffe import SCHEME
 from eastgate.regexes import regex
 
-__all__ = ["check_spellings", "check_two_rules", "is_misspelt", "values_of"]
-
 _METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE")
 _ACCOUNT = regex(r"[^/]+/ns/[^/]+/sa/[^/]+")
 _KUBERNETES_USER: Final = "system:serviceaccount:"

@@ -42,8 +42,6 @@ from eastgate.ir.attributes import ADDRESS, DESTINATION_ADDRESS, FORWARDED_ADDRE
 from eastgate.ir.paths import any_path
 from eastgate.records import dataclass
 
-__all__ = ["View", "lower_policy"]
-
 _HTTP_FIELDS = frozenset({"hosts", "methods", "paths", "requestPrincipals"})
 _HTTP_KEYS = ("request.headers", "request.auth.")
 

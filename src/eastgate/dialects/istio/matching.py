@@ -17,20 +17,6 @@ from eastgate.ir.attributes import IDENTITY, PORT, Attribute
 from eastgate.ir.spiffe import SCHEME
 from eastgate.regexes import regex
 
-__all__ = [
-    "match_claims",
-    "match_identities",
-    "match_namespaces",
-    "match_networks",
-    "match_paths",
-    "match_pattern",
-    "match_ports",
-    "match_request_principals",
-    "match_service_accounts",
-    "match_texts",
-    "match_trust_domains",
-]
-
 _ONE_SEGMENT = r"[a-zA-Z0-9._~%!$&'()+,;:@=*-]+"
 _ANY_SEGMENTS = r"[a-zA-Z0-9._~%!$&'()+,;:@=*/-]*"
 

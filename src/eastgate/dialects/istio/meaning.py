@@ -28,8 +28,6 @@ from eastgate.manifests import Document
 from eastgate.manifests.node import Node
 from eastgate.settings import Settings
 
-__all__ = ["authorization_policy", "created_at", "is_in_root"]
-
 
 def authorization_policy(document: Document, root: Node, settings: Settings) -> IstioAuthorizationPolicy:
     """Read an AuthorizationPolicy. One without a spec allows nothing."""

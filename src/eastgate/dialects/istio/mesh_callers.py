@@ -13,8 +13,6 @@ from eastgate.ir import Known, ProxyReading, RawRequest
 from eastgate.ir.attributes import IDENTITY, SOURCE_WORKLOAD, Attribute
 from eastgate.records import dataclass
 
-__all__ = ["MeshCallers"]
-
 
 @dataclass(frozen=True, slots=True)
 class MeshCallers:

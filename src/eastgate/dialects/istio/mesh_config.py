@@ -21,8 +21,6 @@ from eastgate.manifests import read_nodes_text
 from eastgate.records import dataclass
 from eastgate.settings import Settings
 
-__all__ = ["CONFIG_MAP", "MeshConfig", "MeshSource", "mesh_settings", "mesh_sources", "says_otherwise"]
-
 CONFIG_MAP: Final = "istio"
 _KEY: Final = "mesh"
 _NORMALIZATIONS: Final[Mapping[str, PathNormalization]] = {

@@ -11,8 +11,6 @@ from eastgate.dialects.istio.written import IstioRule, WrittenValue
 from eastgate.ir import Origin, PolicyRef
 from eastgate.records import dataclass
 
-__all__ = ["GROUP", "Action", "IstioAuthorizationPolicy", "IstioPolicy", "PolicyTarget"]
-
 GROUP = "security.istio.io"
 
 

@@ -27,8 +27,6 @@ from eastgate.ir import (
 )
 from eastgate.ir.attributes import IDENTITY, PORT, SNI
 
-__all__ = ["guard_ports", "mtls_stage", "without_identity"]
-
 
 def guard_ports(cases: Sequence[SelectorCase], modes: PeerModes) -> tuple[SelectorCase, ...]:
     """Return the cases of a layer under the modes of its ports. The last case is for all other requests."""

@@ -18,17 +18,6 @@ from eastgate.ir import And, Is, Not, OneOf, Predicate, Present
 from eastgate.ir.attributes import IDENTITY, PORT
 from eastgate.records import dataclass
 
-__all__ = [
-    "PLAINTEXT",
-    "PeerMode",
-    "PeerModes",
-    "ZtunnelDenial",
-    "overridden",
-    "peer_modes",
-    "ztunnel_denials",
-    "ztunnel_ties",
-]
-
 PLAINTEXT: Final = Not(Is(IDENTITY, Present()))
 _LAX: Final = frozenset({MtlsMode.PERMISSIVE, MtlsMode.DISABLE})
 _Level: TypeAlias = tuple[PeerAuthentication, ...]

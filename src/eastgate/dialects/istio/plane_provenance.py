@@ -9,21 +9,6 @@ from eastgate.dialects.istio.settings import IstioDataPlane
 from eastgate.ir import Placement, PolicyRef, ProxyReading, ScopeKind, Site
 from eastgate.records import dataclass
 
-__all__ = [
-    "WITHOUT_PROXY",
-    "Direct",
-    "DroppedFields",
-    "NoIdentity",
-    "PortScope",
-    "Tied",
-    "UnsupportedAction",
-    "WaypointIdentity",
-    "WaypointScope",
-    "unknown_caller",
-    "unknown_proxy",
-    "without_proxy",
-]
-
 WITHOUT_PROXY = Placement(Site.WORKLOAD, "istio, without a proxy")
 
 

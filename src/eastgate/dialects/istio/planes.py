@@ -13,8 +13,6 @@ from typing import Final
 from eastgate.cluster import GATEWAY_NAME_LABEL, Workload, World
 from eastgate.dialects.istio.settings import IstioDataPlane
 
-__all__ = ["LET_THEM_HAVE_ONE", "ServingPlane", "injected_namespaces", "is_gateway_pod", "plane_of", "refusal_of"]
-
 _INJECTION: Final = "istio-injection"
 _INJECT: Final = "sidecar.istio.io/inject"
 _INJECTED: Final = "sidecar.istio.io/status"  # the annotation of a pod that has a sidecar

@@ -10,21 +10,6 @@ from eastgate.ir import Placement, PolicyRef, RuleKind, ScopeKind, Site
 from eastgate.records import dataclass
 from eastgate.settings import DataPlane
 
-__all__ = [
-    "AT_GATEWAY",
-    "AT_SIDECAR",
-    "AT_WAYPOINT",
-    "AT_ZTUNNEL",
-    "BadProvider",
-    "IstioPlaneReading",
-    "IstioScope",
-    "MtlsDemand",
-    "ProxyRefusal",
-    "StageName",
-    "Surface",
-    "TokenDemand",
-]
-
 AT_SIDECAR = Placement(Site.WORKLOAD, "istio sidecar")
 AT_GATEWAY = Placement(Site.GATEWAY, "istio gateway")
 AT_WAYPOINT = Placement(Site.WORKLOAD, "istio waypoint")

@@ -11,8 +11,6 @@ from eastgate.ir import AuthorizerName, ExternalAuthorizer, ExternalProtocol
 from eastgate.records import dataclass
 from eastgate.regexes import regex
 
-__all__ = ["Provider", "read_providers"]
-
 _KINDS: Final = {"envoyExtAuthzGrpc": ExternalProtocol.GRPC, "envoyExtAuthzHttp": ExternalProtocol.HTTP}
 _HEADER_LISTS: Final = (
     "includeRequestHeadersInCheck",

@@ -14,8 +14,6 @@ from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import Record
 from eastgate.settings import Settings
 
-__all__ = ["read", "shape_of"]
-
 _FORMS: dict[str, tuple[Record[Settings], Callable[[Document, Node, Settings], IstioPolicy]]] = {
     "AuthorizationPolicy": (shapes.AUTHORIZATION_POLICY, meaning.authorization_policy),
     "PeerAuthentication": (authentication_shapes.PEER_AUTHENTICATION, authentication_meaning.peer_authentication),

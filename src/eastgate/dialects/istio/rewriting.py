@@ -7,8 +7,6 @@ from dataclasses import replace
 
 from eastgate.ir import Chain, Predicate, Rule, SelectorCase, all_of, conjuncts, rewrite_stage
 
-__all__ = ["narrowed", "rewrite_chain"]
-
 
 def rewrite_chain(chain: Chain, change: Callable[[Predicate], Predicate]) -> Chain:
     """Return a chain whose rules have other predicates."""

@@ -12,8 +12,6 @@ from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import Choice, Field, ListOf, Record, Text
 from eastgate.settings import Settings
 
-__all__ = ["AUTHORIZATION_POLICY"]
-
 _MOST_RULES = 512
 _MOST_ACCOUNTS = 16
 

@@ -11,8 +11,6 @@ from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import Field, ListOf, MapOf, Record, Text
 from eastgate.settings import Settings
 
-__all__ = ["SELECTOR", "TARGETS", "istio_resource"]
-
 _MOST_TARGETS = 16
 
 _selector: Record[Settings] = Record(

@@ -10,8 +10,6 @@ from eastgate.dialects.base import Condition
 from eastgate.dialects.istio.model import IstioPolicy
 from eastgate.settings import Settings
 
-__all__ = ["conditions"]
-
 
 def conditions(
     policy: IstioPolicy, _policies: Sequence[IstioPolicy], _settings: Settings, world: World

@@ -19,9 +19,6 @@ from eastgate.cluster import (
 from eastgate.dialects.istio.model import PolicyTarget
 from eastgate.manifests.node import Node
 
-__all__ = ["WAYPOINT_CLASS", "read_refs", "read_selector", "target_of", "targets_of", "widened"]
-
-
 WAYPOINT_CLASS: Final = "istio-waypoint"
 _ANYWHERE: Final = PodsAcross(Selector.of(), Selector.of())
 

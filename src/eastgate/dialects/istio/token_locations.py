@@ -16,8 +16,6 @@ from eastgate.ir.fields import BLANKS, HeaderValues, spellings_in_query
 from eastgate.ir.matchers import values_of
 from eastgate.regexes import regex
 
-__all__ = ["locations_are_known", "take_off", "tokens_in"]
-
 _BEARER: Final = HeaderLocation("authorization", "Bearer ")
 _PARAMETER: Final = "access_token"
 _TOKEN_CHARACTER: Final = regex(r"[A-Za-z0-9_.-]")

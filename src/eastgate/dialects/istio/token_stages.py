@@ -34,8 +34,6 @@ from eastgate.records import dataclass
 if TYPE_CHECKING:
     from eastgate.languages.jwt import KeySource
 
-__all__ = ["AtGateway", "ByService", "seen_at_gateway", "token_derivations", "token_stages"]
-
 
 def token_stages(policies: Sequence[RequestAuthentication]) -> tuple[Deny, ...]:
     """Return the stages that refuse tokens; none where no policy has a rule."""

@@ -27,8 +27,6 @@ from eastgate.records import dataclass
 if TYPE_CHECKING:
     from eastgate.languages.jwt import Keys, KeySource
 
-__all__ = ["ACCEPTED", "TokenDerivation", "TokenProblem", "refusal_value"]
-
 ACCEPTED: Final = "accepted"
 _LEEWAY: Final = 60  # seconds, Envoy's default
 _ALWAYS_SPLIT: Final = frozenset({"permission", "scope"})

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-__all__ = ["expand_trust_domains", "replace_trust_domains"]
-
 _POINTER: Final = "cluster.local"  # stands for the trust domains of the mesh, whatever they are
 _SEGMENTS: Final = 5  # of <trust domain>/ns/<namespace>/sa/<name>
 

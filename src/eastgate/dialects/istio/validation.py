@@ -17,24 +17,6 @@ from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import Check, quoted
 from eastgate.settings import Settings
 
-__all__ = [
-    "DRY_RUN",
-    "Checking",
-    "action_of",
-    "at_most",
-    "dry_run",
-    "is_true",
-    "labels_without_wildcards",
-    "no_dry_run",
-    "one_way_to_choose",
-    "operation_has_fields",
-    "provider_with_custom",
-    "rules_where_needed",
-    "source_has_fields",
-    "target_kind",
-    "without_identities_in_custom",
-]
-
 Checking = Check[Settings]
 
 DRY_RUN: Final = "istio.io/dry-run"

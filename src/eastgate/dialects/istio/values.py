@@ -13,22 +13,6 @@ from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import quoted
 from eastgate.regexes import regex
 
-__all__ = [
-    "MATCH_ANY",
-    "MATCH_ONE",
-    "address",
-    "condition",
-    "is_template",
-    "name_in_brackets",
-    "network_of",
-    "path",
-    "port",
-    "port_of",
-    "service_account",
-    "some_text",
-    "trust_domain",
-]
-
 MATCH_ONE: Final = "{*}"
 MATCH_ANY: Final = "{**}"
 _LITERAL = regex(r"[a-zA-Z0-9._~%!$&'()+,;:@=-]+")

@@ -33,8 +33,6 @@ from eastgate.ir.matchers import Known, Matcher
 from eastgate.ir.predicates import ALWAYS, NEVER, Computed
 from eastgate.records import dataclass
 
-__all__ = ["Binding", "Waypoint", "bindings_of", "is_bound", "is_waypoint_pod", "seen_by", "seen_from"]
-
 _USE: Final = "istio.io/use-waypoint"
 _USE_NAMESPACE: Final = "istio.io/use-waypoint-namespace"
 _FOR: Final = "istio.io/waypoint-for"

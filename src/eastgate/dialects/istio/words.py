@@ -24,8 +24,6 @@ from eastgate.dialects.words import (
 from eastgate.ir import Layer, Rule
 from eastgate.settings import Settings
 
-__all__ = ["WORDS", "rules_as_written"]
-
 
 def rules_as_written(policy: IstioPolicy) -> tuple[Rule, ...]:
     """Return the rules of a policy in terms of requests, whatever proxy enforces them."""

@@ -14,17 +14,6 @@ from eastgate.diagnostics.spans import Span
 from eastgate.ir import Origin
 from eastgate.records import dataclass
 
-__all__ = [
-    "OPERATION_FIELDS",
-    "SOURCE_FIELDS",
-    "Fields",
-    "IstioRule",
-    "Values",
-    "When",
-    "WrittenValue",
-    "negated",
-]
-
 SOURCE_FIELDS: Final = (
     "principals",
     "requestPrincipals",

@@ -32,8 +32,6 @@ from eastgate.ir.attributes import ADDRESS, DESTINATION_ADDRESS, IDENTITY, PORT,
 from eastgate.ir.spiffe import SCHEME
 from eastgate.records import dataclass
 
-__all__ = ["ZtunnelRule", "http_parts", "lower_rule"]
-
 _HTTP_FIELDS: Final = frozenset({"hosts", "methods", "paths", "remoteIpBlocks", "requestPrincipals"})
 _SEGMENT: Final = "[^/]+"
 

@@ -43,8 +43,6 @@ from eastgate.ir import (
 )
 from eastgate.ir.attributes import IDENTITY, SERVICE
 
-__all__ = ["addressed_to", "through_waypoint", "ztunnel_layer"]
-
 
 def ztunnel_layer(
     policies: Sequence[IstioAuthorizationPolicy],

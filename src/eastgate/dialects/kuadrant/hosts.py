@@ -8,8 +8,6 @@ from eastgate.ir import ALWAYS, And, Is, Not, OneOf, Or, Predicate, Suffix
 from eastgate.ir.attributes import HOST, SNI, Attribute
 from eastgate.regexes import regex
 
-__all__ = ["ANY", "HOST_PATTERN", "host_problem", "index_host_problem", "is_inside", "matches", "nearest", "selects"]
-
 ANY = "*"
 _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 HOST_PATTERN = rf"(\*\.)?{_LABEL}(\.{_LABEL})*"

@@ -11,8 +11,6 @@ from typing import Final
 from eastgate.manifests.node import Node
 from eastgate.manifests.nulls import drop_nulls
 
-__all__ = ["WIDENING", "without_nulls"]
-
 _BY_NAME: Final = frozenset(
     {
         *("matchLabels", "labelSelectors", "patterns", "authentication", "metadata", "authorization", "defaults"),

@@ -57,8 +57,6 @@ from eastgate.ir.attributes import METHOD, PORT
 from eastgate.records import dataclass
 from eastgate.settings import Networks, Settings
 
-__all__ = ["layers"]
-
 _NOT_HTTP = Not(Is(METHOD, Present()))
 _LOCALHOST = Origin(None, 0, derived=Localhost())
 _WITH_IDENTITY = {

@@ -24,8 +24,6 @@ from eastgate.ir import NEVER, PolicyRef, Predicate, Rule, all_of
 from eastgate.ir.attributes import ADDRESS, MESH_NAME, Attribute
 from eastgate.settings import Networks
 
-__all__ = ["Authorizations"]
-
 _Part = tuple[Attribute, Span]
 
 

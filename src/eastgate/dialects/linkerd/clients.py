@@ -10,9 +10,6 @@ from eastgate.ir.addresses import Network
 from eastgate.ir.attributes import ADDRESS, MESH_NAME
 from eastgate.settings import Networks, Settings
 
-__all__ = ["ANY_NAME", "cluster_networks", "default_client", "in_network_except", "in_networks", "with_identities"]
-
-
 # The proxy tries suffixes, and so the lone `*`, on DNS names only: a SPIFFE ID is compared as a whole.
 _DNS = Not(Is(MESH_NAME, Prefix("spiffe://")))
 ANY_NAME: Predicate = And((Is(MESH_NAME, Present()), _DNS))

@@ -19,8 +19,6 @@ from eastgate.dialects.linkerd.routes import SUPPORTED_FILTERS
 from eastgate.manifests.shapes import Field, enumerated, quoted
 from eastgate.manifests.shapes.demands import Demand, Problem
 
-__all__ = ["inspect"]
-
 
 def inspect(manifest: Manifest, declared: WorldObject, reporter: Reporter) -> None:
     """Report what Linkerd's webhook rejects in a route, and what it accepts and then ignores."""

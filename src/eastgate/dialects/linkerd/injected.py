@@ -7,8 +7,6 @@ from collections.abc import Container, Mapping
 from eastgate.cluster import HttpProbe, Workload, World
 from eastgate.dialects.linkerd.values import is_port
 
-__all__ = ["injected_ports", "injected_probes", "ports_named", "probes_with"]
-
 _ADMIN = "linkerd-admin"
 # The name of each port, the annotation that changes it, and its default.
 _PORTS = {

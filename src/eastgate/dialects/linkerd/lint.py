@@ -29,8 +29,6 @@ from eastgate.dialects.linkerd.model import (
 from eastgate.dialects.linting import Fallback, Linting, Naming, Statements, naming_of
 from eastgate.ir import Layer, PolicyRef
 
-__all__ = ["LINTING"]
-
 
 def _statements(resource: LinkerdResource) -> Statements:
     rules = (resource.rule,) if isinstance(resource, ServerAuthorization) else ()

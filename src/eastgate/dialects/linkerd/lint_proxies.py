@@ -19,8 +19,6 @@ from eastgate.ir import Known, Request
 from eastgate.ir.attributes import IDENTITY, MESH_NAME, METHOD, PATH, PORT, SENT_PATH, Attribute
 from eastgate.ir.paths import comparable_path
 
-__all__ = ["check_annotations", "check_probes", "check_proxies"]
-
 _DEFAULT_POLICY = "config.linkerd.io/default-inbound-policy"
 _SKIP = "config.linkerd.io/skip-inbound-ports"
 _INJECT = "linkerd.io/inject"

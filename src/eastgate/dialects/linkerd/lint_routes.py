@@ -17,8 +17,6 @@ from eastgate.dialects.linkerd.model import (
 from eastgate.dialects.linkerd.routes import SUPPORTED_FILTERS, usable_routes
 from eastgate.dialects.linting import Context, Finding, locating
 
-__all__ = ["check_dropped_routes"]
-
 _SERVES = {Protocol.GRPC: "GRPCRoute", Protocol.HTTP_1: "HTTPRoute", Protocol.HTTP_2: "HTTPRoute"}
 
 

@@ -17,19 +17,6 @@ from eastgate.dialects.linting.ports import unexposed_ports
 from eastgate.dialects.linting.targets import missing_target, target_span
 from eastgate.ir import Layer, PolicyRef
 
-__all__ = [
-    "check_combined_authentications",
-    "check_namespace_policies",
-    "check_overlapping_servers",
-    "check_policy_targets",
-    "check_references",
-    "check_server_authorizations",
-    "check_server_ports",
-    "inbound_layer",
-    "ports_of",
-    "servers_on",
-]
-
 
 def servers_on(group: Group) -> list[Server]:
     """Return the enforced Servers of a class of workloads, the one that owns a port before the others."""

@@ -37,8 +37,6 @@ from eastgate.records import dataclass
 from eastgate.settings import DataPlane
 from eastgate.symbolic.stages import allow_lists
 
-__all__ = ["check_spellings"]
-
 _GUESSES = ("", "x", "1", "/x", "/1")  # how an expression may continue after its letters
 _SOME_HOST = "host.example"
 _LETTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_~/")

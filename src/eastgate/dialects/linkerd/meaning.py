@@ -38,17 +38,6 @@ from eastgate.manifests import Document
 from eastgate.manifests.node import Node
 from eastgate.settings import Settings
 
-__all__ = [
-    "authorization_policy",
-    "created",
-    "everywhere_in",
-    "mesh_tls_authentication",
-    "network_authentication",
-    "ref_of",
-    "server",
-    "server_authorization",
-]
-
 
 def ref_of(document: Document) -> PolicyRef:
     """Return the reference of the object that a document describes."""

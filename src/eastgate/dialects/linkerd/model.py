@@ -14,23 +14,6 @@ from eastgate.ir import Origin, PolicyRef, Predicate, Rule
 from eastgate.ir.attributes import Attribute
 from eastgate.records import dataclass
 
-__all__ = [
-    "GROUP",
-    "INBOUND_KINDS",
-    "WORKLOAD_KINDS",
-    "AuthorizationPolicy",
-    "ClientRequirement",
-    "HttpRoute",
-    "InboundRoute",
-    "LinkerdResource",
-    "MeshTLSAuthentication",
-    "NetworkAuthentication",
-    "Protocol",
-    "Server",
-    "ServerAuthorization",
-    "TargetRef",
-]
-
 GROUP = "policy.linkerd.io"
 INBOUND_KINDS = ("HTTPRoute", "GRPCRoute")  # of Gateway API, with a Server as a parent
 

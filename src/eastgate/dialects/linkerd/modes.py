@@ -12,8 +12,6 @@ from eastgate.dialects.modes import LayerMode, Mode, lets_all_in
 from eastgate.ir import Chain, Is, Layer, OneOf, Predicate, conjuncts
 from eastgate.ir.attributes import PORT
 
-__all__ = ["modes"]
-
 
 def modes(layer: Layer, _resources: Sequence[LinkerdResource], stance: Hashable) -> list[LayerMode]:
     """Return one mode for each port that a Server owns, and one for the default."""

@@ -11,18 +11,6 @@ from eastgate.ir import Placement, PolicyRef, RuleKind, ScopeKind, Site
 from eastgate.records import dataclass
 from eastgate.settings import DataPlane
 
-__all__ = [
-    "INBOUND",
-    "AccessPolicy",
-    "DataPlaneReading",
-    "DefaultPolicy",
-    "InboundScope",
-    "Localhost",
-    "ProbeRoute",
-    "StageName",
-    "UnresolvedReference",
-]
-
 INBOUND = Placement(Site.WORKLOAD, "inbound")
 
 

@@ -14,8 +14,6 @@ from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import Record
 from eastgate.settings import Settings
 
-__all__ = ["read", "shape_of"]
-
 # Versions of a kind have one shape, or each their own.
 _Shape = Record[Settings] | Callable[[str], Record[Settings]]
 _FORMS: dict[str, tuple[_Shape, Callable[[Document, Node, Settings], LinkerdResource]]] = {

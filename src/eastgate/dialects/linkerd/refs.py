@@ -8,18 +8,6 @@ from eastgate.cluster import GATEWAY_GROUP, dns_label_problem
 from eastgate.dialects.linkerd.model import GROUP, WORKLOAD_KINDS
 from eastgate.manifests.node import Node
 
-__all__ = [
-    "AUTHENTICATIONS",
-    "IDENTITIES",
-    "TARGETS",
-    "TARGETS_TODAY",
-    "GroupKind",
-    "canonical_kind",
-    "kind_if_readable",
-    "kind_text",
-    "namespace_of",
-]
-
 GroupKind: TypeAlias = tuple[str, str]  # group and kind, as they are properly spelt
 
 

@@ -13,8 +13,6 @@ from eastgate.manifests import Document
 from eastgate.manifests.node import Node
 from eastgate.settings import Settings
 
-__all__ = ["http_route"]
-
 
 def http_route(document: Document, root: Node, _settings: Settings) -> HttpRoute:
     """Read Linkerd's own HTTPRoute; its parts are read as those of Gateway API's."""

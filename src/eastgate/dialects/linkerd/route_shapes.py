@@ -11,8 +11,6 @@ from eastgate.manifests.shapes import Anything, Choice, Field, ListOf, Record, T
 from eastgate.manifests.shapes.codes import NOT_A_CHOICE, OUT_OF_RANGE
 from eastgate.settings import Settings
 
-__all__ = ["HTTP_ROUTE"]
-
 Shape = Record[Settings]
 
 _port = Whole(1, 65535, what="a port")

@@ -17,21 +17,6 @@ from eastgate.manifests.shapes import quoted
 from eastgate.manifests.shapes.codes import MISSING_FIELD, NULL_VALUE, WRONG_TYPE
 from eastgate.regexes import regex
 
-__all__ = [
-    "FILTERS",
-    "at_most",
-    "check_filter",
-    "check_header_name",
-    "check_hostname",
-    "check_own_namespace",
-    "check_parent",
-    "check_path",
-    "check_pattern",
-    "check_redirect_path",
-    "check_timeouts",
-    "is_header_name",
-]
-
 # The types of filters, and the field in which each is described.
 FILTERS = {
     "RequestHeaderModifier": "requestHeaderModifier",

@@ -26,8 +26,6 @@ from eastgate.ir.hosts import comparable_host
 from eastgate.records import dataclass
 from eastgate.settings import DataPlane
 
-__all__ = ["SUPPORTED_FILTERS", "RouteCase", "match_predicates", "route_cases", "usable_routes"]
-
 Rank: TypeAlias = tuple[int, ...]  # the smallest is the best
 
 _WHOLE_PATH = 1 << 20  # longer than any path

@@ -12,14 +12,6 @@ from eastgate.manifests.shapes import Anything, Choice, Field, Flag, ListOf, Rec
 from eastgate.manifests.shapes.codes import UNKNOWN_FIELD
 from eastgate.settings import Settings
 
-__all__ = [
-    "AUTHORIZATION_POLICY",
-    "MESH_TLS_AUTHENTICATION",
-    "NETWORK_AUTHENTICATION",
-    "SERVER_AUTHORIZATION",
-    "server",
-]
-
 Shape = Record[Settings]
 
 _selector: Shape = label_selector(validation.check_expression)

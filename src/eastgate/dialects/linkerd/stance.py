@@ -18,8 +18,6 @@ from eastgate.ir import Attachment
 from eastgate.records import dataclass
 from eastgate.settings import Networks
 
-__all__ = ["Default", "Stance", "enforce", "enforce_stance", "stance_of"]
-
 _DEFAULT_POLICY = "config.linkerd.io/default-inbound-policy"
 _OPAQUE_PORTS = "config.linkerd.io/opaque-ports"
 _IDENTITY_PORTS = "config.linkerd.io/proxy-require-identity-inbound-ports"

@@ -20,8 +20,6 @@ from eastgate.dialects.linkerd.model import (
 from eastgate.ir import PolicyRef
 from eastgate.settings import Settings
 
-__all__ = ["conditions", "parents"]
-
 
 def conditions(
     policy: LinkerdResource, policies: Sequence[LinkerdResource], _settings: Settings, world: World

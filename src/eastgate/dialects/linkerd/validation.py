@@ -28,26 +28,6 @@ from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import enumerated, quoted
 from eastgate.manifests.shapes.codes import NULL_VALUE
 
-__all__ = [
-    "check_authentication",
-    "check_client",
-    "check_exceptions",
-    "check_expression",
-    "check_identities_or_refs",
-    "check_identity_ref",
-    "check_mesh_clients",
-    "check_networks",
-    "check_no_mode",
-    "check_one_of_a_kind",
-    "check_own_namespace",
-    "check_selector",
-    "check_server",
-    "check_server_port",
-    "check_single_selector",
-    "check_target",
-]
-
-
 # Any resource
 
 

@@ -14,17 +14,6 @@ from eastgate.manifests.shapes.codes import BAD_NAME
 from eastgate.regexes import regex
 from eastgate.settings import Settings
 
-__all__ = [
-    "check_dns_identity",
-    "check_identity",
-    "check_network",
-    "is_port",
-    "milliseconds",
-    "name_beside_namespace",
-    "network_of",
-    "port_problem",
-]
-
 Checking = Check[Settings]
 Problem = tuple[str, str]  # what is wrong, and what to write instead
 

@@ -19,8 +19,6 @@ from eastgate.dialects.words import NO_ACTION, DescribedRule, DescribedTarget, W
 from eastgate.ir import PolicyRef
 from eastgate.settings import Settings
 
-__all__ = ["WORDS"]
-
 
 def _action(resource: LinkerdResource) -> str:
     match resource:

@@ -14,8 +14,6 @@ from eastgate.ir import Attachment, Chain, Layer, PolicyRef, Predicate, Request,
 from eastgate.records import dataclass
 from eastgate.settings import Settings
 
-__all__ = ["Check", "Context", "Group", "GroupDecider", "Workloads", "enumerated", "subject_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Group:

@@ -7,8 +7,6 @@ from eastgate.diagnostics.printable import printable
 from eastgate.diagnostics.spans import Span
 from eastgate.records import dataclass
 
-__all__ = ["Finding"]
-
 
 @dataclass(frozen=True, slots=True)
 class Finding:

@@ -19,8 +19,6 @@ from eastgate.ir.attributes import IDENTITY, MESH_NAME, Attribute
 from eastgate.records import dataclass
 from eastgate.settings import Settings
 
-__all__ = ["EmptyList", "Fallback", "Linting", "Naming", "ReadingChoice", "Statements", "is_shaped", "naming_of"]
-
 P = TypeVar("P", bound=Policy)
 
 

@@ -17,9 +17,6 @@ from eastgate.manifests.json.nodes import read_json_nodes
 from eastgate.manifests.node import Node
 from eastgate.manifests.text import DecodedText
 
-__all__ = ["annotation", "at", "name_of", "root_of", "scalar"]
-
-
 _ROOTS: SizedCache[Span, Node] = SizedCache(1 << 20)  # characters
 
 

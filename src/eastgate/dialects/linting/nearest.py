@@ -6,8 +6,6 @@ from collections.abc import Collection
 
 from eastgate.diagnostics import did_you_mean
 
-__all__ = ["corrected_name", "list_some", "nearest_name"]
-
 _MOST = 300
 
 

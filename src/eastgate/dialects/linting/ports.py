@@ -12,8 +12,6 @@ from eastgate.dialects.linting.context import Workloads, enumerated
 from eastgate.dialects.linting.findings import Finding
 from eastgate.dialects.linting.nearest import list_some
 
-__all__ = ["unexposed_ports"]
-
 
 def unexposed_ports(
     policy: Policy,

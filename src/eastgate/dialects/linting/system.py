@@ -7,8 +7,6 @@ from typing import Final
 from eastgate.cluster.objects import NAME_LABEL
 from eastgate.ir.labels import Operator, Selector
 
-__all__ = ["selects_system_namespace", "selects_system_pods"]
-
 _NAMESPACES: Final = frozenset(
     [
         "calico-system",

@@ -10,8 +10,6 @@ from eastgate.dialects.linting import codes, locating
 from eastgate.dialects.linting.findings import Finding
 from eastgate.dialects.linting.nearest import nearest_name
 
-__all__ = ["missing_target", "target_span"]
-
 
 def missing_target(
     policy: Policy, span: Span | None, kind: str, namespace: str, name: str, declared: Iterable[str]

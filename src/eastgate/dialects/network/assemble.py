@@ -36,8 +36,6 @@ from eastgate.ir import (
 )
 from eastgate.ir.attributes import VICINITY
 
-__all__ = ["ends"]
-
 _TO_ITSELF: Final = Rule(Is(VICINITY, OneOf(frozenset({"itself"}))), Origin(None, 0, derived=ToItself()))
 _OWN_NODE: Final = Rule(Is(VICINITY, OneOf(frozenset({"node"}))), Origin(None, 0, derived=NodeTraffic()))
 

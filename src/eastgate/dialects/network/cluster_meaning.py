@@ -17,8 +17,6 @@ from eastgate.manifests import Document
 from eastgate.manifests.node import Node
 from eastgate.settings import Settings
 
-__all__ = ["admin_policy", "baseline_policy", "cluster_policy"]
-
 _PEERS = {Direction.INGRESS: "from", Direction.EGRESS: "to"}
 _EFFECTS: Final = {
     "Accept": ("ACCEPT", Effect.ACCEPT),

@@ -16,8 +16,6 @@ from eastgate.manifests.shapes.constraints import all_of
 from eastgate.records import dataclass
 from eastgate.settings import Settings
 
-__all__ = ["ADMIN_POLICY", "BASELINE_POLICY", "CLUSTER_POLICY"]
-
 Shape = Record[Settings]
 
 _port_number = Whole(1, 65535, codes.PORT, "a port")

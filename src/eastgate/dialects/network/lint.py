@@ -11,8 +11,6 @@ from eastgate.dialects.network.lint_rules import check_isolation, check_order, c
 from eastgate.dialects.network.model import NetworkPolicy
 from eastgate.ir import Layer
 
-__all__ = ["LINTING"]
-
 
 def _statements(policy: NetworkPolicy) -> Statements:
     return Statements(

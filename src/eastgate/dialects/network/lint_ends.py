@@ -15,8 +15,6 @@ from eastgate.dialects.network.model import NetworkPolicy, NetworkRule
 from eastgate.ir import AllowAny, Effect, Layer, Request
 from eastgate.ir.attributes import PORT, PORT_NAME, TRANSPORT, VICINITY
 
-__all__ = ["check_dns", "check_host_network", "check_one_side", "check_tunnel"]
-
 _DNS_LABELS: Final = {"k8s-app": "kube-dns"}
 _DNS_NAMESPACE: Final = "kube-system"
 _DNS_PORT: Final = 53

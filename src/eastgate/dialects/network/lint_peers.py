@@ -21,8 +21,6 @@ from eastgate.dialects.network.values import Network
 from eastgate.ir import InNetwork, Is, Labelled, Not, Predicate, conjuncts
 from eastgate.ir.labels import Selector
 
-__all__ = ["check_addresses", "check_and_or", "check_peers", "check_ports", "pods_of_peer"]
-
 _LABELLED = frozenset({"podSelector", "namespaceSelector", "namespaces", "pods"})
 _ALONE = {frozenset({"podSelector"}), frozenset({"namespaceSelector"})}
 

@@ -25,8 +25,6 @@ from eastgate.ir.attributes import (
     Attribute,
 )
 
-__all__ = ["PodClass", "SelectedPods", "as_destination", "as_source", "network_policies"]
-
 
 def network_policies(context: Context) -> list[NetworkPolicy]:
     """Return the network policies, in the order of their names."""

@@ -13,8 +13,6 @@ from eastgate.dialects.network.model import NetworkPolicy, NetworkTier
 from eastgate.dialects.network.provenance import StageName
 from eastgate.ir import ALWAYS, AllowAny, Effect, FirstMatch, Layer, Not, Origin, Predicate, Rule, Step, all_of, any_of
 
-__all__ = ["check_isolation", "check_order", "check_unreached"]
-
 _KINDS_OF_V1ALPHA1 = ("AdminNetworkPolicy", "BaselineAdminNetworkPolicy")
 
 

@@ -7,8 +7,6 @@ from eastgate.ir.labels import Selector
 from eastgate.manifests import Document
 from eastgate.unread.locating import content_of, selector_in
 
-__all__ = ["locate_pods", "locate_subject"]
-
 
 def locate_pods(document: Document) -> tuple[Target, ...]:
     """Return the pods that a NetworkPolicy selects; all of its namespace where that cannot be read."""

@@ -26,8 +26,6 @@ from eastgate.ir.attributes import (
 from eastgate.ir.labels import Selector
 from eastgate.records import dataclass
 
-__all__ = ["PEERS", "PORTS", "PeerEnd", "PortItem", "in_domains", "on_nodes", "on_ports"]
-
 
 @dataclass(frozen=True, slots=True)
 class PeerEnd:

@@ -15,8 +15,6 @@ from eastgate.records import dataclass
 if TYPE_CHECKING:
     from eastgate.dialects.network.lowering import PortItem
 
-__all__ = ["CLUSTER_GROUP", "GROUP", "NetworkPolicy", "NetworkRule", "NetworkTier", "Peer"]
-
 GROUP = "networking.k8s.io"
 CLUSTER_GROUP = "policy.networking.k8s.io"
 

@@ -10,8 +10,6 @@ from eastgate.dialects.network.settings import NetworkEnforcement
 from eastgate.ir import Placement, RuleKind, Site
 from eastgate.records import dataclass
 
-__all__ = ["PLACEMENTS", "EnforcementReading", "NodeTraffic", "StageName", "ToItself"]
-
 PLACEMENTS = {direction: Placement(Site.NETWORK, direction) for direction in Direction}
 
 

@@ -16,8 +16,6 @@ from eastgate.manifests.nulls import drop_nulls
 from eastgate.manifests.shapes import Record
 from eastgate.settings import Settings
 
-__all__ = ["read", "shape_of"]
-
 _FORMS: Final[dict[str, tuple[Record[Settings], Callable[[Document, Node, Settings], NetworkPolicy]]]] = {
     "NetworkPolicy": (shapes.NETWORK_POLICY, meaning.network_policy),
     "AdminNetworkPolicy": (cluster_shapes.ADMIN_POLICY, cluster_meaning.admin_policy),

@@ -14,8 +14,6 @@ from eastgate.ir.attributes import Attribute
 from eastgate.manifests.node import Node
 from eastgate.records import dataclass
 
-__all__ = ["Restriction", "make_rule"]
-
 T = TypeVar("T")
 
 

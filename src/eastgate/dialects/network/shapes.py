@@ -9,8 +9,6 @@ from eastgate.dialects.network import codes, validation
 from eastgate.manifests.shapes import Anything, Choice, Field, ListOf, Record, Text, Whole
 from eastgate.settings import Settings
 
-__all__ = ["NETWORK_POLICY", "PROTOCOL", "SELECTOR", "TRANSPORTS"]
-
 Shape = Record[Settings]
 
 TRANSPORTS = ("TCP", "UDP", "SCTP")

@@ -9,8 +9,6 @@ from eastgate.dialects.base import Condition
 from eastgate.dialects.network.model import NetworkPolicy
 from eastgate.settings import Settings
 
-__all__ = ["conditions"]
-
 
 def conditions(
     policy: NetworkPolicy, _policies: Sequence[NetworkPolicy], _settings: Settings, world: World

@@ -26,8 +26,6 @@ from eastgate.cluster.points import Direction
 from eastgate.dialects.network.model import NetworkPolicy
 from eastgate.ir import Effect, Not, Predicate, Rule, Step, all_of, any_of
 
-__all__ = ["in_any_order", "order_tier"]
-
 
 def order_tier(policies: Iterable[NetworkPolicy], direction: Direction) -> tuple[Step, ...]:
     """Return the rules of the policies of a tier as steps, the first of which decides."""

@@ -17,26 +17,6 @@ from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import Check, enumerated, quoted
 from eastgate.settings import Settings
 
-__all__ = [
-    "at_most",
-    "check_baseline_name",
-    "check_block",
-    "check_cidr",
-    "check_domain",
-    "check_domain_action",
-    "check_named_port",
-    "check_network",
-    "check_peer",
-    "check_policy_types",
-    "check_port",
-    "check_range",
-    "check_rule_name",
-    "check_v1alpha1_range",
-    "exactly_one",
-    "filled",
-    "no_duplicates",
-]
-
 Checking = Check[Settings]
 Demand = Callable[[Node, Checking], None]
 

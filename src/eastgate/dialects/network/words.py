@@ -12,8 +12,6 @@ from eastgate.dialects.words import NOTHING_SELECTED, DescribedRule, DescribedTa
 from eastgate.ir import Layer
 from eastgate.ir.labels import Selector
 
-__all__ = ["WORDS"]
-
 
 def _action(policy: NetworkPolicy) -> str:
     """Return what its rules do; `ISOLATE` where a NetworkPolicy has none."""

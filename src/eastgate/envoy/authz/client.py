@@ -13,8 +13,6 @@ from envoy.service.auth.v3.external_auth_pb2 import CheckRequest, CheckResponse
 
 from eastgate.records import dataclass
 
-__all__ = ["AuthorizationClient", "CheckAnswer", "CheckFailed", "CheckedRequest"]
-
 _CHECK: Final = "/envoy.service.auth.v3.Authorization/Check"
 _ACTION = HeaderValueOption.HeaderAppendAction
 

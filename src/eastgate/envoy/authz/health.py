@@ -8,8 +8,6 @@ from typing import Final
 
 from eastgate.envoy.grpc.calls import CallError, GrpcStatus, Method
 
-__all__ = ["HEALTH_SERVICE", "NOT_SERVING", "SERVING", "health_methods"]
-
 HEALTH_SERVICE: Final = "grpc.health.v1.Health"
 SERVING: Final = b"\x08\x01"
 NOT_SERVING: Final = b"\x08\x02"

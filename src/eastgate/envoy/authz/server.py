@@ -24,8 +24,6 @@ from eastgate.records import dataclass
 if TYPE_CHECKING:
     from google.protobuf.internal.containers import RepeatedCompositeFieldContainer
 
-__all__ = ["SERVICE", "CheckReply", "CheckServer", "ReceivedCheck", "read_check", "write_reply"]
-
 SERVICE: Final = "envoy.service.auth.v3.Authorization"
 _REPLACED: Final = "!"  # Envoy writes it for a byte that is not UTF-8
 _MCP: Final = "envoy.filters.http.mcp"

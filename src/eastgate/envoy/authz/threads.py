@@ -7,8 +7,6 @@ from collections.abc import Callable
 from concurrent.futures import CancelledError, Executor
 from typing import TypeVar
 
-__all__ = ["answer_on_thread"]
-
 _Check = TypeVar("_Check")
 _Reply = TypeVar("_Reply")
 

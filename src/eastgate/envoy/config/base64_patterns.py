@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-__all__ = ["STANDARD", "URL_SAFE", "bits", "encodings"]
-
 _COMMON = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 STANDARD, URL_SAFE = f"{_COMMON}+/", f"{_COMMON}-_"
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from eastgate.envoy.config.typed import Plain, filter_, typed
 
-__all__ = ["CONTROL_PLANE", "assemble", "bootstrap", "http2_options"]
-
 CONTROL_PLANE = "control-plane"
 _MOST_CONNECTIONS = 50_000
 # With it, the end of a connection between two listeners of a proxy is taken for a reset, and what was written last is

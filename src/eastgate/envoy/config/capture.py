@@ -18,8 +18,6 @@ from eastgate.envoy.config.typed import Plain, filter_, message, struct, typed
 from eastgate.envoy.plan.decisions import NOT_ENFORCED
 from eastgate.envoy.server.resources import LISTENER, XdsResource
 
-__all__ = ["INBOUND_CAPTURE", "capture_resource", "listening_addresses"]
-
 INBOUND_CAPTURE = 15006
 _OWN_PORTS = (15000, 15001, INBOUND_CAPTURE, 15021)  # of the proxy itself, which would call itself again and again
 _OWN, _ELSEWHERE = "port-of-the-proxy", "not-an-address-of-the-pod"

@@ -16,8 +16,6 @@ from functools import cache
 
 from eastgate.envoy.config.base64_patterns import STANDARD, bits, encodings
 
-__all__ = ["AUTHORITY", "CERTIFICATE", "FOR_CLIENTS", "NAMED_TWICE", "SHOWN", "WEAK", "WITH_PURPOSES", "WITH_USAGE"]
-
 CERTIFICATE = "%DOWNSTREAM_PEER_CERT%"  # as PEM, and that as it would be in a URL
 
 _BEGIN, _BREAK = "-----BEGIN%20CERTIFICATE-----", "(?:%0A)?"  # lines break between groups of four characters

@@ -15,21 +15,6 @@ from eastgate.envoy.config.typed import ADS, Plain, filter_, message, typed
 from eastgate.envoy.server.resources import CLUSTER, ENDPOINTS, ROUTE, XdsResource
 from eastgate.records import dataclass
 
-__all__ = [
-    "HTTP2",
-    "ORIGINAL",
-    "SocketAddress",
-    "Upstream",
-    "app_resources",
-    "cluster_resource",
-    "internal_cluster",
-    "mutual_tls",
-    "options",
-    "original_app_resources",
-    "service_resources",
-    "upstream_resources",
-]
-
 ORIGINAL: Plain = {"type": "ORIGINAL_DST", "lb_policy": "CLUSTER_PROVIDED"}
 _OPTIONS = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
 HTTP2: Plain = {"http2_protocol_options": {}}

@@ -42,8 +42,6 @@ from eastgate.ir.attributes import ADDRESS
 from eastgate.symbolic.callers import CallerCell
 from eastgate.symbolic.trees import Entry, choice, flatten
 
-__all__ = ["closing_connection_listener", "connection_listener"]
-
 
 def connection_listener(inbound: InboundPort, plan: PortPlan) -> Any:
     """Build the listener that decides who may connect."""

@@ -15,8 +15,6 @@ from eastgate.ir import ALWAYS, NEVER, And, Computed, Is, Not, OneOf, Or, Predic
 from eastgate.ir.attributes import Attribute
 from eastgate.records import dataclass
 
-__all__ = ["Expansion", "compared_texts", "expand"]
-
 _FEWEST = 6  # texts that are excluded, for which it is worth it
 _MOST_TESTS = 400_000  # in all lists together
 

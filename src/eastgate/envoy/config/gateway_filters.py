@@ -38,17 +38,6 @@ from eastgate.envoy.plan.gateway import UNCLEAR_ROUTE, GatewayDestination, Gatew
 from eastgate.envoy.server.resources import XdsResource
 from eastgate.mcp.lua import requests_lua, sessions_lua
 
-__all__ = [
-    "AUTHORIZER",
-    "LARGEST_MESSAGE",
-    "OWN_HEADERS",
-    "TOOLS",
-    "asking",
-    "gateway_filters",
-    "gateway_resources",
-    "json_rpc_reply",
-]
-
 AUTHORIZER, TOOLS = "authorizer", "tools"  # the clusters of the authorizer: what it decides, and lists of tools
 OWN_HEADERS = "x-eastgate-"  # headers that carry what was noted to the authorizer
 _ROUTE, _STEER, _ASK = "route", "steer", "ask"  # the names of filters

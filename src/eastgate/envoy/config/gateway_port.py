@@ -16,8 +16,6 @@ from eastgate.envoy.config.request_listener import build_request_listener
 from eastgate.envoy.plan.gateway import GatewayPlan
 from eastgate.envoy.server.resources import LISTENER, XdsResource
 
-__all__ = ["gateway_port_resources"]
-
 
 def gateway_port_resources(
     inbound: InboundPort,

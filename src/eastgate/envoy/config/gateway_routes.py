@@ -24,16 +24,6 @@ from eastgate.envoy.plan.gateway import GatewayDestination
 from eastgate.envoy.server.resources import ROUTE, XdsResource
 from eastgate.records import dataclass
 
-__all__ = [
-    "AuthorizerAddress",
-    "ExternalHost",
-    "Leg",
-    "authorizer_resources",
-    "authorizer_service_resources",
-    "gateway_routes",
-    "leg_resources",
-]
-
 _DESTINATION = "x-eastgate-destination"
 _NOT_DONE = {"status": 500, "body": {"inline_string": "the gateway cannot do what the route says\n"}}
 _NO_SERVER = {"status": 503, "body": {"inline_string": "no server is behind the route\n"}}

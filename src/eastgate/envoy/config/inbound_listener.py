@@ -14,8 +14,6 @@ from eastgate.envoy.config.rbac import AUDIT, CONNECTIONS, filter_name
 from eastgate.envoy.config.secrets import OPTIONAL_TRUST
 from eastgate.envoy.config.typed import ADS, Plain, discovered, filter_, message, struct, typed
 
-__all__ = ["inbound_listener", "note", "source_notes"]
-
 _HANDSHAKE = "15s"  # for all of it, once it is known to be one
 _SVID, _TRUST = "svid", "trust"  # the names of secrets
 _PEER = "%DOWNSTREAM_PEER_URI_SAN%"

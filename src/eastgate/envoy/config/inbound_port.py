@@ -8,8 +8,6 @@ from dataclasses import field
 from eastgate.envoy.config.tokens import TokenIdentity
 from eastgate.records import dataclass
 
-__all__ = ["ANY_PORT", "HTTP", "NETWORK", "TIMEOUTS", "UNSHARED", "Capture", "Handshake", "InboundPort"]
-
 # How long a client may take until TLS, or HTTP, is recognized; then it is taken to speak something else. A client of a
 # server that speaks first says nothing for as long, so that the wait is short where such servers usually listen: at the
 # ports that Linkerd takes for those of databases and mail unless it is told otherwise.

@@ -12,8 +12,6 @@ from google.protobuf.message import DecodeError
 
 from eastgate.envoy.server.resources import EXTENSION, LISTENER, XdsResource
 
-__all__ = ["LARGEST", "find_obstacle"]
-
 LARGEST: Final = 64 * 1024 * 1024  # bytes
 _RULES: Final = (http_rbac_pb2.RBAC, network_rbac_pb2.RBAC)
 

@@ -19,8 +19,6 @@ from eastgate.envoy.config.request_listener import request_listener
 from eastgate.envoy.plan import PortPlan
 from eastgate.envoy.server.resources import LISTENER, XdsResource
 
-__all__ = ["closing_listener", "outer_listeners", "port_listeners"]
-
 
 def port_listeners(inbound: InboundPort, plan: PortPlan) -> Iterator[XdsResource]:
     """Yield the listeners of a port."""

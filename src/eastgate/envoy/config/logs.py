@@ -28,21 +28,6 @@ from eastgate.envoy.config.rbac import AUDIT, CONNECTIONS
 from eastgate.envoy.config.typed import Plain, filter_, typed
 from eastgate.envoy.config.values import ALL_KEY
 
-__all__ = [
-    "GATEWAY_FIELDS",
-    "ORIGINAL_KEY",
-    "capture_log",
-    "connection_log",
-    "denial_log",
-    "handshake_log",
-    "log_metadata",
-    "open_request_log",
-    "request_log",
-    "sent_connection_log",
-    "sent_request_log",
-    "unreachable_log",
-]
-
 ORIGINAL_KEY = "envoy.network.transport_socket.original_dst_address"  # a name of Envoy's own
 _DECIDED = "%DYNAMIC_METADATA(envoy.filters.http.rbac:{}_effective_policy_id)%"
 _PEER_FIELDS = {

@@ -59,33 +59,6 @@ from eastgate.ir.spiffe import LONGEST, SEGMENT, SPIFFE_ID
 from eastgate.symbolic.callers import AccountsIn, OtherAccounts
 from eastgate.symbolic.trees import DecisionNode
 
-__all__ = [
-    "ADDRESS_KEY",
-    "CERTIFICATE_KEY",
-    "CLAIM_KEY",
-    "DESTINATION_KEY",
-    "MCP_METHOD_KEY",
-    "MCP_NAME_KEY",
-    "MESSAGE_KEY",
-    "NOBODY",
-    "NO_CALLER",
-    "NO_NAME",
-    "PATH_KEY",
-    "PEER_KEY",
-    "SNI_KEY",
-    "SOURCE_KEY",
-    "TOKEN_KEY",
-    "UNFIT",
-    "WAITING_KEY",
-    "by_protocol",
-    "caller_matcher",
-    "node_matcher",
-    "where",
-    "where_slash_is_encoded",
-    "where_unclear",
-    "with_fit_certificate",
-]
-
 PEER_KEY = "eastgate.peer"  # filter state: the SPIFFE ID of the caller, or NOBODY
 ADDRESS_KEY = "eastgate.address"
 CERTIFICATE_KEY = "eastgate.certificate"

@@ -22,15 +22,6 @@ from eastgate.envoy.config.typed import Plain, filter_, message, typed
 from eastgate.envoy.server.resources import LISTENER, XdsResource
 from eastgate.records import dataclass
 
-__all__ = [
-    "OUTBOUND_CAPTURE",
-    "CapturedAccount",
-    "CapturedOutbound",
-    "CapturedService",
-    "join_accounts",
-    "outbound_capture_resources",
-]
-
 OUTBOUND_CAPTURE = 15001
 _PASSED = "passed"
 # Nothing that was redirected is addressed to loopback. A call of the proxy's own port is, and would never end.

@@ -5,8 +5,6 @@ from __future__ import annotations
 from google.protobuf.any_pb2 import Any
 from google.protobuf.message import Message
 
-__all__ = ["pack", "serialize"]
-
 
 def pack(message: Message) -> Any:
     """Pack a message with its type."""

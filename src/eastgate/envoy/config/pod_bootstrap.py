@@ -15,8 +15,6 @@ from eastgate.envoy.config.probes import AppProbe, probe_clusters, probe_listene
 from eastgate.envoy.config.typed import Plain, filter_, typed
 from eastgate.records import dataclass
 
-__all__ = ["ControlPlane", "ProxyFiles", "pod_bootstrap", "secret_sources"]
-
 _HTTP = "envoy.extensions.filters.http"
 _TOKEN, _TRUST = "token", "control-plane-trust"  # the names of secrets
 TOKEN_SOURCE, TRUST_SOURCE = "token.json", "trust.json"

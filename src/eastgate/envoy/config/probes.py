@@ -13,8 +13,6 @@ from eastgate.envoy.config.inbound_port import HTTP, NETWORK, TIMEOUTS, UNSHARED
 from eastgate.envoy.config.typed import Plain, filter_, typed
 from eastgate.records import dataclass
 
-__all__ = ["PROBE_PORT", "READY_PATH", "AppProbe", "ProbeKind", "probe_clusters", "probe_listener"]
-
 PROBE_PORT = 15021
 READY_PATH = "/healthz/ready"
 

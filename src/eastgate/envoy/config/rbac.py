@@ -34,19 +34,6 @@ from eastgate.envoy.plan.fields import merged
 from eastgate.envoy.server.resources import EXTENSION, XdsResource
 from eastgate.ir import REFUSED_HOST, Refusal
 
-__all__ = [
-    "ATTRIBUTES",
-    "AUDIT",
-    "CONNECTIONS",
-    "REQUESTS",
-    "VALUES",
-    "connection_filters",
-    "extension_resource",
-    "filter_name",
-    "request_filters",
-    "write_action",
-]
-
 CONNECTIONS, AUDIT = "connections", "audit"  # name what was decided of a connection
 ATTRIBUTES, REQUESTS = "attributes", "requests"  # notes what is looked at, and decides
 # Both note the same values. Envoy takes resources in the order of their names: the first has what new rules look at

@@ -13,8 +13,6 @@ from eastgate.envoy.config.rbac import ATTRIBUTES, REQUESTS, VALUES, filter_name
 from eastgate.envoy.config.tokens import identity_filter, token_filter
 from eastgate.envoy.config.typed import ADS, Plain, discovered, filter_, message, struct, typed
 
-__all__ = ["build_request_listener", "noting_filters", "request_listener", "requests_filter"]
-
 _HEADERS = "30s"  # from the first byte of a request to the last of its headers
 _OPEN = "0.5s"  # how often a proxy logs a request that is open
 _REPLIES = {

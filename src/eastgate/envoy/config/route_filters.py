@@ -9,8 +9,6 @@ from eastgate.envoy.config.spelling import spell_path
 from eastgate.envoy.config.typed import Plain
 from eastgate.gateway import Routed
 
-__all__ = ["header_changes", "redirect_action", "rewrite_action", "timeouts"]
-
 _SET, _ADD = "OVERWRITE_IF_EXISTS_OR_ADD", "APPEND_IF_EXISTS_OR_ADD"
 _RESPONSE_CODES = {
     301: "MOVED_PERMANENTLY",

@@ -15,15 +15,6 @@ from eastgate.envoy.config.packing import serialize
 from eastgate.envoy.config.typed import filter_, message, typed
 from eastgate.envoy.server.resources import SECRET, XdsResource
 
-__all__ = [
-    "OPTIONAL_TRUST",
-    "certificate_secret",
-    "client_ca_secret",
-    "optional_trust_secret",
-    "svid_secret",
-    "trust_secret",
-]
-
 OPTIONAL_TRUST = "optional-trust"
 
 

@@ -16,8 +16,6 @@ from eastgate.ir import ALWAYS, And, Is, OneOf, Or, Predicate, all_of, any_of
 from eastgate.ir.attributes import MCP_METHOD, MCP_TOOL, Attribute
 from eastgate.records import dataclass
 
-__all__ = ["Segment", "TestMap", "segments"]
-
 _MAPPED = (MCP_TOOL, DESTINATION, MCP_METHOD)  # attributes whose texts are compared as they are, the best first
 _FEWEST = 6  # texts for which a map is worth it
 _MOST_MAPS = 6  # in one list, or it would be nested too deep

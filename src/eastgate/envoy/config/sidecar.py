@@ -25,8 +25,6 @@ from eastgate.envoy.plan import PortPlan
 from eastgate.envoy.server.resources import LISTENER, XdsResource
 from eastgate.records import dataclass
 
-__all__ = ["OUTBOUND_PORT", "Outbound", "inbound_resources", "outbound_resources", "shared_resources"]
-
 OUTBOUND_PORT = 15001
 
 

@@ -13,8 +13,6 @@ from eastgate.ir import OneOf, Prefix, Suffix
 from eastgate.ir.paths import DECODED
 from eastgate.regexes import regex
 
-__all__ = ["host_pattern", "path_pattern", "spell_path"]
-
 _HEX = "0123456789ABCDEF"
 _ANY_HEX, _NO_HEX = "[0-9A-Fa-f]", "[^0-9A-Fa-f]"
 _UNRESERVED = regex(r"[-A-Za-z0-9._~]")

@@ -19,8 +19,6 @@ from eastgate.envoy.config.typed import Plain, filter_, typed
 from eastgate.envoy.config.values import literal
 from eastgate.records import dataclass
 
-__all__ = ["CARRIER", "TokenIdentity", "identity_filter", "token_filter"]
-
 CARRIER = "x-eastgate-authorization"  # has the token on its way to the authorizer of a gateway
 
 _METADATA = "envoy.filters.http.jwt_authn"

@@ -12,8 +12,6 @@ from google.protobuf.message import Message
 
 from eastgate.envoy.config.packing import serialize
 
-__all__ = ["ADS", "Plain", "discovered", "filter_", "message", "struct", "typed"]
-
 M = TypeVar("M", bound=Message)
 Plain = dict[str, Any]
 

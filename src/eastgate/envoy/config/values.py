@@ -21,18 +21,6 @@ from eastgate.ir.attributes import Attribute, header, query
 from eastgate.ir.matchers import known
 from eastgate.regexes import regex
 
-__all__ = [
-    "ALL_KEY",
-    "CLEAR",
-    "each_key",
-    "field_key",
-    "literal",
-    "marked",
-    "noted_values",
-    "single_keys",
-    "values_filter",
-]
-
 ALL_KEY = "eastgate.values"  # the noted values of all fields, to decide a request again while it is open
 CLEAR = "="  # what is noted begins so, unless values could not be told apart
 _START, _STOP = "\x02", "\x03"  # no header has them, and a query that has them is not clear

@@ -20,8 +20,6 @@ from eastgate.envoy.grpc.frames import (
 from eastgate.records import dataclass
 from eastgate.regexes import regex
 
-__all__ = ["CallError", "CallHeaders", "GrpcCall", "GrpcStatus", "Method", "RefusedCall", "are_trailers"]
-
 Method = Callable[[bytes], "bytes | Awaitable[bytes] | AsyncIterator[bytes]"]
 """Answers a message: at once, later, or with several messages. Raises CallError."""
 

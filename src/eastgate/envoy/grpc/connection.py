@@ -50,8 +50,6 @@ from eastgate.envoy.grpc.streams import CutOffStreams, GrpcStream
 if TYPE_CHECKING:
     from eastgate.envoy.grpc.server import GrpcServer
 
-__all__ = ["GrpcConnection"]
-
 _LOG = logging.getLogger(__name__)
 _RECEIVED_AT_ONCE: Final = 4 * 1024 * 1024  # bytes of all streams that may be on their way
 _MOST_CONTINUED: Final = 32  # frames of one block of headers

@@ -6,40 +6,6 @@ from collections.abc import Iterator
 from struct import Struct
 from typing import Final
 
-__all__ = [
-    "ACK",
-    "CONTINUATION",
-    "DATA",
-    "END_HEADERS",
-    "END_STREAM",
-    "FRAME_HEAD",
-    "GOAWAY",
-    "HEADERS",
-    "LARGEST_FRAME",
-    "LARGEST_WINDOW",
-    "PADDED",
-    "PING",
-    "PREFACE",
-    "PRIORITY",
-    "PUSH_PROMISE",
-    "RESPONSE_HEADERS",
-    "RST_STREAM",
-    "SETTINGS",
-    "WINDOW_UPDATE",
-    "WITH_PRIORITY",
-    "ErrorCode",
-    "Http2Error",
-    "Setting",
-    "frame",
-    "goaway",
-    "reset_frame",
-    "resets_in",
-    "settings_frame",
-    "status_headers",
-    "trailers",
-    "without_padding",
-]
-
 PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 FRAME_HEAD: Final = Struct(">HBBBI")
 """Length (its upper 16 bits, and the lower 8), kind, flags and stream of a frame."""

@@ -23,8 +23,6 @@ from eastgate.envoy.grpc.frames import (
 )
 from eastgate.envoy.grpc.streams import GrpcStream
 
-__all__ = ["FIRST_WINDOW", "Outgoing"]
-
 FIRST_WINDOW: Final = 65_535  # of either side, before any settings
 _EMPTY_TABLE: Final = b"\x20"  # headers that follow need no table
 _FIRST_TABLE: Final = 4096

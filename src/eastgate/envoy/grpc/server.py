@@ -10,8 +10,6 @@ from eastgate.envoy.grpc.calls import Method
 from eastgate.envoy.grpc.connection import GrpcConnection
 from eastgate.records import dataclass
 
-__all__ = ["GrpcLimits", "GrpcServer"]
-
 _LOOK: Final = 1.0  # seconds
 _ON_THEIR_WAY: Final = 0.1  # seconds that calls are answered which were made before the end was known
 

@@ -7,8 +7,6 @@ from typing import Final
 
 from eastgate.envoy.grpc.calls import GrpcCall
 
-__all__ = ["CutOffStreams", "GrpcStream"]
-
 _MOST_CUT_OFF: Final = 1024
 
 

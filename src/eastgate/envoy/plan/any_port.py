@@ -15,8 +15,6 @@ from eastgate.ir.attributes import PORT
 from eastgate.settings import Settings
 from eastgate.symbolic.callers import CallerCells
 
-__all__ = ["named_ports", "plan_any_port"]
-
 
 def named_ports(layers: Iterable[Layer]) -> frozenset[int] | None:
     """Return the ports that layers name; None where they tell others apart as well."""

@@ -20,8 +20,6 @@ from eastgate.symbolic.callers import (
     cells_around,
 )
 
-__all__ = ["ByCaller"]
-
 T = TypeVar("T")
 
 

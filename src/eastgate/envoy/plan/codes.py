@@ -7,8 +7,6 @@ from collections.abc import Iterable
 from eastgate.diagnostics import Code
 from eastgate.ir import PolicyRef
 
-__all__ = ["ASKS_AN_AUTHORIZER", "NOT_AN_ATTRIBUTE", "NOT_A_TEST", "TOO_LARGE", "Inexpressible"]
-
 ASKS_AN_AUTHORIZER = Code(
     "EG8001",
     "a policy asks an authorizer",

@@ -31,8 +31,6 @@ from eastgate.ir import (
 from eastgate.ir.attributes import ADDRESS
 from eastgate.symbolic.trees import DecisionNode, Entry, choice, flatten, leaves
 
-__all__ = ["TooManyEnds", "either", "noting", "or_else", "then", "unread", "without"]
-
 _MOST_ENDS = 20_000  # of one decision written into each end of another
 
 

@@ -16,26 +16,6 @@ from eastgate.records import dataclass
 from eastgate.regexes import regex
 from eastgate.symbolic.trees import Tree
 
-__all__ = [
-    "ASK",
-    "CLOSED_BY",
-    "NOT_ENFORCED",
-    "NO_AUDIT",
-    "UNOPPOSED_NAME",
-    "WOULD_ASK",
-    "WOULD_MATCH",
-    "Node",
-    "ProxyVerdict",
-    "closers_name",
-    "end_of",
-    "isolated_by",
-    "isolation_name",
-    "name_of",
-    "policy_name",
-    "ref_of",
-    "verdict_of",
-]
-
 UNOPPOSED_NAME = "open"  # what a proxy logs where an outcome is UNOPPOSED: no rule decided
 _ASK_NAME = "ask"  # what a proxy logs where it leaves the decision to the authorizer
 _DIRECTIONS = ("ingress", "egress")

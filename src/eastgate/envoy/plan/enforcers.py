@@ -10,8 +10,6 @@ from eastgate.ir import Layer, at_port
 from eastgate.ir.attributes import BACKEND
 from eastgate.records import dataclass
 
-__all__ = ["Enforcer", "LayerEnforcement", "enforcement_at_gateway"]
-
 
 class Enforcer(enum.StrEnum):
     """Who decides at a gateway."""

@@ -9,8 +9,6 @@ from eastgate.ir import Computed, Is, OneOf, Prefix, Suffix
 from eastgate.ir.attributes import Attribute
 from eastgate.regexes import regex
 
-__all__ = ["joint_of", "obstacle"]
-
 # Envoy adds them, takes them away, or writes them otherwise, before a policy can look at them.
 _ENVOYS_HEADERS = frozenset(
     {

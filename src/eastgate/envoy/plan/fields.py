@@ -9,8 +9,6 @@ from eastgate.ir import Computed, Is
 from eastgate.ir.attributes import Attribute
 from eastgate.records import dataclass
 
-__all__ = ["UNCLEAR", "RequestField", "looked_at", "merged"]
-
 UNCLEAR = "unclear-values"  # the verdict on a request whose values cannot be told apart for certain
 
 

@@ -49,8 +49,6 @@ from eastgate.symbolic.partial import ArmIndex, Partial
 from eastgate.symbolic.stages import is_answer
 from eastgate.symbolic.trees import choice
 
-__all__ = ["BAD_HOST", "ENCODED_CHARACTER", "ENCODED_SLASH", "Flow"]
-
 Residual = Callable[[Predicate], Predicate]
 
 ENCODED_SLASH = Computed(

@@ -51,21 +51,6 @@ from eastgate.settings import Settings
 from eastgate.symbolic.callers import AnonymousCell, CallerCell, CallerCells
 from eastgate.symbolic.trees import choice
 
-__all__ = [
-    "DESTINATION",
-    "MESSAGE",
-    "NOWHERE",
-    "NO_SESSION",
-    "NO_SUCH_SESSION",
-    "UNCLEAR_ROUTE",
-    "UNREAD_MESSAGE",
-    "GatewayDestination",
-    "GatewayPlan",
-    "TlsStream",
-    "plan_destinations",
-    "plan_gateway_port",
-]
-
 DESTINATION = Attribute("destination")  # where routing leads a request: the id of a `GatewayDestination`
 MESSAGE = Attribute("MCP message", needs_http=True)  # whether the message in a request was read
 # Refusals of what is no proper message, or of no session of the caller's, whatever policies say of it

@@ -8,8 +8,6 @@ from eastgate.gateway.hostnames import Host, comparable, named_by, specificity
 from eastgate.ir import Not, Predicate, all_of, any_of
 from eastgate.ir.attributes import Attribute
 
-__all__ = ["chooses"]
-
 
 def chooses(attribute: Attribute, hostname: Host, among: Iterable[Host]) -> Predicate:
     """Return the test that of these hostnames this is the most specific one that means a host."""

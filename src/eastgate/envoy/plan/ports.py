@@ -24,8 +24,6 @@ from eastgate.settings import Settings
 from eastgate.symbolic.callers import CallerCell, CallerCells
 from eastgate.symbolic.trees import leaves, map_leaves
 
-__all__ = ["CLOSED", "UNOPPOSED", "ConnectionTable", "PortPlan", "Requests", "plan_port"]
-
 _MOST_TESTS = 400_000  # at one port, for all cells of callers
 _OPEN = ProxyVerdict(True, 200, UNOPPOSED_NAME)
 UNOPPOSED: Node = _OPEN

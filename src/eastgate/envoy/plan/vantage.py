@@ -21,8 +21,6 @@ from eastgate.ir.attributes import (
 )
 from eastgate.records import dataclass
 
-__all__ = ["AT_GATEWAY", "AT_SIDECAR", "Vantage"]
-
 _EVERYWHERE = frozenset({ADDRESS, HOST, IDENTITY, MESH_NAME, METHOD, PATH, PORT})
 
 

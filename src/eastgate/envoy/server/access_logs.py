@@ -18,8 +18,6 @@ from envoy.service.accesslog.v3 import als_pb2
 from eastgate.envoy.server.authentication import AuthenticatedProxy
 from eastgate.envoy.server.metrics import Metrics
 
-__all__ = ["LOG_METHOD", "LOG_SERVICE", "AccessLogs", "LogStream", "OnRecord", "node_of_log", "record_of_tags"]
-
 LOG_SERVICE: Final = "envoy.service.accesslog.v3.AccessLogService"
 LOG_METHOD: Final = "StreamAccessLogs"
 OnRecord: TypeAlias = Callable[[AuthenticatedProxy, Mapping[str, Any]], None]

@@ -12,8 +12,6 @@ from typing import Protocol
 
 from eastgate.records import dataclass
 
-__all__ = ["AuthenticatedProxy", "AuthenticationError", "Authenticator", "ProxyCredentials", "UnavailableError"]
-
 
 class AuthenticationError(Exception):
     """The credentials are not those of the proxy that it claims to be. The message is for the proxy's log."""

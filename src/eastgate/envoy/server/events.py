@@ -9,17 +9,6 @@ from typing import TypeAlias
 from eastgate.envoy.server.status import ResourceRejection
 from eastgate.records import dataclass
 
-__all__ = [
-    "Acked",
-    "Connected",
-    "Disconnected",
-    "Events",
-    "OnServerEvent",
-    "ResourceRejected",
-    "ServerEvent",
-    "Settled",
-]
-
 _LOG = logging.getLogger(__name__)
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from eastgate.records import dataclass
 
-__all__ = ["Limits"]
-
 _MEGABYTE = 1024 * 1024
 
 

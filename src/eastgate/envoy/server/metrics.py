@@ -7,8 +7,6 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from eastgate.envoy.server.resources import ORDER, short_type
 from eastgate.envoy.server.status import ResourceRejection
 
-__all__ = ["Metrics"]
-
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
 

@@ -12,20 +12,6 @@ from typing import Final, TypeAlias
 
 from eastgate.records import dataclass
 
-__all__ = [
-    "CLUSTER",
-    "ENDPOINTS",
-    "EXTENSION",
-    "LISTENER",
-    "ORDER",
-    "ROUTE",
-    "SECRET",
-    "VALIDATED_ONCE",
-    "ResourceKey",
-    "XdsResource",
-    "short_type",
-]
-
 _PREFIX: Final = "type.googleapis.com/"
 
 CLUSTER: Final = _PREFIX + "envoy.config.cluster.v3.Cluster"

@@ -21,8 +21,6 @@ from envoy.extensions.transport_sockets.tls.v3 import secret_pb2, tls_spiffe_val
 
 from eastgate.envoy.server.resources import EXTENSION, SECRET, XdsResource
 
-__all__ = ["Respell", "respell"]
-
 Respell: TypeAlias = Callable[[XdsResource], bytes]
 
 _MARK_BYTES: Final = 8

@@ -39,8 +39,6 @@ from eastgate.envoy.server.status import Ledger, ProxyStatus
 from eastgate.envoy.server.store import Store
 from eastgate.envoy.server.streams import Acknowledgement, Stream
 
-__all__ = ["AdsServer"]
-
 _SERVICE: Final = "envoy.service.discovery.v3.AggregatedDiscoveryService"
 _METHOD: Final = "DeltaAggregatedResources"
 _BEARER: Final = "bearer "

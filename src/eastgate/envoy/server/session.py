@@ -14,8 +14,6 @@ import grpc
 
 from eastgate.envoy.server.streams import Acknowledgement, ProtocolError, Stream, encode
 
-__all__ = ["End", "ProxySession", "RpcContext"]
-
 RpcContext: TypeAlias = "grpc.aio.ServicerContext[Any, bytes]"
 End: TypeAlias = tuple[grpc.StatusCode, str]
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-__all__ = ["Settling"]
-
 
 class Settling:
     """The waiting tasks. `is_settled` is asked for a node, or for all of them with None."""

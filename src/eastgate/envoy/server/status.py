@@ -24,17 +24,6 @@ from eastgate.envoy.server.store import Store
 from eastgate.records import dataclass
 from eastgate.regexes import regex
 
-__all__ = [
-    "ABSENT",
-    "UNSURE",
-    "Ledger",
-    "ProxyStatus",
-    "ResourceRejection",
-    "ResourceState",
-    "ResourceStatus",
-    "find_suspects",
-]
-
 ABSENT: Final = ""  # the version of what does not exist
 UNSURE: Final = "?"  # the version of what may have been applied or not
 

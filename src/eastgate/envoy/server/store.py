@@ -17,8 +17,6 @@ from weakref import WeakValueDictionary
 from eastgate.envoy.server.resources import ORDER, ResourceKey, XdsResource
 from eastgate.records import dataclass
 
-__all__ = ["Store", "StoreChange", "Watcher"]
-
 Watcher = Callable[[frozenset[str]], None]  # gets the types that changed
 
 _NOTHING: Final[Mapping[str, XdsResource]] = MappingProxyType({})

@@ -24,8 +24,6 @@ from eastgate.envoy.server.store import Store
 from eastgate.envoy.server.subscription import Items, PendingResponse, Subscription
 from eastgate.records import dataclass
 
-__all__ = ["Acknowledgement", "ProtocolError", "Stream", "encode"]
-
 _LOG = logging.getLogger(__name__)
 _WILDCARD: Final = (CLUSTER, LISTENER)
 _NAME_CLUSTERS: Final = (LISTENER, ROUTE)

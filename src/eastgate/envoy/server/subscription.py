@@ -18,8 +18,6 @@ from eastgate.envoy.server.resources import VALIDATED_ONCE, XdsResource
 from eastgate.envoy.server.status import ABSENT, UNSURE, find_suspects
 from eastgate.records import dataclass
 
-__all__ = ["Items", "PendingResponse", "Subscription"]
-
 Items: TypeAlias = dict[str, XdsResource | None]  # by name; None is a removal
 
 _ANY: Final = "*"

@@ -13,8 +13,6 @@ from typing import Final
 
 from eastgate.envoy.server.authentication import AuthenticatedProxy, AuthenticationError, ProxyCredentials
 
-__all__ = ["Tokens"]
-
 _BYTES: Final = 32
 _NO_HASH: Final = sha256(secrets.token_bytes(_BYTES)).digest()  # what an unknown node is compared with
 

@@ -11,8 +11,6 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-__all__ = ["declarations", "rewrite"]
-
 _FIELDS, _ENTRIES, _NUMBER, _SUBSTRING = "@fields", "@entries", "@number", "@substring"
 _SCALAR, _NO_DOUBLE = "@scalar", "@no_double"
 _STRING: Final = 5  # google.api.expr's primitive type

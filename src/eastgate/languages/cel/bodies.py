@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
-__all__ = ["BODY", "REQUEST_BODY_JSON", "body_declarations", "reading_body"]
-
 REQUEST_BODY_JSON: Final = "requestBodyJSON"
 BODY: Final = ("request", "body")
 """Where the body is in a document."""

@@ -29,8 +29,6 @@ from eastgate.languages.cel.syntax import (
 from eastgate.records import dataclass
 from eastgate.regexes import regex
 
-__all__ = ["MAX_STEPS", "most_steps"]
-
 MAX_STEPS: Final = 3_000_000
 
 _VALUE_LENGTH: Final = 4096

@@ -39,8 +39,6 @@ from eastgate.languages.cel.syntax import (
 from eastgate.languages.cel.variables import Variables
 from eastgate.records import dataclass
 
-__all__ = ["GATEWAY_ROOTS", "DocumentExpression", "Path", "compile_document_cel"]
-
 Path: TypeAlias = tuple[str, ...]
 
 ROOTS: Final = ("request", "source", "destination", "metadata", "auth")

@@ -19,8 +19,6 @@ from eastgate.languages.cel.syntax import Call, HasEntry, HasVariable, Literal, 
 from eastgate.languages.cel.variables import VariableKind, Variables, presence_of
 from eastgate.records import dataclass
 
-__all__ = ["MAX_LENGTH", "Expression", "compile_cel"]
-
 MAX_LENGTH: Final = 16_384
 
 

@@ -17,8 +17,6 @@ from eastgate.languages.cel.syntax import Call, CreateList, HasEntry, HasVariabl
 from eastgate.languages.cel.variables import VariableKind, Variables
 from eastgate.records import dataclass
 
-__all__ = ["Lowered", "lower", "negate"]
-
 
 @dataclass(frozen=True, slots=True)
 class Lowered:

@@ -13,8 +13,6 @@ from eastgate.languages.cel.problems import CelProblem, unknown_variable
 from eastgate.languages.cel.syntax import HasVariable, Local, Node, Select, walk
 from eastgate.languages.cel.variables import Variables, presence_of
 
-__all__ = ["stray_presence", "with_presence_tests"]
-
 
 def with_presence_tests(text: str, tree: Node, variables: Variables) -> str | CelProblem:
     """Replace tests of variables by hidden variables."""

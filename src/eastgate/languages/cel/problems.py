@@ -14,8 +14,6 @@ from eastgate.diagnostics.suggest import did_you_mean
 from eastgate.languages.cel.variables import Variables
 from eastgate.records import dataclass
 
-__all__ = ["CelProblem", "translate", "underlined", "unknown_variable"]
-
 _FUNCTIONS: Final = (
     *("bool", "bytes", "double", "duration", "dyn", "has", "int", "size", "string", "timestamp", "type", "uint"),
 )

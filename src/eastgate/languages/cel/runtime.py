@@ -9,8 +9,6 @@ from typing import Protocol
 
 from eastgate.languages.cel.variables import VariableKind
 
-__all__ = ["CelEvaluationError", "CelProgram", "fitting", "in_plain_words"]
-
 
 class CelEvaluationError(Exception):
     """The expression has no answer for this request. It must not allow, and it must not skip a deny."""

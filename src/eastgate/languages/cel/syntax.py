@@ -6,22 +6,6 @@ from collections.abc import Iterator
 
 from eastgate.records import dataclass
 
-__all__ = [
-    "Call",
-    "CreateList",
-    "CreateStruct",
-    "HasEntry",
-    "HasVariable",
-    "Literal",
-    "Local",
-    "Loop",
-    "MapEntry",
-    "Node",
-    "Select",
-    "Variable",
-    "walk",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Literal:

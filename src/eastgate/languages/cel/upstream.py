@@ -29,8 +29,6 @@ from eastgate.languages.cel.syntax import (
 from eastgate.languages.cel.variables import Variables, presence_of
 from eastgate.records import dataclass
 
-__all__ = ["TOO_DEEP", "Checked", "CoreError", "check", "parse"]
-
 TOO_DEEP = "recursion limit exceeded"
 
 

@@ -10,8 +10,6 @@ from dataclasses import field
 from eastgate.ir.attributes import Attribute
 from eastgate.records import dataclass
 
-__all__ = ["VariableKind", "Variables"]
-
 
 class VariableKind(enum.Enum):
     """The type of a variable, by its name in CEL."""

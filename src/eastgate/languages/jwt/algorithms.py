@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["ASYMMETRIC", "KNOWN", "SYMMETRIC", "fitting"]
-
 _RSA = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
 
 _BY_CURVE = {

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 
-__all__ = ["decoded"]
-
 
 def decoded(text: str) -> bytes | None:
     """Return the bytes, or None where the text is not exactly how they are written."""

@@ -8,8 +8,6 @@ from eastgate.languages.jwt.expectations import Expectations
 from eastgate.languages.jwt.outcome import Reason, TokenRefused
 from eastgate.languages.jwt.strict_json import Json
 
-__all__ = ["check_claims"]
-
 
 def check_claims(claims: Mapping[str, Json], expected: Expectations, now: float) -> None:
     """Raise `TokenRefused` for the first claim that does not hold: ALL of times, issuer and audience must."""

@@ -22,8 +22,6 @@ from eastgate.records import dataclass
 if TYPE_CHECKING:
     import ssl
 
-__all__ = ["DiscoveredKeys", "NotAtHand", "PublishedKeys", "key_sets_of", "keys_at_hand"]
-
 
 class _Withdrawn(KeysUnavailable):
     """The issuer publishes a key set, and no key."""

@@ -9,8 +9,6 @@ from eastgate.languages.jwt.outcome import Reason, TokenRefused
 from eastgate.languages.jwt.strict_json import Json, JsonProblem, read_object
 from eastgate.records import dataclass
 
-__all__ = ["Envelope", "open_token"]
-
 
 @dataclass(frozen=True, slots=True)
 class Envelope:

@@ -7,8 +7,6 @@ import math
 from eastgate.languages.jwt.algorithms import ASYMMETRIC, KNOWN
 from eastgate.records import dataclass
 
-__all__ = ["Expectations"]
-
 
 @dataclass(frozen=True, slots=True)
 class Expectations:

@@ -12,8 +12,6 @@ from eastgate.languages.jwt.strict_json import Json, JsonProblem, read_object
 if TYPE_CHECKING:
     import ssl
 
-__all__ = ["DocumentFetcher", "checked_url"]
-
 
 class DocumentFetcher:
     """Reads documents. `timeout` bounds a document as a whole, in seconds."""

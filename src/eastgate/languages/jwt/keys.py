@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from joserfc.jwa import JWSAlgModel
     from joserfc.jwk import Key as Material
 
-__all__ = ["MAX_TRIES", "Key", "Keys", "NoKeysError"]
-
 MAX_TRIES = 16
 """Keys that one token may be tried with. Each costs a signature check, and anyone may send a token."""
 

@@ -8,8 +8,6 @@ from enum import StrEnum
 from eastgate.languages.jwt.strict_json import Json
 from eastgate.records import dataclass
 
-__all__ = ["Reason", "RejectedToken", "TokenRefused", "VerifiedToken"]
-
 
 class Reason(StrEnum):
     """Why a token was rejected, as a word for logs, metrics and tests."""

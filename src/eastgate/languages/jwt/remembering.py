@@ -12,8 +12,6 @@ from eastgate.languages.jwt.keys import Keys
 from eastgate.languages.jwt.outcome import VerifiedToken
 from eastgate.records import dataclass
 
-__all__ = ["VerifiedTokens"]
-
 _Key = tuple[bytes, str, Expectations]
 
 

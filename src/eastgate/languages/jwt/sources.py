@@ -12,8 +12,6 @@ from eastgate.languages.jwt.outcome import Reason, RejectedToken, VerifiedToken
 from eastgate.languages.jwt.remembering import VerifiedTokens
 from eastgate.languages.jwt.verification import verify
 
-__all__ = ["KeySource", "KeysUnavailable", "KnownKeys", "verify_from"]
-
 
 class KeysUnavailable(Exception):  # noqa: N818 - a state of the world, which callers answer with a denial
     """The keys of an issuer cannot be had. Nothing that it signed can be verified until they can."""

@@ -13,8 +13,6 @@ from typing import NoReturn, TypeAlias
 
 from eastgate.regexes import regex
 
-__all__ = ["MAX_DEPTH", "Json", "JsonProblem", "read_json", "read_object"]
-
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 MAX_DEPTH = 32

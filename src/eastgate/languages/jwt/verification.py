@@ -12,8 +12,6 @@ from eastgate.languages.jwt.keys import Key, Keys
 from eastgate.languages.jwt.outcome import Reason, RejectedToken, TokenRefused, VerifiedToken
 from eastgate.languages.jwt.strict_json import Json, JsonProblem, read_object
 
-__all__ = ["verify"]
-
 
 def verify(token: str, keys: Keys, expected: Expectations, now: float) -> VerifiedToken | RejectedToken:
     """Verify a token at the time `now` (seconds since 1970). There is an answer for every text; none raises.

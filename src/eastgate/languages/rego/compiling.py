@@ -49,8 +49,6 @@ from eastgate.languages.rego.syntax import (
 from eastgate.languages.rego.typing import rule_type, type_problem
 from eastgate.records import dataclass
 
-__all__ = ["RegoProgram", "compile_module"]
-
 MAX_TRIED: Final = 20_000
 _BY_VALUE: Final = frozenset(("equal", "neq", "lt", "lte", "gt", "gte", "plus", "minus", "mul", "div"))
 _AUTHORINO: Final = "authorino"  # what the name of the package begins with that Authorino gives a module

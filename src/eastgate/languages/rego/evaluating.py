@@ -40,8 +40,6 @@ from eastgate.languages.rego.syntax import (
 from eastgate.languages.rego.values import EMPTY_OBJECT, Object, Set, Value, compare, identity
 from eastgate.records import dataclass
 
-__all__ = ["NoAnswer", "StepBudget", "evaluate_program"]
-
 Bindings: TypeAlias = Mapping[str, Value]
 
 MAX_STEPS: Final = 100_000

@@ -21,8 +21,6 @@ from eastgate.languages.rego.syntax import (
     is_known,
 )
 
-__all__ = ["hoist"]
-
 
 def hoist(negated: Literal, is_term: bool, new: Callable[[str], str]) -> tuple[list[Literal], Literal]:
     """Return what to evaluate before a `not`, and what it negates. `is_term`: that was a term; `new`: makes names."""

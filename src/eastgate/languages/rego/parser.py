@@ -38,8 +38,6 @@ from eastgate.languages.rego.values import number
 from eastgate.records import dataclass
 from eastgate.regexes import regex
 
-__all__ = ["parse"]
-
 MAX_DEPTH: Final = 64
 MAX_EXPONENT: Final = 400
 _TOKEN: Final = regex(

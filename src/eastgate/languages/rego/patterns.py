@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from eastgate.languages.rego.syntax import Array, ObjectOf, Scalar, Term, Var, variables
 
-__all__ = ["is_pattern", "is_target", "never_equal"]
-
 
 def is_target(term: Term) -> bool:
     """Return whether `:=` can take a term apart: variables, nothing to compare with."""

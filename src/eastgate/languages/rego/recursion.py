@@ -6,8 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from eastgate.languages.rego.syntax import RULE, Call, Collect, Every, RegoRule, UnsupportedModule, Var, children
 
-__all__ = ["check_recursion"]
-
 
 def check_recursion(rules: Mapping[str, tuple[RegoRule, ...]]) -> None:
     """Raise UnsupportedModule where a rule depends on itself."""

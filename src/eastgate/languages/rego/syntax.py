@@ -8,39 +8,6 @@ from typing import Final, TypeAlias
 from eastgate.languages.rego.values import Value
 from eastgate.records import dataclass
 
-__all__ = [
-    "DATA",
-    "INPUT",
-    "RULE",
-    "Array",
-    "Assign",
-    "Body",
-    "Call",
-    "Collect",
-    "Every",
-    "Holds",
-    "Literal",
-    "Module",
-    "Negated",
-    "ObjectOf",
-    "Ref",
-    "RegoRule",
-    "Scalar",
-    "SetOf",
-    "Some",
-    "SomeIn",
-    "Term",
-    "Unify",
-    "UnsupportedModule",
-    "Var",
-    "With",
-    "children",
-    "closures",
-    "is_known",
-    "variables",
-]
-
-
 INPUT: Final = "input"
 DATA: Final = "data"
 RULE: Final = "rule "  # what the name of a variable begins with that stands for a rule of the module

@@ -8,8 +8,6 @@ from decimal import Decimal
 from eastgate.languages.rego.functions.registry import Bounded
 from eastgate.languages.rego.values import Object, Set, Value, magnitude
 
-__all__ = ["marshalled", "shown", "written_number"]
-
 _LARGE = 10**21
 
 

@@ -8,8 +8,6 @@ from decimal import Decimal
 from eastgate.languages.rego.builtins import ACCEPTED, RESULTS
 from eastgate.languages.rego.syntax import RULE, Array, Call, Collect, ObjectOf, Ref, RegoRule, Scalar, SetOf, Term, Var
 
-__all__ = ["rule_type", "type_problem"]
-
 Types = Mapping[str, str | None]
 
 _COMPARED = ("equal", "neq", "lt", "lte", "gt", "gte")

@@ -11,20 +11,6 @@ from decimal import Decimal
 from functools import cmp_to_key
 from typing import Final, TypeAlias, Union
 
-__all__ = [
-    "EMPTY_OBJECT",
-    "Object",
-    "Set",
-    "Value",
-    "compare",
-    "from_json",
-    "identity",
-    "in_order",
-    "magnitude",
-    "number",
-    "to_json",
-]
-
 Value: TypeAlias = Union[bool, int, Decimal, str, tuple["Value", ...], "Set", "Object", None]
 _Key: TypeAlias = tuple[object, ...]
 

@@ -13,8 +13,6 @@ from eastgate.manifests.findings import Findings, shown, suggestion
 from eastgate.manifests.text import DecodedText
 from eastgate.regexes import regex
 
-__all__ = ["Cursor"]
-
 _SPACE = regex(r"[ \t\r\n]*+")
 _WORD = regex(r'"[^"\\\r\n]*+"?|[\w.+-]+|\S', re.ASCII)
 _MEANT = {"True": "true", "False": "false", "None": "null", "undefined": "null", "nil": "null"}

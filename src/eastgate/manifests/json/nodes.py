@@ -12,8 +12,6 @@ from eastgate.manifests.node import Node, Scalar
 from eastgate.manifests.text import DecodedText
 from eastgate.regexes import regex
 
-__all__ = ["read_json_nodes"]
-
 _NEXT_OBJECT = regex(r"\n(?=\{)")
 
 

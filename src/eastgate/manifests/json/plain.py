@@ -18,8 +18,6 @@ from eastgate.manifests.node import Plain
 from eastgate.manifests.plain import Extent, PlainDocument
 from eastgate.regexes import regex
 
-__all__ = ["read_plain_json"]
-
 _KEY_END = regex(rb'"[ \t\r\n]*:')
 _KEY = regex(r'[ \t\r\n,]*+"[^"\\]*+(?:\\.[^"\\]*+)*+"[ \t\r\n]*+:[ \t\r\n]*+')
 _GAP = regex(r"[ \t\r\n,]*+")

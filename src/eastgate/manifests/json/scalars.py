@@ -13,8 +13,6 @@ from eastgate.manifests.node import Scalar
 from eastgate.manifests.scalars import MOST_DIGITS
 from eastgate.regexes import regex
 
-__all__ = ["read_bare", "read_string"]
-
 _STRING = regex(r'"[^"\\\x00-\x1f]*+(?:\\[^\x00-\x1f][^"\\\x00-\x1f]*+)*+"')
 _BEGUN = regex(r'"[^"\\\x00-\x1f]*+(?:\\[^\x00-\x1f][^"\\\x00-\x1f]*+)*+\\?+')
 _NUMBER = regex(r"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][-+]?[0-9]++)?+(?![\w.+-])", re.ASCII)

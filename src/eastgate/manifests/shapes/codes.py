@@ -2,20 +2,6 @@
 
 from eastgate.diagnostics import Code
 
-__all__ = [
-    "BAD_LABEL",
-    "BAD_MODE",
-    "BAD_NAME",
-    "BAD_OPERATOR",
-    "MISSING_FIELD",
-    "NAMESPACE_ON_CLUSTER_SCOPED",
-    "NOT_A_CHOICE",
-    "NULL_VALUE",
-    "OUT_OF_RANGE",
-    "UNKNOWN_FIELD",
-    "WRONG_TYPE",
-]
-
 UNKNOWN_FIELD = Code(
     "EG1201",
     "unknown field",

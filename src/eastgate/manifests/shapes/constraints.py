@@ -15,8 +15,6 @@ from eastgate.manifests.node import Node
 from eastgate.manifests.shapes.shape import Check
 from eastgate.records import dataclass
 
-__all__ = ["Cel", "Constraint", "all_of", "constraint"]
-
 Rule = Callable[[Node, Check[Any]], None]
 
 

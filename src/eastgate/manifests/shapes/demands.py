@@ -14,8 +14,6 @@ from eastgate.manifests.node import Node
 from eastgate.manifests.shapes.shape import Check
 from eastgate.records import dataclass
 
-__all__ = ["Demand", "Problem"]
-
 V = TypeVar("V")
 
 

@@ -13,8 +13,6 @@ from typing import Any, Final, TypeAlias
 from eastgate.manifests.shapes.demands import Demand
 from eastgate.manifests.shapes.shape import Anything, Choice, Field, Flag, ListOf, MapOf, Record, Shape, Text, Whole
 
-__all__ = ["Fits", "fits"]
-
 Fits: TypeAlias = Callable[[object], bool]
 _Holds: TypeAlias = Callable[[Any], bool]
 _LONGEST_NAME: Final = 256  # characters; a longer text is not kept

@@ -19,23 +19,6 @@ from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import codes
 from eastgate.records import dataclass
 
-__all__ = [
-    "Anything",
-    "Check",
-    "Choice",
-    "Field",
-    "Flag",
-    "ListOf",
-    "MapOf",
-    "Record",
-    "Shape",
-    "Text",
-    "Whole",
-    "check",
-    "enumerated",
-    "quoted",
-]
-
 C = TypeVar("C")
 Condition = Callable[[Mapping[str, object]], bool]
 

@@ -23,8 +23,6 @@ from eastgate.manifests.kustomizations import FILES
 from eastgate.records import dataclass
 from eastgate.tasks import innermost
 
-__all__ = ["FileStamp", "stamps", "watch_changes"]
-
 _STEP_MS = 5
 _DEBOUNCE_MS = 20
 _SETTLE_MS = 100

@@ -9,8 +9,6 @@ import signal
 import stat
 import time
 
-__all__ = ["SETTLING", "is_being_written"]
-
 SETTLING = 0.5  # seconds
 _F_SETSIG = getattr(fcntl, "F_SETSIG", 10)  # Python has it since 3.13
 

@@ -15,8 +15,6 @@ from eastgate.manifests.codes import CONTROL_CHARACTER, SEPARATOR, YAML_SYNTAX
 from eastgate.manifests.text import DecodedText
 from eastgate.regexes import regex
 
-__all__ = ["chunk_problem", "chunks"]
-
 _SEPARATOR: Final = regex(r"\n(?=---)")
 # libyaml has these line breaks besides LF (YAML 1.1), so that what follows them would be content to it.
 _BARE: Final = regex("---[ \t]*(?:(?<=[ \t])#[^\r\n\x85\u2028\u2029]*)?(?:\r?\n|\r?\\Z)")

@@ -23,8 +23,6 @@ from eastgate.manifests.yaml.parser import READER_ERROR, LibyamlError
 from eastgate.manifests.yaml.trouble import Trouble
 from eastgate.regexes import regex
 
-__all__ = ["explain", "template_finding"]
-
 _TEMPLATE_HELP: Final = "this looks like a Helm template: render it first (helm template ...)"
 # The characters that YAML does not allow in a text at all.
 _FORBIDDEN: Final = regex("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

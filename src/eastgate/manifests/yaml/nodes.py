@@ -39,8 +39,6 @@ from eastgate.manifests.yaml.scalars import TaggedScalars
 from eastgate.records import dataclass
 from eastgate.regexes import regex
 
-__all__ = ["read_yaml_node"]
-
 _HEAD = ("apiVersion", "kind")
 _WORD = regex(r"[^\s:,\[\]{}]+|\S|$")
 _DIRECTIVE = regex(r"^%.*", re.MULTILINE)

@@ -14,23 +14,6 @@ except ImportError as missing:  # pragma: no cover - needs an installation witho
     )
     raise ImportError(message) from missing
 
-__all__ = [
-    "ALIAS",
-    "DOCUMENT_END",
-    "LIBYAML_ERROR",
-    "MAPPING",
-    "MAPPING_END",
-    "READER_ERROR",
-    "SCALAR",
-    "SEQUENCE",
-    "SEQUENCE_END",
-    "STREAM_END",
-    "Event",
-    "LibyamlError",
-    "Mark",
-    "event_source",
-]
-
 # What `type(event)` is compared with: the classes that the extension itself makes events of. Those of
 # `yaml.events` are others once something (a coverage tool, a reload) has imported that module again.
 _OWN: Final = vars(_yaml)

@@ -30,8 +30,6 @@ from eastgate.manifests.yaml.parser import (
     event_source,
 )
 
-__all__ = ["read_plain_yaml"]
-
 
 class _UnusualError(Exception):
     """The document needs the precise reader."""

@@ -10,8 +10,6 @@ from eastgate.manifests.scalars import CONVERT, NULLS, NoNumberError, resolve
 from eastgate.manifests.yaml.parser import MAPPING, Event
 from eastgate.regexes import regex
 
-__all__ = ["TaggedScalars"]
-
 _CORE = "tag:yaml.org,2002:"
 _SCALAR_TAGS = frozenset(["str", "int", "float", "bool", "null"])
 _TAG = regex(r"!\S*")

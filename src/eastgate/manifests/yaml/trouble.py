@@ -8,8 +8,6 @@ from eastgate.manifests.yaml.parser import Mark
 from eastgate.records import dataclass
 from eastgate.regexes import regex
 
-__all__ = ["Trouble"]
-
 _WORD = regex(r"[^\s,\[\]{}:]+|\S")
 _FAR = 20  # blank lines that are looked across
 

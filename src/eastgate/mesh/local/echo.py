@@ -15,8 +15,6 @@ from eastgate.mesh.local.serving import SocketServer
 from eastgate.records import dataclass
 from eastgate.regexes import regex
 
-__all__ = ["EchoOptions", "EchoServer", "EchoTimes"]
-
 _REQUEST_LINE = regex(rb"(?:\r?\n)*[!#$%&'*+\-.^_`|~0-9A-Za-z]+ [^\r\n]+ HTTP/1\.[0-9]\r?\n")
 _METHODS = (b"GET ", b"HEAD ", b"POST ", b"PUT ", b"DELETE ", b"PATCH ", b"OPTIONS ", b"TRACE ", b"CONNECT ")
 _LONGEST_FIRST_LINE = 64 * 1024

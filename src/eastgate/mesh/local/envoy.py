@@ -20,8 +20,6 @@ from eastgate.mesh.local import procfs
 from eastgate.mesh.local.binary import find_envoy
 from eastgate.mesh.local.guard import Guard
 
-__all__ = ["EnvoyProcess", "OnLog", "OnRecord"]
-
 OnRecord = Callable[[dict[str, Any]], None]
 OnLog = Callable[[str], None]
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["LocalMeshError"]
-
 
 class LocalMeshError(Exception):
     """An error of the local mesh. `help` says what the user can do about it, if anything."""

@@ -11,8 +11,6 @@ from pathlib import Path
 from eastgate.mesh.local import procfs
 from eastgate.mesh.local.rundir import RunDir
 
-__all__ = ["Guard"]
-
 _REAPER = Path(__file__).with_name("reaper.py")
 _PATIENCE = 2.0
 

@@ -10,18 +10,6 @@ import h11
 
 from eastgate.records import dataclass
 
-__all__ = [
-    "ByteReader",
-    "Headers",
-    "Http1Request",
-    "Http1Response",
-    "Http1Server",
-    "Malformed",
-    "Source",
-    "TooLarge",
-    "read_response",
-]
-
 MAX_HEAD = 64 * 1024
 _MAX_BODY = 16 * 1024 * 1024
 _PIECE = 64 * 1024

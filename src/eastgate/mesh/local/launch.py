@@ -15,8 +15,6 @@ import resource
 import signal
 import sys
 
-__all__ = ["main"]
-
 _PR_SET_PDEATHSIG = 1
 _ORPHAN = 3
 _NO_ENVOY = 127

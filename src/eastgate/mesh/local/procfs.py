@@ -7,8 +7,6 @@ from ipaddress import IPv4Address
 
 from eastgate.records import dataclass
 
-__all__ = ["Usage", "listening", "start_time", "usage"]
-
 _TICKS = os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _LISTEN = "0A"

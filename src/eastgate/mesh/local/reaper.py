@@ -17,8 +17,6 @@ import signal
 import sys
 import time
 
-__all__ = ["Watched", "main"]
-
 _PATIENCE = 1.0
 
 

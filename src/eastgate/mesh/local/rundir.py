@@ -25,8 +25,6 @@ from eastgate.mesh.local.errors import LocalMeshError
 from eastgate.records import dataclass
 from eastgate.regexes import regex
 
-__all__ = ["DEFAULT_NAME", "BadName", "MeshRunning", "NoMesh", "RunDir", "RunDirRefused", "find"]
-
 DEFAULT_NAME = "default"
 _NAME = regex(r"[a-z0-9]([-a-z0-9]{0,30}[a-z0-9])?")
 _LABEL = regex(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,23}")

@@ -7,8 +7,6 @@ import contextlib
 import os
 from abc import ABC, abstractmethod
 
-__all__ = ["SocketServer"]
-
 
 class SocketServer(ABC):
     """Listens on a socket for this user only, until it is stopped. `limit` bounds the lines that are read."""

@@ -10,8 +10,6 @@ from eastgate.mesh.local.envoy import EnvoyProcess
 from eastgate.mesh.local.errors import LocalMeshError
 from eastgate.records import dataclass
 
-__all__ = ["Backoff", "EnvoyGaveUp", "Restart", "Supervisor"]
-
 _NOT_STARTED = 127
 
 

@@ -14,8 +14,6 @@ import ssl
 import struct
 import time
 
-__all__ = ["HandshakeClosed", "Wire"]
-
 _RESET = struct.pack("ii", 1, 0)
 _PIECE = 64 * 1024
 _MOST_WAITING = 1024 * 1024

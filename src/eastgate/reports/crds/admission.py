@@ -15,8 +15,6 @@ from eastgate.reports.crds.kinds import Definition, Version, served
 from eastgate.reports.crds.openapi import Schema, rules_of
 from eastgate.settings import MeshMode
 
-__all__ = ["admission_policies"]
-
 _API = "admissionregistration.k8s.io/v1"
 _BESIDE_SPEC = (
     "dyn(object).all(field, field in ['apiVersion', 'kind', 'metadata', 'spec', 'status'])",

@@ -12,8 +12,6 @@ from eastgate.reports.crds.kinds import Definition, Version, served
 from eastgate.reports.crds.openapi import KEEP_UNKNOWN, Schema, SchemaContext, structural
 from eastgate.reports.crds.status import CONDITIONS, POLICY_STATUS
 
-__all__ = ["Webhook", "definitions"]
-
 POLICY_LABEL = "gateway.networking.k8s.io/policy"
 _STATUS = {Status.ANCESTORS: POLICY_STATUS, Status.CONDITIONS: CONDITIONS}
 

@@ -12,8 +12,6 @@ from eastgate.manifests.shapes.patterns import any_case, whole
 from eastgate.reports.crds.kinds import Readable, readable
 from eastgate.reports.crds.openapi import Schema, rules_of, sentence
 
-__all__ = ["combine_schemas", "editor_schemas", "file_name"]
-
 DRAFT = "http://json-schema.org/draft-07/schema#"  # the newest that YAML language servers know all of
 
 

@@ -13,8 +13,6 @@ from eastgate.records import dataclass
 from eastgate.reports.invariants.shapes import CLUSTER_KIND
 from eastgate.reports.invariants.shapes import SERVED as STATED
 
-__all__ = ["Definition", "Readable", "Version", "readable", "served"]
-
 _HOLDS = Column("Holds", '.status.conditions[?(@.type=="Holds")].status')
 _REASON = Column("Reason", '.status.conditions[?(@.type=="Holds")].reason')
 

@@ -35,8 +35,6 @@ from eastgate.manifests.shapes import (
 from eastgate.manifests.shapes.patterns import any_case, whole
 from eastgate.records import dataclass
 
-__all__ = ["KEEP_UNKNOWN", "Schema", "SchemaContext", "rules_of", "sentence", "structural"]
-
 Schema = dict[str, Any]
 
 KEEP_UNKNOWN = "x-kubernetes-preserve-unknown-fields"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from eastgate.reports.crds.openapi import Schema
 
-__all__ = ["CONDITIONS", "POLICY_STATUS"]
-
 _LABELS = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
 
 

@@ -16,8 +16,6 @@ from eastgate.reports.columns import Line, Lines, columns, indent_lines
 from eastgate.reports.describe.model import DescribedField, list_field
 from eastgate.reports.effective.policies import IN_FORCE, effective_policy_lines, shadowing_text
 
-__all__ = ["effective_policies_field", "rules_in_force_field"]
-
 _NO_POLICY = "no policy: requests are not asked about"
 _MOST = 40
 

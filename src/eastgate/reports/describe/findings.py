@@ -8,8 +8,6 @@ from eastgate.reports.cluster import Cluster
 from eastgate.reports.describe.model import DescribedField, list_field
 from eastgate.reports.lint import Finding, lint
 
-__all__ = ["findings_field"]
-
 _MOST_WORKLOADS = 2_000  # lint examines all of them; with more, run it by itself
 
 

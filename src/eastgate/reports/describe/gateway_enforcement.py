@@ -13,8 +13,6 @@ from eastgate.gateway import ListenerGroup, RoutingTable
 from eastgate.reports.cluster import Cluster, effects_of
 from eastgate.reports.describe.model import DescribedField, list_field
 
-__all__ = ["enforcement_field"]
-
 _ENFORCERS = {
     Enforcer.ENVOY: "by the gateway's Envoy",
     Enforcer.AUTHORIZER: "by the authorizer",

@@ -21,8 +21,6 @@ from eastgate.reports.describe.model import DescribedField, Description, list_fi
 from eastgate.reports.describe.tables import inherited_field, points_field, span_data
 from eastgate.reports.describe.ways import ways_field
 
-__all__ = ["describe_backend", "describe_gateway", "describe_route"]
-
 _ANY = Request({})
 
 

@@ -11,8 +11,6 @@ from eastgate.cluster.points import Point
 from eastgate.records import dataclass
 from eastgate.reports.columns import Line, lay_out
 
-__all__ = ["DescribedField", "Description", "list_field", "shorten", "value_field"]
-
 _BOLD, _RESET = "\033[1m", "\033[0m"
 _MOST = 20
 

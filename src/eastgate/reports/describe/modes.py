@@ -20,8 +20,6 @@ from eastgate.records import dataclass
 from eastgate.reports.cluster import Cluster
 from eastgate.reports.conditions import condition_text
 
-__all__ = ["ShownMode", "isolation_text", "modes", "stances_of", "summary"]
-
 
 @dataclass(frozen=True, slots=True)
 class ShownMode:

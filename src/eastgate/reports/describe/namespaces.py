@@ -14,8 +14,6 @@ from eastgate.reports.describe.policies import does_text
 from eastgate.reports.describe.tables import labels_text, policies_on, policy_data, span_data
 from eastgate.reports.effective import span_text
 
-__all__ = ["describe_namespace"]
-
 _MOST = 50
 
 

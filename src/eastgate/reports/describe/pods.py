@@ -31,8 +31,6 @@ from eastgate.reports.describe.tables import (
 )
 from eastgate.symbolic.partial import Facts
 
-__all__ = ["declared_ports", "describe_pod", "pod_tables"]
-
 
 def describe_pod(cluster: Cluster, workload: Workload) -> Description:
     direct = policies_on(cluster, workload)

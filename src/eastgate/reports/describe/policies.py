@@ -36,21 +36,6 @@ from eastgate.records import dataclass
 from eastgate.reports.effective.words import rule_text
 from eastgate.settings import Settings
 
-__all__ = [
-    "RuleInWords",
-    "TargetInWords",
-    "action_of",
-    "count_rules",
-    "does_text",
-    "is_indirect",
-    "level_of",
-    "matched_terms",
-    "rules_in_words",
-    "targets_of",
-    "tier_of",
-    "why_idle",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class TargetInWords:

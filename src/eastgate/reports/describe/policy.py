@@ -18,8 +18,6 @@ from eastgate.reports.describe.policies import action_of, level_of, rules_in_wor
 from eastgate.reports.describe.tables import span_data
 from eastgate.reports.effective import span_text
 
-__all__ = ["conditions_of", "describe_policy"]
-
 _MOST_RULES = 50
 
 

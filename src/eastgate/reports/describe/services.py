@@ -12,8 +12,6 @@ from eastgate.reports.describe.model import DescribedField, Description, list_fi
 from eastgate.reports.describe.modes import modes, summary
 from eastgate.reports.describe.tables import effective_field, labels_text, policies_on, span_data
 
-__all__ = ["describe_service", "service_table"]
-
 
 def describe_service(cluster: Cluster, service: Service) -> Description:
     world = cluster.authority.world

@@ -22,8 +22,6 @@ from eastgate.unread import list_unconsidered
 
 T = TypeVar("T")
 
-__all__ = ["KINDS", "describe", "names_of"]
-
 KINDS = ("pod", "service", "gateway", "route", "backend", "namespace", "policy")
 _CONTROLLERS = {kind.lower(): kind for kind in CONTROLLER_KINDS}
 _ROUTES = {kind.lower() for kind in ROUTE_KINDS}

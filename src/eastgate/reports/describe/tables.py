@@ -25,18 +25,6 @@ from eastgate.reports.describe.policies import (
 )
 from eastgate.reports.effective import span_text, table_text, table_to_json
 
-__all__ = [
-    "effect_of",
-    "effective_field",
-    "inherited_field",
-    "labels_text",
-    "points_field",
-    "policies_field",
-    "policies_on",
-    "policy_data",
-    "span_data",
-]
-
 # The draft's own table, to the space: see "Enhanced Discoverability" in GEP-3779.
 _HEADERS = ("Type", "Name", "Target Kind", "Target Name/Expression")
 _RULE = ("----", "----", "-----------", "-----------")

@@ -20,8 +20,6 @@ from eastgate.reports.describe.model import DescribedField, list_field
 from eastgate.reports.describe.tables import effective_field
 from eastgate.symbolic.partial import Facts
 
-__all__ = ["ways_field"]
-
 _FRESH = "other--host"  # a label that nobody has
 _HOSTS = frozenset({HOST, SNI})
 

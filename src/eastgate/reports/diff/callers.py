@@ -17,8 +17,6 @@ from eastgate.symbolic.callers import (
     OtherNames,
 )
 
-__all__ = ["CallerWords"]
-
 
 class CallerWords:
     """Names sets of callers."""

@@ -8,8 +8,6 @@ from eastgate.reports.diff import codes
 from eastgate.reports.diff.model import DiffReport, VerdictChange
 from eastgate.reports.diff.words import cause, example, headline, unproven_text
 
-__all__ = ["diff_codes", "findings"]
-
 
 def diff_codes() -> dict[str, Code]:
     """Return every code that a comparison can have."""

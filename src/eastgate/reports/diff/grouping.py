@@ -15,8 +15,6 @@ from eastgate.records import dataclass
 from eastgate.reports.diff.model import ChangedPorts
 from eastgate.symbolic.simplify import either
 
-__all__ = ["ChangeGroup", "group"]
-
 
 @dataclass(frozen=True, slots=True)
 class ChangeGroup:

@@ -8,8 +8,6 @@ from eastgate.diagnostics.printable import printable
 from eastgate.reports.diff.model import DiffReport, VerdictChange
 from eastgate.reports.diff.words import cause, example, requests_text, summary, unproven_text, workloads_text
 
-__all__ = ["MARK", "markdown"]
-
 MARK = "<!-- eastgate diff -->"
 """The first line, by which a comment is found again that is to be replaced."""
 _MOST = 50  # changes that a comment shows

@@ -10,17 +10,6 @@ from eastgate.reach.differences import DoubtReason
 from eastgate.reach.endings import Spelling
 from eastgate.records import dataclass
 
-__all__ = [
-    "SPELLINGS",
-    "ChangedPorts",
-    "ChangedRequests",
-    "DiffReport",
-    "FailOn",
-    "SideVerdict",
-    "Unproven",
-    "VerdictChange",
-]
-
 SPELLINGS = {
     Spelling.PLAIN: "plain",
     Spelling.ENCODED_SLASH: "encodedSlash",

@@ -19,8 +19,6 @@ from eastgate.reports.diff.model import SPELLINGS, ChangedRequests, DiffReport, 
 from eastgate.symbolic.partial import Facts, residual
 from eastgate.unread import Influence, Unread
 
-__all__ = ["diff", "report_of"]
-
 _PROPER_PATHS = Facts({REFUSED_PATH: None})
 
 

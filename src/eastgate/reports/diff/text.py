@@ -8,8 +8,6 @@ from eastgate.diagnostics.printable import printable
 from eastgate.reports.diff.model import DiffReport
 from eastgate.reports.diff.words import cause, example, headline, summary, unproven_text, workloads_text
 
-__all__ = ["lines"]
-
 
 def lines(report: DiffReport) -> Iterator[str]:
     """Yield the lines, the summary last."""

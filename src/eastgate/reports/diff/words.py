@@ -17,8 +17,6 @@ from eastgate.reports.diff.model import (
     VerdictChange,
 )
 
-__all__ = ["cause", "example", "headline", "requests_text", "summary", "unproven_text", "workloads_text"]
-
 _MOST_NAMES = 4
 
 

@@ -30,8 +30,6 @@ from eastgate.reports.conditions import condition_text
 from eastgate.symbolic.simplify import both, either
 from eastgate.symbolic.truth import truth
 
-__all__ = ["PodRow", "pod_rows"]
-
 
 @dataclass(frozen=True, slots=True)
 class PodRow:

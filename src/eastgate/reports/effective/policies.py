@@ -6,8 +6,6 @@ from eastgate.ir import EffectivePolicy, ShadowedRule, Shadowing
 from eastgate.reports.columns import Line, Lines, columns
 from eastgate.reports.effective.render import span_text
 
-__all__ = ["IN_FORCE", "effective_policy_lines", "shadowing_text"]
-
 IN_FORCE = "in force"
 _WHY = {
     Shadowing.ATOMIC_DEFAULTS: "its defaults are atomic",

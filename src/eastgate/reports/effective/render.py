@@ -22,8 +22,6 @@ from eastgate.reports.effective.words import callers_text, messages_text, ports_
 from eastgate.symbolic.simplify import either
 from eastgate.symbolic.trees import Entry
 
-__all__ = ["by_text", "destination_text", "span_text", "table_text", "table_to_json"]
-
 _MOST_CALLERS = 6  # in one row
 _MOST_ROWS = 40
 _MOST_CONDITIONS = 12  # in one row

@@ -8,8 +8,6 @@ from datetime import UTC, datetime
 from eastgate.manifests import Document
 from eastgate.manifests.node import Plain
 
-__all__ = ["age_of", "as_list", "labels_of", "manifest"]
-
 UNKNOWN_AGE = "<unknown>"
 
 

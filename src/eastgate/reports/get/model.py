@@ -11,8 +11,6 @@ from eastgate.records import dataclass
 from eastgate.reports.columns import columns, lay_out, narrow
 from eastgate.reports.get.manifests import UNKNOWN_AGE
 
-__all__ = ["Listed", "Listing"]
-
 _NAMES = ("NAMESPACE", "NAME")
 _LESS = ("RULES", "CLASS", "TYPE", "AFFECTS", "SERVICEACCOUNT", "PORTS", "TARGET")  # left out in this order
 _CUT = 9  # the narrowest that a cell is cut to

@@ -34,8 +34,6 @@ from eastgate.reports.get.manifests import age_of, labels_of
 from eastgate.reports.get.model import Listed, Listing
 from eastgate.reports.kinds import Word, matches_kind
 
-__all__ = ["backends", "gateways", "namespaces", "objects", "policies", "routes", "services", "workloads"]
-
 T = TypeVar("T", Service, Gateway, Route, Backend)
 
 _GROUPS = {**CONTROLLER_KINDS, "Pod": "", "ExternalWorkload": EXTERNAL_GROUP}

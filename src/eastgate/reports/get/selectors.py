@@ -5,8 +5,6 @@ from __future__ import annotations
 from eastgate.cluster import Operator, Requirement, Selector
 from eastgate.regexes import regex
 
-__all__ = ["BadSelector", "parse_selector"]
-
 _TERMS = regex(r",(?![^()]*\))")
 _SET = regex(r"(\S+)\s+(in|notin)\s*\(([^()]*)\)")
 _EQUAL = regex(r"([^\s=!]+)\s*(==|=|!=)\s*([^\s=!]*)")

@@ -19,9 +19,6 @@ from eastgate.reports.graph.build import Survey, node_behind
 from eastgate.reports.graph.model import AllowedWay, Bundle, Graph, GraphNode, NodeKind, Pairs, ReachVerdict
 from eastgate.reports.graph.reached import Reached, ReachOutcome
 
-__all__ = ["Grouping", "count_groups", "group_graph"]
-
-
 _LONGEST = 120  # characters of a condition between groups
 
 

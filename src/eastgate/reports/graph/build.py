@@ -23,8 +23,6 @@ from eastgate.reports.graph.selection import GraphSelection, facts_of
 from eastgate.reports.graph.words import natural
 from eastgate.symbolic.callers import AnonymousCell, IdentityCell
 
-__all__ = ["Survey", "bundles_of", "list_graph", "merge_targets", "node_behind", "nodes_of", "survey", "without_rules"]
-
 _APP_LABELS = ("app.kubernetes.io/name", "app", "k8s-app")
 
 

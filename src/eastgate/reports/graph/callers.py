@@ -19,8 +19,6 @@ from eastgate.symbolic.callers import (
     OtherNames,
 )
 
-__all__ = ["caller_node", "redundant_callers"]
-
 
 def caller_node(cell: CallerCell, callers: CallerCells) -> GraphNode:
     """Return the node of a cell of callers."""

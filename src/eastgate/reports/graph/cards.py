@@ -10,8 +10,6 @@ from eastgate.reports.graph.model import NodeKind
 from eastgate.reports.graph.picture import Picture
 from eastgate.reports.graph.shapes import Drawing, attribute, box, text, tooltip
 
-__all__ = ["draw_cards"]
-
 
 def draw_cards(picture: Picture, *, why: bool, top: float) -> Drawing:
     """Draw a picture below `top`."""

@@ -19,8 +19,6 @@ from eastgate.symbolic.partial import Facts, residual
 from eastgate.symbolic.simplify import both, either, negation
 from eastgate.symbolic.trees import Entry
 
-__all__ = ["SESSIONS", "allowed_when", "explain_branches", "explain_predicate", "narrow", "within", "without"]
-
 SESSIONS = "MCP sessions"
 """The messages that every client of MCP needs before it can call a tool, and those that end its session."""
 

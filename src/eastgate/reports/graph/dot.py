@@ -9,8 +9,6 @@ from eastgate.diagnostics.printable import printable
 from eastgate.reports.graph.model import Graph, GraphNode, NodeKind, ReachVerdict
 from eastgate.reports.graph.picture import Picture, WayIn, shorten
 
-__all__ = ["to_dot"]
-
 _LABEL = 60  # characters of a label
 _OPEN = "#c62828"  # from anyone, from outside the namespace
 _STYLES = {

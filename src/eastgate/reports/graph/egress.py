@@ -33,8 +33,6 @@ from eastgate.symbolic.callers import CallerCells
 from eastgate.symbolic.listing import TooManyEntries
 from eastgate.symbolic.partial import ArmIndex, Facts
 
-__all__ = ["Egress", "find_egress"]
-
 _ELSEWHERE: dict[Attribute, Known] = {
     DESTINATION_NAMESPACE: None,
     DESTINATION_LABELS: None,

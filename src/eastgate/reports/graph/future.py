@@ -21,8 +21,6 @@ from eastgate.reports.graph.reached import Reached
 from eastgate.reports.graph.words import labels_words
 from eastgate.symbolic.cells import OTHER, cells_of_attributes
 
-__all__ = ["FutureNamespaces"]
-
 _Accepts = tuple[PortSet, Origin | None]  # ports, and the rule that accepts what is sent to them
 _Accepted = dict[str, frozenset[_Accepts]]  # by the labels of pods
 

@@ -18,8 +18,6 @@ from eastgate.reports.graph.model import GraphNode
 from eastgate.reports.graph.picture import Picture, WayIn, caller_name, shorten
 from eastgate.reports.graph.words import short_rule
 
-__all__ = ["Card", "CardRow", "Chip", "DrawnEdge", "Lane", "PictureLayout", "Zone", "lay_out"]
-
 UNREACHED = "nobody may call it"
 LINE = 16  # of text
 _TITLE, _ROW, _PAD, _GAP, _MARGIN = 24, 22, 8, 14, 24

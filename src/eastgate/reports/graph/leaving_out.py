@@ -7,8 +7,6 @@ from typing import TypeAlias
 
 from eastgate.ir import Chain, Derived, Layer, Observe, Origin, PolicyRef, Rule, rewrite_stage
 
-__all__ = ["RuleKey", "key_of", "leave_out"]
-
 RuleKey: TypeAlias = tuple[PolicyRef | None, int, Derived | None]
 """What tells a rule apart, in whichever layer it is."""
 

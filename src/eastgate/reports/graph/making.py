@@ -15,8 +15,6 @@ from eastgate.reports.graph.ports import union
 from eastgate.reports.graph.reached import Reached
 from eastgate.symbolic.callers import AnonymousCell
 
-__all__ = ["MOST_NODES", "make_graph"]
-
 MOST_NODES = 120  # that a picture has room for
 
 

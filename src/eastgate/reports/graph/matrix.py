@@ -13,8 +13,6 @@ from eastgate.reports.graph.model import GraphNode, ReachVerdict
 from eastgate.reports.graph.picture import Picture, WayIn, caller_name, shorten
 from eastgate.reports.graph.shapes import Drawing, attribute, box, text, tooltip
 
-__all__ = ["draw_matrix"]
-
 _CELL, _MARGIN, _LINE = 22, 24, 16
 _DIGIT = 5.6  # width of a character in a cell, about
 _CHAR = 6.2  # width of a character, about

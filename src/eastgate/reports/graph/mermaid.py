@@ -9,8 +9,6 @@ from eastgate.diagnostics.printable import printable
 from eastgate.reports.graph.model import Graph, GraphNode, NodeKind, ReachVerdict
 from eastgate.reports.graph.picture import Picture, WayIn, shorten
 
-__all__ = ["to_mermaid"]
-
 _LABEL = 50  # characters of a label
 _ARROWS = {ReachVerdict.ALLOW: "-->", ReachVerdict.DEPENDS: "-.->", ReachVerdict.DENY: "--x"}
 _BRACKETS = {NodeKind.GATEWAY: ("{{", "}}"), NodeKind.BACKEND: ("[[", "]]"), NodeKind.POD: ("[", "]")}

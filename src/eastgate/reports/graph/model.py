@@ -14,8 +14,6 @@ from eastgate.api.trace_json import origin_to_json
 from eastgate.ir import Origin
 from eastgate.records import dataclass
 
-__all__ = ["ANY_ADDRESS", "AllowedWay", "Bundle", "Edge", "Graph", "GraphNode", "NodeKind", "Pairs", "ReachVerdict"]
-
 
 class NodeKind(enum.StrEnum):
     """The kinds of nodes: callers, destinations, and groups of them."""

@@ -12,8 +12,6 @@ from eastgate.reports.graph.words import limit, natural
 from eastgate.unread import Callers, Handling, could_change, list_unconsidered
 from eastgate.unread.model import Unread
 
-__all__ = ["list_notes", "mark_doubts"]
-
 _MOST = 6  # pods that are named
 
 

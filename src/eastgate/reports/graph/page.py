@@ -14,8 +14,6 @@ from eastgate.reports.graph.svg import draw
 from eastgate.reports.graph.text import list_rows, list_sections
 from eastgate.reports.graph.words import natural, ports_of, rule_name, sources_of
 
-__all__ = ["to_html"]
-
 
 def to_html(graph: Graph, *, why: bool) -> str:
     """Render a graph as a page. Nothing in it is loaded from elsewhere, and nothing of manifests can run."""

@@ -15,8 +15,6 @@ from eastgate.records import dataclass
 from eastgate.reports.graph.model import Bundle, Graph, GraphNode, NodeKind, ReachVerdict
 from eastgate.reports.graph.words import name_ports, natural, rule_name, sources_of
 
-__all__ = ["Picture", "WayIn", "caller_name", "shorten"]
-
 _MOST_PODS = 6  # of one account, that are drawn in its place
 _ANYWHERE = frozenset({NodeKind.ANYONE, NodeKind.OUTSIDE, NodeKind.ANONYMOUS})
 _UNPLACED = frozenset({NodeKind.OTHER_ACCOUNTS, NodeKind.FUTURE_PODS})

@@ -31,8 +31,6 @@ from eastgate.reports.graph.words import ANYONE, labels_words, natural
 from eastgate.symbolic.callers import AccountsIn, IdentityCell
 from eastgate.symbolic.partial import Facts
 
-__all__ = ["CLUSTER", "OUTSIDE", "PodRows"]
-
 CLUSTER = "anyone in the cluster"
 OUTSIDE = "outside the cluster"
 _ANYWHERE, _ELSEWHERE = "[any namespace]", "[other namespaces]"

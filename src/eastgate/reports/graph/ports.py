@@ -11,8 +11,6 @@ from eastgate.reach.requests import EVERY_PORT
 from eastgate.reports.graph.model import Bundle
 from eastgate.reports.graph.reached import takes
 
-__all__ = ["PortSet", "is_subset", "port_sets", "ports_in", "union", "with_ports"]
-
 PortSet = tuple[tuple[int, int], ...]
 """Stretches of ports, sorted, with both ends in them."""
 

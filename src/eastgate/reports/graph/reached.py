@@ -18,8 +18,6 @@ from eastgate.reports.graph.conditions import explain_branches, explain_predicat
 from eastgate.reports.graph.model import AllowedWay, ReachVerdict
 from eastgate.symbolic.partial import Facts, residual
 
-__all__ = ["ReachOutcome", "Reached", "Reaching", "WayOn", "arrivals", "branches_on", "outcome_of", "takes", "ways_on"]
-
 _TOO_MANY = "too many conditions to list"
 _HIDDEN = "what is in HTTP, which nobody sees here"
 

@@ -13,8 +13,6 @@ from eastgate.reports.graph.page import to_html
 from eastgate.reports.graph.svg import to_svg
 from eastgate.reports.graph.text import to_csv, to_text
 
-__all__ = ["FORMATS", "PICTURES", "render"]
-
 FORMATS = ("text", "json", "csv", "dot", "mermaid", "svg", "html")
 PICTURES = frozenset({"dot", "mermaid", "svg", "html"})
 """Forms for which there may be too many nodes."""

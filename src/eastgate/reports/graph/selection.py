@@ -11,8 +11,6 @@ from eastgate.records import dataclass
 from eastgate.reports.graph.model import GraphNode, NodeKind
 from eastgate.symbolic.partial import Facts
 
-__all__ = ["GraphSelection", "facts_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class GraphSelection:

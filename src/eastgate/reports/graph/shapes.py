@@ -7,8 +7,6 @@ from xml.sax.saxutils import escape, quoteattr
 from eastgate.diagnostics.printable import printable
 from eastgate.records import dataclass
 
-__all__ = ["STYLE", "Drawing", "attribute", "box", "text", "tooltip"]
-
 STYLE = """
 svg { font: 11px system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }
 .page { fill: #ffffff; }

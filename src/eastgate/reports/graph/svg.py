@@ -11,8 +11,6 @@ from eastgate.reports.graph.picture import Picture
 from eastgate.reports.graph.shapes import STYLE, box, text
 from eastgate.reports.graph.text import list_sections
 
-__all__ = ["draw", "to_svg"]
-
 _NAMESPACE = "http://www.w3.org/2000/svg"
 _TOP, _LINE = 46, 16  # height of what explains the picture, and of a line of it
 _NARROWEST = 640

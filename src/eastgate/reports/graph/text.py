@@ -13,8 +13,6 @@ from eastgate.reports.columns import Line, Lines, columns, lay_out
 from eastgate.reports.graph.model import Bundle, Graph, GraphNode, NodeKind
 from eastgate.reports.graph.words import limit, natural, ports_of, rule_lines, sources_of
 
-__all__ = ["list_rows", "list_sections", "to_csv", "to_text"]
-
 _MOST_NAMES = 6  # in one cell
 _MOST_LINES = 12  # of conditions in one cell
 _WIDTH = 60

@@ -27,8 +27,6 @@ from eastgate.reports.graph.leaving_out import RuleKey, key_of, leave_out
 from eastgate.reports.graph.words import limit, rule_lines
 from eastgate.symbolic.witnesses import GaveUp, witness
 
-__all__ = ["Proof", "Unused", "UnusedRule", "find_unused", "unused_text"]
-
 _MOST = 4  # rules that are named in the place of one
 _AUTHORED = frozenset({RuleKind.LISTED, RuleKind.SCHEME})
 

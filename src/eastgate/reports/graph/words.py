@@ -11,19 +11,6 @@ from eastgate.reports.effective.words import ports_text
 from eastgate.reports.graph.model import Bundle, Graph
 from eastgate.symbolic.cells import OTHER
 
-__all__ = [
-    "ANYONE",
-    "labels_words",
-    "limit",
-    "name_ports",
-    "natural",
-    "ports_of",
-    "rule_lines",
-    "rule_name",
-    "short_rule",
-    "sources_of",
-]
-
 ANYONE = "anyone"
 _FEW = 3  # callers that are left out by name
 _NUMBERED = regex(r"(\D*)(\d*)")

@@ -46,8 +46,6 @@ from eastgate.symbolic.simplify import both
 from eastgate.symbolic.truth import truth
 from eastgate.symbolic.witnesses import GaveUp, pick_values
 
-__all__ = ["Breach", "BreachHunt", "changed_targets", "named_callers"]
-
 _ABOUT_NO_PODS = (NamedPoint, HostNamed, RulesOfGateway, RulesOfRoute)
 _IN_A_NAMESPACE = (PodsMatching, PodNamed, PodsOfAccount, PodsOfService, PodsOwnedBy)
 _ABOUT_EXISTING = frozenset({"Backend", "ReferenceGrant", "ServiceAccount", "XBackend"})

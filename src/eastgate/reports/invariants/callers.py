@@ -38,8 +38,6 @@ from eastgate.symbolic.callers import (
 )
 from eastgate.symbolic.simplify import both, either, negation
 
-__all__ = ["CallerTest", "MeantCallers", "TooManyLabels"]
-
 Labels = Mapping[str, str]
 _OTHER = "any-other"  # a value of a label that no selector names
 _MOST_LABELLINGS = 4096

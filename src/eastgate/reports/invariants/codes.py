@@ -2,20 +2,6 @@
 
 from eastgate.diagnostics import Code, Severity
 
-__all__ = [
-    "BAD_ACCOUNT",
-    "BAD_IDENTITY",
-    "BAD_PATH",
-    "BAD_WORD",
-    "BEYOND_ITS_NAMESPACE",
-    "FITS_NOTHING",
-    "NAMES_NOTHING",
-    "NO_CALLERS",
-    "NO_DESTINATIONS",
-    "ONE_STATEMENT",
-    "SELECTS_NOTHING",
-]
-
 ONE_STATEMENT = Code(
     "EG0310",
     "an invariant states exactly one thing",

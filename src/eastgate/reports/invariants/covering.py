@@ -15,16 +15,6 @@ from eastgate.reports.invariants import codes
 from eastgate.reports.invariants.future import Cover
 from eastgate.reports.invariants.model import Named, Statement
 
-__all__ = [
-    "Covered",
-    "OwnAccess",
-    "cover_destinations",
-    "covered",
-    "covers_of",
-    "find_missing",
-    "select_workloads",
-]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Covered:

@@ -37,8 +37,6 @@ from eastgate.reports.invariants.labels import OTHER, Labelling, TooManyLabellin
 from eastgate.reports.invariants.model import CallerSelector
 from eastgate.symbolic.cells import OTHER as UNNAMED
 
-__all__ = ["Cover", "ImaginedPod", "imagine", "imagine_callers"]
-
 _MOST_IN_A_NAMESPACE = 4_096
 _MOST = 20_000
 

@@ -12,8 +12,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from eastgate.ir.labels import Operator, Requirement, Selector
 from eastgate.records import dataclass
 
-__all__ = ["OTHER", "Labelling", "TooManyLabellings", "labellings", "terms_of"]
-
 OTHER = "any-other"
 """A value that no selector names."""
 

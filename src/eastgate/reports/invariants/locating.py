@@ -5,8 +5,6 @@ from __future__ import annotations
 from eastgate.diagnostics.spans import Span
 from eastgate.manifests import Document, Node
 
-__all__ = ["field_path"]
-
 
 def field_path(document: Document, span: Span) -> str | None:
     """Return the path of the innermost value that begins where a span does, or around it: `spec.rules[0]`."""

@@ -11,17 +11,6 @@ from eastgate.diagnostics.spans import Span
 from eastgate.ir.labels import Selector
 from eastgate.records import dataclass
 
-__all__ = [
-    "ALL_ACCOUNTS",
-    "CallerGroup",
-    "CallerSelector",
-    "DestinationSelector",
-    "Named",
-    "Quantifier",
-    "RequestSelector",
-    "Statement",
-]
-
 ALL_ACCOUNTS = "*"
 """In the place of the name of a service account: all of its namespace."""
 

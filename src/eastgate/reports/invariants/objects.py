@@ -16,8 +16,6 @@ from eastgate.reports.invariants.model import Statement
 from eastgate.reports.invariants.read import statement_of
 from eastgate.reports.invariants.shapes import CLUSTER_KIND, KINDS, SERVED, check_namespace
 
-__all__ = ["GROUP", "VERSION", "InvariantError", "InvariantObject", "OnNotProven", "is_invariant", "read_invariant"]
-
 GROUP = "eastgate.dev"
 VERSION = "v1alpha1"
 

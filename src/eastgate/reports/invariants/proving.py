@@ -48,8 +48,6 @@ from eastgate.symbolic.witnesses import GaveUp
 from eastgate.unread import Callers as UnreadCallers
 from eastgate.unread import Handling, could_change, list_unconsidered
 
-__all__ = ["Counterexample", "StatementFinding", "StatementProof", "StatementStanding", "prove"]
-
 _MOST_CANDIDATES = 64  # requests to workloads that do not exist, of which the engine is asked one by one
 _TOO_MANY_LABELS = (
     "it is not proven for workloads that do not exist yet: policies select by too many labels "

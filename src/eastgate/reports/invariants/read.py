@@ -23,8 +23,6 @@ from eastgate.reports.invariants.model import (
     Statement,
 )
 
-__all__ = ["statement_of"]
-
 
 def statement_of(spec: Node, external_auth: Mapping[str, str], namespace: str | None = None) -> Statement:
     """Return the statement of a checked spec; one of a namespace is about nothing outside of it."""

@@ -20,8 +20,6 @@ from eastgate.reports.invariants.proving import Counterexample, StatementFinding
 from eastgate.settings import Settings
 from eastgate.unread import Handling
 
-__all__ = ["StatementReading", "command", "finding_to_json", "headline", "lines"]
-
 _BROKEN = {
     Quantifier.NEVER: "a request that must never be allowed is",
     Quantifier.ALWAYS: "a request that must always be allowed is denied",

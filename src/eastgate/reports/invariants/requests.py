@@ -46,8 +46,6 @@ from eastgate.symbolic.cells import OTHER
 from eastgate.symbolic.stages import answer_attribute
 from eastgate.symbolic.truth import truth
 
-__all__ = ["requests_at", "spelled_path"]
-
 _CALL = "tools/call"
 _PLAIN = regex(r"[-A-Za-z0-9._~/]*")  # what every spelling of a path has as it is
 

@@ -28,17 +28,6 @@ from eastgate.regexes import regex
 from eastgate.reports.invariants import codes
 from eastgate.reports.invariants.model import ALL_ACCOUNTS, Quantifier
 
-__all__ = [
-    "CLUSTER_KIND",
-    "KIND",
-    "KINDS",
-    "ON_NOT_PROVEN",
-    "SERVED",
-    "STATEMENT_FIELDS",
-    "check_namespace",
-    "exactly_one_statement",
-]
-
 KIND = "Invariant"
 CLUSTER_KIND = "ClusterInvariant"
 KINDS = (KIND, CLUSTER_KIND)

@@ -13,8 +13,6 @@ from collections.abc import Sequence
 from eastgate.dialects.linting import Finding
 from eastgate.records import dataclass
 
-__all__ = ["Baseline", "BaselineComparison", "BaselineError", "fingerprint", "read_baseline", "write_baseline"]
-
 _VERSION = 1
 
 Baseline = Counter[str]

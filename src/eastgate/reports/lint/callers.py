@@ -9,8 +9,6 @@ from eastgate.dialects.linting.nearest import corrected_name, list_some, nearest
 from eastgate.reports.lint.inventory import Policy, PolicyInventory
 from eastgate.reports.lint.statements import Caller, callers
 
-__all__ = ["find_unknown_callers"]
-
 
 def find_unknown_callers(inventory: PolicyInventory) -> Iterator[Finding]:
     """Report every client that a policy names and that does not exist here."""

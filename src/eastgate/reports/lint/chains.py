@@ -13,8 +13,6 @@ from eastgate.symbolic.cells import ports_named
 from eastgate.symbolic.stages import Arm, Move, order_stage
 from eastgate.symbolic.witnesses import complete_with_others, find_denied
 
-__all__ = ["Analysis", "ChainRule", "rules_in"]
-
 _EFFECTS = {
     Move.ACCEPT: Effect.ACCEPT,
     Move.DENY: Effect.DENY,

@@ -16,8 +16,6 @@ from eastgate.reports.lint.rules import find_impossible_rules, find_unexposed_po
 from eastgate.reports.lint.shadowing import find_shadowed_rules
 from eastgate.reports.lint.targets import find_empty_targets, find_unenforced
 
-__all__ = ["CHECKS"]
-
 Check: TypeAlias = Callable[[PolicyInventory], Iterable[Finding]]
 
 CHECKS: tuple[Check, ...] = (

@@ -14,8 +14,6 @@ from eastgate.reports.lint.solving import is_possible
 from eastgate.settings import Settings
 from eastgate.symbolic.witnesses import GaveUp, witness
 
-__all__ = ["CheckContext"]
-
 
 class CheckContext(PolicyInventory):
     """The inventory of the general checks, and answers to what a `Context` can be asked."""

@@ -13,8 +13,6 @@ from eastgate.dialects.linting import Finding, codes, enumerated, locating, subj
 from eastgate.gateway.model import rules_of
 from eastgate.reports.lint.inventory import PolicyInventory
 
-__all__ = ["find_unprotected"]
-
 
 def find_unprotected(inventory: PolicyInventory) -> Iterator[Finding]:
     """Report routes and Backends without any policy on their way, where others of the same Gateway have one."""

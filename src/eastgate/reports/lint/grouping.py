@@ -9,8 +9,6 @@ from typing import Final
 from eastgate.dialects.linting import Finding, enumerated
 from eastgate.records import dataclass
 
-__all__ = ["FindingGroup", "group_findings", "singly"]
-
 _MOST_OF_ONE_CODE: Final = 10
 _MOST_PLACES: Final = 3
 

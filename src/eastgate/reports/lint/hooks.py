@@ -12,16 +12,6 @@ from eastgate.dialects.linting import Check, Linting, ReadingChoice, Statements,
 from eastgate.ir import Attachment
 from eastgate.reports.lint.inventory import Group, PolicyInventory
 
-__all__ = [
-    "dialects_by_layer",
-    "lint_codes",
-    "linting_of",
-    "own_checks",
-    "policies_to_blame",
-    "readings_at",
-    "statements_of",
-]
-
 
 def linting_of(policy: Policy) -> Linting[Any]:
     """Return what the dialect of a policy tells lint."""

@@ -18,8 +18,6 @@ from eastgate.dialects.linting import Finding, codes, enumerated, locating
 from eastgate.dialects.linting.nearest import corrected_name, list_some, nearest_name
 from eastgate.reports.lint.inventory import Labels, Policy, PolicyInventory, collect_labels
 
-__all__ = ["Selecting", "find_misspelt_labels", "suggest_labels"]
-
 Selecting: TypeAlias = PodsMatching | PodsAcross | PodsOfService | ExternalsMatching  # by labels
 
 

@@ -17,8 +17,6 @@ from eastgate.reports.lint.statements import Caller, callers_in
 from eastgate.symbolic.stages import allow_lists
 from eastgate.symbolic.truth import truth
 
-__all__ = ["find_disagreements"]
-
 _MOST_RULES = 200  # of one layer
 
 

@@ -15,8 +15,6 @@ from eastgate.reports.lint.possible import admits_clients, chains_for
 from eastgate.symbolic.stages import allow_lists
 from eastgate.symbolic.witnesses import GaveUp, witness
 
-__all__ = ["find_closed_points"]
-
 
 def find_closed_points(inventory: PolicyInventory) -> Iterator[Finding]:
     """Report every point with a layer that allows nothing at all."""

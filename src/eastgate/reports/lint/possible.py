@@ -5,8 +5,6 @@ from __future__ import annotations
 from eastgate.ir import Chain, Layer, Request, Rule, RuleKind
 from eastgate.symbolic.judging import possible_chains, possible_outcomes
 
-__all__ = ["admits_clients", "can_allow", "chains_for"]
-
 
 def chains_for(layer: Layer, request: Request) -> list[Chain]:
     """Return the chains that the selector may pick."""

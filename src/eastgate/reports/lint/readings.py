@@ -23,8 +23,6 @@ from eastgate.reports.lint.hooks import readings_at
 from eastgate.reports.lint.inventory import Group, Policy, PolicyInventory
 from eastgate.reports.lint.samples import sample_questions
 
-__all__ = ["find_audit_changes", "find_reading_differences"]
-
 
 def find_reading_differences(inventory: PolicyInventory) -> Iterator[Finding]:
     """Report each point at which another reading would decide a request otherwise."""

@@ -11,8 +11,6 @@ from eastgate.dialects.linting import Finding
 from eastgate.reports.lint.baseline import fingerprint
 from eastgate.reports.lint.grouping import FindingGroup, group_findings, singly
 
-__all__ = ["counted", "github", "to_json"]
-
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 
 

@@ -16,8 +16,6 @@ from eastgate.reports.lint.hooks import statements_of
 from eastgate.reports.lint.inventory import Policy, PolicyInventory
 from eastgate.reports.lint.solving import is_possible
 
-__all__ = ["find_impossible_rules", "find_unexposed_ports"]
-
 
 def find_impossible_rules(inventory: PolicyInventory) -> Iterator[Finding]:
     """Report rules with an empty list, or with conditions that exclude each other."""

@@ -17,8 +17,6 @@ from eastgate.reports.lint.inventory import PolicyInventory
 from eastgate.reports.lint.suppression import drop_suppressed
 from eastgate.unread import diagnose_unread
 
-__all__ = ["lint"]
-
 
 def lint(
     authority: Authority,

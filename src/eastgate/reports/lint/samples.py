@@ -11,8 +11,6 @@ from eastgate.ir.attributes import MCP_TOOL, METHOD, PATH, PORT, Attribute
 from eastgate.reports.lint.inventory import Group, PolicyInventory
 from eastgate.reports.lint.statements import callers
 
-__all__ = ["sample_questions", "sources"]
-
 _MOST = 12  # of each kind
 
 

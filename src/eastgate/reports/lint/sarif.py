@@ -16,8 +16,6 @@ from eastgate.dialects.linting import Finding
 from eastgate.reports.lint.baseline import BaselineComparison, fingerprint
 from eastgate.reports.lint.hooks import lint_codes
 
-__all__ = ["anchor", "sarif"]
-
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 HOME = "https://eastgate.dev"
 CATALOGUE = f"{HOME}/docs/errors.md"

@@ -18,8 +18,6 @@ from eastgate.reports.lint.hooks import linting_of
 from eastgate.reports.lint.inventory import Group, PolicyInventory
 from eastgate.symbolic.witnesses import GaveUp, witness
 
-__all__ = ["find_shadowed_rules"]
-
 RuleKey: TypeAlias = tuple[PolicyRef | None, int, Derived | None]
 
 _MOST_SUSPECTS = 8

@@ -7,8 +7,6 @@ from eastgate.ir.attributes import MCP_METHOD, METHOD
 from eastgate.reach.searching import BODILESS
 from eastgate.symbolic.witnesses import GaveUp, witness
 
-__all__ = ["is_possible"]
-
 
 def is_possible(wanted: Predicate) -> bool:
     """Return whether any request meets a predicate. Where the search gives up, it counts as possible."""

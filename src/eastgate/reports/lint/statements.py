@@ -15,8 +15,6 @@ from eastgate.reports.lint.inventory import Policy
 from eastgate.settings import Settings
 from eastgate.symbolic.names import parse_account_name
 
-__all__ = ["Caller", "callers", "callers_in"]
-
 
 @dataclass(frozen=True, slots=True)
 class Caller:

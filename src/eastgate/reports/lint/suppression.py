@@ -28,8 +28,6 @@ from eastgate.regexes import regex
 from eastgate.reports.lint.hooks import lint_codes
 from eastgate.reports.lint.inventory import PolicyInventory
 
-__all__ = ["ANNOTATION", "drop_suppressed"]
-
 ANNOTATION = "eastgate.dev/lint-ignore"
 
 _COMMENT = regex(r"#\s*eastgate:\s*ignore\b(?P<rest>.*)")

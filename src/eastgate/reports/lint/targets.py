@@ -36,8 +36,6 @@ from eastgate.reports.lint.inventory import Policy, PolicyInventory
 from eastgate.reports.lint.labels import Selecting, find_misspelt_labels, suggest_labels
 from eastgate.settings import Sidecars
 
-__all__ = ["find_empty_targets", "find_unenforced"]
-
 
 def find_unenforced(inventory: PolicyInventory) -> Iterator[Finding]:
     """Report policies on pods that no proxy of Eastgate guards, or none is certain to."""

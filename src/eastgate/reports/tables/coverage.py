@@ -10,8 +10,6 @@ from eastgate.dialects import Policy
 from eastgate.ir import Origin
 from eastgate.records import dataclass
 
-__all__ = ["Coverage"]
-
 Key = tuple[str, int, str]
 
 

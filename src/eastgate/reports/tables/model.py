@@ -15,8 +15,6 @@ from eastgate.reports.invariants import Statement
 from eastgate.settings import Settings
 from eastgate.unread import Handling
 
-__all__ = ["Case", "Rejection", "Table"]
-
 
 @dataclass(frozen=True, slots=True)
 class Case:

@@ -26,8 +26,6 @@ from eastgate.reports.tables.shapes import API_VERSION, KIND, SHAPES
 from eastgate.settings import BAD_SETTING, Settings, SettingsError
 from eastgate.unread import Handling
 
-__all__ = ["read_tables"]
-
 NO_TABLES = Code("EG0302", "no tables", "A run in which nothing is tested must not look like one in which all is well.")
 NOT_A_TABLE = Code(
     "EG0303",

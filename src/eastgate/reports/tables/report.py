@@ -14,9 +14,6 @@ from eastgate.reports.tables.coverage import Coverage
 from eastgate.reports.tables.run import Result, Run
 from eastgate.unread import Handling, describe_unconsidered
 
-__all__ = ["junit", "text", "to_json"]
-
-
 _GREEN, _RED, _RESET = "\033[32m", "\033[31m", "\033[0m"
 
 

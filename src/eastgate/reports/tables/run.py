@@ -26,8 +26,6 @@ from eastgate.reports.tables.model import Case, Rejection, Table
 from eastgate.settings import Settings
 from eastgate.unread import Handling, describe_unconsidered
 
-__all__ = ["Result", "Run", "run_tables"]
-
 _Shared = tuple[tuple[Path, ...], Settings, Bounds]
 
 

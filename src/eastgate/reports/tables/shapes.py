@@ -7,8 +7,6 @@ from eastgate.manifests import Node
 from eastgate.manifests.shapes import Anything, Check, Choice, Field, Flag, ListOf, MapOf, Record, Text, Whole, check
 from eastgate.reports.invariants import shapes as invariants
 
-__all__ = ["API_VERSION", "KIND", "SHAPES"]
-
 API_VERSION = "eastgate.dev/v1alpha1"
 KIND = "DecisionTest"
 

@@ -18,8 +18,6 @@ from eastgate.ir.addresses import parse_address
 from eastgate.records import dataclass
 from eastgate.settings import Settings
 
-__all__ = ["GivenEnds", "LocatedCaller", "LocatedDestination", "find_called", "find_caller", "require_called"]
-
 _GENERATED = 2  # parts of a pod's name that controllers add
 
 

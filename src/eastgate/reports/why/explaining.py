@@ -18,8 +18,6 @@ from eastgate.records import dataclass
 from eastgate.reports.why.ends import GivenEnds, LocatedDestination, find_called, find_caller, require_called
 from eastgate.symbolic.truth import truth
 
-__all__ = ["LoggedExplanation", "explain_logged"]
-
 Explain = Callable[[Decision, bool], str]
 """An explanation of a decision as text; in color where the second is true."""
 

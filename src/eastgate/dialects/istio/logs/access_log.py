@@ -14,8 +14,6 @@ from eastgate.ir import Placement
 from eastgate.records import dataclass
 from eastgate.regexes import regex
 
-__all__ = ["end_at", "read_access_log"]
-
 _ABSENT: Final = "-"
 _PREFIX = regex(r"\[pod/(?P<pod>[a-z0-9.-]+)/istio-proxy\] ")  # kubectl logs --prefix
 _HEAD = regex(

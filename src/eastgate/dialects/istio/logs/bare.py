@@ -7,8 +7,6 @@ from eastgate.dialects.istio.logs.details import cause_of, cause_of_name
 from eastgate.dialects.logs import LoggedDecision, LogLineError
 from eastgate.regexes import regex
 
-__all__ = ["read_bare_text"]
-
 _DETAILS = regex(r"rbac_access_denied_matched_policy\[\S{0,600}\]|jwt_authn_access_denied\{[^}\s]{0,600}\}")
 _DEBUG = regex(r"\benforced denied, matched policy (?P<name>[^\s,]{1,600})")
 _NAME = regex(r"(?:istio-ext-authz-[^\s\[\]]*)?ns\[[^\s\[\]]+\]-policy\[[^\s\[\]]+\]-rule\[[0-9]+\]\S{0,60}")

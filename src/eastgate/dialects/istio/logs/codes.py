@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from eastgate.diagnostics import Code
 
-__all__ = ["CALLERS_SIDE", "CUT_OFF", "NO_POLICY_DECIDED"]
-
 CALLERS_SIDE = Code(
     "EG2151",
     "a line of the caller's proxy",

@@ -12,8 +12,6 @@ from eastgate.dialects.logs import LoggedCause
 from eastgate.ir import PolicyRef
 from eastgate.regexes import regex
 
-__all__ = ["AUTHORIZATION", "PEER", "REQUEST", "cause_of", "cause_of_name"]
-
 AUTHORIZATION: Final = "AuthorizationPolicy"
 REQUEST: Final = "RequestAuthentication"
 PEER: Final = "PeerAuthentication"

@@ -7,8 +7,6 @@ from eastgate.dialects.istio.logs.bare import read_bare_text
 from eastgate.dialects.istio.logs.ztunnel import read_ztunnel
 from eastgate.dialects.logs import LoggedDecision
 
-__all__ = ["read_line"]
-
 
 def read_line(line: str) -> LoggedDecision | None:
     """Return the decision that a line tells of; None where it is no line of these proxies. Raises LogLineError.

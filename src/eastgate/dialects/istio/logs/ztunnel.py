@@ -15,8 +15,6 @@ from eastgate.dialects.logs import LoggedCause, LoggedDecision, LoggedEnd, LogLi
 from eastgate.ir import PolicyRef
 from eastgate.regexes import regex
 
-__all__ = ["read_ztunnel"]
-
 _LINE = regex(
     r"(?:(?P<time>[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z)\s+)?(?P<level>error|warn|info|debug)\s+access\s+"
     r"(?P<message>connection (?:complete|failed|opened))\s+(?P<fields>.*)"

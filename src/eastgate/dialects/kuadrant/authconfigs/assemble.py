@@ -37,8 +37,6 @@ from eastgate.ir import (
 )
 from eastgate.ir.attributes import AUTH_CONFIG
 
-__all__ = ["layers"]
-
 
 def layers(attached: Sequence[Attachment[Policy]], scene: Scene) -> list[Layer]:
     """Return the layer of a host."""

@@ -15,8 +15,6 @@ from eastgate.dialects.kuadrant.settings import KuadrantSettings
 from eastgate.records import dataclass
 from eastgate.settings import Settings
 
-__all__ = ["Links", "link_hosts"]
-
 
 @dataclass(frozen=True, slots=True)
 class Links:

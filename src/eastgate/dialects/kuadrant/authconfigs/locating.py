@@ -9,8 +9,6 @@ from eastgate.manifests import Document
 from eastgate.settings import Settings
 from eastgate.unread.locating import content_of
 
-__all__ = ["GROUP", "locate", "widen"]
-
 GROUP = "authorino.kuadrant.io"
 
 

@@ -14,8 +14,6 @@ from eastgate.manifests import Document
 from eastgate.manifests.node import Node
 from eastgate.settings import Settings
 
-__all__ = ["auth_config"]
-
 
 def auth_config(document: Document, root: Node, _settings: Settings) -> Policy:
     """Read an AuthConfig."""

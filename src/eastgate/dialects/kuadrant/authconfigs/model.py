@@ -15,8 +15,6 @@ from eastgate.records import dataclass
 if TYPE_CHECKING:
     from eastgate.dialects.kuadrant.authorino.model import Scheme
 
-__all__ = ["Policy"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Policy:

@@ -9,8 +9,6 @@ from typing import ClassVar
 from eastgate.ir import Placement, PolicyRef, RuleKind, ScopeKind
 from eastgate.records import dataclass
 
-__all__ = ["AT_HOST", "LinkedElsewhere", "LinkedHost", "StageName", "WholeScheme"]
-
 AT_HOST = Placement(None, "authorino")
 
 

@@ -7,8 +7,6 @@ from eastgate.dialects.kuadrant.schemes import AUTH_CONFIG_SPEC, AUTH_CONFIG_SPE
 from eastgate.manifests.shapes import Record
 from eastgate.settings import Settings
 
-__all__ = ["AUTH_CONFIG", "AUTH_CONFIG_V1BETA1"]
-
 _ABOUT = "How callers to some hosts are recognized and authorized."
 
 AUTH_CONFIG: Record[Settings] = resource("AuthConfig", AUTH_CONFIG_SPEC, about=_ABOUT)

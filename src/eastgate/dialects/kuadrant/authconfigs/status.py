@@ -11,8 +11,6 @@ from eastgate.dialects.kuadrant.authconfigs.linking import Links, link_hosts
 from eastgate.dialects.kuadrant.authconfigs.model import Policy
 from eastgate.settings import Settings
 
-__all__ = ["conditions", "summary"]
-
 
 def conditions(policy: Policy, policies: Sequence[Policy], settings: Settings, _world: World) -> list[Condition]:
     """Return the conditions `Ready`, all hosts are linked, and `Available`, some host is."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from eastgate.dialects.kuadrant.authconfigs.model import Policy
 from eastgate.dialects.words import NOTHING_SELECTED, DescribedRule, Words
 
-__all__ = ["WORDS"]
-
 
 def _rules(policy: Policy) -> list[DescribedRule]:
     from eastgate.dialects.kuadrant.authorino.model import METHOD_NAMES  # only where there is an AuthConfig

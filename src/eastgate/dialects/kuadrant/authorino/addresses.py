@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from eastgate.http import split_url
 
-__all__ = ["url_problem"]
-
 
 def url_problem(url: str) -> str | None:
     """Return what keeps a text from being an address to ask, in words that follow "the address"."""

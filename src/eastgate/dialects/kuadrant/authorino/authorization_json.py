@@ -21,8 +21,6 @@ from eastgate.dialects.kuadrant.authorino.secrecy import MASK
 from eastgate.ir.attributes import UNKNOWN
 from eastgate.records import dataclass
 
-__all__ = ["AuthorizationJson", "InOrder", "RequestPart", "authorization_json_of"]
-
 Object: TypeAlias = dict[str, object]
 
 _EXACT: Final = 2**53  # integers up to here are float64 as they are

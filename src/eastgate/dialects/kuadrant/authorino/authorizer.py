@@ -40,8 +40,6 @@ from eastgate.settings import DataPlane, Settings
 if TYPE_CHECKING:
     from eastgate.languages.jwt import KeySource
 
-__all__ = ["SchemeAuthorizer", "services_in", "takes_any_spelling", "with_token"]
-
 _TOKENS = (Jwt, TokenReview, Introspection)
 _BEARING = (*_TOKENS, ApiKeys)  # identities whose credential is a secret that a request carries
 

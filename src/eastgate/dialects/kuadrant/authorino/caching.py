@@ -14,8 +14,6 @@ from eastgate.dialects.kuadrant.authorino.model import Cache, Scheme
 from eastgate.dialects.kuadrant.authorino.values import resolve
 from eastgate.records import dataclass
 
-__all__ = ["AnswerCache", "ask_cached"]
-
 
 @dataclass(frozen=True, slots=True)
 class _CachedAnswer:

@@ -15,8 +15,6 @@ from eastgate.dialects.kuadrant.authorino.context import Evaluation
 from eastgate.dialects.kuadrant.authorino.facts import Background, Fetcher
 from eastgate.dialects.kuadrant.authorino.gates import Gate, gate_of
 
-__all__ = ["CallbackThreads", "make_callbacks"]
-
 _LOG = logging.getLogger(__name__)
 _SERVER = "the server of the callback"
 

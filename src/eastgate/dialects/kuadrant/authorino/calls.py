@@ -18,8 +18,6 @@ from eastgate.dialects.kuadrant.authorino.values import properties, resolve, str
 from eastgate.http import origin
 from eastgate.regexes import regex
 
-__all__ = ["send"]
-
 _FIXED_SERVER = regex(r"https?://[^/?#{]+(?=[/?#]|$)", re.IGNORECASE)
 _Request: TypeAlias = tuple[str, dict[str, str], bytes | None]
 

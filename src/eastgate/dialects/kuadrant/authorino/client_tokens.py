@@ -14,8 +14,6 @@ from eastgate.dialects.kuadrant.authorino.findings import Broken, Found, NotKnow
 from eastgate.dialects.kuadrant.authorino.model import ClientCredentials
 from eastgate.languages.jwt.strict_json import Json, JsonProblem, read_object
 
-__all__ = ["client_token", "request_token"]
-
 _EARLY: Final = 10  # seconds before its end at which a token is no longer sent
 _UNLIMITED: Final = 300  # seconds for which a token is kept that does not say when it ends
 _Post: TypeAlias = Callable[[Mapping[str, str], bytes], ServerResponse]

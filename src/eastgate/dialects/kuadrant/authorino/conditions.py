@@ -35,8 +35,6 @@ from eastgate.records import dataclass
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["ConditionResult", "evaluate_condition", "regex_problem"]
-
 _SHOWN = 200  # characters of what a pattern saw
 
 _TEXTS = frozenset({("request", "method"), ("request", "host")})  # that every request has

@@ -11,8 +11,6 @@ from eastgate.dialects.kuadrant.authorino.secrecy import Secrets
 from eastgate.languages.rego import StepBudget
 from eastgate.records import dataclass
 
-__all__ = ["Evaluation", "Recognized"]
-
 
 @dataclass(slots=True)
 class Recognized:

@@ -21,16 +21,6 @@ from eastgate.ir.attributes import UNKNOWN
 from eastgate.ir.fields import spellings_in_query
 from eastgate.regexes import regex
 
-__all__ = [
-    "all_credentials",
-    "credential",
-    "describe_location",
-    "masked_headers",
-    "masked_path",
-    "secret_headers",
-    "take_off",
-]
-
 _SECRET_HEADERS: Final = ("authorization", "proxy-authorization", "cookie", "x-api-key", "api-key", "x-auth-token")
 _SECRET_PARAMETERS: Final = ("access_token", "api_key", "apikey")
 _MALFORMED: Final = regex(r"%(?![0-9A-Fa-f]{2})")

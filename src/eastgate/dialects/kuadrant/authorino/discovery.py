@@ -10,8 +10,6 @@ from eastgate.dialects.kuadrant.authorino.facts import Unavailable
 from eastgate.dialects.kuadrant.authorino.findings import Broken, Found
 from eastgate.languages.jwt.strict_json import JsonProblem, read_object
 
-__all__ = ["discovered"]
-
 _KEPT: Final = 300  # seconds
 
 

@@ -40,8 +40,6 @@ from eastgate.dialects.kuadrant.authorino.values import stringified
 from eastgate.ir import RulingStep, Seen, StepVerdict
 from eastgate.ir.attributes import UNKNOWN
 
-__all__ = ["evaluate"]
-
 
 def evaluate(scheme: Scheme, request: RequestFacts, services: Services, *, explain: bool = True) -> Judgement:
     """Evaluate a scheme on a request. Never raises for anything in the request, and never allows by an error.

@@ -30,8 +30,6 @@ from eastgate.ir.paths import DECODED, comparable_path
 from eastgate.records import dataclass
 from eastgate.regexes import regex
 
-__all__ = ["Evasion", "evasions"]
-
 _METHODS = ("GET", "POST", "DELETE")
 _TEXT = regex(r"""'([^'\\\n]{0,200})'|"([^"\\\n]{0,200})\"""")
 _SPECIAL = regex("[" + re.escape("".join(sorted(DECODED))) + "]")

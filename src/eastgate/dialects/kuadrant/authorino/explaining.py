@@ -9,8 +9,6 @@ from eastgate.dialects.kuadrant.authorino.authorization_json import Authorizatio
 from eastgate.dialects.kuadrant.authorino.secrecy import Secrets
 from eastgate.ir import RulingStep, Seen
 
-__all__ = ["mask_document", "mask_steps"]
-
 
 def mask_steps(steps: Iterable[RulingStep], secrets: Secrets) -> tuple[RulingStep, ...]:
     """Return the steps without secrets."""

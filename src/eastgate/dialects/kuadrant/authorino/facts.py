@@ -15,22 +15,6 @@ if TYPE_CHECKING:
     from eastgate.dialects.kuadrant.authorino.model import Credentials
     from eastgate.languages.jwt import KeySource, VerifiedTokens
 
-__all__ = [
-    "SAMPLE_HEADERS",
-    "Background",
-    "Fetcher",
-    "PermissionAnswer",
-    "PermissionChecker",
-    "PermissionQuestion",
-    "RequestFacts",
-    "Review",
-    "Reviewer",
-    "ServerResponse",
-    "Services",
-    "Unavailable",
-    "sample_request",
-]
-
 SAMPLE_HEADERS: Final[Mapping[str, str]] = {"accept": "*/*"}
 """The headers of a sample request."""
 

@@ -13,8 +13,6 @@ from eastgate.http import MAX_BYTES, MAX_REDIRECTS, Failure, HttpClient, Request
 if TYPE_CHECKING:
     import ssl
 
-__all__ = ["LONGEST_WAIT", "HttpFetcher"]
-
 LONGEST_WAIT: Final = 10.0
 """Seconds that a scheme can have a request wait for a server."""
 

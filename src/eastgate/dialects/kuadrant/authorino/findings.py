@@ -7,8 +7,6 @@ from typing import TypeAlias
 
 from eastgate.records import dataclass
 
-__all__ = ["Broken", "Finding", "Found", "NotKnown", "Refused"]
-
 
 @dataclass(frozen=True, slots=True)
 class Found:

@@ -11,8 +11,6 @@ from eastgate.dialects.kuadrant.authorino.context import Evaluation
 from eastgate.dialects.kuadrant.authorino.model import All, CelPredicate, Condition
 from eastgate.dialects.kuadrant.authorino.outcomes import ERRS, FAILS, HOLDS
 
-__all__ = ["Gate", "Guarded", "gate_of"]
-
 
 class Gate(enum.Enum):
     """The effect of a `when` on what it guards."""

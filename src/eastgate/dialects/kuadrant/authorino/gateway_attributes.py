@@ -12,8 +12,6 @@ from eastgate.dialects.kuadrant.authorino.facts import RequestFacts
 from eastgate.dialects.kuadrant.authorino.paths import Path
 from eastgate.ir.attributes import UNKNOWN
 
-__all__ = ["gateway_attributes"]
-
 _SAME = ("id", "protocol", "scheme", "host", "method", "path", "headers", "size", "body", "grpc")
 _DERIVED = frozenset({("request", "url_path"), ("request", "query"), ("request", "referer"), ("source", "address")})
 

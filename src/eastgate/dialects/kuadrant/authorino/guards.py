@@ -23,8 +23,6 @@ from eastgate.dialects.kuadrant.authorino.model import (
     Scheme,
 )
 
-__all__ = ["SingleCondition", "all_conditions", "erring_guards", "leaves", "sets_apart"]
-
 SingleCondition: TypeAlias = Pattern | CelPredicate | MissingPatterns
 """A condition that has no others in it."""
 

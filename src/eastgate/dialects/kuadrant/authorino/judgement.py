@@ -9,8 +9,6 @@ from dataclasses import field
 from eastgate.ir import RulingStep, StepVerdict
 from eastgate.records import dataclass
 
-__all__ = ["DECISIVE", "Judgement", "StepKind"]
-
 DECISIVE = frozenset((StepVerdict.REFUSED, StepVerdict.UNKNOWN, StepVerdict.ERROR))
 """The verdicts of steps that keep a request from being allowed, or may."""
 

@@ -9,8 +9,6 @@ from typing import Final
 from eastgate.cluster import Secret, Selector, World
 from eastgate.records import dataclass
 
-__all__ = ["API_KEY", "Keyring", "digest_of"]
-
 API_KEY: Final = "api_key"
 """The entry of a Secret that holds an API key."""
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterable, Iterator
 
-__all__ = ["ANYTHING", "EITHER", "ERRS", "FAILS", "HOLDS", "Outcomes", "all_hold", "any_holds"]
-
 
 class Outcomes(enum.Flag):
     """A set of outcomes."""

@@ -14,20 +14,6 @@ from typing import Final, TypeAlias
 
 from eastgate.regexes import regex
 
-__all__ = [
-    "NAMES",
-    "PATH_OF_REQUEST",
-    "Path",
-    "cel_mentions",
-    "is_plain",
-    "lead",
-    "prune",
-    "rego_mentions",
-    "selected_mentions",
-    "template_mentions",
-    "touched",
-]
-
 Path: TypeAlias = tuple[str, ...]
 
 NAMES: Final = "*"

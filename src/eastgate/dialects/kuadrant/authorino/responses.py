@@ -23,8 +23,6 @@ from eastgate.dialects.kuadrant.authorino.values import properties, resolve, str
 from eastgate.dialects.kuadrant.authorino.wristbands import issue_wristband
 from eastgate.ir.fields import steers_proxy
 
-__all__ = ["REASON_HEADER", "build_response", "challenges", "customize_denial"]
-
 REASON_HEADER = "X-Ext-Auth-Reason"
 
 

@@ -16,8 +16,6 @@ import base64
 from collections.abc import Callable, Iterable, Mapping
 from urllib.parse import quote, quote_plus, unquote_plus
 
-__all__ = ["MASK", "Secrets"]
-
 MASK = "***"
 
 _ENCODED = 12  # characters that one character can be spelled with in a URL

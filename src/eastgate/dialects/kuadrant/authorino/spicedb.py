@@ -13,8 +13,6 @@ from eastgate.dialects.kuadrant.authorino.facts import PermissionAnswer, Permiss
 if TYPE_CHECKING:
     import grpc
 
-__all__ = ["SpiceDbClient", "read_answer", "written_question"]
-
 _METHOD: Final = "/authzed.api.v1.PermissionsService/CheckPermission"
 _BYTES: Final = 2  # the type of a field with a length
 

@@ -13,8 +13,6 @@ from eastgate.dialects.kuadrant.authorino.model import CelExpression, LiteralVal
 from eastgate.dialects.kuadrant.authorino.paths import Path, selected_mentions
 from eastgate.languages.cel import CelEvaluationError, CelProblem, compile_document_cel
 
-__all__ = ["properties", "resolve", "stringified"]
-
 _Evaluate: TypeAlias = Callable[[dict[str, object]], object]
 
 

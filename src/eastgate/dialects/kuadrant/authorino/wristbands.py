@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
-__all__ = ["issue_wristband"]
-
 _CURVE_BITS: Final = {"ES256": 256, "ES384": 384, "ES512": 521}
 
 

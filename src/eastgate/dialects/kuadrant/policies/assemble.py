@@ -28,8 +28,6 @@ from eastgate.ir import (
     Stage,
 )
 
-__all__ = ["layers"]
-
 
 def layers(attached: Sequence[Attachment[Policy]], scene: Scene) -> list[Layer]:
     """Return the layer of a rule of a route. Where several policies may be the effective one, ALL are asked."""

@@ -16,8 +16,6 @@ from eastgate.records import dataclass
 if TYPE_CHECKING:
     from eastgate.dialects.kuadrant.authorino.judgement import Judgement
 
-__all__ = ["EffectiveAuthorizer"]
-
 _SECTIONS = {
     StepKind.WHEN: SchemeSection.CONDITIONS,
     StepKind.IDENTITY: SchemeSection.AUTHENTICATION,

@@ -20,8 +20,6 @@ from eastgate.ir import Shadowing
 from eastgate.manifests.node import Node
 from eastgate.records import dataclass
 
-__all__ = ["Effective", "Shadowed", "age_of", "by_specificity", "fold"]
-
 
 @dataclass(frozen=True, slots=True)
 class Shadowed:

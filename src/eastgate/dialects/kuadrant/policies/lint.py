@@ -11,8 +11,6 @@ from eastgate.dialects.kuadrant.policies.model import Block, Policy
 from eastgate.dialects.kuadrant.policies.ways import effective_policies, is_accepted
 from eastgate.dialects.linting import Context, Finding, Linting, Statements, enumerated
 
-__all__ = ["LINTING"]
-
 
 def _statements(_policy: Policy) -> Statements:
     """Return no statements: a scheme decides for itself, and `examine` reports missing targets."""

@@ -29,8 +29,6 @@ from eastgate.gateway.model import rules_of
 from eastgate.ir import Shadowing
 from eastgate.records import dataclass
 
-__all__ = ["find_in_effective"]
-
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD")
 _CHECKED = (SchemeSection.AUTHENTICATION, SchemeSection.AUTHORIZATION)
 _ATOMIC = (Shadowing.ATOMIC_DEFAULTS, Shadowing.ATOMIC_OVERRIDES)

@@ -14,8 +14,6 @@ from eastgate.manifests import Document
 from eastgate.manifests.node import Node
 from eastgate.settings import Settings
 
-__all__ = ["auth_policy"]
-
 _BY_NAME = (
     SchemeSection.AUTHENTICATION,
     SchemeSection.METADATA,

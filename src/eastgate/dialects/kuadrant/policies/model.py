@@ -14,8 +14,6 @@ from eastgate.ir import Origin, PolicyRef
 from eastgate.manifests.node import Node
 from eastgate.records import dataclass
 
-__all__ = ["Block", "Policy", "RuleKey", "Strategy"]
-
 
 class Block(enum.StrEnum):
     """The standing of a policy's rules beside those of more specific policies."""

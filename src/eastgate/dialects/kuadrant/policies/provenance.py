@@ -8,8 +8,6 @@ from typing import ClassVar
 from eastgate.ir import Placement, PolicyRef, RuleKind, ScopeKind, Site
 from eastgate.records import dataclass
 
-__all__ = ["AT_RULE", "EffectiveRules", "EffectiveScope", "RuleOfPolicy", "StageName"]
-
 AT_RULE = Placement(Site.ROUTE, "effective-auth")
 
 

@@ -10,8 +10,6 @@ from eastgate.manifests.shapes import Choice, Field, Record, Text
 from eastgate.manifests.shapes.codes import UNKNOWN_FIELD
 from eastgate.settings import Settings
 
-__all__ = ["AUTH_POLICY"]
-
 _TARGET_HELP = "write targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: ..}"
 _target: Record[Settings] = Record(
     "a target reference",

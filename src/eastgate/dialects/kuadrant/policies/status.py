@@ -14,8 +14,6 @@ from eastgate.dialects.kuadrant.policies.model import Policy
 from eastgate.dialects.kuadrant.policies.ways import effective_policies, target_exists
 from eastgate.settings import Settings
 
-__all__ = ["conditions", "examine"]
-
 
 def examine(policies: Sequence[Policy], _settings: Settings, world: World) -> Iterator[tuple[Policy, Diagnostic]]:
     """Report missing targets."""

@@ -10,8 +10,6 @@ from eastgate.dialects.kuadrant.schemes.validation import Checking
 from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import Cel, constraint, quoted
 
-__all__ = ["KINDS", "one_block", "some_rule", "target"]
-
 KINDS = ("HTTPRoute", "GRPCRoute", "Gateway")
 _PROPER = ("rules", "when", "patterns")
 

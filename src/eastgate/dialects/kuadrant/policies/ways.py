@@ -10,8 +10,6 @@ from eastgate.cluster.targets import RulesOfGateway
 from eastgate.dialects.kuadrant.policies.effective import Effective, fold
 from eastgate.dialects.kuadrant.policies.model import Policy
 
-__all__ = ["effective_policies", "is_accepted", "target_exists"]
-
 
 def effective_policies(
     policies: Sequence[Policy], world: World, about: Policy | None = None

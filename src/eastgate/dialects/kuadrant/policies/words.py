@@ -6,8 +6,6 @@ from eastgate.cluster.targets import RulesOfGateway
 from eastgate.dialects.kuadrant.policies.model import Block, Policy
 from eastgate.dialects.words import NOTHING_SELECTED, DescribedRule, Words
 
-__all__ = ["WORDS"]
-
 
 def _rules(policy: Policy) -> list[DescribedRule]:
     does = "OVERRIDE" if policy.block is Block.OVERRIDES else "DEFAULT"

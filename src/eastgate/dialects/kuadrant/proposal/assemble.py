@@ -40,8 +40,6 @@ from eastgate.ir import (
 from eastgate.ir.attributes import METHOD
 from eastgate.ir.paths import any_path
 
-__all__ = ["in_force", "layers"]
-
 
 def in_force(policies: Iterable[Policy]) -> Policy | None:
     """Return the policy in force of those on one target: the oldest, then the first by name; none that only audits."""

@@ -16,8 +16,6 @@ from eastgate.dialects.kuadrant.schemes.lint import erring_conditions, respelt_r
 from eastgate.dialects.kuadrant.settings import KuadrantSettings
 from eastgate.dialects.linting import Context, Finding, Linting, Statements, enumerated, subject_of
 
-__all__ = ["LINTING"]
-
 
 def _statements(_policy: Policy) -> Statements:
     """Return no statements: a scheme decides for itself, and `examine` reports missing targets."""

@@ -14,8 +14,6 @@ from eastgate.manifests import Document
 from eastgate.manifests.node import Node
 from eastgate.settings import Settings
 
-__all__ = ["auth_policy"]
-
 
 def auth_policy(document: Document, root: Node, _settings: Settings) -> Policy:
     """Read an AuthPolicy."""

@@ -14,8 +14,6 @@ from eastgate.records import dataclass
 if TYPE_CHECKING:
     from eastgate.dialects.kuadrant.authorino.model import Scheme
 
-__all__ = ["HttpRule", "Policy"]
-
 
 @dataclass(frozen=True, slots=True)
 class HttpRule:

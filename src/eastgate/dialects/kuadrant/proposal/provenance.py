@@ -8,8 +8,6 @@ from typing import ClassVar
 from eastgate.ir import Placement, RuleKind, Site
 from eastgate.records import dataclass
 
-__all__ = ["AT_GATEWAY", "AT_ROUTE", "SchemeNumber", "StageName", "WithoutScheme"]
-
 AT_GATEWAY = Placement(Site.GATEWAY, "auth")
 AT_ROUTE = Placement(Site.ROUTE, "auth")
 

@@ -12,8 +12,6 @@ from eastgate.manifests.shapes import Field, ListOf, Record, Text
 from eastgate.manifests.shapes.codes import UNKNOWN_FIELD
 from eastgate.settings import Settings
 
-__all__ = ["AUTH_POLICY"]
-
 _TARGET_HELP = "write targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: ..}"
 _target: Record[Settings] = Record(
     "a target reference",

@@ -18,8 +18,6 @@ from eastgate.dialects.kuadrant.proposal.model import Policy
 from eastgate.manifests.shapes import enumerated, quoted
 from eastgate.settings import Settings
 
-__all__ = ["conditions", "examine"]
-
 
 def examine(policies: Sequence[Policy], _settings: Settings, world: World) -> Iterator[tuple[Policy, Diagnostic]]:
     """Report missing targets, hosts outside of those of the target, and policies that conflict."""

@@ -18,8 +18,6 @@ from eastgate.manifests.shapes.patterns import NOT_COMPARABLE, path_with_wildcar
 from eastgate.regexes import regex
 from eastgate.settings import Settings
 
-__all__ = ["Checking"]
-
 Checking = Check[Settings]
 _KINDS = ("HTTPRoute", "Gateway")
 

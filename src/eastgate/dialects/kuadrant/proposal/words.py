@@ -6,8 +6,6 @@ from eastgate.cluster import GatewayNamed
 from eastgate.dialects.kuadrant.proposal.model import HttpRule, Policy
 from eastgate.dialects.words import NOTHING_SELECTED, DescribedRule, Words
 
-__all__ = ["WORDS"]
-
 
 def _rules(policy: Policy) -> list[DescribedRule]:
     from eastgate.dialects.kuadrant.authorino.model import METHOD_NAMES  # only where there is an AuthPolicy

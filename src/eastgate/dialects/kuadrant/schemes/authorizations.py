@@ -15,8 +15,6 @@ from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import Choice, Field, Flag, ListOf, Record, Text, Whole, quoted
 from eastgate.settings import Settings
 
-__all__ = ["ATTRIBUTES", "authorizations"]
-
 ATTRIBUTES = ("namespace", "group", "resource", "subresource", "name", "verb")
 
 

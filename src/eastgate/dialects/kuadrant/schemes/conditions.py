@@ -19,18 +19,6 @@ from eastgate.manifests.shapes import Anything, Choice, Field, ListOf, MapOf, Re
 from eastgate.manifests.shapes.codes import MISSING_FIELD, UNKNOWN_FIELD
 from eastgate.settings import Settings
 
-__all__ = [
-    "ANY_RULES",
-    "NAMED_PATTERNS",
-    "NAMED_PATTERNS_ALL_OF",
-    "PATTERN_SETS",
-    "RULES",
-    "WHEN",
-    "WHEN_PREDICATES",
-    "no_dangling_references",
-    "pattern_references",
-]
-
 _EXAMPLE = "write {selector: .., operator: .., value: ..}"
 _FORMS = ("patternRef", "predicate", "all", "any")
 _OF_A_PATTERN = ("selector", "operator", "value")

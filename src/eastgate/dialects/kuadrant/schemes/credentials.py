@@ -15,8 +15,6 @@ from eastgate.manifests.shapes import Choice, Field, Record, Text, quoted
 from eastgate.regexes import regex
 from eastgate.settings import Settings
 
-__all__ = ["CLIENT_CREDENTIALS", "LOCATIONS", "credentials", "read_credentials"]
-
 LOCATIONS = {
     "authorizationHeader": Where.AUTHORIZATION_HEADER,
     "customHeader": Where.CUSTOM_HEADER,

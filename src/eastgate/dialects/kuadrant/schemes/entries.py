@@ -20,8 +20,6 @@ from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import Field, Flag, ListOf, MapOf, Record, Text, Whole, constraint
 from eastgate.settings import Settings
 
-__all__ = ["entry", "section"]
-
 _SERVED = 32  # entries of a section that an API server takes
 _PRIORITY = Whole(-(2**31), 2**31 - 1, what="a priority")
 

@@ -13,8 +13,6 @@ from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import quoted
 from eastgate.regexes import regex
 
-__all__ = ["cel_condition", "cel_value", "gateway_condition", "rego_module", "regular_expression"]
-
 _ALLOW = regex(r"\ballow\b")
 
 

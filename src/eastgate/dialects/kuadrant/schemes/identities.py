@@ -24,8 +24,6 @@ from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import Cel, Field, Flag, ListOf, Record, Text, Whole, constraint, quoted
 from eastgate.settings import Settings
 
-__all__ = ["identities", "secrets_of"]
-
 Shape = Record[Settings]
 
 

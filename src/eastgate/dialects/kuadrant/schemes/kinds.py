@@ -16,8 +16,6 @@ from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import Field, ListOf, Record, Text, quoted
 from eastgate.settings import Settings
 
-__all__ = ["AUTH_CONFIG_SPEC", "AUTH_CONFIG_SPEC_V1BETA1", "RULES"]
-
 _HOSTS_HELP = "write hosts: [<a host>]"
 
 

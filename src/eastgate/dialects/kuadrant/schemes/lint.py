@@ -15,8 +15,6 @@ from eastgate.dialects.kuadrant.schemes import lint_codes as codes
 from eastgate.dialects.linting import Finding
 from eastgate.settings import DataPlane, Settings
 
-__all__ = ["erring_conditions", "respelt_rules", "sets_in_any"]
-
 
 def erring_conditions(
     schemes: Iterable[Scheme], subjects: tuple[str, ...], span: Span, *, compat: bool

@@ -14,8 +14,6 @@ from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import Choice, Field, Flag, ListOf, MapOf, Record, Text, quoted
 from eastgate.settings import Settings
 
-__all__ = ["FORM", "callbacks", "identity_sources", "metadata", "secret_reference"]
-
 _SENT = ("GET", "POST")
 _OTHER_METHODS = ("PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "CONNECT", "TRACE")
 _METHOD = Choice(

@@ -12,8 +12,6 @@ from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import Choice, Field, ListOf, Record, Text, Whole
 from eastgate.settings import Settings
 
-__all__ = ["HEADER_WRAPPER", "METADATA_FIELDS", "denials", "new_response", "old_responses"]
-
 HEADER_WRAPPER = "httpHeader"
 METADATA_FIELDS = ("dynamicMetadata", "filters")  # AuthConfig's word, and AuthPolicy's
 

@@ -19,8 +19,6 @@ from eastgate.manifests.shapes import Anything, Cel, Field, ListOf, Record, Text
 from eastgate.manifests.shapes.codes import MISSING_FIELD
 from eastgate.settings import Settings
 
-__all__ = ["LONE_SCHEME", "SCHEME"]
-
 _HOSTS_HELP = "write hosts: [<a host>]"
 _SOME_HOST = not_empty(codes.NO_HOST, "a scheme is for at least one host", _HOSTS_HELP)
 _HOSTS: Field[Settings] = Field(

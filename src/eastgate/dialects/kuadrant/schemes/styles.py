@@ -14,8 +14,6 @@ from eastgate.dialects.kuadrant.schemes import codes
 from eastgate.dialects.kuadrant.schemes.validation import Checking
 from eastgate.manifests.node import Node
 
-__all__ = ["Style", "entries", "in_one_style"]
-
 
 class Style(enum.StrEnum):
     """A way to write a scheme, by the first version of AuthConfig that has it."""

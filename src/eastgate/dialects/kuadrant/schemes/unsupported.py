@@ -15,8 +15,6 @@ from eastgate.dialects.kuadrant.schemes.validation import Checking
 from eastgate.manifests.node import Node
 from eastgate.records import dataclass
 
-__all__ = ["FEATURES", "Feature", "report_gone", "report_unsupported"]
-
 
 @dataclass(frozen=True, slots=True)
 class Feature:

@@ -12,20 +12,6 @@ from eastgate.manifests.shapes import Anything, Check, Field, Record, constraint
 from eastgate.manifests.shapes.patterns import whole
 from eastgate.settings import Settings
 
-__all__ = [
-    "NOT_EVALUATED",
-    "Checking",
-    "Demand",
-    "entry_name",
-    "exactly_one",
-    "host",
-    "needs",
-    "not_empty",
-    "record",
-    "unique_names",
-    "unless_empty",
-]
-
 Checking = Check[Settings]
 Demand = Callable[[Node, Checking], None]
 NOT_EVALUATED = "Authorino has it. Eastgate does not evaluate it, and rejects it."

@@ -23,20 +23,6 @@ from eastgate.manifests.shapes import Anything, Field, Flag, ListOf, MapOf, Reco
 from eastgate.regexes import regex
 from eastgate.settings import Settings
 
-__all__ = [
-    "EXPRESSION",
-    "KEPT_SECONDS",
-    "LONGEST_KEPT",
-    "PATH",
-    "SELECTED",
-    "TEMPLATE_URL",
-    "TIMEOUT",
-    "URL",
-    "header_name",
-    "named_values",
-    "value",
-]
-
 LONGEST_KEPT = 31_536_000  # seconds: a year
 TIMEOUT: Field[Settings] = Field(Whole(0, 2**31 - 1, what="a number of milliseconds"))
 """The time to wait for an answer. 0 has no limit."""

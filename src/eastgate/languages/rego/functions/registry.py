@@ -8,8 +8,6 @@ from typing import Any, Final, NamedTuple
 
 from eastgate.languages.rego.values import Object, Set, Value
 
-__all__ = ["MAX_ITEMS", "MAX_TEXT", "REGISTERED", "Bounded", "BuiltIn", "Failed", "function", "integer", "type_of"]
-
 MAX_ITEMS: Final = 10_000
 MAX_TEXT: Final = 1 << 20
 

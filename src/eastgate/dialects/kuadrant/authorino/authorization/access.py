@@ -10,8 +10,6 @@ from eastgate.dialects.kuadrant.authorino.values import resolve, stringified
 from eastgate.ir.attributes import UNKNOWN
 from eastgate.languages.jwt.strict_json import read_json
 
-__all__ = ["by_access_review"]
-
 
 def by_access_review(access: SubjectAccess, evaluation: Evaluation) -> Finding:
     """Return whether the API server would let this user do it."""

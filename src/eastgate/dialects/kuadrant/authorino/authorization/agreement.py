@@ -19,8 +19,6 @@ from eastgate.dialects.kuadrant.authorino.model import (
 from eastgate.dialects.kuadrant.authorino.outcomes import ERRS, FAILS, HOLDS
 from eastgate.ir import Seen
 
-__all__ = ["authorize"]
-
 
 def authorize(authorization: Authorization, evaluation: Evaluation) -> tuple[Finding, tuple[Seen, ...]]:
     """Return whether the rule agrees, and what its patterns saw."""

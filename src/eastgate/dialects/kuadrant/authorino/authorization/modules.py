@@ -12,8 +12,6 @@ from eastgate.dialects.kuadrant.authorino.findings import Broken, Found, NotKnow
 from eastgate.dialects.kuadrant.authorino.model import FetchedModule
 from eastgate.languages.jwt.strict_json import JsonProblem, read_object
 
-__all__ = ["fetched_module"]
-
 _SERVER: Final = "the server of the Rego module"
 _ALWAYS: Final = 31_536_000  # seconds for which a module is kept that is not to be fetched again
 

@@ -8,8 +8,6 @@ from eastgate.dialects.kuadrant.authorino.findings import Broken, Finding, Found
 from eastgate.dialects.kuadrant.authorino.model import PermissionCheck
 from eastgate.dialects.kuadrant.authorino.values import resolve, stringified
 
-__all__ = ["by_permission"]
-
 _NAMES = {0: "UNSPECIFIED", 1: "NO_PERMISSION", 2: "HAS_PERMISSION", 3: "CONDITIONAL_PERMISSION"}
 _NO_NAME = "There is no name to ask the SpiceDB server about."
 

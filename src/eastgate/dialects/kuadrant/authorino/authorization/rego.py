@@ -13,8 +13,6 @@ from eastgate.dialects.kuadrant.authorino.paths import prune, rego_mentions
 from eastgate.languages.rego import NoAnswer, RegoProgram, UnsupportedModule, evaluate, program
 from eastgate.regexes import regex
 
-__all__ = ["MAX_MODULE", "by_rego", "rego_problem"]
-
 MAX_MODULE: Final = 64 * 1024
 _TAKEN_AWAY: Final = regex(r"[\t\n\f\r ]*package.*[;\n]+")  # as Authorino does, wherever it stands
 _PACKAGE: Final = regex(r"\A[\t\n\f\r ]*package[ \t]+[\w.\[\]\"-]+[ \t\r]*(?:#[^\n]*)?\n+")

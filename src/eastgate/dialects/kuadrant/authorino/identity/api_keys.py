@@ -14,8 +14,6 @@ from eastgate.dialects.kuadrant.authorino.keyring import API_KEY
 from eastgate.dialects.kuadrant.authorino.model import ApiKeys, Credentials
 from eastgate.dialects.kuadrant.authorino.secrecy import MASK
 
-__all__ = ["by_api_key"]
-
 _WHOLE = "/last-applied-configuration"
 
 

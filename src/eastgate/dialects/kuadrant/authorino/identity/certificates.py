@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from cryptography.x509 import BasicConstraints, Certificate, ExtendedKeyUsage, KeyUsage, Name
     from cryptography.x509.verification import ClientVerifier, Policy
 
-__all__ = ["by_certificate"]
-
 MAX_CHAIN = 8
 _PEM_BEGIN, _PEM_END = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"
 

@@ -15,8 +15,6 @@ from eastgate.languages.jwt.claims import check_claims
 from eastgate.languages.jwt.outcome import TokenRefused
 from eastgate.languages.jwt.strict_json import JsonProblem, read_object
 
-__all__ = ["by_introspection"]
-
 
 def by_introspection(introspection: Introspection, credentials: Credentials, evaluation: Evaluation) -> Finding:
     """Ask the issuer about the token; recognized if it says that the token is active."""

@@ -15,8 +15,6 @@ from eastgate.languages.jwt.claims import check_claims
 from eastgate.languages.jwt.outcome import Reason, TokenRefused
 from eastgate.languages.jwt.strict_json import Json
 
-__all__ = ["by_token"]
-
 
 def by_token(jwt: Jwt, credentials: Credentials, evaluation: Evaluation) -> Finding:
     """Recognize the bearer of a token."""

@@ -15,8 +15,6 @@ from eastgate.dialects.kuadrant.authorino.values import resolve
 from eastgate.ir.attributes import UNKNOWN
 from eastgate.regexes import regex
 
-__all__ = ["from_client_cert", "from_xfcc", "presented_certificate"]
-
 _MALFORMED = regex(r"%(?![0-9A-Fa-f]{2})")
 _UNREADABLE = Refused("The client certificate cannot be read.")
 

@@ -24,8 +24,6 @@ from eastgate.dialects.kuadrant.authorino.model import (
 )
 from eastgate.dialects.kuadrant.authorino.values import resolve
 
-__all__ = ["recognize"]
-
 
 def recognize(identity: Identity, evaluation: Evaluation) -> Finding:
     """Recognize the caller, with the properties that the scheme adds. The document changes only on success.

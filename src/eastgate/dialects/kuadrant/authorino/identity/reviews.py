@@ -9,8 +9,6 @@ from eastgate.dialects.kuadrant.authorino.findings import Broken, Finding, Found
 from eastgate.dialects.kuadrant.authorino.model import Credentials, TokenReview
 from eastgate.ir.attributes import UNKNOWN
 
-__all__ = ["by_review"]
-
 
 def by_review(review: TokenReview, credentials: Credentials, evaluation: Evaluation) -> Finding:
     """Ask the API server whose token it is. Without audiences in the scheme, it must be for the host of the request."""

@@ -9,8 +9,6 @@ from eastgate.dialects.kuadrant.authorino.findings import Broken, Finding, Found
 from eastgate.dialects.kuadrant.authorino.model import HttpCall
 from eastgate.languages.jwt.strict_json import JsonProblem, read_object
 
-__all__ = ["SERVER", "by_http", "read_answer"]
-
 SERVER = "the server for metadata"
 
 

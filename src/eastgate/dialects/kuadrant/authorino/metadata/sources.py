@@ -10,8 +10,6 @@ from eastgate.dialects.kuadrant.authorino.metadata.uma import by_uma
 from eastgate.dialects.kuadrant.authorino.metadata.user_info import by_user_info
 from eastgate.dialects.kuadrant.authorino.model import HttpCall, Metadata, MetadataSource, UmaResources, UserInfo
 
-__all__ = ["fetch_metadata"]
-
 
 def fetch_metadata(metadata: Metadata, evaluation: Evaluation) -> Finding:
     """Ask the server. Without a fetcher, its answer is unknown."""

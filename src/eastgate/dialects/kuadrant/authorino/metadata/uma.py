@@ -16,8 +16,6 @@ from eastgate.dialects.kuadrant.authorino.model import UmaResources
 from eastgate.ir.attributes import UNKNOWN
 from eastgate.languages.jwt.strict_json import Json, JsonProblem, read_json
 
-__all__ = ["by_uma"]
-
 _SERVER: Final = "the server of resources"
 _MOST: Final = 32  # resources that are fetched for one request
 

@@ -13,8 +13,6 @@ from eastgate.dialects.kuadrant.authorino.findings import Broken, Finding, NotKn
 from eastgate.dialects.kuadrant.authorino.metadata.http import read_answer
 from eastgate.dialects.kuadrant.authorino.model import X509, AnonymousAccess, Identity, Jwt, Plain, UserInfo
 
-__all__ = ["by_user_info"]
-
 _WELL_KNOWN: Final = "/.well-known/openid-configuration"
 _WITHOUT_TOKEN: Final = (AnonymousAccess, Plain, X509)
 

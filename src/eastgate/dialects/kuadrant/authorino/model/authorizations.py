@@ -15,16 +15,6 @@ from eastgate.dialects.kuadrant.authorino.model.values import Cache, Value
 from eastgate.dialects.kuadrant.authorino.paths import rego_mentions
 from eastgate.records import dataclass
 
-__all__ = [
-    "Authorization",
-    "AuthorizationRule",
-    "FetchedModule",
-    "PatternRules",
-    "PermissionCheck",
-    "Rego",
-    "SubjectAccess",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class PatternRules(Part):

@@ -11,8 +11,6 @@ from eastgate.dialects.kuadrant.authorino.model.parts import Constant, Part, loo
 from eastgate.dialects.kuadrant.authorino.paths import cel_mentions, lead
 from eastgate.records import dataclass
 
-__all__ = ["All", "AnyOf", "CelPredicate", "Condition", "MissingPatterns", "Pattern", "PatternOperator"]
-
 
 class PatternOperator(enum.StrEnum):
     """The comparison of a pattern."""

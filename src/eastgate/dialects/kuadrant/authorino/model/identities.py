@@ -13,24 +13,6 @@ from eastgate.dialects.kuadrant.authorino.model.parts import Constant, Part, loo
 from eastgate.dialects.kuadrant.authorino.model.values import Cache, CelExpression, Property, Selected
 from eastgate.records import dataclass
 
-__all__ = [
-    "METHOD_NAMES",
-    "X509",
-    "AnonymousAccess",
-    "ApiKeys",
-    "CertificateFormat",
-    "CertificateHeader",
-    "Credentials",
-    "Identity",
-    "Introspection",
-    "Jwt",
-    "Method",
-    "Plain",
-    "SecretRef",
-    "TokenReview",
-    "Where",
-]
-
 
 class Where(enum.StrEnum):
     """The part of a request that carries a credential."""

@@ -13,8 +13,6 @@ from eastgate.dialects.kuadrant.authorino.model.values import Cache, CelExpressi
 from eastgate.dialects.kuadrant.authorino.paths import selected_mentions
 from eastgate.records import dataclass
 
-__all__ = ["ClientCredentials", "HttpCall", "Metadata", "MetadataSource", "UmaResources", "UserInfo"]
-
 
 @dataclass(frozen=True, slots=True)
 class ClientCredentials(Constant):

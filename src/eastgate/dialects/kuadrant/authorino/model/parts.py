@@ -6,8 +6,6 @@ from collections.abc import Iterable
 
 from eastgate.dialects.kuadrant.authorino.paths import PATH_OF_REQUEST, Path, touched
 
-__all__ = ["Constant", "Part", "look_at_path", "reach_path"]
-
 
 class Part:
     """A part of a scheme. One that does not say whether it looks at the path counts as one that does."""

@@ -10,8 +10,6 @@ from eastgate.dialects.kuadrant.authorino.model.parts import Constant, Part, loo
 from eastgate.dialects.kuadrant.authorino.model.values import Cache, Property, Value
 from eastgate.records import dataclass
 
-__all__ = ["Denial", "Json", "PlainResponse", "Response", "SigningKey", "Wristband"]
-
 
 @dataclass(frozen=True, slots=True)
 class PlainResponse(Part):

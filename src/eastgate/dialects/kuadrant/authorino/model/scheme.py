@@ -13,8 +13,6 @@ from eastgate.dialects.kuadrant.authorino.model.parts import Part, look_at_path
 from eastgate.dialects.kuadrant.authorino.model.responses import Denial, Response, Wristband
 from eastgate.records import dataclass
 
-__all__ = ["Callback", "Scheme"]
-
 
 @dataclass(frozen=True, slots=True)
 class Callback(Part):

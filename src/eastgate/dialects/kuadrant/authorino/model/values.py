@@ -9,8 +9,6 @@ from eastgate.dialects.kuadrant.authorino.model.parts import Constant, Part, rea
 from eastgate.dialects.kuadrant.authorino.paths import cel_mentions, selected_mentions
 from eastgate.records import dataclass
 
-__all__ = ["Cache", "CelExpression", "LiteralValue", "Property", "Selected", "Value"]
-
 
 @dataclass(frozen=True, slots=True)
 class LiteralValue(Constant):

@@ -26,8 +26,6 @@ from eastgate.dialects.kuadrant.schemes.meaning.metadata import read_http, read_
 from eastgate.dialects.kuadrant.schemes.meaning.values import Patterns, all_of, optional_value, texts, value_of
 from eastgate.manifests.node import Node
 
-__all__ = ["read_authorization"]
-
 
 def read_authorization(name: str, entry: Node, patterns: Patterns) -> Authorization:
     """Read a check."""

@@ -6,8 +6,6 @@ from eastgate.dialects.kuadrant.authorino.model import Cache
 from eastgate.dialects.kuadrant.schemes.meaning.values import value_of
 from eastgate.manifests.node import Node
 
-__all__ = ["cache_of", "first_of", "is_set", "priority_of", "seconds_of", "text_of", "timeout_of"]
-
 
 def first_of(node: Node, *names: str) -> Node | None:
     """Return the field under whichever of its names it has."""

@@ -29,8 +29,6 @@ from eastgate.dialects.kuadrant.schemes.meaning.fields import (
 from eastgate.dialects.kuadrant.schemes.meaning.values import Patterns, all_of, properties, texts
 from eastgate.manifests.node import Node
 
-__all__ = ["read_identity"]
-
 
 def read_identity(name: str, entry: Node, patterns: Patterns) -> Identity:
     """Read one way to recognize a caller."""

@@ -18,8 +18,6 @@ from eastgate.dialects.kuadrant.schemes.meaning.fields import cache_of, first_of
 from eastgate.dialects.kuadrant.schemes.meaning.values import Patterns, all_of, optional_value, properties, texts
 from eastgate.manifests.node import Node
 
-__all__ = ["read_callback", "read_http", "read_metadata", "read_secret"]
-
 
 def read_metadata(name: str, entry: Node, patterns: Patterns) -> Metadata:
     """Read a source of metadata."""

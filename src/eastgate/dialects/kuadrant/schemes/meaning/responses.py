@@ -19,8 +19,6 @@ from eastgate.dialects.kuadrant.schemes.responses import HEADER_WRAPPER, METADAT
 from eastgate.dialects.kuadrant.schemes.styles import entries
 from eastgate.manifests.node import Node
 
-__all__ = ["read_denial", "read_response", "read_responses"]
-
 
 def read_responses(section: Node | None, patterns: Patterns) -> Iterator[Response]:
     """Read responses: a list, each with its wrapper; or a mapping for success, in headers and in metadata."""

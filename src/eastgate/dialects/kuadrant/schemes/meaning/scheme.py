@@ -17,8 +17,6 @@ from eastgate.dialects.kuadrant.schemes.meaning.values import all_of, at_gateway
 from eastgate.dialects.kuadrant.schemes.styles import entries
 from eastgate.manifests.node import Node
 
-__all__ = ["SchemeSection", "read_scheme", "scheme_from"]
-
 
 def read_scheme(node: Node, namespace: str) -> Scheme:
     """Read the scheme of a checked node. Its Secrets are in `namespace`: that of the policy."""

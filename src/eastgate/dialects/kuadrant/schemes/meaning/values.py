@@ -23,8 +23,6 @@ from eastgate.dialects.kuadrant.schemes.styles import entries
 from eastgate.manifests.node import Node
 from eastgate.records import dataclass
 
-__all__ = ["Patterns", "all_of", "at_gateway", "named_patterns", "optional_value", "properties", "texts", "value_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Patterns:
