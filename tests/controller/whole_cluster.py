@@ -27,6 +27,7 @@ from tests.injection.network import Network
 from tests.patience import PATIENCE
 from tests.programs import ApiServer, ControllerManager
 from tests.programs.building import find
+from tests.programs.crds import crds
 
 Plain = dict[str, Any]
 
@@ -42,6 +43,7 @@ _PORTS = {"xds": 15010, "authorizer": 15011, "tools": 15012, "webhooks": 443, "h
 _TARGETS = {443: 9443}
 _NAMES = ("eastgate.eastgate-system.svc", "eastgate.eastgate-system.svc.cluster.local")
 _HOSTS = dict.fromkeys(_NAMES, CONTROL_PLANE)
+_DEFINITIONS = ("gateway-api", "kuadrant")
 _WEBHOOK = Webhook(SYSTEM, "eastgate")
 _CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/{}webhookconfigurations/eastgate"
 _DEPLOY = Path(__file__).parents[2] / "deploy"
@@ -127,7 +129,7 @@ class WholeCluster:
         """Install what the chart would, and start the replicas."""
         api = self.api
         api.apply(*definitions(_WEBHOOK))
-        api.install("gateway-api", "kuadrant")
+        api.install(*_DEFINITIONS)
         labels = {"app.kubernetes.io/name": "eastgate"}
         ports = [{"name": name, "port": port, "targetPort": _TARGETS.get(port, port)} for name, port in _PORTS.items()]
         service = {"selector": labels, "clusterIP": CONTROL_PLANE, "ports": ports}
@@ -329,6 +331,8 @@ def run_whole_cluster(options: Sequence[str] = ()) -> Iterator[WholeCluster]:
     """Run a cluster with two replicas of the controller and the shop."""
     for program in ("etcd", "kube-apiserver", "kube-controller-manager", "kubectl"):
         find(program)  # a build fetches modules, which nothing in the node's network namespace can
+    for project in _DEFINITIONS:
+        crds(project)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="eastgate-whole-")))
         folder.chmod(0o755)  # containers run as several users
