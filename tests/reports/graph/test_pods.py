@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import itertools
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -12,6 +13,8 @@ from hypothesis import given, settings
 from eastgate import Authority, Question, QuestionError, Settings
 from eastgate.api.reading import read_plain
 from eastgate.reports.graph import Graph, GraphSelection, ReachVerdict, make_graph, render, survey
+from eastgate.reports.graph.model import GraphNode, NodeKind
+from eastgate.reports.graph.text import to_text
 from eastgate.reports.graph.words import natural
 from tests.reports.graph.world import authority_from, pod, policy
 from tests.worlds import network_generate as generate
@@ -118,6 +121,50 @@ def test_a_namespace_that_may_not_is_named_as_a_whole() -> None:
     assert {bundle.sources for bundle in graph_of(text).bundles if "pod:data/db" in bundle.targets} == {
         ("anyone but books/*",)
     }
+
+
+def test_those_who_may_of_a_namespace_that_mostly_may_not_are_named_beside_the_others() -> None:
+    """A new row for each namespace would hide the callers outside the cluster."""
+    homes = "".join(f"apiVersion: v1\nkind: Namespace\nmetadata: {{name: n{n}}}\n---\n" for n in range(8))
+    text = homes + "".join(deployment(f"w{n}", 80) for n in range(5)) + deployment("cache", 6379)
+    text += "".join(
+        network_policy(f"w{n}", f"{{podSelector: {{matchLabels: {{app: w{n}}}}}, policyTypes: [Ingress, Egress]}}")
+        for n in range(5)
+    )
+    assert [line for line in rows(text) if "pod:books/cache any" in line] == [
+        "pod:books/cache (another replica) pod:books/cache any allow",
+        "anyone but books/* pod:books/cache any allow",
+    ]
+
+
+def test_a_namespace_that_is_asked_about_has_the_rows_of_everyone() -> None:
+    named = [line for line in rows(BOOKS, GraphSelection(namespace="books")) if " pod:books/site" in line]
+    assert named == ["anyone pod:books/site 8080 allow"]
+    peer = "{namespaceSelector: {matchLabels: {team: ops}}}"
+    text = deployment("web", 80) + network_policy("web", f"{{podSelector: {{}}, ingress: [{{from: [{peer}]}}]}}")
+    future = "[namespaces with team=ops]/[all pods] pod:books/web any allow"
+    assert future in rows(text, GraphSelection(namespace="books"))
+    assert future not in rows(text + deployment("job", 80, "jobs"), GraphSelection(namespace="jobs"))
+
+
+def test_rows_to_all_workloads_of_a_namespace_name_it() -> None:
+    probes = network_policy("probes", "{podSelector: {}, ingress: [{from: [{podSelector: {matchLabels: {app: p}}}]}]}")
+    many = "".join(deployment(f"w{n}", 80) for n in range(8)) + probes
+    assert "books/[pods with app=p] pod:books/* any allow" in rows(many)
+    assert not any("pod:books/*" in line for line in rows(many, GraphSelection(targets=("pod:books/w*",))))
+
+
+def test_what_a_cell_leaves_out_is_not_who_comes_from_outside() -> None:
+    text = "".join(deployment(f"w{n}", 80) for n in range(12)) + deployment("web", 80)
+    graph = graph_of(text + CLOSED + accepts("web", 80, *(f"w{n}" for n in range(12))), GraphSelection(sources=("*",)))
+    (bundle,) = (each for each in graph.bundles if each.targets == ("pod:books/web",))
+    wide = replace(bundle, sources=(*bundle.sources, "anonymous"), targets=("pod:books/web", "pod:books/w1"))
+    anonymous = GraphNode("anonymous", NodeKind.ANONYMOUS)
+    graph = replace(graph, bundles=(wide,), nodes={**graph.nodes, "anonymous": anonymous})
+    lines = to_text(graph).splitlines()
+    assert lines[1].split()[0] == "anonymous"
+    assert "... and 7 more (-v)" in "\n".join(lines)
+    assert "more" not in to_text(graph, full=True)
 
 
 def test_pods_of_a_namespace_that_nobody_made_are_named_by_its_labels() -> None:

@@ -57,6 +57,11 @@ class Survey:
             return ()
         return tuple(node.id for node in self.callers.values())
 
+    @property
+    def has_all_callers(self) -> bool:
+        """Return whether nobody is left out who may call what is asked about."""
+        return not self.selection.sources and not self.selection.external
+
     def sources(self, callers: CallerSet) -> list[GraphNode]:
         """Return the nodes of a set of callers."""
         nodes = []

@@ -44,7 +44,8 @@ def _by_pod(surveyed: Survey, *, why: bool, each: bool = False) -> Graph:
     """
     if not surveyed.reach.authority.engine.has_network_policies:
         graph = list_graph(surveyed, why=why)
-        return replace(graph, nodes=_with_protection(surveyed, graph.nodes))
+        nodes = _with_protection(surveyed, graph.nodes)
+        return replace(graph, nodes=nodes, is_whole=surveyed.selection.is_everything)
     from eastgate.reports.graph.egress import find_egress  # many have no such policies
     from eastgate.reports.graph.future import FutureNamespaces
     from eastgate.reports.graph.pods import PodRows
@@ -62,7 +63,8 @@ def _by_pod(surveyed: Survey, *, why: bool, each: bool = False) -> Graph:
     used = dict.fromkeys(name for bundle in merged for name in (*bundle.sources, *bundle.targets))
     if surveyed.selection.is_everything:
         used |= dict.fromkeys(surveyed.targets)
-    return Graph(_with_protection(surveyed, {name: known[name] for name in used}), tuple(merged), by_pod=True)
+    nodes = _with_protection(surveyed, {name: known[name] for name in used})
+    return Graph(nodes, tuple(merged), by_pod=True, is_whole=surveyed.selection.is_everything)
 
 
 def _workloads(surveyed: Survey) -> dict[str, GraphNode]:
