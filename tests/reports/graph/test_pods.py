@@ -12,8 +12,9 @@ from hypothesis import given, settings
 
 from eastgate import Authority, Question, QuestionError, Settings
 from eastgate.api.reading import read_plain
-from eastgate.reports.graph import Graph, GraphSelection, ReachVerdict, make_graph, render, survey
+from eastgate.reports.graph import Graph, GraphSelection, Grouping, ReachVerdict, make_graph, render, survey
 from eastgate.reports.graph.model import GraphNode, NodeKind
+from eastgate.reports.graph.ports import port_set_of
 from eastgate.reports.graph.text import to_text
 from eastgate.reports.graph.words import natural
 from tests.reports.graph.world import authority_from, pod, policy
@@ -222,7 +223,71 @@ def test_names_are_sorted_as_people_sort_them() -> None:
     assert sorted(names, key=natural) == ["pod:ns1/z", "pod:ns2/b9", "pod:ns2/b10", "pod:ns10/a"]
 
 
+# Groups
+
+
+def groups(text: str, by: Grouping) -> list[str]:
+    table = render(make_graph(survey(authority_from(text)), by), "text").splitlines()
+    return [" ".join(line.split()) for line in table]
+
+
+def test_groups_of_workloads_begin_at_pods() -> None:
+    """All run as one account: by accounts, every application would be said to call every other."""
+    assert groups(BOOKS, Grouping.APP)[1:-1] == [
+        "app:books/site app:books/basket 7000 allow",
+        "app:books/basket app:books/basket-db 5432 allow",
+        "books/[pods with app=backup]",
+        "app:books/site app:books/search 9200 allow",
+        "anyone app:books/site 8080 allow",
+    ]
+    other = deployment("shop", 80, "front") + network_policy(
+        "shop", "{podSelector: {}, policyTypes: [Egress]}", "front"
+    )
+    assert [line for line in groups(BOOKS + other, Grouping.NAMESPACE) if "pairs" in line] == [
+        "namespace:books namespace:books 5432, 7000, 8080, 9200 depends 6 of 12 pairs",
+        "books/[pods with app=backup] namespace:books 5432 depends 1 of 4 pairs",
+        "anyone but front/* namespace:books 8080 depends 1 of 4 pairs",
+    ]
+
+
+def test_a_picture_of_many_workloads_is_put_together_by_pods() -> None:
+    names = [f"w{n}" for n in range(130)]
+    text = CLOSED + "".join(deployment(name, 80) for name in names) + accepts("w1", 80, "w0")
+    graph = make_graph(survey(authority_from(text)), most=120, pods=True)
+    assert {(edge.source, edge.target) for edge in graph.edges if edge.target != "ip:any"} == {
+        ("namespace:books", "namespace:books")
+    }
+    (edge,) = (edge for edge in graph.edges if edge.target == "namespace:books")
+    assert edge.bundle.condition == f"1 of {130 * 129} pairs"
+
+
 # Generated clusters
+
+
+@settings(max_examples=30, deadline=None)
+@given(generate.situations())
+def test_groups_say_of_their_pairs_what_check_says(situation: tuple[list[Manifest], object]) -> None:
+    authority = Authority(read_plain(situation[0], Settings()))
+    surveyed = survey(authority)
+    pods = [workload for workload in authority.world.workloads.values() if workload.is_pod]
+    homes = {f"pod:{pod.key}": f"namespace:{pod.namespace}" for pod in pods}
+    graph = make_graph(surveyed, Grouping.NAMESPACE, pods=True)
+    ports = {port for edge in graph.edges for port in edge.bundle.ports} | {4711}
+    for caller, called in itertools.permutations(pods, 2):
+        source, target = f"pod:{caller.key}", f"pod:{called.key}"
+        for port in ports:
+            try:
+                decision = authority.decide(Question(source, target, port))
+            except QuestionError:
+                continue
+            found = {
+                bundle.verdict
+                for bundle in graph.bundles
+                if homes[target] in bundle.targets
+                and any(_means(name, source, homes[source]) for name in bundle.sources)
+                if any(first <= port <= last for first, last in port_set_of(bundle))
+            }
+            assert found if decision.allowed else ReachVerdict.ALLOW not in found
 
 
 @settings(max_examples=40, deadline=None)
@@ -260,9 +325,9 @@ def _verdicts(graph: Graph, callers: Iterable[str], called: str, port: int) -> I
             yield bundle.verdict
 
 
-def _means(name: str, caller: str) -> bool:
+def _means(name: str, caller: str, *groups: str) -> bool:
     if not name.startswith("anyone"):
-        return name == caller
+        return name in (caller, *groups)
     missing = name.partition(" but ")[2].split(", ")
     home = caller.removeprefix("pod:").partition("/")[0]
     return caller.startswith("pod:") and caller not in missing and f"{home}/*" not in missing

@@ -11,6 +11,7 @@ from eastgate.reports.cluster import effects_of
 from eastgate.reports.graph.aggregate import Grouping, count_groups, group_graph
 from eastgate.reports.graph.build import Survey, bundles_of, list_graph, merge_targets, nodes_of
 from eastgate.reports.graph.model import Bundle, Graph, GraphNode, ReachVerdict
+from eastgate.reports.graph.pod_groups import PodRowsOfGraph
 from eastgate.reports.graph.ports import union
 from eastgate.reports.graph.reached import Reached
 from eastgate.symbolic.callers import AnonymousCell
@@ -25,14 +26,14 @@ def make_graph(
 
     `pods`: rows begin at pods where network policies decide.
     """
-    if by is not None:
+    if by is not None and not (by is Grouping.WORKLOAD and pods):
         return _grouped(surveyed, by, why=why)
     graph = _by_pod(surveyed, why=why) if pods else _with_pods(surveyed, list_graph(surveyed, why=why))
     if most is None or len(graph.nodes) <= most:
         return graph
     every = len(graph.nodes)
     coarser = Grouping.APP if count_groups(surveyed, Grouping.APP) <= most else Grouping.NAMESPACE
-    graph = group_graph(surveyed, coarser)
+    graph = _grouped(surveyed, coarser, why=why)
     note = f"{every} callers and destinations are too many for a picture: they are put together by {coarser} (--by)"
     return replace(graph, notes=(*graph.notes, note))
 
@@ -139,4 +140,9 @@ def _is_unprotected(surveyed: Survey, reached: Reached, name: str) -> bool:
 
 
 def _grouped(surveyed: Survey, by: Grouping, *, why: bool) -> Graph:
-    return list_graph(surveyed, why=why) if by is Grouping.WORKLOAD else group_graph(surveyed, by)
+    if by is Grouping.WORKLOAD:
+        return list_graph(surveyed, why=why)
+    if not surveyed.reach.authority.engine.has_network_policies:
+        return group_graph(surveyed, by)
+    rows = PodRowsOfGraph(_by_pod(surveyed, why=True, each=True), _by_pod(surveyed, why=True))
+    return group_graph(surveyed, by, rows)
