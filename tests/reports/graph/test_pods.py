@@ -98,6 +98,15 @@ def test_a_pod_reaches_itself_only_where_that_is_asked_for() -> None:
     assert not any(line.startswith("pod:books/search pod:books/search") for line in rows(BOOKS))
 
 
+def test_a_single_pod_has_no_row_of_its_own_access_beside_pods_like_it() -> None:
+    text = pod("a") + pod("b") + network_policy("out", "{podSelector: {}, policyTypes: [Egress]}", "elsewhere")
+    found = rows(text, GraphSelection(sources=("pod:here/a",)))
+    assert found[1] == "pod:here/a pod:here/b any allow"
+    assert not any("replica" in line or line.startswith("pod:here/a pod:here/a") for line in found)
+    grouped = make_graph(survey(authority_from(deployment("a", 80) + CLOSED + accepts("a", 80, "a"))), Grouping.APP)
+    assert "replica" not in render(grouped, "text")
+
+
 def test_a_pod_that_is_asked_about_is_not_all_of_its_account() -> None:
     assert rows(BOOKS, GraphSelection(sources=("pod:books/basket",)))[1:] == [
         "pod:books/basket pod:books/basket-db 5432 allow",
@@ -221,6 +230,24 @@ def test_json_has_edges_of_pods_beside_those_of_accounts() -> None:
 def test_names_are_sorted_as_people_sort_them() -> None:
     names = ["pod:ns10/a", "pod:ns2/b10", "pod:ns2/b9", "pod:ns1/z"]
     assert sorted(names, key=natural) == ["pod:ns1/z", "pod:ns2/b9", "pod:ns2/b10", "pod:ns10/a"]
+
+
+@pytest.mark.parametrize(
+    ("peers", "callers"),
+    [
+        ("[{ipBlock: {cidr: 203.0.113.0/24}}]", ["anyone"]),
+        (
+            "[{ipBlock: {cidr: 203.0.113.0/24}}, {podSelector: {matchLabels: {app: job}}}]",
+            ["anyone but", "pod:books/job"],
+        ),
+    ],
+)
+def test_a_block_of_addresses_is_one_row_of_anyone(peers: str, callers: list[str]) -> None:
+    text = deployment("web", 80) + deployment("job", 80) + deployment("db", 5432) + deployment("w", 80)
+    text += network_policy("db", f"{{podSelector: {{matchLabels: {{app: db}}}}, ingress: [{{from: {peers}}}]}}")
+    found = [line for line in rows(text) if " pod:books/db " in line]
+    assert [line.startswith(name) for line, name in zip(found, callers, strict=True)] == [True] * len(callers)
+    assert found[0].endswith("any depends addresses in 203.0.113.0/24")
 
 
 # Groups

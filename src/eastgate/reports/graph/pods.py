@@ -13,16 +13,18 @@ from dataclasses import replace
 from functools import cached_property
 
 from eastgate.cluster import Workload
-from eastgate.ir import Is, Labelled, atoms, labels_text
-from eastgate.ir.attributes import SOURCE_LABELS, SOURCE_WORKLOAD, VICINITY
+from eastgate.ir import Computed, Is, Labelled, Predicate, Prefix, atoms, labels_text, rewrite
+from eastgate.ir.attributes import ADDRESS, IDENTITY, PACKET_SOURCE, SOURCE_LABELS, SOURCE_WORKLOAD, VICINITY
+from eastgate.ir.spiffe import SCHEME
 from eastgate.reach.caller_sets import CallerSet
 from eastgate.reach.destinations import Entrance
+from eastgate.reach.endings import Branch
 from eastgate.reach.network import FromOwnNode, NothingInTheWay, network_reach
 from eastgate.reach.reachability import Answer
 from eastgate.records import dataclass
 from eastgate.reports.conditions import selector_text
 from eastgate.reports.graph.build import Survey, without_rules
-from eastgate.reports.graph.conditions import narrow
+from eastgate.reports.graph.conditions import narrow, within
 from eastgate.reports.graph.model import Bundle, GraphNode, NodeKind, ReachVerdict
 from eastgate.reports.graph.ports import PortSet, is_subset, port_sets, union, with_ports
 from eastgate.reports.graph.reached import Reached, ReachOutcome, outcome_of, takes
@@ -30,6 +32,8 @@ from eastgate.reports.graph.selection import facts_of
 from eastgate.reports.graph.words import ANYONE, labels_words, natural
 from eastgate.symbolic.callers import AccountsIn, IdentityCell
 from eastgate.symbolic.partial import Facts
+from eastgate.symbolic.simplify import negation
+from eastgate.symbolic.trees import Entry
 
 CLUSTER = "anyone in the cluster"
 OUTSIDE = "outside the cluster"
@@ -142,8 +146,22 @@ class PodRows:
                 names = tuple(node.id for node in sources)
                 alone = Bundle(names, targets, (), False, way.outcome.verdict, way.outcome.ways, way.outcome.denied_by)
                 if names:
-                    bundles.append(with_ports(replace(alone, service=way.service, tls=way.tls), way.ports))
+                    each = with_ports(replace(alone, service=way.service, tls=way.tls), way.ports)
+                    bundles += self._without_own(each)
         return bundles
+
+    def _without_own(self, bundle: Bundle) -> Iterator[Bundle]:
+        """Yield a bundle without the access of pods to themselves; pods of a template are several."""
+        workloads = self._authority.world.workloads
+        both = [name for name in bundle.targets if name in bundle.sources and not self._found.selection.near]
+        alone = [name for name in both if not workloads[name.partition(":")[2]].derived]
+        rest = tuple(name for name in bundle.targets if name not in alone)
+        if rest:
+            yield replace(bundle, targets=rest)
+        for name in alone:
+            sources = tuple(source for source in bundle.sources if source != name)
+            if sources:
+                yield replace(bundle, sources=sources, targets=(name,))
 
     def _pairs(
         self, callers: list[_PodCaller], targets: tuple[str, ...]
@@ -239,6 +257,8 @@ class PodRows:
             branches = narrow(answer.branches, facts)
             if not self._found.selection.near:
                 branches = tuple(branch for branch in branches if not _is_from_node(branch.end.origin))
+            if self._found.every_caller[caller.number].is_external and not self._found.selection.exact:
+                branches = self._of_outsiders(branches)
             outcome = _without_default(outcome_of(entrance, answer, branches, facts, exact=self._found.selection.exact))
             rules = [origin for way in outcome.ways for origin in way.by]
             by_identity = bool(rules) and not any(
@@ -246,6 +266,20 @@ class PodRows:
             )
             self._outcomes[key] = (outcome if self._why else without_rules(outcome)), by_identity
         return self._outcomes[key]
+
+    def _of_outsiders(self, branches: Sequence[Branch]) -> tuple[Branch, ...]:
+        """Return what is said of callers who are no pods, in the words that are used of pods.
+
+        None of them has an identity that begins as those of pods do; the address of a peer is that of its packets.
+        """
+        own = Is(IDENTITY, Prefix(f"{SCHEME}{self._authority.settings.trust_domain}/ns/"))
+
+        def settle(atom: Is | Computed) -> Predicate:
+            is_address = isinstance(atom, Is) and atom.attribute == ADDRESS
+            return Is(PACKET_SOURCE, atom.matcher) if isinstance(atom, Is) and is_address else atom
+
+        kept = within(branches, negation(own))
+        return tuple(Entry(rewrite(branch.when, settle), branch.end) for branch in kept)
 
     @cached_property
     def _outcomes(self) -> dict[object, tuple[ReachOutcome, bool]]:

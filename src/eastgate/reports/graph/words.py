@@ -37,8 +37,9 @@ def sources_of(bundle: Bundle, graph: Graph) -> list[str]:
 def caller_names(bundle: Bundle, graph: Graph) -> list[str]:
     """Return the callers of a row as tables name them: a workload that calls itself is another of its replicas."""
     names = sources_of(bundle, graph)
-    is_replica = graph.by_pod and tuple(names) == bundle.targets and bundle.condition is None
-    return [f"{name} (another replica)" for name in names] if is_replica and len(names) == 1 else names
+    is_workload = len(names) == 1 and names[0].startswith("pod:") and graph.by_pod
+    is_replica = is_workload and tuple(names) == bundle.targets and bundle.condition is None
+    return [f"{name} (another replica)" for name in names] if is_replica else names
 
 
 def target_names(bundle: Bundle, graph: Graph) -> list[str]:
