@@ -144,5 +144,5 @@ def _grouped(surveyed: Survey, by: Grouping, *, why: bool) -> Graph:
         return list_graph(surveyed, why=why)
     if not surveyed.reach.authority.engine.has_network_policies:
         return group_graph(surveyed, by)
-    rows = PodRowsOfGraph(_by_pod(surveyed, why=True, each=True), _by_pod(surveyed, why=True))
+    rows = PodRowsOfGraph(_by_pod(surveyed, why=why, each=True), _by_pod(surveyed, why=why))
     return group_graph(surveyed, by, rows)
