@@ -131,7 +131,7 @@ class PodRows:
         for caller, taken in shown.items():
             for way in taken:
                 rows.setdefault(way, []).append(caller)
-        bundles = []
+        bundles: list[Bundle] = []
         for way, callers in rows.items():
             is_denied = way.outcome.verdict is ReachVerdict.DENY
             if is_denied and not self._found.selection.denied:
